@@ -1,0 +1,96 @@
+"""giaann_p2p: a sparse language model of concept columns that learns in any order.
+
+    from giaann_p2p import Brain
+
+    brain = Brain()
+    brain.train("Bees make honey from the nectar that they collect from flowers in the summer.")
+    print(brain.generate("Bees make honey from the nectar").text)
+
+What is named here is the public interface. It is imported when it is first used: torch and spaCy
+take seconds, which `giaann --help` should not.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from giaann_p2p.errors import (
+        DatabaseError,
+        DeviceError,
+        GiaannError,
+        PipelineError,
+        PromptError,
+        SpecError,
+        TextError,
+        UsageError,
+    )
+    from giaann_p2p.model.activation import Timing, Variant
+    from giaann_p2p.model.delta import Delta
+    from giaann_p2p.model.evaluate import Score
+    from giaann_p2p.model.generate import Beam, Token
+    from giaann_p2p.model.spec import ModelSpec
+    from giaann_p2p.solo.answer import Answer
+    from giaann_p2p.solo.brain import Brain
+    from giaann_p2p.solo.recall import Recalled
+    from giaann_p2p.solo.reports import Connection, Generation, Info, Trained
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Answer",
+    "Beam",
+    "Brain",
+    "Connection",
+    "DatabaseError",
+    "Delta",
+    "DeviceError",
+    "Generation",
+    "GiaannError",
+    "Info",
+    "ModelSpec",
+    "PipelineError",
+    "PromptError",
+    "Recalled",
+    "Score",
+    "SpecError",
+    "TextError",
+    "Timing",
+    "Token",
+    "Trained",
+    "UsageError",
+    "Variant",
+    "__version__",
+]
+
+_HOMES = {
+    "errors": [
+        "DatabaseError",
+        "DeviceError",
+        "GiaannError",
+        "PipelineError",
+        "PromptError",
+        "SpecError",
+        "TextError",
+        "UsageError",
+    ],
+    "model.activation": ["Timing", "Variant"],
+    "model.delta": ["Delta"],
+    "model.evaluate": ["Score"],
+    "model.generate": ["Beam", "Token"],
+    "model.spec": ["ModelSpec"],
+    "solo.answer": ["Answer"],
+    "solo.brain": ["Brain"],
+    "solo.recall": ["Recalled"],
+    "solo.reports": ["Connection", "Generation", "Info", "Trained"],
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

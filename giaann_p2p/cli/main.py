@@ -1,0 +1,52 @@
+"""The command's entry: sub-commands, and what an error comes to."""
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from giaann_p2p import __version__
+from giaann_p2p.cli import solo
+from giaann_p2p.cli.terminal import EXIT_CODES, FAILED, INTERRUPTED, complain
+from giaann_p2p.errors import GiaannError
+
+app = typer.Typer(
+    help="GIAANN: a sparse language model of concept columns.",
+    epilog=EXIT_CODES,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+app.add_typer(solo.app, name="solo")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"giaann {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Run the command and exit with its code."""
+    try:
+        app()
+    except GiaannError as error:
+        complain(str(error))
+        sys.exit(FAILED)
+    except KeyboardInterrupt:
+        complain("interrupted")
+        sys.exit(INTERRUPTED)
+    except BrokenPipeError:  # whoever read the output has seen enough, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(FAILED)

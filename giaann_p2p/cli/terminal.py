@@ -1,0 +1,87 @@
+"""What every command shares: results on standard output, everything else on standard error.
+
+A result is one line for people or, with `--json`, one JSON value for machines.
+"""
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+import msgspec
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+EXIT_CODES = """Exit codes: 0 done; 1 it failed, and standard error says why; 2 wrong usage; \
+3 nothing comes to mind; 130 interrupted (Ctrl-C)."""
+
+FAILED, NOTHING, INTERRUPTED = 1, 3, 130
+
+errors = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def say(text: str, end: str = "\n") -> None:
+    """Write a result."""
+    sys.stdout.write(text + end)
+    sys.stdout.flush()
+
+
+def say_json(value: object) -> None:
+    """Write a result for machines."""
+    say(msgspec.json.encode(value).decode())
+
+
+def complain(text: str) -> None:
+    """Write what went wrong."""
+    errors.print(f"giaann: {text}", markup=False)
+
+
+@contextmanager
+def progress_bar(label: str) -> Iterator["Bar"]:
+    """Show a bar while it lasts; only where somebody watches."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f}%"),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[news]}"),
+    )
+    with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as bars:
+        yield Bar(bars, label)
+
+
+class Bar:
+    """A bar that is told how far it is, and what to say behind."""
+
+    def __init__(self, bars: Progress, label: str) -> None:
+        self._bars = bars
+        self._task = bars.add_task(label, total=None, news="")
+
+    def update(self, done: int, total: int | None, news: str) -> None:
+        """Show how far it is; with no total, that it goes on."""
+        self._bars.update(self._task, completed=done, total=total, news=news)
+
+
+class Interrupt:
+    """Ctrl-C: the first asks to stop in good order, the second stops at once."""
+
+    def __init__(self) -> None:
+        self.requested = False
+
+    def __call__(self) -> bool:
+        """Tell whether to stop."""
+        return self.requested
+
+    def __enter__(self) -> "Interrupt":
+        self._before = signal.signal(signal.SIGINT, self._handle)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        signal.signal(signal.SIGINT, self._before)
+
+    def _handle(self, _number: int, _frame: FrameType | None) -> None:
+        if self.requested:
+            raise KeyboardInterrupt
+        self.requested = True
+        complain("stopping after this chunk; Ctrl-C again to stop at once")

@@ -1,0 +1,37 @@
+"""Errors a caller can act on: each message says what is wrong and what to do about it.
+
+Everything the library raises on purpose derives from `GiaannError`. `UsageError` means that the
+caller's input or files are at fault; a family for faults of other peers joins it with the network.
+"""
+
+
+class GiaannError(Exception):
+    """Anything that giaann_p2p raises on purpose."""
+
+
+class UsageError(GiaannError):
+    """The caller's fault: wrong argument, wrong file, wrong order of calls."""
+
+
+class SpecError(UsageError):
+    """A model spec that breaks a rule, or two specs that do not fit together."""
+
+
+class PipelineError(UsageError):
+    """The English pipeline is missing, or is not the one that the spec names."""
+
+
+class TextError(UsageError):
+    """A text that cannot be read as text; the message names file and line."""
+
+
+class PromptError(UsageError):
+    """A prompt that the model cannot start from."""
+
+
+class DatabaseError(UsageError):
+    """A database that is missing, damaged, in use, or made by something else."""
+
+
+class DeviceError(UsageError):
+    """A torch device that this machine does not have."""

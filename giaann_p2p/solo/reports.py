@@ -1,0 +1,80 @@
+"""What the brain's work comes to, as plain values: for people and, as JSON, for machines."""
+
+from dataclasses import dataclass, field
+
+import msgspec
+
+from giaann_p2p.model.generate import Token
+from giaann_p2p.model.parse import Skips
+from giaann_p2p.model.render import Renderer
+from giaann_p2p.model.spec import ModelSpec
+
+
+@dataclass
+class Trained:
+    """What came of learning a text."""
+
+    name: str
+    size: int
+    """In bytes."""
+    sentences: int = 0
+    sequences: int = 0
+    chunks: int = 0
+    chunks_known: int = 0
+    """Chunks that the brain had learned from this text before; they are not learned again."""
+    skips: Skips = field(default_factory=Skips)
+    seconds: float = 0.0
+    interrupted: bool = False
+
+    @property
+    def known(self) -> bool:
+        """Whether there was nothing new."""
+        return self.chunks_known > 0 and not self.chunks and not self.interrupted
+
+
+@dataclass(frozen=True)
+class Generation:
+    """An answer."""
+
+    prompt: str
+    tokens: list[Token]
+    completion: str = ""
+    """What the prompt's last word lacked, as `civil war` behind "the Spanish"."""
+    stopped: str = "end"
+    """Why it ends: `end` (nothing more comes to mind) or `limit` (max_tokens)."""
+
+    @property
+    def text(self) -> str:
+        """The answer as text, to be put behind the prompt."""
+        renderer = Renderer(self.prompt + self.completion)
+        return self.completion + "".join(renderer.append(token.word) for token in self.tokens)
+
+
+@dataclass(frozen=True)
+class Info:
+    """What a brain holds."""
+
+    spec: ModelSpec
+    digest: str
+    columns: int
+    neurons: int
+    connections: int
+    occurrences: int
+    words: int
+    texts: dict[str, int]
+    """Learned texts, by name, with the number of their chunks."""
+    file_bytes: int
+
+
+class Connection(msgspec.Struct, frozen=True):
+    """A connection by name; the feature of a prime neuron is None."""
+
+    source_concept: str
+    source_feature: str | None
+    target_concept: str
+    target_feature: str | None
+    branch: int
+    segment: int
+    strength: float
+    units: int
+    """The exact strength, in units of 2^-16."""

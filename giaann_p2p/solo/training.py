@@ -1,0 +1,74 @@
+"""Learning a text into a brain, chunk by chunk: resumable, interruptible, idempotent.
+
+The job's name is a digest of the text, the chunking, the model and the epoch, so the same text is
+the same job wherever it lies. Its chunks are learned in order; the brain remembers how many.
+"""
+
+import hashlib
+import time
+from collections.abc import Callable
+from itertools import islice
+
+import torch
+
+from giaann_p2p.model.learn import learn
+from giaann_p2p.model.parse import CHUNK, chunks, max_chars, parse_chunks
+from giaann_p2p.model.spec import ModelSpec
+from giaann_p2p.model.tally import Tally
+from giaann_p2p.solo.corpus import Corpus
+from giaann_p2p.solo.database import Job
+from giaann_p2p.solo.reports import Trained
+
+Progress = Callable[[Trained, int], None]
+"""Told after each chunk the counts so far and the bytes read so far."""
+
+
+def job_id(corpus: Corpus, epoch: int, spec: ModelSpec) -> str:
+    """Name the job of learning a text for the n-th time."""
+    parts = f"giaann job\0{corpus.digest}\0{epoch}\0{CHUNK}\0{spec.digest}"
+    return hashlib.blake2b(parts.encode(), digest_size=16).hexdigest()
+
+
+def train(
+    corpus: Corpus,
+    job: Job,
+    tally: Tally,
+    spec: ModelSpec,
+    *,
+    device: torch.device,
+    workers: int,
+    progress: Progress,
+    should_stop: Callable[[], bool],
+    save: Callable[[], None],
+    save_every: float,
+) -> Trained:
+    """Learn what is left of a job."""
+    report = Trained(corpus.name, corpus.size, chunks_known=job.chunks)
+    if job.complete:
+        return report
+    started = saved = time.monotonic()
+    read = 0
+
+    def on_bytes(count: int) -> None:
+        nonlocal read
+        read = count
+
+    every = chunks(corpus.sentences(max_chars(spec), on_bytes))
+    new = islice(every, job.chunks, None)
+    for parsed in parse_chunks(new, spec, workers):
+        tally.add(learn(parsed.sequences, spec, device))
+        job.chunks += 1
+        report.chunks += 1
+        report.sentences += parsed.sentences
+        report.sequences += len(parsed.sequences)
+        report.skips.update(parsed.skips)
+        progress(report, read)
+        if should_stop():
+            report.interrupted = True
+            break
+        if time.monotonic() - saved > save_every:
+            save()
+            saved = time.monotonic()
+    job.complete = not report.interrupted
+    report.seconds = time.monotonic() - started
+    return report

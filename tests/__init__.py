@@ -1,0 +1,1 @@
+"""Tests: unit (one file a module), property (against random input), plain (the yardstick)."""

@@ -1,0 +1,91 @@
+"""Short ways to the objects that tests need."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from giaann_p2p.model.columns import Word
+from giaann_p2p.model.delta import Delta
+from giaann_p2p.model.parse import Parser, max_chars
+from giaann_p2p.model.rows import Name, Neuron, Question, Row, Rows, empty_row
+from giaann_p2p.model.sequence import SequenceBuilder, Sequences
+from giaann_p2p.model.spec import ModelSpec
+from giaann_p2p.model.text import text_sentences
+
+DATA = Path(__file__).parent / "data"
+GOLDENS = Path(__file__).parent / "goldens"
+
+SMALL = ModelSpec(seed_tokens=4)
+"""Two column segments (0, 1), three feature segments (2, 3, 4)."""
+
+ARRAYS = ("concept", "feature", "count", "row_starts", "target", "branch", "segment", "strength")
+DTYPES = ("u8", "u8", "i8", "i8", "i4", "u1", "u1", "i8")
+
+
+def sequences_of(text: str, parser: Parser, spec: ModelSpec | None = None) -> Sequences:
+    """Parse a text in one piece."""
+    sentences = list(text_sentences(text, max_chars(spec or ModelSpec())))
+    (parsed,) = parser.parse([sentences])
+    return parsed.sequences
+
+
+def words(text: str) -> list[Word]:
+    """Read tokens as "the/ cat/N sat/ cats=cat/N": text, lemma if another, /N for a noun."""
+    found = []
+    place = 0
+    for token in text.split():
+        form, _, tag = token.rpartition("/")
+        form, _, lemma = form.partition("=")
+        found.append(Word(form, lemma or form, tag == "N", place, place + len(form)))
+        place += len(form) + 1
+    return found
+
+
+def built(*sentences: str, branches: int = 2) -> Sequences:
+    """Build a batch of sentences that are written as `words` reads them."""
+    builder = SequenceBuilder(branches)
+    for sentence in sentences:
+        assert builder.add(words(sentence))
+    return builder.build()
+
+
+def row_of(rows: Rows, name: Name) -> Row:
+    """Return the row of a name; an empty one if it never occurred."""
+    return rows.read(Question([name.neuron]))[0] or empty_row(name.neuron, name)
+
+
+def strength_of(delta: Delta, source: Name, target: Name, branch: int, segment: int) -> int:
+    """Return a connection's strength in units, 0 where there is none."""
+    ends = [delta.find(*name.neuron) for name in (source, target)]
+    found = (
+        (delta.source == ends[0])
+        & (delta.target == ends[1])
+        & (delta.branch == branch)
+        & (delta.segment == segment)
+    )
+    return int(delta.strength[found].sum())
+
+
+def assert_same(delta: Delta, other: Delta) -> None:
+    """Two deltas are the same to the last byte."""
+    for name, dtype in zip(ARRAYS, DTYPES, strict=True):
+        one, two = getattr(delta, name), getattr(other, name)
+        assert one.dtype == two.dtype == np.dtype(dtype), name
+        assert one.tobytes() == two.tobytes(), name
+    assert delta.names == other.names
+    assert delta.digest() == other.digest()
+
+
+def assert_same_sequences(batch: Sequences, other: Sequences) -> None:
+    """Two batches are the same, names included."""
+    for name in ("starts", "concept", "feature", "column", "branch", "end"):
+        one, two = getattr(batch, name), getattr(other, name)
+        assert one.dtype == two.dtype, name
+        assert one.tolist() == two.tolist(), name
+    assert batch.names == other.names
+
+
+def neurons(names: Sequence[Name]) -> list[Neuron]:
+    """Return the neurons of some names."""
+    return [name.neuron for name in names]

@@ -1,0 +1,45 @@
+"""Random models, sequences and prompts: vocabularies so tiny that everything meets everything."""
+
+from hypothesis import strategies as st
+
+from giaann_p2p.model.activation import Variant
+from giaann_p2p.model.spec import ModelSpec
+from tests.plain.sequence import Neuron, Position, Token
+
+# "cook" and "of" are delimiters as features, but never as concepts; "the" and "red" never.
+CONCEPTS = ["cat", "cook", "of"]
+FEATURES = [None, "the", "red", "cook", "of", ",", "."]
+
+specs = st.builds(
+    ModelSpec,
+    seed_tokens=st.integers(1, 14),
+    branches=st.integers(1, 3),
+)
+variants = st.builds(Variant, graded_strengths=st.booleans(), graded_activations=st.booleans())
+neurons = st.builds(Neuron, st.sampled_from(CONCEPTS), st.sampled_from(FEATURES))
+
+
+@st.composite
+def positions(draw: st.DrawFn, most: int = 14) -> list[Position]:
+    """Draw a sequence: columns follow one another, and one concept may lead several of them."""
+    count = draw(st.integers(1, most))
+    found = []
+    column, concept = 0, draw(st.sampled_from(CONCEPTS))
+    for _ in range(count):
+        if draw(st.integers(0, 3)) == 0:
+            column, concept = column + 1, draw(st.sampled_from(CONCEPTS))
+        found.append(Position(Neuron(concept, draw(st.sampled_from(FEATURES))), column))
+    return found
+
+
+sequences = st.lists(positions(), max_size=6)
+prompts = st.lists(neurons, max_size=14)
+
+_TEXTS = ["Cat", "cats", "cook", "the", "of", "and", ",", "is", ".", "-", "–", "Red"]
+_TAGS = ["NOUN", "PROPN", "VERB", "PUNCT"]
+
+tokens = st.builds(
+    lambda text, tag: Token(text, text.removesuffix("s").title(), tag),
+    st.sampled_from(_TEXTS),
+    st.sampled_from(_TAGS),
+)
