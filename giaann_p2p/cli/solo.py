@@ -3,10 +3,11 @@
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from giaann_p2p.cli import present
 from giaann_p2p.cli.terminal import (
     EXIT_CODES,
     INTERRUPTED,
@@ -55,6 +56,9 @@ class Format(StrEnum):
 Db = Annotated[
     Path,
     typer.Option("--db", envvar="GIAANN_DB", metavar="DIR", help="The brain's directory."),
+]
+TextFile = Annotated[
+    Path, typer.Argument(metavar="FILE", help="A UTF-8 text; - reads standard input.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Write JSON, for machines.")]
 Device = Annotated[
@@ -110,7 +114,9 @@ def train(
                     file, epochs=epochs, workers=workers, progress=show, should_stop=interrupt
                 )
             for report in reports:
-                say_json(_trained_json(report)) if json_output else say(_trained_line(report))
+                say_json(present.trained_json(report)) if json_output else say(
+                    present.trained_line(report)
+                )
             interrupted = reports[-1].interrupted
             if interrupted:
                 break
@@ -121,7 +127,9 @@ def train(
 
 @app.command()
 def prompt(
-    text: Annotated[str, typer.Argument(help="Words to go on with; - reads standard input.")],
+    text: Annotated[
+        str, typer.Argument(metavar="TEXT", help="Words to go on with; - reads standard input.")
+    ],
     db: Db,
     max_tokens: Annotated[int, typer.Option(min=1, help="Stop after so many tokens.")] = 80,
     timing: Timing = TimingName.AUTO,
@@ -141,6 +149,8 @@ def prompt(
     json_output: Json = False,
 ) -> None:
     """Go on from a prompt: the text, then what comes to mind."""
+    from giaann_p2p import Generation
+
     if text == "-":
         text = sys.stdin.read().strip()
     with _reading(db, device) as brain:
@@ -152,19 +162,21 @@ def prompt(
             variant=_variant(graded_strengths, graded_activations),
         )
         tokens = _stream(answer, json_output) if stream else list(answer)
+    done = Generation(answer.prompt, tokens, answer.completion, answer.stopped or "end")
     if not stream:
-        _say_answer(answer, tokens, json_output)
+        say_json(present.generation_json(done)) if json_output else say(done.prompt + done.text)
     if explain and not json_output:
         for token in tokens:
-            say(_evidence(token))
+            say(present.token_line(token))
     if not tokens and not answer.completion:
-        complain(f"nothing comes to mind (timing {timing.value})")
+        unknown = f"; new to it: {', '.join(answer.unknown)}" if answer.unknown else ""
+        complain(f"nothing comes to mind (timing {timing.value}){unknown}")
         raise typer.Exit(NOTHING)
 
 
 @app.command("eval")
 def evaluate(
-    file: Annotated[Path, typer.Argument(help="A UTF-8 text; - reads standard input.")],
+    file: TextFile,
     db: Db,
     seed_tokens: Annotated[
         int | None,
@@ -190,24 +202,14 @@ def evaluate(
             progress=lambda s: bar.update(s.sentences, None, f"{s.accuracy:.4f}"),
         )
     if json_output:
-        derived = {
-            "accuracy": score.accuracy,
-            "neuron_accuracy": score.neuron_accuracy,
-            "tokens_per_second": score.tokens_per_second,
-        }
-        say_json({**vars(score), **derived, "timing": timing, "feed": feed})
-        return
-    say(
-        f"accuracy {score.accuracy:.4f} ({score.right_words:,} of {score.predicted:,} tokens, "
-        f"{score.silent:,} without candidate, {score.unreached:,} unreached) on "
-        f"{score.sentences:,} sentences, timing {timing}, feed {feed}; "
-        f"{score.tokens_per_second:,.0f} tokens/s"
-    )
+        say_json({**present.score_json(score), "timing": timing, "feed": feed})
+    else:
+        say(present.score_line(score))
 
 
 @app.command()
 def recall(
-    file: Annotated[Path, typer.Argument(help="A UTF-8 text; - reads standard input.")],
+    file: TextFile,
     db: Db,
     words: Annotated[
         int | None,
@@ -229,12 +231,9 @@ def recall(
             progress=lambda r: bar.update(r.sentences, None, f"{r.share:.4f}"),
         )
     if json_output:
-        say_json({**vars(result), "share": result.share, "timing": timing})
-        return
-    say(f"recalled {result.share:.4f} ({result.recalled:,} of {result.sentences:,} sentences)")
-    if missed:
-        for begun, rest, said in result.missed:
-            say(f"  {begun} ...\n    true:{rest}\n    said:{said}")
+        say_json(present.recalled_json(result))
+    else:
+        say(present.recalled_lines(result, missed))
 
 
 @app.command()
@@ -263,21 +262,7 @@ def info(db: Db, json_output: Json = False) -> None:
     """Tell what a brain holds."""
     with _reading(db, "cpu") as brain:
         found = brain.info()
-    if json_output:
-        say_json(found)
-        return
-    spec = found.spec
-    say(f"brain      {db} ({found.file_bytes:,} bytes)")
-    say(f"knows      {found.columns:,} columns, {found.neurons:,} neurons, {found.words:,} words")
-    say(f"           {found.connections:,} connections from {found.occurrences:,} tokens")
-    say(f"digest     {found.digest}")
-    say(
-        f"model      S={spec.seed_tokens}, {spec.column_segments} column and "
-        f"{spec.feature_segments} feature segments, {spec.branches} branches"
-    )
-    say(f"           pipeline {spec.pipeline}, lexicon {spec.lexicon}")
-    for name, chunks in found.texts.items():
-        say(f"text       {name} ({chunks:,} chunks)")
+    say_json(found) if json_output else say(present.info_lines(found, str(db)))
 
 
 def _reading(db: Path, device: str) -> "Brain":
@@ -312,65 +297,7 @@ def _stream(answer: "Answer", as_json: bool) -> "list[Token]":
         say(answer.prompt + answer.completion, end="")
     for token in answer:
         tokens.append(token)
-        say_json(_token_json(token)) if as_json else say(renderer.append(token.word), end="")
+        say_json(present.token_json(token)) if as_json else say(renderer.append(token.word), end="")
     if not as_json:
         say("")
     return tokens
-
-
-def _say_answer(answer: "Answer", tokens: "list[Token]", as_json: bool) -> None:
-    from giaann_p2p import Generation
-
-    done = Generation(answer.prompt, tokens, answer.completion, answer.stopped or "end")
-    if as_json:
-        listed = [_token_json(token) for token in tokens]
-        say_json(
-            {"prompt": done.prompt, "text": done.text, "tokens": listed, "stopped": done.stopped}
-        )
-    else:
-        say(done.prompt + done.text)
-
-
-def _token_json(token: "Token") -> dict[str, Any]:
-    return {
-        "word": token.word,
-        "concept": token.name.concept,
-        "feature": token.name.feature,
-        "timing": token.timing,
-        "score": round(token.score, 6),
-        "candidates": token.candidates,
-    }
-
-
-def _evidence(token: "Token") -> str:
-    where = f"{token.name.concept}/{token.name.feature or '*'}"
-    return (
-        f"  {token.word:<24} {token.timing:<6} score {token.score:7.3f}  "
-        f"of {token.candidates:>4} candidates  {where}"
-    )
-
-
-def _trained_json(report: "Trained") -> dict[str, Any]:
-    skips = {
-        reason.value: {"count": count, "first_line": report.skips.first_lines[reason]}
-        for reason, count in report.skips.counts.items()
-    }
-    return {**vars(report), "skips": skips}
-
-
-def _trained_line(report: "Trained") -> str:
-    if report.known:
-        return (
-            f"{report.name}: known already ({report.chunks_known:,} chunks); --epochs learns again"
-        )
-    skips = ", ".join(
-        f"{count:,} {reason} (first on line {report.skips.first_lines[reason]})"
-        for reason, count in report.skips.counts.items()
-    )
-    rate = report.sentences / report.seconds if report.seconds else 0.0
-    return (
-        f"{report.name}: learned {report.sequences:,} of {report.sentences:,} sentences"
-        + (f", skipped {skips}" if skips else "")
-        + f"; {rate:,.0f} sentences/s"
-        + (" (interrupted)" if report.interrupted else "")
-    )

@@ -34,6 +34,9 @@ ONE = 1 << 24
 _PAIR = np.dtype("S16")
 """A concept and a feature as 16 bytes, which numpy can sort and search."""
 
+_MOST_SLOTS = 1 << 17
+_MOST_CONNECTIONS = 1 << 20
+
 _NEVER = -2
 """The time of what was never hit: no position is one after it."""
 
@@ -125,27 +128,38 @@ class Numbering:
 
 
 class Board:
-    """The slots of one prompt, shared by its states, and the rows it has fired, wired up."""
+    """Slots for neurons, and the rows that were wired to them: shared by states, and by prompts.
+
+    It only grows; when it is `full`, the next prompt should begin with a new one.
+    """
 
     def __init__(self, spec: ModelSpec, variant: Variant, device: torch.device) -> None:
         self.spec = spec
         self.variant = variant
         self.device = device
         self._slots = Numbering()
+        self._connections = 0
         self._wirings: dict[Neuron, Wiring] = {}
 
     def __len__(self) -> int:
         return len(self._slots)
 
-    def known(self, neuron: Neuron) -> Wiring | None:
-        """Return a neuron's wiring if its row was wired before."""
-        return self._wirings.get(neuron)
+    @property
+    def full(self) -> bool:
+        """Whether its memory, some 100 MB with the states, is better let go."""
+        return len(self) > _MOST_SLOTS or self._connections > _MOST_CONNECTIONS
+
+    def row(self, neuron: Neuron) -> Row | None:
+        """Return a neuron's row if it was wired before."""
+        wiring = self._wirings.get(neuron)
+        return None if wiring is None else wiring.row
 
     def wire(self, row: Row) -> Wiring:
         """Lay a row out; the second time costs nothing."""
         wiring = self._wirings.get(row.neuron)
         if wiring is None:
             wiring = self._wirings[row.neuron] = self._lay_out(row)
+            self._connections += len(row.target)
         return wiring
 
     def _lay_out(self, row: Row) -> Wiring:
@@ -167,7 +181,7 @@ class Board:
             row,
             int(slots[0]),
             self._tensor(place),
-            self._tensor(place - 1),
+            self._tensor(np.maximum(place - 1, 0)),  # unused where nothing comes before
             self._tensor(segment > spec.column_segments),
             self._tensor(segment >= spec.column_segments),
             self._tensor(self._gain(row.strength)),
@@ -232,48 +246,56 @@ class Activation:
         self.timing = timing
         self._board = board
         self._a = torch.zeros(0, dtype=torch.int64, device=board.device)
-        self._t = torch.zeros(0, dtype=torch.int64, device=board.device)
-        self._position = -1  # of the last fired token
+        self._t = torch.zeros(0, dtype=torch.int32, device=board.device)
         self._columns = 0  # how often the concept has changed so far
-        self._fired: Wiring | None = None
+        self._fired: list[Wiring] = []
 
     def copy(self) -> "Activation":
         """Return a state that goes on from here on its own."""
         other = Activation(self._board, self.timing)
         other._a, other._t = self._a.clone(), self._t.clone()
-        other._position, other._columns, other._fired = self._position, self._columns, self._fired
+        other._columns, other._fired = self._columns, list(self._fired)
         return other
+
+    def forget(self) -> None:
+        """Return to rest, at the cost of what was touched."""
+        for wiring in self._fired:
+            self._own(wiring).zero_()
+            self._a.scatter_(0, wiring.place, 0)
+            self._t.scatter_(0, wiring.place, _NEVER)
+        self._columns = 0
+        self._fired.clear()
 
     def fire(self, wiring: Wiring) -> None:
         """Emit and fire a neuron."""
         self._make_room()
-        self._advance(wiring)
-        spec = self._board.spec
-        width = spec.branches * spec.segments
-        own = self._a[wiring.slot * width :][:width].view(spec.branches, spec.segments)
-
+        if self._fired:
+            self._columns += self._fired[-1].row.neuron.concept != wiring.row.neuron.concept
+        self._fired.append(wiring)
+        own = self._own(wiring)
         strongest = own[int(own.sum(1).argmax())]
         (strongest if self.timing.ordered else strongest[-1:]).add_(ONE)
         passes = self._gates(wiring)
         strongest.zero_()
 
-        a = self._a[wiring.place]  # [m]
+        # Gather and scatter do what indexing does, at a third of its cost on a CPU.
+        a = self._a.gather(0, wiring.place)  # [m]
         a = a + (wiring.gain if passes is None else wiring.gain * passes)
         if not self._board.variant.graded_activations:
             a = torch.where(wiring.feature & (a > 0), ONE, a)
-            own[:, spec.column_segments :].clamp_(max=1).mul_(ONE)
-        self._a[wiring.place] = a
+            own[:, self._board.spec.column_segments :].clamp_(max=1).mul_(ONE)
+        self._a.scatter_(0, wiring.place, a)
         if self.timing.timed:
-            now = torch.where(wiring.feature, self._position, self._columns)  # [m]
-            self._t[wiring.place] = (
-                now if passes is None else torch.where(passes, now, self._t[wiring.place])
-            )
+            now = torch.where(wiring.feature, self._position, self._columns).int()  # [m]
+            if passes is not None:
+                now = torch.where(passes, now, self._t.gather(0, wiring.place))
+            self._t.scatter_(0, wiring.place, now)
 
     def candidates(self, anywhere: bool = False) -> Candidates:
         """Return what may follow the word fired last; `anywhere`, also beyond its column."""
-        wiring = self._fired
-        if wiring is None:
+        if not self._fired:
             raise ValueError("nothing was fired yet")
+        wiring = self._fired[-1]
         spec = self._board.spec
         a = self._a.view(-1, spec.branches, spec.segments)[wiring.adjacent]  # [k, B, SEG]
         active = (a[:, :, -1] > 0).any(1).cpu().numpy()  # [k]
@@ -310,19 +332,24 @@ class Activation:
         t = self._t.view(-1, spec.branches, spec.segments)[wiring.adjacent]
         return torch.where(t == _NEVER, 0, (now - t - due).abs())
 
-    def _advance(self, wiring: Wiring) -> None:
-        if self._fired is not None:
-            self._columns += self._fired.row.neuron.concept != wiring.row.neuron.concept
-        self._position += 1
-        self._fired = wiring
+    @property
+    def _position(self) -> int:
+        """That of the token fired last."""
+        return len(self._fired) - 1
+
+    def _own(self, wiring: Wiring) -> torch.Tensor:
+        """Return [B, SEG], the fired neuron's part of A."""
+        spec = self._board.spec
+        width = spec.branches * spec.segments
+        return self._a[wiring.slot * width :][:width].view(spec.branches, spec.segments)
 
     def _gates(self, wiring: Wiring) -> torch.Tensor | None:
         """Return [m] which connections may pass, or None for all."""
         if not self.timing.ordered:
             return None
-        ready = self._a[wiring.before] > 0  # [m]
+        ready = self._a.gather(0, wiring.before) > 0  # [m]
         if self.timing is Timing.EXACT:
-            ready &= self._t[wiring.before] == self._position - 1
+            ready &= self._t.gather(0, wiring.before) == self._position - 1
         return ready | ~wiring.waits
 
     def _make_room(self) -> None:
@@ -333,4 +360,4 @@ class Activation:
             more = max(need, 2 * len(self._a)) - len(self._a)
             rest = torch.zeros(more, dtype=torch.int64, device=self._board.device)
             self._a = torch.cat([self._a, rest])
-            self._t = torch.cat([self._t, torch.full_like(rest, _NEVER)])
+            self._t = torch.cat([self._t, torch.full_like(rest, _NEVER, dtype=torch.int32)])

@@ -11,9 +11,9 @@ beyond that point was never predicted: it counts as unreached, not as wrong.
 from dataclasses import dataclass
 from enum import StrEnum
 
-from giaann_p2p.model.generate import Mind, best
+from giaann_p2p.model.generate import Mind, best, read
 from giaann_p2p.model.ids import PRIME
-from giaann_p2p.model.rows import Name, Question, Row, Steps, empty_row
+from giaann_p2p.model.rows import Name, Row, Steps, empty_row
 from giaann_p2p.model.sequence import Sequences
 
 
@@ -61,13 +61,13 @@ class Score:
 def score_sequence(
     mind: Mind, sequence: Sequences, seed_tokens: int, feed: Feed, score: Score
 ) -> Steps[None]:
-    """Evaluate one sequence on a fresh mind, and add to the score."""
+    """Evaluate one sequence on a mind that has heard nothing, and add to the score."""
     names = names_of(sequence)
     if len(names) <= seed_tokens:
         return
     score.sentences += 1
     score.seeded += seed_tokens
-    for seed in (yield from _rows(names[:seed_tokens])):
+    for seed in (yield from _rows(mind, names[:seed_tokens])):
         mind.hear(seed)
     for at in range(seed_tokens, len(names)):
         row = yield from _predicted(mind)
@@ -79,7 +79,7 @@ def score_sequence(
         score.right_words += row is not None and row.name.word == names[at].word
         score.right_neurons += row is not None and row.name == names[at]
         if row is None or feed is Feed.TRUE:
-            (heard,) = yield from _rows([names[at]])
+            (heard,) = yield from _rows(mind, [names[at]])
         else:
             heard = row
         mind.hear(heard)
@@ -96,11 +96,11 @@ def _predicted(mind: Mind) -> Steps[Row | None]:
     choice = best(mind)
     if choice is None:
         return None
-    (row,) = yield Question([choice.neuron])
+    (row,) = yield from read(mind, [choice.neuron])
     return row
 
 
-def _rows(names: list[Name]) -> Steps[list[Row]]:
+def _rows(mind: Mind, names: list[Name]) -> Steps[list[Row]]:
     neurons = [name.neuron for name in names]
-    rows = yield Question(neurons)
+    rows = yield from read(mind, neurons)
     return [row or empty_row(n, name) for row, n, name in zip(rows, neurons, names, strict=True)]

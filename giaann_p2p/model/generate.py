@@ -61,19 +61,32 @@ class Mind:
         variant: Variant | None = None,
         device: torch.device | None = None,
     ) -> None:
-        self.board = Board(spec, variant or Variant(), device or torch.device("cpu"))
-        self._states = {timing: Activation(self.board, timing) for timing in timings}
+        board = Board(spec, variant or Variant(), device or torch.device("cpu"))
+        self._begin(board, {timing: Activation(board, timing) for timing in timings})
+
+    def _begin(self, board: Board, states: dict[Timing, Activation]) -> None:
+        self.board = board
+        self._states = states
         self._heard: list[Row] = []
-        self._fired = dict.fromkeys(timings, 0)
+        self._fired = dict.fromkeys(states, 0)
 
     def copy(self) -> "Mind":
         """Return a mind that goes on from here on its own."""
         other = Mind.__new__(Mind)
-        other.board = self.board
-        other._states = {timing: state.copy() for timing, state in self._states.items()}
+        other._begin(self.board, {timing: one.copy() for timing, one in self._states.items()})
         other._heard = list(self._heard)
         other._fired = dict(self._fired)
         return other
+
+    def forget(self) -> None:
+        """Be ready for another prompt; the rows that were wired are kept while there is room."""
+        board, states = self.board, self._states
+        if board.full:
+            board = Board(board.spec, board.variant, board.device)
+            states = {timing: Activation(board, timing) for timing in states}
+        for state in states.values():
+            state.forget()
+        self._begin(board, states)
 
     def __len__(self) -> int:
         """How many tokens were heard."""
@@ -109,12 +122,22 @@ class Mind:
         return None
 
 
+def read(mind: Mind, neurons: Sequence[Neuron]) -> Steps[list[Row | None]]:
+    """Return rows; asks only for those that the mind has not wired."""
+    found = {neuron: mind.board.row(neuron) for neuron in neurons}
+    missing = [neuron for neuron, row in found.items() if row is None]
+    if missing:
+        rows = yield Question(missing)
+        found.update(zip(missing, rows, strict=True))
+    return [found[neuron] for neuron in neurons]
+
+
 def next_token(mind: Mind, beam: Beam | None = None) -> Steps[Token | None]:
     """Choose the next token and take it in; None when nothing comes to mind."""
     choice = best(mind) if beam is None else (yield from look_ahead(mind, beam))
     if choice is None:
         return None
-    (row,) = yield Question([choice.neuron])
+    (row,) = yield from read(mind, [choice.neuron])
     if row is None:
         return None  # a connection to a neuron that nobody holds: its column was lost
     mind.hear(row)
@@ -157,8 +180,8 @@ def _steps(way: _Way, width: int) -> list[_Way]:
 
 def _taken(ways: list[_Way]) -> Steps[list[_Way]]:
     """Take each way's step, on a mind of its own."""
-    rows = yield Question([way.step.neuron for way in ways if way.step])
-    answers = iter(rows)
+    neurons = [way.step.neuron for way in ways if way.step]
+    answers = iter((yield from read(ways[0].mind, neurons)))
     taken = []
     for way in ways:
         row = next(answers) if way.step else None

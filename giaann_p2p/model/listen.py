@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from giaann_p2p.model.columns import Word
-from giaann_p2p.model.generate import Mind
+from giaann_p2p.model.generate import Mind, read
 from giaann_p2p.model.lexicon import Delimiter, delimiter
 from giaann_p2p.model.parse import PromptSentence
 from giaann_p2p.model.rows import Name, Question, Steps, empty_row
@@ -27,6 +27,8 @@ class Heard:
 
     names: list[Name] = field(default_factory=list)
     """The neurons that were taken in."""
+    unknown: list[str] = field(default_factory=list)
+    """The words of those that were never learned."""
     rest: str = ""
     """What the last of them has beyond the prompt's end: `_civil_war`."""
 
@@ -41,8 +43,10 @@ def listen(mind: Mind, sentences: list[PromptSentence]) -> Steps[Heard]:
             reading = yield from _read(mind, written, place)
             if reading.name is not None:
                 neuron = reading.name.neuron
-                (row,) = yield Question([neuron])
+                (row,) = yield from read(mind, [neuron])
                 mind.hear(row or empty_row(neuron, reading.name))
+                if row is None:
+                    heard.unknown.append(reading.name.word)
                 heard.names.append(reading.name)
                 heard.rest = reading.rest
             place = written.next(reading.end)

@@ -57,6 +57,8 @@ class Answer:
                 if prompt.strip()
                 else "the prompt is empty: give it some words to go on with"
             )
+        self.unknown = heard.unknown
+        """Words of the prompt that were never learned, at least not where they stand."""
         self.completion = heard.rest.replace("_", " ")
         """What the prompt's last word lacked: ` civil war` behind "the Spanish"."""
 

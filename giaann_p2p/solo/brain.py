@@ -182,14 +182,14 @@ class Brain:
         seed = self.spec.seed_tokens if seed_tokens is None else seed_tokens
         if seed < 1:
             raise UsageError(f"seed_tokens must be 1 or more: {seed}")
-        rows = DeltaRows(self.knowledge)
+        rows, mind = DeltaRows(self.knowledge), Mind(self.spec, chosen, variant, self._device)
         with opened(source) as corpus:
             for chunk in chunks(corpus.sentences(max_chars(self.spec))):
                 for parsed in self._parser.parse([chunk]):
                     started = time.perf_counter()
                     for sequence in parsed.sequences:
-                        mind = Mind(self.spec, chosen, variant, self._device)
                         run(score_sequence(mind, sequence, seed, way, score), rows)
+                        mind.forget()
                     score.seconds += time.perf_counter() - started
                 progress(score)
         return score

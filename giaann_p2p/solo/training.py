@@ -11,6 +11,7 @@ from itertools import islice
 
 import torch
 
+from giaann_p2p.model import english
 from giaann_p2p.model.learn import learn
 from giaann_p2p.model.parse import CHUNK, chunks, max_chars, parse_chunks
 from giaann_p2p.model.spec import ModelSpec
@@ -46,6 +47,7 @@ def train(
     report = Trained(corpus.name, corpus.size, chunks_known=job.chunks)
     if job.complete:
         return report
+    english.pipeline(spec)  # its loading is no part of the time that learning takes
     started = saved = time.monotonic()
     read = 0
 

@@ -82,11 +82,11 @@ def measure(text: Path, repeat: int) -> dict[str, float | None]:
     rows = DeltaRows(learn_all())
 
     def predict() -> Score:
-        score = Score()
+        score, mind = Score(), Mind(spec, (Timing.EXACT,))
         for part in parsed:
             for sequence in part.sequences:
-                mind = Mind(spec, (Timing.EXACT,))
                 run(score_sequence(mind, sequence, spec.seed_tokens, Feed.TRUE, score), rows)
+                mind.forget()
         return score
 
     score = predict()

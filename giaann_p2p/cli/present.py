@@ -1,0 +1,116 @@
+"""How results look: a line for people, plain values for JSON."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from giaann_p2p import Generation, Info, Recalled, Score, Token, Trained
+
+
+def trained_line(report: "Trained") -> str:
+    """Tell what came of learning a text."""
+    if report.known:
+        chunks = f"{report.chunks_known:,} chunks"
+        return f"{report.name}: known already ({chunks}); --epochs learns it again"
+    skips = ", ".join(
+        f"{count:,} {reason} (first on line {report.skips.first_lines[reason]})"
+        for reason, count in report.skips.counts.items()
+    )
+    rate = report.sentences / report.seconds if report.seconds else 0.0
+    return (
+        f"{report.name}: learned {report.sequences:,} of {report.sentences:,} sentences"
+        + (f", skipped {skips}" if skips else "")
+        + f"; {rate:,.0f} sentences/s"
+        + (" (interrupted)" if report.interrupted else "")
+    )
+
+
+def trained_json(report: "Trained") -> dict[str, Any]:
+    """Return all counts."""
+    skips = {
+        reason.value: {"count": count, "first_line": report.skips.first_lines[reason]}
+        for reason, count in report.skips.counts.items()
+    }
+    return {**vars(report), "known": report.known, "skips": skips}
+
+
+def generation_json(answer: "Generation") -> dict[str, Any]:
+    """Return the answer with what speaks for each token."""
+    return {
+        "prompt": answer.prompt,
+        "text": answer.text,
+        "tokens": [token_json(token) for token in answer.tokens],
+        "stopped": answer.stopped,
+    }
+
+
+def token_json(token: "Token") -> dict[str, Any]:
+    """Return a token with what speaks for it."""
+    return {
+        "word": token.word,
+        "concept": token.name.concept,
+        "feature": token.name.feature,
+        "timing": token.timing,
+        "score": round(token.score, 6),
+        "candidates": token.candidates,
+    }
+
+
+def token_line(token: "Token") -> str:
+    """Tell what speaks for a token."""
+    return (
+        f"  {token.word:<24} {token.timing:<6} score {token.score:7.3f}  "
+        f"of {token.candidates:>4} candidates  {token.name.concept}/{token.name.feature or '*'}"
+    )
+
+
+def score_line(score: "Score") -> str:
+    """Tell how much was right."""
+    tokens = f"{score.right_words:,} of {score.predicted:,} tokens right"
+    others = f"{score.silent:,} without a candidate, {score.unreached:,} unreached"
+    where = f"{score.sentences:,} sentences; {score.tokens_per_second:,.0f} tokens/s"
+    return f"accuracy {score.accuracy:.4f} ({tokens}, {others}) on {where}"
+
+
+def score_json(score: "Score") -> dict[str, Any]:
+    """Return the counts and what follows from them."""
+    return {
+        **vars(score),
+        "accuracy": score.accuracy,
+        "neuron_accuracy": score.neuron_accuracy,
+        "tokens_per_second": score.tokens_per_second,
+    }
+
+
+def recalled_lines(result: "Recalled", with_missed: bool) -> str:
+    """Tell how many sentences were recalled."""
+    line = f"recalled {result.share:.4f} ({result.recalled:,} of {result.sentences:,} sentences)"
+    if not with_missed:
+        return line
+    missed = (
+        f"  {begun} ...\n    true:{rest}\n    said:{said}" for begun, rest, said in result.missed
+    )
+    return "\n".join([line, *missed])
+
+
+def recalled_json(result: "Recalled") -> dict[str, Any]:
+    """Return the counts, and the sentences that were missed."""
+    missed = [{"prompt": begun, "rest": rest, "said": said} for begun, rest, said in result.missed]
+    counts = {"sentences": result.sentences, "recalled": result.recalled, "share": result.share}
+    return {**counts, "missed": missed}
+
+
+def info_lines(info: "Info", where: str) -> str:
+    """Tell what a brain holds."""
+    spec = info.spec
+    return "\n".join(
+        [
+            f"brain      {where} ({info.file_bytes:,} bytes)",
+            f"knows      {info.columns:,} columns, {info.neurons:,} neurons, {info.words:,} words",
+            f"           {info.connections:,} connections from {info.occurrences:,} tokens",
+            f"digest     {info.digest}",
+            f"model      S={spec.seed_tokens}, {spec.column_segments} column and "
+            f"{spec.feature_segments} feature segments, {spec.branches} branches",
+            f"           pipeline {spec.pipeline}, lexicon {spec.lexicon}",
+            *(f"text       {name} ({chunks:,} chunks)" for name, chunks in info.texts.items()),
+        ]
+    )
