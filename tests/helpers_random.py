@@ -33,7 +33,22 @@ def positions(draw: st.DrawFn, most: int = 14) -> list[Position]:
 
 
 sequences = st.lists(positions(), max_size=6)
-prompts = st.lists(neurons, max_size=14)
+
+
+@st.composite
+def lessons(draw: st.DrawFn) -> tuple[list[list[Position]], list[Neuron]]:
+    """Draw sequences to learn and a prompt: parts of them, and what never was there."""
+    corpus = draw(st.lists(positions(), min_size=1, max_size=6))
+    prompt: list[Neuron] = []
+    for _ in range(draw(st.integers(0, 4))):
+        if draw(st.integers(0, 3)):
+            learned = [position.neuron for position in draw(st.sampled_from(corpus))]
+            first = draw(st.integers(0, len(learned) // 2))
+            prompt += learned[first : draw(st.integers(first + 1, len(learned)))]
+        else:
+            prompt.append(draw(neurons))
+    return corpus, prompt
+
 
 _TEXTS = ["Cat", "cats", "cook", "the", "of", "and", ",", "is", ".", "-", "–", "Red"]
 _TAGS = ["NOUN", "PROPN", "VERB", "PUNCT"]

@@ -103,12 +103,12 @@ def train(
 
     spec = None if seed_tokens is None else ModelSpec(seed_tokens=seed_tokens)
     interrupted = False
-    with Brain.open(db, spec, device) as brain, Interrupt() as interrupt:
+    with Interrupt() as interrupt, Brain.open(db, spec, device) as brain:
         for file in files:
             with progress_bar(f"learning {file.name}") as bar:
 
-                def show(report: "Trained", read: int) -> None:
-                    bar.update(read, report.size, f"{report.sentences:,} sentences")
+                def show(report: "Trained", share: float) -> None:
+                    bar.update(share, f"{report.sentences:,} sentences")
 
                 reports = brain.train(
                     file, epochs=epochs, workers=workers, progress=show, should_stop=interrupt
@@ -199,7 +199,7 @@ def evaluate(
             timing=timing,
             feed=feed,
             variant=_variant(graded_strengths, graded_activations),
-            progress=lambda s: bar.update(s.sentences, None, f"{s.accuracy:.4f}"),
+            progress=lambda score, share: bar.update(share, f"{score.accuracy:.4f} right"),
         )
     if json_output:
         say_json({**present.score_json(score), "timing": timing, "feed": feed})
@@ -228,7 +228,7 @@ def recall(
             file,
             words=words,
             timing=timing,
-            progress=lambda r: bar.update(r.sentences, None, f"{r.share:.4f}"),
+            progress=lambda found, share: bar.update(share, f"{found.share:.4f} recalled"),
         )
     if json_output:
         say_json(present.recalled_json(result))

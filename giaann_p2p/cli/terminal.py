@@ -56,11 +56,11 @@ class Bar:
 
     def __init__(self, bars: Progress, label: str) -> None:
         self._bars = bars
-        self._task = bars.add_task(label, total=None, news="")
+        self._task = bars.add_task(label, total=1.0, news="")
 
-    def update(self, done: int, total: int | None, news: str) -> None:
-        """Show how far it is; with no total, that it goes on."""
-        self._bars.update(self._task, completed=done, total=total, news=news)
+    def update(self, share: float, news: str) -> None:
+        """Show how far it is, from 0 to 1."""
+        self._bars.update(self._task, completed=share, news=news)
 
 
 class Interrupt:

@@ -15,7 +15,7 @@ from typing import Self
 
 import numpy as np
 
-from giaann_p2p.errors import UsageError
+from giaann_p2p.errors import PromptError, UsageError
 from giaann_p2p.model import device as devices
 from giaann_p2p.model.activation import Variant
 from giaann_p2p.model.delta import Delta
@@ -107,7 +107,7 @@ class Brain:
         *sources: Source,
         epochs: int = 1,
         workers: int = 0,
-        progress: Progress = lambda _trained, _bytes: None,
+        progress: Progress = lambda _counts, _share: None,
         should_stop: Callable[[], bool] = lambda: False,
     ) -> list[Trained]:
         """Learn texts: strings, or the files that paths name.
@@ -119,6 +119,8 @@ class Brain:
         """
         if not self._writable:
             raise UsageError("this brain was opened for reading only")
+        if epochs < 1 or workers < 0:
+            raise UsageError(f"epochs must be 1 or more ({epochs}), workers 0 or more ({workers})")
         reports: list[Trained] = []
         for source in sources:
             with opened(source) as corpus:
@@ -175,9 +177,11 @@ class Brain:
         timing: str = "auto",
         feed: str = "true",
         variant: Variant | None = None,
-        progress: Callable[[Score], None] = lambda _: None,
+        progress: Callable[[Score, float], None] = lambda _counts, _share: None,
     ) -> Score:
         """Measure top-1 accuracy on a text; see `Score`."""
+        if feed not in set(Feed):
+            raise UsageError(f"no feed {feed!r}; there are {', '.join(Feed)}")
         score, chosen, way = Score(), timings(timing), Feed(feed)
         seed = self.spec.seed_tokens if seed_tokens is None else seed_tokens
         if seed < 1:
@@ -191,7 +195,7 @@ class Brain:
                         run(score_sequence(mind, sequence, seed, way, score), rows)
                         mind.forget()
                     score.seconds += time.perf_counter() - started
-                progress(score)
+                progress(score, corpus.share)
         return score
 
     def recall(
@@ -200,19 +204,28 @@ class Brain:
         *,
         words: int | None = None,
         timing: str = "auto",
-        progress: Callable[[Recalled], None] = lambda _: None,
+        progress: Callable[[Recalled, float], None] = lambda _counts, _share: None,
     ) -> Recalled:
         """Count the sentences of a text that the brain completes from their first words alone."""
 
         def answer(prompt: str) -> Generation:
-            return self.generate(prompt, max_tokens=self.spec.max_tokens, timing=timing)
+            try:
+                return self.generate(prompt, max_tokens=self.spec.max_tokens, timing=timing)
+            except PromptError:  # the first words name no concept
+                return Generation(prompt, [])
 
         count = self.spec.seed_tokens if words is None else words
         if count < 1:
             raise UsageError(f"words must be 1 or more: {count}")
         with opened(source) as corpus:
             sentences = corpus.sentences(max_chars(self.spec))
-            return recall(sentences, self._parser, count, answer, progress)
+            return recall(
+                sentences,
+                self._parser,
+                count,
+                answer,
+                lambda counts: progress(counts, corpus.share),
+            )
 
     def connections(self) -> Iterator[Connection]:
         """Iterate over all connections, by name."""

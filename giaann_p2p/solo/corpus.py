@@ -10,7 +10,7 @@ import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,14 +33,15 @@ class Corpus:
     """In bytes."""
     file: BinaryIO
 
-    def sentences(
-        self, max_chars: int, on_bytes: Callable[[int], None] = lambda _: None
-    ) -> Iterator[Sentence]:
-        """Read the sentences; tells, now and then, how many bytes were read so far."""
+    def sentences(self, max_chars: int) -> Iterator[Sentence]:
+        """Read the sentences, from the start."""
         self.file.seek(0)
-        for sentence in document_sentences(self.file, self.name, max_chars):
-            on_bytes(self.file.tell())
-            yield sentence
+        return document_sentences(self.file, self.name, max_chars)
+
+    @property
+    def share(self) -> float:
+        """How much of it was read so far, from 0 to 1."""
+        return self.file.tell() / self.size if self.size else 1.0
 
 
 @contextmanager

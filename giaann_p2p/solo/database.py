@@ -8,6 +8,7 @@ learning into one brain.
 import contextlib
 import fcntl
 import os
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -25,6 +26,16 @@ from giaann_p2p.model.sequence import Names
 from giaann_p2p.model.spec import ModelSpec
 
 FORMAT = 1
+# What reading a zip of arrays raises, depending on which byte is wrong.
+_DAMAGE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    EOFError,
+    KeyError,
+    NotImplementedError,
+    ValueError,
+)
 
 
 class Job(msgspec.Struct, kw_only=True):
@@ -64,13 +75,13 @@ def load(directory: Path) -> State:
     """Read the brain in the directory."""
     file = _file(directory)
     try:
-        with np.load(file, allow_pickle=False) as arrays:
+        with file.open("rb") as opened, np.load(opened, allow_pickle=False) as arrays:
             return _state(dict(arrays), file)
     except FileNotFoundError:
         raise DatabaseError(
             f"there is no brain in {directory}; make one: giaann solo train FILE --db {directory}"
         ) from None
-    except (zipfile.BadZipFile, zlib.error, ValueError, KeyError, EOFError) as error:
+    except _DAMAGE as error:
         raise DatabaseError(f"{file} is damaged or no brain: {error}") from None
     except OSError as error:
         raise DatabaseError(f"{file}: {error.strerror}") from None

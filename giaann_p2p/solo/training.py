@@ -20,8 +20,8 @@ from giaann_p2p.solo.corpus import Corpus
 from giaann_p2p.solo.database import Job
 from giaann_p2p.solo.reports import Trained
 
-Progress = Callable[[Trained, int], None]
-"""Told after each chunk the counts so far and the bytes read so far."""
+Progress = Callable[[Trained, float], None]
+"""Told after each chunk the counts so far and the share of the text that was read."""
 
 
 def job_id(corpus: Corpus, epoch: int, spec: ModelSpec) -> str:
@@ -49,14 +49,7 @@ def train(
         return report
     english.pipeline(spec)  # its loading is no part of the time that learning takes
     started = saved = time.monotonic()
-    read = 0
-
-    def on_bytes(count: int) -> None:
-        nonlocal read
-        read = count
-
-    every = chunks(corpus.sentences(max_chars(spec), on_bytes))
-    new = islice(every, job.chunks, None)
+    new = islice(chunks(corpus.sentences(max_chars(spec))), job.chunks, None)
     for parsed in parse_chunks(new, spec, workers):
         tally.add(learn(parsed.sequences, spec, device))
         job.chunks += 1
@@ -64,7 +57,7 @@ def train(
         report.sentences += parsed.sentences
         report.sequences += len(parsed.sequences)
         report.skips.update(parsed.skips)
-        progress(report, read)
+        progress(report, corpus.share)
         if should_stop():
             report.interrupted = True
             break

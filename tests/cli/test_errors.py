@@ -1,0 +1,105 @@
+"""Wrong input: one line that says what is wrong and what to do, and the right exit code."""
+
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import GIAANN, Run
+
+
+def test_no_brain_there(giaann: Run, tmp_path: Path) -> None:
+    done = giaann("solo", "prompt", "Bees make", "--db", tmp_path / "none")
+    assert done.returncode == 1
+    assert "there is no brain in" in done.stderr
+    assert "giaann solo train" in done.stderr
+    assert not (tmp_path / "none").exists()
+
+
+def test_no_such_text(giaann: Run, tmp_path: Path) -> None:
+    done = giaann("solo", "train", tmp_path / "none.txt", "--db", tmp_path / "db")
+    assert done.returncode == 1
+    assert "none.txt: No such file or directory" in done.stderr
+
+
+def test_a_directory_is_no_text(giaann: Run, tmp_path: Path) -> None:
+    done = giaann("solo", "train", tmp_path, "--db", tmp_path / "db")
+    assert done.returncode == 1
+    assert f"{tmp_path} is a directory" in done.stderr
+
+
+def test_another_encoding_is_refused_with_file_line_and_remedy(giaann: Run, tmp_path: Path) -> None:
+    file = tmp_path / "wide.txt"
+    file.write_text("Bees make honey.", encoding="utf-16")
+    done = giaann("solo", "train", file, "--db", tmp_path / "db")
+    assert done.returncode == 1
+    assert f"{file}:1: the text is UTF-16" in done.stderr
+    assert "iconv -f UTF-16 -t UTF-8" in done.stderr
+
+
+@pytest.mark.parametrize("prompt", ["", "  "])
+def test_an_empty_prompt(giaann: Run, db: Path, prompt: str) -> None:
+    done = giaann("solo", "prompt", prompt, "--db", db)
+    assert done.returncode == 1
+    assert "the prompt is empty" in done.stderr
+
+
+def test_a_prompt_without_a_noun(giaann: Run, db: Path) -> None:
+    done = giaann("solo", "prompt", "the of and", "--db", db)
+    assert done.returncode == 1
+    assert "at least one noun" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["prompt", "Bees", "--beam", "3y"],
+        ["prompt", "Bees", "--timing", "soon"],
+        ["prompt", "Bees", "--max-tokens", "0"],
+        ["eval", "text", "--feed", "mine"],
+        ["export", "--format", "xml"],
+        ["train"],
+        ["nonsense"],
+    ],
+)
+def test_wrong_usage(giaann: Run, db: Path, arguments: list[str]) -> None:
+    assert giaann("solo", *arguments, "--db", db).returncode == 2
+
+
+def test_no_such_device(giaann: Run, db: Path) -> None:
+    done = giaann("solo", "prompt", "Bees make", "--db", db, "--device", "abacus")
+    assert done.returncode == 1
+    assert "no device 'abacus'" in done.stderr
+
+
+def test_a_damaged_brain_is_refused(giaann: Run, text: Path, tmp_path: Path) -> None:
+    giaann("solo", "train", text, "--db", tmp_path)
+    file = tmp_path / "brain.npz"
+    data = bytearray(file.read_bytes())
+    middle = len(data) // 2
+    data[middle : middle + 256] = bytes(255 - byte for byte in data[middle : middle + 256])
+    file.write_bytes(data)
+    done = giaann("solo", "info", "--db", tmp_path)
+    assert done.returncode == 1
+    assert f"{file} is damaged" in done.stderr
+
+
+def test_another_model_than_the_brains_is_refused(giaann: Run, text: Path, tmp_path: Path) -> None:
+    giaann("solo", "train", text, "--db", tmp_path)
+    done = giaann("solo", "train", text, "--db", tmp_path, "--seed-tokens", "8")
+    assert done.returncode == 1
+    assert "seed_tokens: 8 and 12" in done.stderr
+
+
+def test_a_closed_pipe_ends_an_export_quietly(db: Path) -> None:
+    command = shlex.join([*GIAANN, "solo", "export", "--db", str(db)])
+    done = subprocess.run(
+        ["bash", "-c", f"{command} | head -n 1"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert len(done.stdout.splitlines()) == 1
+    assert done.stderr == ""

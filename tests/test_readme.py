@@ -1,0 +1,73 @@
+"""The README is true: its commands and its example run, and print what it says."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import GIAANN
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+BLOCKS = re.findall(r"```(\w+)\n(.*?)```", README, re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder as the reader's, who has cloned the project and stands in it."""
+    folder = tmp_path_factory.mktemp("clone")
+    (folder / "tests").symlink_to(ROOT / "tests")
+    command = folder / "bin" / "giaann"
+    command.parent.mkdir()
+    command.write_text(f'#!/bin/sh\nexec "{GIAANN[0]}" -c "{GIAANN[2]}" "$@"\n')
+    command.chmod(0o755)
+    return folder
+
+
+def _run(folder: Path, command: list[str]) -> str:
+    path = f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, f"{command}: {done.stderr}"
+    return done.stdout
+
+
+def test_the_first_commands_are_there() -> None:
+    scripts = re.findall(r"^(scripts/\w+) ", BLOCKS[0][1], re.MULTILINE)
+    assert scripts == ["scripts/demo", "scripts/test"]
+    assert all(os.access(ROOT / script, os.X_OK) for script in scripts)
+
+
+def test_the_commands_run(folder: Path) -> None:
+    commands = [
+        line
+        for kind, block in BLOCKS
+        if kind == "sh"
+        for line in block.splitlines()
+        if line.startswith("giaann ")
+    ]
+    assert len(commands) == 7
+    output = [_run(folder, ["bash", "-c", command]) for command in commands]
+    assert "learned 139 of 141 sentences" in output[0]
+    assert "appears in English from 1642 as anarchisme" in output[1]
+    assert "accuracy 0.9995" in output[3]
+    assert "recalled 0.985" in output[4] or "recalled 0.9847" in output[4]
+
+
+def test_the_example_runs_and_prints_what_the_text_says(folder: Path) -> None:
+    (example,) = [block for kind, block in BLOCKS if kind == "python"]
+    lines = _run(folder, [sys.executable, "-c", example]).splitlines()
+    assert lines[0].startswith("Bees make honey from the nectar that they collect from flower")
+    assert len(lines) > 5
+    assert float(lines[-1]) == pytest.approx(0.9995, abs=5e-5)
+    assert "an accuracy of 0.9995" in README

@@ -1,0 +1,187 @@
+"""The brain as Python sees it: learning once, stopping and going on, answering."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from giaann_p2p import Beam, Brain, ModelSpec, PromptError, TextError, Trained, UsageError, Variant
+from giaann_p2p.solo import brain as brain_module
+from giaann_p2p.solo import database
+
+BEES = "Bees make honey from the nectar that they collect from flowers in the summer."
+WAR = "Many poets fought in the Spanish Civil War that ended in the spring of that year."
+WIKI = Path(__file__).parent.parent / "data" / "wiki.txt"
+
+
+@pytest.fixture(scope="module")
+def wiki_digest() -> str:
+    brain = Brain()
+    brain.train(WIKI)
+    return brain.knowledge.digest()
+
+
+def test_a_text_is_learned_once_whatever_its_name(tmp_path: Path) -> None:
+    file = tmp_path / "bees.txt"
+    file.write_text(BEES)
+    brain = Brain()
+    first, second = brain.train(BEES, file)
+    assert (first.sequences, first.known) == (1, False)
+    assert (second.sequences, second.known) == (0, True)
+
+
+def test_the_order_of_texts_makes_no_difference() -> None:
+    one, other = Brain(), Brain()
+    one.train(BEES, WAR)
+    other.train(WAR)
+    other.train(BEES)
+    assert one.knowledge.digest() == other.knowledge.digest()
+    assert one.info().texts == {"text": 1}
+
+
+def test_stopped_after_any_chunk_it_goes_on_to_the_same_end(
+    tmp_path: Path, wiki_digest: str
+) -> None:
+    for stop_after in (1, 2, 3):
+        where = tmp_path / str(stop_after)
+        with Brain.open(where) as brain:
+            stops = _true_at(stop_after)
+            (report,) = brain.train(WIKI, should_stop=lambda stops=stops: next(stops))  # type: ignore[misc]
+        assert (report.chunks, report.interrupted) == (stop_after, True)
+        with Brain.open(where) as brain:
+            (report,) = brain.train(WIKI)
+            assert (report.chunks_known, report.chunks) == (stop_after, 3 - stop_after)
+            assert brain.knowledge.digest() == wiki_digest
+            (again,) = brain.train(WIKI)
+            assert again.known
+
+
+def _true_at(count: int) -> Iterator[bool]:
+    yield from [False] * (count - 1)
+    while True:
+        yield True
+
+
+def test_a_crash_loses_only_what_was_not_saved_and_never_learns_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wiki_digest: str
+) -> None:
+    monkeypatch.setattr(brain_module, "SAVE_EVERY", 0.0)
+
+    class CrashError(Exception):
+        pass
+
+    def crash(report: Trained, _: int) -> None:
+        if report.chunks == 2:
+            raise CrashError
+
+    with Brain.open(tmp_path) as brain, pytest.raises(CrashError):
+        brain.train(WIKI, progress=crash)
+    assert [job.chunks for job in database.load(tmp_path).jobs.values()] == [1]
+    with Brain.open(tmp_path) as brain:
+        brain.train(WIKI)
+        assert brain.knowledge.digest() == wiki_digest
+
+
+def test_several_workers_learn_the_same(wiki_digest: str) -> None:
+    brain = Brain()
+    brain.train(WIKI, workers=2)
+    assert brain.knowledge.digest() == wiki_digest
+
+
+def test_epochs_multiply_what_is_learned() -> None:
+    once, twice = Brain(), Brain()
+    once.train(BEES)
+    reports = twice.train(BEES, epochs=2)
+    assert [report.sequences for report in reports] == [1, 1]
+    assert (twice.knowledge.strength == 2 * once.knowledge.strength).all()
+    assert (twice.knowledge.count == 2 * once.knowledge.count).all()
+
+
+def test_progress_tells_how_much_was_read() -> None:
+    seen: list[tuple[int, float]] = []
+    Brain().train(WIKI, progress=lambda report, share: seen.append((report.sentences, share)))
+    assert [sentences for sentences, _ in seen] == [64, 128, 141]
+    assert seen[-1][1] == 1.0
+
+
+def test_an_answer_streams_the_tokens_that_generate_collects() -> None:
+    brain = Brain()
+    brain.train(BEES)
+    answer = brain.stream("Bees make honey from the nectar", max_tokens=3)
+    words = [token.word for token in answer]
+    whole = brain.generate("Bees make honey from the nectar", max_tokens=3)
+    assert words == [token.word for token in whole.tokens] == ["that", "they", "collect"]
+    assert (answer.stopped, whole.stopped) == ("limit", "limit")
+    assert whole.text == " that they collect"
+    assert list(answer) == []
+
+
+def test_an_answer_completes_the_word_that_the_prompt_cuts() -> None:
+    brain = Brain()
+    brain.train(WAR)
+    answer = brain.generate("Many poets fought in the Spanish", max_tokens=3)
+    assert answer.completion == " civil war"
+    assert answer.text == " civil war that ended in"
+
+
+@pytest.mark.parametrize(
+    "variant", [Variant(graded_strengths=True), Variant(graded_activations=True)]
+)
+def test_variants_recall_a_text_this_small(variant: Variant) -> None:
+    brain = Brain()
+    brain.train(BEES)
+    answer = brain.generate("Bees make honey from the nectar", variant=variant, beam=Beam())
+    assert answer.text == " that they collect from flower in the summer."
+
+
+def test_an_empty_brain_says_nothing() -> None:
+    answer = Brain().generate("Bees make honey")
+    assert (answer.tokens, answer.text, answer.stopped) == ([], "", "end")
+
+
+def test_a_prompt_needs_a_noun() -> None:
+    with pytest.raises(PromptError, match="at least one noun"):
+        Brain().generate("of the and")
+
+
+def test_wrong_arguments_are_the_callers_fault(tmp_path: Path) -> None:
+    brain = Brain()
+    for wrong in (
+        lambda: brain.generate("Bees", timing="soon"),
+        lambda: brain.generate("Bees", max_tokens=-1),
+        lambda: brain.evaluate(BEES, seed_tokens=0),
+        lambda: brain.evaluate(BEES, feed="mine"),
+        lambda: brain.recall(BEES, words=0),
+        lambda: brain.train(BEES, epochs=0),
+        lambda: brain.train(BEES, workers=-1),
+    ):
+        with pytest.raises(UsageError):
+            wrong()
+    with pytest.raises(TextError, match=r"none\.txt"):
+        brain.train(tmp_path / "none.txt")
+
+
+def test_a_brain_to_read_does_not_learn(tmp_path: Path) -> None:
+    with Brain.open(tmp_path) as brain:
+        brain.train(BEES)
+    with Brain.open(tmp_path, readonly=True) as reader, pytest.raises(UsageError, match="reading"):
+        reader.train(WAR)
+
+
+def test_the_repr_tells_where_and_how_much(tmp_path: Path) -> None:
+    brain = Brain(ModelSpec(seed_tokens=4))
+    assert repr(brain) == "<Brain in memory: 0 neurons, 0 connections>"
+    brain.train(BEES)
+    assert repr(brain).startswith("<Brain in memory: 15 neurons, 1")
+
+
+def test_connections_are_told_by_name() -> None:
+    brain = Brain()
+    brain.train(BEES)
+    found = {
+        (c.source_concept, c.source_feature, c.target_concept, c.target_feature, c.segment): c
+        for c in brain.connections()
+    }
+    adjacent = found["bee", None, "bee", "make", 10]
+    assert (adjacent.branch, adjacent.strength, adjacent.units) == (0, 5.0, 5 * 65536)
+    assert len(found) == brain.info().connections
