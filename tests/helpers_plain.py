@@ -107,9 +107,10 @@ class AnywhereMind(predict.Mind):
 def listed(found: Candidates) -> list[tuple[tuple[int, int], int, int]]:
     """Return candidates best first: ids, score, strength of the adjacent connection."""
     order = found.ranked(len(found)).tolist()
-    return [
-        (tuple(found.neuron(at)), int(found.score[at]), int(found.strength[at])) for at in order
-    ]
+    neurons = [(neuron.concept, neuron.feature) for neuron in map(found.neuron, order)]
+    return list(
+        zip(neurons, found.score[order].tolist(), found.strength[order].tolist(), strict=True)
+    )
 
 
 def expected(found: list[predict.Candidate]) -> list[tuple[tuple[int, int], int, int]]:

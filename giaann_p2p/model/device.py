@@ -11,8 +11,8 @@ def resolve(device: str) -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         chosen = torch.device(device)
-        torch.empty(0, device=chosen)
-    except (RuntimeError, AssertionError) as error:  # torch without CUDA raises the latter
+        torch.zeros(1, device=chosen).item()
+    except (RuntimeError, AssertionError, ImportError) as error:  # as torch's parts see fit
         reason = str(error).splitlines()[0]
         raise DeviceError(f"no device {device!r} here ({reason}); try auto or cpu") from None
     return chosen

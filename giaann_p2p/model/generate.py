@@ -10,6 +10,7 @@ from typing import NamedTuple
 import msgspec
 import torch
 
+from giaann_p2p.errors import UsageError
 from giaann_p2p.model.activation import ONE, Activation, Board, Candidates, Timing, Variant
 from giaann_p2p.model.rows import Name, Neuron, Question, Row, Steps
 from giaann_p2p.model.spec import ModelSpec
@@ -26,6 +27,10 @@ class Beam(msgspec.Struct, frozen=True, kw_only=True):
 
     width: int = 3
     depth: int = 3
+
+    def __post_init__(self) -> None:
+        if self.width < 1 or self.depth < 1:
+            raise UsageError(f"a beam's width and depth must be 1 or more: {self}")
 
 
 class Token(NamedTuple):

@@ -80,11 +80,10 @@ class _Written:
 
     def next(self, place: int) -> int | None:
         """Return where the next word begins."""
-        while place < len(self._text) and place not in self._tokens:
-            if not self._text[place].isspace():
-                return place
+        end = len(self._text)
+        while place < end and place not in self._tokens and self._text[place].isspace():
             place += 1
-        return place if place < len(self._text) else None
+        return place if place < end else None
 
     def parsed(self, place: int) -> _Reading:
         """Return what the parse says: its word, or a part of one whose start memory has read."""

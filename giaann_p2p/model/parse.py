@@ -111,7 +111,7 @@ class Parser:
     def parse_prompt(self, sentences: list[Sentence]) -> list[PromptSentence]:
         """Parse sentences of any length, with or without a noun; what is no text is left out."""
         with self._tagger.memory():
-            texts = [sentence.text for sentence in sentences if not _unfit(sentence.text)]
+            texts = [sentence.text.rstrip() for sentence in sentences if not _unfit(sentence.text)]
             tokens = self._tagger.words(map(self._tagger.tokenize, texts))
             return list(map(_prompt_sentence, texts, tokens))
 

@@ -59,7 +59,8 @@ class Answer:
             )
         self.unknown = heard.unknown
         """Words of the prompt that were never learned, at least not where they stand."""
-        self.completion = heard.rest.replace("_", " ")
+        rest = heard.rest.replace("_", " ")
+        self.completion = rest.lstrip() if prompt[-1:].isspace() else rest
         """What the prompt's last word lacked: ` civil war` behind "the Spanish"."""
 
     def __iter__(self) -> Iterator[Token]:

@@ -1,0 +1,69 @@
+"""What many tests share: the reference's texts, learned once, and hypothesis's settings."""
+
+import os
+
+import pytest
+import torch
+from hypothesis import HealthCheck, settings
+
+from giaann_p2p.model.delta import Delta
+from giaann_p2p.model.learn import learn
+from giaann_p2p.model.parse import Parser
+from giaann_p2p.model.rows import DeltaRows
+from giaann_p2p.model.sequence import Sequences
+from giaann_p2p.model.spec import ModelSpec
+from tests.helpers import DATA, sequences_of
+
+settings.register_profile(
+    "ci",
+    deadline=None,
+    derandomize=True,
+    max_examples=150,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+# HYPOTHESIS_PROFILE=soak: other examples each time, and many more.
+settings.register_profile("soak", settings.get_profile("ci"), derandomize=False, max_examples=2000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+DEVICES = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
+
+
+@pytest.fixture(scope="session", params=DEVICES)
+def device(request: pytest.FixtureRequest) -> torch.device:
+    """Every device there is: all must come to the same."""
+    return torch.device(request.param)
+
+
+@pytest.fixture(scope="session")
+def spec() -> ModelSpec:
+    return ModelSpec()
+
+
+@pytest.fixture(scope="session")
+def parser(spec: ModelSpec) -> Parser:
+    return Parser(spec)
+
+
+@pytest.fixture(scope="session")
+def wiki(parser: Parser) -> Sequences:
+    return sequences_of((DATA / "wiki.txt").read_text(), parser)
+
+
+@pytest.fixture(scope="session")
+def quick(parser: Parser) -> Sequences:
+    return sequences_of((DATA / "quick.txt").read_text(), parser)
+
+
+@pytest.fixture(scope="session")
+def wiki_delta(wiki: Sequences, spec: ModelSpec) -> Delta:
+    return learn(wiki, spec)
+
+
+@pytest.fixture(scope="session")
+def quick_delta(quick: Sequences, spec: ModelSpec) -> Delta:
+    return learn(quick, spec)
+
+
+@pytest.fixture(scope="session")
+def wiki_rows(wiki_delta: Delta) -> DeltaRows:
+    return DeltaRows(wiki_delta)

@@ -1,0 +1,155 @@
+"""Prediction on random knowledge: the fast minds think what the plain ones think."""
+
+from collections.abc import Sequence
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from giaann_p2p.model.activation import ONE, Timing, Variant
+from giaann_p2p.model.generate import Beam, Mind, Token, look_ahead, next_token
+from giaann_p2p.model.learn import learn
+from giaann_p2p.model.rows import DeltaRows, Rows, run
+from giaann_p2p.model.sequence import Sequences
+from giaann_p2p.model.spec import ModelSpec
+from tests.helpers import row_of
+from tests.helpers_plain import (
+    AnywhereMind,
+    batch_of,
+    expected,
+    ids_of,
+    listed,
+    mind_of,
+    name_of,
+    positions_of,
+    remembered,
+    shape_of,
+)
+from tests.helpers_random import lessons, specs, variants
+from tests.plain import predict
+from tests.plain.learn import Memory
+from tests.plain.sequence import Neuron, Position
+
+Corpus = list[list[Position]]
+Lesson = tuple[Corpus, list[Neuron]]
+
+timings = pytest.mark.parametrize("timing", list(Timing))
+
+
+def both(corpus: Corpus, spec: ModelSpec, device: torch.device) -> tuple[Memory, Rows]:
+    """Learn the same on both sides."""
+    delta = learn(batch_of(corpus, spec), spec, device)
+    return remembered(corpus, shape_of(spec)), DeltaRows(delta)
+
+
+def hear(mind: Mind, prompt: Sequence[Neuron], rows: Rows) -> None:
+    for neuron in prompt:
+        mind.hear(row_of(rows, name_of(neuron)))
+
+
+def assert_agree(fast: Mind, plain: predict.Mind, prompt: Sequence[Neuron], rows: Rows) -> None:
+    """After each token of a prompt both have the same candidates."""
+    for neuron in prompt:
+        predict.feed([plain], neuron)
+        hear(fast, [neuron], rows)
+        (state,) = fast.states()
+        assert listed(state.candidates()) == expected(plain.candidates())
+
+
+@timings
+@given(lesson=lessons(), spec=specs, variant=variants)
+def test_candidates_are_the_same(
+    device: torch.device,
+    timing: Timing,
+    lesson: Lesson,
+    spec: ModelSpec,
+    variant: Variant,
+) -> None:
+    corpus, prompt = lesson
+    memory, rows = both(corpus, spec, device)
+    plain = mind_of(memory, spec, timing.value, variant)
+    fast = Mind(spec, [timing], variant, device)
+    for neuron in prompt:
+        assert_agree(fast, plain, [neuron], rows)
+        (state,) = fast.states()
+        anywhere = AnywhereMind(**vars(plain))
+        assert listed(state.candidates(anywhere=True)) == expected(anywhere.candidates())
+    fast.forget()
+    assert_agree(fast, mind_of(memory, spec, timing.value, variant), prompt[::-1], rows)
+
+
+@pytest.mark.parametrize("timing", ["auto", *Timing])
+@given(lesson=lessons(), spec=specs, variant=variants)
+def test_generated_tokens_are_the_same(
+    device: torch.device,
+    timing: str,
+    lesson: Lesson,
+    spec: ModelSpec,
+    variant: Variant,
+) -> None:
+    corpus, prompt = lesson
+    memory, rows = both(corpus, spec, device)
+    wanted = predict.generate(
+        lambda one: mind_of(memory, spec, one, variant), prompt, limit=10, timing=str(timing)
+    )
+    names = predict.AUTO_TIMINGS if timing == "auto" else (timing,)
+    mind = Mind(spec, [Timing(name) for name in names], variant, device)
+    hear(mind, prompt, rows)
+    got: list[Token] = []
+    while len(got) < 10 and (token := run(next_token(mind), rows)) is not None:
+        got.append(token)
+    assert [
+        (tuple(token.neuron), token.score * ONE, token.candidates, token.timing) for token in got
+    ] == [(ids_of(one.neuron), one.score, one.candidates_count, one.timing) for one in wanted]
+    assert [token.name for token in got] == [name_of(one.neuron) for one in wanted]
+    assert len(mind) == len(prompt) + len(got)
+
+
+@timings
+@given(
+    lesson=lessons(),
+    spec=specs,
+    variant=variants,
+    width=st.integers(1, 4),
+    depth=st.integers(1, 4),
+)
+def test_looking_ahead_chooses_the_same(
+    device: torch.device,
+    timing: Timing,
+    lesson: Lesson,
+    spec: ModelSpec,
+    variant: Variant,
+    width: int,
+    depth: int,
+) -> None:
+    corpus, prompt = lesson
+    memory, rows = both(corpus, spec, device)
+    plain = mind_of(memory, spec, timing.value, variant)
+    fast = Mind(spec, [timing], variant, device)
+    for neuron in prompt:
+        predict.feed([plain], neuron)
+    hear(fast, prompt, rows)
+    wanted = predict.beam_choice(plain, width, depth)
+    choice = run(look_ahead(fast, Beam(width=width, depth=depth)), rows)
+    assert (choice and tuple(choice.neuron)) == (wanted and ids_of(wanted))
+    assert len(fast) == len(prompt)
+
+
+@timings
+@pytest.mark.parametrize("graded", [False, True])
+def test_all_of_wiki_gives_the_same_candidates(
+    device: torch.device,
+    timing: Timing,
+    graded: bool,
+    wiki: Sequences,
+    wiki_rows: DeltaRows,
+    spec: ModelSpec,
+) -> None:
+    variant = Variant(graded_strengths=graded, graded_activations=graded)
+    corpus = list(map(positions_of, wiki))
+    memory = remembered(corpus, shape_of(spec))
+    for positions in corpus[:: 4 if graded else 1]:
+        prompt = [position.neuron for position in positions]
+        plain = mind_of(memory, spec, timing.value, variant)
+        assert_agree(Mind(spec, [timing], variant, device), plain, prompt, wiki_rows)

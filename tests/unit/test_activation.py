@@ -1,0 +1,202 @@
+"""The state of a prompt, on examples small enough to reckon by hand."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from giaann_p2p.model import activation
+from giaann_p2p.model.activation import (
+    ONE,
+    Activation,
+    Board,
+    Candidates,
+    Numbering,
+    Timing,
+    Variant,
+)
+from giaann_p2p.model.learn import increment, learn
+from giaann_p2p.model.rows import DeltaRows, Name, Neuron
+from giaann_p2p.model.spec import UNITS
+from tests.helpers import SMALL, built, row_of
+from tests.helpers_plain import batch_of
+from tests.plain import sequence as plain
+
+ROWS = DeltaRows(learn(built("a/ b/ c/ bee/N the/ of/ red/ hill/N"), SMALL))
+A, B, C, BEE = (Name("bee", word) for word in ("a", "b", "c", None))
+THE, OF, RED, HILL = Name("bee", "the"), Name("bee", "of"), Name("hill", "red"), Name("hill", None)
+UNKNOWN = Name("bee", "zorp")
+
+GAIN = round(math.tanh(1 / 200) * ONE)
+
+
+def fired(
+    names: list[Name], timing: Timing, variant: Variant | None = None, device: str = "cpu"
+) -> Activation:
+    board = Board(SMALL, variant or Variant(), torch.device(device))
+    state = Activation(board, timing)
+    for name in names:
+        state.fire(board.wire(row_of(ROWS, name)))
+    return state
+
+
+def scores(found: Candidates) -> dict[Neuron, int]:
+    return dict(zip(found.neurons(), found.score.tolist(), strict=True))
+
+
+def test_numbers_are_dense_and_lasting() -> None:
+    numbering = Numbering()
+    most = 2**64 - 1
+    first = numbering.of(np.array([7, 7, 0], np.uint64), np.array([0, most, 7], np.uint64))
+    assert sorted(first.tolist()) == [0, 1, 2]
+    again = numbering.of(
+        np.array([0, 0, 7, most, 7], np.uint64), np.array([7, 0, 0, 256, most], np.uint64)
+    )
+    assert again.tolist()[0] == first.tolist()[2]
+    assert again.tolist()[2] == first.tolist()[0]
+    assert again.tolist()[4] == first.tolist()[1]
+    assert sorted([again.tolist()[1], again.tolist()[3]]) == [3, 4]
+    assert len(numbering) == 5
+
+
+def test_a_neuron_that_comes_twice_gets_one_number() -> None:
+    numbering = Numbering()
+    twice = numbering.of(np.array([1, 1, 2], np.uint64), np.array([3, 3, 3], np.uint64))
+    assert twice.tolist()[0] == twice.tolist()[1] != twice.tolist()[2]
+    assert len(numbering) == 2
+
+
+def test_no_two_neurons_share_a_number() -> None:
+    numbering = Numbering()
+    values = np.array([0, 1, 255, 256, 65536, 2**32, 2**56, 2**63], np.uint64)
+    concept, feature = (grid.ravel() for grid in np.meshgrid(values, values))
+    for part in np.array_split(np.random.default_rng(1).permutation(64), 5):
+        numbering.of(concept[part], feature[part])
+    assert sorted(numbering.of(concept, feature).tolist()) == list(range(64))
+
+
+def test_nothing_can_follow_nothing() -> None:
+    with pytest.raises(ValueError, match="nothing was fired"):
+        fired([], Timing.EXACT).candidates()
+
+
+def test_what_was_learned_word_for_word_adds_up(device: torch.device) -> None:
+    state = fired([A, B, C], Timing.EXACT, device=str(device))
+    # Hit in its three feature segments, one after another, and thrice in its column's segment.
+    assert scores(state.candidates()) == {BEE.neuron: 3 * ONE + 3 * GAIN}
+    assert state.candidates().strength.tolist() == [increment(1)]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "timing", "heard"),
+    [
+        ([A, B, C], Timing.EXACT, True),
+        ([A, B, UNKNOWN, C], Timing.EXACT, False),
+        ([B, C], Timing.EXACT, False),
+        ([A, B, UNKNOWN, C], Timing.SEQ, True),
+        ([UNKNOWN, A, B, C], Timing.EXACT, True),
+        ([B, A, C], Timing.SEQ, False),
+        ([B, C], Timing.SEQ, False),
+        ([B, A, C], Timing.NONE, True),
+        ([C], Timing.NONE, True),
+        ([C], Timing.BIASED, True),
+        ([UNKNOWN], Timing.NONE, False),
+    ],
+)
+def test_what_a_timing_demands(prompt: list[Name], timing: Timing, heard: bool) -> None:
+    assert (len(fired(prompt, timing).candidates()) > 0) == heard
+
+
+def test_graded_activations_add_up() -> None:
+    state = fired([A, B, C], Timing.EXACT, Variant(graded_activations=True))
+    assert scores(state.candidates()) == {BEE.neuron: 6 * GAIN}
+
+
+def test_graded_strengths_pass_on_more() -> None:
+    both = Variant(graded_strengths=True, graded_activations=True)
+    state = fired([A, B, C], Timing.EXACT, both)
+    amounts = [round(math.tanh(increment(d) / UNITS / 200) * ONE) for d in (1, 2, 3)]
+    assert scores(state.candidates()) == {BEE.neuron: 2 * sum(amounts)}
+
+
+@pytest.mark.parametrize(
+    ("prompt", "late"),
+    [([A, B, C], 0), ([A, B, UNKNOWN, C], 2), ([A, UNKNOWN, B, UNKNOWN, C], 3), ([C], 0)],
+)
+def test_biased_takes_off_what_came_at_the_wrong_time(prompt: list[Name], late: int) -> None:
+    free, biased = (fired(prompt, t).candidates() for t in (Timing.NONE, Timing.BIASED))
+    assert scores(free)[BEE.neuron] - scores(biased)[BEE.neuron] == late * ONE
+
+
+@pytest.mark.parametrize(("word", "leads"), [("the", False), ("of", True), (None, False)])
+def test_only_a_delimiter_leads_out_of_its_column(word: str | None, leads: bool) -> None:
+    # "cook" can be a verb, but as a concept's own noun it delimits nothing.
+    last = plain.Neuron("cook", word)
+    positions = [plain.Position(last, 0), plain.Position(plain.Neuron("hill", None), 1)]
+    rows = DeltaRows(learn(batch_of([positions], SMALL), SMALL))
+    board = Board(SMALL, Variant(), torch.device("cpu"))
+    state = Activation(board, Timing.NONE)
+    state.fire(board.wire(row_of(rows, Name("cook", word))))
+    assert state.candidates().neurons() == [HILL.neuron] * leads
+    assert state.candidates(anywhere=True).neurons() == [HILL.neuron]
+
+
+def test_what_has_come_is_no_longer_expected() -> None:
+    state = fired([A, B, C, BEE, C], Timing.NONE)
+    assert scores(state.candidates()) == {BEE.neuron: ONE + GAIN}
+
+
+def test_ties_go_to_the_stronger_then_to_the_first() -> None:
+    wiring = Board(SMALL, Variant(), torch.device("cpu")).wire(row_of(ROWS, A))
+    found = Candidates(wiring, np.arange(5), np.array([1, 3, 3, 2, 3]), np.array([9, 4, 5, 9, 5]))
+    assert found.ranked(5).tolist() == [2, 4, 1, 3, 0]
+    assert found.ranked(2).tolist() == [2, 4]
+    assert [found.neuron(at) for at in range(5)] == found.neurons()
+
+
+def test_a_copy_goes_on_alone() -> None:
+    state = fired([A, B], Timing.EXACT)
+    copy = state.copy()
+    wiring = state._board.wire(row_of(ROWS, C))
+    state.fire(wiring)
+    assert scores(state.candidates()) == {BEE.neuron: 3 * ONE + 3 * GAIN}
+    copy.fire(state._board.wire(row_of(ROWS, UNKNOWN)))
+    copy.fire(wiring)
+    assert len(copy.candidates()) == 0
+    assert scores(state.candidates()) == {BEE.neuron: 3 * ONE + 3 * GAIN}
+
+
+@pytest.mark.parametrize("timing", list(Timing))
+def test_a_state_that_forgot_is_as_new(timing: Timing) -> None:
+    state = fired([A, B, C, BEE, THE, OF, RED, A, A], timing)
+    state.forget()
+    with pytest.raises(ValueError, match="nothing was fired"):
+        state.candidates()
+    for name in [B, C, BEE, THE]:
+        state.fire(state._board.wire(row_of(ROWS, name)))
+    fresh = fired([B, C, BEE, THE], timing)
+    assert scores(state.candidates()) == scores(fresh.candidates())
+
+
+def test_a_board_wires_a_row_once_and_knows_it_then() -> None:
+    board = Board(SMALL, Variant(), torch.device("cpu"))
+    row = row_of(ROWS, A)
+    assert board.row(A.neuron) is None
+    assert board.wire(row) is board.wire(row_of(ROWS, A))
+    assert board.row(A.neuron) is row
+    assert len(board) == 1 + len(row.target_concept)
+
+
+@pytest.mark.parametrize(("limit", "most"), [("_MOST_SLOTS", 7), ("_MOST_CONNECTIONS", 15)])
+def test_a_board_that_grew_too_large_is_full(
+    limit: str, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(activation, limit, most)
+    board = Board(SMALL, Variant(), torch.device("cpu"))
+    board.wire(row_of(ROWS, BEE))
+    board.wire(row_of(ROWS, BEE))
+    assert not board.full
+    board.wire(row_of(ROWS, A))
+    board.wire(row_of(ROWS, B))
+    assert board.full

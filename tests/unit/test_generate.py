@@ -1,0 +1,184 @@
+"""From a prompt to tokens: who speaks, when it ends, which rows are asked for."""
+
+import pytest
+
+from giaann_p2p.errors import UsageError
+from giaann_p2p.model import activation
+from giaann_p2p.model.activation import ONE, Timing
+from giaann_p2p.model.delta import EMPTY
+from giaann_p2p.model.generate import AUTO, Beam, Mind, Token, best, look_ahead, next_token, read
+from giaann_p2p.model.learn import learn
+from giaann_p2p.model.rows import Answer, DeltaRows, Name, Question, Rows, run
+from tests.helpers import SMALL, built, row_of
+
+SENTENCES = ["a/ b/ c/ bee/N flies/ to/ red/ hill/N ./ then/ sun/N sets/", "a/ b/ wasp/N"]
+ROWS = DeltaRows(learn(built(*SENTENCES), SMALL))
+HEARD = [Name("bee", word) for word in ("a", "b", "c", None)]
+END = Name("hill", ".")
+
+
+class Asked:
+    """Rows that remember what they were asked for."""
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows = rows
+        self.questions: list[Question] = []
+
+    def read(self, question: Question) -> Answer:
+        self.questions.append(question)
+        return self.rows.read(question)
+
+
+def mind_with(names: list[Name], timings: tuple[Timing, ...] = AUTO, rows: Rows = ROWS) -> Mind:
+    mind = Mind(SMALL, timings)
+    for name in names:
+        mind.hear(row_of(rows, name))
+    return mind
+
+
+def said(mind: Mind, most: int = 20, rows: Rows = ROWS, beam: Beam | None = None) -> list[Token]:
+    tokens: list[Token] = []
+    while len(tokens) < most and (token := run(next_token(mind, beam), rows)) is not None:
+        tokens.append(token)
+    return tokens
+
+
+def test_auto_asks_from_the_strictest_to_the_loosest() -> None:
+    assert AUTO == (Timing.EXACT, Timing.SEQ, Timing.NONE)
+
+
+@pytest.mark.parametrize(
+    ("unknown_at", "timing"), [(None, Timing.EXACT), (2, Timing.SEQ), (0, Timing.EXACT)]
+)
+def test_auto_tells_which_timing_spoke(unknown_at: int | None, timing: Timing) -> None:
+    names = HEARD[:3]
+    if unknown_at is not None:
+        names.insert(unknown_at, Name("bee", "zorp"))
+    token = run(next_token(mind_with(names)), ROWS)
+    assert token is not None
+    assert (token.word, token.timing, token.name) == ("bee", timing, Name("bee", None))
+
+
+def test_a_guess_is_told_as_such() -> None:
+    token = run(next_token(mind_with([HEARD[2]])), ROWS)
+    assert token is not None
+    assert (token.word, token.timing, token.candidates) == ("bee", Timing.NONE, 1)
+    assert 1 < token.score < 2
+
+
+def test_a_token_tells_its_score_in_whole_activations() -> None:
+    mind = mind_with(HEARD[:3])
+    choice = best(mind)
+    assert choice is not None
+    assert choice.score > 3 * ONE
+    token = run(next_token(mind), ROWS)
+    assert token is not None
+    assert token.score == choice.score / ONE
+    assert token.neuron == choice.neuron
+
+
+def test_a_remembered_sentence_is_said_to_its_end() -> None:
+    tokens = said(mind_with(HEARD))
+    assert " ".join(token.word for token in tokens) == "flies to red hill . then sun sets"
+    assert {token.timing for token in tokens} == {Timing.EXACT}
+
+
+def test_behind_the_end_of_a_sentence_auto_does_not_guess() -> None:
+    assert best(mind_with([END])) is None
+    assert best(mind_with([END], (Timing.SEQ, Timing.NONE))) is None
+
+
+@pytest.mark.parametrize("timing", [Timing.NONE, Timing.BIASED])
+def test_behind_the_end_of_a_sentence_one_timing_goes_on(timing: Timing) -> None:
+    choice = best(mind_with([END], (timing,)))
+    assert choice is not None
+    assert (choice.neuron, choice.timing) == (Name("sun", "then").neuron, timing)
+
+
+@pytest.mark.parametrize("mark", [".", "?", "!"])
+def test_what_ends_a_sentence(mark: str) -> None:
+    rows = DeltaRows(learn(built(f"hill/N {mark}/ then/ sun/N", "hill/N ;/ then/ sun/N"), SMALL))
+    assert best(mind_with([Name("hill", mark)], rows=rows)) is None
+    assert best(mind_with([Name("hill", ";")], rows=rows)) is not None
+
+
+def test_what_was_asked_late_is_up_to_date() -> None:
+    mind = mind_with(HEARD)
+    choice = best(mind)
+    assert choice is not None
+    assert choice.timing is Timing.EXACT  # so the others have heard nothing yet
+    for word in ("zorp", "flies"):
+        mind.hear(row_of(ROWS, Name("bee", word)))
+    choice = best(mind)
+    assert choice is not None
+    assert (choice.neuron, choice.timing) == (Name("bee", "to").neuron, Timing.SEQ)
+
+
+def test_nothing_follows_nothing() -> None:
+    mind = mind_with([])
+    assert mind.candidates() is None
+    assert said(mind) == []
+    assert said(mind, beam=Beam()) == []
+
+
+def test_a_neuron_that_nobody_holds_ends_the_answer() -> None:
+    mind = mind_with(HEARD[:3])
+    assert said(mind, rows=DeltaRows(EMPTY)) == []
+    assert len(mind) == 3
+
+
+def test_a_mind_that_forgot_is_as_new(monkeypatch: pytest.MonkeyPatch) -> None:
+    mind = mind_with(HEARD)
+    first = said(mind)
+    mind.forget()
+    assert len(mind) == 0
+    assert mind.candidates() is None
+    board = mind.board
+    for name in HEARD:
+        mind.hear(row_of(ROWS, name))
+    assert said(mind) == first
+    assert mind.board is board
+    monkeypatch.setattr(activation, "_MOST_SLOTS", 3)
+    mind.forget()
+    assert mind.board is not board
+    for name in HEARD:
+        mind.hear(row_of(ROWS, name))
+    assert said(mind) == first
+
+
+def test_only_rows_that_are_not_wired_are_asked_for() -> None:
+    asked = Asked(ROWS)
+    mind = mind_with(HEARD)
+    names = [HEARD[0], END, HEARD[0]]
+    best(mind)
+    rows = run(read(mind, [name.neuron for name in names]), asked)
+    assert [row and row.name for row in rows] == names
+    assert asked.questions == [Question([END.neuron])]
+    assert run(read(mind, [HEARD[1].neuron]), asked)[0] is not None
+    assert len(asked.questions) == 1
+
+
+def test_looking_ahead_leaves_the_mind_as_it_was() -> None:
+    mind = mind_with(HEARD)
+    choice = run(look_ahead(mind, Beam(width=2, depth=3)), ROWS)
+    assert len(mind) == len(HEARD)
+    assert choice == best(mind)
+    assert [t.word for t in said(mind, beam=Beam(width=2, depth=3))][:3] == ["flies", "to", "red"]
+
+
+def test_looking_ahead_finds_the_way_that_is_better_in_all_and_asks_once_a_step() -> None:
+    # "x" follows more often, but leads to less.
+    rows = Asked(DeltaRows(learn(built("b/ c/ d/ bee/N", *["b/ x/ bee/N"] * 2), SMALL)))
+    mind = mind_with([Name("bee", "b")], (Timing.NONE,), rows)
+    first, ahead = best(mind), run(look_ahead(mind, Beam(width=2, depth=3)), rows)
+    assert first is not None
+    assert ahead is not None
+    assert first.neuron == Name("bee", "x").neuron
+    assert ahead.neuron == Name("bee", "c").neuron
+    assert [len(question.neurons) for question in rows.questions] == [1, 2, 2]
+
+
+@pytest.mark.parametrize("beam", [{"width": 0}, {"width": -1}, {"depth": 0}, {"depth": -1}])
+def test_a_beam_without_width_or_depth_is_refused(beam: dict[str, int]) -> None:
+    with pytest.raises(UsageError, match=next(iter(beam))):
+        run(look_ahead(mind_with(HEARD), Beam(**beam)), ROWS)

@@ -1,0 +1,182 @@
+"""Sentences to sequences: what is skipped and why, chunks, workers, prompts."""
+
+import itertools
+from collections.abc import Generator, Iterator
+from contextlib import closing
+from typing import cast
+
+import pytest
+
+from giaann_p2p.errors import PipelineError
+from giaann_p2p.model import parse as parse_module
+from giaann_p2p.model.parse import CHUNK, Parsed, Parser, Reason, Skips, chunks, parse_chunks
+from giaann_p2p.model.rows import Name
+from giaann_p2p.model.sequence import Sequences, concatenate
+from giaann_p2p.model.spec import ModelSpec
+from giaann_p2p.model.text import LONG_SENTENCE, LONG_WORD, Sentence, text_sentences
+from tests.helpers import DATA, assert_same_sequences
+
+GOOD = "The bees of the old garden collect honey from the many flowers in the summer."
+
+
+def wiki_sentences() -> list[Sentence]:
+    return list(text_sentences((DATA / "wiki.txt").read_text(), 20_000))
+
+
+def joined(parsed: list[Parsed]) -> Sequences:
+    return concatenate(part.sequences for part in parsed)
+
+
+def skips_of(parsed: list[Parsed]) -> Skips:
+    skips = Skips()
+    for part in parsed:
+        skips.update(part.skips)
+    return skips
+
+
+def test_chunks_are_64_sentences() -> None:
+    sentences = [Sentence(str(i), i) for i in range(130)]
+    cut = list(chunks(iter(sentences)))
+    assert CHUNK == 64
+    assert [len(chunk) for chunk in cut] == [64, 64, 2]
+    assert list(itertools.chain(*cut)) == sentences
+    assert list(chunks([])) == []
+
+
+def test_each_skip_is_counted_with_its_first_line(parser: Parser) -> None:
+    sentences = [
+        Sentence("The bees sleep.", 3),
+        Sentence(GOOD, 4),
+        Sentence("bee " * 81, 5),
+        Sentence("The wasps sleep.", 6),
+        Sentence(LONG_SENTENCE, 7),
+        Sentence(f"The {LONG_WORD} sleep.", 8),
+        Sentence(GOOD.replace("old", "o\x00ld"), 9),
+        Sentence("And so very " * 6, 10),
+        Sentence(f"{LONG_WORD} {LONG_SENTENCE}", 2),
+    ]
+    (parsed,) = parser.parse([sentences])
+    assert parsed.sentences == 9
+    assert len(parsed.sequences) == 1
+    assert parsed.skips.counts == {
+        Reason.TOO_SHORT: 2,
+        Reason.TOO_LONG: 3,
+        Reason.LONG_WORD: 1,
+        Reason.NOT_TEXT: 1,
+        Reason.NO_NOUN: 1,
+    }
+    assert parsed.skips.first_lines == {
+        Reason.TOO_SHORT: 3,
+        Reason.TOO_LONG: 2,
+        Reason.LONG_WORD: 8,
+        Reason.NOT_TEXT: 9,
+        Reason.NO_NOUN: 10,
+    }
+    assert parsed.skips.total() == 8
+
+
+def test_skips_add_up() -> None:
+    skips, more = Skips(), Skips()
+    skips.add(Reason.TOO_LONG, 5)
+    more.add(Reason.TOO_LONG, 3, 2)
+    more.add(Reason.NO_NOUN, 9)
+    skips.update(more)
+    skips.update(Skips())
+    assert skips == Skips(
+        {Reason.TOO_LONG: 3, Reason.NO_NOUN: 1}, {Reason.TOO_LONG: 3, Reason.NO_NOUN: 9}
+    )
+
+
+@pytest.mark.parametrize("character", ["\0", "\x08", "\x0e", "\x1b", "\x7f", "\x84", "\x9f"])
+def test_control_characters_are_not_text(character: str, parser: Parser) -> None:
+    (parsed,) = parser.parse([[Sentence(GOOD + character, 1)]])
+    assert parsed.skips.counts == {Reason.NOT_TEXT: 1}
+
+
+@pytest.mark.parametrize("character", ["\x0b", "\x1c", "\x85", "\ufdcf", "\ufdf0", "\ufffc", "é"])
+def test_other_characters_are_text(character: str, parser: Parser) -> None:
+    (parsed,) = parser.parse([[Sentence(GOOD + character, 1)]])
+    assert parsed.skips.counts == {}
+
+
+def test_each_chunk_has_its_own_result(parser: Parser) -> None:
+    short = Sentence("The bees sleep.", 1)
+    parsed = parser.parse([[Sentence(GOOD, 1)], [short], [], [short, Sentence(GOOD, 2)]])
+    assert [part.sentences for part in parsed] == [1, 1, 0, 2]
+    assert [len(part.sequences) for part in parsed] == [1, 0, 0, 1]
+    assert [part.skips.total() for part in parsed] == [0, 1, 0, 1]
+
+
+def test_a_sentence_is_parsed_the_same_in_any_company(parser: Parser, wiki: Sequences) -> None:
+    alone = [parser.parse([[sentence]])[0] for sentence in wiki_sentences()[:20]]
+    assert_same_sequences(joined(alone), joined(parser.parse([wiki_sentences()[:20]])))
+    several = parser.parse(list(chunks(wiki_sentences())))
+    assert_same_sequences(joined(several), wiki)
+
+
+@pytest.mark.parametrize("workers", [0, 1, 2])
+def test_several_workers_give_the_same_as_one(
+    workers: int, wiki: Sequences, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parse_module, "_CHUNKS_AT_ONCE", 2)
+    monkeypatch.setattr(parse_module, "CHUNK", 5)
+    cut = list(chunks(wiki_sentences()))
+    parsed = list(parse_chunks(iter(cut), ModelSpec(), workers))
+    assert len(cut) == 29
+    assert [part.sentences for part in parsed] == [len(chunk) for chunk in cut]
+    assert_same_sequences(joined(parsed), wiki)
+    assert skips_of(parsed) == Skips({Reason.TOO_SHORT: 2}, {Reason.TOO_SHORT: 103})
+
+
+def test_an_error_of_a_worker_arrives() -> None:
+    with pytest.raises(PipelineError, match="needs pipeline other"):
+        list(parse_chunks([[Sentence(GOOD, 1)]], ModelSpec(pipeline="other"), workers=2))
+
+
+def test_parsing_may_be_given_up_halfway() -> None:
+    endless = ([Sentence(GOOD, line)] for line in itertools.count())
+    with closing(
+        cast(Generator[Parsed, None, None], parse_chunks(endless, ModelSpec(), workers=2))
+    ) as stream:
+        assert len(next(stream).sequences) == 1
+
+
+def test_only_so_much_is_read_ahead() -> None:
+    read = 0
+
+    def counted() -> Iterator[list[Sentence]]:
+        nonlocal read
+        for line in range(1000):
+            read += 1
+            yield [Sentence("Short.", line)]
+
+    next(parse_chunks(counted(), ModelSpec(), workers=1))
+    assert read == 8
+
+
+def test_a_prompt_is_parsed_whatever_its_length(parser: Parser) -> None:
+    (found,) = parser.parse_prompt([Sentence("The bees of the", 1)])
+    assert found.text == "The bees of the"
+    assert [word.text for word in found.tokens] == ["the", "bees", "of", "the"]
+    assert [name for _, name in found.words] == [
+        Name("bee", "the"),
+        Name("bee", None),
+        Name("bee", "of"),
+        Name("bee", "the"),
+    ]
+
+
+def test_a_prompt_without_a_noun_has_no_names(parser: Parser) -> None:
+    (found,) = parser.parse_prompt([Sentence("Of the.", 1)])
+    assert [(word.text, name) for word, name in found.words] == [
+        ("of", None),
+        ("the", None),
+        (".", None),
+    ]
+
+
+def test_what_is_no_text_is_left_out_of_a_prompt(parser: Parser) -> None:
+    texts = ["The bees", "The \0 wasps", LONG_SENTENCE, LONG_WORD, "bee" + " bee" * 200]
+    found = parser.parse_prompt([Sentence(text, 1) for text in texts])
+    assert [sentence.text for sentence in found] == [texts[0], texts[4]]
+    assert parser.parse_prompt([]) == []
