@@ -24,7 +24,8 @@ if TYPE_CHECKING:
         TextError,
         UsageError,
     )
-    from giaann_p2p.model.activation import Timing, Variant
+    from giaann_p2p.model.activation import Timing
+    from giaann_p2p.model.board import Variant
     from giaann_p2p.model.delta import Delta
     from giaann_p2p.model.evaluate import Score
     from giaann_p2p.model.generate import Beam, Token
@@ -73,7 +74,8 @@ _HOMES = {
         "TextError",
         "UsageError",
     ],
-    "model.activation": ["Timing", "Variant"],
+    "model.activation": ["Timing"],
+    "model.board": ["Variant"],
     "model.delta": ["Delta"],
     "model.evaluate": ["Score"],
     "model.generate": ["Beam", "Token"],

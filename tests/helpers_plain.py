@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from giaann_p2p.model import lexicon
-from giaann_p2p.model.activation import Candidates, Variant
+from giaann_p2p.model.activation import Candidates
+from giaann_p2p.model.board import Variant
 from giaann_p2p.model.delta import Delta
 from giaann_p2p.model.ids import PRIME, word_id
 from giaann_p2p.model.rows import Name

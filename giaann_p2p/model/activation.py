@@ -16,26 +16,12 @@ One step, `Activation.fire`, takes the word just read or chosen:
 from dataclasses import dataclass
 from enum import StrEnum
 
-import msgspec
 import numpy as np
-import numpy.typing as npt
 import torch
 
-from giaann_p2p.model.delta import first_of_runs
-from giaann_p2p.model.ids import PRIME
-from giaann_p2p.model.lexicon import Delimiter, delimiter
-from giaann_p2p.model.rows import Neuron, Row
-from giaann_p2p.model.sequence import Ids, Ints
-from giaann_p2p.model.spec import UNITS, ModelSpec
-
-ONE = 1 << 24
-"""An activation of 1."""
-
-_PAIR = np.dtype("S16")
-"""A concept and a feature as 16 bytes, which numpy can sort and search."""
-
-_MOST_SLOTS = 1 << 17
-_MOST_CONNECTIONS = 1 << 20
+from giaann_p2p.model.board import ONE, Board, Wiring
+from giaann_p2p.model.rows import Neuron
+from giaann_p2p.model.sequence import Ints
 
 _NEVER = -2
 """The time of what was never hit: no position is one after it."""
@@ -62,150 +48,6 @@ class Timing(StrEnum):
     def timed(self) -> bool:
         """Whether it matters when a segment was hit."""
         return self in (Timing.EXACT, Timing.BIASED)
-
-
-class Variant(msgspec.Struct, frozen=True, kw_only=True):
-    """How much the amount of a strength or an activation counts."""
-
-    graded_strengths: bool = False
-    """A connection passes on more, the stronger it is; else any passes on the same."""
-    graded_activations: bool = False
-    """A feature segment adds up what reaches it; else it is active or not."""
-
-
-@dataclass(frozen=True, eq=False)
-class Wiring:
-    """A row, laid out over the slots of one prompt, on its device."""
-
-    row: Row
-    slot: int
-    """The fired neuron's."""
-    place: torch.Tensor
-    """[m] where each connection ends, in A and T."""
-    before: torch.Tensor
-    """[m] the segment before that."""
-    waits: torch.Tensor
-    """[m] bool: a feature segment after the first."""
-    feature: torch.Tensor
-    """[m] bool: a feature segment."""
-    gain: torch.Tensor
-    """[m]"""
-    adjacent: torch.Tensor
-    """[k] slots of the targets that may come next."""
-    adjacent_index: Ints
-    """[k] index of each among the row's targets, ascending."""
-    adjacent_strength: Ints
-    """[k]"""
-    reachable: npt.NDArray[np.bool_]
-    """[k] whether the row may choose it: without a delimiter, only in its own column."""
-
-
-class Numbering:
-    """Numbers neurons densely, in the order in which they come."""
-
-    def __init__(self) -> None:
-        self._known = np.empty(0, _PAIR)  # ascending
-        self._numbers = np.empty(0, np.int64)
-
-    def __len__(self) -> int:
-        return len(self._known)
-
-    def of(self, concept: Ids, feature: Ids) -> Ints:
-        """Return each neuron's number; a new one gets the next."""
-        pairs = np.stack([concept, feature], axis=1).view(_PAIR)[:, 0]
-        at = np.searchsorted(self._known, pairs)
-        new = np.ones(len(pairs), np.bool_)
-        inside = at < len(self)
-        new[inside] = self._known[at[inside]] != pairs[inside]
-        if new.any():
-            added = np.unique(pairs[new])
-            where = np.searchsorted(self._known, added)
-            numbers = np.arange(len(self), len(self) + len(added))
-            self._known = np.insert(self._known, where, added)
-            self._numbers = np.insert(self._numbers, where, numbers)
-            at = np.searchsorted(self._known, pairs)
-        return self._numbers[at]
-
-
-class Board:
-    """Slots for neurons, and the rows that were wired to them: shared by states, and by prompts.
-
-    It only grows; when it is `full`, the next prompt should begin with a new one.
-    """
-
-    def __init__(self, spec: ModelSpec, variant: Variant, device: torch.device) -> None:
-        self.spec = spec
-        self.variant = variant
-        self.device = device
-        self._slots = Numbering()
-        self._connections = 0
-        self._wirings: dict[Neuron, Wiring] = {}
-
-    def __len__(self) -> int:
-        return len(self._slots)
-
-    @property
-    def full(self) -> bool:
-        """Whether its memory, some 100 MB with the states, is better let go."""
-        return len(self) > _MOST_SLOTS or self._connections > _MOST_CONNECTIONS
-
-    def row(self, neuron: Neuron) -> Row | None:
-        """Return a neuron's row if it was wired before."""
-        wiring = self._wirings.get(neuron)
-        return None if wiring is None else wiring.row
-
-    def wire(self, row: Row) -> Wiring:
-        """Lay a row out; the second time costs nothing."""
-        wiring = self._wirings.get(row.neuron)
-        if wiring is None:
-            wiring = self._wirings[row.neuron] = self._lay_out(row)
-            self._connections += len(row.target)
-        return wiring
-
-    def _lay_out(self, row: Row) -> Wiring:
-        spec = self.spec
-        own = np.array([row.neuron], np.uint64)
-        slots = self._slots.of(
-            np.concatenate([own[:, 0], row.target_concept]),
-            np.concatenate([own[:, 1], row.target_feature]),
-        )
-        targets = slots[1:]  # [k]
-        segment = row.segment.astype(np.int64)
-        place = (targets[row.target] * spec.branches + row.branch) * spec.segments + segment  # [m]
-        last = segment == spec.segments - 1
-        nearest = row.target[last]  # one for each branch, so the same target may stand there twice
-        first = np.flatnonzero(first_of_runs(nearest))
-        adjacent = nearest[first]
-        strength = np.add.reduceat(row.strength[last], first) if len(first) else row.strength[:0]
-        return Wiring(
-            row,
-            int(slots[0]),
-            self._tensor(place),
-            self._tensor(np.maximum(place - 1, 0)),  # unused where nothing comes before
-            self._tensor(segment > spec.column_segments),
-            self._tensor(segment >= spec.column_segments),
-            self._tensor(self._gain(row.strength)),
-            self._tensor(targets[adjacent]),
-            adjacent,
-            strength,
-            self._reachable(row, adjacent),
-        )
-
-    def _gain(self, strength: Ints) -> Ints:
-        """Return 2 (sigmoid(x / 100) - 1/2), which is tanh(x / 200)."""
-        x = strength / UNITS if self.variant.graded_strengths else np.ones(len(strength))
-        gain: Ints = np.rint(np.tanh(x / 200) * ONE).astype(np.int64)
-        return gain
-
-    def _reachable(self, row: Row, adjacent: Ints) -> npt.NDArray[np.bool_]:
-        fired = row.neuron
-        if fired.feature != PRIME and delimiter(row.name.word) is not Delimiter.NONE:
-            return np.ones(len(adjacent), np.bool_)
-        inside: npt.NDArray[np.bool_] = row.target_concept[adjacent] == np.uint64(fired.concept)
-        return inside
-
-    def _tensor(self, array: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> torch.Tensor:
-        return torch.from_numpy(array).to(self.device)
 
 
 @dataclass(frozen=True)

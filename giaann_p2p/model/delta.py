@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from giaann_p2p.model.sequence import Ids, Ints, Names
+from giaann_p2p.model.sequence import Ids, Ints, Names, joined_names
 
 Bytes = npt.NDArray[np.uint8]
 Slots = npt.NDArray[np.int32]
@@ -175,7 +175,9 @@ def total(deltas: Sequence[Delta]) -> Delta:
         np.concatenate([part.strength for part in parts]),
         terms=len(parts),
     )
-    return key.delta(concept, feature, count, packed, strength, _joined([p.names for p in parts]))
+    return key.delta(
+        concept, feature, count, packed, strength, joined_names([p.names for p in parts])
+    )
 
 
 @dataclass(frozen=True)
@@ -235,12 +237,3 @@ def _summed(keys: Ints, strength: Ints, terms: int) -> tuple[Ints, Ints]:
     keys = keys[order]
     first = np.flatnonzero(first_of_runs(keys))
     return keys[first], np.add.reduceat(strength[order], first)
-
-
-def _joined(parts: list[Names]) -> Names:
-    names: Names = {}
-    for part in parts:
-        shared = names.keys() & part.keys()
-        clashes = {n: min(names[n], part[n]) for n in shared if names[n] != part[n]}
-        names |= part | clashes
-    return names

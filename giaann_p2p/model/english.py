@@ -52,6 +52,12 @@ def sentencizer() -> Language:
     return nlp
 
 
+def warm_up(spec: ModelSpec) -> None:
+    """Load both, and have them do what they do only the first time."""
+    for nlp in (sentencizer(), pipeline(spec)):
+        nlp("Bees make honey.")
+
+
 def digest_of(nlp: Language) -> str:
     """Digest of a pipeline's deciding files."""
     root = Path(nlp.path or "")

@@ -11,7 +11,8 @@ import msgspec
 import torch
 
 from giaann_p2p.errors import UsageError
-from giaann_p2p.model.activation import ONE, Activation, Board, Candidates, Timing, Variant
+from giaann_p2p.model.activation import Activation, Candidates, Timing
+from giaann_p2p.model.board import ONE, Board, Variant
 from giaann_p2p.model.rows import Name, Neuron, Question, Row, Steps
 from giaann_p2p.model.spec import ModelSpec
 

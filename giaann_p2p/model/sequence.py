@@ -112,7 +112,7 @@ class SequenceBuilder:
 
     def _number(self, word: str) -> int:
         number = word_id(word)
-        self._names[number] = word
+        self._names[number] = min(word, self._names.get(number, word))
         return number
 
 
@@ -121,14 +121,22 @@ def concatenate(batches: Iterable[Sequences]) -> Sequences:
     parts = list(batches)
     offsets = np.cumsum([0, *(int(part.starts[-1]) for part in parts)])
     starts = [part.starts[:-1] + offset for part, offset in zip(parts, offsets, strict=False)]
-    names: Names = {}
-    for part in parts:
-        names |= part.names
+    names = joined_names([part.names for part in parts])
     joined: dict[str, Any] = {
         name: _joined([getattr(part, name) for part in parts], name) for name in _TOKEN_FIELDS
     }
     whole = np.concatenate([*starts, offsets[-1:]]).astype(np.int64)
     return Sequences(starts=whole, names=names, **joined)
+
+
+def joined_names(parts: list[Names]) -> Names:
+    """Put names together; of two texts for one number the smaller wins, in whatever order."""
+    names: Names = {}
+    for part in parts:
+        shared = names.keys() & part.keys()
+        clashes = {n: min(names[n], part[n]) for n in shared if names[n] != part[n]}
+        names |= part | clashes
+    return names
 
 
 def _joined(parts: list[npt.NDArray[Any]], name: str) -> npt.NDArray[Any]:

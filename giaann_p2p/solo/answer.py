@@ -5,7 +5,8 @@ from collections.abc import Iterator
 import torch
 
 from giaann_p2p.errors import PromptError, UsageError
-from giaann_p2p.model.activation import Timing, Variant
+from giaann_p2p.model.activation import Timing
+from giaann_p2p.model.board import Variant
 from giaann_p2p.model.generate import AUTO, Beam, Mind, Token, next_token
 from giaann_p2p.model.listen import listen
 from giaann_p2p.model.parse import Parser, max_chars

@@ -17,7 +17,7 @@ import numpy as np
 
 from giaann_p2p.errors import PromptError, UsageError
 from giaann_p2p.model import device as devices
-from giaann_p2p.model.activation import Variant
+from giaann_p2p.model.board import Variant
 from giaann_p2p.model.delta import Delta
 from giaann_p2p.model.evaluate import Feed, Score, score_sequence
 from giaann_p2p.model.generate import Beam, Mind

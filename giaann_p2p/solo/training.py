@@ -47,7 +47,7 @@ def train(
     report = Trained(corpus.name, corpus.size, chunks_known=job.chunks)
     if job.complete:
         return report
-    english.pipeline(spec)  # its loading is no part of the time that learning takes
+    english.warm_up(spec)  # loading is no part of the time that learning takes
     started = saved = time.monotonic()
     new = islice(chunks(corpus.sentences(max_chars(spec))), job.chunks, None)
     for parsed in parse_chunks(new, spec, workers):

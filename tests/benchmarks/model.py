@@ -48,12 +48,13 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--text", type=Path, default=WIKI, help="a UTF-8 text (default: wiki.txt)")
     options.add_argument("--repeat", type=int, default=5, help="runs of each, median taken")
-    options.add_argument("--json", type=Path, help="write the figures here, too")
+    options.add_argument("--json", type=Path, help="write the JSON here, too")
     chosen = options.parse_args()
     torch.set_num_threads(1)
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     figures = measure(chosen.text, chosen.repeat)
     show(figures)
+    print(json.dumps(figures))
     if chosen.json:
         chosen.json.write_text(json.dumps(figures, indent=2) + "\n")
 

@@ -7,7 +7,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from giaann_p2p.model.activation import ONE, Timing, Variant
+from giaann_p2p.model.activation import Timing
+from giaann_p2p.model.board import ONE, Variant
 from giaann_p2p.model.generate import Beam, Mind, Token, look_ahead, next_token
 from giaann_p2p.model.learn import learn
 from giaann_p2p.model.rows import DeltaRows, Rows, run

@@ -4,15 +4,17 @@ import random
 from itertools import pairwise
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from giaann_p2p.model import sequence
 from giaann_p2p.model.delta import EMPTY, Delta, total
 from giaann_p2p.model.learn import learn
 from giaann_p2p.model.sequence import Sequences, concatenate
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.model.tally import Tally
-from tests.helpers import assert_same, assert_same_sequences
+from tests.helpers import SMALL, assert_same, assert_same_sequences, built
 from tests.helpers_plain import batch_of
 from tests.helpers_random import sequences, specs
 from tests.plain.sequence import Position
@@ -87,6 +89,20 @@ def test_batches_put_behind_one_another_are_one_batch(
     joined = concatenate(batch_of(corpus, spec) for corpus in corpora)
     everything = [positions for corpus in corpora for positions in corpus]
     assert_same_sequences(joined, batch_of(everything, spec))
+
+
+@given(words=st.permutations(["ant", "bee", "wasp"]), cut=st.integers(0, 3))
+def test_words_that_share_a_number_give_the_same_bytes_in_any_order(
+    words: list[str], cut: int
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sequence, "word_id", lambda _: 7)
+        parts = [built(f"{word}/N") for word in words]
+        wanted = total([learn(part, SMALL) for part in parts])
+        assert wanted.names == {7: "ant"}
+        assert_same(learn(built(*(f"{word}/N" for word in words)), SMALL), wanted)
+        batches = [concatenate(parts[:cut]), concatenate(parts[cut:])]
+        assert_same(total([learn(batch, SMALL) for batch in batches]), wanted)
 
 
 def test_nothing_adds_up_to_nothing() -> None:

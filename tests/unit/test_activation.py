@@ -6,16 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from giaann_p2p.model import activation
-from giaann_p2p.model.activation import (
-    ONE,
-    Activation,
-    Board,
-    Candidates,
-    Numbering,
-    Timing,
-    Variant,
-)
+from giaann_p2p.model import board as boards
+from giaann_p2p.model.activation import Activation, Candidates, Timing
+from giaann_p2p.model.board import ONE, Board, Numbering, Variant
 from giaann_p2p.model.learn import increment, learn
 from giaann_p2p.model.rows import DeltaRows, Name, Neuron
 from giaann_p2p.model.spec import UNITS
@@ -192,7 +185,7 @@ def test_a_board_wires_a_row_once_and_knows_it_then() -> None:
 def test_a_board_that_grew_too_large_is_full(
     limit: str, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(activation, limit, most)
+    monkeypatch.setattr(boards, limit, most)
     board = Board(SMALL, Variant(), torch.device("cpu"))
     board.wire(row_of(ROWS, BEE))
     board.wire(row_of(ROWS, BEE))

@@ -3,8 +3,9 @@
 import pytest
 
 from giaann_p2p.errors import UsageError
-from giaann_p2p.model import activation
-from giaann_p2p.model.activation import ONE, Timing
+from giaann_p2p.model import board as boards
+from giaann_p2p.model.activation import Timing
+from giaann_p2p.model.board import ONE
 from giaann_p2p.model.delta import EMPTY
 from giaann_p2p.model.generate import AUTO, Beam, Mind, Token, best, look_ahead, next_token, read
 from giaann_p2p.model.learn import learn
@@ -138,7 +139,7 @@ def test_a_mind_that_forgot_is_as_new(monkeypatch: pytest.MonkeyPatch) -> None:
         mind.hear(row_of(ROWS, name))
     assert said(mind) == first
     assert mind.board is board
-    monkeypatch.setattr(activation, "_MOST_SLOTS", 3)
+    monkeypatch.setattr(boards, "_MOST_SLOTS", 3)
     mind.forget()
     assert mind.board is not board
     for name in HEARD:
