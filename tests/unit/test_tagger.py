@@ -45,6 +45,17 @@ def test_all_of_wiki_is_tagged_as_by_the_whole_pipeline(nlp: Language) -> None:
     assert list(one.words(map(one.tokenize, lines))) == found  # now from memory
 
 
+def test_the_tagger_sees_a_sentence_as_if_it_were_alone(nlp: Language) -> None:
+    """To the last bit: what it is parsed with must make no difference to what is learned."""
+    lines = (DATA / "wiki.txt").read_text().splitlines()
+    together = list(nlp.pipe(lines, batch_size=len(lines)))
+    backwards = list(nlp.pipe(lines[::-1], batch_size=7))[::-1]
+    for line, one, other in zip(lines, together, backwards, strict=True):
+        alone = nlp(line).tensor
+        assert alone.shape[1] == 96
+        assert alone.tobytes() == one.tensor.tobytes() == other.tensor.tobytes()
+
+
 WORDS = [
     *["gonna", "gotta", "wanna", "ain't", "c'mon", "y'all", "it's", "Gon", "na", "ta", "Ai", "C'm"],
     *["bees", "flies", "saw", "better", "left", "leaves", "the", "an", "I", "Me", "2nd", "data"],

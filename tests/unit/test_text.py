@@ -90,6 +90,12 @@ def test_what_is_no_sentence_to_learn_from_is_counted(
     assert learned(f"{GOOD}\n{GOOD}\n{text}. ") == skipped(reason, line=3, learned=2)
 
 
+def test_a_sentence_that_begins_within_a_word_and_never_ends_is_counted(learned: Learner) -> None:
+    text = 'Make honey."?Bees ' + "bees\n" * (MEGABYTES_5 // 5)
+    first = {Reason.TOO_SHORT: 1, Reason.TOO_LONG: 1}
+    assert learned(text) == Outcome(0, first, first)
+
+
 def test_a_long_line_of_short_sentences_is_all_counted(learned: Learner) -> None:
     assert learned("bee. " * 10_000) == Outcome(
         0, {Reason.TOO_SHORT: 10_000}, {Reason.TOO_SHORT: 1}
