@@ -54,6 +54,7 @@ def streamed(text: str, block: int, max_chars: int = NO_LIMIT) -> list[Sentence]
 @example("Bees make honey.\r\n\r\nBees.", 1)
 @example("  \n Bees", 2)
 @example('Bees make honey."?Bees make honey.', 100)
+@example('"No."e.g. Bees ', 1)
 def test_a_stream_gives_the_sentences_of_the_whole_text(text: str, block: int) -> None:
     assert streamed(text, block) == whole(text)
 
