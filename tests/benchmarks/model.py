@@ -3,8 +3,8 @@
     python -m tests.benchmarks.model [--text FILE] [--repeat 5] [--json FILE]
 
 Every rate is the median of the repeats, by processor time: the process keeps to one core and one
-thread, and on a shared machine the clock on the wall would measure the neighbours. The plain version
-has the same parse before it, so its learning and predicting are measured alone, too.
+thread, and on a shared machine the clock on the wall would measure the neighbours. The plain
+version has the same parse before it, so its learning and predicting are measured alone, too.
 """
 
 import argparse
