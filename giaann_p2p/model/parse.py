@@ -14,6 +14,7 @@ from typing import NamedTuple, TypeVar
 
 from spacy.tokens import Doc
 
+from giaann_p2p.errors import PromptError
 from giaann_p2p.model import english
 from giaann_p2p.model.columns import Word, columns, concepts, merge_nouns
 from giaann_p2p.model.rows import Name
@@ -109,9 +110,12 @@ class Parser:
         return [Parsed(len(chunk), builder.build(), skip) for chunk, builder, skip in parts]
 
     def parse_prompt(self, sentences: list[Sentence]) -> list[PromptSentence]:
-        """Parse sentences of any length, with or without a noun; what is no text is left out."""
+        """Parse sentences of any number of tokens, with or without a noun."""
+        reasons = [reason for sentence in sentences if (reason := _unfit(sentence.text))]
+        if reasons:
+            raise PromptError(f"a sentence of the prompt cannot be read: {reasons[0]}")
         with self._tagger.memory():
-            texts = [sentence.text.rstrip() for sentence in sentences if not _unfit(sentence.text)]
+            texts = [sentence.text.rstrip() for sentence in sentences]
             tokens = self._tagger.words(map(self._tagger.tokenize, texts))
             return list(map(_prompt_sentence, texts, tokens))
 

@@ -10,6 +10,7 @@ from giaann_p2p.model.delta import EMPTY
 from giaann_p2p.model.generate import AUTO, Beam, Mind, Token, best, look_ahead, next_token, read
 from giaann_p2p.model.learn import learn
 from giaann_p2p.model.rows import Answer, DeltaRows, Name, Question, Rows, run
+from giaann_p2p.model.spec import ModelSpec
 from tests.helpers import SMALL, built, row_of
 
 SENTENCES = ["a/ b/ c/ bee/N flies/ to/ red/ hill/N ./ then/ sun/N sets/", "a/ b/ wasp/N"]
@@ -177,6 +178,19 @@ def test_looking_ahead_finds_the_way_that_is_better_in_all_and_asks_once_a_step(
     assert first.neuron == Name("bee", "x").neuron
     assert ahead.neuron == Name("bee", "c").neuron
     assert [len(question.neurons) for question in rows.questions] == [1, 2, 2]
+
+
+def test_a_way_that_has_ended_stays_as_it_is() -> None:
+    # Were "w" heard twice, it would lead on to "m".
+    spec = ModelSpec(seed_tokens=1)
+    lessons = ["bee/N q/ p/ w/", *["bee/N q/ p/ v/"] * 2, "bee/N w/ w/ m/"]
+    rows = DeltaRows(learn(built(*lessons), spec))
+    mind = Mind(spec, [Timing.EXACT])
+    for word in ("q", "p"):
+        mind.hear(row_of(rows, Name("bee", word)))
+    ahead = run(look_ahead(mind, Beam(width=2, depth=3)), rows)
+    assert ahead is not None
+    assert ahead.neuron == Name("bee", "v").neuron
 
 
 @pytest.mark.parametrize("beam", [{"width": 0}, {"width": -1}, {"depth": 0}, {"depth": -1}])

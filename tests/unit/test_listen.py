@@ -95,6 +95,12 @@ def test_an_inflected_word_is_known_by_its_lemma(rows: Rows, small: Parser) -> N
     assert found == Heard(names(PARTY, small)[:7], [], "")
 
 
+def test_a_word_that_memory_knows_uninflected_is_known_by_its_lemma(small: Parser) -> None:
+    text = "The old queen bees never walk in the garden."
+    found = heard("The old queen bee never walks in", learned([text], small), small)
+    assert found == Heard(names(text, small)[:6], [], "")
+
+
 def test_any_dash_spells_a_dash(rows: Rows, small: Parser) -> None:
     prompt = CITY.replace("-", "–")[: -len(" garden.")]
     assert heard(prompt, rows, small) == Heard(names(CITY, small)[:-2], [], "")
@@ -150,6 +156,15 @@ def test_up_to_the_last_delimiter_the_parse_knows_the_column(small: Parser) -> N
     assert heard("The workers of the garden slept", rows, small).names == garden
     # Behind it, nothing tells yet of what "the" is; memory knows the hill better.
     assert heard("The workers of the", rows, small).names == names(SPECIAL[0], small)[:4]
+
+
+def test_a_noun_at_the_end_delimits_nothing(small: Parser) -> None:
+    # "garden" can be a verb, but here it is a noun; what memory knows best begins with it.
+    weak, strong = "The workers of the garden slept.", "The workers of the garden party slept."
+    rows = learned([weak, strong, strong], small)
+    found = heard("The workers of the garden", rows, small)
+    assert found == Heard(names(strong, small)[:5], [], "_party")
+    assert heard("The workers of the garden slept", rows, small).names == names(weak, small)[:6]
 
 
 def test_of_two_ways_to_go_on_the_stronger_is_heard(small: Parser) -> None:

@@ -1,13 +1,14 @@
 """Sentences to sequences: what is skipped and why, chunks, workers, prompts."""
 
 import itertools
+import multiprocessing
 from collections.abc import Generator, Iterator
 from contextlib import closing
 from typing import cast
 
 import pytest
 
-from giaann_p2p.errors import PipelineError
+from giaann_p2p.errors import PipelineError, PromptError
 from giaann_p2p.model import parse as parse_module
 from giaann_p2p.model.parse import CHUNK, Parsed, Parser, Reason, Skips, chunks, parse_chunks
 from giaann_p2p.model.rows import Name
@@ -100,11 +101,14 @@ def test_other_characters_are_text(character: str, parser: Parser) -> None:
 
 
 def test_each_chunk_has_its_own_result(parser: Parser) -> None:
-    short = Sentence("The bees sleep.", 1)
-    parsed = parser.parse([[Sentence(GOOD, 1)], [short], [], [short, Sentence(GOOD, 2)]])
-    assert [part.sentences for part in parsed] == [1, 1, 0, 2]
-    assert [len(part.sequences) for part in parsed] == [1, 0, 0, 1]
-    assert [part.skips.total() for part in parsed] == [0, 1, 0, 1]
+    good, short, no_noun = (
+        Sentence(text, 1) for text in (GOOD, "The bees sleep.", "And so very " * 6)
+    )
+    parsed = parser.parse([[good], [short, no_noun], [], [short, good], [no_noun]])
+    assert [part.sentences for part in parsed] == [1, 2, 0, 2, 1]
+    assert [len(part.sequences) for part in parsed] == [1, 0, 0, 1, 0]
+    assert [part.skips.total() for part in parsed] == [0, 2, 0, 1, 1]
+    assert parsed[4].skips.counts == {Reason.NO_NOUN: 1}
 
 
 def test_a_sentence_is_parsed_the_same_in_any_company(parser: Parser, wiki: Sequences) -> None:
@@ -139,6 +143,8 @@ def test_parsing_may_be_given_up_halfway() -> None:
         cast(Generator[Parsed, None, None], parse_chunks(endless, ModelSpec(), workers=2))
     ) as stream:
         assert len(next(stream).sequences) == 1
+        assert multiprocessing.active_children()
+    assert not multiprocessing.active_children()
 
 
 def test_only_so_much_is_read_ahead() -> None:
@@ -175,8 +181,11 @@ def test_a_prompt_without_a_noun_has_no_names(parser: Parser) -> None:
     ]
 
 
-def test_what_is_no_text_is_left_out_of_a_prompt(parser: Parser) -> None:
-    texts = ["The bees", "The \0 wasps", LONG_SENTENCE, LONG_WORD, "bee" + " bee" * 200]
-    found = parser.parse_prompt([Sentence(text, 1) for text in texts])
-    assert [sentence.text for sentence in found] == [texts[0], texts[4]]
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [("Bees \0 make.", "not text"), (LONG_WORD, "word too long"), (LONG_SENTENCE, "too long")],
+)
+def test_what_cannot_be_read_in_a_prompt_is_refused(parser: Parser, text: str, reason: str) -> None:
     assert parser.parse_prompt([]) == []
+    with pytest.raises(PromptError, match=f"cannot be read: {reason}"):
+        parser.parse_prompt([Sentence("Bees make honey.", 1), Sentence(text, 1)])

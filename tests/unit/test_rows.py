@@ -26,6 +26,7 @@ def test_a_name_says_its_feature_or_its_concept() -> None:
     assert BEE.neuron.concept == THE.neuron.concept
     assert THE.neuron == Neuron(*THE.neuron)
     assert Name("bee", "").neuron != BEE.neuron
+    assert Name("bee", "").word == ""
 
 
 def test_a_row_is_its_neurons_part_of_the_delta(delta: Delta) -> None:
