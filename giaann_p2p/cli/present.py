@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from giaann_p2p import Generation, Info, Recalled, Score, Token, Trained
+    from giaann_p2p.solo.database import Job
 
 
 def trained_line(report: "Trained") -> str:
@@ -111,6 +112,11 @@ def info_lines(info: "Info", where: str) -> str:
             f"model      S={spec.seed_tokens}, {spec.column_segments} column and "
             f"{spec.feature_segments} feature segments, {spec.branches} branches",
             f"           pipeline {spec.pipeline}, lexicon {spec.lexicon}",
-            *(f"text       {name} ({chunks:,} chunks)" for name, chunks in info.texts.items()),
+            *map(_text_line, info.texts),
         ]
     )
+
+
+def _text_line(job: "Job") -> str:
+    unfinished = "" if job.complete else ", unfinished"
+    return f"text       {job.name} ({job.chunks:,} chunks{unfinished})"

@@ -246,7 +246,7 @@ class Brain:
 
     def info(self) -> Info:
         """Count what the brain holds."""
-        known, jobs = self.knowledge, self._state.jobs.values()
+        known = self.knowledge
         return Info(
             spec=self.spec,
             digest=known.digest(),
@@ -255,7 +255,7 @@ class Brain:
             connections=known.connections,
             occurrences=int(known.count.sum()),
             words=len(known.names),
-            texts={job.name: job.chunks for job in jobs},
+            texts=list(self._state.jobs.values()),
             file_bytes=database.size(self._directory) if self._directory else 0,
         )
 

@@ -8,6 +8,7 @@ from giaann_p2p.model.generate import Token
 from giaann_p2p.model.parse import Skips
 from giaann_p2p.model.render import Renderer
 from giaann_p2p.model.spec import ModelSpec
+from giaann_p2p.solo.database import Job
 
 
 @dataclass
@@ -61,8 +62,8 @@ class Info:
     connections: int
     occurrences: int
     words: int
-    texts: dict[str, int]
-    """Learned texts, by name, with the number of their chunks."""
+    texts: list[Job]
+    """What was learned, each with the number of its chunks."""
     file_bytes: int
 
 

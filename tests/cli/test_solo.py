@@ -159,7 +159,7 @@ def test_recall_counts_completed_sentences(giaann: Run, db: Path, text: Path) ->
 
 def test_info_tells_what_it_holds(giaann: Run, db: Path, text: Path) -> None:
     info = json.loads(giaann("solo", "info", "--db", db, "--json").stdout)
-    assert info["texts"] == {str(text): 1}
+    assert info["texts"] == [{"name": str(text), "chunks": 1, "complete": True}]
     lines = giaann("solo", "info", "--db", db).stdout
     assert info["digest"] in lines
     assert f"{info['connections']:,} connections" in lines
