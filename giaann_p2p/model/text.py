@@ -24,6 +24,7 @@ from giaann_p2p.model.english import sentencizer
 BLOCK = 1 << 16
 MAX_WORD = 1000
 _LAST_WORDS = 4 * MAX_WORD
+_MOST_TOLD = 1 << 16
 LONG_WORD = "\ufdd0"
 LONG_SENTENCE = "\ufdd1"
 
@@ -111,7 +112,11 @@ class _OpenEnd:
         last = starts[-1] if starts else 0
         behind_space = (i for i in reversed(starts) if i == 0 or whole[i - 1].isspace())
         anchor = next(behind_space, last)
-        if anchor < last - BLOCK:  # text made to be slow; where it is cut is the same every time
+        if len(whole) - last > max_chars:  # too long already: how it began no longer matters
+            anchor = last
+        if (
+            anchor < last - _MOST_TOLD
+        ):  # text made to be slow; where it is cut is the same every time
             anchor = last
         line, text = self._line_at(whole, anchor), whole[anchor:]
         dropped = 0 if anchor else self.dropped

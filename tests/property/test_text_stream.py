@@ -73,6 +73,8 @@ def test_pieces_of_any_size_give_the_same(text: str, cuts: list[int], block: int
 @example("Bees make honey\nand make\nhoney. Bees.", 100, 8)
 @example("Bees" + "\n" * 30 + "make honey. Bees.", 8, 10)
 @example("Bees make honey honey. ) Bees.", 24, 8)
+@example("\n" * 30 + "Bees.", 4, 8)
+@example("Bees\n" * 8 + "\n" * 30 + "make honey. Bees.", 4, 8)
 def test_too_long_sentences_are_marked_where_they_start(
     text: str, block: int, max_chars: int
 ) -> None:

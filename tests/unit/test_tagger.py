@@ -72,9 +72,9 @@ def test_any_words_in_any_order_are_tagged_as_by_the_whole_pipeline(
 
 
 def test_a_word_is_where_it_stands(nlp: Language) -> None:
-    text = "The bees'  Queens sleep."
+    text = "The bees'  Queens of İzmir sleep."
     places = [text[word.start : word.end] for word in tagged(text, nlp)]
-    assert places == ["The", "bees", "'", " ", "Queens", "sleep", "."]
+    assert places == ["The", "bees", "'", " ", "Queens", "of", "İzmir", "sleep", "."]
 
 
 def test_the_memory_is_bounded(nlp: Language, monkeypatch: pytest.MonkeyPatch) -> None:

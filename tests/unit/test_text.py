@@ -10,7 +10,7 @@ from giaann_p2p.errors import TextError
 from giaann_p2p.model.learn import learn
 from giaann_p2p.model.parse import Parser, Reason, Skips, chunks, max_chars
 from giaann_p2p.model.spec import ModelSpec
-from giaann_p2p.model.text import Sentence, document_sentences, text_sentences
+from giaann_p2p.model.text import document_sentences, text_sentences
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -175,16 +175,6 @@ def test_a_lone_surrogate_in_a_string_costs_its_sentence_only(
     assert len(parsed.sequences) == 2
     assert parsed.skips.counts == {Reason.NOT_TEXT: 1}
     assert parsed.skips.first_lines == {Reason.NOT_TEXT: 2}
-
-
-def test_sentences_know_their_line() -> None:
-    text = "\n\nOne bee.\r\n  Two\rbees. Three\n\nbees.\n\n\nFour."
-    assert list(text_sentences(text, 1000)) == [
-        Sentence("One bee.", 3),
-        Sentence("Two bees.", 4),
-        Sentence("Three  bees.", 5),
-        Sentence("Four.", 10),
-    ]
 
 
 def test_lines_are_right_behind_a_sentence_that_was_too_long(learned: Learner) -> None:
