@@ -23,17 +23,19 @@ if TYPE_CHECKING:
         SpecError,
         TextError,
         UsageError,
+        WorkerError,
     )
     from giaann_p2p.model.activation import Timing
     from giaann_p2p.model.board import Variant
     from giaann_p2p.model.delta import Delta
     from giaann_p2p.model.evaluate import Score
-    from giaann_p2p.model.generate import Beam, Token
+    from giaann_p2p.model.generate import Beam
     from giaann_p2p.model.spec import ModelSpec
     from giaann_p2p.solo.answer import Answer
     from giaann_p2p.solo.brain import Brain
+    from giaann_p2p.solo.memory import Job
     from giaann_p2p.solo.recall import Recalled
-    from giaann_p2p.solo.reports import Connection, Generation, Info, Trained
+    from giaann_p2p.solo.reports import Connection, Generation, Info, Token, Trained
 
 __version__ = "0.1.0"
 
@@ -48,6 +50,7 @@ __all__ = [
     "Generation",
     "GiaannError",
     "Info",
+    "Job",
     "ModelSpec",
     "PipelineError",
     "PromptError",
@@ -60,6 +63,7 @@ __all__ = [
     "Trained",
     "UsageError",
     "Variant",
+    "WorkerError",
     "__version__",
 ]
 
@@ -73,17 +77,19 @@ _HOMES = {
         "SpecError",
         "TextError",
         "UsageError",
+        "WorkerError",
     ],
     "model.activation": ["Timing"],
     "model.board": ["Variant"],
     "model.delta": ["Delta"],
     "model.evaluate": ["Score"],
-    "model.generate": ["Beam", "Token"],
+    "model.generate": ["Beam"],
     "model.spec": ["ModelSpec"],
     "solo.answer": ["Answer"],
     "solo.brain": ["Brain"],
+    "solo.memory": ["Job"],
     "solo.recall": ["Recalled"],
-    "solo.reports": ["Connection", "Generation", "Info", "Trained"],
+    "solo.reports": ["Connection", "Generation", "Info", "Token", "Trained"],
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 

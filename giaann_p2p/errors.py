@@ -35,3 +35,7 @@ class DatabaseError(UsageError):
 
 class DeviceError(UsageError):
     """A torch device that this machine does not have."""
+
+
+class WorkerError(GiaannError):
+    """A process that worked for this one has died."""

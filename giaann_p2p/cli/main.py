@@ -1,6 +1,5 @@
 """The command's entry: sub-commands, and what an error comes to."""
 
-import os
 import sys
 from typing import Annotated
 
@@ -8,7 +7,7 @@ import typer
 
 from giaann_p2p import __version__
 from giaann_p2p.cli import solo
-from giaann_p2p.cli.terminal import EXIT_CODES, FAILED, INTERRUPTED, complain
+from giaann_p2p.cli.terminal import EXIT_CODES, FAILED, complain, ctrl_c_told
 from giaann_p2p.errors import GiaannError
 
 app = typer.Typer(
@@ -40,13 +39,8 @@ def _options(
 def main() -> None:
     """Run the command and exit with its code."""
     try:
-        app()
+        with ctrl_c_told():
+            app()
     except GiaannError as error:
         complain(str(error))
-        sys.exit(FAILED)
-    except KeyboardInterrupt:
-        complain("interrupted")
-        sys.exit(INTERRUPTED)
-    except BrokenPipeError:  # whoever read the output has seen enough, as `head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(FAILED)

@@ -3,8 +3,9 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from giaann_p2p import Generation, Info, Recalled, Score, Token, Trained
-    from giaann_p2p.solo.database import Job
+    from giaann_p2p import Generation, Info, Job, Recalled, Score, Token, Trained
+
+NOTHING_TO_LEARN = "a sentence to learn needs a noun, and more tokens than the model's seed"
 
 
 def trained_line(report: "Trained") -> str:
@@ -22,6 +23,7 @@ def trained_line(report: "Trained") -> str:
         + (f", skipped {skips}" if skips else "")
         + f"; {rate:,.0f} sentences/s"
         + (" (interrupted)" if report.interrupted else "")
+        + ("" if report.sequences or report.interrupted else f"; {NOTHING_TO_LEARN}")
     )
 
 
@@ -39,6 +41,8 @@ def generation_json(answer: "Generation") -> dict[str, Any]:
     return {
         "prompt": answer.prompt,
         "text": answer.text,
+        "completion": answer.completion,
+        "unknown": answer.unknown,
         "tokens": [token_json(token) for token in answer.tokens],
         "stopped": answer.stopped,
     }
@@ -47,6 +51,7 @@ def generation_json(answer: "Generation") -> dict[str, Any]:
 def token_json(token: "Token") -> dict[str, Any]:
     """Return a token with what speaks for it."""
     return {
+        "text": token.text,
         "word": token.word,
         "concept": token.name.concept,
         "feature": token.name.feature,
@@ -118,5 +123,6 @@ def info_lines(info: "Info", where: str) -> str:
 
 
 def _text_line(job: "Job") -> str:
+    epoch = f", epoch {job.epoch}" if job.epoch > 1 else ""
     unfinished = "" if job.complete else ", unfinished"
-    return f"text       {job.name} ({job.chunks:,} chunks{unfinished})"
+    return f"text       {job.name} ({job.chunks:,} chunks{epoch}{unfinished})"

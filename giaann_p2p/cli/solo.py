@@ -10,17 +10,19 @@ import typer
 from giaann_p2p.cli import present
 from giaann_p2p.cli.terminal import (
     EXIT_CODES,
+    FAILED,
     INTERRUPTED,
     NOTHING,
     Interrupt,
     complain,
     progress_bar,
+    readable,
     say,
     say_json,
 )
 
 if TYPE_CHECKING:
-    from giaann_p2p import Answer, Beam, Brain, Token, Trained, Variant
+    from giaann_p2p import Answer, Beam, Brain, ModelSpec, Trained, Variant
 
 app = typer.Typer(
     help="A brain on this machine alone: train it, prompt it, look into it.",
@@ -99,9 +101,9 @@ def train(
     json_output: Json = False,
 ) -> None:
     """Learn texts: a known one is not learned again, an interrupted one is taken up again."""
-    from giaann_p2p import Brain, ModelSpec
+    from giaann_p2p import Brain
 
-    spec = None if seed_tokens is None else ModelSpec(seed_tokens=seed_tokens)
+    spec = _spec(seed_tokens)
     interrupted = False
     with Interrupt() as interrupt, Brain.open(db, spec, device) as brain:
         for file in files:
@@ -149,27 +151,25 @@ def prompt(
     json_output: Json = False,
 ) -> None:
     """Go on from a prompt: the text, then what comes to mind."""
-    from giaann_p2p import Generation
-
-    if text == "-":
-        text = sys.stdin.read().strip()
+    text = sys.stdin.buffer.read().decode(errors="replace").strip() if text == "-" else text
     with _reading(db, device) as brain:
         answer = brain.stream(
-            text,
+            readable(text),
             max_tokens=max_tokens,
             timing=timing,
             beam=_beam(beam),
             variant=_variant(graded_strengths, graded_activations),
         )
-        tokens = _stream(answer, json_output) if stream else list(answer)
-    done = Generation(answer.prompt, tokens, answer.completion, answer.stopped or "end")
+        if stream:
+            _stream(answer, json_output)
+        done = answer.all()
     if not stream:
         say_json(present.generation_json(done)) if json_output else say(done.prompt + done.text)
     if explain and not json_output:
-        for token in tokens:
+        for token in done.tokens:
             say(present.token_line(token))
-    if not tokens and not answer.completion:
-        unknown = f"; new to it: {', '.join(answer.unknown)}" if answer.unknown else ""
+    if not done.text:
+        unknown = f"; new to it: {', '.join(done.unknown)}" if done.unknown else ""
         complain(f"nothing comes to mind (timing {timing.value}){unknown}")
         raise typer.Exit(NOTHING)
 
@@ -205,6 +205,9 @@ def evaluate(
         say_json({**present.score_json(score), "timing": timing, "feed": feed})
     else:
         say(present.score_line(score))
+    if not score.predicted:
+        complain(f"{readable(str(file))} has nothing to predict: {present.NOTHING_TO_LEARN}")
+        raise typer.Exit(FAILED)
 
 
 @app.command()
@@ -234,6 +237,9 @@ def recall(
         say_json(present.recalled_json(result))
     else:
         say(present.recalled_lines(result, missed))
+    if not result.sentences:
+        complain(f"{readable(str(file))} has nothing to recall: {present.NOTHING_TO_LEARN}")
+        raise typer.Exit(FAILED)
 
 
 @app.command()
@@ -288,16 +294,26 @@ def _beam(text: str | None) -> "Beam | None":
     return Beam(width=int(width), depth=int(depth))
 
 
-def _stream(answer: "Answer", as_json: bool) -> "list[Token]":
-    from giaann_p2p.model.render import Renderer
+def _spec(seed_tokens: int | None) -> "ModelSpec | None":
+    if seed_tokens is None:
+        return None
+    from giaann_p2p import ModelSpec, SpecError
 
-    tokens = []
-    renderer = Renderer(answer.prompt + answer.completion)
-    if not as_json:
+    try:
+        return ModelSpec(seed_tokens=seed_tokens)
+    except SpecError as error:
+        raise typer.BadParameter(str(error), param_hint="--seed-tokens") from None
+
+
+def _stream(answer: "Answer", as_json: bool) -> None:
+    """Write an answer as it comes; JSON: what the prompt came to, each token, and how it ended."""
+    if as_json:
+        say_json({"completion": answer.completion, "unknown": answer.unknown})
+        for token in answer:
+            say_json(present.token_json(token))
+        say_json({"stopped": answer.stopped})
+    else:
         say(answer.prompt + answer.completion, end="")
-    for token in answer:
-        tokens.append(token)
-        say_json(present.token_json(token)) if as_json else say(renderer.append(token.word), end="")
-    if not as_json:
+        for token in answer:
+            say(token.text, end="")
         say("")
-    return tokens

@@ -34,7 +34,12 @@ def say_json(value: object) -> None:
 
 def complain(text: str) -> None:
     """Write what went wrong."""
-    errors.print(f"giaann: {text}", markup=False)
+    errors.print(readable(f"giaann: {text}"), markup=False)
+
+
+def readable(text: str) -> str:
+    """Return a command line's text without the bytes in it that are not UTF-8."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 @contextmanager
@@ -63,15 +68,35 @@ class Bar:
         self._bars.update(self._task, completed=share, news=news)
 
 
+@contextmanager
+def ctrl_c_told() -> Iterator[None]:
+    """Say so when Ctrl-C stops a command."""
+
+    def handle(_number: int, _frame: FrameType | None) -> None:
+        complain("interrupted")
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, handle)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 class Interrupt:
-    """Ctrl-C: the first asks to stop in good order, the second stops at once."""
+    """Ctrl-C in work that asks now and then whether to stop.
+
+    The first asks to stop in good order, the second stops at once; so does the first when the work
+    has not begun to ask.
+    """
 
     def __init__(self) -> None:
-        self.requested = False
+        self._asked = self._requested = False
 
     def __call__(self) -> bool:
         """Tell whether to stop."""
-        return self.requested
+        self._asked = True
+        return self._requested
 
     def __enter__(self) -> "Interrupt":
         self._before = signal.signal(signal.SIGINT, self._handle)
@@ -81,7 +106,8 @@ class Interrupt:
         signal.signal(signal.SIGINT, self._before)
 
     def _handle(self, _number: int, _frame: FrameType | None) -> None:
-        if self.requested:
+        if self._requested or not self._asked:
+            complain("interrupted")
             raise KeyboardInterrupt
-        self.requested = True
+        self._requested = True
         complain("stopping after this chunk; Ctrl-C again to stop at once")

@@ -12,7 +12,7 @@ import torch
 
 from giaann_p2p.errors import UsageError
 from giaann_p2p.model.activation import Activation, Candidates, Timing
-from giaann_p2p.model.board import ONE, Board, Variant
+from giaann_p2p.model.board import Board, Variant
 from giaann_p2p.model.rows import Name, Neuron, Question, Row, Steps
 from giaann_p2p.model.spec import ModelSpec
 
@@ -34,24 +34,22 @@ class Beam(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError(f"a beam's width and depth must be 1 or more: {self}")
 
 
-class Token(NamedTuple):
-    """A chosen token, and what speaks for it."""
-
-    word: str
-    neuron: Neuron
-    name: Name
-    timing: Timing
-    score: float
-    candidates: int
-
-
 class Choice(NamedTuple):
     """A neuron to take next, and what speaks for it."""
 
     neuron: Neuron
     timing: Timing
     score: int
+    """In units of ONE."""
     candidates: int
+    """How many there were to choose from."""
+
+
+class Taken(NamedTuple):
+    """A neuron that was taken."""
+
+    name: Name
+    choice: Choice
 
 
 class Mind:
@@ -138,7 +136,7 @@ def read(mind: Mind, neurons: Sequence[Neuron]) -> Steps[list[Row | None]]:
     return [found[neuron] for neuron in neurons]
 
 
-def next_token(mind: Mind, beam: Beam | None = None) -> Steps[Token | None]:
+def next_token(mind: Mind, beam: Beam | None = None) -> Steps[Taken | None]:
     """Choose the next token and take it in; None when nothing comes to mind."""
     choice = best(mind) if beam is None else (yield from look_ahead(mind, beam))
     if choice is None:
@@ -147,9 +145,7 @@ def next_token(mind: Mind, beam: Beam | None = None) -> Steps[Token | None]:
     if row is None:
         return None  # a connection to a neuron that nobody holds: its column was lost
     mind.hear(row)
-    return Token(
-        row.name.word, row.neuron, row.name, choice.timing, choice.score / ONE, choice.candidates
-    )
+    return Taken(row.name, choice)
 
 
 def best(mind: Mind) -> Choice | None:

@@ -5,6 +5,8 @@ import signal
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
@@ -14,7 +16,7 @@ from typing import NamedTuple, TypeVar
 
 from spacy.tokens import Doc
 
-from giaann_p2p.errors import PromptError
+from giaann_p2p.errors import PromptError, WorkerError
 from giaann_p2p.model import english
 from giaann_p2p.model.columns import Word, columns, concepts, merge_nouns
 from giaann_p2p.model.rows import Name
@@ -168,15 +170,21 @@ def parse_chunks(
             yield from parser.parse(group)
         return
     # Spawned, not forked: the caller may have threads (torch has).
-    pool = ProcessPoolExecutor(workers, get_context("spawn"), initializer=_start_worker)
+    pool = ProcessPoolExecutor(workers, get_context("spawn"))
     pending: deque[Future[list[Parsed]]] = deque()
     try:
         for group in groups:
-            pending.append(pool.submit(_parse_in_worker, spec, group))
+            with _deaf_to_ctrl_c():  # starts a worker as long as there are not enough
+                pending.append(pool.submit(_parse_in_worker, spec, group))
             if len(pending) > 2 * workers:  # bounds what waits in memory
                 yield from pending.popleft().result()
         while pending:
             yield from pending.popleft().result()
+    except BrokenProcessPool:
+        raise WorkerError(
+            "a parsing process died, perhaps for want of memory; what was learned until then is "
+            "kept: go on with fewer processes (--workers 1)"
+        ) from None
     finally:
         pool.shutdown(cancel_futures=True)
 
@@ -195,9 +203,17 @@ def _unfit(text: str) -> Reason | None:
     return Reason.NOT_TEXT if _NOT_TEXT.search(text) else None
 
 
-def _start_worker() -> None:
-    """Leave Ctrl-C to the parent, which ends its workers in good order."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+@contextmanager
+def _deaf_to_ctrl_c() -> Iterator[None]:
+    """Start processes that leave Ctrl-C to this one, which ends them in good order.
+
+    They inherit the mask, so that they are deaf from their first moment on.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @cache

@@ -95,4 +95,4 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         }
         for rule, kept in rules.items():
             if not kept:
-                raise SpecError(f"{rule}: {self}")
+                raise SpecError(f"{rule}; it is {getattr(self, rule.split()[0])}")

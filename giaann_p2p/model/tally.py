@@ -8,20 +8,24 @@ from giaann_p2p.model.delta import EMPTY, Delta, total
 
 
 class Tally:
-    """The sum of all deltas that were added."""
+    """The sum of all deltas that were added; a value, so whoever holds one may go back to it."""
 
     def __init__(self, start: Delta = EMPTY) -> None:
-        self._tiers = [start]  # sizes fall by half or more from each to the next
+        self._tiers: tuple[Delta, ...] = (start,)  # each at most half as large as the last
 
-    def add(self, delta: Delta) -> None:
-        """Add one more."""
-        self._tiers.append(delta)
-        while len(self._tiers) > 1 and _size(self._tiers[-2]) < 2 * _size(self._tiers[-1]):
-            self._tiers[-2:] = [total(self._tiers[-2:])]
+    def plus(self, delta: Delta) -> "Tally":
+        """Return the tally with one more."""
+        tiers = [*self._tiers, delta]
+        while len(tiers) > 1 and _size(tiers[-2]) < 2 * _size(tiers[-1]):
+            tiers[-2:] = [total(tiers[-2:])]
+        more = Tally()
+        more._tiers = tuple(tiers)
+        return more
 
     def total(self) -> Delta:
         """Return the sum."""
-        self._tiers = [total(self._tiers)]
+        if len(self._tiers) > 1:  # added up once: the value stays what it is
+            self._tiers = (total(self._tiers),)
         return self._tiers[0]
 
 

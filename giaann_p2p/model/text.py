@@ -16,7 +16,7 @@ import io
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 from giaann_p2p.errors import TextError
 from giaann_p2p.model.english import sentencizer
@@ -35,6 +35,7 @@ _FOREIGN_ENCODINGS = {
     codecs.BOM_UTF16_LE: "UTF-16",
     codecs.BOM_UTF16_BE: "UTF-16",
 }
+_LONGEST_MARK = max(map(len, _FOREIGN_ENCODINGS))
 
 
 class Sentence(NamedTuple):
@@ -44,31 +45,36 @@ class Sentence(NamedTuple):
     line: int
 
 
-def document_sentences(file: BinaryIO, name: str, max_chars: int) -> Iterator[Sentence]:
+def document_sentences(pieces: Iterable[bytes], name: str, max_chars: int) -> Iterator[Sentence]:
     """Read the sentences of a UTF-8 document; TextError, with its name, for another encoding."""
-    return sentences(decoded(file, name), max_chars)
+    return sentences(decoded(pieces, name), max_chars)
 
 
 def text_sentences(text: str, max_chars: int) -> Iterator[Sentence]:
     """Split a text that is already in memory."""
-    return document_sentences(io.BytesIO(text.encode("utf-8", "surrogatepass")), "text", max_chars)
+    return document_sentences([text.encode("utf-8", "surrogatepass")], "text", max_chars)
 
 
-def decoded(file: BinaryIO, name: str) -> Iterator[str]:
-    """Decode UTF-8 in pieces; what is not UTF-8 becomes U+FFFD, and its sentences are skipped."""
-    piece = file.read(BLOCK)
+def decoded(pieces: Iterable[bytes], name: str) -> Iterator[str]:
+    """Decode UTF-8; what is not UTF-8 becomes U+FFFD, and its sentences are skipped."""
+    utf8 = codecs.getincrementaldecoder("utf-8-sig")(errors="replace")
+    decoder = io.IncrementalNewlineDecoder(utf8, translate=True)
+    start = b""
+    for piece in pieces:
+        if len(start) < _LONGEST_MARK:
+            start += piece[:_LONGEST_MARK]
+            _refuse_foreign(start, name)
+        yield decoder.decode(piece)
+    yield decoder.decode(b"", final=True)
+
+
+def _refuse_foreign(start: bytes, name: str) -> None:
     for mark, encoding in _FOREIGN_ENCODINGS.items():
-        if piece.startswith(mark):
+        if start.startswith(mark):
             raise TextError(
                 f"{name}:1: the text is {encoding}, not UTF-8; "
                 f"convert it first: iconv -f {encoding} -t UTF-8"
             )
-    utf8 = codecs.getincrementaldecoder("utf-8-sig")(errors="replace")
-    decoder = io.IncrementalNewlineDecoder(utf8, translate=True)
-    while piece:
-        yield decoder.decode(piece)
-        piece = file.read(BLOCK)
-    yield decoder.decode(b"", final=True)
 
 
 def sentences(pieces: Iterable[str], max_chars: int) -> Iterator[Sentence]:

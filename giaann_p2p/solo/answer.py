@@ -6,13 +6,15 @@ import torch
 
 from giaann_p2p.errors import PromptError, UsageError
 from giaann_p2p.model.activation import Timing
-from giaann_p2p.model.board import Variant
-from giaann_p2p.model.generate import AUTO, Beam, Mind, Token, next_token
+from giaann_p2p.model.board import ONE, Variant
+from giaann_p2p.model.generate import AUTO, Beam, Mind, next_token
 from giaann_p2p.model.listen import listen
 from giaann_p2p.model.parse import Parser, max_chars
+from giaann_p2p.model.render import Renderer
 from giaann_p2p.model.rows import Rows, run
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.model.text import text_sentences
+from giaann_p2p.solo.reports import Generation, Token
 
 TIMINGS = ("auto", *Timing)
 
@@ -43,13 +45,14 @@ class Answer:
         variant: Variant | None,
         device: torch.device,
     ) -> None:
-        if max_tokens < 0:
-            raise UsageError(f"max_tokens must be 0 or more: {max_tokens}")
+        if max_tokens < 1:
+            raise UsageError(f"max_tokens must be 1 or more: {max_tokens}")
         self.prompt = prompt
         self.stopped: str | None = None
         """Once it has ended: `limit` or `end`, see `Generation`."""
         self._mind = Mind(spec, timings(timing), variant, device)
         self._rows, self._beam, self._left = rows, beam, max_tokens
+        self._tokens: list[Token] = []
         sentences = parser.parse_prompt(list(text_sentences(prompt, max_chars(spec))))
         heard = run(listen(self._mind, sentences), rows)
         if not heard.names:
@@ -63,6 +66,7 @@ class Answer:
         rest = heard.rest.replace("_", " ")
         self.completion = rest.lstrip() if prompt[-1:].isspace() else rest
         """What the prompt's last word lacked: ` civil war` behind "the Spanish"."""
+        self._renderer = Renderer(prompt + self.completion)
 
     def __iter__(self) -> Iterator[Token]:
         return self
@@ -71,9 +75,21 @@ class Answer:
         if not self._left:
             self.stopped = "limit"
             raise StopIteration
-        token = run(next_token(self._mind, self._beam), self._rows)
-        if token is None:
+        taken = run(next_token(self._mind, self._beam), self._rows)
+        if taken is None:
             self.stopped = "end"
             raise StopIteration
         self._left -= 1
+        name, choice = taken
+        text = self._renderer.append(name.word)
+        score = choice.score / ONE
+        token = Token(text, name.word, name, choice.timing, score, choice.candidates)
+        self._tokens.append(token)
         return token
+
+    def all(self) -> Generation:
+        """Go on to the end; return the whole answer, with what was asked for before."""
+        for _ in self:
+            pass
+        stopped = self.stopped or "end"
+        return Generation(self.prompt, self._tokens, self.completion, self.unknown, stopped)

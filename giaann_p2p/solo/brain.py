@@ -4,6 +4,7 @@ A brain in memory: `Brain()`. One in a directory: `Brain.open("my-brain")`; what
 when a text is done, once a minute, and when the brain is closed.
 """
 
+import contextlib
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -25,13 +26,13 @@ from giaann_p2p.model.ids import PRIME
 from giaann_p2p.model.parse import Parser, chunks, max_chars
 from giaann_p2p.model.rows import DeltaRows, run
 from giaann_p2p.model.spec import UNITS, ModelSpec
-from giaann_p2p.model.tally import Tally
 from giaann_p2p.solo import database
 from giaann_p2p.solo.answer import Answer, timings
 from giaann_p2p.solo.corpus import Corpus, Source, opened
+from giaann_p2p.solo.memory import Memory
 from giaann_p2p.solo.recall import Recalled, recall
 from giaann_p2p.solo.reports import Connection, Generation, Info, Trained
-from giaann_p2p.solo.training import Progress, job_id, train
+from giaann_p2p.solo.training import Progress, train
 
 SAVE_EVERY = 60.0
 """Seconds of learning between two saves of an unfinished text."""
@@ -45,11 +46,11 @@ class Brain:
 
     def __init__(self, spec: ModelSpec | None = None, device: str = "auto") -> None:
         """Make an empty brain in memory."""
-        self._state = database.State(spec or ModelSpec())
-        self._tally = Tally()
+        self._spec = spec or ModelSpec()
+        self._memory = Memory()
         self._device = devices.resolve(device)
         self._directory: Path | None = None
-        self._writable = True
+        self._sealed = ""  # why it does not learn
         self._held = ExitStack()
 
     @classmethod
@@ -63,8 +64,10 @@ class Brain:
         """Open the brain in a directory, or make one there unless `readonly`."""
         brain, path = cls(spec, device), Path(directory)
         try:
-            brain._directory, brain._writable = path, not readonly
-            if not readonly:
+            brain._directory = path
+            if readonly:
+                brain._sealed = "this brain was opened for reading only"
+            else:
                 brain._held.enter_context(database.locked(path))
             if readonly or database.exists(path):
                 brain._load(path, spec)
@@ -89,24 +92,25 @@ class Brain:
         return f"<Brain in {where}: {known.neurons:,} neurons, {known.connections:,} connections>"
 
     def close(self) -> None:
-        """Let go of the directory. Everything learned is saved already."""
+        """Let go of the directory. Everything learned is saved already; it learns no more."""
+        self._sealed = self._sealed or "this brain is closed"
         self._held.close()
 
     @property
     def spec(self) -> ModelSpec:
         """The model's parameters."""
-        return self._state.spec
+        return self._spec
 
     @property
     def knowledge(self) -> Delta:
         """All that was learned."""
-        return self._tally.total()
+        return self._memory.knowledge
 
     def train(
         self,
         *sources: Source,
         epochs: int = 1,
-        workers: int = 0,
+        workers: int = 1,
         progress: Progress = lambda _counts, _share: None,
         should_stop: Callable[[], bool] = lambda: False,
     ) -> list[Trained]:
@@ -114,11 +118,12 @@ class Brain:
 
         A text is learned once however often it is given, and an interrupted one is taken up where
         it was left; `epochs` learns it that many times. `workers` is the number of parsing
-        processes (0: one for a small text, else one a core). `should_stop` is asked after each
-        chunk; what was learned until then is kept.
+        processes (0: one for a small text, else one a core; with more than one, a script has to
+        guard its main part by `if __name__ == "__main__":`, as multiprocessing asks for).
+        `should_stop` is asked after each chunk; what was learned until then is kept.
         """
-        if not self._writable:
-            raise UsageError("this brain was opened for reading only")
+        if self._sealed:
+            raise UsageError(self._sealed)
         if epochs < 1 or workers < 0:
             raise UsageError(f"epochs must be 1 or more ({epochs}), workers 0 or more ({workers})")
         reports: list[Trained] = []
@@ -163,11 +168,9 @@ class Brain:
         variant: Variant | None = None,
     ) -> Generation:
         """Go on from a prompt, for at most `max_tokens` tokens."""
-        answer = self.stream(
+        return self.stream(
             prompt, max_tokens=max_tokens, timing=timing, beam=beam, variant=variant
-        )
-        tokens = list(answer)
-        return Generation(prompt, tokens, answer.completion, answer.stopped or "end")
+        ).all()
 
     def evaluate(
         self,
@@ -255,7 +258,7 @@ class Brain:
             connections=known.connections,
             occurrences=int(known.count.sum()),
             words=len(known.names),
-            texts=list(self._state.jobs.values()),
+            texts=list(self._memory.jobs.values()),
             file_bytes=database.size(self._directory) if self._directory else 0,
         )
 
@@ -264,11 +267,11 @@ class Brain:
         return Parser(self.spec)
 
     def _load(self, directory: Path, spec: ModelSpec | None) -> None:
-        self._state = database.load(directory)
-        if spec is not None and spec != self.spec:
-            differences = "; ".join(spec.differences(self.spec))
+        state = database.load(directory)
+        if spec is not None and spec != state.spec:
+            differences = "; ".join(spec.differences(state.spec))
             raise UsageError(f"the brain in {directory} has another model: {differences}")
-        self._tally = Tally(self._state.knowledge)
+        self._spec, self._memory = state.spec, Memory(state.knowledge, state.jobs)
 
     def _train(
         self,
@@ -278,25 +281,39 @@ class Brain:
         progress: Progress,
         should_stop: Callable[[], bool],
     ) -> Trained:
-        several = workers or ((os.cpu_count() or 1) if corpus.size >= _LARGE else 1)
-        identity = job_id(corpus, epoch, self.spec)
-        job = self._state.jobs.setdefault(identity, database.Job(name=corpus.name))
-        report = train(
-            corpus,
-            job,
-            self._tally,
-            self.spec,
-            device=self._device,
-            workers=several,
-            progress=progress,
-            should_stop=should_stop,
-            save=self._save,
-            save_every=SAVE_EVERY,
-        )
-        self._save()
-        return report
+        with self._saving() as save_if_due:
+            return train(
+                corpus,
+                epoch,
+                self._memory,
+                self.spec,
+                device=self._device,
+                workers=workers or ((os.cpu_count() or 1) if corpus.size >= _LARGE else 1),
+                progress=progress,
+                should_stop=should_stop,
+                learned=save_if_due,
+            )
+
+    @contextlib.contextmanager
+    def _saving(self) -> Iterator[Callable[[], None]]:
+        """Save now and then, when asked, and in the end, also behind an error."""
+        before, saved, pause = self._memory.learned, time.monotonic(), SAVE_EVERY
+
+        def save_if_due() -> None:
+            nonlocal saved, pause
+            started = time.monotonic()
+            if started - saved > pause:
+                self._save()
+                saved = time.monotonic()
+                pause = max(SAVE_EVERY, 10 * (saved - started))  # a large brain takes its time
+
+        try:
+            yield save_if_due
+        finally:
+            if self._memory.learned is not before:
+                self._save()
 
     def _save(self) -> None:
-        self._state.knowledge = self.knowledge
         if self._directory is not None:
-            database.save(self._directory, self._state)
+            state = database.State(self.spec, self._memory.knowledge, self._memory.jobs)
+            database.save(self._directory, state)

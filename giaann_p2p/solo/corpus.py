@@ -1,86 +1,108 @@
 """A text to learn from: a file, a pipe, or a string.
 
 A corpus is read twice, once for its digest, which names the job, and once to learn; so what can be
-read only once is first copied to a temporary file.
+read only once is first copied to a temporary file. What is learned is what was digested: each block
+is compared with the first reading before any of it is used, so a file that is written to meanwhile
+is never booked as what it was.
 """
 
 import hashlib
 import io
+import os
 import shutil
-import stat
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import BinaryIO, cast
 
 from giaann_p2p.errors import TextError
-from giaann_p2p.model.text import Sentence, document_sentences
+from giaann_p2p.model.text import BLOCK, Sentence, document_sentences
 
 Source = str | Path
 """A text itself (str), or the file that holds it (Path); `Path("-")` is standard input."""
 
 
-@dataclass(frozen=True)
 class Corpus:
     """An opened text."""
 
-    name: str
-    digest: str
-    size: int
-    """In bytes."""
-    file: BinaryIO
+    def __init__(self, file: BinaryIO, name: str) -> None:
+        self.name = name
+        self.size = 0
+        """In bytes."""
+        self._file = file
+        self._blocks: list[bytes] = []  # the digest of each
+        whole = hashlib.blake2b(digest_size=16)
+        for block in iter(lambda: file.read(BLOCK), b""):
+            whole.update(block)
+            self._blocks.append(_digest(block))
+            self.size += len(block)
+        self.digest = whole.hexdigest()
+        self._read = 0
 
     def sentences(self, max_chars: int) -> Iterator[Sentence]:
         """Read the sentences, from the start."""
-        self.file.seek(0)
-        return document_sentences(self.file, self.name, max_chars)
+        return document_sentences(self._again(), self.name, max_chars)
 
     @property
     def share(self) -> float:
         """How much of it was read so far, from 0 to 1."""
-        return self.file.tell() / self.size if self.size else 1.0
+        return self._read / self.size if self.size else 1.0
+
+    def _again(self) -> Iterator[bytes]:
+        self._read = 0
+        for at, digest in enumerate(self._blocks):
+            try:
+                self._file.seek(at * BLOCK)
+                block = self._file.read(min(BLOCK, self.size - at * BLOCK))
+            except OSError as error:
+                raise TextError(f"{self.name}: {error.strerror}") from None
+            if _digest(block) != digest:
+                raise TextError(
+                    f"{self.name} changed while it was read, about byte {at * BLOCK:,}; "
+                    "learn it again when it no longer does"
+                )
+            self._read += len(block)
+            yield block
 
 
 @contextmanager
 def opened(source: Source) -> Iterator[Corpus]:
     """Open a text; TextError, with the name, when that fails."""
-    name = str(source) if isinstance(source, Path) else "text"
-    try:
-        with _file(source) as file:
-            digest = hashlib.blake2b(digest_size=16)
-            while block := file.read(1 << 20):
-                digest.update(block)
-            yield Corpus(name, digest.hexdigest(), file.tell(), file)
-    except IsADirectoryError:
-        raise TextError(f"{name} is a directory; name the files in it: {name}/*.txt") from None
-    except OSError as error:
-        if error.filename is not None and str(error.filename) != name:
-            raise
-        raise TextError(f"{name}: {error.strerror}") from None
+    name = os.fsencode(source).decode(errors="replace") if isinstance(source, Path) else "text"
+    with ExitStack() as held:
+        try:
+            corpus = Corpus(held.enter_context(_file(source)), name)
+        except IsADirectoryError:
+            raise TextError(f"{name} is a directory; name the files in it: {name}/*.txt") from None
+        except OSError as error:
+            raise TextError(f"{name}: {error.strerror}") from None
+        yield corpus
 
 
-@contextmanager
-def _file(source: Source) -> Iterator[BinaryIO]:
+def _file(source: Source) -> BinaryIO:
+    """Return what can be read twice."""
     if isinstance(source, str):
-        yield io.BytesIO(source.encode("utf-8", "surrogatepass"))
-    elif str(source) == "-":
-        with _copied(sys.stdin.buffer) as file:
-            yield file
-    else:
-        with source.open("rb") as file:
-            if stat.S_ISREG(source.stat().st_mode):
-                yield file
-            else:
-                with _copied(file) as copy:
-                    yield copy
+        return io.BytesIO(source.encode("utf-8", "surrogatepass"))
+    if str(source) == "-":
+        return _copied(sys.stdin.buffer)
+    if source.is_file():
+        return source.open("rb")
+    with source.open("rb") as file:
+        return _copied(file)
 
 
-@contextmanager
-def _copied(stream: BinaryIO) -> Iterator[BinaryIO]:
-    with tempfile.TemporaryFile() as copy:
+def _copied(stream: BinaryIO) -> BinaryIO:
+    copy = cast(BinaryIO, tempfile.TemporaryFile())  # noqa: SIM115
+    try:
         shutil.copyfileobj(stream, copy)
         copy.seek(0)
-        yield cast(BinaryIO, copy)
+    except BaseException:
+        copy.close()
+        raise
+    return copy
+
+
+def _digest(block: bytes) -> bytes:
+    return hashlib.blake2b(block, digest_size=16).digest()

@@ -1,8 +1,8 @@
 """The brain's file: everything learned, and which chunks of which jobs that is, in one piece.
 
 `DIR/brain.npz` is replaced as a whole, so a crash at any moment leaves the last saved state. It is
-a zip of plain arrays whose checksums are verified on reading. `DIR/lock` keeps two processes from
-learning into one brain.
+a zip of plain arrays whose checksums are verified on reading. A lock on the directory itself keeps
+two processes from learning into one brain.
 """
 
 import contextlib
@@ -12,18 +12,18 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from giaann_p2p.errors import DatabaseError
-from giaann_p2p.model.delta import ARRAYS, EMPTY, Delta
+from giaann_p2p.model.delta import ARRAYS, Delta
 from giaann_p2p.model.sequence import Names
 from giaann_p2p.model.spec import ModelSpec
+from giaann_p2p.solo.memory import Jobs
 
 FORMAT = 1
 # What reading a zip of arrays raises, depending on which byte is wrong.
@@ -38,27 +38,18 @@ _DAMAGE = (
 )
 
 
-class Job(msgspec.Struct, kw_only=True):
-    """A text that was or is being learned: chunks 0 to `chunks` - 1 are in the brain."""
-
-    name: str
-    chunks: int = 0
-    complete: bool = False
-
-
-@dataclass
-class State:
+class State(NamedTuple):
     """What the file holds."""
 
     spec: ModelSpec
-    knowledge: Delta = EMPTY
-    jobs: dict[str, Job] = field(default_factory=dict)
+    knowledge: Delta
+    jobs: Jobs
 
 
 class _Header(msgspec.Struct, forbid_unknown_fields=True):
     format: int
     spec: ModelSpec
-    jobs: dict[str, Job]
+    jobs: Jobs
 
 
 def exists(directory: Path) -> bool:
@@ -75,8 +66,12 @@ def load(directory: Path) -> State:
     """Read the brain in the directory."""
     file = _file(directory)
     try:
-        with file.open("rb") as opened, np.load(opened, allow_pickle=False) as arrays:
-            return _state(dict(arrays), file)
+        with file.open("rb") as opened:
+            if not zipfile.is_zipfile(opened):
+                raise zipfile.BadZipFile("it is no zip file")
+            opened.seek(0)
+            with np.load(opened, allow_pickle=False) as arrays:
+                return _state(dict(arrays), file)
     except FileNotFoundError:
         raise DatabaseError(
             f"there is no brain in {directory}; make one: giaann solo train FILE --db {directory}"
@@ -112,20 +107,31 @@ def save(directory: Path, state: State) -> None:
 
 @contextlib.contextmanager
 def locked(directory: Path) -> Iterator[None]:
-    """Hold the directory, made if need be, for writing; DatabaseError if somebody else does."""
+    """Hold the directory, made if need be, for writing; DatabaseError if somebody else does.
+
+    One that is empty in the end is removed: a mistyped command leaves nothing behind.
+    """
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        lock = (directory / "lock").open("w")
+        handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     except OSError as error:
         raise DatabaseError(f"{directory}: {error.strerror}") from None
-    with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise DatabaseError(
-                f"another process is learning into {directory}; wait for it to end"
-            ) from None
+    try:
+        _lock(handle, directory)
         yield
+        with contextlib.suppress(OSError):  # it is not empty
+            directory.rmdir()
+    finally:
+        os.close(handle)
+
+
+def _lock(handle: int, directory: Path) -> None:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise DatabaseError(
+            f"another process is learning into {directory}; wait for it to end"
+        ) from None
 
 
 def _file(directory: Path) -> Path:

@@ -1,14 +1,15 @@
 """What the brain's work comes to, as plain values: for people and, as JSON, for machines."""
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import msgspec
 
-from giaann_p2p.model.generate import Token
+from giaann_p2p.model.activation import Timing
 from giaann_p2p.model.parse import Skips
-from giaann_p2p.model.render import Renderer
+from giaann_p2p.model.rows import Name
 from giaann_p2p.model.spec import ModelSpec
-from giaann_p2p.solo.database import Job
+from giaann_p2p.solo.memory import Job
 
 
 @dataclass
@@ -33,6 +34,19 @@ class Trained:
         return self.chunks_known > 0 and not self.chunks and not self.interrupted
 
 
+class Token(NamedTuple):
+    """A word of an answer, and what speaks for it."""
+
+    text: str
+    """What it adds to the text, with the space before it."""
+    word: str
+    name: Name
+    timing: Timing
+    score: float
+    candidates: int
+    """How many words there were to choose from."""
+
+
 @dataclass(frozen=True)
 class Generation:
     """An answer."""
@@ -41,14 +55,15 @@ class Generation:
     tokens: list[Token]
     completion: str = ""
     """What the prompt's last word lacked, as `civil war` behind "the Spanish"."""
+    unknown: list[str] = field(default_factory=list)
+    """Words of the prompt that were never learned, at least not where they stand."""
     stopped: str = "end"
     """Why it ends: `end` (nothing more comes to mind) or `limit` (max_tokens)."""
 
     @property
     def text(self) -> str:
         """The answer as text, to be put behind the prompt."""
-        renderer = Renderer(self.prompt + self.completion)
-        return self.completion + "".join(renderer.append(token.word) for token in self.tokens)
+        return self.completion + "".join(token.text for token in self.tokens)
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,15 @@ import time
 from collections.abc import Callable
 from itertools import islice
 
+import msgspec
 import torch
 
 from giaann_p2p.model import english
 from giaann_p2p.model.learn import learn
 from giaann_p2p.model.parse import CHUNK, chunks, max_chars, parse_chunks
 from giaann_p2p.model.spec import ModelSpec
-from giaann_p2p.model.tally import Tally
 from giaann_p2p.solo.corpus import Corpus
-from giaann_p2p.solo.database import Job
+from giaann_p2p.solo.memory import Job, Memory
 from giaann_p2p.solo.reports import Trained
 
 Progress = Callable[[Trained, float], None]
@@ -32,27 +32,28 @@ def job_id(corpus: Corpus, epoch: int, spec: ModelSpec) -> str:
 
 def train(
     corpus: Corpus,
-    job: Job,
-    tally: Tally,
+    epoch: int,
+    memory: Memory,
     spec: ModelSpec,
     *,
     device: torch.device,
     workers: int,
     progress: Progress,
     should_stop: Callable[[], bool],
-    save: Callable[[], None],
-    save_every: float,
+    learned: Callable[[], None],
 ) -> Trained:
-    """Learn what is left of a job."""
+    """Learn what is left of a text; `learned` is called after each chunk."""
+    identity = job_id(corpus, epoch, spec)
+    job = memory.jobs.get(identity) or Job(name=corpus.name, epoch=epoch)
     report = Trained(corpus.name, corpus.size, chunks_known=job.chunks)
     if job.complete:
         return report
     english.warm_up(spec)  # loading is no part of the time that learning takes
-    started = saved = time.monotonic()
+    started = time.monotonic()
     new = islice(chunks(corpus.sentences(max_chars(spec))), job.chunks, None)
     for parsed in parse_chunks(new, spec, workers):
-        tally.add(learn(parsed.sequences, spec, device))
-        job.chunks += 1
+        job = msgspec.structs.replace(job, chunks=job.chunks + 1)
+        memory.learn(identity, job, learn(parsed.sequences, spec, device))
         report.chunks += 1
         report.sentences += parsed.sentences
         report.sequences += len(parsed.sequences)
@@ -61,9 +62,8 @@ def train(
         if should_stop():
             report.interrupted = True
             break
-        if time.monotonic() - saved > save_every:
-            save()
-            saved = time.monotonic()
-    job.complete = not report.interrupted
+        learned()
+    if not report.interrupted:
+        memory.note(identity, msgspec.structs.replace(job, complete=True))
     report.seconds = time.monotonic() - started
     return report

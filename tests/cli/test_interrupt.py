@@ -1,8 +1,11 @@
 """Ctrl-C on a real process: it stops in good order, and the same command goes on."""
 
+import os
+import pty
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,27 +17,86 @@ from tests.cli.conftest import GIAANN
 SENTENCE = "Bee {0} makes honey from the nectar that it collects from flower {0} in summer {0}.\n"
 
 
+def interrupted(
+    command: list[str], when: Callable[[str], bool], **options: int
+) -> tuple[int, str, str]:
+    """Run on a terminal, send Ctrl-C once the terminal shows something; exit code and outputs."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [*GIAANN, *command], stdout=subprocess.PIPE, stderr=theirs, text=True, **options
+    )
+    os.close(theirs)
+    seen, sent = "", False
+    while True:
+        try:
+            seen += os.read(ours, 1 << 16).decode()
+        except OSError:  # it closed the terminal
+            break
+        if not sent and when(seen):
+            process.send_signal(signal.SIGINT)
+            sent = True
+    os.close(ours)
+    out, _ = process.communicate(timeout=60)
+    assert "Traceback" not in seen + out
+    return process.returncode, out, seen
+
+
 @pytest.mark.timeout(120)
-def test_ctrl_c_saves_what_was_learned_and_the_same_command_goes_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize("workers", [1, 2])
+def test_ctrl_c_saves_what_was_learned_and_the_same_command_goes_on(
+    tmp_path: Path, workers: int
+) -> None:
     text, db = tmp_path / "bees.txt", tmp_path / "db"
-    text.write_text("".join(SENTENCE.format(i) for i in range(1280)))
-    command = [*GIAANN, "solo", "train", str(text), "--db", str(db)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    while not (db / "lock").exists():
-        assert process.poll() is None
-        time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
-    assert process.returncode == 130, err
+    text.write_text("".join(SENTENCE.format(i) for i in range(5120)))
+    code, out, err = interrupted(
+        ["solo", "train", str(text), "--db", str(db), "--workers", str(workers)],
+        lambda seen: "sentences" in seen,
+    )
+    assert code == 130
     assert "(interrupted)" in out
     assert "the same command goes on from there" in err
-    assert "Traceback" not in err
     (job,) = database.load(db).jobs.values()
-    assert (job.chunks, job.complete) == (1, False)
+    assert 1 <= job.chunks < 80
+    assert not job.complete
 
     rest = Brain()
     rest.train(text)
     with Brain.open(db) as brain:
         (report,) = brain.train(text)
-        assert report.chunks == 19
+        assert report.chunks == 80 - job.chunks
         assert brain.knowledge.digest() == rest.knowledge.digest()
+
+
+def test_ctrl_c_ends_at_once_what_waits_for_its_input(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    command = ["solo", "train", "-", "--db", str(tmp_path / "db")]
+    code, out, err = interrupted(command, lambda seen: "learning" in seen, stdin=reading)
+    os.close(reading)
+    os.close(writing)
+    assert (code, out) == (130, "")
+    assert "giaann: interrupted" in err
+
+
+@pytest.mark.timeout(60)
+def test_a_worker_that_dies_is_told_and_what_was_learned_is_kept(tmp_path: Path) -> None:
+    text, db = tmp_path / "bees.txt", tmp_path / "db"
+    text.write_text("".join(SENTENCE.format(i) for i in range(20000)))
+    command = [*GIAANN, "solo", "train", str(text), "--db", str(db), "--workers", "2"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while not (workers := _workers(process.pid)):
+        assert process.poll() is None
+        time.sleep(0.05)
+    os.kill(workers[0], signal.SIGKILL)
+    out, err = process.communicate(timeout=50)
+    assert process.returncode == 1
+    assert "a parsing process died" in err
+    assert "Traceback" not in out + err
+
+
+def _workers(pid: int) -> list[int]:
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [
+        int(child)
+        for child in children
+        if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()
+    ]

@@ -95,14 +95,17 @@ def test_prompt_as_json_holds_the_evidence(giaann: Run, db: Path) -> None:
     assert answer["text"] == REST
     assert answer["stopped"] == "end"
     first = answer["tokens"][0]
-    assert set(first) == {"word", "concept", "feature", "timing", "score", "candidates"}
+    assert set(first) == {"text", "word", "concept", "feature", "timing", "score", "candidates"}
     assert (first["word"], first["timing"], first["candidates"]) == ("collect", "exact", 1)
 
 
 def test_streamed_json_is_one_token_a_line(giaann: Run, db: Path) -> None:
     done = giaann("solo", "prompt", PROMPT, "--db", db, "--json", "--stream")
-    words = [json.loads(line)["word"] for line in done.stdout.splitlines()]
-    assert words == ["collect", "from", "flower", "in", "the", "summer", "."]
+    first, *tokens, last = map(json.loads, done.stdout.splitlines())
+    assert first == {"completion": "", "unknown": []}
+    assert " ".join(one["word"] for one in tokens) == "collect from flower in the summer ."
+    assert "".join(one["text"] for one in tokens) == REST
+    assert last == {"stopped": "end"}
 
 
 def test_the_token_limit_is_told_from_an_end(giaann: Run, db: Path) -> None:
@@ -159,7 +162,7 @@ def test_recall_counts_completed_sentences(giaann: Run, db: Path, text: Path) ->
 
 def test_info_tells_what_it_holds(giaann: Run, db: Path, text: Path) -> None:
     info = json.loads(giaann("solo", "info", "--db", db, "--json").stdout)
-    assert info["texts"] == [{"name": str(text), "chunks": 1, "complete": True}]
+    assert info["texts"] == [{"name": str(text), "epoch": 1, "chunks": 1, "complete": True}]
     lines = giaann("solo", "info", "--db", db).stdout
     assert info["digest"] in lines
     assert f"{info['connections']:,} connections" in lines

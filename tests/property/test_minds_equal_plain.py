@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from giaann_p2p.model.activation import Timing
-from giaann_p2p.model.board import ONE, Variant
-from giaann_p2p.model.generate import Beam, Mind, Token, look_ahead, next_token
+from giaann_p2p.model.board import Variant
+from giaann_p2p.model.generate import Beam, Mind, Taken, look_ahead, next_token
 from giaann_p2p.model.learn import learn
 from giaann_p2p.model.rows import DeltaRows, Rows, run
 from giaann_p2p.model.sequence import Sequences
@@ -97,12 +97,12 @@ def test_generated_tokens_are_the_same(
     names = predict.AUTO_TIMINGS if timing == "auto" else (timing,)
     mind = Mind(spec, [Timing(name) for name in names], variant, device)
     hear(mind, prompt, rows)
-    got: list[Token] = []
+    got: list[Taken] = []
     while len(got) < 10 and (token := run(next_token(mind), rows)) is not None:
         got.append(token)
-    assert [
-        (tuple(token.neuron), token.score * ONE, token.candidates, token.timing) for token in got
-    ] == [(ids_of(one.neuron), one.score, one.candidates_count, one.timing) for one in wanted]
+    assert [(tuple(c.neuron), c.score, c.candidates, c.timing) for _, c in got] == [
+        (ids_of(one.neuron), one.score, one.candidates_count, one.timing) for one in wanted
+    ]
     assert [token.name for token in got] == [name_of(one.neuron) for one in wanted]
     assert len(mind) == len(prompt) + len(got)
 

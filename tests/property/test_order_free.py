@@ -61,7 +61,7 @@ def test_a_tally_gives_the_same_bytes(
     spec, corpus, batches = drawn
     tally = Tally()
     for batch in batches:
-        tally.add(learn(batch_of(batch, spec), spec))
+        tally = tally.plus(learn(batch_of(batch, spec), spec))
     assert_same(tally.total(), learn(batch_of(corpus, spec), spec))
 
 
@@ -126,5 +126,5 @@ def test_all_of_wiki_backwards_in_uneven_batches(
     batches = [concatenate(backwards[a:b]) for a, b in pairwise(borders)]
     tally = Tally()
     for batch in batches:
-        tally.add(learn(batch, spec))
+        tally = tally.plus(learn(batch, spec))
     assert_same(tally.total(), wiki_delta)

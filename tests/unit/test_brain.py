@@ -1,7 +1,9 @@
 """The brain as Python sees it: learning once, stopping and going on, answering."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -69,20 +71,83 @@ def test_a_crash_loses_only_what_was_not_saved_and_never_learns_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wiki_digest: str
 ) -> None:
     monkeypatch.setattr(brain_module, "SAVE_EVERY", 0.0)
+    crashed = tmp_path / "crashed"
 
-    class CrashError(Exception):
-        pass
-
-    def crash(report: Trained, _: int) -> None:
+    def crash(report: Trained, _: float) -> None:
         if report.chunks == 2:
-            raise CrashError
+            shutil.copytree(tmp_path / "brain", crashed)
 
-    with Brain.open(tmp_path) as brain, pytest.raises(CrashError):
+    with Brain.open(tmp_path / "brain") as brain:
         brain.train(WIKI, progress=crash)
-    assert [job.chunks for job in database.load(tmp_path).jobs.values()] == [1]
-    with Brain.open(tmp_path) as brain:
+    assert [job.chunks for job in database.load(crashed).jobs.values()] == [1]
+    with Brain.open(crashed) as brain:
         brain.train(WIKI)
         assert brain.knowledge.digest() == wiki_digest
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ZeroDivisionError])
+def test_whatever_breaks_off_learning_each_chunk_is_learned_once(
+    tmp_path: Path, error: type[BaseException], wiki_digest: str
+) -> None:
+    def fail(report: Trained, _: float) -> None:
+        if report.chunks == 2:
+            raise error
+
+    with Brain.open(tmp_path) as brain:
+        with pytest.raises(error):
+            brain.train(WIKI, progress=fail)
+        brain.train(WIKI)
+        assert brain.knowledge.digest() == wiki_digest
+    with Brain.open(tmp_path, readonly=True) as brain:
+        assert brain.knowledge.digest() == wiki_digest
+
+
+def test_an_error_before_the_first_chunk_leaves_no_trace(tmp_path: Path) -> None:
+    file = tmp_path / "wide.txt"
+    file.write_text(BEES, encoding="utf-16")
+    with Brain.open(tmp_path / "brain") as brain:
+        with pytest.raises(TextError, match="UTF-16"):
+            brain.train(file)
+        assert brain.info().texts == []
+    assert not (tmp_path / "brain").exists()
+
+
+def test_a_text_that_changes_while_it_is_read_is_not_booked_as_what_it_was(tmp_path: Path) -> None:
+    file, brain = tmp_path / "bees.txt", Brain()
+    file.write_text((BEES + " ") * 3000)
+
+    def change(report: Trained, _: float) -> None:
+        if report.chunks == 1:
+            file.write_text(WAR * 3000)
+
+    with pytest.raises(TextError, match=r"bees\.txt changed while it was read, about byte"):
+        brain.train(file, progress=change)
+    (job,) = brain.info().texts
+    assert not job.complete
+    file.write_text((BEES + " ") * 3000)
+    brain.train(file)
+    whole = Brain()
+    whole.train((BEES + " ") * 3000)
+    assert brain.knowledge.digest() == whole.knowledge.digest()
+
+
+def test_a_closed_brain_learns_no_more(tmp_path: Path) -> None:
+    with Brain.open(tmp_path) as brain:
+        brain.train(BEES)
+    with pytest.raises(UsageError, match="closed"):
+        brain.train(WAR)
+    assert brain.generate("Bees make honey from the nectar").text
+
+
+def test_a_large_brain_is_saved_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter(range(0, 10**6, 100))
+    monkeypatch.setattr(brain_module, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    saved: list[int] = []
+    monkeypatch.setattr(Brain, "_save", lambda _: saved.append(1))
+    with Brain()._saving() as save_if_due:
+        for _ in range(21):
+            save_if_due()
+    assert len(saved) == 2  # a save takes 100 s, so there are 1,000 s between two
 
 
 def test_several_workers_learn_the_same(wiki_digest: str) -> None:
@@ -151,7 +216,7 @@ def test_wrong_arguments_are_the_callers_fault(tmp_path: Path) -> None:
     brain = Brain()
     for wrong in (
         lambda: brain.generate("Bees", timing="soon"),
-        lambda: brain.generate("Bees", max_tokens=-1),
+        lambda: brain.generate("Bees", max_tokens=0),
         lambda: brain.evaluate(BEES, seed_tokens=0),
         lambda: brain.evaluate(BEES, feed="mine"),
         lambda: brain.recall(BEES, words=0),

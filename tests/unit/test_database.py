@@ -85,7 +85,7 @@ def test_a_failing_disk_leaves_what_was_saved_before(
             )
         monkeypatch.undo()
     assert database.load(directory).knowledge.digest() == before
-    assert sorted(file.name for file in directory.iterdir()) == ["brain.npz", "lock"]
+    assert sorted(file.name for file in directory.iterdir()) == ["brain.npz"]
 
 
 def test_only_one_may_write_but_all_may_read(directory: Path) -> None:

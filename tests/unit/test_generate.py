@@ -7,7 +7,7 @@ from giaann_p2p.model import board as boards
 from giaann_p2p.model.activation import Timing
 from giaann_p2p.model.board import ONE
 from giaann_p2p.model.delta import EMPTY
-from giaann_p2p.model.generate import AUTO, Beam, Mind, Token, best, look_ahead, next_token, read
+from giaann_p2p.model.generate import AUTO, Beam, Mind, Taken, best, look_ahead, next_token, read
 from giaann_p2p.model.learn import learn
 from giaann_p2p.model.rows import Answer, DeltaRows, Name, Question, Rows, run
 from giaann_p2p.model.spec import ModelSpec
@@ -38,8 +38,8 @@ def mind_with(names: list[Name], timings: tuple[Timing, ...] = AUTO, rows: Rows 
     return mind
 
 
-def said(mind: Mind, most: int = 20, rows: Rows = ROWS, beam: Beam | None = None) -> list[Token]:
-    tokens: list[Token] = []
+def said(mind: Mind, most: int = 20, rows: Rows = ROWS, beam: Beam | None = None) -> list[Taken]:
+    tokens: list[Taken] = []
     while len(tokens) < most and (token := run(next_token(mind, beam), rows)) is not None:
         tokens.append(token)
     return tokens
@@ -58,31 +58,31 @@ def test_auto_tells_which_timing_spoke(unknown_at: int | None, timing: Timing) -
         names.insert(unknown_at, Name("bee", "zorp"))
     token = run(next_token(mind_with(names)), ROWS)
     assert token is not None
-    assert (token.word, token.timing, token.name) == ("bee", timing, Name("bee", None))
+    assert (token.name.word, token.choice.timing, token.name) == ("bee", timing, Name("bee", None))
 
 
 def test_a_guess_is_told_as_such() -> None:
     token = run(next_token(mind_with([HEARD[2]])), ROWS)
     assert token is not None
-    assert (token.word, token.timing, token.candidates) == ("bee", Timing.NONE, 1)
-    assert 1 < token.score < 2
+    choice = token.choice
+    assert (token.name.word, choice.timing, choice.candidates) == ("bee", Timing.NONE, 1)
+    assert ONE < choice.score < 2 * ONE
 
 
-def test_a_token_tells_its_score_in_whole_activations() -> None:
-    mind = mind_with(HEARD[:3])
+def test_what_was_taken_is_what_was_chosen() -> None:
+    mind = mind_with(HEARD)
     choice = best(mind)
     assert choice is not None
     assert choice.score > 3 * ONE
     token = run(next_token(mind), ROWS)
     assert token is not None
-    assert token.score == choice.score / ONE
-    assert token.neuron == choice.neuron
+    assert token.choice == choice
 
 
 def test_a_remembered_sentence_is_said_to_its_end() -> None:
     tokens = said(mind_with(HEARD))
-    assert " ".join(token.word for token in tokens) == "flies to red hill . then sun sets"
-    assert {token.timing for token in tokens} == {Timing.EXACT}
+    assert " ".join(token.name.word for token in tokens) == "flies to red hill . then sun sets"
+    assert {token.choice.timing for token in tokens} == {Timing.EXACT}
 
 
 def test_behind_the_end_of_a_sentence_auto_does_not_guess() -> None:
@@ -165,7 +165,8 @@ def test_looking_ahead_leaves_the_mind_as_it_was() -> None:
     choice = run(look_ahead(mind, Beam(width=2, depth=3)), ROWS)
     assert len(mind) == len(HEARD)
     assert choice == best(mind)
-    assert [t.word for t in said(mind, beam=Beam(width=2, depth=3))][:3] == ["flies", "to", "red"]
+    tokens = said(mind, beam=Beam(width=2, depth=3))
+    assert [token.name.word for token in tokens][:3] == ["flies", "to", "red"]
 
 
 def test_looking_ahead_finds_the_way_that_is_better_in_all_and_asks_once_a_step() -> None:

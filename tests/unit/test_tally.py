@@ -23,17 +23,17 @@ def test_a_new_tally_is_empty() -> None:
 def test_the_total_is_the_sum(deltas: list[Delta], wiki_delta: Delta) -> None:
     tally = Tally()
     for delta in deltas:
-        tally.add(delta)
+        tally = tally.plus(delta)
     assert_same(tally.total(), wiki_delta)
     assert_same(tally.total(), wiki_delta)
 
 
 def test_a_tally_goes_on_after_a_total_and_from_a_start(deltas: list[Delta]) -> None:
     tally = Tally(deltas[0])
-    tally.add(deltas[1])
+    tally = tally.plus(deltas[1])
     assert_same(tally.total(), total(deltas[:2]))
-    tally.add(deltas[2])
-    tally.add(EMPTY)
+    tally = tally.plus(deltas[2])
+    tally = tally.plus(EMPTY)
     assert_same(tally.total(), total(deltas[:3]))
 
 
@@ -50,7 +50,7 @@ def test_each_connection_is_added_up_few_times(
     monkeypatch.setattr(tally_module, "total", counted)
     tally = Tally()
     for delta in deltas:
-        tally.add(delta)
+        tally = tally.plus(delta)
     tally.total()
     given = sum(delta.connections for delta in deltas)
     assert summed < 8 * given  # log2(139) is 7; one by one would be some 70
