@@ -5,6 +5,7 @@ answer, wherever that comes from.
 """
 
 from collections.abc import Iterable, Sequence
+from copy import copy
 from typing import NamedTuple
 
 import msgspec
@@ -65,32 +66,31 @@ class Mind:
         variant: Variant | None = None,
         device: torch.device | None = None,
     ) -> None:
-        board = Board(spec, variant or Variant(), device or torch.device("cpu"))
-        self._begin(board, {timing: Activation(board, timing) for timing in timings})
-
-    def _begin(self, board: Board, states: dict[Timing, Activation]) -> None:
-        self.board = board
-        self._states = states
+        self.board = Board(spec, variant or Variant(), device or torch.device("cpu"))
+        self._states = _states_on(self.board, timings)
         self._heard: list[Row] = []
-        self._fired = dict.fromkeys(states, 0)
 
     def copy(self) -> "Mind":
-        """Return a mind that goes on from here on its own."""
-        other = Mind.__new__(Mind)
-        other._begin(self.board, {timing: one.copy() for timing, one in self._states.items()})
+        """Return a mind that goes on from here on its own.
+
+        Both use the same states, which go back and forth between what the one and the other heard:
+        a state is worth millions of numbers, a step back some thousands.
+        """
+        for state in self._states.values():
+            state.branch()
+        other = copy(self)
         other._heard = list(self._heard)
-        other._fired = dict(self._fired)
         return other
 
     def forget(self) -> None:
         """Be ready for another prompt; the rows that were wired are kept while there is room."""
-        board, states = self.board, self._states
+        self._heard = []
+        board = self.board
         if board.full:
-            board = Board(board.spec, board.variant, board.device)
-            states = {timing: Activation(board, timing) for timing in states}
-        for state in states.values():
+            self.board = Board(board.spec, board.variant, board.device)
+            self._states = _states_on(self.board, list(self._states))
+        for state in self._states.values():
             state.forget()
-        self._begin(board, states)
 
     def __len__(self) -> int:
         """How many tokens were heard."""
@@ -101,11 +101,12 @@ class Mind:
         self._heard.append(row)
 
     def states(self) -> Iterable[Activation]:
-        """Return the states, the strictest first, each up to date when it comes."""
-        for timing, state in self._states.items():
-            for row in self._heard[self._fired[timing] :]:
-                state.fire(self.board.wire(row))
-            self._fired[timing] = len(self._heard)
+        """Return the states, the strictest first, each up to date when it comes.
+
+        They stay so until a copy of this mind is asked.
+        """
+        for state in self._states.values():
+            state.follow(self._heard)
             yield state
 
     def candidates(self) -> tuple[Timing, Candidates] | None:
@@ -124,6 +125,10 @@ class Mind:
             if len(found):
                 return state.timing, found
         return None
+
+
+def _states_on(board: Board, timings: Sequence[Timing]) -> dict[Timing, Activation]:
+    return {timing: Activation(board, timing) for timing in timings}
 
 
 def read(mind: Mind, neurons: Sequence[Neuron]) -> Steps[list[Row | None]]:

@@ -7,6 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from giaann_p2p.model import activation
 from giaann_p2p.model.activation import Timing
 from giaann_p2p.model.board import Variant
 from giaann_p2p.model.generate import Beam, Mind, Taken, look_ahead, next_token
@@ -27,7 +28,7 @@ from tests.helpers_plain import (
     remembered,
     shape_of,
 )
-from tests.helpers_random import lessons, specs, variants
+from tests.helpers_random import lessons, neurons, specs, variants
 from tests.plain import predict
 from tests.plain.learn import Memory
 from tests.plain.sequence import Neuron, Position
@@ -135,6 +136,41 @@ def test_looking_ahead_chooses_the_same(
     choice = run(look_ahead(fast, Beam(width=width, depth=depth)), rows)
     assert (choice and tuple(choice.neuron)) == (wanted and ids_of(wanted))
     assert len(fast) == len(prompt)
+
+
+@timings
+@given(
+    lesson=lessons(),
+    spec=specs,
+    variant=variants,
+    most=st.integers(1, 4),
+    deeds=st.lists(st.tuples(st.booleans(), st.integers(0, 9), neurons), max_size=25),
+)
+def test_copies_go_on_alone(
+    device: torch.device,
+    timing: Timing,
+    lesson: Lesson,
+    spec: ModelSpec,
+    variant: Variant,
+    most: int,
+    deeds: list[tuple[bool, int, Neuron]],
+) -> None:
+    corpus, prompt = lesson
+    memory, rows = both(corpus, spec, device)
+    plain = mind_of(memory, spec, timing.value, variant)
+    fast = Mind(spec, [timing], variant, device)
+    assert_agree(fast, plain, prompt, rows)
+    minds = [(fast, plain)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(activation, "_MOST_TAKEN_BACK", most)
+        for copies, which, neuron in deeds:
+            fast, plain = minds[which % len(minds)]
+            if copies:
+                fast, plain = fast.copy(), plain.copy()
+                minds.append((fast, plain))
+            assert_agree(fast, plain, [neuron], rows)
+        for fast, plain in minds:
+            assert_agree(fast, plain, prompt[:1], rows)
 
 
 @timings

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 import torch
 
+from giaann_p2p.model import activation as activations
 from giaann_p2p.model import board as boards
 from giaann_p2p.model.activation import Activation, Candidates, Timing
-from giaann_p2p.model.board import ONE, Board, Numbering, Variant
+from giaann_p2p.model.board import ONE, Board, Numbering, Variant, Wiring
 from giaann_p2p.model.learn import increment, learn
 from giaann_p2p.model.rows import DeltaRows, Name, Neuron
 from giaann_p2p.model.spec import UNITS
@@ -148,16 +149,43 @@ def test_ties_go_to_the_stronger_then_to_the_first() -> None:
     assert [found.neuron(at) for at in range(5)] == found.neurons()
 
 
-def test_a_copy_goes_on_alone() -> None:
-    state = fired([A, B], Timing.EXACT)
-    copy = state.copy()
-    wiring = state._board.wire(row_of(ROWS, C))
-    state.fire(wiring)
-    assert scores(state.candidates()) == {BEE.neuron: 3 * ONE + 3 * GAIN}
-    copy.fire(state._board.wire(row_of(ROWS, UNKNOWN)))
-    copy.fire(wiring)
-    assert len(copy.candidates()) == 0
-    assert scores(state.candidates()) == {BEE.neuron: 3 * ONE + 3 * GAIN}
+WAYS = [[A, B, C], [A, B, UNKNOWN, C], [], [A, A, BEE], [A, B, C, BEE, THE, OF], [A, B], [OF]]
+
+
+@pytest.mark.parametrize("timing", list(Timing))
+@pytest.mark.parametrize("most", [1, 2, 32])
+def test_a_state_follows_one_way_after_another(
+    timing: Timing, most: int, monkeypatch: pytest.MonkeyPatch, device: torch.device
+) -> None:
+    monkeypatch.setattr(activations, "_MOST_TAKEN_BACK", most)
+    state = Activation(Board(SMALL, Variant(), device), timing)
+    for branched in (False, True):
+        for way in [*WAYS, *WAYS[::-1]]:
+            heard = [row_of(ROWS, name) for name in way]
+            state.follow(heard)
+            heard.append(row_of(ROWS, A))
+            state.follow(heard)
+            wanted = fired([*way, A], timing, device=str(device))
+            assert scores(state.candidates()) == scores(wanted.candidates())
+        if not branched:
+            state.branch()
+
+
+def test_a_state_goes_back_by_what_the_ways_do_not_share() -> None:
+    state = Activation(Board(SMALL, Variant(), torch.device("cpu")), Timing.EXACT)
+    state.follow([row_of(ROWS, name) for name in (A, B)])
+    state.branch()
+    fire, count = state.fire, 0
+
+    def counted(wiring: Wiring) -> None:
+        nonlocal count
+        count += 1
+        fire(wiring)
+
+    state.fire = counted  # type: ignore[method-assign]
+    for way in ([A, B, C, BEE], [A, B, C, THE], [A, B, OF]):
+        state.follow([row_of(ROWS, name) for name in way])
+    assert count == 2 + 1 + 1
 
 
 @pytest.mark.parametrize("timing", list(Timing))

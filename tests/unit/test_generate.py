@@ -198,3 +198,17 @@ def test_a_way_that_has_ended_stays_as_it_is() -> None:
 def test_a_beam_without_width_or_depth_is_refused(beam: dict[str, int]) -> None:
     with pytest.raises(UsageError, match=next(iter(beam))):
         run(look_ahead(mind_with(HEARD), Beam(**beam)), ROWS)
+
+
+def test_a_copy_goes_on_alone() -> None:
+    mind = mind_with(HEARD)
+    other = mind.copy()
+    other.hear(row_of(ROWS, END))
+    assert best(other) is None
+    first = best(mind)
+    assert first is not None
+    assert first.neuron == Name("bee", "flies").neuron
+    other.forget()
+    assert len(other) == 0
+    assert best(mind) == first
+    assert len(mind) == len(HEARD)
