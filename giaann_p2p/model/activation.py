@@ -96,7 +96,7 @@ class Candidates:
 
 
 class _Before(NamedTuple):
-    """What a firing has changed, as it was."""
+    """What a firing will change, as it is."""
 
     columns: int
     own: torch.Tensor
@@ -153,30 +153,29 @@ class Activation:
     def fire(self, wiring: Wiring) -> None:
         """Emit and fire a neuron."""
         self._make_room()
-        own = self._own(wiring)
-        columns_before, own_before = self._columns, own.clone()
+        if self._before.maxlen:
+            self._before.append(self._as_it_is(wiring))
         if self._fired:
             self._columns += self._fired[-1].row.neuron.concept != wiring.row.neuron.concept
         self._fired.append(wiring)
+        own = self._own(wiring)
         strongest = own[int(own.sum(1).argmax())]
         (strongest if self.timing.ordered else strongest[-1:]).add_(ONE)
         passes = self._gates(wiring)
         strongest.zero_()
 
         # Gather and scatter do what indexing does, at a third of its cost on a CPU.
-        a = a_before = self._a.gather(0, wiring.place)  # [m]
+        a = self._a.gather(0, wiring.place)  # [m]
         a = a + (wiring.gain if passes is None else wiring.gain * passes)
         if not self._board.variant.graded_activations:
             a = torch.where(wiring.feature & (a > 0), ONE, a)
             own[:, self._board.spec.column_segments :].clamp_(max=1).mul_(ONE)
         self._a.scatter_(0, wiring.place, a)
-        t_before = self._t.gather(0, wiring.place) if self.timing.timed else None  # [m]
-        if t_before is not None:
+        if self.timing.timed:
             now = torch.where(wiring.feature, self._position, self._columns).int()  # [m]
             if passes is not None:
-                now = torch.where(passes, now, t_before)
+                now = torch.where(passes, now, self._t.gather(0, wiring.place))
             self._t.scatter_(0, wiring.place, now)
-        self._before.append(_Before(columns_before, own_before, a_before, t_before))
 
     def candidates(self, anywhere: bool = False) -> Candidates:
         """Return what may follow the word fired last; `anywhere`, also beyond its column."""
@@ -226,11 +225,16 @@ class Activation:
         while len(self._fired) > count:
             self._take_back()
 
+    def _as_it_is(self, wiring: Wiring) -> _Before:
+        t = self._t.gather(0, wiring.place) if self.timing.timed else None
+        own, a = self._own(wiring).clone(), self._a.gather(0, wiring.place)
+        return _Before(self._columns, own, a, t)
+
     def _take_back(self) -> None:
         before, wiring = self._before.pop(), self._fired.pop()
         self._columns = before.columns
         self._a.scatter_(0, wiring.place, before.a)
-        self._own(wiring).copy_(before.own)  # last: of places within it, A was read too late
+        self._own(wiring).copy_(before.own)
         if before.t is not None:
             self._t.scatter_(0, wiring.place, before.t)
 
