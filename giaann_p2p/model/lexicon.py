@@ -10,6 +10,9 @@ from enum import IntEnum
 from functools import cache
 from importlib import resources
 
+from giaann_p2p.errors import PipelineError
+from giaann_p2p.model.spec import ModelSpec
+
 _CERTAIN = frozenset(";:.?!")
 _LIKELY = frozenset(["is", "are", ",", "("])
 
@@ -25,6 +28,15 @@ class Delimiter(IntEnum):
 def delimiter(word: str) -> Delimiter:
     """Tell the class of a lower-case word."""
     return _classes().get(word, Delimiter.NONE)
+
+
+def require(spec: ModelSpec) -> None:
+    """Raise PipelineError unless the lists are those of the spec."""
+    if spec.lexicon != digest():
+        raise PipelineError(
+            f"the model needs word lists {spec.lexicon}, but this giaann-p2p has {digest()}; "
+            "install the release of giaann-p2p that the model was made with"
+        )
 
 
 @cache

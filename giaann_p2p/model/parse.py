@@ -17,7 +17,7 @@ from typing import NamedTuple, TypeVar
 from spacy.tokens import Doc
 
 from giaann_p2p.errors import PromptError, WorkerError
-from giaann_p2p.model import english
+from giaann_p2p.model import english, lexicon
 from giaann_p2p.model.columns import Word, columns, concepts, merge_nouns
 from giaann_p2p.model.rows import Name
 from giaann_p2p.model.sequence import SequenceBuilder, Sequences
@@ -87,9 +87,10 @@ class PromptSentence(NamedTuple):
 
 
 class Parser:
-    """Parses sentences in this process."""
+    """Parses sentences in this process; PipelineError where it would not be as the spec says."""
 
     def __init__(self, spec: ModelSpec) -> None:
+        lexicon.require(spec)
         self._spec = spec
         self._tagger = Tagger(english.pipeline(spec))
 

@@ -25,8 +25,8 @@ _NOUNS = frozenset(["NOUN", "PROPN"])
 _IN_CONTEXT = frozenset(["ai", "gon", "na", "ta", "'s", "c'm", "y", "y'"])
 """The words to which the ruler's patterns of several tokens give a lemma."""
 
-_MOST = 1 << 18
-"""Meanings to remember."""
+_MOST = 1 << 16
+"""Meanings to remember, at some 850 bytes each."""
 
 
 class _Meaning(NamedTuple):

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from giaann_p2p.errors import TextError
-from giaann_p2p.model.english import sentencizer
+from giaann_p2p.model import english
 
 BLOCK = 1 << 16
 MAX_WORD = 1000
@@ -154,9 +154,10 @@ def _blocks(pieces: Iterable[str]) -> Iterator[str]:
 def _split(text: str) -> list[tuple[int, str]]:
     """Split into sentences, each with its place, without the white space before it."""
     found = []
-    for span in sentencizer()(text.replace("\n", " ")).sents:
-        sentence = span.text.lstrip()
-        found.append((span.start_char + len(span.text) - len(sentence), sentence))
+    with english.splitting() as nlp:
+        for span in nlp(text.replace("\n", " ")).sents:
+            sentence = span.text.lstrip()
+            found.append((span.start_char + len(span.text) - len(sentence), sentence))
     return found
 
 

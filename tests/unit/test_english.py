@@ -105,3 +105,15 @@ def test_the_sentencizer_only_splits() -> None:
         "Two!",
         "Three",
     ]
+
+
+@pytest.mark.parametrize(("most", "kept"), [(0, False), (10**9, True)])
+def test_only_so_many_words_are_kept(
+    most: int, kept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(english, "_MOST_WORDS", most)
+    text, strings = f"One splitword{most}. Two!", sentencizer().vocab.strings
+    for _ in range(2):
+        with english.splitting() as nlp:
+            assert [span.text for span in nlp(text).sents] == [f"One splitword{most}.", "Two!"]
+        assert (f"splitword{most}" in strings) == kept

@@ -13,7 +13,7 @@ from giaann_p2p.model import parse as parse_module
 from giaann_p2p.model.parse import CHUNK, Parsed, Parser, Reason, Skips, chunks, parse_chunks
 from giaann_p2p.model.rows import Name
 from giaann_p2p.model.sequence import Sequences, concatenate
-from giaann_p2p.model.spec import ModelSpec
+from giaann_p2p.model.spec import LEXICON_1, ModelSpec
 from giaann_p2p.model.text import LONG_SENTENCE, LONG_WORD, Sentence, text_sentences
 from tests.helpers import DATA, assert_same_sequences
 
@@ -130,6 +130,15 @@ def test_several_workers_give_the_same_as_one(
     assert [part.sentences for part in parsed] == [len(chunk) for chunk in cut]
     assert_same_sequences(joined(parsed), wiki)
     assert skips_of(parsed) == Skips({Reason.TOO_SHORT: 2}, {Reason.TOO_SHORT: 103})
+
+
+def test_other_word_lists_are_refused_with_both_digests_and_a_remedy() -> None:
+    with pytest.raises(PipelineError) as caught:
+        Parser(ModelSpec(lexicon="abcd"))
+    message = str(caught.value)
+    assert "needs word lists abcd" in message
+    assert LEXICON_1 in message
+    assert message.endswith("install the release of giaann-p2p that the model was made with")
 
 
 def test_an_error_of_a_worker_arrives() -> None:
