@@ -6,12 +6,19 @@ are near enough, in the column segment of distance c. All is whole numbers: any 
 same bytes, and nothing depends on what was learned before.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 import torch
 
-from giaann_p2p.model.delta import EMPTY, ConnectionKey, Delta, unique_neurons
+from giaann_p2p.model.delta import EMPTY, ConnectionKey, Delta, total, unique_neurons
 from giaann_p2p.model.sequence import Sequences
 from giaann_p2p.model.spec import UNITS, ModelSpec
+
+_MOST_PAIRS = 1 << 20
+"""Room in the box of pairs, n x L x L, at some 75 bytes each: a bound on memory beside what is
+learned itself. A chunk of ordinary sentences stays below, and so does one sentence of 1,000 tokens,
+the longest of the largest model."""
 
 
 def increment(distance: int) -> int:
@@ -21,6 +28,22 @@ def increment(distance: int) -> int:
 
 def learn(batch: Sequences, spec: ModelSpec, device: str | torch.device = "cpu") -> Delta:
     """Return what the batch adds to a brain."""
+    return total([_dense(part, spec, device) for part in _parts(batch)])
+
+
+def _parts(batch: Sequences) -> Iterator[Sequences]:
+    """Cut where there would be too many pairs; a single sequence is never cut."""
+    first = longest = 0
+    for i, length in enumerate(np.diff(batch.starts).tolist()):
+        longest = max(longest, length)
+        if i > first and (i + 1 - first) * longest**2 > _MOST_PAIRS:
+            yield batch[first:i]
+            first, longest = i, length
+    yield batch[first:]
+
+
+def _dense(batch: Sequences, spec: ModelSpec, device: str | torch.device) -> Delta:
+    """Return what the batch adds, from all its pairs at once."""
     if not len(batch.concept):
         return EMPTY
     concept, feature, slot = unique_neurons(batch.concept, batch.feature)

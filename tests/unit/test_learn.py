@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from giaann_p2p.model.delta import EMPTY
+from giaann_p2p.model import learn as learning
+from giaann_p2p.model.delta import EMPTY, Delta
 from giaann_p2p.model.learn import increment, learn
 from giaann_p2p.model.rows import Name
-from giaann_p2p.model.sequence import SequenceBuilder
+from giaann_p2p.model.sequence import SequenceBuilder, Sequences
 from giaann_p2p.model.spec import UNITS, ModelSpec
 from tests.helpers import SMALL, assert_same, built, strength_of
 
@@ -113,3 +114,56 @@ def test_the_longest_sentence_of_the_largest_model_is_learned(device: torch.devi
     wanted = 2 * sum((1000 - d) * increment(d) for d in range(1, 1000))
     assert int(delta.strength.sum()) == wanted
     assert delta.strength.dtype == np.int64
+
+
+@pytest.mark.parametrize("most", [1, 4, 9, 20, 10**6])
+def test_what_is_learned_in_parts_is_the_same(
+    most: int, monkeypatch: pytest.MonkeyPatch, device: torch.device
+) -> None:
+    batch = built("the/ bee/N", "a/ bee/N of/ hill/N", "bee/N", "hill/N ./", "the/ bee/N")
+    whole = learn(batch, SMALL, device)
+    monkeypatch.setattr(learning, "_MOST_PAIRS", most)
+    assert_same(learn(batch, SMALL, device), whole)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "parts"),
+    [
+        ([], [0]),
+        ([2, 2], [2]),
+        ([2, 2, 2], [2, 1]),
+        ([1] * 9, [8, 1]),
+        ([1, 1, 2, 1], [2, 2]),
+        ([1, 9, 1], [1, 1, 1]),
+    ],
+)
+def test_no_part_but_a_single_sequence_has_too_many_pairs(
+    lengths: list[int], parts: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(learning, "_MOST_PAIRS", 8)
+    batch = built(*("bee/N " + "the/ " * (length - 1) for length in lengths))
+    assert [len(part) for part in learning._parts(batch)] == parts
+
+
+def test_the_wiki_in_small_parts_is_the_same(
+    wiki: Sequences, wiki_delta: Delta, spec: ModelSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(learning, "_MOST_PAIRS", 20_000)
+    assert_same(learn(wiki, spec), wiki_delta)
+
+
+def test_memory_is_bounded_whatever_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The same sentence often: much to reckon, little to hold.
+    boxes: list[int] = []
+    dense = learning._dense
+
+    def measured(batch: Sequences, spec: ModelSpec, device: str) -> Delta:
+        boxes.append(len(batch) * int(np.diff(batch.starts).max()) ** 2)
+        return dense(batch, spec, device)
+
+    monkeypatch.setattr(learning, "_dense", measured)
+    spec = ModelSpec(max_tokens=1000)
+    delta = learn(built(*["bee/N " + "the/ " * 999] * 3, *["the/ bee/N"] * 500), spec)
+    assert max(boxes) <= 1 << 20
+    assert len(boxes) == 4
+    assert int(delta.count.sum()) == 4000
