@@ -1,6 +1,6 @@
 """Short ways to the objects that tests need."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +9,7 @@ from giaann_p2p.model.columns import Word
 from giaann_p2p.model.delta import Delta
 from giaann_p2p.model.parse import Parser, max_chars
 from giaann_p2p.model.rows import Name, Neuron, Question, Row, Rows, empty_row
-from giaann_p2p.model.sequence import SequenceBuilder, Sequences
+from giaann_p2p.model.sequence import SequenceBuilder, Sequences, joined_names
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.model.text import text_sentences
 
@@ -20,6 +20,7 @@ SMALL = ModelSpec(seed_tokens=4)
 """Two column segments (0, 1), three feature segments (2, 3, 4)."""
 
 ARRAYS = ("concept", "feature", "count", "row_starts", "target", "branch", "segment", "strength")
+TOKEN_FIELDS = ("concept", "feature", "column", "branch", "end")
 DTYPES = ("u8", "u8", "i8", "i8", "i4", "u1", "u1", "i8")
 
 
@@ -48,6 +49,18 @@ def built(*sentences: str, branches: int = 2) -> Sequences:
     for sentence in sentences:
         assert builder.add(words(sentence))
     return builder.build()
+
+
+def concatenated(batches: Iterable[Sequences]) -> Sequences:
+    """Put batches behind one another."""
+    parts = [SequenceBuilder(1).build(), *batches]
+    offsets = np.cumsum([int(part.starts[-1]) for part in parts])
+    starts = [part.starts[1:] + at for part, at in zip(parts[1:], offsets, strict=False)]
+    return Sequences(
+        np.concatenate([parts[0].starts, *starts]),
+        *(np.concatenate([getattr(part, name) for part in parts]) for name in TOKEN_FIELDS),
+        names=joined_names([part.names for part in parts]),
+    )
 
 
 def row_of(rows: Rows, name: Name) -> Row:
@@ -79,7 +92,7 @@ def assert_same(delta: Delta, other: Delta) -> None:
 
 def assert_same_sequences(batch: Sequences, other: Sequences) -> None:
     """Two batches are the same, names included."""
-    for name in ("starts", "concept", "feature", "column", "branch", "end"):
+    for name in ("starts", *TOKEN_FIELDS):
         one, two = getattr(batch, name), getattr(other, name)
         assert one.dtype == two.dtype, name
         assert one.tolist() == two.tolist(), name

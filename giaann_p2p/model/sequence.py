@@ -4,7 +4,7 @@ Position i of the batch is one token. Its neuron is (concept[i], feature[i]), bo
 lower-case text; the feature of a concept's own noun is `ids.PRIME`.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -116,19 +116,6 @@ class SequenceBuilder:
         return number
 
 
-def concatenate(batches: Iterable[Sequences]) -> Sequences:
-    """Put batches behind one another."""
-    parts = list(batches)
-    offsets = np.cumsum([0, *(int(part.starts[-1]) for part in parts)])
-    starts = [part.starts[:-1] + offset for part, offset in zip(parts, offsets, strict=False)]
-    names = joined_names([part.names for part in parts])
-    joined: dict[str, Any] = {
-        name: _joined([getattr(part, name) for part in parts], name) for name in _TOKEN_FIELDS
-    }
-    whole = np.concatenate([*starts, offsets[-1:]]).astype(np.int64)
-    return Sequences(starts=whole, names=names, **joined)
-
-
 def joined_names(parts: list[Names]) -> Names:
     """Put names together; of two texts for one number the smaller wins, in whatever order."""
     names: Names = {}
@@ -137,8 +124,3 @@ def joined_names(parts: list[Names]) -> Names:
         clashes = {n: min(names[n], part[n]) for n in shared if names[n] != part[n]}
         names |= part | clashes
     return names
-
-
-def _joined(parts: list[npt.NDArray[Any]], name: str) -> npt.NDArray[Any]:
-    kind = np.uint64 if name in ("concept", "feature") else np.int64
-    return np.concatenate([np.empty(0, kind), *parts])

@@ -5,7 +5,6 @@ are equal. The digest covers everything that changes what is learned from a text
 """
 
 import hashlib
-from typing import Self
 
 import msgspec
 
@@ -65,14 +64,6 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     def to_bytes(self) -> bytes:
         """Return the one canonical encoding: JSON with sorted keys."""
         return msgspec.json.encode(self, order="sorted")
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self:
-        """Read what `to_bytes` wrote; SpecError names the field that is wrong."""
-        try:
-            return msgspec.json.decode(data, type=cls)
-        except msgspec.MsgspecError as error:
-            raise SpecError(f"not a model spec: {error}") from None
 
     def differences(self, other: "ModelSpec") -> list[str]:
         """Name each field that differs, with both values, for an error message."""

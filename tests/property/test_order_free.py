@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from giaann_p2p.model import sequence
 from giaann_p2p.model.delta import EMPTY, Delta, total
 from giaann_p2p.model.learn import learn
-from giaann_p2p.model.sequence import Sequences, concatenate
+from giaann_p2p.model.sequence import Sequences
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.model.tally import Tally
-from tests.helpers import SMALL, assert_same, assert_same_sequences, built
+from tests.helpers import SMALL, assert_same, assert_same_sequences, built, concatenated
 from tests.helpers_plain import batch_of
 from tests.helpers_random import sequences, specs
 from tests.plain.sequence import Position
@@ -86,7 +86,7 @@ def test_the_parts_of_a_cut_sum_up_to_the_whole(
 def test_batches_put_behind_one_another_are_one_batch(
     corpora: list[Corpus], spec: ModelSpec
 ) -> None:
-    joined = concatenate(batch_of(corpus, spec) for corpus in corpora)
+    joined = concatenated(batch_of(corpus, spec) for corpus in corpora)
     everything = [positions for corpus in corpora for positions in corpus]
     assert_same_sequences(joined, batch_of(everything, spec))
 
@@ -101,7 +101,7 @@ def test_words_that_share_a_number_give_the_same_bytes_in_any_order(
         wanted = total([learn(part, SMALL) for part in parts])
         assert wanted.names == {7: "ant"}
         assert_same(learn(built(*(f"{word}/N" for word in words)), SMALL), wanted)
-        batches = [concatenate(parts[:cut]), concatenate(parts[cut:])]
+        batches = [concatenated(parts[:cut]), concatenated(parts[cut:])]
         assert_same(total([learn(batch, SMALL) for batch in batches]), wanted)
 
 
@@ -123,7 +123,7 @@ def test_all_of_wiki_backwards_in_uneven_batches(
 ) -> None:
     backwards = list(wiki)[::-1]
     borders = [0, 1, 2, 40, 41, len(backwards)]
-    batches = [concatenate(backwards[a:b]) for a, b in pairwise(borders)]
+    batches = [concatenated(backwards[a:b]) for a, b in pairwise(borders)]
     tally = Tally()
     for batch in batches:
         tally = tally.plus(learn(batch, spec))

@@ -12,10 +12,10 @@ from giaann_p2p.errors import PipelineError, PromptError
 from giaann_p2p.model import parse as parse_module
 from giaann_p2p.model.parse import CHUNK, Parsed, Parser, Reason, Skips, chunks, parse_chunks
 from giaann_p2p.model.rows import Name
-from giaann_p2p.model.sequence import Sequences, concatenate
+from giaann_p2p.model.sequence import Sequences
 from giaann_p2p.model.spec import LEXICON_1, ModelSpec
 from giaann_p2p.model.text import LONG_SENTENCE, LONG_WORD, Sentence, text_sentences
-from tests.helpers import DATA, assert_same_sequences
+from tests.helpers import DATA, assert_same_sequences, concatenated
 
 GOOD = "The bees of the old garden collect honey from the many flowers in the summer."
 
@@ -25,7 +25,7 @@ def wiki_sentences() -> list[Sentence]:
 
 
 def joined(parsed: list[Parsed]) -> Sequences:
-    return concatenate(part.sequences for part in parsed)
+    return concatenated(part.sequences for part in parsed)
 
 
 def skips_of(parsed: list[Parsed]) -> Skips:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from giaann_p2p.model.ids import PRIME, word_id
-from giaann_p2p.model.sequence import SequenceBuilder, Sequences, concatenate
-from tests.helpers import assert_same_sequences, built, words
+from giaann_p2p.model.sequence import SequenceBuilder, Sequences
+from tests.helpers import assert_same_sequences, built, concatenated, words
 
 BEES = "the/ bees=bee/N of/ the/ meadow/N and/ the/ bees=bee/N of/ the/ hill/N ./"
 
@@ -70,8 +70,8 @@ def test_parts_of_a_batch() -> None:
     assert batch[1:3].words == ["hill", *built(BEES).words]
     assert batch[2:3].branch.tolist() == built(BEES).branch.tolist()
     assert len(batch[3:]) == len(batch[2:1]) == 0
-    assert_same_sequences(concatenate(batch), batch)
-    assert_same_sequences(concatenate([batch[:1], batch[1:]]), batch)
+    assert_same_sequences(concatenated(batch), batch)
+    assert_same_sequences(concatenated([batch[:1], batch[1:]]), batch)
 
 
 def test_only_consecutive_parts() -> None:
@@ -80,7 +80,7 @@ def test_only_consecutive_parts() -> None:
 
 
 def test_nothing_concatenated_is_an_empty_batch() -> None:
-    assert_same_sequences(concatenate([]), SequenceBuilder(2).build())
+    assert_same_sequences(concatenated([]), SequenceBuilder(2).build())
 
 
 def test_a_batch_survives_pickling() -> None:

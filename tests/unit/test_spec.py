@@ -62,7 +62,7 @@ def test_every_parameter_changes_the_digest(changes: dict[str, int | str]) -> No
     spec = ModelSpec(**changes)  # type: ignore[arg-type]
     assert spec.digest != ModelSpec().digest
     assert spec != ModelSpec()
-    assert ModelSpec.from_bytes(spec.to_bytes()) == spec
+    assert msgspec.json.decode(spec.to_bytes(), type=ModelSpec) == spec
 
 
 @pytest.mark.parametrize(
@@ -86,8 +86,8 @@ def test_every_parameter_changes_the_digest(changes: dict[str, int | str]) -> No
 def test_a_broken_rule_is_named(changes: dict[str, int], rule: str) -> None:
     with pytest.raises(SpecError, match=f"^{rule}; it is -?[0-9]+$"):
         ModelSpec(**changes)  # type: ignore[arg-type]
-    with pytest.raises(SpecError, match=rule):
-        ModelSpec.from_bytes(msgspec.json.encode(changes))
+    with pytest.raises(SpecError, match=f"^{rule}: ModelSpec"):
+        msgspec.convert(changes, ModelSpec)
 
 
 @pytest.mark.parametrize(
@@ -104,22 +104,16 @@ def test_a_broken_rule_is_named(changes: dict[str, int], rule: str) -> None:
 )
 def test_the_limits_themselves_are_allowed(changes: dict[str, int]) -> None:
     spec = ModelSpec(**changes)  # type: ignore[arg-type]
-    assert ModelSpec.from_bytes(spec.to_bytes()) == spec
+    assert msgspec.json.decode(spec.to_bytes(), type=ModelSpec) == spec
 
 
 @pytest.mark.parametrize(
     ("data", "what"),
-    [
-        (b'{"seed":12}', "unknown field `seed`"),
-        (b'{"seed_tokens":"12"}', r"Expected `int`, got `str` - at `\$.seed_tokens`"),
-        (b"[]", "Expected `object`"),
-        (b"{", "truncated"),
-        (b"\xff", "malformed|invalid"),
-    ],
+    [({"seed": 12}, "unknown field `seed`"), ({"seed_tokens": "12"}, r"`\$.seed_tokens`")],
 )
-def test_what_is_no_spec_is_refused(data: bytes, what: str) -> None:
-    with pytest.raises(SpecError, match=f"^not a model spec: .*({what})"):
-        ModelSpec.from_bytes(data)
+def test_what_is_no_spec_is_refused(data: dict[str, object], what: str) -> None:
+    with pytest.raises(msgspec.ValidationError, match=what):
+        msgspec.convert(data, ModelSpec)
 
 
 def test_a_spec_is_frozen() -> None:
