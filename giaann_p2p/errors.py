@@ -37,5 +37,21 @@ class DeviceError(UsageError):
     """A torch device that this machine does not have."""
 
 
+class StoreError(GiaannError):
+    """A store that cannot do what was asked, through no fault of the caller's."""
+
+
+class StoreFull(StoreError):  # noqa: N818  (what it is, not what went wrong)
+    """A write that would take more memory than the store may use; reads go on."""
+
+
+class DiskError(StoreError):
+    """The disk failed or is full; nothing of the write was acknowledged, and reads go on."""
+
+
+class DamagedError(StoreError):
+    """A file that is not what was written; the message names it and the offset."""
+
+
 class WorkerError(GiaannError):
     """A process that worked for this one has died."""

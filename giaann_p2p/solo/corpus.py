@@ -70,6 +70,10 @@ class Corpus:
 @contextmanager
 def opened(source: Source) -> Iterator[Corpus]:
     """Open a text; TextError, with the name, when that fails."""
+    if isinstance(source, str) and _names_a_file(source):
+        raise TextError(
+            f"{source!r} is a text of one word, and a file's name: give Path({source!r})"
+        )
     name = os.fsencode(source).decode(errors="replace") if isinstance(source, Path) else "text"
     with ExitStack() as held:
         try:
@@ -79,6 +83,11 @@ def opened(source: Source) -> Iterator[Corpus]:
         except OSError as error:
             raise TextError(f"{name}: {error.strerror}") from None
         yield corpus
+
+
+def _names_a_file(text: str) -> bool:
+    """Tell whether somebody gave a file's name as a text; a text of one word teaches nothing."""
+    return 0 < len(text) < 256 and not any(map(str.isspace, text)) and Path(text).is_file()
 
 
 def _file(source: Source) -> BinaryIO:

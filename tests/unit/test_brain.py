@@ -131,6 +131,13 @@ def test_a_text_that_changes_while_it_is_read_is_not_booked_as_what_it_was(tmp_p
     assert brain.knowledge.digest() == whole.knowledge.digest()
 
 
+def test_a_files_name_is_not_learned_as_a_text(tmp_path: Path) -> None:
+    file = tmp_path / "bees.txt"
+    file.write_text(BEES)
+    with pytest.raises(TextError, match="give Path"):
+        Brain().train(str(file))
+
+
 def test_a_closed_brain_learns_no_more(tmp_path: Path) -> None:
     with Brain.open(tmp_path) as brain:
         brain.train(BEES)
