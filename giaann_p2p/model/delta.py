@@ -9,7 +9,6 @@ Neurons stand in the order of (concept, feature), connections in the order of (s
 branch, segment): a column, a shard or a row is a slice, and equal knowledge is equal bytes.
 """
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from giaann_p2p.model.digest import digest, readable
 from giaann_p2p.model.sequence import Ids, Ints, Names, joined_names
 
 Bytes = npt.NDArray[np.uint8]
@@ -87,13 +87,8 @@ class Delta:
         return at if at < last and self.feature[at] == np.uint64(feature) else None
 
     def digest(self) -> str:
-        """32 hex digits that are equal exactly for equal knowledge, whatever its history."""
-        whole = hashlib.blake2b(digest_size=16)
-        for name in ARRAYS:
-            whole.update(np.ascontiguousarray(getattr(self, name)).data)
-        for number in np.unique(np.concatenate([self.concept, self.feature])).tolist():
-            whole.update(self.names.get(number, "").encode() + b"\0")
-        return whole.hexdigest()
+        """64 hex digits that are equal exactly for equal knowledge, whatever its history."""
+        return readable(digest(self))
 
     def cut(self, part: Ints) -> dict[int, "Delta"]:
         """Cut by rows: neuron i goes to part[i]. The parts' total is the whole again."""

@@ -1,0 +1,78 @@
+"""The digest of knowledge: equal exactly for equal knowledge, whatever its history.
+
+It is the sum of its rows' digests, so the digests of shards, or of peers' parts, add up to that of
+the whole, and a row that changes is one subtraction and one addition.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from giaann_p2p.model.ids import PRIME
+
+if TYPE_CHECKING:
+    from giaann_p2p.model.delta import Delta
+
+_BYTES = 32
+_MODULUS = 1 << 8 * _BYTES
+_AT_ONCE = 1 << 18
+_CONNECTION = np.dtype(
+    [("concept", "<u8"), ("feature", "<u8"), ("branch", "u1"), ("segment", "u1"), ("units", "<i8")]
+)
+
+
+def row_digests(delta: "Delta") -> Iterator[int]:
+    """Digest each row: the neuron's number, names and occurrences, and all its connections."""
+    lengths = np.diff(delta.row_starts)
+    rows = np.flatnonzero((delta.count > 0) | (lengths > 0))
+    ends = np.cumsum(lengths[rows])
+    first = 0
+    while first < len(rows):  # so many rows that their connections are not copied all at once
+        before = int(ends[first - 1]) if first else 0
+        last = max(first + 1, int(np.searchsorted(ends, before + _AT_ONCE, "right")))
+        yield from _digests(delta, rows[first:last].tolist())
+        first = last
+
+
+def digest(delta: "Delta") -> int:
+    """Return the sum of the rows' digests."""
+    return added(row_digests(delta))
+
+
+def added(digests: Iterator[int]) -> int:
+    """Add digests up."""
+    return sum(digests) % _MODULUS
+
+
+def readable(number: int) -> str:
+    """Return a digest as 64 hex digits."""
+    return f"{number:0{2 * _BYTES}x}"
+
+
+def _digests(delta: "Delta", rows: list[int]) -> Iterator[int]:
+    start, end = int(delta.row_starts[rows[0]]), int(delta.row_starts[rows[-1] + 1])
+    target = delta.target[start:end]
+    table = np.empty(end - start, _CONNECTION)
+    table["concept"], table["feature"] = delta.concept[target], delta.feature[target]
+    table["branch"], table["segment"] = delta.branch[start:end], delta.segment[start:end]
+    table["units"] = delta.strength[start:end]
+    data = memoryview(table.tobytes())
+    for row in rows:
+        held = slice(
+            (int(delta.row_starts[row]) - start) * _CONNECTION.itemsize,
+            (int(delta.row_starts[row + 1]) - start) * _CONNECTION.itemsize,
+        )
+        whole = hashlib.blake2b(_head(delta, row), digest_size=_BYTES)
+        whole.update(data[held])
+        yield int.from_bytes(whole.digest(), "little")
+
+
+def _head(delta: "Delta", row: int) -> bytes:
+    concept, feature = int(delta.concept[row]), int(delta.feature[row])
+    names = [delta.names.get(concept, "").encode()]
+    if feature != PRIME:
+        names.append(delta.names.get(feature, "").encode())
+    numbers = np.array([concept, feature, int(delta.count[row]), *map(len, names)], np.uint64)
+    return b"".join([numbers.astype("<u8").tobytes(), *names])

@@ -1,0 +1,142 @@
+"""What was added lately and is not merged into the shards yet: batches, and chains through them.
+
+Each update is appended as it is, as one batch; the piece of it that belongs to one neuron points
+back to that neuron's previous piece. So adding costs a copy, and a row is its part of the shard and
+a walk back along its pieces.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from giaann_p2p.model.delta import Delta
+from giaann_p2p.model.sequence import Ints
+from giaann_p2p.store.neurons import Numbers
+from giaann_p2p.store.shard import Part, Piece
+
+NO_PIECE = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """r pieces and m connections, grouped by shard."""
+
+    first: int
+    """The number of the first piece; they count on through all batches."""
+    neuron: Numbers
+    """[r]"""
+    count: Ints
+    """[r] how often the neuron occurred."""
+    starts: Ints
+    """[r + 1] where each piece's connections start, and the end of the last."""
+    target: Numbers
+    """[m]"""
+    place: npt.NDArray[Any]
+    """[m]"""
+    units: npt.NDArray[Any]
+    """[m] strengths, in four bytes each where that is enough."""
+    previous: Ints
+    """[r] each neuron's piece before this one."""
+    shard_starts: Ints
+    """[N + 1] where each shard's pieces start."""
+
+    @property
+    def end(self) -> int:
+        """The number behind the last piece."""
+        return self.first + len(self.neuron)
+
+    @property
+    def connections(self) -> int:
+        """m."""
+        return len(self.target)
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory it takes."""
+        return sum(a.nbytes for a in vars(self).values() if isinstance(a, np.ndarray))
+
+    def of_shard(self, number: int) -> slice:
+        """Return which pieces are a shard's."""
+        return slice(int(self.shard_starts[number]), int(self.shard_starts[number + 1]))
+
+    def connections_of(self, pieces: slice) -> slice:
+        """Return which connections are some consecutive pieces'."""
+        return slice(int(self.starts[pieces.start]), int(self.starts[pieces.stop]))
+
+    def part(self, piece: int) -> Part:
+        """Return one piece's connections."""
+        start, end = self.starts[piece : piece + 2].tolist()
+        return Part(self.target[start:end], self.place[start:end], self.units[start:end])
+
+    def piece(self, pieces: slice, row: Ints) -> Piece:
+        """Return some consecutive pieces, given their rows, one a connection."""
+        held = self.connections_of(pieces)
+        units = self.units[held].astype(np.int64)
+        return Piece(row, self.target[held], self.place[held], units)
+
+    def rows_of(self, pieces: slice, row: Ints) -> Ints:
+        """Return each connection's row, given each piece's."""
+        return np.repeat(row, np.diff(self.starts[pieces.start : pieces.stop + 1]))
+
+
+class Pending(NamedTuple):
+    """Batches in the order in which they came; a value, so that readers see one moment."""
+
+    batches: tuple[Batch, ...] = ()
+    firsts: tuple[int, ...] = ()
+
+    def plus(self, batch: Batch) -> "Pending":
+        """Return them with one more."""
+        return Pending((*self.batches, batch), (*self.firsts, batch.first))
+
+    def since(self, floor: int) -> "Pending":
+        """Return those from the one on that starts with this piece."""
+        at = bisect_right(self.firsts, floor - 1)
+        return Pending(self.batches[at:], self.firsts[at:])
+
+    def chain(self, piece: int, floor: int) -> Iterator[tuple[Batch, int]]:
+        """Walk back from a piece to the floor: batches, and each piece's place in its batch."""
+        while piece >= floor:
+            batch = self.batches[bisect_right(self.firsts, piece) - 1]
+            at = piece - batch.first
+            yield batch, at
+            piece = int(batch.previous[at])
+
+
+def batch_of(
+    delta: Delta,
+    shard: Ints,
+    shards: int,
+    number: Numbers,
+    place: npt.NDArray[Any],
+    first: int,
+    head: Ints,
+) -> Batch:
+    """Make a batch of a delta: `shard` is each neuron's, or -1 if it is not wanted here.
+
+    `number` tells each neuron's number, `head` each numbered neuron's last piece so far.
+    """
+    lengths = np.diff(delta.row_starts)
+    chosen = np.flatnonzero((shard >= 0) & ((delta.count > 0) | (lengths > 0)))
+    chosen = chosen[np.argsort(shard[chosen], kind="stable")]  # grouped by shard
+    starts = np.concatenate([[0], np.cumsum(lengths[chosen])])
+    connection = np.arange(starts[-1]) + np.repeat(
+        delta.row_starts[chosen] - starts[:-1], lengths[chosen]
+    )
+    units = delta.strength[connection]
+    neuron = number[chosen]
+    return Batch(
+        first,
+        neuron,
+        delta.count[chosen],
+        starts,
+        number[delta.target[connection]],
+        place[connection],
+        units if int(units.max(initial=0)) >> 32 else units.astype(np.uint32),
+        head[neuron],
+        np.searchsorted(shard[chosen], np.arange(shards + 1)),
+    )

@@ -1,0 +1,46 @@
+"""Branch and segment as one small number: a connection's *place* at its target."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from giaann_p2p.model.delta import Bytes
+
+
+@dataclass(frozen=True)
+class Places:
+    """The places that a model has, in the order of (branch, segment)."""
+
+    branches: int
+    segments: int
+
+    @property
+    def dtype(self) -> type[np.unsignedinteger[Any]]:
+        """The smallest that holds a place."""
+        return np.uint8 if self.branches * self.segments <= 1 << 8 else np.uint16
+
+    def of(self, branch: Bytes, segment: Bytes) -> npt.NDArray[Any]:
+        """Return places."""
+        place: npt.NDArray[Any] = branch.astype(self.dtype) * self.dtype(self.segments) + segment
+        return place
+
+    def branch(self, place: npt.NDArray[Any]) -> Bytes:
+        """Return the branches of places."""
+        branch: Bytes = self._branch[place]
+        return branch
+
+    def segment(self, place: npt.NDArray[Any]) -> Bytes:
+        """Return the segments of places."""
+        segment: Bytes = self._segment[place]
+        return segment
+
+    @cached_property
+    def _branch(self) -> Bytes:
+        return np.repeat(np.arange(self.branches, dtype=np.uint8), self.segments)
+
+    @cached_property
+    def _segment(self) -> Bytes:
+        return np.tile(np.arange(self.segments, dtype=np.uint8), self.branches)
