@@ -60,12 +60,14 @@ class Columns:
         if shard is not None:
             self._row[shard.neuron] = _NO_ROW
 
-    def adopt(self, number: int, delta: Delta) -> None:
-        """Put a shard of this content in the place of what was there."""
-        self.drop(number)
-        self.hold(number)
-        self.add(delta, np.array([number]))
-        self.merge(number)
+    def adopt(self, numbers: Ints, delta: Delta) -> None:
+        """Put shards of this content in the place of what was there."""
+        for number in numbers.tolist():
+            self.drop(number)
+            self.hold(number)
+        self.add(delta, numbers)
+        for number in numbers.tolist():
+            self.merge(number)
 
     def holds(self, number: int) -> bool:
         """Tell whether a shard is here."""

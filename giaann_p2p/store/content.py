@@ -44,8 +44,9 @@ def _slots(shards: Sequence[Shard], neurons: Neurons) -> tuple[Numbers, Ints]:
     for shard in shards:
         occurs[shard.neuron] = True
         occurs[shard.target] = True
-    used = np.flatnonzero(occurs)
-    used = used[np.lexsort((neurons.feature[used], neurons.concept[used]))].astype(np.uint32)
+    found = np.flatnonzero(occurs)
+    order = np.lexsort((neurons.feature[found], neurons.concept[found]))
+    used = found[order].astype(np.uint32)
     slot = np.zeros(len(neurons), np.int64)
     slot[used] = np.arange(len(used))
     return used, slot

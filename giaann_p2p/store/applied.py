@@ -1,0 +1,67 @@
+"""Which chunks of which jobs a shard has taken in: what makes a second delivery harmless."""
+
+from collections.abc import Iterator
+
+import msgspec
+from pyroaring import BitMap
+
+from giaann_p2p.errors import DamagedError
+
+JOB_BYTES = 16
+_SET_BYTES = 120
+"""What a set costs in memory beside its elements."""
+
+
+class Applied:
+    """One shard's chunks, by job."""
+
+    def __init__(self, sets: dict[bytes, BitMap] | None = None) -> None:
+        self._sets = sets or {}
+
+    def __contains__(self, chunk: tuple[bytes, int]) -> bool:
+        job, number = chunk
+        return job in self._sets and number in self._sets[job]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Applied) and self._sets == other._sets
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self._sets)
+
+    def __repr__(self) -> str:
+        return f"<Applied: {len(self):,} chunks of {len(self._sets):,} jobs>"
+
+    def __len__(self) -> int:
+        return sum(map(len, self._sets.values()))
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory they take, about."""
+        return sum(_SET_BYTES + 2 * len(chunks) for chunks in self._sets.values())
+
+    def of(self, job: bytes) -> BitMap:
+        """Return a job's chunks."""
+        return self._sets.get(job, BitMap())
+
+    def add(self, job: bytes, chunk: int) -> None:
+        """Note a chunk."""
+        self._sets.setdefault(job, BitMap()).add(chunk)
+
+    def to_bytes(self) -> bytes:
+        """Return the one encoding of these chunks."""
+        for chunks in self._sets.values():
+            chunks.run_optimize()
+        return msgspec.msgpack.encode(
+            [(job, self._sets[job].serialize()) for job in sorted(self._sets)]
+        )
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> "Applied":
+        """Read what `to_bytes` wrote."""
+        try:
+            pairs = msgspec.msgpack.decode(data, type=list[tuple[bytes, bytes]])
+            return cls({job: BitMap.deserialize(chunks) for job, chunks in pairs})
+        except (msgspec.MsgspecError, ValueError) as error:
+            raise DamagedError(f"no set of chunks: {error}") from None

@@ -1,0 +1,45 @@
+"""Where rows live: the same on every peer, forever."""
+
+import numpy as np
+import pytest
+
+from giaann_p2p import SpecError
+from giaann_p2p.store.layout import Layout
+
+RANDOM = np.random.default_rng(1)
+CONCEPT = RANDOM.integers(0, 1 << 64, 5000, np.uint64)
+FEATURE = RANDOM.integers(0, 1 << 64, 5000, np.uint64)
+
+
+@pytest.mark.parametrize("layout", [Layout(), Layout(shards=16, blocks=4), Layout(shards=1)])
+def test_one_neuron_or_many_the_shard_is_the_same(layout: Layout) -> None:
+    shards = layout.shards_of(CONCEPT, FEATURE)
+    pairs = zip(CONCEPT.tolist(), FEATURE.tolist(), strict=True)
+    assert [layout.shard_of(*pair) for pair in pairs] == shards.tolist()
+
+
+def test_what_peers_agreed_on_stays() -> None:
+    concept, feature = np.array([0, 1, 2**64 - 1], np.uint64), np.array([0, 7, 7], np.uint64)
+    assert Layout().shards_of(concept, feature).tolist() == [0, 229, 123]
+    assert Layout(blocks=8).shards_of(concept, feature).tolist() == [0, 11, 210]
+
+
+def test_a_column_is_in_one_shard_or_in_as_many_as_it_has_blocks() -> None:
+    one = np.full_like(CONCEPT, 12345)
+    assert len(np.unique(Layout().shards_of(one, FEATURE))) == 1
+    assert len(np.unique(Layout(blocks=8).shards_of(one, FEATURE))) == 8
+
+
+def test_columns_spread_evenly() -> None:
+    concept = np.arange(256 * 400, dtype=np.uint64)  # ids in a row are no excuse
+    held = np.bincount(Layout().shards_of(concept, concept), minlength=256)
+    assert held.min() > 300
+    assert held.max() < 500
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"shards": 0}, {"shards": 100}, {"shards": 1 << 17}, {"blocks": 3}]
+)
+def test_only_powers_of_two(wrong: dict[str, int]) -> None:
+    with pytest.raises(SpecError, match=f"{next(iter(wrong))} must be a power of two"):
+        Layout(**wrong)
