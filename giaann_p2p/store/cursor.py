@@ -1,0 +1,55 @@
+"""A place in some bytes that moves on as they are read, and never past their end.
+
+Whatever is missing or left over is damage. Numbers are LEB128: seven bits a byte, lowest first.
+"""
+
+from giaann_p2p.errors import DamagedError
+
+_NUMBER_BITS = 64
+
+
+def varint(number: int) -> bytes:
+    """Return a number from 0 to 2^64 - 1 as LEB128."""
+    found = bytearray()
+    while number > 0x7F:
+        found.append(number & 0x7F | 0x80)
+        number >>= 7
+    found.append(number)
+    return bytes(found)
+
+
+class Cursor:
+    """Reads bytes from front to back."""
+
+    def __init__(self, data: bytes | memoryview, at: int = 0) -> None:
+        self._data, self.at = memoryview(data), at
+
+    def take(self, count: int) -> memoryview:
+        """Return the next bytes."""
+        if count > len(self._data) - self.at:
+            raise DamagedError(f"{count} bytes are wanted at byte {self.at}, there are fewer")
+        self.at += count
+        return self._data[self.at - count : self.at]
+
+    def byte(self) -> int:
+        """Return the next byte."""
+        return self.take(1)[0]
+
+    def varint(self) -> int:
+        """Return the next number."""
+        start, number = self.at, 0
+        for shift in range(0, _NUMBER_BITS, 7):
+            byte = self.byte()
+            number |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                break
+        else:
+            raise DamagedError(f"a number without an end at byte {start}")
+        if number >> _NUMBER_BITS:
+            raise DamagedError(f"a number of more than {_NUMBER_BITS} bits at byte {start}")
+        return number
+
+    def end(self) -> None:
+        """Make sure that nothing is left."""
+        if self.at != len(self._data):
+            raise DamagedError(f"{len(self._data) - self.at} bytes too many at byte {self.at}")
