@@ -1,26 +1,35 @@
 """Words to text that reads like text: the inverse of tokenising, as far as it can be told."""
 
-from collections.abc import Iterable
+import re
 
-_NO_SPACE_BEFORE = frozenset(",.;:?!)]}%…’”'\"") - {'"', "'"}
-_NO_SPACE_AFTER = frozenset("([{$£€#“‘")
-_JOINED = frozenset("-–—/")
-_CLITICS = (
-    "'s",
-    "’s",
+from giaann_p2p.model.lexicon import Delimiter, delimiter
+
+_CLOSING = frozenset(",.;:?!)]}%…’”")
+_OPENING = frozenset("([{$£€#“‘")
+_JOINING = frozenset("-/")
+_DASHES = frozenset("–—")  # a word of its own, unlike the hyphen; of a noun, it became one
+_SENTENCE_ENDS = frozenset(".?!")
+
+_CLITICS = frozenset(a + c for a in "'’" for c in ("s", "re", "ve", "ll", "d", "m")) | {
     "n't",
     "n’t",
-    "'re",
-    "’re",
-    "'ve",
-    "’ve",
-    "'ll",
-    "’ll",
-    "'d",
-    "’d",
-    "'m",
-    "’m",
+}
+_AUXILIARIES = frozenset(
+    ["are", "ca", "could", "did", "do", "does", "had", "has", "have", "is", "was", "wo", "would"]
 )
+_ENDINGS = {
+    "not": frozenset(["can"]),
+    "na": frozenset(["gon", "wan"]),
+    "ta": frozenset(["got"]),
+    "all": frozenset(["y'", "y’"]),
+    "on": frozenset(["c'm", "c’m"]),
+    "nt": _AUXILIARIES,
+}
+"""Words that the tokeniser cut off others, and those others: "cannot", "gonna"."""
+
+_BEFORE_QUOTATION = frozenset(["a", "an", "the", "this", "that", "is", "was", "as", "says"])
+_LAST_WORD = re.compile(r"(?:[\w'’]+|\S)\Z")
+_OPEN_SINGLE = re.compile(r"(?<!\S)'(?:[^']|(?<=\w)'(?=\w))*\Z")
 
 
 class Renderer:
@@ -28,27 +37,70 @@ class Renderer:
 
     def __init__(self, text: str = "") -> None:
         """Go on from a text."""
-        self._glue = not text or text[-1].isspace() or text[-1] in _NO_SPACE_AFTER | _JOINED
-        self._quoted = text.count('"') % 2 == 1
-        if text.endswith('"') and self._quoted:
-            self._glue = True
+        found = _LAST_WORD.search(text[-64:])
+        self._last = found[0].lower() if found else ""
+        self._bracket = text.count("(") > text.count(")")
+        self._quoted: set[str] = set()
+        """The straight quotation marks that are open."""
+        if text.count('"') % 2:
+            self._quoted.add('"')
+        if _OPEN_SINGLE.search(text):
+            self._quoted.add("'")
+        end = text[-1:]
+        self._glue = (
+            not end.strip()
+            or end in _OPENING | _JOINING | self._quoted
+            or (end in _DASHES and not text[-2:-1].isspace())
+        )
 
     def append(self, word: str) -> str:
         """Return the word as it is to be appended."""
-        if word.isspace():
+        parts = word.split("_")
+        # What begins or ends with an underscore was not merged: it was written so.
+        return "".join(map(self._append, parts if all(parts) else [word]))
+
+    def complete(self, rest: str) -> str:
+        """Return what the text's last word lacks, as `_civil_war` behind "the Spanish"."""
+        joint, *parts = rest.split("_")
+        self._glue = self._glue and not joint
+        return joint + "".join(map(self._append, parts))
+
+    def _append(self, part: str) -> str:
+        if part.isspace():
             return ""
-        glued = self._glue or word in _NO_SPACE_BEFORE or word in _JOINED or word in _CLITICS
-        self._glue = word in _NO_SPACE_AFTER or word in _JOINED
-        if word == '"':
-            glued = glued or self._quoted
-            self._quoted = not self._quoted
-            self._glue = self._quoted
-        elif word == "'":  # after a plural; an opening one is rarer
-            glued = True
-        return ("" if glued else " ") + word.replace("_", " ")
+        left, right = self._joins(part)
+        text = part if left or self._glue else " " + part
+        self._glue, self._last = right, part
+        return text
+
+    def _joins(self, word: str) -> tuple[bool, bool]:
+        """Tell whether a word is joined to the one before, and whether to the one behind."""
+        if word in ('"', "'"):
+            return self._quotation(word)
+        if self._bracket and ")" in word:  # also one that the tokeniser takes for a smiley
+            self._bracket = False
+            return True, False
+        self._bracket |= word == "("
+        joining = word in _JOINING
+        left = word in _CLOSING or word in _CLITICS or self._last in _ENDINGS.get(word, ())
+        return left or joining, word in _OPENING or joining
+
+    def _quotation(self, mark: str) -> tuple[bool, bool]:
+        if mark in self._quoted:
+            self._quoted.remove(mark)
+            return True, False
+        # Sentences are learned one by one: what stands behind the end of one still belongs to it.
+        if self._last in _SENTENCE_ENDS or (mark == "'" and _may_own(self._last)):
+            return True, False
+        self._quoted.add(mark)
+        return False, True
 
 
-def render(words: Iterable[str]) -> str:
-    """Write words as a text."""
-    renderer = Renderer()
-    return "".join(map(renderer.append, words))
+def _may_own(word: str) -> bool:
+    """Tell whether an apostrophe behind a word rather makes it a genitive than opens a quotation.
+
+    A plural may stand there by its lemma, so any word may own that cannot be told to be no noun.
+    """
+    if not word[-1:].isalnum() or word in _BEFORE_QUOTATION:
+        return False
+    return word.endswith("s") or delimiter(word) is Delimiter.NONE
