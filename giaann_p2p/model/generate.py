@@ -9,11 +9,13 @@ from copy import copy
 from typing import NamedTuple
 
 import msgspec
+import numpy as np
 import torch
 
 from giaann_p2p.errors import UsageError
 from giaann_p2p.model.activation import Activation, Candidates, Timing
 from giaann_p2p.model.board import Board, Variant
+from giaann_p2p.model.learn import increment
 from giaann_p2p.model.rows import Name, Neuron, Question, Row, Steps
 from giaann_p2p.model.spec import ModelSpec
 
@@ -69,6 +71,8 @@ class Mind:
         self.board = Board(spec, variant or Variant(), device or torch.device("cpu"))
         self._states = _states_on(self.board, timings)
         self._heard: list[Row] = []
+        self._remembered: Candidates | None = None  # what `exact` expects next, if it was asked
+        self._by_heart = False  # whether it expected the word heard last
 
     def copy(self) -> "Mind":
         """Return a mind that goes on from here on its own.
@@ -85,6 +89,7 @@ class Mind:
     def forget(self) -> None:
         """Be ready for another prompt; the rows that were wired are kept while there is room."""
         self._heard = []
+        self._remembered, self._by_heart = None, False
         board = self.board
         if board.full:
             self.board = Board(board.spec, board.variant, board.device)
@@ -98,6 +103,9 @@ class Mind:
 
     def hear(self, row: Row) -> None:
         """Take in the next token: of the prompt, or a chosen one."""
+        expected = self._remembered
+        self._by_heart = expected is not None and place_of(row.neuron, expected) is not None
+        self._remembered = None
         self._heard.append(row)
 
     def states(self) -> Iterable[Activation]:
@@ -117,14 +125,47 @@ class Mind:
         """
         if not self._heard:
             return None
-        ended = self._heard[-1].name.word in _SENTENCE_ENDS
         for state in self.states():
-            if ended and state.timing is not Timing.EXACT and len(self._states) > 1:
+            exact = state.timing is Timing.EXACT
+            if not exact and len(self._states) > 1 and self._ended():
                 return None
             found = state.candidates()
+            if exact:
+                self._remembered = found
             if len(found):
                 return state.timing, found
         return None
+
+    def _ended(self) -> bool:
+        """Tell whether the word heard last ends a sentence.
+
+        One that `exact` led to, and leads on from no more, does if it has ever ended one: few
+        sentences end with a comma, but if one did, and was followed to there, that is its end.
+        """
+        last = self._heard[-1]
+        return last.name.word in _SENTENCE_ENDS or (
+            self._by_heart and _ended_with(last, self.board.spec)
+        )
+
+
+def place_of(neuron: Neuron, candidates: Candidates) -> int | None:
+    """Return the position of a neuron among candidates."""
+    row, index = candidates.wiring.row, candidates.index
+    same = (row.target_concept[index] == np.uint64(neuron.concept)) & (
+        row.target_feature[index] == np.uint64(neuron.feature)
+    )
+    at = np.flatnonzero(same)
+    return int(at[0]) if len(at) else None
+
+
+def _ended_with(row: Row, spec: ModelSpec) -> bool:
+    """Tell whether some learned sentence ended with a neuron.
+
+    If so, it occurred more often than it was followed by another; and each time it was, a
+    connection to an adjacent neuron gained the same amount.
+    """
+    followed = int(row.strength[row.segment == spec.segments - 1].sum())
+    return row.count * increment(1) > followed
 
 
 def _states_on(board: Board, timings: Sequence[Timing]) -> dict[Timing, Activation]:

@@ -63,6 +63,8 @@ class Memory:
     connections: dict[Connection, int] = field(default_factory=dict)
     # How many increments each strength is the sum of: each of them was rounded once.
     increments: dict[Connection, int] = field(default_factory=dict)
+    # Neurons that were some sequence's last.
+    endings: set[Neuron] = field(default_factory=set)
     # An index, so that a row is found without a walk over every connection there is.
     by_source: dict[Neuron, list[Connection]] = field(default_factory=dict, repr=False)
 
@@ -86,6 +88,8 @@ def learn(memory: Memory, positions: Sequence[Position], shape: Shape) -> None:
     """Add one sequence: every ordered pair of its positions is connected."""
     for position in positions:
         memory.occurrences[position.neuron] = memory.occurrences.get(position.neuron, 0) + 1
+    if positions:
+        memory.endings.add(positions[-1].neuron)
     branches = branches_of(positions, shape)
     for later, target in enumerate(positions):
         for earlier, source in enumerate(positions[:later]):

@@ -238,7 +238,8 @@ def generate(
         feed(minds, neuron)
     predictions: list[Prediction] = []
     while len(predictions) < limit:
-        prediction = predict_one(minds)
+        by_heart = bool(predictions) and predictions[-1].timing == "exact"
+        prediction = predict_one(minds, by_heart)
         if prediction is None:
             break
         predictions.append(prediction)
@@ -246,15 +247,23 @@ def generate(
     return predictions
 
 
-def predict_one(minds: Sequence[Mind]) -> Prediction | None:
+def predict_one(minds: Sequence[Mind], by_heart: bool) -> Prediction | None:
+    """The strictest mind's best; ``by_heart``: the exact one said the last word."""
     for mind in minds:
         candidates = mind.candidates()
-        if len(minds) > 1 and mind.timing != "exact" and mind.fired_word() in (".", "?", "!"):
+        if len(minds) > 1 and mind.timing != "exact" and has_ended(mind, by_heart):
             return None  # with "auto", a sentence that is not known to go on has ended
         if candidates:
             best = candidates[0]
             return Prediction(best.neuron, best.score, len(candidates), mind.timing)
     return None
+
+
+def has_ended(mind: Mind, by_heart: bool) -> bool:
+    """With a full stop; or where a sentence that was followed to there was learned to end."""
+    if mind.fired_word() in (".", "?", "!"):
+        return True
+    return by_heart and mind.fired in mind.memory.endings
 
 
 @dataclass

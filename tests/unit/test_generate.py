@@ -104,6 +104,38 @@ def test_what_ends_a_sentence(mark: str) -> None:
     assert best(mind_with([Name("hill", ";")], rows=rows)) is not None
 
 
+ENDING = DeltaRows(learn(built("a/ b/ c/ d/ bee/N flies/ ,/", "x/ flies/ ,/ far/ bee/N"), SMALL))
+BY_HEART = [Name("bee", word) for word in ("a", "b", "c", "d", None)]
+
+
+def test_where_a_sentence_that_is_followed_ended_auto_does_not_guess() -> None:
+    tokens = said(mind_with(BY_HEART, rows=ENDING), rows=ENDING)
+    assert [(token.name.word, token.choice.timing) for token in tokens] == [
+        ("flies", Timing.EXACT),
+        (",", Timing.EXACT),
+    ]
+    tokens = said(mind_with(BY_HEART, (Timing.SEQ, Timing.NONE), ENDING), rows=ENDING)
+    assert [token.name.word for token in tokens][:3] == ["flies", ",", "far"]
+
+
+def test_a_word_that_has_ended_a_sentence_does_not_end_others() -> None:
+    mind = mind_with([Name("bee", "flies"), Name("bee", ",")], rows=ENDING)
+    assert [token.name.word for token in said(mind, 1, ENDING)] == ["far"]
+    # Nor does one that came instead of what was expected.
+    mind = mind_with(BY_HEART, rows=ENDING)
+    assert best(mind) is not None
+    mind.hear(row_of(ENDING, Name("bee", ",")))
+    assert [token.name.word for token in said(mind, 1, ENDING)] == ["far"]
+
+
+def test_what_a_mind_forgot_ends_nothing() -> None:
+    mind = mind_with(BY_HEART, rows=ENDING)
+    said(mind, rows=ENDING)
+    mind.forget()
+    mind.hear(row_of(ENDING, Name("bee", ",")))
+    assert best(mind) is not None
+
+
 def test_what_was_asked_late_is_up_to_date() -> None:
     mind = mind_with(HEARD)
     choice = best(mind)
