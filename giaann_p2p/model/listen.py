@@ -9,16 +9,35 @@ the text spells.
 Up to the last delimiter the parse knows the column: what it says holds if memory expects that, too.
 Behind the last delimiter, memory goes first. Where memory expects nothing that is written there,
 the parse holds in any case.
+
+What memory expects are numbers, up to some 10^5 of them behind a common word. A text spells few
+words, so these are numbered and looked up among them. Only near the prompt's end, where a word may
+go on beyond it, are names asked for.
 """
 
+from bisect import bisect_right
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
+from giaann_p2p.model.activation import Candidates
 from giaann_p2p.model.columns import Word
-from giaann_p2p.model.generate import Mind, read
+from giaann_p2p.model.generate import Mind, place_of, read
+from giaann_p2p.model.ids import PRIME, word_id
 from giaann_p2p.model.lexicon import Delimiter, delimiter
 from giaann_p2p.model.parse import PromptSentence
-from giaann_p2p.model.rows import Name, Question, Steps, empty_row
+from giaann_p2p.model.rows import Name, Question, Row, Steps, empty_row
+from giaann_p2p.model.sequence import Ids
+
+_LONGEST = 16
+"""The most tokens that a word is looked for in."""
+_LONGEST_BEGUN = 4
+"""The most tokens that the start of a longer word is looked for in."""
+_MOST_NAMES = 1024
+"""How many of the strongest words are asked for their names, at each place near the end."""
 
 
 @dataclass
@@ -28,14 +47,15 @@ class Heard:
     names: list[Name] = field(default_factory=list)
     """The neurons that were taken in."""
     unknown: list[str] = field(default_factory=list)
-    """The words of those that were never learned."""
+    """Those that were never learned: `zorp` for a noun, `company/the` for a word of its column;
+    of a column whose noun is one of them, only that."""
     rest: str = ""
     """What the last of them has beyond the prompt's end: `_civil_war`."""
 
 
 def listen(mind: Mind, sentences: list[PromptSentence]) -> Steps[Heard]:
     """Take a prompt in."""
-    heard = Heard()
+    heard, unknown = Heard(), list[Name]()
     for sentence in sentences:
         written = _Written(sentence)
         place = written.next(0)
@@ -43,14 +63,26 @@ def listen(mind: Mind, sentences: list[PromptSentence]) -> Steps[Heard]:
             reading = yield from _read(mind, written, place)
             if reading.name is not None:
                 neuron = reading.name.neuron
-                (row,) = yield from read(mind, [neuron])
+                row = reading.row or (yield from read(mind, [neuron]))[0]
                 mind.hear(row or empty_row(neuron, reading.name))
                 if row is None:
-                    heard.unknown.append(reading.name.word)
+                    unknown.append(reading.name)
                 heard.names.append(reading.name)
                 heard.rest = reading.rest
             place = written.next(reading.end)
+    heard.unknown = _told(unknown)
     return heard
+
+
+def _told(unknown: list[Name]) -> list[str]:
+    """Return how unknown neurons are told of, each once."""
+    nouns = {name.concept for name in unknown if name.feature is None}
+    told = (
+        name.concept if name.feature is None else f"{name.concept}/{name.feature}"
+        for name in unknown
+        if name.feature is None or name.concept not in nouns
+    )
+    return list(dict.fromkeys(told))
 
 
 class _Reading(NamedTuple):
@@ -59,18 +91,22 @@ class _Reading(NamedTuple):
     name: Name | None
     end: int
     rest: str = ""
+    row: Row | None = None
+    """The neuron's, if memory was asked for it."""
 
 
 class _Written:
     """A sentence as text, with the parse's words at their places."""
 
     def __init__(self, sentence: PromptSentence) -> None:
-        self._sentence = sentence
         # Lower case letter by letter, so that places stay what they are.
         lower = (low if len(low := char.lower()) == 1 else char for char in sentence.text)
         self._text = "".join(lower).replace("–", "-")
+        self.end = len(self._text)
         self._words = {word.start: (word, name) for word, name in sentence.words}
         self._tokens = {token.start: token for token in sentence.tokens}
+        self._last = sentence.tokens[-1].text if sentence.tokens else ""
+        self._token_ends = [token.end for token in sentence.tokens]
         delimiters = [
             word.end
             for word, name in sentence.words
@@ -80,10 +116,9 @@ class _Written:
 
     def next(self, place: int) -> int | None:
         """Return where the next word begins."""
-        end = len(self._text)
-        while place < end and place not in self._tokens and self._text[place].isspace():
+        while place < self.end and place not in self._tokens and self._text[place].isspace():
             place += 1
-        return place if place < end else None
+        return place if place < self.end else None
 
     def parsed(self, place: int) -> _Reading:
         """Return what the parse says: its word, or a part of one whose start memory has read."""
@@ -94,22 +129,31 @@ class _Written:
         end = min(token.end for token in self._tokens.values() if token.end > place)
         return _Reading(name and Name(name.concept, self._text[place:end]), end)
 
-    def spelled(self, name: Name, place: int) -> _Reading | None:
-        """Return how the text at a place spells a neuron's word, if it does."""
-        word, flat, text = name.word, name.word.replace("_", " "), self._text
-        end = place + len(flat)
-        if text.startswith(flat, place) and not _within_word(text, end):
-            return _Reading(name, end)
-        begun = text[place:]
-        if flat.startswith(begun) and flat[len(begun)] in " -":
-            return _Reading(name, len(text), word[len(begun) :])
+    def spelled(self, place: int) -> dict[int, int]:
+        """Return the numbers of the words that the text spells at a place, each with its end."""
+        ends: dict[str, int] = {}
+        for end in self._ends(place):
+            for word in _words(self._text[place:end]):
+                ends[word] = end
         for token in self._parsed_words(place):  # the text may inflect what the neuron does not
             for form in (token.lemma, token.text):
-                if word == form:
-                    return _Reading(name, token.end)
-                if token.end == len(text) and word.startswith((form + "_", form + "-")):
-                    return _Reading(name, token.end, word[len(form) :])
-        return None
+                ends.setdefault(form, token.end)
+        return {word_id(word): end for word, end in ends.items()}
+
+    def begun(self, place: int) -> tuple[str, ...]:
+        """Return what a word begins with if the text from a place on is the start of it."""
+        if len(self._ends(place)) > _LONGEST_BEGUN or not any(map(str.isalnum, self._last)):
+            return ()
+        words = [word for word in self._parsed_words(place) if word.end == self.end]
+        forms = [form for word in words for form in (word.lemma, word.text)]
+        return tuple(
+            start + joint for start in [*_words(self._text[place:]), *forms] for joint in "_-"
+        )
+
+    def _ends(self, place: int) -> list[int]:
+        """Return where the next tokens end."""
+        first = bisect_right(self._token_ends, place)
+        return self._token_ends[first : first + _LONGEST]
 
     def _parsed_words(self, place: int) -> list[Word]:
         word = self._words[place][0] if place in self._words else None
@@ -128,22 +172,64 @@ def _expected(mind: Mind, name: Name | None) -> bool:
     """Tell whether memory, at whatever timing, expects this very neuron."""
     if name is None:
         return False
-    states = mind.states()
-    return any(name.neuron in state.candidates(anywhere=True).neurons() for state in states)
+    neuron, states = name.neuron, mind.states()
+    return any(place_of(neuron, state.candidates(anywhere=True)) is not None for state in states)
 
 
 def _remembered(mind: Mind, written: _Written, place: int) -> Steps[_Reading | None]:
     """Return the strongest word that memory expects and the text spells; the strictest timing's."""
+    spelled, begun = written.spelled(place), written.begun(place)
+    numbers = np.array(list(spelled), np.uint64)
     for state in mind.states():
-        candidates = state.candidates(anywhere=True)
-        neurons = [candidates.neuron(at) for at in candidates.ranked(len(candidates)).tolist()]
-        rows = yield Question(neurons, names_only=True)
-        for row in rows:
-            reading = written.spelled(row.name, place) if row else None
-            if reading is not None:
-                return reading
+        expected = state.candidates(anywhere=True)
+        whole = _only(expected, np.isin(_word_ids(expected), numbers))
+        longer = (yield from _longer(expected, whole, begun)) if begun else None
+        if longer is not None:
+            name, rest = longer
+            return _Reading(name, written.end, rest)
+        for at in whole.ranked(len(whole)).tolist():
+            (row,) = yield from read(mind, [whole.neuron(at)])
+            if row is not None:
+                return _Reading(row.name, spelled[word_id(row.name.word)], row=row)
     return None
 
 
-def _within_word(text: str, place: int) -> bool:
-    return place < len(text) and text[place - 1].isalnum() and text[place].isalnum()
+def _longer(
+    expected: Candidates, whole: Candidates, begun: tuple[str, ...]
+) -> Steps[tuple[Name, str] | None]:
+    """Return the strongest of the words that go on beyond the prompt's end, and the rest of it.
+
+    None if it is not stronger than the words that the text spells as a whole.
+    """
+    best = next((whole.neuron(at) for at in whole.ranked(1).tolist()), None)
+    ranked = map(expected.neuron, expected.ranked(_MOST_NAMES).tolist())
+    stronger = list(takewhile(lambda neuron: neuron != best, ranked))
+    rows = (yield Question(stronger, names_only=True)) if stronger else []
+    for row in rows:
+        start = next((start for start in begun if row and row.name.word.startswith(start)), None)
+        if row is not None and start is not None:
+            return row.name, row.name.word[len(start) - 1 :]
+    return None
+
+
+def _word_ids(candidates: Candidates) -> Ids:
+    """Return [k] the numbers of what they say."""
+    row, index = candidates.wiring.row, candidates.index
+    feature = row.target_feature[index]
+    words: Ids = np.where(feature == PRIME, row.target_concept[index], feature)
+    return words
+
+
+def _only(candidates: Candidates, chosen: npt.NDArray[np.bool_]) -> Candidates:
+    return Candidates(
+        candidates.wiring,
+        candidates.index[chosen],
+        candidates.score[chosen],
+        candidates.strength[chosen],
+    )
+
+
+def _words(text: str) -> list[str]:
+    """Return the words that a text spells: its parts merged, perhaps with the dashes in it."""
+    word = text.replace(" ", "_")
+    return [word, word.replace("-", "_-_")]

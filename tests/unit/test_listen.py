@@ -2,15 +2,16 @@
 
 import pytest
 
+from giaann_p2p.model import listen as listening
 from giaann_p2p.model.delta import EMPTY
 from giaann_p2p.model.evaluate import names_of
 from giaann_p2p.model.generate import Mind
 from giaann_p2p.model.learn import learn
 from giaann_p2p.model.listen import Heard, listen
 from giaann_p2p.model.parse import Parser, max_chars
-from giaann_p2p.model.rows import DeltaRows, Name, Rows, run
+from giaann_p2p.model.rows import Answer, DeltaRows, Name, Question, Rows, run
 from giaann_p2p.model.text import text_sentences
-from tests.helpers import SMALL, sequences_of
+from tests.helpers import SMALL, built, sequences_of
 
 PARTY = "The workers of the old bee garden party collected honey in the summer."
 CITY = "The queen bee of the old city walks in the red well-known garden."
@@ -95,6 +96,13 @@ def test_an_inflected_word_is_known_by_its_lemma(rows: Rows, small: Parser) -> N
     assert found == Heard(names(PARTY, small)[:7], [], "")
 
 
+def test_a_dash_that_was_merged_as_a_noun_is_spelled_as_a_dash(small: Parser) -> None:
+    rows = DeltaRows(learn(built("bee/N of/ anti_-_capitalism/N flies/"), SMALL))
+    anti = "anti_-_capitalism"
+    assert heard("Bees of anti-capitalism", rows, small).names[2:] == [Name(anti, None)]
+    assert heard("Bees of anti", rows, small).rest == "_-_capitalism"
+
+
 def test_a_word_that_memory_knows_uninflected_is_known_by_its_lemma(small: Parser) -> None:
     text = "The old queen bees never walk in the garden."
     found = heard("The old queen bee never walks in", learned([text], small), small)
@@ -113,12 +121,19 @@ def test_letters_that_have_no_single_lower_case_keep_their_place(small: Parser) 
 
 
 @pytest.mark.parametrize(
-    "prompt", ["A dog sleeps under the table.", "The dog", "Zorp, of the zorp: it zorps"]
+    ("prompt", "unknown"),
+    [
+        ("A dog sleeps under the table.", ["dog", "table"]),
+        ("The dog", ["dog"]),
+        ("Zorp, of the zorp: it zorps", ["zorp"]),
+    ],
 )
-def test_what_was_never_learned_is_heard_as_parsed(prompt: str, rows: Rows, small: Parser) -> None:
+def test_what_was_never_learned_is_heard_as_parsed(
+    prompt: str, unknown: list[str], rows: Rows, small: Parser
+) -> None:
     found = heard(prompt, rows, small)
     assert found.names == parsed(prompt, small)
-    assert set(found.unknown) == {name.word for name in found.names}
+    assert found.unknown == unknown
     assert found.rest == ""
 
 
@@ -133,6 +148,11 @@ def test_only_the_unknown_is_told_as_such(rows: Rows, small: Parser) -> None:
     found = heard("The workers of the zorp", rows, small)
     assert found.names[:4] == names(PARTY, small)[:4]
     assert found.unknown == ["zorp"]
+
+
+def test_a_word_that_is_new_to_a_known_column_is_told_with_it(rows: Rows, small: Parser) -> None:
+    found = heard("My workers of my workers", rows, small)
+    assert found.unknown == ["worker/my"]
 
 
 @pytest.mark.parametrize("prompt", ["", "   ", "Of the.", "And? Or!", "..."])
@@ -180,4 +200,58 @@ def test_where_memory_hears_less_than_the_parse_the_rest_is_a_word_of_its_own(
     found = heard("The workers walked to the old bee garden party", rows, small)
     assert found.names[:7] == names("The workers walked to the old bee.", small)[:7]
     assert [name.word for name in found.names[7:]] == ["garden", "party"]
-    assert found.unknown == ["garden", "party"]
+    assert found.unknown == ["bee_garden_party/garden", "bee_garden_party/party"]
+
+
+class Lost:
+    """Rows of which one was lost."""
+
+    def __init__(self, rows: Rows, name: Name) -> None:
+        self.rows = rows
+        self.neuron = name.neuron
+
+    def read(self, question: Question) -> Answer:
+        rows = self.rows.read(question)
+        pairs = zip(question.neurons, rows, strict=True)
+        return [None if neuron == self.neuron else row for neuron, row in pairs]
+
+
+class Asked:
+    """Rows that count the names that they were asked for."""
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows = rows
+        self.names = 0
+
+    def read(self, question: Question) -> Answer:
+        self.names += question.names_only * len(question.neurons)
+        return self.rows.read(question)
+
+
+def test_only_near_the_end_names_are_asked_for(small: Parser) -> None:
+    many = [f"The old w{i} bee of the garden party walks in the summer." for i in range(9)]
+    rows = Asked(learned(many, small))
+    found = heard("The old w5 bee of the garden party walks in the summer.", rows, small)
+    assert (found.names, found.unknown) == (names(many[5], small), [])
+    assert rows.names == 0
+    assert heard("The old w5 bee of the garden", rows, small).rest == "_party"
+    assert 0 < rows.names < 9
+
+
+def test_of_very_many_words_only_the_strongest_are_asked_for_their_names(
+    small: Parser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weak, strong = "The workers of bee city slept.", "The workers of queens slept."
+    rows = learned([weak, strong, strong], small)
+    assert heard("The workers of bee", rows, small).rest == "_city"
+    monkeypatch.setattr(listening, "_MOST_NAMES", 1)
+    assert heard("The workers of bee", rows, small).rest == ""
+
+
+def test_a_word_whose_column_was_lost_is_not_remembered(small: Parser) -> None:
+    rows = learned(SPECIAL, small)
+    lost = names(SPECIAL[0], small)[3]
+    assert (
+        heard("The workers of the", Lost(rows, lost), small).names[3]
+        == (names(SPECIAL[2], small)[3])
+    )
