@@ -62,11 +62,11 @@ class Answer:
                 else "the prompt is empty: give it some words to go on with"
             )
         self.unknown = heard.unknown
-        """Words of the prompt that were never learned, at least not where they stand."""
-        rest = heard.rest.replace("_", " ")
-        self.completion = rest.lstrip() if prompt[-1:].isspace() else rest
+        """What of the prompt was never learned: `zorp` for a noun, `company/the` for a word of its
+        column."""
+        self._renderer = Renderer(prompt)
+        self.completion = self._renderer.complete(heard.rest)
         """What the prompt's last word lacked: ` civil war` behind "the Spanish"."""
-        self._renderer = Renderer(prompt + self.completion)
 
     def __iter__(self) -> Iterator[Token]:
         return self

@@ -66,8 +66,7 @@ def rest_of(prompt: str, sequence: Sequences) -> str:
         return ""
     begun = prompt[ends[first - 1] if first else 0 :].strip()
     words = sequence.words[first:]
-    lacking = ""
+    renderer, lacking = Renderer(prompt), ""
     if begun:  # the prompt ends within a merged word: the joint, then the rest of it
-        lacking = words.pop(0)[len(begun) :].replace("_", " ")
-    renderer = Renderer(prompt + lacking)
+        lacking = renderer.complete(words.pop(0)[len(begun) :])
     return lacking + "".join(map(renderer.append, words))

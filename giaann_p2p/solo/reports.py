@@ -56,7 +56,8 @@ class Generation:
     completion: str = ""
     """What the prompt's last word lacked, as `civil war` behind "the Spanish"."""
     unknown: list[str] = field(default_factory=list)
-    """Words of the prompt that were never learned, at least not where they stand."""
+    """What of the prompt was never learned: `zorp` for a noun, `company/the` for a word of its
+    column."""
     stopped: str = "end"
     """Why it ends: `end` (nothing more comes to mind) or `limit` (max_tokens)."""
 

@@ -45,6 +45,20 @@ class Applied:
         """Return a job's chunks."""
         return self._sets.get(job, BitMap())
 
+    def __le__(self, other: "Applied") -> bool:
+        return all(chunks <= other.of(job) for job, chunks in self._sets.items())
+
+    def __or__(self, other: "Applied") -> "Applied":
+        return Applied({job: self.of(job) | other.of(job) for job in {*self, *other}})
+
+    def meets(self, other: "Applied") -> bool:
+        """Tell whether both have a chunk in common."""
+        return any(chunks.intersect(other.of(job)) for job, chunks in self._sets.items())
+
+    def copy(self) -> "Applied":
+        """Return the same chunks, to be changed on their own."""
+        return Applied({job: chunks.copy() for job, chunks in self._sets.items()})
+
     def add(self, job: bytes, chunk: int) -> None:
         """Note a chunk."""
         self._sets.setdefault(job, BitMap()).add(chunk)

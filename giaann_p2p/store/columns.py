@@ -17,9 +17,9 @@ import numpy as np
 from giaann_p2p.model.delta import Delta
 from giaann_p2p.model.ids import PRIME
 from giaann_p2p.model.rows import Name, Neuron, Row
-from giaann_p2p.model.sequence import Ints, Names
+from giaann_p2p.model.sequence import Names
 from giaann_p2p.store.batch import NO_PIECE, Batch, Pending, batch_of
-from giaann_p2p.store.layout import Layout
+from giaann_p2p.store.layout import Layout, Shards
 from giaann_p2p.store.neurons import Neurons, Numbers
 from giaann_p2p.store.places import Places
 from giaann_p2p.store.row import joined, row_of
@@ -60,7 +60,7 @@ class Columns:
         if shard is not None:
             self._row[shard.neuron] = _NO_ROW
 
-    def adopt(self, numbers: Ints, delta: Delta) -> None:
+    def adopt(self, numbers: Shards, delta: Delta) -> None:
         """Put shards of this content in the place of what was there."""
         for number in numbers.tolist():
             self.drop(number)
@@ -72,6 +72,16 @@ class Columns:
     def holds(self, number: int) -> bool:
         """Tell whether a shard is here."""
         return self._shards[number] is not None
+
+    def size_of(self, number: int) -> int:
+        """Return how many connections a shard has, but for what was added lately."""
+        shard = self._shards[number]
+        return shard.connections if shard else 0
+
+    @property
+    def largest(self) -> int:
+        """How many connections the largest shard has, but for what was added lately."""
+        return max((shard.connections for shard in self._shards if shard), default=0)
 
     @property
     def connections(self) -> int:
@@ -87,7 +97,7 @@ class Columns:
         shards = sum(shard.nbytes for shard in self._shards if shard)
         return indices + self._name_bytes + pending + shards
 
-    def add(self, delta: Delta, shards: Ints) -> None:
+    def add(self, delta: Delta, shards: Shards) -> None:
         """Add those rows of a delta that belong to some shards, all of them held."""
         wanted = np.full(self.layout.shards, -1)
         wanted[shards] = shards

@@ -16,7 +16,7 @@ from giaann_p2p.store.layout import Layout
 from giaann_p2p.store.places import Places
 from tests.helpers import SMALL, assert_same, built
 
-ALL = np.arange(4)
+ALL = np.arange(4, dtype=np.uint16)
 SENTENCES = [
     "the/ bee/N of/ the/ meadow/N makes/ honey/N",
     "the/ wasp/N of/ the/ meadow/N makes/ none/",
@@ -83,7 +83,7 @@ def test_rows_are_those_of_the_sum_of_what_was_added(columns: Columns) -> None:
 
 def test_only_rows_of_the_shards_asked_for_are_added(columns: Columns) -> None:
     delta = learn(built(*SENTENCES), SMALL)
-    columns.add(delta, np.array([1, 3]))
+    columns.add(delta, np.array([1, 3], np.uint16))
     shards = columns.layout.shards_of(delta.concept, delta.feature).tolist()
     assert set(shards) == {0, 1, 2, 3}
     neurons = map(Neuron, delta.concept.tolist(), delta.feature.tolist())
@@ -105,7 +105,7 @@ def test_a_dropped_shard_is_gone_and_may_come_back(columns: Columns) -> None:
         for concept, feature in zip(kept.concept.tolist(), kept.feature.tolist(), strict=True):
             if columns.layout.shard_of(concept, feature) == number:
                 assert columns.row(Neuron(concept, feature)) is None
-        columns.adopt(np.array([number]), kept)
+        columns.adopt(np.array([number], np.uint16), kept)
     assert_same(whole(columns), expected)
 
 

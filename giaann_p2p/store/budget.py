@@ -1,0 +1,47 @@
+"""How much memory a store may use, and whether a write fits: asked before it is done."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from giaann_p2p.errors import StoreFull
+from giaann_p2p.model.delta import Delta
+from giaann_p2p.store.layout import Shards
+from giaann_p2p.store.state import Content, State
+from giaann_p2p.store.update import Update
+
+_CONNECTION = 9
+"""Bytes of a connection, on its way in and when it is merged."""
+_NEURON = 96
+"""Bytes of a neuron that is new: numbers, places in the indices, a row, some of a name."""
+_MERGING = 34
+"""Bytes a connection that merging a shard takes for as long as it lasts."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """A number of bytes; None for as much as there is."""
+
+    nbytes: int | None = None
+
+    def admit(self, state: State, updates: Sequence[Update], planned: Sequence[Shards]) -> None:
+        """Raise StoreFull unless there is room for updates that are new to some shards."""
+        new = (update.delta for update, fresh in zip(updates, planned, strict=True) if len(fresh))
+        self._admit(state, sum(map(_growth, new)))
+
+    def admit_content(self, state: State, held: Content) -> None:
+        """Raise StoreFull unless there is room for shards from elsewhere."""
+        self._admit(state, _growth(held.delta) + _MERGING * held.delta.connections)
+
+    def _admit(self, state: State, more: int) -> None:
+        if self.nbytes is None:
+            return
+        used = state.nbytes + _MERGING * state.columns.largest
+        if used + more > self.nbytes:
+            raise StoreFull(
+                f"the store is full: {used:,} bytes are in use, {more:,} more are needed, "
+                f"{self.nbytes:,} is the limit"
+            )
+
+
+def _growth(delta: Delta) -> int:
+    return 2 * _CONNECTION * delta.connections + _NEURON * delta.neurons

@@ -1,0 +1,116 @@
+"""The directory of a store: whose it is, and that only one writes to it."""
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import re
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from giaann_p2p.errors import DamagedError, DiskError, SpecError, StoreError
+from giaann_p2p.model.spec import ModelSpec
+from giaann_p2p.store.files import Files
+from giaann_p2p.store.layout import Layout
+
+NAME = "store.json"
+_NEW = NAME + ".new"
+FORMAT = 1
+_LEFT = re.compile(r"(log|snapshot)-\d+(\.new)?")
+
+
+class Deed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What was decided when the store was made, and stays."""
+
+    format: int = FORMAT
+    id: str
+    """Random: it tells this store's files from all others'."""
+    layout: Layout
+    spec: ModelSpec
+
+    @property
+    def identity(self) -> bytes:
+        """What all other files of the store carry: 16 bytes that follow from all of this."""
+        return hashlib.blake2b(msgspec.json.encode(self, order="sorted"), digest_size=16).digest()
+
+
+def exists(files: Files) -> bool:
+    """Tell whether there is a store; StoreError for what is left of one without its deed."""
+    names = files.names()
+    if NAME not in names and _NEW not in names and any(map(_LEFT.fullmatch, names)):
+        raise StoreError(f"{files.path(NAME)} is missing, but other files of the store are there")
+    return NAME in names
+
+
+def draft(files: Files, spec: ModelSpec, layout: Layout) -> Deed:
+    """Begin to make a store; what an earlier attempt left was never used and is removed."""
+    deed = Deed(id=secrets.token_hex(16), layout=layout, spec=spec)
+    try:
+        for name in files.names():
+            if name == _NEW or _LEFT.fullmatch(name):
+                files.remove(name)
+        file = files.create(_NEW)
+        try:
+            file.write(msgspec.json.format(msgspec.json.encode(deed), indent=2) + b"\n")
+            file.sync()
+        finally:
+            file.close()
+        files.sync()
+    except OSError as error:
+        raise DiskError(f"{files.path(_NEW)}: {error.strerror}") from None
+    return deed
+
+
+def sign(files: Files) -> None:
+    """Let a store begin, now that it has its log."""
+    try:
+        files.rename(_NEW, NAME)
+        files.sync()
+    except OSError as error:
+        raise DiskError(f"{files.path(NAME)}: {error.strerror}") from None
+
+
+def read(files: Files) -> Deed:
+    """Read what a store is."""
+    try:
+        data = files.read(NAME)
+        found = msgspec.json.decode(data, type=_Version)
+        if found.format != FORMAT:
+            raise StoreError(
+                f"{files.path(NAME)} has format {found.format}; this version reads {FORMAT}"
+            )
+        return msgspec.json.decode(data, type=Deed)
+    except OSError as error:
+        raise DiskError(f"{files.path(NAME)}: {error.strerror}") from None
+    except (msgspec.MsgspecError, UnicodeDecodeError, SpecError) as error:
+        raise DamagedError(f"{files.path(NAME)} is damaged: {error}") from None
+
+
+class _Version(msgspec.Struct):
+    format: int
+
+
+@contextlib.contextmanager
+def locked(directory: Path) -> Iterator[None]:
+    """Hold the directory, made if need be, for writing; StoreError if somebody else does.
+
+    One that is empty in the end is removed: a mistyped command leaves nothing behind.
+    """
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as error:
+        raise DiskError(f"{directory}: {error.strerror}") from None
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise StoreError(f"another process writes to {directory}; wait for it to end") from None
+        yield
+        with contextlib.suppress(OSError):  # it is not empty
+            directory.rmdir()
+    finally:
+        os.close(handle)

@@ -1,0 +1,116 @@
+"""A snapshot: all that a store holds, in one file that is there as a whole or not at all.
+
+It is written as a log file is, record by record, under another name until it is complete. It need
+not be of one moment: each part holds some shards with the chunks that they had taken in just then,
+and what the log, from the snapshot's number on, holds of these chunks is not taken in again.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+
+from giaann_p2p.errors import DamagedError, DiskError
+from giaann_p2p.store.files import Appender, Files
+from giaann_p2p.store.record import HEADER_SIZE, Header, Record, behind
+
+_NAME = re.compile(r"snapshot-(\d{8,})")
+_UNFINISHED = ".new"
+_END = 254
+"""The kind of the last record; a file without it was cut."""
+
+
+def name_of(number: int) -> str:
+    """Return the name of a snapshot."""
+    return f"snapshot-{number:08d}"
+
+
+def newest(files: Files) -> int | None:
+    """Return the number of the newest complete snapshot: that of the log file behind it."""
+    return max(_numbers(files), default=None)
+
+
+def size(files: Files) -> int:
+    """Return the size of the newest complete snapshot in bytes; 0 where there is none."""
+    number = newest(files)
+    return 0 if number is None else files.size(name_of(number))
+
+
+def write(files: Files, identity: bytes, number: int, records: Iterable[tuple[int, bytes]]) -> int:
+    """Write a snapshot and return its size; DiskError, and nothing left, when that fails."""
+    unfinished = name_of(number) + _UNFINISHED
+    try:
+        _remove(files, [unfinished])
+        file = files.create(unfinished)
+        try:
+            _write_all(file, Header(_identity(identity), number, 0), records)
+        finally:
+            file.close()
+        files.rename(unfinished, name_of(number))
+        files.sync()
+        return files.size(name_of(number))
+    except OSError as error:
+        _remove(files, [unfinished])
+        raise DiskError(f"{files.path(unfinished)}: {error.strerror}; the log goes on") from None
+
+
+def read(files: Files, identity: bytes, number: int) -> Iterator[Record]:
+    """Iterate over the records of a snapshot; DamagedError with the offset of the first damage."""
+    name = name_of(number)
+    try:
+        data = files.read(name)
+    except OSError as error:
+        raise DiskError(f"{files.path(name)}: {error.strerror}") from None
+    header = _header(files, name, data, Header(_identity(identity), number, 0))
+    at, ended = HEADER_SIZE, False
+    for record in header.records(memoryview(data)):
+        at, ended = behind(record), record.kind == _END
+        if not ended:
+            yield record
+    if not ended or at != len(data):
+        raise damaged(files, name, at, "what stands there is not what was written")
+
+
+def forget_before(files: Files, number: int) -> None:
+    """Remove older snapshots, and what was left unfinished."""
+    older = [name_of(old) for old in _numbers(files) if old < number]
+    _remove(files, [*older, *(n for n in files.names() if n.endswith(_UNFINISHED))])
+
+
+def damaged(files: Files, name: str, offset: int, what: str) -> DamagedError:
+    """Return the error to raise."""
+    return DamagedError(f"{files.path(name)} is damaged at byte {offset:,}: {what}")
+
+
+def _numbers(files: Files) -> list[int]:
+    found = (_NAME.fullmatch(name) for name in files.names())
+    return [int(match[1]) for match in found if match]
+
+
+def _write_all(file: Appender, header: Header, records: Iterable[tuple[int, bytes]]) -> None:
+    file.write(header.packed())
+    for kind, payload in records:
+        file.write(*header.record(kind, payload, file.size))
+    file.write(*header.record(_END, b"", file.size))
+    file.sync()
+
+
+def _header(files: Files, name: str, data: bytes, wanted: Header) -> Header:
+    try:
+        header = Header.unpacked(data[:HEADER_SIZE])
+    except ValueError as error:
+        raise damaged(files, name, 0, str(error)) from None
+    if header != wanted:
+        raise damaged(files, name, 0, "it belongs to another store, or had another name")
+    return header
+
+
+def _identity(store: bytes) -> bytes:
+    """Return another identity, so that no record of a log file passes for one of a snapshot."""
+    return hashlib.blake2b(b"snapshot\0" + store, digest_size=16).digest()
+
+
+def _remove(files: Files, names: Iterable[str]) -> None:
+    there = set(files.names())
+    for name in names:
+        if name in there:
+            files.remove(name)

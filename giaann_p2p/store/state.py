@@ -1,0 +1,261 @@
+"""All that a store holds, in memory, and the records that make it: replayed, they make it again.
+
+    HOLD      shards begin to be held, empty
+    DROP      shards are let go
+    UPDATE    a chunk is added to some shards, those to which it is new
+    CONTENT   shards get what they hold, with the chunks that it comes from
+    NOTE      a word of the caller's under some key
+
+A log is a sequence of these, and so is a snapshot, in which each shard has one CONTENT. Which
+chunks a shard has taken in stands beside what it holds, and a chunk that it has is not taken in
+again: so replaying a record twice, or one that a snapshot holds already, changes nothing.
+"""
+
+from collections.abc import Iterable, Iterator
+from enum import IntEnum
+from typing import NamedTuple, TypeVar
+
+import msgspec
+import numpy as np
+
+from giaann_p2p.errors import DamagedError, UsageError
+from giaann_p2p.model.delta import EMPTY, Delta, total
+from giaann_p2p.model.digest import digest
+from giaann_p2p.model.spec import ModelSpec
+from giaann_p2p.store.applied import Applied
+from giaann_p2p.store.columns import Columns
+from giaann_p2p.store.content import content
+from giaann_p2p.store.layout import Layout, Shards
+from giaann_p2p.store.parcel import Limits, decode, encode
+from giaann_p2p.store.places import Places
+from giaann_p2p.store.shard import Shard
+from giaann_p2p.store.update import Update, update_of
+
+T = TypeVar("T")
+
+_MOST = (1 << 31) - 1
+_PART = 1 << 21
+"""Connections from which on the next shard begins another part of a snapshot."""
+
+
+class Kind(IntEnum):
+    """Kinds of records."""
+
+    HOLD = 1
+    DROP = 2
+    UPDATE = 3
+    CONTENT = 4
+    NOTE = 5
+
+
+class Content(NamedTuple):
+    """What some shards hold, and the chunks that each of them got it from."""
+
+    shards: Shards
+    applied: list[Applied]
+    delta: Delta
+
+    @property
+    def digest(self) -> int:
+        """Equal exactly for equal rows."""
+        return digest(self.delta)
+
+
+class Captured(NamedTuple):
+    """Some shards as they were at one moment, with the chunks that each had taken in."""
+
+    numbers: list[int]
+    shards: list[Shard]
+    applied: list[Applied]
+
+
+class _ContentHead(msgspec.Struct, array_like=True):
+    shards: list[int]
+    applied: list[bytes]
+    digest: bytes
+
+
+class _Note(msgspec.Struct, array_like=True):
+    key: str
+    value: bytes
+
+
+class State:
+    """Columns, the chunks that they come from, and notes."""
+
+    def __init__(self, spec: ModelSpec, layout: Layout) -> None:
+        self.spec = spec
+        self.columns = Columns(layout, Places(spec.branches, spec.segments))
+        self.applied: dict[int, Applied] = {}
+        self.notes: dict[str, bytes] = {}
+        self.limits = Limits(spec.branches, spec.segments, _MOST, _MOST, _MOST)
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory all takes, about."""
+        return self.columns.nbytes + sum(applied.nbytes for applied in self.applied.values())
+
+    @property
+    def shards(self) -> Shards:
+        """The shards that are held, ascending."""
+        return np.array(sorted(self.applied), np.uint16)
+
+    def hold(self, shards: Iterable[int]) -> None:
+        """Begin to hold shards, empty; those that are held stay as they are."""
+        for number in shards:
+            if number not in self.applied:
+                self.columns.hold(number)
+                self.applied[number] = Applied()
+
+    def drop(self, shards: Iterable[int]) -> None:
+        """Let shards go."""
+        for number in shards:
+            if self.applied.pop(number, None) is not None:
+                self.columns.drop(number)
+
+    def planned(self, updates: Iterable[Update]) -> list[Shards]:
+        """Return for each update the shards to which it is new; UsageError if it cannot be."""
+        given: set[tuple[bytes, int, int]] = set()
+        plan = []
+        for update in updates:
+            update.check()
+            new = [
+                number
+                for number in update.shards.tolist()
+                if (update.job, update.chunk) not in self._applied(number)
+                and (update.job, update.chunk, number) not in given
+            ]
+            given |= {(update.job, update.chunk, number) for number in new}
+            plan.append(np.array(new, np.uint16))
+        return plan
+
+    def add(self, update: Update, shards: Shards) -> None:
+        """Add an update to shards to which it is new."""
+        self.columns.add(update.delta, shards)
+        for number in shards.tolist():
+            self.applied[number].add(update.job, update.chunk)
+
+    def adopt(self, held: Content) -> None:
+        """Let shards hold this, in the place of what they held."""
+        self.columns.adopt(held.shards, held.delta)
+        self.applied |= zip(held.shards.tolist(), held.applied, strict=True)
+
+    def united(self, held: Content) -> Content:
+        """Return what shards hold elsewhere with what they hold here beyond that.
+
+        Where all of one's chunks are among the other's, that is the other; where they have none in
+        common, it is the sum. UsageError for the rest: sums cannot be told apart again.
+        """
+        parts = [self._united(one) for one in _by_shard(held, self.columns.layout)]
+        shards = np.concatenate([part.shards for part in parts])
+        applied = [applied for part in parts for applied in part.applied]
+        return Content(shards, applied, total([part.delta for part in parts]))
+
+    def _united(self, theirs: Content) -> Content:
+        ours = self.content(self.capture(theirs.shards.tolist()))
+        if not ours.applied or ours.applied[0] <= theirs.applied[0]:
+            return theirs
+        if theirs.applied[0] <= ours.applied[0]:
+            return ours
+        if ours.applied[0].meets(theirs.applied[0]):
+            raise UsageError(
+                f"shard {theirs.shards[0]} here and what it is to take in have some chunks in "
+                "common, and each has others"
+            )
+        applied = ours.applied[0] | theirs.applied[0]
+        return Content(theirs.shards, [applied], total([ours.delta, theirs.delta]))
+
+    def capture(self, shards: Iterable[int]) -> Captured:
+        """Return some shards, those of them that are held, as they are now."""
+        merged = [(number, self.columns.merge(number)) for number in shards]
+        held = [(number, shard) for number, shard in merged if shard]
+        applied = [self.applied[number].copy() for number, _ in held]
+        return Captured([number for number, _ in held], [shard for _, shard in held], applied)
+
+    def content(self, captured: Captured) -> Content:
+        """Return what captured shards hold; any thread may ask, whatever is written meanwhile."""
+        columns = self.columns
+        delta = content(captured.shards, columns.neurons, columns.places, columns.names)
+        return Content(np.array(captured.numbers, np.uint16), captured.applied, delta)
+
+    def parts(self, shards: Shards) -> Iterator[list[int]]:
+        """Cut shards into parts of a size to work on at once."""
+        part: list[int] = []
+        size = 0
+        for number in shards.tolist():
+            part.append(number)
+            size += self.columns.size_of(number)
+            if size >= _PART:
+                yield part
+                part, size = [], 0
+        if part:
+            yield part
+
+    def replay(self, kind: int, payload: memoryview) -> None:
+        """Do what a record says; DamagedError if it says nothing that can be."""
+        if kind == Kind.UPDATE:
+            update = update_of(payload, self.limits)
+            (fresh,) = self.planned([update])
+            if len(fresh):
+                self.add(update, fresh)
+        elif kind == Kind.CONTENT:
+            self.adopt(content_of(payload, self.limits))
+        elif kind == Kind.NOTE:
+            note = _decoded(payload, _Note)
+            self.notes[note.key] = note.value
+        elif kind == Kind.HOLD:
+            self.hold(_decoded(payload, list[int]))
+        elif kind == Kind.DROP:
+            self.drop(_decoded(payload, list[int]))
+        else:
+            raise DamagedError(f"a record of kind {kind}, which this version does not know")
+
+    def _applied(self, number: int) -> Applied:
+        try:
+            return self.applied[number]
+        except KeyError:
+            raise UsageError(f"shard {number} is not held here") from None
+
+
+def _by_shard(held: Content, layout: Layout) -> Iterator[Content]:
+    shard = layout.shards_of(held.delta.concept, held.delta.feature)
+    parts = held.delta.cut(shard.astype(np.int64))
+    for number, applied in zip(held.shards.tolist(), held.applied, strict=True):
+        yield Content(np.array([number], np.uint16), [applied], parts.get(number, EMPTY))
+
+
+def content_record(held: Content) -> bytes:
+    """Return the record of what some shards hold."""
+    head = msgspec.msgpack.encode(
+        _ContentHead(
+            held.shards.tolist(),
+            [applied.to_bytes() for applied in held.applied],
+            held.digest.to_bytes(32, "little"),
+        )
+    )
+    return b"".join([len(head).to_bytes(4, "little"), head, encode(held.delta)])
+
+
+def content_of(record: memoryview, limits: Limits) -> Content:
+    """Read what `content_record` wrote."""
+    end = 4 + int.from_bytes(record[:4], "little")
+    head = _decoded(record[4:end], _ContentHead)
+    applied = [Applied.from_bytes(data) for data in head.applied]
+    return Content(np.array(head.shards, np.uint16), applied, decode(record[end:], limits))
+
+
+def note_record(key: str, value: bytes) -> bytes:
+    """Return the record of a note."""
+    return msgspec.msgpack.encode(_Note(key, value))
+
+
+def shards_record(shards: Iterable[int]) -> bytes:
+    """Return the record of shards to hold or to drop."""
+    return msgspec.msgpack.encode([int(number) for number in shards])
+
+
+def _decoded(data: memoryview, kind: type[T]) -> T:
+    try:
+        return msgspec.msgpack.decode(data, type=kind)
+    except msgspec.MsgspecError as error:
+        raise DamagedError(f"a record that cannot be read: {error}") from None
