@@ -192,7 +192,7 @@ class State:
             yield part
 
     def replay(self, kind: int, payload: memoryview) -> None:
-        """Do what a record says; DamagedError if it says nothing that can be."""
+        """Do what a record says; DamagedError or UsageError if it says nothing that can be."""
         if kind == Kind.UPDATE:
             update = update_of(payload, self.limits)
             (fresh,) = self.planned([update])

@@ -36,6 +36,7 @@ from giaann_p2p.store.state import (
     note_record,
     shards_record,
 )
+from giaann_p2p.store.undisturbed import undisturbed
 from giaann_p2p.store.update import Update, update_record
 
 _LEAST_LOG = 64 << 20
@@ -199,20 +200,19 @@ class Store:
         with self._write():
             planned = self._state.planned(updates)
             self._budget.admit(self._state, updates, planned)
-            self._append(
-                (Kind.UPDATE, update_record(update, fresh, parcel))
+            new = [
+                (update, fresh, parcel)
                 for update, fresh, parcel in zip(updates, planned, parcels, strict=True)
                 if len(fresh)
-            )
-            for update, fresh in zip(updates, planned, strict=True):
-                if len(fresh):
+            ]
+            with self._logged((Kind.UPDATE, update_record(*one)) for one in new):
+                for update, fresh, _ in new:
                     self._state.add(update, fresh)
         return planned
 
     def note(self, key: str, value: bytes) -> None:
         """Note something down, durably; it takes the place of what was there."""
-        with self._write():
-            self._append([(Kind.NOTE, note_record(key, value))])
+        with self._write(), self._logged([(Kind.NOTE, note_record(key, value))]):
             self._state.notes[key] = value
 
     def hold(self, shards: Iterable[int]) -> None:
@@ -220,16 +220,16 @@ class Store:
         with self._write():
             new = [number for number in shards if number not in self._state.applied]
             if new:
-                self._append([(Kind.HOLD, shards_record(new))])
-                self._state.hold(new)
+                with self._logged([(Kind.HOLD, shards_record(new))]):
+                    self._state.hold(new)
 
     def drop(self, shards: Iterable[int]) -> None:
         """Let shards go, and all they hold."""
         with self._write():
             old = [number for number in shards if number in self._state.applied]
             if old:
-                self._append([(Kind.DROP, shards_record(old))])
-                self._state.drop(old)
+                with self._logged([(Kind.DROP, shards_record(old))]):
+                    self._state.drop(old)
 
     def content(self, shard: int) -> Content:
         """Return what a shard holds, as it is now."""
@@ -246,8 +246,8 @@ class Store:
         with self._write():
             whole = self._state.united(held)
             self._budget.admit_content(self._state, whole)
-            self._append([(Kind.CONTENT, content_record(whole))])
-            self._state.adopt(whole)
+            with self._logged([(Kind.CONTENT, content_record(whole))]):
+                self._state.adopt(whole)
 
     def digests(self) -> Iterator[tuple[int, int]]:
         """Digest what each shard holds: equal exactly for equal content."""
@@ -311,9 +311,17 @@ class Store:
                 raise UsageError(self._sealed)
             yield
 
-    def _append(self, records: Iterable[tuple[int, bytes]]) -> None:
-        if self._disk:
-            self._disk.log.append(list(records), self._clock())
+    @contextmanager
+    def _logged(self, records: Iterable[tuple[int, bytes]]) -> Iterator[None]:
+        """Have records in the log, durably, before they are done."""
+        with undisturbed():
+            if self._disk:
+                self._disk.log.append(list(records), self._clock())
+            try:
+                yield
+            except BaseException as error:
+                self._sealed = f"what is in memory lags behind the log ({error!r}): open it anew"
+                raise
 
 
 def _check_same(

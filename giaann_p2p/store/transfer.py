@@ -1,0 +1,99 @@
+"""A shard on its way from one store to another: in parts, each checked, in any order, resumable.
+
+The sender captures the shard; its `Manifest` says how many parts there are, and the digest of their
+sum. The receiver asks for the parts that it lacks, from whomever has the same manifest, and has the
+content once all are there and add up to what was promised.
+"""
+
+import msgspec
+import numpy as np
+
+from giaann_p2p.errors import DamagedError, UsageError
+from giaann_p2p.model.delta import EMPTY, Delta, total
+from giaann_p2p.store.applied import Applied
+from giaann_p2p.store.parcel import Limits, decode, encode
+from giaann_p2p.store.state import Content
+
+PART = 1 << 18
+"""Connections from which on the next row begins another part."""
+
+
+class Manifest(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """What is to be sent."""
+
+    shard: int
+    digest: bytes
+    applied: bytes
+    parts: int
+    connections: int
+
+    def to_bytes(self) -> bytes:
+        """Return the one encoding of this manifest."""
+        return msgspec.msgpack.encode(self)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> "Manifest":
+        """Read what `to_bytes` wrote."""
+        try:
+            return msgspec.msgpack.decode(data, type=cls)
+        except msgspec.MsgspecError as error:
+            raise DamagedError(f"no manifest of a shard: {error}") from None
+
+
+class Export:
+    """A shard as it was when it was captured, to be sent."""
+
+    def __init__(self, held: Content) -> None:
+        (shard,), (applied,) = held.shards.tolist(), held.applied
+        self._parts = cut(held.delta)
+        self.manifest = Manifest(
+            shard,
+            held.digest.to_bytes(32, "little"),
+            applied.to_bytes(),
+            len(self._parts),
+            held.delta.connections,
+        )
+
+    def part(self, number: int) -> bytes:
+        """Return a part, with its checksum in it."""
+        if not 0 <= number < len(self._parts):
+            raise UsageError(f"there are parts 0 to {len(self._parts) - 1}, not {number}")
+        return encode(self._parts[number])
+
+
+class Import:
+    """Takes in the parts of a shard."""
+
+    def __init__(self, manifest: Manifest, limits: Limits) -> None:
+        self.manifest = manifest
+        self._limits = limits
+        self._parts: dict[int, Delta] = {}
+
+    @property
+    def missing(self) -> list[int]:
+        """The numbers of the parts that are still to come."""
+        return [number for number in range(self.manifest.parts) if number not in self._parts]
+
+    def take(self, number: int, part: bytes | memoryview) -> None:
+        """Take a part in; DamagedError if it is not what was sent, and nothing has changed."""
+        if not 0 <= number < self.manifest.parts:
+            raise DamagedError(f"part {number} of {self.manifest.parts}")
+        self._parts[number] = decode(part, self._limits)
+
+    def content(self) -> Content:
+        """Return what the shard holds; DamagedError if the parts do not add up to it."""
+        if self.missing:
+            raise UsageError(f"{len(self.missing)} parts are still missing")
+        delta = total(list(self._parts.values())) if self._parts else EMPTY
+        applied = Applied.from_bytes(self.manifest.applied)
+        held = Content(np.array([self.manifest.shard], np.uint16), [applied], delta)
+        if held.digest.to_bytes(32, "little") != self.manifest.digest:
+            raise DamagedError(f"the parts of shard {self.manifest.shard} are of different stores")
+        return held
+
+
+def cut(delta: Delta) -> list[Delta]:
+    """Cut by rows into parts of about one size; they add up to the whole."""
+    if not delta.neurons:
+        return []
+    return [part for _, part in sorted(delta.cut(delta.row_starts[:-1] // PART).items())]
