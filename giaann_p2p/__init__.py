@@ -15,12 +15,15 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from giaann_p2p.errors import (
-        DatabaseError,
+        DamagedError,
         DeviceError,
+        DiskError,
         GiaannError,
         PipelineError,
         PromptError,
         SpecError,
+        StoreError,
+        StoreFull,
         TextError,
         UsageError,
         WorkerError,
@@ -33,9 +36,10 @@ if TYPE_CHECKING:
     from giaann_p2p.model.spec import ModelSpec
     from giaann_p2p.solo.answer import Answer
     from giaann_p2p.solo.brain import Brain
-    from giaann_p2p.solo.memory import Job
+    from giaann_p2p.solo.jobs import Job
     from giaann_p2p.solo.recall import Recalled
     from giaann_p2p.solo.reports import Connection, Generation, Info, Token, Trained
+    from giaann_p2p.store.fsck import Checked
 
 __version__ = "0.1.0"
 
@@ -43,10 +47,12 @@ __all__ = [
     "Answer",
     "Beam",
     "Brain",
+    "Checked",
     "Connection",
-    "DatabaseError",
+    "DamagedError",
     "Delta",
     "DeviceError",
+    "DiskError",
     "Generation",
     "GiaannError",
     "Info",
@@ -57,6 +63,8 @@ __all__ = [
     "Recalled",
     "Score",
     "SpecError",
+    "StoreError",
+    "StoreFull",
     "TextError",
     "Timing",
     "Token",
@@ -69,12 +77,15 @@ __all__ = [
 
 _HOMES = {
     "errors": [
-        "DatabaseError",
+        "DamagedError",
         "DeviceError",
+        "DiskError",
         "GiaannError",
         "PipelineError",
         "PromptError",
         "SpecError",
+        "StoreError",
+        "StoreFull",
         "TextError",
         "UsageError",
         "WorkerError",
@@ -87,8 +98,9 @@ _HOMES = {
     "model.spec": ["ModelSpec"],
     "solo.answer": ["Answer"],
     "solo.brain": ["Brain"],
-    "solo.memory": ["Job"],
+    "solo.jobs": ["Job"],
     "solo.recall": ["Recalled"],
+    "store.fsck": ["Checked"],
     "solo.reports": ["Connection", "Generation", "Info", "Token", "Trained"],
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}

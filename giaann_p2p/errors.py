@@ -29,16 +29,12 @@ class PromptError(UsageError):
     """A prompt that the model cannot start from."""
 
 
-class DatabaseError(UsageError):
-    """A database that is missing, damaged, in use, or made by something else."""
-
-
 class DeviceError(UsageError):
     """A torch device that this machine does not have."""
 
 
 class StoreError(GiaannError):
-    """A store that cannot do what was asked, through no fault of the caller's."""
+    """A store that cannot do what was asked: missing, in use, full, damaged, on a broken disk."""
 
 
 class StoreFull(StoreError):  # noqa: N818  (what it is, not what went wrong)

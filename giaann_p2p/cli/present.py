@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from giaann_p2p import Generation, Info, Job, Recalled, Score, Token, Trained
+    from giaann_p2p import Checked, Generation, Info, Job, Recalled, Score, Token, Trained
 
 NOTHING_TO_LEARN = "a sentence to learn needs a noun, and more tokens than the model's seed"
 
@@ -103,6 +103,15 @@ def recalled_json(result: "Recalled") -> dict[str, Any]:
     missed = [{"prompt": begun, "rest": rest, "said": said} for begun, rest, said in result.missed]
     counts = {"sentences": result.sentences, "recalled": result.recalled, "share": result.share}
     return {**counts, "missed": missed}
+
+
+def checked_lines(checked: "Checked") -> list[str]:
+    """Tell what is wrong, or that nothing is."""
+    size = f"{checked.nbytes:,} bytes in {checked.files:,} files"
+    if checked.problems:
+        count = len(checked.problems)
+        return [*checked.problems, f"{count} problem{'' if count == 1 else 's'}; {size}"]
+    return [f"all is well: {size}", f"digest {checked.digest}"]
 
 
 def info_lines(info: "Info", where: str) -> str:

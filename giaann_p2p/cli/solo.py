@@ -102,8 +102,11 @@ def train(
 ) -> None:
     """Learn texts: a known one is not learned again, an interrupted one is taken up again."""
     from giaann_p2p import Brain
+    from giaann_p2p.solo.corpus import check
 
     spec = _spec(seed_tokens)
+    for file in files:
+        check(file)
     interrupted = False
     with Interrupt() as interrupt, Brain.open(db, spec, device) as brain:
         for file in files:
@@ -261,6 +264,35 @@ def export(
     with _reading(db, "cpu") as brain:
         for connection in brain.connections():
             sys.stdout.write(line(connection) + "\n")
+
+
+@app.command()
+def fsck(db: Db, json_output: Json = False) -> None:
+    """Check every checksum and digest of a brain's files; tell what is wrong, and where."""
+    from giaann_p2p import Brain
+
+    found = Brain.check(db)
+    if json_output:
+        say_json(found)
+    else:
+        for line in present.checked_lines(found):
+            say(line)
+    if found.problems:
+        raise typer.Exit(FAILED)
+
+
+@app.command()
+def compact(db: Db, json_output: Json = False) -> None:
+    """Put what was learned into one file, as small as it gets."""
+    from giaann_p2p import Brain
+
+    _reading(db, "cpu").close()  # there is one
+    with Brain.open(db, device="cpu") as brain:
+        before, after = brain.compact()
+    if json_output:
+        say_json({"bytes_before": before, "bytes_after": after})
+    else:
+        say(f"{readable(str(db))}: {before:,} bytes before, {after:,} bytes now")
 
 
 @app.command()

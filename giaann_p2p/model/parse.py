@@ -1,22 +1,16 @@
 """Sentences to sequences, in one process or several; what is skipped is counted."""
 
 import re
-import signal
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cache
+from functools import cache, partial
 from itertools import islice
-from multiprocessing import get_context
 from typing import NamedTuple, TypeVar
 
 from spacy.tokens import Doc
 
-from giaann_p2p.errors import PromptError, WorkerError
+from giaann_p2p.errors import PromptError
 from giaann_p2p.model import english, lexicon
 from giaann_p2p.model.columns import Word, columns, concepts, merge_nouns
 from giaann_p2p.model.rows import Name
@@ -24,6 +18,7 @@ from giaann_p2p.model.sequence import SequenceBuilder, Sequences
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.model.tagger import Tagger
 from giaann_p2p.model.text import LONG_SENTENCE, LONG_WORD, Sentence
+from giaann_p2p.model.workers import in_processes
 
 CHUNK = 64
 """Sentences in a chunk, the unit of learning."""
@@ -170,24 +165,8 @@ def parse_chunks(
         for group in groups:
             yield from parser.parse(group)
         return
-    # Spawned, not forked: the caller may have threads (torch has).
-    pool = ProcessPoolExecutor(workers, get_context("spawn"))
-    pending: deque[Future[list[Parsed]]] = deque()
-    try:
-        for group in groups:
-            with _deaf_to_ctrl_c():  # starts a worker as long as there are not enough
-                pending.append(pool.submit(_parse_in_worker, spec, group))
-            if len(pending) > 2 * workers:  # bounds what waits in memory
-                yield from pending.popleft().result()
-        while pending:
-            yield from pending.popleft().result()
-    except BrokenProcessPool:
-        raise WorkerError(
-            "a parsing process died, perhaps for want of memory; what was learned until then is "
-            "kept: go on with fewer processes (--workers 1)"
-        ) from None
-    finally:
-        pool.shutdown(cancel_futures=True)
+    for parsed in in_processes(partial(_parse_in_worker, spec), groups, workers):
+        yield from parsed
 
 
 def _groups(items: Iterable[T], size: int) -> Iterator[list[T]]:
@@ -202,19 +181,6 @@ def _unfit(text: str) -> Reason | None:
     if LONG_WORD in text:
         return Reason.LONG_WORD
     return Reason.NOT_TEXT if _NOT_TEXT.search(text) else None
-
-
-@contextmanager
-def _deaf_to_ctrl_c() -> Iterator[None]:
-    """Start processes that leave Ctrl-C to this one, which ends them in good order.
-
-    They inherit the mask, so that they are deaf from their first moment on.
-    """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @cache

@@ -1,41 +1,40 @@
 """The single-machine brain, as Python sees it.
 
-A brain in memory: `Brain()`. One in a directory: `Brain.open("my-brain")`; what it learns is saved
-when a text is done, once a minute, and when the brain is closed.
+A brain in memory: `Brain()`. One in a directory: `Brain.open("my-brain")`; what it learns is on the
+disk, chunk by chunk, before it goes on.
 """
 
-import contextlib
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-import numpy as np
-
-from giaann_p2p.errors import PromptError, UsageError
+from giaann_p2p.errors import PromptError, StoreError, UsageError
 from giaann_p2p.model import device as devices
 from giaann_p2p.model.board import Variant
 from giaann_p2p.model.delta import Delta
+from giaann_p2p.model.digest import readable
 from giaann_p2p.model.evaluate import Feed, Score, score_sequence
 from giaann_p2p.model.generate import Beam, Mind
 from giaann_p2p.model.ids import PRIME
 from giaann_p2p.model.parse import Parser, chunks, max_chars
-from giaann_p2p.model.rows import DeltaRows, run
+from giaann_p2p.model.rows import run
+from giaann_p2p.model.sequence import Names
 from giaann_p2p.model.spec import UNITS, ModelSpec
-from giaann_p2p.solo import database
 from giaann_p2p.solo.answer import Answer, timings
 from giaann_p2p.solo.corpus import Corpus, Source, opened
-from giaann_p2p.solo.memory import Memory
+from giaann_p2p.solo.jobs import Progress, jobs
 from giaann_p2p.solo.recall import Recalled, recall
 from giaann_p2p.solo.reports import Connection, Generation, Info, Trained
-from giaann_p2p.solo.training import Progress, train
-
-SAVE_EVERY = 60.0
-"""Seconds of learning between two saves of an unfinished text."""
+from giaann_p2p.solo.training import Watch, train
+from giaann_p2p.store import home
+from giaann_p2p.store.files import DiskFiles
+from giaann_p2p.store.fsck import Checked, fsck
+from giaann_p2p.store.layout import Layout
+from giaann_p2p.store.store import Store
 
 _LARGE = 8 << 20
 """From this size on a text is parsed in several processes, which take seconds to start."""
@@ -46,12 +45,9 @@ class Brain:
 
     def __init__(self, spec: ModelSpec | None = None, device: str = "auto") -> None:
         """Make an empty brain in memory."""
-        self._spec = spec or ModelSpec()
-        self._memory = Memory()
         self._device = devices.resolve(device)
         self._directory: Path | None = None
-        self._sealed = ""  # why it does not learn
-        self._held = ExitStack()
+        self._store = _whole(Store.in_memory(spec or ModelSpec(), Layout()))
 
     @classmethod
     def open(
@@ -63,17 +59,10 @@ class Brain:
     ) -> Self:
         """Open the brain in a directory, or make one there unless `readonly`."""
         brain, path = cls(spec, device), Path(directory)
-        try:
-            brain._directory = path
-            if readonly:
-                brain._sealed = "this brain was opened for reading only"
-            else:
-                brain._held.enter_context(database.locked(path))
-            if readonly or database.exists(path):
-                brain._load(path, spec)
-        except BaseException:
-            brain.close()
-            raise
+        brain._directory = _existing(path) if readonly else path
+        brain._store = Store.at(path, spec, readonly=readonly)
+        if not readonly:
+            _whole(brain._store)
         return brain
 
     def __enter__(self) -> Self:
@@ -88,30 +77,29 @@ class Brain:
         self.close()
 
     def __repr__(self) -> str:
-        where, known = self._directory or "memory", self.knowledge
-        return f"<Brain in {where}: {known.neurons:,} neurons, {known.connections:,} connections>"
+        where, known = self._directory or "memory", self._store.statistics()
+        return f"<Brain in {where}: {known.rows:,} neurons, {known.connections:,} connections>"
 
     def close(self) -> None:
         """Let go of the directory. Everything learned is saved already; it learns no more."""
-        self._sealed = self._sealed or "this brain is closed"
-        self._held.close()
+        self._store.close()
 
     @property
     def spec(self) -> ModelSpec:
         """The model's parameters."""
-        return self._spec
+        return self._store.spec
 
     @property
     def knowledge(self) -> Delta:
-        """All that was learned."""
-        return self._memory.knowledge
+        """All that was learned, copied into arrays."""
+        return self._store.content(*self._store.shards.tolist()).delta
 
     def train(
         self,
         *sources: Source,
         epochs: int = 1,
         workers: int = 1,
-        progress: Progress = lambda _counts, _share: None,
+        progress: Watch = lambda _counts, _share: None,
         should_stop: Callable[[], bool] = lambda: False,
     ) -> list[Trained]:
         """Learn texts: strings, or the files that paths name.
@@ -122,8 +110,6 @@ class Brain:
         guard its main part by `if __name__ == "__main__":`, as multiprocessing asks for).
         `should_stop` is asked after each chunk; what was learned until then is kept.
         """
-        if self._sealed:
-            raise UsageError(self._sealed)
         if epochs < 1 or workers < 0:
             raise UsageError(f"epochs must be 1 or more ({epochs}), workers 0 or more ({workers})")
         reports: list[Trained] = []
@@ -148,7 +134,7 @@ class Brain:
         """Go on from a prompt: iterate over the answer for its tokens."""
         return Answer(
             prompt,
-            DeltaRows(self.knowledge),
+            self._store,
             self._parser,
             self.spec,
             max_tokens=max_tokens,
@@ -189,7 +175,7 @@ class Brain:
         seed = self.spec.seed_tokens if seed_tokens is None else seed_tokens
         if seed < 1:
             raise UsageError(f"seed_tokens must be 1 or more: {seed}")
-        rows, mind = DeltaRows(self.knowledge), Mind(self.spec, chosen, variant, self._device)
+        rows, mind = self._store, Mind(self.spec, chosen, variant, self._device)
         with opened(source) as corpus:
             for chunk in chunks(corpus.sentences(max_chars(self.spec))):
                 for parsed in self._parser.parse([chunk]):
@@ -231,89 +217,88 @@ class Brain:
             )
 
     def connections(self) -> Iterator[Connection]:
-        """Iterate over all connections, by name."""
-        known = self.knowledge
-        names = [
-            (known.names[concept], None if feature == PRIME else known.names[feature])
-            for concept, feature in zip(known.concept.tolist(), known.feature.tolist(), strict=True)
-        ]
-        fields = (known.source, known.target, known.branch, known.segment, known.strength)
-        for source, target, branch, segment, units in zip(
-            *(f.tolist() for f in fields), strict=True
-        ):
-            (concept, feature), (to_concept, to_feature) = names[source], names[target]
-            strength = round(units / UNITS, 4)
-            yield Connection(
-                concept, feature, to_concept, to_feature, branch, segment, strength, units
-            )
+        """Iterate over all connections, by name, column by column."""
+        names = self._store.names()
+        for shard in self._store.shards.tolist():
+            yield from _connections(self._store.content(shard).delta, names)
 
     def info(self) -> Info:
         """Count what the brain holds."""
-        known = self.knowledge
+        known = self._store.statistics()
         return Info(
             spec=self.spec,
-            digest=known.digest(),
-            columns=len(np.unique(known.concept)),
-            neurons=known.neurons,
+            digest=readable(self._store.digest()),
+            columns=known.columns,
+            neurons=known.rows,
             connections=known.connections,
-            occurrences=int(known.count.sum()),
-            words=len(known.names),
-            texts=list(self._memory.jobs.values()),
-            file_bytes=database.size(self._directory) if self._directory else 0,
+            occurrences=known.occurrences,
+            words=len(self._store.names()),
+            texts=list(jobs(self._store)),
+            file_bytes=self._file_bytes(),
         )
+
+    def compact(self) -> tuple[int, int]:
+        """Put all that was learned into one file; return how many bytes there were and are."""
+        before = self._file_bytes()
+        self._store.compact()
+        return before, self._file_bytes()
+
+    @staticmethod
+    def check(directory: str | Path) -> Checked:
+        """Look through the files of a brain: checksums, digests, and all that follows from them."""
+        return fsck(DiskFiles(_existing(Path(directory))))
+
+    def _file_bytes(self) -> int:
+        directory = self._directory
+        return sum(file.stat().st_size for file in directory.iterdir()) if directory else 0
 
     @cached_property
     def _parser(self) -> Parser:
         return Parser(self.spec)
-
-    def _load(self, directory: Path, spec: ModelSpec | None) -> None:
-        state = database.load(directory)
-        if spec is not None and spec != state.spec:
-            differences = "; ".join(spec.differences(state.spec))
-            raise UsageError(f"the brain in {directory} has another model: {differences}")
-        self._spec, self._memory = state.spec, Memory(state.knowledge, state.jobs)
 
     def _train(
         self,
         corpus: Corpus,
         epoch: int,
         workers: int,
-        progress: Progress,
+        progress: Watch,
         should_stop: Callable[[], bool],
     ) -> Trained:
-        with self._saving() as save_if_due:
-            return train(
-                corpus,
-                epoch,
-                self._memory,
-                self.spec,
-                device=self._device,
-                workers=workers or ((os.cpu_count() or 1) if corpus.size >= _LARGE else 1),
-                progress=progress,
-                should_stop=should_stop,
-                learned=save_if_due,
-            )
+        report = train(
+            corpus,
+            Progress(self._store, corpus, epoch),
+            self.spec,
+            device=self._device,
+            workers=workers or ((os.cpu_count() or 1) if corpus.size >= _LARGE else 1),
+            progress=progress,
+            should_stop=should_stop,
+        )
+        if self._store.snapshot_due:
+            self._store.snapshot()
+        return report
 
-    @contextlib.contextmanager
-    def _saving(self) -> Iterator[Callable[[], None]]:
-        """Save now and then, when asked, and in the end, also behind an error."""
-        before, saved, pause = self._memory.learned, time.monotonic(), SAVE_EVERY
 
-        def save_if_due() -> None:
-            nonlocal saved, pause
-            started = time.monotonic()
-            if started - saved > pause:
-                self._save()
-                saved = time.monotonic()
-                pause = max(SAVE_EVERY, 10 * (saved - started))  # a large brain takes its time
+def _existing(directory: Path) -> Path:
+    if not home.exists(DiskFiles(directory)):
+        raise StoreError(
+            f"there is no brain in {directory}; make one: giaann solo train FILE --db {directory}"
+        )
+    return directory
 
-        try:
-            yield save_if_due
-        finally:
-            if self._memory.learned is not before:
-                self._save()
 
-    def _save(self) -> None:
-        if self._directory is not None:
-            state = database.State(self.spec, self._memory.knowledge, self._memory.jobs)
-            database.save(self._directory, state)
+def _whole(store: Store) -> Store:
+    """Return a store that holds all shards."""
+    store.hold(range(store.layout.shards))
+    return store
+
+
+def _connections(known: Delta, names: Names) -> Iterator[Connection]:
+    named = [
+        (names[concept], None if feature == PRIME else names[feature])
+        for concept, feature in zip(known.concept.tolist(), known.feature.tolist(), strict=True)
+    ]
+    fields = (known.source, known.target, known.branch, known.segment, known.strength)
+    for source, target, branch, segment, units in zip(*(f.tolist() for f in fields), strict=True):
+        (concept, feature), (to_concept, to_feature) = named[source], named[target]
+        strength = round(units / UNITS, 4)
+        yield Connection(concept, feature, to_concept, to_feature, branch, segment, strength, units)

@@ -74,15 +74,31 @@ def opened(source: Source) -> Iterator[Corpus]:
         raise TextError(
             f"{source!r} is a text of one word, and a file's name: give Path({source!r})"
         )
-    name = os.fsencode(source).decode(errors="replace") if isinstance(source, Path) else "text"
     with ExitStack() as held:
-        try:
+        with _told(source) as name:
             corpus = Corpus(held.enter_context(_file(source)), name)
-        except IsADirectoryError:
-            raise TextError(f"{name} is a directory; name the files in it: {name}/*.txt") from None
-        except OSError as error:
-            raise TextError(f"{name}: {error.strerror}") from None
         yield corpus
+
+
+def check(source: Path) -> None:
+    """Raise TextError for a file that cannot be opened, before anything else is done."""
+    if str(source) != "-":
+        with _told(source):
+            os.close(os.open(source, os.O_RDONLY | os.O_NONBLOCK))
+            if source.is_dir():
+                raise IsADirectoryError
+
+
+@contextmanager
+def _told(source: Source) -> Iterator[str]:
+    """Raise what goes wrong with a file as TextError, with its name, which is given."""
+    name = os.fsencode(source).decode(errors="replace") if isinstance(source, Path) else "text"
+    try:
+        yield name
+    except IsADirectoryError:
+        raise TextError(f"{name} is a directory; name the files in it: {name}/*.txt") from None
+    except OSError as error:
+        raise TextError(f"{name}: {error.strerror}") from None
 
 
 def _names_a_file(text: str) -> bool:

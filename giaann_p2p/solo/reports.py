@@ -9,7 +9,7 @@ from giaann_p2p.model.activation import Timing
 from giaann_p2p.model.parse import Skips
 from giaann_p2p.model.rows import Name
 from giaann_p2p.model.spec import ModelSpec
-from giaann_p2p.solo.memory import Job
+from giaann_p2p.solo.jobs import Job
 
 
 @dataclass

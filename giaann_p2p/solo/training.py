@@ -1,59 +1,54 @@
 """Learning a text into a brain, chunk by chunk: resumable, interruptible, idempotent.
 
-The job's name is a digest of the text, the chunking, the model and the epoch, so the same text is
-the same job wherever it lies. Its chunks are learned in order; the brain remembers how many.
+Every chunk is in the store for good before the next one comes, together with the fact that it is;
+so whatever happens, learning goes on where it was.
 """
 
-import hashlib
 import time
-from collections.abc import Callable
-from itertools import islice
+from collections import deque
+from collections.abc import Callable, Iterator
 
-import msgspec
 import torch
 
 from giaann_p2p.model import english
 from giaann_p2p.model.learn import learn
-from giaann_p2p.model.parse import CHUNK, chunks, max_chars, parse_chunks
+from giaann_p2p.model.parse import chunks, max_chars, parse_chunks
 from giaann_p2p.model.spec import ModelSpec
+from giaann_p2p.model.text import Sentence
 from giaann_p2p.solo.corpus import Corpus
-from giaann_p2p.solo.memory import Job, Memory
+from giaann_p2p.solo.jobs import Progress
 from giaann_p2p.solo.reports import Trained
 
-Progress = Callable[[Trained, float], None]
+Watch = Callable[[Trained, float], None]
 """Told after each chunk the counts so far and the share of the text that was read."""
-
-
-def job_id(corpus: Corpus, epoch: int, spec: ModelSpec) -> str:
-    """Name the job of learning a text for the n-th time."""
-    parts = f"giaann job\0{corpus.digest}\0{epoch}\0{CHUNK}\0{spec.digest}"
-    return hashlib.blake2b(parts.encode(), digest_size=16).hexdigest()
 
 
 def train(
     corpus: Corpus,
-    epoch: int,
-    memory: Memory,
+    job: Progress,
     spec: ModelSpec,
     *,
     device: torch.device,
     workers: int,
-    progress: Progress,
+    progress: Watch,
     should_stop: Callable[[], bool],
-    learned: Callable[[], None],
 ) -> Trained:
-    """Learn what is left of a text; `learned` is called after each chunk."""
-    identity = job_id(corpus, epoch, spec)
-    job = memory.jobs.get(identity) or Job(name=corpus.name, epoch=epoch)
-    report = Trained(corpus.name, corpus.size, chunks_known=job.chunks)
+    """Learn what is left of a text."""
+    report = Trained(corpus.name, corpus.size, chunks_known=len(job.known))
     if job.complete:
         return report
     english.warm_up(spec)  # loading is no part of the time that learning takes
     started = time.monotonic()
-    new = islice(chunks(corpus.sentences(max_chars(spec))), job.chunks, None)
-    for parsed in parse_chunks(new, spec, workers):
-        job = msgspec.structs.replace(job, chunks=job.chunks + 1)
-        memory.learn(identity, job, learn(parsed.sequences, spec, device))
+    numbers: deque[int] = deque()  # of the chunks that are being parsed
+
+    def new() -> Iterator[list[Sentence]]:
+        for number, chunk in enumerate(chunks(corpus.sentences(max_chars(spec)))):
+            if number not in job.known:
+                numbers.append(number)
+                yield chunk
+
+    for parsed in parse_chunks(new(), spec, workers):
+        job.learn(numbers.popleft(), learn(parsed.sequences, spec, device))
         report.chunks += 1
         report.sentences += parsed.sentences
         report.sequences += len(parsed.sequences)
@@ -62,8 +57,7 @@ def train(
         if should_stop():
             report.interrupted = True
             break
-        learned()
     if not report.interrupted:
-        memory.note(identity, msgspec.structs.replace(job, complete=True))
+        job.finish()
     report.seconds = time.monotonic() - started
     return report

@@ -39,7 +39,12 @@ class Deed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 def exists(files: Files) -> bool:
     """Tell whether there is a store; StoreError for what is left of one without its deed."""
-    names = files.names()
+    try:
+        names = files.names()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        raise DiskError(f"{files.path('')}: {error.strerror}") from None
     if NAME not in names and _NEW not in names and any(map(_LEFT.fullmatch, names)):
         raise StoreError(f"{files.path(NAME)} is missing, but other files of the store are there")
     return NAME in names

@@ -238,10 +238,19 @@ def content_record(held: Content) -> bytes:
 
 def content_of(record: memoryview, limits: Limits) -> Content:
     """Read what `content_record` wrote."""
-    end = 4 + int.from_bytes(record[:4], "little")
-    head = _decoded(record[4:end], _ContentHead)
+    head, end = _content_head(record)
     applied = [Applied.from_bytes(data) for data in head.applied]
     return Content(np.array(head.shards, np.uint16), applied, decode(record[end:], limits))
+
+
+def promised_digest(record: memoryview) -> int:
+    """Return the digest that content had when it was written."""
+    return int.from_bytes(_content_head(record)[0].digest, "little")
+
+
+def _content_head(record: memoryview) -> tuple[_ContentHead, int]:
+    end = 4 + int.from_bytes(record[:4], "little")
+    return _decoded(record[4:end], _ContentHead), end
 
 
 def note_record(key: str, value: bytes) -> bytes:

@@ -19,6 +19,7 @@ from pyroaring import BitMap
 from giaann_p2p.errors import StoreError, UsageError
 from giaann_p2p.model.digest import added
 from giaann_p2p.model.rows import Answer, Question
+from giaann_p2p.model.sequence import Names
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.store import home, snapshot
 from giaann_p2p.store.budget import Budget
@@ -36,6 +37,7 @@ from giaann_p2p.store.state import (
     note_record,
     shards_record,
 )
+from giaann_p2p.store.statistics import Statistics, statistics
 from giaann_p2p.store.undisturbed import undisturbed
 from giaann_p2p.store.update import Update, update_record
 
@@ -231,11 +233,22 @@ class Store:
                 with self._logged([(Kind.DROP, shards_record(old))]):
                     self._state.drop(old)
 
-    def content(self, shard: int) -> Content:
-        """Return what a shard holds, as it is now."""
+    def content(self, *shards: int) -> Content:
+        """Return what some shards hold, as they are now."""
         with self._writing:
-            captured = self._state.capture([shard])
+            captured = self._state.capture(shards)
         return self._state.content(captured)
+
+    def statistics(self, *shards: int) -> Statistics:
+        """Count what some shards hold; without any given, all."""
+        with self._writing:
+            captured = self._state.capture(shards or self.shards.tolist())
+        return statistics(captured, self._state.columns.neurons)
+
+    def names(self) -> Names:
+        """Return the text of every word of a row that is here."""
+        with self._writing:
+            return dict(self._state.columns.names)
 
     def adopt(self, held: Content) -> None:
         """Take in what shards hold elsewhere.

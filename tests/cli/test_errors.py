@@ -73,16 +73,38 @@ def test_no_such_device(giaann: Run, db: Path) -> None:
     assert "no device 'abacus'" in done.stderr
 
 
-def test_a_damaged_brain_is_refused(giaann: Run, text: Path, tmp_path: Path) -> None:
+def test_a_damaged_brain_is_refused_and_fsck_tells_where(
+    giaann: Run, text: Path, tmp_path: Path
+) -> None:
     giaann("solo", "train", text, "--db", tmp_path)
-    file = tmp_path / "brain.npz"
+    giaann("solo", "compact", "--db", tmp_path)
+    file = tmp_path / "snapshot-00000002"
     data = bytearray(file.read_bytes())
-    middle = len(data) // 2
-    data[middle : middle + 256] = bytes(255 - byte for byte in data[middle : middle + 256])
+    data[len(data) // 2] ^= 1
     file.write_bytes(data)
     done = giaann("solo", "info", "--db", tmp_path)
     assert done.returncode == 1
-    assert f"{file} is damaged" in done.stderr
+    assert f"{file} is damaged at byte" in done.stderr
+    done = giaann("solo", "fsck", "--db", tmp_path)
+    assert done.returncode == 1
+    assert f"{file} is damaged at byte" in done.stdout
+    assert "1 problem;" in done.stdout
+
+
+@pytest.mark.parametrize("command", ["info", "fsck", "compact", "export"])
+def test_what_is_no_brain_is_not_made_one(giaann: Run, tmp_path: Path, command: str) -> None:
+    done = giaann("solo", command, "--db", tmp_path)
+    assert done.returncode == 1
+    assert f"there is no brain in {tmp_path}" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_second_text_that_is_not_there_is_told_before_the_first_is_learned(
+    giaann: Run, text: Path, tmp_path: Path
+) -> None:
+    done = giaann("solo", "train", text, tmp_path / "none.txt", "--db", tmp_path / "db")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert not (tmp_path / "db").exists()
 
 
 def test_another_model_than_the_brains_is_refused(giaann: Run, text: Path, tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from giaann_p2p import Brain
-from giaann_p2p.solo import database
 from tests.cli.conftest import GIAANN
 
 SENTENCE = "Bee {0} makes honey from the nectar that it collects from flower {0} in summer {0}.\n"
@@ -55,7 +54,8 @@ def test_ctrl_c_saves_what_was_learned_and_the_same_command_goes_on(
     assert code == 130
     assert "(interrupted)" in out
     assert "the same command goes on from there" in err
-    (job,) = database.load(db).jobs.values()
+    with Brain.open(db, readonly=True) as brain:
+        (job,) = brain.info().texts
     assert 1 <= job.chunks < 80
     assert not job.complete
 

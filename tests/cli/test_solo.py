@@ -15,7 +15,10 @@ def test_help_is_there_for_every_command(giaann: Run) -> None:
     for command in (
         [],
         ["solo"],
-        *(["solo", name] for name in ("train", "prompt", "eval", "recall", "export", "info")),
+        *(
+            ["solo", name]
+            for name in ("train", "prompt", "eval", "recall", "export", "fsck", "compact", "info")
+        ),
     ):
         done = giaann(*command, "--help")
         assert done.returncode == 0
@@ -166,3 +169,17 @@ def test_info_tells_what_it_holds(giaann: Run, db: Path, text: Path) -> None:
     lines = giaann("solo", "info", "--db", db).stdout
     assert info["digest"] in lines
     assert f"{info['connections']:,} connections" in lines
+
+
+def test_fsck_and_compact(giaann: Run, text: Path, tmp_path: Path) -> None:
+    giaann("solo", "train", text, "--db", tmp_path)
+    digest = json.loads(giaann("solo", "info", "--db", tmp_path, "--json").stdout)["digest"]
+    for _ in range(2):
+        done = giaann("solo", "fsck", "--db", tmp_path)
+        assert done.stdout.startswith("all is well: ")
+        assert f"digest {digest}" in done.stdout
+        checked = json.loads(giaann("solo", "fsck", "--db", tmp_path, "--json").stdout)
+        assert (checked["problems"], checked["digest"]) == ([], digest)
+        done = giaann("solo", "compact", "--db", tmp_path)
+        assert "bytes before" in done.stdout
+    assert (tmp_path / "snapshot-00000003").exists()

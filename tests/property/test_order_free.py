@@ -13,7 +13,6 @@ from giaann_p2p.model.delta import EMPTY, Delta, total
 from giaann_p2p.model.learn import learn
 from giaann_p2p.model.sequence import Sequences
 from giaann_p2p.model.spec import ModelSpec
-from giaann_p2p.model.tally import Tally
 from tests.helpers import SMALL, assert_same, assert_same_sequences, built, concatenated
 from tests.helpers_plain import batch_of
 from tests.helpers_random import sequences, specs
@@ -52,17 +51,6 @@ def test_any_order_and_any_batches_give_the_same_bytes(
     parts = [learn(batch_of(batch, spec), spec) for batch in batches]
     assert_same(total(parts), whole)
     assert_same(associated(parts, rng), whole)
-
-
-@given(partitions())
-def test_a_tally_gives_the_same_bytes(
-    drawn: tuple[ModelSpec, Corpus, list[Corpus]],
-) -> None:
-    spec, corpus, batches = drawn
-    tally = Tally()
-    for batch in batches:
-        tally = tally.plus(learn(batch_of(batch, spec), spec))
-    assert_same(tally.total(), learn(batch_of(corpus, spec), spec))
 
 
 @given(sequences, specs, st.data())
@@ -124,7 +112,4 @@ def test_all_of_wiki_backwards_in_uneven_batches(
     backwards = list(wiki)[::-1]
     borders = [0, 1, 2, 40, 41, len(backwards)]
     batches = [concatenated(backwards[a:b]) for a, b in pairwise(borders)]
-    tally = Tally()
-    for batch in batches:
-        tally = tally.plus(learn(batch, spec))
-    assert_same(tally.total(), wiki_delta)
+    assert_same(total([learn(batch, spec) for batch in batches]), wiki_delta)

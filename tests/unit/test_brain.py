@@ -3,13 +3,20 @@
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
-from giaann_p2p import Beam, Brain, ModelSpec, PromptError, TextError, Trained, UsageError, Variant
-from giaann_p2p.solo import brain as brain_module
-from giaann_p2p.solo import database
+from giaann_p2p import (
+    Beam,
+    Brain,
+    ModelSpec,
+    PromptError,
+    StoreError,
+    TextError,
+    Trained,
+    UsageError,
+    Variant,
+)
 
 BEES = "Bees make honey from the nectar that they collect from flowers in the summer."
 WAR = "Many poets fought in the Spanish Civil War that ended in the spring of that year."
@@ -67,10 +74,7 @@ def _true_at(count: int) -> Iterator[bool]:
         yield True
 
 
-def test_a_crash_loses_only_what_was_not_saved_and_never_learns_twice(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wiki_digest: str
-) -> None:
-    monkeypatch.setattr(brain_module, "SAVE_EVERY", 0.0)
+def test_what_was_learned_is_on_the_disk_chunk_by_chunk(tmp_path: Path, wiki_digest: str) -> None:
     crashed = tmp_path / "crashed"
 
     def crash(report: Trained, _: float) -> None:
@@ -79,9 +83,10 @@ def test_a_crash_loses_only_what_was_not_saved_and_never_learns_twice(
 
     with Brain.open(tmp_path / "brain") as brain:
         brain.train(WIKI, progress=crash)
-    assert [job.chunks for job in database.load(crashed).jobs.values()] == [1]
     with Brain.open(crashed) as brain:
-        brain.train(WIKI)
+        assert [job.chunks for job in brain.info().texts] == [2]
+        (report,) = brain.train(WIKI)
+        assert (report.chunks_known, report.chunks) == (2, 1)
         assert brain.knowledge.digest() == wiki_digest
 
 
@@ -102,14 +107,13 @@ def test_whatever_breaks_off_learning_each_chunk_is_learned_once(
         assert brain.knowledge.digest() == wiki_digest
 
 
-def test_an_error_before_the_first_chunk_leaves_no_trace(tmp_path: Path) -> None:
+def test_an_error_before_the_first_chunk_leaves_no_job(tmp_path: Path) -> None:
     file = tmp_path / "wide.txt"
     file.write_text(BEES, encoding="utf-16")
     with Brain.open(tmp_path / "brain") as brain:
         with pytest.raises(TextError, match="UTF-16"):
             brain.train(file)
-        assert brain.info().texts == []
-    assert not (tmp_path / "brain").exists()
+        assert list(brain.info().texts) == []
 
 
 def test_a_text_that_changes_while_it_is_read_is_not_booked_as_what_it_was(tmp_path: Path) -> None:
@@ -146,15 +150,39 @@ def test_a_closed_brain_learns_no_more(tmp_path: Path) -> None:
     assert brain.generate("Bees make honey from the nectar").text
 
 
-def test_a_large_brain_is_saved_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = iter(range(0, 10**6, 100))
-    monkeypatch.setattr(brain_module, "time", SimpleNamespace(monotonic=lambda: next(clock)))
-    saved: list[int] = []
-    monkeypatch.setattr(Brain, "_save", lambda _: saved.append(1))
-    with Brain()._saving() as save_if_due:
-        for _ in range(21):
-            save_if_due()
-    assert len(saved) == 2  # a save takes 100 s, so there are 1,000 s between two
+def test_a_grown_log_gives_way_to_a_snapshot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("giaann_p2p.store.store._LEAST_LOG", 0)
+    with Brain.open(tmp_path) as brain:
+        brain.train(BEES)
+    assert [file.name for file in sorted(tmp_path.iterdir())][1:] == [
+        "snapshot-00000002",
+        "store.json",
+    ]
+
+
+def test_only_one_may_learn_but_all_may_read(tmp_path: Path) -> None:
+    with Brain.open(tmp_path) as brain:
+        brain.train(BEES)
+        with pytest.raises(StoreError, match="another process writes to"):
+            Brain.open(tmp_path)
+        with Brain.open(tmp_path, readonly=True) as reader:
+            assert reader.info().digest == brain.info().digest
+
+
+def test_the_lock_is_let_go_when_opening_fails(tmp_path: Path) -> None:
+    Brain.open(tmp_path).close()
+    for _ in range(2):
+        with pytest.raises(UsageError, match="another model: seed_tokens: 8 and 12"):
+            Brain.open(tmp_path, ModelSpec(seed_tokens=8))
+    Brain.open(tmp_path).close()
+
+
+def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="file"):
+        Brain.open(tmp_path / "file" / "brain")
 
 
 def test_several_workers_learn_the_same(wiki_digest: str) -> None:

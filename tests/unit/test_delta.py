@@ -80,7 +80,10 @@ def test_the_digest_is_that_of_the_knowledge(bees: Delta, wasps: Delta) -> None:
 @pytest.mark.parametrize("name", ARRAYS)
 def test_the_digest_covers_every_array(bees: Delta, name: str) -> None:
     changed = getattr(bees, name).copy()
-    changed[-1] += 1
+    if name == "row_starts":
+        changed[-2] -= 1  # the last but one row's last connection is the last one's
+    else:
+        changed[-1] += 1
     assert replace(bees, **{name: changed}).digest() != bees.digest()
 
 
@@ -92,7 +95,8 @@ def test_the_digest_covers_the_names(bees: Delta) -> None:
 
 
 def test_the_digest_is_pinned() -> None:
-    assert learn(built(BEES, WASPS), SMALL).digest() == "1e1de83ca4e046e81912ec2e3d09cda8"
+    digest = "e1b7b89cddcc98a84e5a728ef8951b05e85605801912e21a6005d3896a1c370e"
+    assert learn(built(BEES, WASPS), SMALL).digest() == digest
 
 
 def test_a_sum_counts_and_strengthens(bees: Delta, wasps: Delta) -> None:

@@ -1,0 +1,88 @@
+"""Which texts a brain has learned: a note for each, beside the chunks that its store took in."""
+
+import hashlib
+from collections.abc import Iterator
+
+import msgspec
+
+from giaann_p2p.errors import DamagedError
+from giaann_p2p.model.delta import Delta
+from giaann_p2p.model.parse import CHUNK
+from giaann_p2p.solo.corpus import Corpus
+from giaann_p2p.store.applied import JOB_BYTES
+from giaann_p2p.store.store import Store
+from giaann_p2p.store.update import Update
+
+_PREFIX = "job "
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """A text that was or is being learned."""
+
+    name: str
+    epoch: int = 1
+    """It is being learned for the n-th time."""
+    chunks: int = 0
+    """How many are learned."""
+    complete: bool = False
+
+
+class _Note(msgspec.Struct, frozen=True, array_like=True):
+    name: str
+    epoch: int
+    complete: bool
+
+
+def job_id(corpus: Corpus, epoch: int, store: Store) -> bytes:
+    """Name the job of learning a text for the n-th time, wherever it lies."""
+    parts = f"giaann job\0{corpus.digest}\0{epoch}\0{CHUNK}\0{store.spec.digest}"
+    return hashlib.blake2b(parts.encode(), digest_size=JOB_BYTES).digest()
+
+
+class Progress:
+    """How far a job is; every chunk is given to all shards, so that each knows of all chunks."""
+
+    def __init__(self, store: Store, corpus: Corpus, epoch: int) -> None:
+        self._store = store
+        self._id = job_id(corpus, epoch, store)
+        self._key = _PREFIX + self._id.hex()
+        self._name, self._epoch = corpus.name, epoch
+        self.known = store.applied(int(store.shards[0]), self._id)
+        """The chunks that were learned before."""
+        noted = store.notes.get(self._key)
+        self.complete = noted is not None and _note_of(noted).complete
+        self._noted = noted is not None
+
+    def learn(self, chunk: int, delta: Delta) -> None:
+        """Add a chunk to the brain, for good."""
+        if not self._noted:
+            self._note(complete=False)
+        self._store.apply([Update(self._id, chunk, self._store.shards, delta)])
+
+    def finish(self) -> None:
+        """Note that all is learned."""
+        self._note(complete=True)
+        self.complete = True
+
+    def _note(self, complete: bool) -> None:
+        note = _Note(self._name, self._epoch, complete)
+        self._store.note(self._key, msgspec.msgpack.encode(note))
+        self._noted = True
+
+
+def jobs(store: Store) -> Iterator[Job]:
+    """Iterate over what was learned; a job without any chunk left no trace."""
+    for key, value in store.notes.items():
+        if not key.startswith(_PREFIX):
+            continue
+        note = _note_of(value)
+        chunks = store.applied(int(store.shards[0]), bytes.fromhex(key[len(_PREFIX) :]))
+        if len(chunks) or note.complete:
+            yield Job(name=note.name, epoch=note.epoch, chunks=len(chunks), complete=note.complete)
+
+
+def _note_of(value: bytes) -> _Note:
+    try:
+        return msgspec.msgpack.decode(value, type=_Note)
+    except msgspec.MsgspecError as error:
+        raise DamagedError(f"a note that is none of a brain: {error}") from None

@@ -1,0 +1,69 @@
+"""Looking through a store's files: is every byte what was written, and does it add up?"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from giaann_p2p.errors import DamagedError, GiaannError
+from giaann_p2p.model.digest import readable
+from giaann_p2p.store import home, snapshot
+from giaann_p2p.store.files import Files
+from giaann_p2p.store.recovery import seen
+from giaann_p2p.store.state import Kind, State, content_of, promised_digest
+from giaann_p2p.store.store import Store
+from giaann_p2p.store.verify import verify
+
+
+@dataclass
+class Checked:
+    """What came of it."""
+
+    files: int = 0
+    nbytes: int = 0
+    problems: list[str] = field(default_factory=list)
+    """Each with the file, and where in it."""
+    digest: str | None = None
+    """Of all that the store holds, if it can be read."""
+
+
+def fsck(files: Files) -> Checked:
+    """Check all files of a store, and all that follows from them; change nothing."""
+    names = files.names()
+    checked = Checked(len(names), sum(map(files.size, names)))
+    checked.problems += _problems(files)
+    if not checked.problems:
+        with Store.open(files, readonly=True) as store:
+            checked.digest = readable(store.digest())
+    return checked
+
+
+def _problems(files: Files) -> Iterator[str]:
+    try:
+        if not home.exists(files):
+            raise DamagedError(f"there is no store in {files.path('')}")
+        deed = home.read(files)
+        first = snapshot.newest(files) or 1
+    except GiaannError as error:
+        yield str(error)
+        return
+    for problem in verify(files, deed.identity, first):
+        yield f"{files.path(problem.file)}: byte {problem.offset:,}: {problem.what}"
+    try:
+        _check_sums(files, deed)
+        seen(files, deed)
+    except GiaannError as error:
+        yield str(error)
+
+
+def _check_sums(files: Files, deed: home.Deed) -> None:
+    """Compare what each part of the snapshot holds with the digest that it was written with."""
+    number = snapshot.newest(files)
+    if number is None:
+        return
+    limits = State(deed.spec, deed.layout).limits
+    for record in snapshot.read(files, deed.identity, number):
+        if record.kind != Kind.CONTENT:
+            continue
+        held = content_of(record.payload, limits)
+        if held.digest != promised_digest(record.payload):
+            name, offset = snapshot.name_of(number), record.place.offset
+            raise snapshot.damaged(files, name, offset, "what it holds has another digest")

@@ -1,0 +1,34 @@
+"""What shards hold, in numbers."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from giaann_p2p.store.neurons import Neurons
+from giaann_p2p.store.state import Captured
+
+
+class Statistics(NamedTuple):
+    """Counts of some shards."""
+
+    columns: int
+    """A column that is cut into blocks counts once in each shard."""
+    rows: int
+    connections: int
+    occurrences: int
+    chunks: int
+    """One that several shards took in counts once in each."""
+    nbytes: int
+
+
+def statistics(captured: Captured, neurons: Neurons) -> Statistics:
+    """Count what captured shards hold."""
+    shards = captured.shards
+    return Statistics(
+        sum(len(np.unique(neurons.concept[shard.neuron])) for shard in shards),
+        sum(shard.rows for shard in shards),
+        sum(shard.connections for shard in shards),
+        sum(int(shard.count.sum()) for shard in shards),
+        sum(map(len, captured.applied)),
+        sum(shard.nbytes for shard in shards),
+    )
