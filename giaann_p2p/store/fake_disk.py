@@ -46,7 +46,7 @@ class FakeDisk:
     def fail_at(self, n: int, error: int, partial: bool = False, times: int = 1) -> None:
         """Let the n-th change from now on, and those behind it, fail with an error of errno.
 
-        `partial`: half of a write is written, and any other change is made before it fails.
+        `partial`: half of a write is written, and a name is changed before that fails.
         """
         first = self.operations + n
         self._plan = _Plan(first, first + times - 1, error, partial)
@@ -173,7 +173,7 @@ class _FakeAppender:
 
     def truncate(self, size: int) -> None:
         self._open()
-        self._disk.change(lambda: self._file.truncate(size))
+        self._disk.change(lambda: self._file.truncate(size), lambda: None)
 
     def close(self) -> None:
         self._closed = True

@@ -34,7 +34,8 @@ class Sync:
 
     def due(self, since: float) -> bool:
         """Tell whether it is time, so many seconds after the last sync."""
-        return since >= self.seconds or since < 0  # a clock that was set back tells nothing
+        went_back = since < 0 and self.seconds < math.inf  # such a clock tells nothing
+        return since >= self.seconds or went_back
 
 
 ALWAYS, NEVER = Sync(0), Sync(math.inf)

@@ -1,0 +1,76 @@
+"""A log's workload, and what may be found of it behind a crash."""
+
+from giaann_p2p.errors import DiskError
+from giaann_p2p.store.files import Files
+from giaann_p2p.store.log import ALWAYS, Log, Sync
+from giaann_p2p.store.recover import recover
+from giaann_p2p.store.replay import replay
+
+IDENTITY = b"0123456789abcdef"
+Found = list[tuple[int, bytes]]
+
+
+def found(files: Files, first: int = 1) -> Found:
+    """Read a log."""
+    return [(record.kind, bytes(record.payload)) for record in replay(files, IDENTITY, first)]
+
+
+def recovered(files: Files, first: int = 1, sync: Sync = ALWAYS) -> tuple[Log, Found]:
+    """Recover a log."""
+    log, records = recover(files, IDENTITY, first, sync)
+    return log, [(record.kind, bytes(record.payload)) for record in records]
+
+
+class Book:
+    """Who uses a log: it writes down what was acknowledged, and what was not."""
+
+    def __init__(self, log: Log) -> None:
+        self.log = log
+        self.first = 1
+        self.acknowledged: Found = []
+        self.safe = 0
+        """So many of these have to survive a power cut."""
+        self.failed: list[Found] = []
+        """What was appended in vain since the last success."""
+        self._count = 0
+
+    def append(self, *sizes: int) -> None:
+        group = [self._record(size) for size in sizes]
+        try:
+            self.log.append(group)
+        except DiskError:
+            self.failed.append(group)
+            raise
+        self.acknowledged += group
+        self.failed = []
+        if self.log._sync == ALWAYS:
+            self.safe = len(self.acknowledged)
+
+    def sync(self) -> None:
+        self.log.sync()
+        self.safe = len(self.acknowledged)
+
+    def snapshot(self) -> None:
+        """Let the log begin anew, as if all so far were kept elsewhere."""
+        self.first = self.log.roll()
+        self.acknowledged, self.safe, self.failed = [], 0, []
+        self.log.forget_before(self.first)
+
+    def roll(self) -> None:
+        self.log.roll()
+        self.safe = len(self.acknowledged)
+        self.failed = []
+
+    def allows(self, records: Found) -> bool:
+        """Tell whether a power cut may leave these records."""
+        count = len(self.acknowledged)
+        if len(records) <= count:
+            return len(records) >= self.safe and records == self.acknowledged[: len(records)]
+        rest = records[count:]
+        whole = records[:count] == self.acknowledged
+        return whole and any(rest == group[: len(rest)] for group in self.failed)
+
+    def _record(self, size: int) -> tuple[int, bytes]:
+        self._count += 1
+        text = b"%d of %d " % (self._count, size)
+        return self._count % 255, (text * (size // len(text) + 1))[:size]

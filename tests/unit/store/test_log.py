@@ -1,0 +1,415 @@
+"""The log: what it takes it gives back; what is damaged it refuses by name and place."""
+
+import errno
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from giaann_p2p.errors import DamagedError, DiskError
+from giaann_p2p.store.fake_disk import FakeDisk
+from giaann_p2p.store.files import DiskFiles
+from giaann_p2p.store.log import NEVER, Log, Sync
+from giaann_p2p.store.record import FORMAT, HEADER_SIZE, MARK, Header
+from giaann_p2p.store.recover import recover
+from giaann_p2p.store.replay import replay
+from giaann_p2p.store.verify import verify
+from tests.helpers_log import IDENTITY, Found, found, recovered
+
+A, B, C, D = (1, b"a"), (2, b""), (254, b"c" * 21), (0, b"dddddddd")
+
+
+@pytest.fixture
+def disk() -> FakeDisk:
+    return FakeDisk()
+
+
+@pytest.fixture
+def log(disk: FakeDisk) -> Log:
+    return recovered(disk)[0]
+
+
+def test_records_come_back_in_order(disk: FakeDisk, log: Log) -> None:
+    log.append([A, B])
+    log.append([])
+    log.append([C])
+    assert found(disk) == [A, B, C]
+    log.close()
+    again, records = recovered(disk)
+    assert (records, again.number) == ([A, B, C], 1)
+    again.append([D])
+    assert found(disk) == [A, B, C, D]
+    assert disk.names() == ["log-00000001"]
+
+
+def test_on_a_real_disk(tmp_path: Path) -> None:
+    files = DiskFiles(tmp_path)
+    log = recovered(files)[0]
+    log.append([A, (7, memoryview(b"x" * 100_000))])
+    log.append([B])
+    assert log.roll() == 2
+    log.append([C])
+    log.close()
+    again, records = recovered(files)
+    assert records == [A, (7, b"x" * 100_000), B, C]
+    again.forget_before(2)
+    assert found(files, 2) == [C]
+    with pytest.raises(DamagedError, match=rf"{tmp_path}/log-00000001 is damaged .* is missing"):
+        found(files)
+
+
+def test_payloads_are_views_at_multiples_of_8(disk: FakeDisk, log: Log) -> None:
+    log.append([A, C, D])
+    for record in replay(disk, IDENTITY):
+        payload_at = record.place.offset + 16
+        assert payload_at % 8 == 0
+        assert record.payload.readonly
+        content = disk.read("log-00000001")
+        assert content[payload_at : payload_at + len(record.payload)] == record.payload
+
+
+def test_one_write_and_one_sync_for_a_group(disk: FakeDisk, log: Log) -> None:
+    before = disk.operations
+    log.append([A, B, C])
+    assert disk.operations - before == 3  # and the mark
+    log.append([A])
+    assert disk.operations - before == 6
+
+
+def test_syncs_at_intervals(disk: FakeDisk) -> None:
+    log = recovered(disk, sync=Sync(5.0))[0]
+    seen = []
+    for now in (100.0, 104.9, 105.0, 109.0, 110.5, 90.0, 91.0):
+        before = disk.operations
+        log.append([A], now)
+        seen.append(disk.operations - before)
+    assert seen == [1, 1, 3, 1, 3, 3, 1]  # a clock that goes back is no reason to wait
+    before = disk.operations
+    log.sync()
+    log.sync()
+    assert disk.operations - before == 2
+
+
+def test_never_syncs(disk: FakeDisk) -> None:
+    log = recovered(disk, sync=NEVER)[0]
+    before = disk.operations
+    for now in (0.0, 1e9, -1.0):
+        log.append([A], now)
+    assert disk.operations - before == 3
+    log.close()
+    assert disk.operations - before == 5
+
+
+def test_rolls_and_forgets(disk: FakeDisk, log: Log) -> None:
+    log.append([A])
+    assert (log.number, log.roll(), log.number) == (1, 2, 2)
+    log.append([B])
+    assert log.roll() == 3
+    assert log.size == sum(disk.size(name) for name in disk.names())
+    assert found(disk, 2) == [B]
+    log.forget_before(2)
+    assert disk.names() == ["log-00000002", "log-00000003"]
+    log.forget_before(99)
+    assert disk.names() == ["log-00000003"]
+    assert log.size == disk.size("log-00000003")
+    log.append([C])
+    assert found(disk, 3) == [C]
+    assert log.size == disk.size("log-00000003")
+
+
+def test_a_closed_log_takes_no_more(log: Log) -> None:
+    log.close()
+    log.close()
+    with pytest.raises(ValueError, match="closed"):
+        log.append([A])
+
+
+@pytest.mark.parametrize("kind", [-1, MARK, 256])
+def test_a_kind_has_a_range(disk: FakeDisk, log: Log, kind: int) -> None:
+    with pytest.raises(ValueError, match="kind"):
+        log.append([A, (kind, b"")])
+    assert found(disk) == []
+
+
+def test_a_full_disk_is_told_and_survived(disk: FakeDisk, log: Log) -> None:
+    log.append([A])
+    disk.capacity = disk.size("log-00000001") + 10
+    for _ in range(3):
+        with pytest.raises(
+            DiskError, match=r"log-0000000\d: No space left.*nothing of it was kept"
+        ):
+            log.append([B, C])
+        assert found(disk) == [A]
+    disk.capacity = None
+    log.append([C, D])
+    assert found(disk) == [A, C, D]
+    assert (log.number, disk.names()) == (2, ["log-00000001", "log-00000002"])
+    log.append([B])
+    assert log.number == 2
+
+
+def test_a_torn_end_in_an_older_file_is_no_damage(disk: FakeDisk, log: Log) -> None:
+    log.append([A])
+    disk.fail_at(1, errno.EIO, partial=True, times=2)  # the write, and cutting it off again
+    with pytest.raises(DiskError):
+        log.append([C, C, C])
+    assert found(disk) == [A, C]  # whole, though nobody acknowledged it
+    log.append([B])
+    assert found(disk) == [A, B]
+    assert not list(verify(disk, IDENTITY))
+
+
+def test_a_mark_that_cannot_be_written_is_no_failure(disk: FakeDisk, log: Log) -> None:
+    disk.fail_at(3, errno.ENOSPC, partial=True)
+    log.append([A])
+    log.append([B])
+    assert found(disk) == [A, B]
+    assert log.number == 2
+
+
+def test_what_was_not_synced_is_written_again(disk: FakeDisk) -> None:
+    log = recovered(disk, sync=NEVER)[0]
+    log.append([A, B])
+    log.append([C])
+    disk.fail_at(1, errno.EIO)
+    with pytest.raises(DiskError, match="the next append writes it again; reads go on"):
+        log.sync()
+    log.append([D])
+    assert found(disk) == [A, B, C, D]
+    assert found(disk, 2) == [A, B, C, D]
+
+
+def test_what_is_lost_of_an_interval_is_told(disk: FakeDisk) -> None:
+    log = recovered(disk, sync=NEVER)[0]
+    log.append([A, B])
+    disk.damage("log-00000001", disk.read("log-00000001")[:-1])  # the system let go of a page
+    disk.fail_at(1, errno.EIO)
+    with pytest.raises(DiskError, match="1 records before it were not synced yet, and are lost"):
+        log.sync()
+    log.append([C])
+    assert found(disk) == [A, C]
+
+
+def test_a_roll_puts_what_was_not_synced_in_an_older_file(disk: FakeDisk) -> None:
+    log = recovered(disk, sync=NEVER)[0]
+    log.append([A])
+    disk.fail_at(1, errno.EIO)
+    with pytest.raises(DiskError):
+        log.roll()
+    assert log.roll() == 3
+    assert (found(disk), found(disk, 3)) == ([A], [])
+
+
+def test_a_failed_roll_is_tried_again(disk: FakeDisk, log: Log) -> None:
+    log.append([A])
+    disk.fail_at(1, errno.ENOSPC)
+    with pytest.raises(DiskError, match="log-00000002"):
+        log.roll()
+    assert found(disk) == [A]
+    log.append([B])
+    assert (found(disk), found(disk, 2), log.roll()) == ([A, B], [B], 3)
+
+
+def test_files_that_cannot_be_removed(disk: FakeDisk, log: Log) -> None:
+    log.roll()
+    disk.fail_at(1, errno.EIO)
+    with pytest.raises(DiskError, match="old files are still there"):
+        log.forget_before(2)
+    log.append([A])
+    log.forget_before(2)
+    assert disk.names() == ["log-00000002"]
+
+
+def test_a_disk_that_only_reads_is_recovered_from(disk: FakeDisk, log: Log) -> None:
+    log.append([A, B])
+    torn = disk.read("log-00000001") + b"torn"
+    disk.damage("log-00000001", torn)
+    disk.fail_at(1, errno.EROFS, times=99)
+    again, records = recovered(disk)
+    assert records == [A, B]
+    with pytest.raises(DiskError, match="Read-only"):
+        again.append([C])
+    assert disk.read("log-00000001") == torn
+
+
+def test_other_files_are_left_alone(disk: FakeDisk, log: Log) -> None:
+    for name in ("log-1", "log-00000009.old", "log-000000001", "snapshot"):
+        disk.create(name)
+    log.append([A])
+    log.roll()
+    log.forget_before(9)
+    assert found(disk, 2) == []
+    assert len(disk.names()) == 5
+
+
+def test_a_log_that_has_to_exist(disk: FakeDisk) -> None:
+    with pytest.raises(DamagedError, match=r"log-00000005 .*missing"):
+        recover(disk, IDENTITY, 5)
+    with pytest.raises(DamagedError, match=r"log-00000001 .*missing"):
+        recover(disk, IDENTITY, exists=True)
+    assert disk.names() == []
+
+
+@pytest.fixture
+def small(disk: FakeDisk, log: Log) -> FakeDisk:
+    """Four files: one rolled, one whose disk failed, one that repeats records, the newest."""
+    log.append([A, B, C])
+    log.append([D])
+    log.roll()
+    log.append([(5, b"file two")])
+    disk.fail_at(1, errno.EIO, partial=True, times=2)
+    with pytest.raises(DiskError):
+        log.append([C, C])
+    log.append([(6, b"file three")])
+    disk.damage("log-00000003", disk.read("log-00000003")[:-16])  # its last mark is gone
+    again = recovered(disk)[0]
+    again.append([B, A])
+    again.append([(7, b"in the newest file")])
+    assert len(disk.names()) == 4
+    return disk
+
+
+def test_a_flipped_bit_is_refused_or_harmless(small: FakeDisk) -> None:
+    right = found(small)
+    harmless = []
+    for name, content, bits in flips(small):
+        small.damage(name, content)
+        if outcome(small, name) == right:
+            assert recovered(copy(small))[1] == right
+            harmless.append((name, bits))
+        else:
+            with pytest.raises(DamagedError):
+                list(recover(copy(small), IDENTITY)[1])
+    assert len(harmless) < 600
+
+
+def flips(disk: FakeDisk) -> Iterator[tuple[str, bytes, int]]:
+    for name in disk.names():
+        good = disk.read(name)
+        for at in range(len(good)):
+            for bits in (1, 0x10, 0x80, 0xFF):
+                yield name, good[:at] + bytes([good[at] ^ bits]) + good[at + 1 :], at
+        disk.damage(name, good)
+
+
+def outcome(disk: FakeDisk, name: str) -> Found | None:
+    """Read a log with a damaged file: the records, or None for a refusal that names the file."""
+    problems = {problem.file for problem in verify(disk, IDENTITY)}
+    if not problems:
+        return found(disk)
+    assert problems == {name}
+    with pytest.raises(DamagedError, match=f"{name} is damaged at byte "):
+        found(disk)
+    return None
+
+
+def copy(disk: FakeDisk) -> FakeDisk:
+    other = FakeDisk()
+    for name in disk.names():
+        other.create(name).write(disk.read(name))
+    return other
+
+
+def test_a_cut_file_is_refused_or_keeps_all_that_a_mark_vouches_for(small: FakeDisk) -> None:
+    right, newest = found(small), small.names()[-1]
+    for name in small.names():
+        good = small.read(name)
+        ends = whole_ends(small, name)
+        for size in range(len(good)):
+            small.damage(name, good[:size])
+            records = outcome(small, name)
+            if name != newest:
+                assert records in (None, right)
+                continue
+            kept = sum(end <= size for end in ends)
+            promised = size >= HEADER_SIZE + 16 + 32  # the record it began with, and its mark
+            assert records == (right[: len(right) - len(ends) + kept] if promised else None)
+        small.damage(name, good)
+
+
+def whole_ends(disk: FakeDisk, name: str) -> list[int]:
+    """Return where the records of a file end."""
+    records = [record for record in replay(disk, IDENTITY) if record.place.file == int(name[4:])]
+    padded = [-(-len(record.payload) // 8) * 8 for record in records]
+    return [record.place.offset + 16 + size for record, size in zip(records, padded, strict=True)]
+
+
+def test_zeros_over_any_part_are_refused_or_harmless(small: FakeDisk) -> None:
+    right, newest = found(small), small.names()[-1]
+    for name in small.names():
+        good = small.read(name)
+        for size in (8, 64):
+            for at in range(0, len(good) - (16 if name == newest else 0), 8):
+                small.damage(name, (good[:at] + bytes(size) + good[at + size :])[: len(good)])
+                records = outcome(small, name)
+                lost_the_last_mark = name == newest and at + size > len(good) - 16
+                assert records in (None, right) or lost_the_last_mark
+        small.damage(name, good)
+
+
+def test_missing_files(small: FakeDisk) -> None:
+    for name in small.names()[:-1]:
+        other = copy(small)
+        other.remove(name)
+        with pytest.raises(DamagedError, match=f"{name} is damaged .*missing"):
+            found(other)
+        assert [problem.file for problem in verify(other, IDENTITY)] == [name]
+    for name in small.names():
+        first = int(name[4:])
+        other = copy(small)
+        other.remove(name)
+        with pytest.raises(DamagedError, match=f"{name} is damaged .*missing"):
+            recover(other, IDENTITY, first)
+
+
+def test_records_do_not_count_elsewhere(small: FakeDisk) -> None:
+    first, second = small.read("log-00000001"), small.read("log-00000002")
+    small.damage("log-00000002", second[:HEADER_SIZE] + first[HEADER_SIZE:])
+    assert outcome(small, "log-00000002") is None
+    small.damage("log-00000002", first)
+    with pytest.raises(DamagedError, match=r"log-00000002 .* it is file 1"):
+        found(small)
+
+
+def test_another_stores_log_is_refused(small: FakeDisk) -> None:
+    with pytest.raises(DamagedError, match=r"log-00000001 .*another store"):
+        list(replay(small, b"fedcba9876543210"))
+
+
+def test_a_newer_format_is_refused(small: FakeDisk) -> None:
+    good = small.read("log-00000001")
+    small.damage("log-00000001", good[:8] + bytes([FORMAT + 1]) + good[9:])
+    with pytest.raises(DamagedError, match="it has format 2; this version reads 1"):
+        found(small)
+
+
+def test_verify_tells_all_problems(small: FakeDisk) -> None:
+    for name, at in (("log-00000001", 20), ("log-00000001", 80), ("log-00000004", 90)):
+        bad = bytearray(small.read(name))
+        bad[at] ^= 1
+        small.damage(name, bytes(bad))
+    small.remove("log-00000003")
+    problems = {(problem.file[-1], problem.offset) for problem in verify(small, IDENTITY)}
+    assert problems == {("1", 0), ("1", 72), ("3", 0), ("4", 56 + 32)}
+
+
+def test_a_torn_group_is_kept_up_to_the_tear(disk: FakeDisk, log: Log) -> None:
+    log.append([A])
+    whole = disk.read("log-00000001")
+    pieces = [Header(IDENTITY, 1, 0).record(*C, len(whole) + at * 40) for at in range(3)]
+    first, second, third = (b"".join(piece) for piece in pieces)
+    for middle, left in ((second, 3), (bytes(40), 1), (second[:-3] + b"???", 3)):
+        disk.damage("log-00000001", whole + first + middle + third)
+        expected = [A, *[C] * left]  # where only the filling was hit, nothing is lost
+        assert found(disk) == expected
+        assert recovered(copy(disk))[1] == expected
+
+
+def test_a_mark_inside_a_payload_is_no_mark(disk: FakeDisk, log: Log) -> None:
+    log.append([A])
+    whole = disk.read("log-00000001")
+    mark = b"".join(Header(IDENTITY, 1, 0).record(MARK, b"", 72 + 24))
+    assert whole.endswith(mark)
+    torn = b"".join(Header(IDENTITY, 1, 0).record(1, mark * 9, len(whole)))
+    disk.damage("log-00000001", whole + torn[:-1])
+    assert found(disk) == [A]
