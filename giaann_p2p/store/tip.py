@@ -79,10 +79,11 @@ class Tip:
     def give_up(self, files: Files) -> list[Item]:
         """Close it for good; return the records that were acknowledged and may not be on the disk.
 
-        Everything before `durable` stands; what a failed write left is cut off if that can be done.
+        Everything before `durable` stands. What a failed write left is cut off if that can be done,
+        but for one byte: a file that ends in a mark would be gone on with after a restart.
         """
         with contextlib.suppress(OSError):
-            self._file.truncate(self.kept)
+            self._file.truncate(min(self._file.size, self.kept + 1))
             if self.unsynced and self._trusted:
                 self.sync(self.kept)
         items = self._read_back(files) if self.unsynced else []

@@ -1,6 +1,7 @@
 """The log: what it takes it gives back; what is damaged it refuses by name and place."""
 
 import errno
+import random
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -179,6 +180,22 @@ def test_what_was_not_synced_is_written_again(disk: FakeDisk) -> None:
     assert found(disk, 2) == [A, B, C, D]
 
 
+def test_what_a_sync_can_save_is_not_written_again(disk: FakeDisk) -> None:
+    log = recovered(disk, sync=NEVER)[0]
+    log.append([A, B])
+    disk.fail_at(1, errno.ENOSPC, partial=True)
+    with pytest.raises(DiskError):
+        log.append([C])
+    log.append([D])
+    assert (found(disk), found(disk, 2)) == ([A, B, D], [D])
+
+
+def test_what_is_recovered_is_safe(disk: FakeDisk) -> None:
+    recovered(disk, sync=NEVER)[0].append([A, B])  # and the process is killed
+    assert recovered(disk)[1] == [A, B]
+    assert all(found(disk.crash(random.Random(n))) == [A, B] for n in range(50))
+
+
 def test_what_is_lost_of_an_interval_is_told(disk: FakeDisk) -> None:
     log = recovered(disk, sync=NEVER)[0]
     log.append([A, B])
@@ -200,11 +217,13 @@ def test_a_roll_puts_what_was_not_synced_in_an_older_file(disk: FakeDisk) -> Non
     assert (found(disk), found(disk, 3)) == ([A], [])
 
 
-def test_a_failed_roll_is_tried_again(disk: FakeDisk, log: Log) -> None:
+@pytest.mark.parametrize("n", range(1, 6))
+def test_a_failed_roll_is_tried_again(disk: FakeDisk, log: Log, n: int) -> None:
     log.append([A])
-    disk.fail_at(1, errno.ENOSPC)
+    disk.fail_at(n, errno.ENOSPC)
     with pytest.raises(DiskError, match="log-00000002"):
         log.roll()
+    assert "log.new" not in disk.names()
     assert found(disk) == [A]
     log.append([B])
     assert (found(disk), found(disk, 2), log.roll()) == ([A, B], [B], 3)
@@ -218,6 +237,7 @@ def test_files_that_cannot_be_removed(disk: FakeDisk, log: Log) -> None:
     log.append([A])
     log.forget_before(2)
     assert disk.names() == ["log-00000002"]
+    assert all(disk.crash(random.Random(n)).names() == disk.names() for n in range(20))
 
 
 def test_a_disk_that_only_reads_is_recovered_from(disk: FakeDisk, log: Log) -> None:
@@ -265,6 +285,7 @@ def small(disk: FakeDisk, log: Log) -> FakeDisk:
     again = recovered(disk)[0]
     again.append([B, A])
     again.append([(7, b"in the newest file")])
+    again.append([B])
     assert len(disk.names()) == 4
     return disk
 
