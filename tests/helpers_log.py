@@ -31,7 +31,7 @@ class Book:
         self.safe = 0
         """So many of these have to survive a power cut."""
         self.failed: list[Found] = []
-        """What was appended in vain since the last success."""
+        """What else there would be, had one of the last failures been none."""
         self._count = 0
 
     def append(self, *sizes: int) -> None:
@@ -39,7 +39,7 @@ class Book:
         try:
             self.log.append(group)
         except DiskError:
-            self.failed.append(group)
+            self.failed.append(self.acknowledged + group)
             raise
         self.acknowledged += group
         self.failed = []
@@ -61,14 +61,18 @@ class Book:
         self.safe = len(self.acknowledged)
         self.failed = []
 
+    def take_up(self, log: Log, records: Found) -> None:
+        """Go on with what was recovered."""
+        assert self.allows(records)
+        self.log, self.acknowledged = log, records
+        if log._tip:  # otherwise the disk refused, and it may still be as it was
+            self.failed = []
+
     def allows(self, records: Found) -> bool:
         """Tell whether a power cut may leave these records."""
-        count = len(self.acknowledged)
-        if len(records) <= count:
-            return len(records) >= self.safe and records == self.acknowledged[: len(records)]
-        rest = records[count:]
-        whole = records[:count] == self.acknowledged
-        return whole and any(rest == group[: len(rest)] for group in self.failed)
+        possible = [self.acknowledged, *self.failed]
+        first_ones = any(records == whole[: len(records)] for whole in possible)
+        return first_ones and len(records) >= self.safe
 
     def _record(self, size: int) -> tuple[int, bytes]:
         self._count += 1

@@ -2,7 +2,8 @@
 
 What `append` returns from is acknowledged. With `ALWAYS` it is on the disk by then; with
 `Sync(seconds)` a power cut may take the last seconds, with `NEVER` all since the last `sync` or
-`roll`; and always the records that are left are the first ones, in order and whole.
+`roll`; and always the records that are left are the first ones, in order and whole. Nothing is
+synced behind anybody's back: who stops appending for longer than that calls `sync`.
 
 Several records of one `append` cost one write and one sync; a mark behind them says that they are
 safe. `replay` tells what files may hold, and how damage is told from the torn end of a last write.
@@ -84,7 +85,7 @@ class Log:
         if not items:
             return
         _check(items)
-        tip = self._open()
+        tip = self.ready()
         try:
             end = tip.write(items)
             if due := self._due(now):
@@ -99,7 +100,7 @@ class Log:
         """Return when everything that was acknowledged is on the disk."""
         if not self._tip and not self._again:
             return
-        tip = self._open()
+        tip = self.ready()
         if not tip.unsynced:
             return
         try:
@@ -117,7 +118,7 @@ class Log:
         self.sync()
         if self._tip:
             self._leave(self._tip)
-        return self._open().header.number
+        return self.ready().header.number
 
     def forget_before(self, number: int) -> None:
         """Remove the files before a number, but never the newest.
@@ -152,7 +153,7 @@ class Log:
             self._synced = now
         return due
 
-    def _open(self) -> Tip:
+    def ready(self) -> Tip:
         """Return the file to append to, a new one if need be."""
         if self._closed:
             raise ValueError("the log is closed")

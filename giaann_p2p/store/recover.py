@@ -4,7 +4,7 @@ A file is only gone on with if it ends in a mark. Otherwise what stands behind i
 in the system's memory alone, even after a sync, if one failed before that; so these records are
 written anew into a new file, which says that the old one ends at that mark. Nothing of an old file
 is ever changed. If the disk refuses, everything can be read all the same, and the next append tries
-it again.
+it again; until then, unacknowledged records may come and go.
 """
 
 import contextlib
@@ -59,7 +59,7 @@ def _taken_up(files: Files, found: list[LogFile], sync: Sync) -> tuple[Log, Iter
             files.sync()  # the crash may have come between the newest file's name and this
             log.go_on(Tip(newest, files.reopen(file_name(newest.number)), ends.marked))
     with contextlib.suppress(DiskError):
-        log.sync()
+        log.ready()
     older = itertools.chain.from_iterable(records(files, file) for file in found[:-1])
     return log, itertools.chain(older, whole_records(files, newest, data, ends.end))
 

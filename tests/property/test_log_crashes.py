@@ -54,13 +54,10 @@ def check(book: Book, disk: FakeDisk, rng: random.Random) -> None:
     assert book.allows(found(disk, book.first))
     assert not list(verify(disk, IDENTITY, book.first))
     disk.fail_at(rng.randint(1, 8), errno.EIO, rng.random() < 0.5, rng.randint(0, 4))
-    book.log, records = recovered(disk, book.first, book.log._sync)
-    assert book.allows(records)
+    book.take_up(*recovered(disk, book.first, book.log._sync))
     if rng.random() < 0.3:
         disk = disk.crash(rng)
-        book.log, records = recovered(disk, book.first, book.log._sync)
-        assert book.allows(records)
-    book.acknowledged, book.failed = records, []
+        book.take_up(*recovered(disk, book.first, book.log._sync))
     work(book, stops=False, steps=rng.sample(STEPS, 3))
     disk = disk.crash(rng)
     assert book.allows(recovered(disk, book.first)[1])
@@ -118,7 +115,7 @@ def test_the_power_may_go_at_any_operation(sync: Sync) -> None:
             for step in STEPS:
                 step(book)
         except Stopped:
-            book.failed.append(interrupted(step, sync))
+            book.failed.append(book.acknowledged + interrupted(step, sync))
         disk.last = 0
         book.log = begun(FakeDisk(), sync).log
         check(book, disk, rng)
@@ -172,3 +169,24 @@ def test_a_reader_sees_what_was_acknowledged_at_any_time() -> None:
         disk.fail_at(n, errno.EIO, partial)
         work(book, stops=False, steps=steps)
         assert found(disk) == book.acknowledged
+
+
+def live(seed: int, sync: Sync) -> None:
+    """Work, fail, stop and recover, again and again."""
+    rng = random.Random(seed)
+    disk = FakeDisk(rng.choice([None, 40_000]))
+    book = begun(disk, sync)
+    for _ in range(12):
+        disk.fail_at(rng.randint(1, 30), errno.EIO, rng.random() < 0.5, rng.randint(0, 3))
+        work(book, rng.random() < 0.5, rng.choices(STEPS, k=rng.randint(0, 6)))
+        if rng.random() < 0.6:
+            disk = disk.crash(rng)
+        assert book.allows(found(disk, book.first))
+        assert not list(verify(disk, IDENTITY, book.first))
+        book.take_up(*recovered(disk, book.first, sync))
+
+
+@pytest.mark.parametrize("sync", [ALWAYS, NEVER], ids=["always", "never"])
+def test_a_long_life(sync: Sync) -> None:
+    for seed in range(150):
+        live(seed, sync)
