@@ -2,9 +2,10 @@
 
 from giaann_p2p.errors import DiskError
 from giaann_p2p.store.files import Files
-from giaann_p2p.store.log import ALWAYS, Log, Sync
+from giaann_p2p.store.log import Log
 from giaann_p2p.store.recover import recover
 from giaann_p2p.store.replay import replay
+from giaann_p2p.store.sync import ALWAYS, Sync
 
 IDENTITY = b"0123456789abcdef"
 Found = list[tuple[int, bytes]]

@@ -15,31 +15,14 @@ the process ends: some of the first ones, and whole ones only.
 Nobody but one log may write to a directory; its owner sees to that.
 """
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from giaann_p2p.errors import DiskError
 from giaann_p2p.store.files import Files
 from giaann_p2p.store.record import MARK, MAX_PAYLOAD, Header
 from giaann_p2p.store.replay import file_name, file_numbers
+from giaann_p2p.store.sync import Sync
 from giaann_p2p.store.tip import Item, Tip
-
-
-@dataclass(frozen=True)
-class Sync:
-    """When an append waits for the disk."""
-
-    seconds: float
-    """At most so long after the last time; 0 for each append, infinity for none."""
-
-    def due(self, since: float) -> bool:
-        """Tell whether it is time, so many seconds after the last sync."""
-        went_back = since < 0 and self.seconds < math.inf  # such a clock tells nothing
-        return since >= self.seconds or went_back
-
-
-ALWAYS, NEVER = Sync(0), Sync(math.inf)
 
 
 class Log:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from giaann_p2p.errors import DiskError
 from giaann_p2p.store.files import Files
-from giaann_p2p.store.log import ALWAYS, Log, Sync
+from giaann_p2p.store.log import Log
 from giaann_p2p.store.record import MARK, Header, Record
 from giaann_p2p.store.replay import (
     LogFile,
@@ -26,6 +26,7 @@ from giaann_p2p.store.replay import (
     tail,
     whole_records,
 )
+from giaann_p2p.store.sync import ALWAYS, Sync
 from giaann_p2p.store.tip import Item, Tip
 
 

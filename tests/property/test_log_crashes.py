@@ -9,7 +9,7 @@ import pytest
 
 from giaann_p2p.errors import DiskError
 from giaann_p2p.store.fake_disk import FakeDisk
-from giaann_p2p.store.log import ALWAYS, NEVER, Sync
+from giaann_p2p.store.sync import ALWAYS, NEVER, Sync
 from giaann_p2p.store.verify import verify
 from tests.helpers_log import IDENTITY, Book, Found, found, recovered
 

@@ -10,10 +10,11 @@ import pytest
 from giaann_p2p.errors import DamagedError, DiskError
 from giaann_p2p.store.fake_disk import FakeDisk
 from giaann_p2p.store.files import DiskFiles
-from giaann_p2p.store.log import NEVER, Log, Sync
+from giaann_p2p.store.log import Log
 from giaann_p2p.store.record import FORMAT, HEADER_SIZE, MARK, Header
 from giaann_p2p.store.recover import recover
 from giaann_p2p.store.replay import replay
+from giaann_p2p.store.sync import NEVER, Sync
 from giaann_p2p.store.verify import verify
 from tests.helpers_log import IDENTITY, Found, found, recovered
 
