@@ -10,7 +10,8 @@ safe. `replay` tells what files may hold, and how damage is told from the torn e
 
 When the disk fails, nothing of that append is acknowledged, and the log goes on in a new file with
 the next one, however often that takes. Until then the records of a failed append may come back if
-the process ends: some of the first ones, and whole ones only.
+the process ends: some of the first ones, and whole ones only. Where something else breaks an append
+off, a KeyboardInterrupt say, it is open whether its records were kept; the log stays sound.
 
 Nobody but one log may write to a directory; its owner sees to that.
 """
@@ -39,6 +40,8 @@ class Log:
     ) -> None:
         """Take up the log of some files, whose sizes are given, in a new one."""
         self._files, self._identity, self._sync = files, identity, sync
+        self.number = max(sizes, default=0)
+        """The number of the newest file; 0 before there is any."""
         self._sizes = dict(sizes)
         self._end = end
         """Where the newest file ends, while it is not open."""
@@ -47,11 +50,6 @@ class Log:
         self._tip: Tip | None = None
         self._synced: float | None = None
         self._closed = False
-
-    @property
-    def number(self) -> int:
-        """The number of the newest file; 0 before there is any."""
-        return max(self._sizes, default=0)
 
     @property
     def size(self) -> int:
@@ -72,10 +70,10 @@ class Log:
         try:
             end = tip.write(items)
             if due := self._due(now):
-                tip.sync(end)
+                tip.sync()
         except OSError as error:
             raise self._failed(tip, error, "nothing of it was kept") from None
-        tip.keep(end, len(items))
+        tip.keep(end, 0 if due else tip.unsynced + len(items))
         if due:
             self._mark(tip)
 
@@ -87,9 +85,10 @@ class Log:
         if not tip.unsynced:
             return
         try:
-            tip.sync(tip.kept)
+            tip.sync()
         except OSError as error:
             raise self._failed(tip, error, "the next append writes it again") from None
+        tip.keep(tip.kept, 0)
         self._mark(tip)
 
     def roll(self) -> int:
@@ -140,23 +139,28 @@ class Log:
         """Return the file to append to, a new one if need be."""
         if self._closed:
             raise ValueError("the log is closed")
+        if self._tip and not self._tip.sound:
+            self._give_up(self._tip)
         if self._tip:
             return self._tip
         header = Header(self._identity, self.number + 1, self._end)
         try:
-            self._tip = Tip.begin(self._files, header, self._again)
+            tip = Tip.begin(self._files, header, self._again)
         except OSError as error:
             raise self._error(header.number, error, "nothing of it was kept") from None
-        self._again = []
-        self._sizes[header.number] = self._tip.kept
-        return self._tip
+        self._again, self.number, self._tip = [], header.number, tip
+        return tip
 
     def _mark(self, tip: Tip) -> None:
         try:
             tip.mark()
         except OSError:  # the records are safe without it; the next append will tell of the disk
-            self._again = tip.give_up(self._files)
-            self._leave(tip)
+            self._give_up(tip)
+
+    def _give_up(self, tip: Tip) -> None:
+        again = tip.give_up(self._files)
+        self._sizes[tip.header.number] = tip.kept
+        self._again, self._end, self._tip = again, tip.durable, None
 
     def _leave(self, tip: Tip) -> None:
         tip.close()
@@ -165,8 +169,7 @@ class Log:
 
     def _failed(self, tip: Tip, error: OSError, kept: str) -> DiskError:
         """Give up the newest file."""
-        self._again = tip.give_up(self._files)
-        self._leave(tip)
+        self._give_up(tip)
         if lost := max(0, tip.unsynced - len(self._again)):
             kept = f"{kept}; {lost:,} records before it were not synced yet, and are lost"
         return self._error(tip.header.number, error, kept)

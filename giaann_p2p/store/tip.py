@@ -31,6 +31,9 @@ class Tip:
         """Behind the last acknowledged record, or the mark that stands there."""
         self.unsynced = 0
         """How many records there are between these two."""
+        self.sound = True
+        """False from the start of a write or sync until it is booked, so that whatever breaks it
+        off, an interrupt from the keyboard, too, leaves a tip that has to be given up."""
         self._file, self._trusted = file, True
 
     @classmethod
@@ -55,26 +58,26 @@ class Tip:
 
     def write(self, items: Sequence[Item]) -> int:
         """Write records, all at once; return where they end."""
+        self.sound = False
         pieces, end = _laid_out(self.header, items, self.kept)
         self._file.write(*pieces)
         return end
 
-    def sync(self, end: int) -> None:
-        """Bring everything up to an end, which has to be the file's, to the disk."""
-        self._trusted = False
+    def sync(self) -> None:
+        """Bring everything that was written to the disk."""
+        self.sound = self._trusted = False
         self._file.sync()
         self._trusted = True
-        self.durable, self.unsynced = end, 0
 
-    def keep(self, end: int, count: int) -> None:
-        """Acknowledge so many records more."""
-        self.kept = end
-        if self.durable < end:
-            self.unsynced += count
+    def keep(self, end: int, unsynced: int) -> None:
+        """Acknowledge everything up to an end; so many of its records are not on the disk."""
+        durable = self.durable if unsynced else end
+        self.kept, self.durable, self.unsynced, self.sound = end, durable, unsynced, True
 
     def mark(self) -> None:
         """Say that everything so far is on the disk."""
-        self.kept = self.write([(MARK, b"")])
+        end = self.write([(MARK, b"")])
+        self.kept, self.sound = end, True
 
     def give_up(self, files: Files) -> list[Item]:
         """Close it for good; return the records that were acknowledged and may not be on the disk.
@@ -85,7 +88,8 @@ class Tip:
         with contextlib.suppress(OSError):
             self._file.truncate(min(self._file.size, self.kept + 1))
             if self.unsynced and self._trusted:
-                self.sync(self.kept)
+                self.sync()
+                self.keep(self.kept, 0)
         items = self._read_back(files) if self.unsynced else []
         self.close()
         return items

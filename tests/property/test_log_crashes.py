@@ -146,6 +146,38 @@ def test_a_full_disk_and_then_space() -> None:
         check(book, disk, rng)
 
 
+class Interrupted(FakeDisk):
+    """Somebody presses Ctrl-C before or behind an operation."""
+
+    at, behind = 0, False
+
+    def change(self, make: Callable[[], object], half: Callable[[], object] | None = None) -> None:
+        hit = self.operations + 1 == self.at
+        if hit and not self.behind:
+            self.operations += 1
+            raise KeyboardInterrupt
+        super().change(make, half)
+        if hit:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("sync", [ALWAYS, NEVER], ids=["always", "never"])
+def test_an_interrupt_is_survived(sync: Sync) -> None:
+    for n, behind in product(range(6, operations(sync) + 1), (False, True)):
+        disk, rng = Interrupted(), random.Random(n)
+        disk.at, disk.behind = n, behind
+        book = begun(disk, sync)
+        for step in STEPS:
+            try:
+                step(book)
+            except KeyboardInterrupt:  # it is open whether this was acknowledged
+                book.failed.append(book.acknowledged + interrupted(step, sync))
+                book.log.ready()
+                book.take_up(book.log, found(disk, book.first))
+        assert book.allows(found(disk, book.first))
+        check(book, disk, rng)
+
+
 class Watched(FakeDisk):
     """Is read by somebody else after each operation."""
 
