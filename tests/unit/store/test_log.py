@@ -9,6 +9,7 @@ import pytest
 
 from giaann_p2p.errors import DamagedError, DiskError
 from giaann_p2p.store.fake_disk import FakeDisk
+from giaann_p2p.store.fake_file import FakeFile
 from giaann_p2p.store.files import DiskFiles
 from giaann_p2p.store.log import Log
 from giaann_p2p.store.record import FORMAT, HEADER_SIZE, MARK, Header
@@ -181,6 +182,21 @@ def test_what_was_not_synced_is_written_again(disk: FakeDisk) -> None:
     assert found(disk, 2) == [A, B, C, D]
 
 
+def test_behind_an_interrupted_sync_the_log_takes_a_new_file(
+    disk: FakeDisk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(_file: FakeFile) -> None:
+        raise KeyboardInterrupt
+
+    log = recovered(disk, sync=NEVER)[0]
+    log.append([A])
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(FakeFile, "sync", interrupt)
+        log.sync()
+    log.append([B])
+    assert (log.number, found(disk)) == (2, [A, B])
+
+
 def test_what_a_sync_can_save_is_not_written_again(disk: FakeDisk) -> None:
     log = recovered(disk, sync=NEVER)[0]
     log.append([A, B])
@@ -199,7 +215,8 @@ def test_what_is_recovered_is_safe(disk: FakeDisk) -> None:
 
 def test_what_is_lost_of_an_interval_is_told(disk: FakeDisk) -> None:
     log = recovered(disk, sync=NEVER)[0]
-    log.append([A, B])
+    log.append([A])
+    log.append([B])
     disk.damage("log-00000001", disk.read("log-00000001")[:-1])  # the system let go of a page
     disk.fail_at(1, errno.EIO)
     with pytest.raises(DiskError, match="1 records before it were not synced yet, and are lost"):
