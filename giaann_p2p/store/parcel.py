@@ -36,6 +36,7 @@ _STEPS = "as narrow as may be"
 _TYPES = ("u8", "u4", "u1", "u4", "u4", "i8", "u4", "u4", _STEPS, "i8", "u1", "i8")
 _SUM_BITS = 63
 _SLOT_BITS = 31
+_MOST_PLACES = 256
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,8 @@ def _check_sizes(sizes: Sizes, limits: Limits) -> None:
         size, most = getattr(sizes, name), getattr(limits, name)
         check(size <= most, f"a parcel with {name}: {size}; at most {most} may be")
     check(sizes.neurons < 1 << _SLOT_BITS, f"{sizes.neurons} neurons are too many for one delta")
-    check(min(sizes.branches, sizes.segments) > 0, "a parcel without places")
+    for places in (sizes.branches, sizes.segments):
+        check(0 < places <= _MOST_PLACES, f"{places} branches or segments")
     check(sizes.words <= 2 * sizes.neurons, "more words than neurons can have")
 
 

@@ -122,6 +122,8 @@ def test_frames_that_do_not_hold_what_is_told_are_refused() -> None:
     refused(framed(body + b"x", 100), "of another size")
     refused(framed(body[:-1], 100), "of another size")
     refused(framed(unsized(bytes(100)), 100), "of another size")
+    summed = zstd.compress(bytes(100), options={zstd.CompressionParameter.checksum_flag: 1})
+    refused(framed(summed[:-1], 100), "of another size")  # all its bytes, but not its end
     refused(framed(b"", 100), "no zstd frame")
     refused(framed(b"nonsense" * 9, 100), "no zstd frame")
 

@@ -94,6 +94,11 @@ def test_an_empty_delta_is_a_parcel() -> None:
     assert_same(decode(encode(EMPTY), Limits(1, 1, 0, 0, 0)), EMPTY)
 
 
+def test_neurons_without_connections_come_back() -> None:
+    many = delta_of({(word_id(str(i)), PRIME): 5 * i for i in range(999)}, {}, {})
+    assert_same(decode(encode(many), LIMITS), many)
+
+
 @pytest.mark.parametrize("places", [85, 86, 256, 65536 // 3, 65536 // 3 + 1, 65536])
 def test_any_places_come_back(places: int) -> None:
     last = divmod(places - 1, 256) if places > 256 else (0, places - 1)
@@ -237,8 +242,9 @@ def test_limits_are_kept(name: str) -> None:
 
 
 def test_heads_that_cannot_be_are_refused() -> None:
-    refused(resized(4, 0), "without places")
-    refused(resized(5, 0), "without places")
+    for field in (4, 5):
+        refused(resized(field, 0), "0 branches or segments")
+        refused(resized(field, 257), "257 branches or segments", Limits(999, 999, 9, 9))
     refused(resized(2, 9), "more words than neurons")
     refused(resized(0, 1 << 31), "too many for one delta", Limits(9, 9, 1 << 32, 9))
     for field in range(6):
