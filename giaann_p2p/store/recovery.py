@@ -6,11 +6,12 @@ from giaann_p2p.errors import DamagedError, UsageError
 from giaann_p2p.store import snapshot
 from giaann_p2p.store.files import Files
 from giaann_p2p.store.home import Deed
-from giaann_p2p.store.log import Log, Sync
+from giaann_p2p.store.log import Log
 from giaann_p2p.store.record import Record
 from giaann_p2p.store.recover import recover
 from giaann_p2p.store.replay import file_name, replay
 from giaann_p2p.store.state import State
+from giaann_p2p.store.sync import Sync
 
 
 def recovered(files: Files, deed: Deed, sync: Sync) -> tuple[State, Log]:

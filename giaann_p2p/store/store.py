@@ -25,7 +25,7 @@ from giaann_p2p.store import home, snapshot
 from giaann_p2p.store.budget import Budget
 from giaann_p2p.store.files import DiskFiles, Files
 from giaann_p2p.store.layout import Layout, Shards
-from giaann_p2p.store.log import ALWAYS, Log, Sync
+from giaann_p2p.store.log import Log
 from giaann_p2p.store.parcel import encode
 from giaann_p2p.store.recover import recover
 from giaann_p2p.store.recovery import recovered, seen
@@ -38,6 +38,7 @@ from giaann_p2p.store.state import (
     shards_record,
 )
 from giaann_p2p.store.statistics import Statistics, statistics
+from giaann_p2p.store.sync import ALWAYS, Sync
 from giaann_p2p.store.undisturbed import undisturbed
 from giaann_p2p.store.update import Update, update_record
 
