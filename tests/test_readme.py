@@ -56,11 +56,12 @@ def test_the_commands_run(folder: Path) -> None:
         for line in block.splitlines()
         if line.startswith("giaann ")
     ]
-    assert len(commands) == 7
+    assert len(commands) == 8
     output = [_run(folder, ["bash", "-c", command]) for command in commands]
     assert "learned 139 of 141 sentences" in output[0]
     assert "appears in English from 1642 as anarchisme" in output[1]
     assert "accuracy 0.9995" in output[3]
+    assert "all is well" in output[7]
     recalled = re.search(r"first 12 words as a prompt \| (0\.\d+) \|", README)
     assert recalled is not None
     assert f"recalled {recalled[1]}" in output[4]

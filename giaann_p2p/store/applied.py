@@ -17,6 +17,7 @@ class Applied:
 
     def __init__(self, sets: dict[bytes, BitMap] | None = None) -> None:
         self._sets = sets or {}
+        self._count = sum(map(len, self._sets.values()))
 
     def __contains__(self, chunk: tuple[bytes, int]) -> bool:
         job, number = chunk
@@ -34,12 +35,12 @@ class Applied:
         return f"<Applied: {len(self):,} chunks of {len(self._sets):,} jobs>"
 
     def __len__(self) -> int:
-        return sum(map(len, self._sets.values()))
+        return self._count
 
     @property
     def nbytes(self) -> int:
         """How much memory they take, about."""
-        return sum(_SET_BYTES + 2 * len(chunks) for chunks in self._sets.values())
+        return _SET_BYTES * len(self._sets) + 2 * self._count
 
     def of(self, job: bytes) -> BitMap:
         """Return a job's chunks."""
@@ -60,7 +61,8 @@ class Applied:
         return Applied({job: chunks.copy() for job, chunks in self._sets.items()})
 
     def add(self, job: bytes, chunk: int) -> None:
-        """Note a chunk."""
+        """Note a chunk that is new."""
+        self._count += 1
         self._sets.setdefault(job, BitMap()).add(chunk)
 
     def to_bytes(self) -> bytes:

@@ -35,7 +35,9 @@ class Strengths:
 
     @classmethod
     def of(cls, units: Ints) -> "Strengths":
-        """Pack."""
+        """Pack; OverflowError for a sum that has outgrown 63 bits."""
+        if len(units) and int(units.min()) < 0:
+            raise OverflowError("a connection's strength has outgrown 63 bits")
         wide = np.flatnonzero(units >> _HALF)
         return cls(units.astype(np.uint32), wide, (units[wide] >> _HALF).astype(np.uint32))
 

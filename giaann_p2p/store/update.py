@@ -14,6 +14,8 @@ from giaann_p2p.store.parcel import Limits, decode
 
 _HEAD = struct.Struct(f"<{JOB_BYTES}sII")
 _MOST_CHUNKS = 1 << 32
+_MOST_UNITS = 1 << 47
+"""Well beyond 64 sentences of 1,000 tokens, all of them one word; so sums do not wrap unnoticed."""
 
 
 class Update(NamedTuple):
@@ -33,6 +35,9 @@ class Update(NamedTuple):
             raise UsageError(f"a job is named by {JOB_BYTES} bytes, not {len(self.job)}")
         if not 0 <= self.chunk < _MOST_CHUNKS:
             raise UsageError(f"chunks are numbered from 0 to 2^32 - 1, not {self.chunk}")
+        most = max(int(self.delta.strength.max(initial=0)), int(self.delta.count.max(initial=0)))
+        if most > _MOST_UNITS:
+            raise UsageError(f"no chunk adds as much as {most} to anything")
         if nameless := _nameless(self.delta):
             raise UsageError(f"an update lacks the text of {nameless} words of its rows")
 
