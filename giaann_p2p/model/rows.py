@@ -111,7 +111,7 @@ def run(steps: Steps[T], rows: Rows) -> T:
 
 
 class DeltaRows:
-    """The rows of a delta."""
+    """The rows of a delta; a neuron that never occurred in it is only a target."""
 
     def __init__(self, delta: Delta) -> None:
         self._delta = delta
@@ -123,7 +123,7 @@ class DeltaRows:
     def _read(self, neuron: Neuron, name_only: bool) -> Row | None:
         delta = self._delta
         at = delta.find(*neuron)
-        if at is None:
+        if at is None or not delta.count[at]:
             return None
         feature = None if neuron.feature == PRIME else delta.names[neuron.feature]
         name = Name(delta.names[neuron.concept], feature)

@@ -1,11 +1,14 @@
-"""One neuron's row as a reader wants it, put together from its parts."""
+"""Rows as readers want them: one put together from its parts, or many in the form that travels."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from giaann_p2p.model.delta import first_of_runs
+from giaann_p2p.model.delta import EMPTY, ConnectionKey, Delta, first_of_runs, unique_neurons
 from giaann_p2p.model.rows import Name, Neuron, Row
+from giaann_p2p.model.sequence import Names
 from giaann_p2p.store.neurons import Neurons
 from giaann_p2p.store.places import Places
 from giaann_p2p.store.shard import Part
@@ -43,3 +46,41 @@ def row_of(
         places.segment(place),
         part.units[order].astype(np.int64),
     )
+
+
+def delta_of(rows: Sequence[Row]) -> Delta:
+    """Return distinct rows as a delta, the form in which they travel; `DeltaRows` reads them."""
+    if not rows:
+        return EMPTY
+    neurons = [row.neuron for row in rows]
+    concept, feature, slot = unique_neurons(
+        _joined([np.array([n.concept for n in neurons], np.uint64)], rows, "target_concept"),
+        _joined([np.array([n.feature for n in neurons], np.uint64)], rows, "target_feature"),
+    )
+    source, targets = slot[: len(rows)], slot[len(rows) :]
+    first = np.cumsum([0, *(len(row.target_concept) for row in rows)])  # each row's first target
+    target = [row.target + start for row, start in zip(rows, first[:-1], strict=True)]
+    branch, segment = _joined([], rows, "branch"), _joined([], rows, "segment")
+    key = ConnectionKey.for_sizes(
+        len(concept), int(branch.max(initial=0)) + 1, int(segment.max(initial=0)) + 1
+    )
+    packed = key.pack(
+        np.repeat(source, [len(row.target) for row in rows]),
+        targets[np.concatenate(target)],
+        branch.astype(np.int64),
+        segment.astype(np.int64),
+    )
+    order = np.argsort(packed)
+    count = np.zeros(len(concept), np.int64)
+    count[source] = [row.count for row in rows]
+    units = _joined([], rows, "strength")[order]
+    return key.delta(concept, feature, count, packed[order], units, _names_of(rows))
+
+
+def _joined(first: list[npt.NDArray[Any]], rows: Sequence[Row], name: str) -> npt.NDArray[Any]:
+    return np.concatenate([*first, *(getattr(row, name) for row in rows)])
+
+
+def _names_of(rows: Sequence[Row]) -> Names:
+    names = {row.neuron.concept: row.name.concept for row in rows}
+    return names | {row.neuron.feature: row.name.feature for row in rows if row.name.feature}

@@ -18,7 +18,7 @@ from pyroaring import BitMap
 
 from giaann_p2p.errors import StoreError, UsageError
 from giaann_p2p.model.digest import added
-from giaann_p2p.model.rows import Answer, Question
+from giaann_p2p.model.rows import Answer, Neuron, Question
 from giaann_p2p.model.sequence import Names
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.store import home, snapshot
@@ -29,6 +29,7 @@ from giaann_p2p.store.log import Log
 from giaann_p2p.store.parcel import encode
 from giaann_p2p.store.recover import recover
 from giaann_p2p.store.recovery import recovered, seen
+from giaann_p2p.store.row import delta_of
 from giaann_p2p.store.state import (
     Content,
     Kind,
@@ -191,6 +192,11 @@ class Store:
     def read(self, question: Question) -> Answer:
         """Return the neurons' rows, in their order; None for one that is not here."""
         return [self._state.columns.row(neuron) for neuron in question.neurons]
+
+    def rows(self, neurons: Iterable[Neuron]) -> bytes:
+        """Return the rows of some neurons as a parcel; those that are not here are left out."""
+        found = (self._state.columns.row(neuron) for neuron in dict.fromkeys(neurons))
+        return encode(delta_of([row for row in found if row]))
 
     def applied(self, shard: int, job: bytes) -> BitMap:
         """Return which chunks of a job a shard has taken in."""

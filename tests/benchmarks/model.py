@@ -29,9 +29,12 @@ from giaann_p2p.model.generate import Mind
 from giaann_p2p.model.learn import learn
 from giaann_p2p.model.lexicon import delimiter
 from giaann_p2p.model.parse import Parsed, Parser, chunks, max_chars
-from giaann_p2p.model.rows import DeltaRows, run
+from giaann_p2p.model.rows import run
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.model.text import document_sentences
+from giaann_p2p.store.layout import Layout
+from giaann_p2p.store.store import Store
+from giaann_p2p.store.update import Update
 from tests.plain.learn import Memory, Shape
 from tests.plain.learn import learn as plain_learn
 from tests.plain.predict import Mind as PlainMind
@@ -81,7 +84,7 @@ def measure(text: Path, repeat: int) -> dict[str, float | None]:
         "parse": median(lambda: parser.parse(cut), repeat),
         "learn": median(learn_all, repeat),
     }
-    rows = DeltaRows(learn_all())
+    rows = store_of(learn_all(), spec)  # as a brain reads them
 
     def predict() -> Score:
         score, mind = Score(), Mind(spec, (Timing.EXACT,))
@@ -111,6 +114,15 @@ def measure(text: Path, repeat: int) -> dict[str, float | None]:
         "plain predict: tokens/s": tokens / seconds["plain predict"],
         "peak RAM: MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
     }
+
+
+def store_of(delta: Delta, spec: ModelSpec) -> Store:
+    """Return a store in memory that holds a delta."""
+    store = Store.in_memory(spec, Layout())
+    store.hold(range(store.layout.shards))
+    store.apply([Update(bytes(16), 0, store.shards, delta)])
+    store.compact()
+    return store
 
 
 class PlainBrain:
