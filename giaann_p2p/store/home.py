@@ -106,6 +106,11 @@ def locked(directory: Path) -> Iterator[None]:
     """
     try:
         directory.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise StoreError(f"{directory} is no directory") from None
+    except OSError as error:
+        raise DiskError(f"{directory}: {error.strerror}") from None
+    try:
         handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     except OSError as error:
         raise DiskError(f"{directory}: {error.strerror}") from None

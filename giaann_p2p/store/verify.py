@@ -29,7 +29,8 @@ def verify(files: Files, identity: bytes, first: int = 1) -> Iterator[Problem]:
         try:
             data = read(files, number)
         except (DiskError, DamagedError) as error:
-            yield Problem(name, 0, str(error))
+            missing = isinstance(error, DamagedError)
+            yield Problem(name, 0, "the file is missing" if missing else "it cannot be read")
             end = None
             continue
         header = Header(identity, number, 0)  # the records need no more of it
