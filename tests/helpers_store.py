@@ -1,0 +1,179 @@
+"""The bridge to `tests.plain.store`, and chunks to fill stores with."""
+
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from hypothesis import strategies as st
+
+from giaann_p2p.model.delta import Delta
+from giaann_p2p.model.digest import digest
+from giaann_p2p.model.ids import PRIME, word_id
+from giaann_p2p.model.learn import learn
+from giaann_p2p.model.rows import Neuron, Question, Row
+from giaann_p2p.model.spec import ModelSpec
+from giaann_p2p.store.fake_disk import FakeDisk
+from giaann_p2p.store.layout import Layout
+from giaann_p2p.store.store import Store
+from giaann_p2p.store.update import Update
+from tests.helpers import SMALL, built
+from tests.helpers_parcel import delta_of
+from tests.helpers_plain import batch_of
+from tests.helpers_random import CONCEPTS, FEATURES, sequences
+from tests.plain import store as plain
+
+JOB = b"one job of many."
+JOBS = [JOB, b"and another one."]
+WORDS = {word_id(word): word for word in [*CONCEPTS, *FEATURES] if word}
+NEURONS = [
+    Neuron(word_id(concept), word_id(feature) if feature else PRIME)
+    for concept in CONCEPTS
+    for feature in FEATURES
+]
+NOUNS = ["bee", "wasp", "meadow", "honey", "cat", "dog", "owl", "fox", "elk", "cow"]
+VERBS = ["makes", "sees", "of", "the", "and", "is", "eats"]
+
+State = tuple[dict[int, tuple[int, frozenset[plain.Chunk]]], dict[str, bytes]]
+"""By shard its digest and its chunks; and the notes."""
+
+
+class Lesson(NamedTuple):
+    """What one chunk adds, on both sides."""
+
+    chunk: plain.Chunk
+    delta: Delta
+    rows: plain.Rows
+
+    def update(self, shards: Iterable[int]) -> Update:
+        return Update(*self.chunk, np.array(sorted(shards), np.uint16), self.delta)
+
+
+def lesson(number: int, delta: Delta, job: bytes = JOB) -> Lesson:
+    return Lesson(plain.Chunk(job, number), delta, rows_of(delta))
+
+
+def sentences(count: int, seed: int = 0) -> list[str]:
+    """Return sentences about few things."""
+    rng = random.Random(seed)
+    return [
+        " ".join(f"{rng.choice(NOUNS)}/N {rng.choice(VERBS)}/" for _ in range(rng.randint(1, 4)))
+        for _ in range(count)
+    ]
+
+
+def lessons(count: int, seed: int = 0) -> list[Lesson]:
+    """Return chunks of one sentence each."""
+    told = sentences(count, seed)
+    return [lesson(i, learn(built(one), SMALL)) for i, one in enumerate(told)]
+
+
+def grown(delta: Delta, times: int) -> Delta:
+    """Return the delta with its strengths multiplied."""
+    arrays = (delta.concept, delta.feature, delta.count, delta.row_starts)
+    places = (delta.target, delta.branch, delta.segment)
+    return Delta(*arrays, *places, delta.strength * times, delta.names)
+
+
+drawn_deltas = st.builds(
+    lambda corpus, times: grown(learn(batch_of(corpus, SMALL), SMALL), times),
+    sequences,
+    st.sampled_from([1, 1, 1 << 16, (1 << 20) + 7, 1 << 30]),
+)
+
+
+def rows_of(delta: Delta) -> plain.Rows:
+    """Return a delta as the yardstick writes it; what is only a target has no row."""
+    neurons = list(zip(delta.concept.tolist(), delta.feature.tolist(), strict=True))
+    rows = {neuron: plain.Row(n) for neuron, n in zip(neurons, delta.count.tolist(), strict=True)}
+    fields = (delta.source, delta.target, delta.branch, delta.segment, delta.strength)
+    for source, target, branch, segment, units in zip(*(f.tolist() for f in fields), strict=True):
+        rows[neurons[source]].links[plain.Link(neurons[target], branch, segment)] = units
+    return {neuron: row for neuron, row in rows.items() if row.count or row.links}
+
+
+def delta_of_rows(rows: plain.Rows, names: Mapping[int, str]) -> Delta:
+    """Return the yardstick's rows as a delta."""
+    ends = {link.target for row in rows.values() for link in row.links}
+    neurons = sorted({*rows, *ends})
+    slot = {neuron: i for i, neuron in enumerate(neurons)}
+    counts = {neuron: rows[neuron].count if neuron in rows else 0 for neuron in neurons}
+    connections = {
+        (slot[neuron], slot[link.target], link.branch, link.segment): units
+        for neuron, row in rows.items()
+        for link, units in row.links.items()
+    }
+    words = {word for neuron in rows for word in neuron} - {PRIME}
+    return delta_of(counts, connections, {word: names[word] for word in words})
+
+
+def names_of(lessons: Iterable[Lesson]) -> dict[int, str]:
+    return {number: text for one in lessons for number, text in one.delta.names.items()}
+
+
+def plain_store(layout: Layout) -> plain.Store:
+    return plain.Store(lambda neuron: layout.shard_of(*neuron))
+
+
+def chunks_of(store: Store, shard: int, jobs: Iterable[bytes] = JOBS) -> frozenset[plain.Chunk]:
+    return frozenset(plain.Chunk(job, n) for job in jobs for n in store.applied(shard, job))
+
+
+def state_of(store: Store) -> State:
+    """Return all of a store in a form that can be compared."""
+    shards = store.shards.tolist()
+    digests = dict(store.digests())
+    return {n: (digests[n], chunks_of(store, n)) for n in shards}, store.notes
+
+
+def plain_state(store: plain.Store, names: Mapping[int, str] = WORDS) -> State:
+    """Return the same of the yardstick."""
+    shards = {
+        number: (digest(delta_of_rows(shard.rows, names)), frozenset(shard.chunks))
+        for number, shard in store.shards.items()
+    }
+    return shards, dict(store.notes)
+
+
+def plain_row(row: Row | None) -> plain.Row | None:
+    """Return a row as the yardstick writes it."""
+    if row is None:
+        return None
+    concept, feature = row.target_concept.tolist(), row.target_feature.tolist()
+    fields = (row.target, row.branch, row.segment, row.strength)
+    links = {
+        plain.Link((concept[target], feature[target]), branch, segment): units
+        for target, branch, segment, units in zip(*(f.tolist() for f in fields), strict=True)
+    }
+    assert len(links) == len(row.strength), "a connection stands twice in a row"
+    return plain.Row(row.count, links)
+
+
+def assert_rows(
+    store: Store, expected: plain.Store, neurons: Sequence[tuple[int, int]] = NEURONS
+) -> None:
+    """Each row that is read is the yardstick's, name and all, and unknown ones are None."""
+    asked = [Neuron(*neuron) for neuron in neurons]
+    for neuron, row in zip(asked, store.read(Question(asked)), strict=True):
+        assert plain_row(row) == expected.row(neuron), neuron
+        if row is not None:
+            assert row.neuron == row.name.neuron == neuron
+
+
+def on_disk(disk: FakeDisk, layout: Layout, spec: ModelSpec = SMALL, held: bool = True) -> Store:
+    """Make a store that holds all of its shards."""
+    store = Store.open(disk, spec, layout)
+    if held:
+        store.hold(range(layout.shards))
+    return store
+
+
+def copy_of(disk: FakeDisk) -> FakeDisk:
+    """Return a disk with the same files, all of it synced."""
+    other = FakeDisk(disk.capacity)
+    for name in disk.names():
+        file = other.create(name)
+        file.write(disk.read(name))
+        file.sync()
+    other.sync()
+    return other

@@ -1,0 +1,118 @@
+"""A store in plain Python: dictionaries and sets, nothing else.
+
+It is the yardstick for the real store, so it shares no code with it. It knows nothing of disks:
+what it holds is what the real one has to hold, before and behind any restart or crash.
+"""
+
+from collections.abc import Callable, Iterable
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+Neuron = tuple[int, int]
+"""Concept and feature, by number."""
+
+
+class Link(NamedTuple):
+    """What a connection is, as its source sees it."""
+
+    target: Neuron
+    branch: int
+    segment: int
+
+
+@dataclass
+class Row:
+    """How often a neuron occurred, and the strength of each of its connections."""
+
+    count: int = 0
+    links: dict[Link, int] = field(default_factory=dict)
+
+
+Rows = dict[Neuron, Row]
+
+
+class Chunk(NamedTuple):
+    """The name of a chunk."""
+
+    job: bytes
+    number: int
+
+
+class RefusedError(Exception):
+    """Two sums of which nobody can tell what they have in common."""
+
+
+def add(rows: Rows, more: Rows) -> None:
+    """Add rows to rows."""
+    for neuron, row in more.items():
+        if neuron not in rows:
+            rows[neuron] = Row()
+        rows[neuron].count += row.count
+        for link, units in row.links.items():
+            rows[neuron].links[link] = rows[neuron].links.get(link, 0) + units
+
+
+@dataclass
+class Shard:
+    """What one shard holds, and the chunks that it comes from."""
+
+    rows: Rows = field(default_factory=dict)
+    chunks: set[Chunk] = field(default_factory=set)
+
+
+class Store:
+    """Shards of rows, and notes."""
+
+    def __init__(self, shard_of: Callable[[Neuron], int]) -> None:
+        self.shard_of = shard_of
+        self.shards: dict[int, Shard] = {}
+        self.notes: dict[str, bytes] = {}
+
+    def copy(self) -> "Store":
+        """Return the same, to go on with on its own."""
+        other = Store(self.shard_of)
+        other.shards, other.notes = deepcopy(self.shards), dict(self.notes)
+        return other
+
+    def row(self, neuron: Neuron) -> Row | None:
+        """Return a row; None for a neuron that never occurred, or is not held here."""
+        shard = self.shards.get(self.shard_of(neuron))
+        return shard.rows.get(neuron) if shard else None
+
+    def hold(self, shards: Iterable[int]) -> None:
+        """Begin to hold shards."""
+        for number in shards:
+            if number not in self.shards:
+                self.shards[number] = Shard()
+
+    def drop(self, shards: Iterable[int]) -> None:
+        """Let shards go."""
+        for number in shards:
+            if number in self.shards:
+                del self.shards[number]
+
+    def apply(self, chunk: Chunk, shards: Iterable[int], rows: Rows) -> list[int]:
+        """Take a chunk in; return the shards to which it was new."""
+        new = [number for number in shards if chunk not in self.shards[number].chunks]
+        for number in new:
+            self.shards[number].chunks.add(chunk)
+            add(self.shards[number].rows, self.of_shard(number, rows))
+        return new
+
+    def of_shard(self, number: int, rows: Rows) -> Rows:
+        """Return those of some rows that belong to a shard."""
+        return {neuron: row for neuron, row in rows.items() if self.shard_of(neuron) == number}
+
+    def adopt(self, number: int, theirs: Shard) -> None:
+        """Take in what a shard holds elsewhere."""
+        ours = self.shards.get(number, Shard())
+        if ours.chunks <= theirs.chunks:
+            self.shards[number] = deepcopy(theirs)
+        elif theirs.chunks <= ours.chunks:
+            pass
+        elif theirs.chunks & ours.chunks:
+            raise RefusedError
+        else:
+            add(ours.rows, theirs.rows)
+            ours.chunks |= theirs.chunks
