@@ -120,6 +120,8 @@ class Log:
 
     def close(self) -> None:
         """Sync, and let go of the files."""
+        if self._closed:
+            return
         try:
             self.sync()
         finally:

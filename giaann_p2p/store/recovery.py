@@ -1,8 +1,9 @@
 """From files back to memory: the newest snapshot, then what the log holds behind it."""
 
+import contextlib
 from collections.abc import Iterable
 
-from giaann_p2p.errors import DamagedError, UsageError
+from giaann_p2p.errors import DamagedError, DiskError, UsageError
 from giaann_p2p.store import snapshot
 from giaann_p2p.store.files import Files
 from giaann_p2p.store.home import Deed
@@ -19,9 +20,10 @@ def recovered(files: Files, deed: Deed, sync: Sync) -> tuple[State, Log]:
     state, first = _restored(files, deed)
     log, records = recover(files, deed.identity, first, sync, exists=True)
     _replay(state, records, files)
-    if first > 1:  # a crash may have come before these were forgotten
-        log.forget_before(first)
-    snapshot.forget_before(files, first)
+    with contextlib.suppress(DiskError):  # the next opening, or snapshot, does it
+        if first > 1:  # a crash may have come before these were forgotten
+            log.forget_before(first)
+        snapshot.forget_before(files, first)
     return state, log
 
 
@@ -32,7 +34,7 @@ def seen(files: Files, deed: Deed) -> State:
         try:
             state, first = _restored(files, deed)
             _replay(state, replay(files, deed.identity, first), files)
-        except DamagedError:
+        except (DamagedError, DiskError):  # perhaps of files that were forgotten meanwhile
             if snapshot.newest(files) == newest:
                 raise
         else:

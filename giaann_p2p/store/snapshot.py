@@ -5,6 +5,7 @@ not be of one moment: each part holds some shards with the chunks that they had 
 and what the log, from the snapshot's number on, holds of these chunks is not taken in again.
 """
 
+import contextlib
 import hashlib
 import re
 from collections.abc import Iterable, Iterator
@@ -48,8 +49,11 @@ def write(files: Files, identity: bytes, number: int, records: Iterable[tuple[in
         files.rename(unfinished, name_of(number))
         files.sync()
         return files.size(name_of(number))
-    except OSError as error:
-        _remove(files, [unfinished])
+    except BaseException as error:
+        with contextlib.suppress(OSError):  # the next one, or the next opening, does it
+            _remove(files, [unfinished])
+        if not isinstance(error, OSError):
+            raise
         raise DiskError(f"{files.path(unfinished)}: {error.strerror}; the log goes on") from None
 
 
@@ -72,8 +76,13 @@ def read(files: Files, identity: bytes, number: int) -> Iterator[Record]:
 
 def forget_before(files: Files, number: int) -> None:
     """Remove older snapshots, and what was left unfinished."""
-    older = [name_of(old) for old in _numbers(files) if old < number]
-    _remove(files, [*older, *(n for n in files.names() if n.endswith(_UNFINISHED))])
+    try:
+        older = [name_of(old) for old in _numbers(files) if old < number]
+        _remove(files, [*older, *(n for n in files.names() if n.endswith(_UNFINISHED))])
+    except OSError as error:
+        raise DiskError(
+            f"{files.path('')}: {error.strerror}; old snapshots are still there"
+        ) from None
 
 
 def damaged(files: Files, name: str, offset: int, what: str) -> DamagedError:

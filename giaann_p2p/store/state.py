@@ -138,7 +138,8 @@ class State:
     def adopt(self, held: Content) -> None:
         """Let shards hold this, in the place of what they held."""
         self.columns.adopt(held.shards, held.delta)
-        self.applied |= zip(held.shards.tolist(), held.applied, strict=True)
+        for number, applied in zip(held.shards.tolist(), held.applied, strict=True):
+            self.applied[number] = applied.copy()  # the caller's stays as it is
 
     def united(self, held: Content) -> Content:
         """Return what shards hold elsewhere with what they hold here beyond that.
