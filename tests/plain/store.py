@@ -5,7 +5,6 @@ what it holds is what the real one has to hold, before and behind any restart or
 """
 
 from collections.abc import Callable, Iterable
-from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -40,7 +39,7 @@ class Chunk(NamedTuple):
 
 
 class RefusedError(Exception):
-    """Two sums of which nobody can tell what they have in common."""
+    """A shard that is not held, or two sums of which nobody can tell what they have in common."""
 
 
 def add(rows: Rows, more: Rows) -> None:
@@ -60,6 +59,11 @@ class Shard:
     rows: Rows = field(default_factory=dict)
     chunks: set[Chunk] = field(default_factory=set)
 
+    def copy(self) -> "Shard":
+        """Return the same, to go on with on its own."""
+        rows = {neuron: Row(row.count, dict(row.links)) for neuron, row in self.rows.items()}
+        return Shard(rows, set(self.chunks))
+
 
 class Store:
     """Shards of rows, and notes."""
@@ -72,7 +76,9 @@ class Store:
     def copy(self) -> "Store":
         """Return the same, to go on with on its own."""
         other = Store(self.shard_of)
-        other.shards, other.notes = deepcopy(self.shards), dict(self.notes)
+        other.shards, other.notes = {}, dict(self.notes)
+        for number, shard in self.shards.items():
+            other.shards[number] = shard.copy()
         return other
 
     def row(self, neuron: Neuron) -> Row | None:
@@ -94,6 +100,9 @@ class Store:
 
     def apply(self, chunk: Chunk, shards: Iterable[int], rows: Rows) -> list[int]:
         """Take a chunk in; return the shards to which it was new."""
+        shards = list(shards)
+        if not set(shards) <= self.shards.keys():
+            raise RefusedError
         new = [number for number in shards if chunk not in self.shards[number].chunks]
         for number in new:
             self.shards[number].chunks.add(chunk)
@@ -108,7 +117,7 @@ class Store:
         """Take in what a shard holds elsewhere."""
         ours = self.shards.get(number, Shard())
         if ours.chunks <= theirs.chunks:
-            self.shards[number] = deepcopy(theirs)
+            self.shards[number] = theirs.copy()
         elif theirs.chunks <= ours.chunks:
             pass
         elif theirs.chunks & ours.chunks:

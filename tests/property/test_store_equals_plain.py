@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +17,8 @@ from giaann_p2p.model.rows import Neuron, Question
 from giaann_p2p.store import columns, transfer, words
 from giaann_p2p.store.fake_disk import FakeDisk
 from giaann_p2p.store.layout import Layout
-from giaann_p2p.store.log import ALWAYS, NEVER
+from giaann_p2p.store.log import ALWAYS, NEVER, Sync
+from giaann_p2p.store.state import Content
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.transfer import Export, Import, Manifest
 from giaann_p2p.store.update import Update
@@ -169,7 +169,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.stores[which].compact()
 
     @rule(sync=st.sampled_from([ALWAYS, NEVER]))
-    def restart(self, sync: Any) -> None:
+    def restart(self, sync: Sync) -> None:
         self.stores[0].close()
         self.stores[0] = Store.open(self.disk, sync=sync)
 
@@ -206,7 +206,7 @@ class StoreMachine(RuleBasedStateMachine):
                 assert found == shard.chunks
 
 
-def transferred(store: Store, shard: int, rng: random.Random) -> Any:
+def transferred(store: Store, shard: int, rng: random.Random) -> Content:
     """Send a shard part by part, in any order, some of them twice."""
     export = Export(store.content(shard))
     taken = Import(Manifest.from_bytes(export.manifest.to_bytes()), LIMITS)

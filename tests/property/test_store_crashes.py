@@ -1,0 +1,313 @@
+"""Stores whose disk fails at any operation, loses its power at any, or is full."""
+
+import contextlib
+import errno
+import random
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import NamedTuple
+
+import pytest
+
+from giaann_p2p.errors import DiskError, StoreError, UsageError
+from giaann_p2p.store import columns
+from giaann_p2p.store.fake_disk import FakeDisk
+from giaann_p2p.store.layout import Layout
+from giaann_p2p.store.log import ALWAYS, NEVER, Sync
+from giaann_p2p.store.state import Content
+from giaann_p2p.store.store import Store
+from tests.helpers import SMALL
+from tests.helpers_store import (
+    State,
+    assert_rows,
+    copy_of,
+    lessons,
+    names_of,
+    plain_state,
+    plain_store,
+    state_of,
+)
+from tests.plain import store as plain
+
+LAYOUT = Layout(shards=4)
+ALL = range(4)
+LESSONS = lessons(14)
+NAMES = names_of(LESSONS)
+NEURONS = sorted({neuron for one in LESSONS for neuron in one.rows})
+OFTEN = 1 << 30
+
+Atom = Callable[[plain.Store], object]
+
+
+class Step(NamedTuple):
+    """Something done to a store, and what it means: parts of which a crash keeps the first ones."""
+
+    do: Callable[[Store], object]
+    atoms: list[Atom]
+
+
+@pytest.fixture(autouse=True)
+def eager(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(columns, "_LEAST_PENDING", 100)
+
+
+def apply(*chosen: int, shards: range = ALL) -> Step:
+    some = [LESSONS[i] for i in chosen]
+    return Step(
+        lambda store: store.apply([one.update(shards) for one in some]),
+        [lambda expected, one=one: expected.apply(one.chunk, shards, one.rows) for one in some],
+    )
+
+
+def note(key: str, value: bytes) -> Step:
+    return Step(
+        lambda store: store.note(key, value), [lambda expected: expected.notes.update({key: value})]
+    )
+
+
+def hold(*shards: int) -> Step:
+    return Step(lambda store: store.hold(shards), [lambda expected: expected.hold(shards)])
+
+
+def drop(*shards: int) -> Step:
+    return Step(lambda store: store.drop(shards), [lambda expected: expected.drop(shards)])
+
+
+def done(expected: plain.Store, step: Step) -> None:
+    for atom in step.atoms:
+        atom(expected)
+
+
+@cache
+def elsewhere(shard: int, *chosen: int) -> tuple[Content, plain.Shard]:
+    """Return what a shard holds in another store."""
+    store, expected = Store.in_memory(SMALL, LAYOUT), plain_store(LAYOUT)
+    for step in (hold(*ALL), apply(*chosen)):
+        step.do(store)
+        done(expected, step)
+    return store.content(shard), expected.shards[shard]
+
+
+def adopt(shard: int, *chosen: int) -> Step:
+    held, theirs = elsewhere(shard, *chosen)
+    return Step(lambda store: store.adopt(held), [lambda expected: expected.adopt(shard, theirs)])
+
+
+SNAPSHOT, COMPACT = Step(Store.snapshot, []), Step(Store.compact, [])
+
+STEPS = [
+    hold(*ALL),
+    apply(0, 1),
+    note("k", b"1"),
+    apply(2, 0, 3),
+    SNAPSHOT,
+    apply(4),
+    drop(1),
+    apply(5, 6, shards=range(2, 4)),
+    hold(1),
+    adopt(1, 0, 7),
+    note("k", b"2"),
+    adopt(2, 8, 9),
+    COMPACT,
+    apply(10, 11, shards=range(1)),
+    adopt(0, 0, 1),
+    apply(12, 2),
+]
+
+
+def made(sync: Sync = ALWAYS) -> tuple[FakeDisk, Store]:
+    disk = FakeDisk()
+    Store.open(disk, SMALL, LAYOUT).close()
+    return disk, Store.open(disk, sync=sync)
+
+
+def operations(steps: list[Step]) -> int:
+    disk, store = made()
+    before = disk.operations
+    for step in steps:
+        step.do(store)
+    return disk.operations - before
+
+
+def versions(expected: plain.Store, step: Step) -> Iterator[plain.Store]:
+    """Iterate over what may be left of a step, from nothing to all."""
+    expected = expected.copy()
+    yield expected.copy()
+    for atom in step.atoms:
+        atom(expected)
+        yield expected.copy()
+
+
+def expect(expected: plain.Store) -> State:
+    return plain_state(expected, NAMES)
+
+
+def assert_one_of(disk: FakeDisk, wanted: list[State], seeds: range) -> None:
+    """However the power goes, one of these states is left, and the store goes on from there."""
+    for seed in seeds:
+        crashed = disk.crash(random.Random(seed))
+        assert state_of(Store.open(crashed, readonly=True)) in wanted
+        store = Store.open(crashed)
+        assert state_of(store) in wanted
+        store.note("alive", b"")
+        again = Store.open(crashed.crash(random.Random(seed)))
+        assert state_of(again) == state_of(store)
+
+
+FAILURES = [
+    pytest.param(errno.EIO, False, 1, id="EIO"),
+    pytest.param(errno.EIO, True, 1, id="EIO-half"),
+    pytest.param(errno.ENOSPC, True, 3, id="ENOSPC-thrice"),
+    pytest.param(errno.EIO, False, OFTEN, id="dead"),
+    pytest.param(errno.EIO, True, OFTEN, id="dead-half"),
+]
+
+
+@pytest.mark.parametrize(("error", "partial", "times"), FAILURES)
+def test_what_was_acknowledged_outlives_a_failure_of_any_operation(
+    error: int, partial: bool, times: int
+) -> None:
+    total = operations(STEPS)
+    assert total > 50
+    for n in range(1, total + 1):
+        disk, store = made()
+        disk.fail_at(n, error, partial, times)
+        expected, failed = plain_store(LAYOUT), 0
+        for step in STEPS:
+            try:
+                left = list(versions(expected, step))
+            except plain.RefusedError:  # for what could not be done before
+                with pytest.raises(UsageError):
+                    step.do(store)
+                continue
+            try:
+                step.do(store)
+            except DiskError:
+                failed += 1
+                assert_rows(store, expected, NEURONS)
+                if failed == 1:
+                    assert_one_of(disk, list(map(expect, left)), range(n, n + 1))
+            else:
+                expected = left[-1]
+        assert failed or n == total or times == 1  # the last operation is a mark
+        assert state_of(store) == expect(expected)
+        if times < OFTEN:
+            disk.fail_at(1, error, times=0)
+            goes_on(disk, store, expected, n)
+        closed_at_last(store)
+
+
+def goes_on(disk: FakeDisk, store: Store, expected: plain.Store, seed: int) -> None:
+    """A disk that works again is written to again, and nothing of what failed comes back."""
+    for step in (hold(3), apply(13, shards=range(3, 4)), note("works", b"again"), SNAPSHOT):
+        step.do(store)
+        done(expected, step)
+    assert_one_of(disk, [expect(expected)], range(seed, seed + 1))
+
+
+def closed_at_last(store: Store) -> None:
+    """Closing may tell of the disk, as often as it is tried; it lets go all the same."""
+    for _ in range(2):
+        with contextlib.suppress(DiskError):
+            store.close()
+    with pytest.raises(UsageError, match="closed"):
+        store.note("k", b"")
+
+
+def test_without_syncs_a_crash_leaves_the_first_of_what_was_done() -> None:
+    for end in range(1, len(STEPS) + 1):
+        disk, store = made(NEVER)
+        expected = plain_store(LAYOUT)
+        wanted = []
+        for step in STEPS[:end]:
+            step.do(store)
+            wanted += map(expect, versions(expected, step))
+            done(expected, step)
+        assert_one_of(disk, wanted, range(3))
+        store.sync()
+        assert_one_of(disk, [expect(expected)], range(3))
+
+
+def test_a_store_is_made_or_not_whatever_fails_meanwhile() -> None:
+    whole = FakeDisk()
+    Store.open(whole, SMALL, LAYOUT)
+    for n in range(1, whole.operations + 1):
+        for partial in (False, True):
+            for times in (1, 2, OFTEN):
+                disk = FakeDisk()
+                disk.fail_at(n, errno.EIO, partial, times)
+                with contextlib.suppress(DiskError):
+                    Store.open(disk, SMALL, LAYOUT)
+                disk.fail_at(1, errno.EIO, times=0)
+                for left in (disk, copy_of(disk)):
+                    store = Store.open(left, SMALL, LAYOUT)
+                    store.hold([0])
+                    assert Store.open(left, readonly=True).shards.tolist() == [0]
+
+
+def test_power_that_goes_while_a_store_is_made_never_leaves_half_of_one() -> None:
+    whole = FakeDisk()
+    Store.open(whole, SMALL, LAYOUT)
+    for n in range(1, whole.operations + 1):
+        for seed in range(10):
+            disk = FakeDisk()
+            disk.fail_at(n, errno.EIO, bool(seed % 2), OFTEN)
+            with contextlib.suppress(DiskError):
+                Store.open(disk, SMALL, LAYOUT)
+            crashed = disk.crash(random.Random(seed))
+            try:
+                store = Store.open(crashed, SMALL, LAYOUT)
+            except StoreError as error:  # a rename of which neither name was kept
+                assert "store.json is missing" in str(error)  # noqa: PT017
+                assert n >= whole.operations - 2
+            else:
+                store.hold([0])
+                assert Store.open(crashed, readonly=True).shards.tolist() == [0]
+
+
+def test_failures_of_opening_are_told_and_change_nothing() -> None:
+    disk, store = made()
+    expected = plain_store(LAYOUT)
+    for step in STEPS:
+        step.do(store)
+        done(expected, step)
+    probe = copy_of(disk)
+    before = probe.operations
+    Store.open(probe)
+    for n in range(1, probe.operations - before + 1):
+        for partial in (False, True):
+            for times in (1, OFTEN):
+                other = copy_of(disk)
+                other.fail_at(n, errno.EIO, partial, times)
+                try:
+                    found = state_of(Store.open(other))
+                except DiskError:
+                    found = expect(expected)
+                assert found == expect(expected)
+                assert state_of(Store.open(other, readonly=True)) == expect(expected)
+
+
+def test_a_full_disk_takes_nothing_reads_go_on_and_space_is_used_as_it_returns() -> None:
+    disk, store = made()
+    expected = plain_store(LAYOUT)
+    for step in STEPS[:5]:
+        step.do(store)
+        done(expected, step)
+    used = sum(disk.size(name) for name in disk.names())
+    for free in (0, 1, 30, 100, 300):
+        disk.capacity = used + free
+        refused = 0
+        for step in (apply(4, 5, 6, 7, 8), SNAPSHOT, note("x", bytes(400)), adopt(2, 8, 9)):
+            with pytest.raises(DiskError, match="No space left"):
+                step.do(store)
+            refused += 1
+            assert_rows(store, expected, NEURONS)
+            assert state_of(store) == expect(expected)
+        assert refused == 4
+        assert state_of(Store.open(disk, readonly=True)) == expect(expected)
+    disk.capacity = None
+    for step in STEPS[5:]:
+        step.do(store)
+        done(expected, step)
+    assert state_of(store) == expect(expected)
+    assert_one_of(disk, [expect(expected)], range(3))
