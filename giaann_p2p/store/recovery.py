@@ -10,7 +10,7 @@ from giaann_p2p.store.home import Deed
 from giaann_p2p.store.log import Log
 from giaann_p2p.store.record import Record
 from giaann_p2p.store.recover import recover
-from giaann_p2p.store.replay import file_name, replay
+from giaann_p2p.store.replay import file_name, file_numbers, missing, replay
 from giaann_p2p.store.state import State
 from giaann_p2p.store.sync import Sync
 
@@ -33,6 +33,8 @@ def seen(files: Files, deed: Deed) -> State:
         newest = snapshot.newest(files)
         try:
             state, first = _restored(files, deed)
+            if max(file_numbers(files), default=0) < first:
+                raise missing(files, first)
             _replay(state, replay(files, deed.identity, first), files)
         except (DamagedError, DiskError):  # perhaps of files that were forgotten meanwhile
             if snapshot.newest(files) == newest:

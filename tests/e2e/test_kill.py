@@ -32,7 +32,7 @@ LONGEST = 0.6
 @pytest.mark.slow
 @pytest.mark.timeout(60 + 3 * KILLS)
 def test_what_a_killed_process_acknowledged_is_there(tmp_path: Path) -> None:
-    directory, rng = tmp_path / "store", random.Random(KILLS)
+    directory = tmp_path / "store"
     Store.at(directory, SMALL, Layout(shards=SHARDS)).close()
     context = get_context("forkserver")
     context.set_forkserver_preload(["tests.e2e.writing"])
