@@ -13,7 +13,6 @@ from giaann_p2p.store.home import Deed
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.store.record import HEADER_SIZE, MARK, Header, behind
 from giaann_p2p.store.store import Store
-from tests.helpers import SMALL
 from tests.helpers_store import State, copy_of, lessons, on_disk, state_of
 
 LAYOUT = Layout(shards=2)
