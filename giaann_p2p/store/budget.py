@@ -33,7 +33,7 @@ class Budget:
         self._admit(state, _growth(held.delta) + _MERGING * held.delta.connections)
 
     def _admit(self, state: State, more: int) -> None:
-        if self.nbytes is None:
+        if self.nbytes is None or not more:
             return
         used = state.nbytes + _MERGING * state.columns.largest
         if used + more > self.nbytes:

@@ -59,6 +59,7 @@ class Columns:
         self._shards[number] = None
         if shard is not None:
             self._row[shard.neuron] = _NO_ROW
+        self._let_go()
 
     def adopt(self, numbers: Shards, delta: Delta) -> None:
         """Put shards of this content in the place of what was there."""
@@ -148,9 +149,13 @@ class Columns:
                 return None
             if row >= shard.rows:
                 row = _NO_ROW  # it came behind this merge
-            if row == _NO_ROW or shard.neuron[row] == number:
+            if row == _NO_ROW:
+                same = self._shards[shard_number] is shard
+            else:
+                same = shard.neuron[row] == number
+            if same:
                 return self._row_at(neuron, number, shard, row, pending, piece)
-            # else: the shard was dropped and came back in between
+            # else: the shard was dropped in between, and perhaps came back
 
     def _row_at(
         self, neuron: Neuron, number: int, shard: Shard, row: int, pending: Pending, piece: int
@@ -179,7 +184,17 @@ class Columns:
         ]
         if not batches:
             return replace(shard, floor=self._pieces)
-        neuron = np.concatenate([shard.neuron, self._new_rows(shard, batches)])
+        new = self._new_rows(shard, batches)
+        try:
+            return self._with_batches(shard, new, batches)
+        except BaseException:
+            self._row[new] = _NO_ROW  # or the next merge would take them for known
+            raise
+
+    def _with_batches(
+        self, shard: Shard, new: Numbers, batches: list[tuple[Batch, slice]]
+    ) -> Shard:
+        neuron = np.concatenate([shard.neuron, new])
         count = np.zeros(len(neuron), np.int64)
         count[: shard.rows] = shard.count
         pieces = []
@@ -205,6 +220,10 @@ class Columns:
             self._due -= 1
             self.merge(self._turn)
             self._turn = (self._turn + 1) % self.layout.shards
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Let go of batches that are merged into every shard."""
         floor = min((shard.floor for shard in self._shards if shard), default=self._pieces)
         self._pending = self._pending.since(floor)
 

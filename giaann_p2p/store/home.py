@@ -119,8 +119,10 @@ def locked(directory: Path) -> Iterator[None]:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise StoreError(f"another process writes to {directory}; wait for it to end") from None
-        yield
-        with contextlib.suppress(OSError):  # it is not empty
-            directory.rmdir()
+        try:
+            yield
+        finally:
+            with contextlib.suppress(OSError):  # it is not empty
+                directory.rmdir()
     finally:
         os.close(handle)

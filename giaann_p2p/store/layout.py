@@ -13,7 +13,7 @@ from giaann_p2p.model.sequence import Ids
 Shards = npt.NDArray[np.uint16]
 """Numbers of shards."""
 
-_MOST = 1 << 16
+MOST_SHARDS = 1 << 16
 _GOLDEN = 0x9E3779B97F4A7C15
 _MIX_1, _MIX_2 = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 _WORD = (1 << 64) - 1
@@ -28,8 +28,8 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def __post_init__(self) -> None:
         for name in ("shards", "blocks"):
             value = getattr(self, name)
-            if not 1 <= value <= _MOST or value & (value - 1):
-                raise SpecError(f"{name} must be a power of two up to {_MOST}; it is {value}")
+            if not 1 <= value <= MOST_SHARDS or value & (value - 1):
+                raise SpecError(f"{name} must be a power of two up to {MOST_SHARDS}; it is {value}")
 
     def shards_of(self, concept: Ids, feature: Ids) -> Shards:
         """Return the shard of each neuron's row."""

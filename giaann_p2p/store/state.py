@@ -11,7 +11,7 @@ chunks a shard has taken in stands beside what it holds, and a chunk that it has
 again: so replaying a record twice, or one that a snapshot holds already, changes nothing.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
 from typing import NamedTuple, TypeVar
 
@@ -29,7 +29,8 @@ from giaann_p2p.store.layout import Layout, Shards
 from giaann_p2p.store.parcel import Limits, decode, encode
 from giaann_p2p.store.places import Places
 from giaann_p2p.store.shard import Shard
-from giaann_p2p.store.update import Update, update_of
+from giaann_p2p.store.undisturbed import undisturbed
+from giaann_p2p.store.update import Update, check_delta, update_of
 
 T = TypeVar("T")
 
@@ -100,12 +101,20 @@ class State:
         """The shards that are held, ascending."""
         return np.array(sorted(self.applied), np.uint16)
 
-    def hold(self, shards: Iterable[int]) -> None:
+    def hold(self, shards: Sequence[int]) -> None:
         """Begin to hold shards, empty; those that are held stay as they are."""
+        self.check_shards(shards)
         for number in shards:
             if number not in self.applied:
                 self.columns.hold(number)
                 self.applied[number] = Applied()
+
+    def check_shards(self, shards: Iterable[int]) -> None:
+        """Raise UsageError for a shard that there is none."""
+        for number in shards:
+            if not 0 <= number < self.columns.layout.shards:
+                most = self.columns.layout.shards - 1
+                raise UsageError(f"there is no shard {number}; they are numbered 0 to {most}")
 
     def drop(self, shards: Iterable[int]) -> None:
         """Let shards go."""
@@ -118,7 +127,7 @@ class State:
         given: set[tuple[bytes, int, int]] = set()
         plan = []
         for update in updates:
-            update.check()
+            update.check(self.spec)
             new = [
                 number
                 for number in update.shards.tolist()
@@ -147,6 +156,8 @@ class State:
         Where all of one's chunks are among the other's, that is the other; where they have none in
         common, it is the sum. UsageError for the rest: sums cannot be told apart again.
         """
+        self.check_shards(held.shards.tolist())
+        check_delta(held.delta, self.spec)
         parts = [self._united(one) for one in _by_shard(held, self.columns.layout)]
         shards = np.concatenate([part.shards for part in parts])
         applied = [applied for part in parts for applied in part.applied]
@@ -168,7 +179,8 @@ class State:
 
     def capture(self, shards: Iterable[int]) -> Captured:
         """Return some shards, those of them that are held, as they are now."""
-        merged = [(number, self.columns.merge(number)) for number in shards]
+        with undisturbed():
+            merged = [(number, self.columns.merge(number)) for number in shards]
         held = [(number, shard) for number, shard in merged if shard]
         applied = [self.applied[number].copy() for number, _ in held]
         return Captured([number for number, _ in held], [shard for _, shard in held], applied)

@@ -228,6 +228,7 @@ class Store:
         """Begin to hold shards, empty; those that are held stay as they are."""
         with self._write():
             new = [number for number in shards if number not in self._state.applied]
+            self._state.check_shards(new)
             if new:
                 with self._logged([(Kind.HOLD, shards_record(new))]):
                     self._state.hold(new)
@@ -299,7 +300,7 @@ class Store:
             return
         files, log = self._disk.files, self._disk.log
         with self._snapshotting:
-            with self._write():
+            with self._write(), undisturbed():
                 number = log.roll()
             records = self._snapshot_records()
             self._snapshot_size = snapshot.write(files, self._disk.identity, number, records)
@@ -309,18 +310,18 @@ class Store:
 
     def compact(self) -> None:
         """Merge what is not merged yet, and make a snapshot: as small as it gets."""
-        with self._write():
+        with self._write(), undisturbed():
             self._state.columns.merge_all()
         self.snapshot()
 
     def _snapshot_records(self) -> Iterator[tuple[int, bytes]]:
-        with self._writing:
+        with self._write():
             notes, shards = self.notes, self.shards
         yield Kind.HOLD, shards_record(shards.tolist())
         for key, value in notes.items():
             yield Kind.NOTE, note_record(key, value)
         for part in self._state.parts(shards):
-            with self._writing:
+            with self._write():  # once it is sealed, what is in memory is not to be kept
                 captured = self._state.capture(part)
             yield Kind.CONTENT, content_record(self._state.content(captured))
 

@@ -11,6 +11,8 @@ import numpy as np
 from giaann_p2p.errors import DamagedError, UsageError
 from giaann_p2p.model.delta import EMPTY, Delta, total
 from giaann_p2p.store.applied import Applied
+from giaann_p2p.store.damage import check
+from giaann_p2p.store.layout import MOST_SHARDS
 from giaann_p2p.store.parcel import Limits, decode, encode
 from giaann_p2p.store.state import Content
 
@@ -35,15 +37,20 @@ class Manifest(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fiel
     def from_bytes(cls, data: bytes) -> "Manifest":
         """Read what `to_bytes` wrote."""
         try:
-            return msgspec.msgpack.decode(data, type=cls)
+            found = msgspec.msgpack.decode(data, type=cls)
         except msgspec.MsgspecError as error:
             raise DamagedError(f"no manifest of a shard: {error}") from None
+        check(0 <= found.shard < MOST_SHARDS, f"a manifest of shard {found.shard}")
+        check(0 <= found.parts <= found.connections // PART + 1, f"{found.parts} parts of a shard")
+        return found
 
 
 class Export:
     """A shard as it was when it was captured, to be sent."""
 
     def __init__(self, held: Content) -> None:
+        if len(held.shards) != 1:
+            raise UsageError(f"one shard is sent at a time, not {len(held.shards)}")
         (shard,), (applied,) = held.shards.tolist(), held.applied
         self._parts = cut(held.delta)
         self.manifest = Manifest(

@@ -8,6 +8,7 @@ import numpy as np
 from giaann_p2p.errors import DamagedError, UsageError
 from giaann_p2p.model.delta import Delta
 from giaann_p2p.model.ids import PRIME
+from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.store.applied import JOB_BYTES
 from giaann_p2p.store.layout import Shards
 from giaann_p2p.store.parcel import Limits, decode
@@ -29,8 +30,8 @@ class Update(NamedTuple):
     parcel: bytes | memoryview = b""
     """The delta as it came, if it came as bytes; else it is made when it is needed."""
 
-    def check(self) -> None:
-        """Raise UsageError for what no update is."""
+    def check(self, spec: ModelSpec) -> None:
+        """Raise UsageError for what no update of a model is."""
         if len(self.job) != JOB_BYTES:
             raise UsageError(f"a job is named by {JOB_BYTES} bytes, not {len(self.job)}")
         if not 0 <= self.chunk < _MOST_CHUNKS:
@@ -38,8 +39,19 @@ class Update(NamedTuple):
         most = max(int(self.delta.strength.max(initial=0)), int(self.delta.count.max(initial=0)))
         if most > _MOST_UNITS:
             raise UsageError(f"no chunk adds as much as {most} to anything")
-        if nameless := _nameless(self.delta):
-            raise UsageError(f"an update lacks the text of {nameless} words of its rows")
+        check_delta(self.delta, spec)
+
+
+def check_delta(delta: Delta, spec: ModelSpec) -> None:
+    """Raise UsageError for a delta that a store could not read back."""
+    if nameless := _nameless(delta):
+        raise UsageError(f"a delta lacks the text of {nameless} words of its rows")
+    branches, segments = (int(a.max(initial=0)) + 1 for a in (delta.branch, delta.segment))
+    if branches > spec.branches or segments > spec.segments:
+        raise UsageError(
+            f"a delta of {branches} branches and {segments} segments; the store's model has "
+            f"{spec.branches} and {spec.segments}"
+        )
 
 
 def _nameless(delta: Delta) -> int:
