@@ -235,8 +235,9 @@ class Columns:
 
     def _learn_names(self, names: Names) -> None:
         for number, text in names.items():
-            known = self.names.setdefault(number, text)
-            if known is text:
+            known = self.names.get(number)
+            if known is None:
+                self.names[number] = text
                 self._name_bytes += _NAME_BYTES + len(text)
             elif text < known:  # two texts of one number: the smaller wins, in whatever order
                 self.names[number] = text

@@ -14,6 +14,7 @@ from giaann_p2p.store.columns import Columns
 from giaann_p2p.store.content import content
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.store.places import Places
+from giaann_p2p.store.shard import Shard
 from tests.helpers import SMALL, assert_same, built
 
 ALL = np.arange(4, dtype=np.uint16)
@@ -157,3 +158,37 @@ def test_reading_while_writing_sees_each_row_at_one_moment(monkeypatch: pytest.M
         reader.join()
     assert wrong == []
     assert_same(whole(columns), total([delta] * 300))
+
+
+def test_a_merge_that_fails_leaves_no_mark(
+    columns: Columns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts = list(deltas())
+
+    def fail(*_: object) -> None:
+        raise MemoryError
+
+    for number, delta in enumerate(parts):
+        columns.add(delta, ALL)
+        with monkeypatch.context() as patch:
+            patch.setattr(Shard, "merged", fail)
+            for shard in range(4):
+                with pytest.raises(MemoryError):
+                    columns.merge(shard)
+        if number % 2:
+            columns.merge(number % 4)
+        columns.drop(3)
+        columns.hold(3)
+    kept = [content_of(columns, number) for number in range(4)]
+    expected = total(parts)
+    shards = columns.layout.shards_of(expected.concept, expected.feature).astype(np.int64)
+    for number, delta in expected.cut(shards).items():
+        if number != 3:
+            assert kept[number].digest() == delta.digest()
+    assert kept[3].neurons == 0
+
+
+def content_of(columns: Columns, number: int) -> Delta:
+    shard = columns.merge(number)
+    assert shard is not None
+    return content([shard], columns.neurons, columns.places, columns.names)

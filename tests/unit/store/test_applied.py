@@ -1,0 +1,85 @@
+"""Sets of chunks."""
+
+import random
+
+import msgspec
+import pytest
+
+from giaann_p2p.errors import DamagedError
+from giaann_p2p.store.applied import Applied
+
+ONE, TWO = b"one job of many.", b"and another one."
+
+
+def applied(*chunks: tuple[bytes, int]) -> Applied:
+    found = Applied()
+    for job, number in chunks:
+        found.add(job, number)
+    return found
+
+
+def test_chunks_are_there_once_they_are_added() -> None:
+    found = applied((ONE, 1), (ONE, 1), (ONE, 1 << 31), (TWO, 7))
+    assert (ONE, 1) in found
+    assert (ONE, 7) not in found
+    assert (TWO, 1) not in found
+    assert (b"a third one.....", 1) not in found
+    assert len(found) == 3
+    assert list(found) == [ONE, TWO]
+    assert list(found.of(ONE)) == [1, 1 << 31]
+    assert list(found.of(b"a third one.....")) == []
+    assert repr(found) == "<Applied: 3 chunks of 2 jobs>"
+    assert 100 < found.nbytes < 1000
+
+
+def test_sets_are_compared_and_joined() -> None:
+    small, large, other = applied((ONE, 1)), applied((ONE, 1), (ONE, 2), (TWO, 1)), Applied()
+    assert small <= large
+    assert not large <= small
+    assert other <= small
+    assert not small <= applied((TWO, 1))
+    assert small.meets(large)
+    assert not small.meets(applied((TWO, 1), (ONE, 5)))
+    assert not small.meets(other)
+    assert small | applied((ONE, 2), (TWO, 1)) == large
+    assert len(small) == 1
+    assert small != large
+    assert small != "small"
+
+
+def test_copies_go_on_alone() -> None:
+    found = applied((ONE, 1))
+    other = found.copy()
+    other.add(ONE, 2)
+    other.add(TWO, 2)
+    joined = found | Applied()
+    joined.add(ONE, 3)
+    assert found == applied((ONE, 1))
+
+
+@pytest.mark.parametrize("order", range(3))
+def test_equal_sets_are_equal_bytes(order: int) -> None:
+    chunks = [(job, n) for job in (ONE, TWO) for n in [*range(300), 70_000, (1 << 32) - 1]]
+    found = applied(*random.Random(order).sample(chunks, len(chunks)))
+    data = applied(*chunks).to_bytes()
+    assert found.to_bytes() == data
+    assert Applied.from_bytes(data) == found
+    assert len(data) < 200
+
+
+@pytest.mark.parametrize("data", [b"", b"\xc1", msgspec.msgpack.encode([(ONE, b"\0" * 9)])])
+def test_what_is_no_set_is_damage(data: bytes) -> None:
+    with pytest.raises(DamagedError, match="no set of chunks"):
+        Applied.from_bytes(data)
+
+
+def test_any_bytes_are_a_set_or_damage() -> None:
+    data, rng = applied(*((ONE, n) for n in [*range(0, 300, 3), *range(9000, 9500)])).to_bytes(), 0
+    for seed in range(3000):
+        rng = random.Random(seed)
+        changed = bytearray(data)
+        changed[rng.randrange(min(len(data), 80))] = rng.randrange(256)
+        try:
+            len(Applied.from_bytes(changed[: rng.choice([len(data), rng.randrange(len(data))])]))
+        except DamagedError:
+            continue

@@ -1,0 +1,141 @@
+"""A store's directory: whose it is, and who writes to it."""
+
+import errno
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from giaann_p2p.errors import DamagedError, DiskError, StoreError
+from giaann_p2p.model.spec import ModelSpec
+from giaann_p2p.store import home
+from giaann_p2p.store.fake_disk import FakeDisk
+from giaann_p2p.store.files import DiskFiles
+from giaann_p2p.store.layout import Layout
+from tests.helpers import SMALL
+
+LAYOUT = Layout(shards=8, blocks=2)
+
+
+def signed(disk: FakeDisk) -> home.Deed:
+    deed = home.draft(disk, SMALL, LAYOUT)
+    home.sign(disk)
+    return deed
+
+
+def test_a_deed_is_read_as_it_was_signed() -> None:
+    disk = FakeDisk()
+    assert not home.exists(disk)
+    deed = home.draft(disk, SMALL, LAYOUT)
+    assert not home.exists(disk)
+    home.sign(disk)
+    assert home.exists(disk)
+    assert home.read(disk) == deed
+    assert (deed.layout, deed.spec, deed.format) == (LAYOUT, SMALL, 1)
+    assert json.loads(disk.read("store.json"))["layout"] == {"shards": 8, "blocks": 2}
+
+
+def test_every_store_has_an_identity_of_its_own() -> None:
+    found = {signed(FakeDisk()).identity for _ in range(5)}
+    assert len(found) == 5
+    assert {len(identity) for identity in found} == {16}
+    one = signed(FakeDisk())
+    other = home.Deed(id=one.id, layout=LAYOUT, spec=ModelSpec())
+    assert other.identity != one.identity
+
+
+def test_what_an_attempt_left_is_removed_and_nothing_else() -> None:
+    disk = FakeDisk()
+    home.draft(disk, SMALL, LAYOUT)
+    for name in ("log-00000001", "snapshot-00000001.new", "letter.txt"):
+        disk.create(name).close()
+    deed = signed(disk)
+    assert disk.names() == ["letter.txt", "store.json"]
+    assert home.read(disk) == deed
+
+
+@pytest.mark.parametrize("name", ["log-00000001", "snapshot-00000009", "snapshot-00000009.new"])
+def test_files_without_their_deed_are_never_taken_for_nothing(name: str) -> None:
+    disk = FakeDisk()
+    disk.create(name).close()
+    with pytest.raises(StoreError, match=r"store\.json is missing, but other files"):
+        home.exists(disk)
+    assert disk.names() == [name]
+
+
+def test_another_format_is_refused_whatever_else_it_says() -> None:
+    disk = FakeDisk()
+    signed(disk)
+    disk.damage("store.json", b'{"format": 2, "shape": "round"}')
+    with pytest.raises(StoreError, match=r"store\.json has format 2; this version reads 1"):
+        home.read(disk)
+
+
+@pytest.mark.parametrize("data", [b"", b"{}", b"\xff\xfe", b'{"format": "1"}', b'{"format": 1}'])
+def test_what_is_no_deed_is_damaged(data: bytes) -> None:
+    disk = FakeDisk()
+    signed(disk)
+    disk.damage("store.json", data)
+    with pytest.raises(DamagedError, match=r"store\.json is damaged: "):
+        home.read(disk)
+
+
+def test_a_disk_that_fails_is_told() -> None:
+    disk = FakeDisk()
+    disk.fail_at(1, errno.ENOSPC, times=100)
+    with pytest.raises(DiskError, match=r"store\.json\.new: No space left"):
+        home.draft(disk, SMALL, LAYOUT)
+    with pytest.raises(FileNotFoundError):
+        disk.read("store.json")
+    with pytest.raises(DiskError, match=r"store\.json: No such file"):
+        home.read(FakeDisk())
+
+
+def test_a_directory_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DiskError, match="Not a directory"):
+        home.exists(DiskFiles(tmp_path / "file"))
+    assert not home.exists(DiskFiles(tmp_path / "none"))
+
+
+def test_one_writes_at_a_time(tmp_path: Path) -> None:
+    where = tmp_path / "a" / "b"
+    with (
+        home.locked(where),
+        pytest.raises(StoreError, match=f"another process writes to {where}"),
+        home.locked(where),
+    ):
+        pass
+    assert not where.exists()
+    with home.locked(where):
+        (where / "something").write_text("")
+    assert where.exists()
+
+
+_OTHER = """
+import sys, fcntl, os
+handle = os.open(sys.argv[1], os.O_RDONLY)
+fcntl.flock(handle, fcntl.LOCK_EX)
+print("locked", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_lock_of_another_process_ends_with_it(tmp_path: Path) -> None:
+    (tmp_path / "store").mkdir()
+    other = subprocess.Popen(
+        [sys.executable, "-c", _OTHER, str(tmp_path / "store")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert other.stdout is not None
+    assert other.stdout.readline() == b"locked\n"
+    with pytest.raises(StoreError, match="another process"), home.locked(tmp_path / "store"):
+        pass
+    other.kill()
+    other.communicate()
+    with home.locked(tmp_path / "store"):
+        pass
+    assert list(tmp_path.iterdir()) == []
