@@ -1,5 +1,6 @@
 """Columns in memory: what is added is what is read, merged or not, and while it is being merged."""
 
+import contextlib
 import threading
 from collections.abc import Iterator
 
