@@ -119,7 +119,7 @@ def test_a_log_that_is_cut_keeps_the_first_records(disk: FakeDisk) -> None:
             first_mark = behind(record)
     states = [state_or_error(damaged(disk, LOG, content[:end])) for end in (first_mark, *ends)]
     assert len(states) == 4
-    for size in range(len(content)):
+    for size in sorted({*range(0, len(content), 4), *(n for end in ends for n in (end - 1, end))}):
         found = state_or_error(damaged(disk, LOG, content[:size]))
         if size < first_mark:
             assert isinstance(found, str)
