@@ -1,0 +1,78 @@
+"""Measuring in a fresh process: its memory, its time."""
+
+import gc
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+import torch
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_KB = 1024
+
+
+def apart(action: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
+    """Do something in a new process."""
+    context = get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=context, initializer=_begin) as processes:
+        return processes.submit(action, *arguments, **named).result()
+
+
+def _begin() -> None:
+    torch.set_num_threads(1)
+
+
+def medians(runs: list[dict[str, float]]) -> dict[str, float]:
+    """Return the median of each figure."""
+    return {name: statistics.median(run[name] for run in runs) for name in runs[0]}
+
+
+@dataclass
+class Taken:
+    """Seconds that something took."""
+
+    wall: float = 0.0
+    cpu: float = 0.0
+    """Of all threads."""
+
+
+@contextmanager
+def timed(taken: Taken | None = None) -> Iterator[Taken]:
+    """Measure a block; more than once, it adds up."""
+    taken = taken or Taken()
+    wall, cpu = time.perf_counter(), time.process_time()
+    yield taken
+    taken.wall += time.perf_counter() - wall
+    taken.cpu += time.process_time() - cpu
+
+
+class Memory:
+    """How much memory the process has beyond what it had at first, in bytes."""
+
+    def __init__(self) -> None:
+        gc.collect()
+        self._first = _status("VmRSS")
+        Path("/proc/self/clear_refs").write_text("5")  # the peak so far
+
+    def now(self) -> int:
+        """Return how much it is."""
+        gc.collect()
+        return _status("VmRSS") - self._first
+
+    def peak(self) -> int:
+        """Return how much it was at most."""
+        return _status("VmHWM") - self._first
+
+
+def _status(name: str) -> int:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    (line,) = (line for line in lines if line.startswith(name + ":"))
+    return int(line.split()[1]) * _KB
