@@ -9,21 +9,15 @@ too: on a shared machine the wall measures the neighbours.
 """
 
 import argparse
-import json
 import os
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from rich.console import Console
-from rich.table import Table
 
-from tests.benchmarks import reading, rivals, workload, writing
-from tests.benchmarks.process import apart, medians
-from tests.benchmarks.targets import SAME_COST, met, target, unit
-from tests.benchmarks.workload import Workload
+from tests.benchmarks import rivals, workload
+from tests.benchmarks.process import apart
 
 SCALES = {"k": 1_000, "M": 1_000_000}
 PARTS = ("memory", "writing", "reading", "rivals")

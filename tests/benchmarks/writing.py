@@ -20,7 +20,7 @@ Figures = dict[str, float]
 def memory(work: Workload, size: int) -> Figures:
     """Grow a store in memory; bytes a connection."""
     connections = work.sizes[size].connections
-    _grown(work, min(work.sizes)).compact()  # what is allocated once
+    _warm(work, size)
     before = Memory()
     store, most = Store.in_memory(SPEC, LAYOUT), 0
     store.hold(ALL.tolist())
@@ -115,9 +115,9 @@ def _update(number: int, chunk: Chunk, job: bytes = JOB) -> Update:
     return Update(job, number, ALL, chunk.delta)
 
 
-def _grown(work: Workload, size: int) -> Store:
+def _warm(work: Workload, size: int) -> None:
+    """Have what is allocated once."""
     store = Store.in_memory(SPEC, LAYOUT)
     store.hold(ALL.tolist())
-    for group in groups(work, size):
-        store.apply([update for update, _ in group])
-    return store
+    store.apply([update for update, _ in next(groups(work, size))])
+    store.compact()
