@@ -6,7 +6,7 @@ a walk back along its pieces.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -72,15 +72,40 @@ class Batch:
         start, end = self.starts[piece : piece + 2].tolist()
         return Part(self.target[start:end], self.place[start:end], self.units[start:end])
 
-    def piece(self, pieces: slice, row: Ints) -> Piece:
-        """Return some consecutive pieces, given their rows, one a connection."""
-        held = self.connections_of(pieces)
-        units = self.units[held].astype(np.int64)
-        return Piece(row, self.target[held], self.place[held], units)
 
-    def rows_of(self, pieces: slice, row: Ints) -> Ints:
-        """Return each connection's row, given each piece's."""
-        return np.repeat(row, np.diff(self.starts[pieces.start : pieces.stop + 1]))
+class Gathered(NamedTuple):
+    """Some consecutive pieces of each of some batches, one behind the other."""
+
+    neuron: Numbers
+    """[r]"""
+    count: Ints
+    """[r]"""
+    lengths: Ints
+    """[r] how many connections each piece has."""
+    target: Numbers
+    """[m]"""
+    place: npt.NDArray[Any]
+    """[m]"""
+    units: Ints
+    """[m]"""
+
+    def piece(self, row: Ints) -> Piece:
+        """Return the connections, given each piece's row."""
+        return Piece(np.repeat(row, self.lengths), self.target, self.place, self.units)
+
+
+def gathered(chosen: Sequence[tuple[Batch, slice]]) -> Gathered:
+    """Put pieces together, with as few steps for each batch as may be."""
+    ends = np.concatenate([batch.starts[part.start + 1 : part.stop + 1] for batch, part in chosen])
+    held = [(batch, batch.connections_of(part)) for batch, part in chosen]
+    return Gathered(
+        np.concatenate([batch.neuron[part] for batch, part in chosen]),
+        np.concatenate([batch.count[part] for batch, part in chosen]),
+        ends - np.concatenate([batch.starts[part] for batch, part in chosen]),
+        np.concatenate([batch.target[part] for batch, part in held]),
+        np.concatenate([batch.place[part] for batch, part in held]),
+        np.concatenate([batch.units[part] for batch, part in held], dtype=np.int64),
+    )
 
 
 class Pending(NamedTuple):

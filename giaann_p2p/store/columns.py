@@ -18,7 +18,7 @@ from giaann_p2p.model.delta import Delta
 from giaann_p2p.model.ids import PRIME
 from giaann_p2p.model.rows import Name, Neuron, Row
 from giaann_p2p.model.sequence import Names
-from giaann_p2p.store.batch import NO_PIECE, Batch, Pending, batch_of
+from giaann_p2p.store.batch import NO_PIECE, Gathered, Pending, batch_of, gathered
 from giaann_p2p.store.layout import Layout, Shards
 from giaann_p2p.store.neurons import Neurons, Numbers
 from giaann_p2p.store.places import Places
@@ -184,29 +184,24 @@ class Columns:
         ]
         if not batches:
             return replace(shard, floor=self._pieces)
-        new = self._new_rows(shard, batches)
+        added = gathered(batches)
+        new = self._new_rows(shard, added.neuron)
         try:
-            return self._with_batches(shard, new, batches)
+            return self._with_pieces(shard, new, added)
         except BaseException:
             self._row[new] = _NO_ROW  # or the next merge would take them for known
             raise
 
-    def _with_batches(
-        self, shard: Shard, new: Numbers, batches: list[tuple[Batch, slice]]
-    ) -> Shard:
+    def _with_pieces(self, shard: Shard, new: Numbers, added: Gathered) -> Shard:
         neuron = np.concatenate([shard.neuron, new])
+        row = self._row[added.neuron].astype(np.int64)
         count = np.zeros(len(neuron), np.int64)
         count[: shard.rows] = shard.count
-        pieces = []
-        for batch, part in batches:
-            row = self._row[batch.neuron[part]].astype(np.int64)
-            count[row] += batch.count[part]  # no neuron stands twice in a batch
-            pieces.append(batch.piece(part, batch.rows_of(part, row)))
-        return shard.merged(neuron, count, pieces, self._pieces)
+        np.add.at(count, row, added.count)
+        return shard.merged(neuron, count, [added.piece(row)], self._pieces)
 
-    def _new_rows(self, shard: Shard, batches: list[tuple[Batch, slice]]) -> Numbers:
+    def _new_rows(self, shard: Shard, neuron: Numbers) -> Numbers:
         """Give a row to each neuron that has none yet; return those."""
-        neuron = np.concatenate([batch.neuron[part] for batch, part in batches])
         new = np.unique(neuron[self._row[neuron] == _NO_ROW])
         self._row[new] = np.arange(shard.rows, shard.rows + len(new))
         return new

@@ -146,9 +146,9 @@ class Shard:
             neuron,
             count,
             np.concatenate([[0], np.cumsum(lengths)]),
-            _woven(kept, self.target, target),
-            _woven(kept, self.place, place),
-            Strengths.of(_woven(kept, total, units[~known])),
+            _woven(kept, self.target, added, target),
+            _woven(kept, self.place, added, place),
+            Strengths.of(_woven(kept, total, added, units[~known])),
             floor,
         )
 
@@ -207,10 +207,10 @@ def _summed(keys: Keys, units: Ints) -> tuple[Keys, Ints]:
 
 
 def _woven(
-    kept: npt.NDArray[np.bool_], old: npt.NDArray[Kind], new: npt.NDArray[Any]
+    kept: npt.NDArray[np.bool_], old: npt.NDArray[Kind], added: Ints, new: npt.NDArray[Any]
 ) -> npt.NDArray[Kind]:
-    """Return the old where `kept`, the new elsewhere."""
+    """Return the old where `kept`, the new at the places that are `added`."""
     whole = np.empty(len(kept), old.dtype)
     whole[kept] = old
-    whole[~kept] = new
+    whole[added] = new
     return whole
