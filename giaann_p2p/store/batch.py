@@ -73,7 +73,8 @@ class Batch:
         return Part(self.target[start:end], self.place[start:end], self.units[start:end])
 
 
-class Gathered(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Gathered:
     """Some consecutive pieces of each of some batches, one behind the other."""
 
     neuron: Numbers

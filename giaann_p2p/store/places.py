@@ -29,12 +29,12 @@ class Places:
 
     def branch(self, place: npt.NDArray[Any]) -> Bytes:
         """Return the branches of places."""
-        branch: Bytes = self._branch[place]
+        branch: Bytes = self._branch.take(place)
         return branch
 
     def segment(self, place: npt.NDArray[Any]) -> Bytes:
         """Return the segments of places."""
-        segment: Bytes = self._segment[place]
+        segment: Bytes = self._segment.take(place)
         return segment
 
     @cached_property

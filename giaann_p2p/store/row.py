@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from giaann_p2p.model.delta import EMPTY, ConnectionKey, Delta, first_of_runs, unique_neurons
 from giaann_p2p.model.rows import Name, Neuron, Row
-from giaann_p2p.model.sequence import Names
+from giaann_p2p.model.sequence import Ints, Names
 from giaann_p2p.store.neurons import Neurons
 from giaann_p2p.store.places import Places
 from giaann_p2p.store.shard import Part
@@ -31,21 +31,41 @@ def row_of(
     neuron: Neuron, name: Name, count: int, part: Part, neurons: Neurons, places: Places
 ) -> Row:
     """Return the row: its targets by name, in the order of their ids."""
-    concept, feature = neurons.concept[part.target], neurons.feature[part.target]
-    order = np.lexsort((feature, concept))  # keeps each target's places in order
-    first = first_of_runs(part.target[order])
-    chosen, place = order[first], part.place[order]
+    starts = first_of_runs(part.target).nonzero()[0]
+    number = part.target.take(starts)
+    concept, feature = neurons.concept.take(number), neurons.feature.take(number)
+    chosen = np.lexsort((feature, concept))
+    target, order = _regrouped(starts, len(part.target), chosen)
+    place = part.place.take(order)
     return Row(
         neuron,
         name,
         count,
-        concept[chosen],
-        feature[chosen],
-        np.cumsum(first) - 1,
+        concept.take(chosen),
+        feature.take(chosen),
+        target,
         places.branch(place),
         places.segment(place),
-        part.units[order].astype(np.int64),
+        part.units.take(order).astype(np.int64, copy=False),
     )
+
+
+def _regrouped(starts: Ints, end: int, chosen: Ints) -> tuple[Ints, Ints]:
+    """Put groups of neighbours in another order, of which each place's group and origin is told.
+
+    Only groups are sorted, not what is in them: that is most of the time of a long row.
+    """
+    lengths = np.empty_like(starts)
+    lengths[:-1] = starts[1:]
+    lengths[-1:] = end
+    lengths -= starts
+    lengths = lengths.take(chosen)
+    shift = starts.take(chosen)  # from a place to its origin
+    shift[1:] -= lengths.cumsum()[:-1]
+    group = np.arange(len(chosen)).repeat(lengths)
+    origin = shift.take(group)
+    origin += np.arange(end)
+    return group, origin
 
 
 def delta_of(rows: Sequence[Row]) -> Delta:
