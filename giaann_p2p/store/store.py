@@ -24,6 +24,7 @@ from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.store import home, snapshot
 from giaann_p2p.store.budget import Budget
 from giaann_p2p.store.files import DiskFiles, Files
+from giaann_p2p.store.heap import give_back
 from giaann_p2p.store.layout import Layout, Shards
 from giaann_p2p.store.log import Log
 from giaann_p2p.store.parcel import encode
@@ -123,6 +124,7 @@ class Store:
         deed = home.read(files)
         _check_same(files, deed, spec, layout)
         state, log = recovered(files, deed, sync)
+        give_back()
         return cls(state, Disk(files, deed.identity, log), budget or Budget(), clock=clock)
 
     @classmethod
@@ -313,6 +315,7 @@ class Store:
         with self._write(), undisturbed():
             self._state.columns.merge_all()
         self.snapshot()
+        give_back()
 
     def _snapshot_records(self) -> Iterator[tuple[int, bytes]]:
         with self._write():
