@@ -3,15 +3,15 @@
 Word number r of a vocabulary comes with a probability in proportion to 1 / (r + q)^s, nouns by one
 law, all others by another. The numbers were chosen beside the King James Bible, 301 chunks of each:
 
-                                    distinct   neurons   words   row length: 50 %  90 %  99 %   most
-    Bible         13.7 M increments   11.8 M   124,000   10,900               38   150  1,075  53,520
-    this, seed 1  12.2 M              10.7 M   132,000   18,000               30   105    913  51,076
+                       increments  distinct  neurons  row length: 50 %  90 %   99 %    most
+    Bible                  13.7 M    11.8 M  124,000                38   150  1,075  53,520
+    this, of seed 1        12.2 M    10.7 M  132,000                30   105    913  51,076
 
 The largest column holds 4 % and 2 % of all connections, the largest hundred 49 % and 58 %.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -50,8 +50,8 @@ class Words:
 class Zipf:
     """How often words occur."""
 
-    nouns: Words = Words("n", 40_000, 1.5, 18.0)
-    others: Words = Words("w", 30_000, 1.6, 7.0)
+    nouns: Words = field(default_factory=lambda: Words("n", 40_000, 1.5, 18.0))
+    others: Words = field(default_factory=lambda: Words("w", 30_000, 1.6, 7.0))
 
     def chunks(self, spec: ModelSpec, seed: int) -> Iterator[Sequences]:
         """Iterate over chunks of sentences, without an end."""
