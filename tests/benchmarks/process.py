@@ -15,6 +15,8 @@ from typing import ParamSpec, TypeVar
 
 import torch
 
+from giaann_p2p.store.heap import give_back
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -88,6 +90,7 @@ class Memory:
 
     def __init__(self) -> None:
         gc.collect()
+        give_back()
         self._first = _status("VmRSS")
         Path("/proc/self/clear_refs").write_text("5")  # the peak so far
 

@@ -1,7 +1,7 @@
 """The same work on plain dictionaries and on lmdb, in the most straightforward ways.
 
-Each gives a neuron's connections as arrays of targets, places and strengths, in order; that they
-are the same is checked. Lmdb is told to sync as often as the store does. Dictionaries are as
+Each gives a neuron's connections as an array of targets, places and strengths, in order; targets by
+number, of which the store, besides, makes their ids. That strengths add up to the same is checked. Lmdb is told to sync as often as the store does. Dictionaries are as
 durable as a pickle of all of them.
 """
 
@@ -19,12 +19,12 @@ import numpy as np
 import numpy.typing as npt
 
 from giaann_p2p.model.delta import Delta, first_of_runs
-from giaann_p2p.model.rows import Neuron
+from giaann_p2p.model.rows import Answer, Neuron
 from giaann_p2p.store.store import Store
 from tests.benchmarks.process import Memory, Taken, timed
 from tests.benchmarks.reading import ANY, picked
 from tests.benchmarks.workload import ALL, LAYOUT, SPEC, Workload
-from tests.benchmarks.writing import GROUP, Figures, groups
+from tests.benchmarks.writing import GROUP, Figures, groups, warm
 
 SIZE = 500_000
 """Connections; all can bear so many."""
@@ -55,11 +55,9 @@ class Rival(ABC):
     def row(self, number: int) -> Entries:
         """Return a row."""
 
-    def save(self) -> None:
-        """Have all on the disk, if it is not there yet."""
-
+    @abstractmethod
     def close(self) -> None:
-        """End."""
+        """End, with all on the disk."""
 
     def read(self, neuron: Neuron) -> Entries:
         """Return a neuron's row."""
@@ -80,7 +78,7 @@ class Dictionaries(Rival):
         self._rows: dict[int, dict[int, int]] = {}
         self._file = directory / "pickle"
         if self._file.exists():
-            self.number, self._rows = pickle.loads(self._file.read_bytes())
+            self.number, self._rows = pickle.loads(self._file.read_bytes())  # noqa: S301 (our own)
 
     def apply(self, deltas: Sequence[Delta]) -> None:
         for delta in deltas:
@@ -97,7 +95,7 @@ class Dictionaries(Rival):
         pairs = np.array(sorted(self._rows[number].items()), np.int64).reshape(-1, 2)
         return _entries(pairs[:, 0] >> _SHIFT, pairs[:, 0] & (1 << _SHIFT) - 1, pairs[:, 1])
 
-    def save(self) -> None:
+    def close(self) -> None:
         self._file.write_bytes(pickle.dumps((self.number, self._rows), pickle.HIGHEST_PROTOCOL))
 
 
@@ -123,7 +121,9 @@ class _Lmdb(Rival):
             writer.cursor(self._names).putmulti(named)
 
     @abstractmethod
-    def _add(self, writer: Any, delta: Delta, number: npt.NDArray[np.uint32]) -> None: ...
+    def _add(
+        self, writer: lmdb.Transaction, delta: Delta, number: npt.NDArray[np.uint32]
+    ) -> None: ...
 
     def close(self) -> None:
         self._home.close()
@@ -132,7 +132,7 @@ class _Lmdb(Rival):
 class LmdbConnections(_Lmdb):
     """A connection a key: source, target, place."""
 
-    def _add(self, writer: Any, delta: Delta, number: npt.NDArray[np.uint32]) -> None:
+    def _add(self, writer: lmdb.Transaction, delta: Delta, number: npt.NDArray[np.uint32]) -> None:
         key = np.empty(delta.connections, _KEY)
         key["source"], key["target"] = number[delta.source], number[delta.target]
         key["place"] = _places(delta)
@@ -164,7 +164,7 @@ class LmdbConnections(_Lmdb):
 class LmdbRows(_Lmdb):
     """A row a value."""
 
-    def _add(self, writer: Any, delta: Delta, number: npt.NDArray[np.uint32]) -> None:
+    def _add(self, writer: lmdb.Transaction, delta: Delta, number: npt.NDArray[np.uint32]) -> None:
         entries = _entries(number[delta.target], _places(delta), delta.strength)
         ends = delta.row_starts.tolist()
         for source, (start, end) in zip(number.tolist(), itertools.pairwise(ends), strict=True):
@@ -192,30 +192,29 @@ def rival(name: str, work: Workload, size: int, directory: Path) -> Figures:
     """Measure one of them: bytes a connection, increments or connections a second, microseconds."""
     directory.mkdir()
     told, kind = work.sizes[size], RIVALS[name]
+    warm(work, size)
     before, taken = Memory(), Taken()
     held, chunks = kind(directory), work.first(size)
     while group := [chunk.delta for chunk in itertools.islice(chunks, GROUP)]:
         with timed(taken):
             held.apply(group)
     memory = before.now() / told.connections
-    held.save()
     held.close()
     with timed() as opened:
         again = kind(directory)
     asked = [question.neurons[0] for question in picked(work, size)[ANY]]
-    figures = _read(again.read, asked) | {
+    return _read(again.read, asked) | {
         "RAM": memory,
         "disk": _disk(directory) / told.connections,
         "apply, processor time": told.increments / taken.cpu,
         "apply": told.increments / taken.wall,
         "recovery, processor time": told.connections / opened.cpu,
     }
-    again.close()
-    return figures
 
 
 def ours(work: Workload, size: int, directory: Path) -> Figures:
     """Measure the store, in the same way."""
+    warm(work, size)
     told, before, taken = work.sizes[size], Memory(), Taken()
     with Store.at(directory, SPEC, LAYOUT) as store:
         store.hold(ALL.tolist())
@@ -250,7 +249,7 @@ def _read(read: Callable[[Any], Any], asked: Sequence[Any]) -> Figures:
     return {"row read: p50": p50, "row read: p99": p99, CHECK: float(total)}
 
 
-def _strength(found: Any) -> npt.NDArray[Any]:
+def _strength(found: Entries | Answer) -> npt.NDArray[Any]:
     if isinstance(found, np.ndarray):
         return found["strength"]
     return found[0].strength if found[0] else np.empty(0, np.int64)
@@ -265,7 +264,7 @@ def _places(delta: Delta) -> npt.NDArray[np.uint8]:
     return delta.branch * np.uint8(SPEC.segments) + delta.segment
 
 
-def _entries(target: Any, place: Any, strength: Any) -> Entries:
+def _entries(target: Entries, place: Entries, strength: Entries) -> Entries:
     row = np.empty(len(target), _ROW)
     row["target"], row["place"], row["strength"] = target, place, strength
     return row

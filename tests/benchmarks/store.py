@@ -9,15 +9,23 @@ too: on a shared machine the wall measures the neighbours.
 """
 
 import argparse
+import json
 import os
-import tempfile
+from collections.abc import Sequence
 from pathlib import Path
+from shutil import rmtree
+from tempfile import TemporaryDirectory
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import msgspec
+from rich.console import Console
+from rich.table import Table
 
-from tests.benchmarks import rivals, workload
-from tests.benchmarks.process import apart
+from tests.benchmarks import reading, rivals, workload, writing
+from tests.benchmarks.process import apart, medians
+from tests.benchmarks.targets import NONE, SAME_COST, Target, target, unit
+from tests.benchmarks.workload import Workload
 
 SCALES = {"k": 1_000, "M": 1_000_000}
 PARTS = ("memory", "writing", "reading", "rivals")

@@ -22,7 +22,7 @@ Figures = dict[str, float]
 def memory(work: Workload, size: int) -> Figures:
     """Grow a store in memory; bytes a connection."""
     connections = work.sizes[size].connections
-    _warm(work, size)
+    warm(work, size)
     before = Memory()
     store, most = Store.in_memory(SPEC, LAYOUT), 0
     store.hold(ALL.tolist())
@@ -117,7 +117,7 @@ def _update(number: int, chunk: Chunk, job: bytes = JOB) -> Update:
     return Update(job, number, ALL, chunk.delta)
 
 
-def _warm(work: Workload, size: int) -> None:
+def warm(work: Workload, size: int) -> None:
     """Have what is allocated once."""
     store = Store.in_memory(SPEC, LAYOUT)
     store.hold(ALL.tolist())
