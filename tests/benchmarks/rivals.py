@@ -1,8 +1,8 @@
 """The same work on plain dictionaries and on lmdb, in the most straightforward ways.
 
-Each gives a neuron's connections as an array of targets, places and strengths, in order; targets by
-number, of which the store, besides, makes their ids. That strengths add up to the same is checked. Lmdb is told to sync as often as the store does. Dictionaries are as
-durable as a pickle of all of them.
+Each gives a neuron's connections as an array of targets, places and strengths, in order, the
+targets by number, of which the store, besides, makes their ids. That all hold the same is checked.
+Lmdb is told to sync as often as the store does; dictionaries are pickled at the end.
 """
 
 import itertools
