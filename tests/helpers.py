@@ -7,6 +7,7 @@ import numpy as np
 
 from giaann_p2p.model.columns import Word
 from giaann_p2p.model.delta import Delta
+from giaann_p2p.model.digest import digest
 from giaann_p2p.model.parse import Parser, max_chars
 from giaann_p2p.model.rows import Name, Neuron, Question, Row, Rows, empty_row
 from giaann_p2p.model.sequence import SequenceBuilder, Sequences, joined_names
@@ -87,7 +88,7 @@ def assert_same(delta: Delta, other: Delta) -> None:
         assert one.dtype == two.dtype == np.dtype(dtype), name
         assert one.tobytes() == two.tobytes(), name
     assert delta.names == other.names
-    assert delta.digest() == other.digest()
+    assert digest(delta) == digest(other)
 
 
 def assert_same_sequences(batch: Sequences, other: Sequences) -> None:

@@ -18,7 +18,6 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from giaann_p2p.model.digest import digest, readable
 from giaann_p2p.model.sequence import Ids, Ints, Names, joined_names
 
 Bytes = npt.NDArray[np.uint8]
@@ -85,10 +84,6 @@ class Delta:
         last = np.searchsorted(self.concept, np.uint64(concept), "right")
         at = int(first + np.searchsorted(self.feature[first:last], np.uint64(feature)))
         return at if at < last and self.feature[at] == np.uint64(feature) else None
-
-    def digest(self) -> str:
-        """64 hex digits that are equal exactly for equal knowledge, whatever its history."""
-        return readable(digest(self))
 
     def cut(self, part: Ints) -> dict[int, "Delta"]:
         """Cut by rows: neuron i goes to part[i]. The parts' total is the whole again."""

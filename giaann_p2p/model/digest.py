@@ -6,14 +6,11 @@ the whole, and a row that changes is one subtraction and one addition.
 
 import hashlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from giaann_p2p.model.delta import Delta
 from giaann_p2p.model.ids import PRIME
-
-if TYPE_CHECKING:
-    from giaann_p2p.model.delta import Delta
 
 _BYTES = 32
 _MODULUS = 1 << 8 * _BYTES
@@ -23,7 +20,7 @@ _CONNECTION = np.dtype(
 )
 
 
-def row_digests(delta: "Delta") -> Iterator[int]:
+def row_digests(delta: Delta) -> Iterator[int]:
     """Digest each row: the neuron's number, names and occurrences, and all its connections."""
     lengths = np.diff(delta.row_starts)
     rows = np.flatnonzero((delta.count > 0) | (lengths > 0))
@@ -36,7 +33,7 @@ def row_digests(delta: "Delta") -> Iterator[int]:
         first = last
 
 
-def digest(delta: "Delta") -> int:
+def digest(delta: Delta) -> int:
     """Return the sum of the rows' digests."""
     return added(row_digests(delta))
 
@@ -51,7 +48,7 @@ def readable(number: int) -> str:
     return f"{number:0{2 * _BYTES}x}"
 
 
-def _digests(delta: "Delta", rows: list[int]) -> Iterator[int]:
+def _digests(delta: Delta, rows: list[int]) -> Iterator[int]:
     start, end = int(delta.row_starts[rows[0]]), int(delta.row_starts[rows[-1] + 1])
     target = delta.target[start:end]
     table = np.empty(end - start, _CONNECTION)
@@ -69,7 +66,7 @@ def _digests(delta: "Delta", rows: list[int]) -> Iterator[int]:
         yield int.from_bytes(whole.digest(), "little")
 
 
-def _head(delta: "Delta", row: int) -> bytes:
+def _head(delta: Delta, row: int) -> bytes:
     concept, feature = int(delta.concept[row]), int(delta.feature[row])
     names = [delta.names.get(concept, "").encode()]
     if feature != PRIME:

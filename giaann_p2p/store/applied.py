@@ -61,8 +61,8 @@ class Applied:
         return Applied({job: chunks.copy() for job, chunks in self._sets.items()})
 
     def add(self, job: bytes, chunk: int) -> None:
-        """Note a chunk that is new."""
-        self._count += 1
+        """Note a chunk."""
+        self._count += (job, chunk) not in self
         self._sets.setdefault(job, BitMap()).add(chunk)
 
     def to_bytes(self) -> bytes:

@@ -41,7 +41,7 @@ def exists(files: Files) -> bool:
     """Tell whether there is a store; StoreError for what is left of one without its deed."""
     try:
         names = files.names()
-    except (FileNotFoundError, NotADirectoryError):
+    except FileNotFoundError:
         return False
     except OSError as error:
         raise DiskError(f"{files.path('')}: {error.strerror}") from None

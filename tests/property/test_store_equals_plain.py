@@ -17,9 +17,9 @@ from giaann_p2p.model.rows import Neuron, Question
 from giaann_p2p.store import columns, transfer, words
 from giaann_p2p.store.fake_disk import FakeDisk
 from giaann_p2p.store.layout import Layout
-from giaann_p2p.store.log import ALWAYS, NEVER, Sync
 from giaann_p2p.store.state import Content
 from giaann_p2p.store.store import Store
+from giaann_p2p.store.sync import ALWAYS, NEVER, Sync
 from giaann_p2p.store.transfer import Export, Import, Manifest
 from giaann_p2p.store.update import Update
 from tests.helpers import SMALL

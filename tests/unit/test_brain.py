@@ -27,7 +27,7 @@ WIKI = Path(__file__).parent.parent / "data" / "wiki.txt"
 def wiki_digest() -> str:
     brain = Brain()
     brain.train(WIKI)
-    return brain.knowledge.digest()
+    return brain.digest()
 
 
 def test_a_text_is_learned_once_whatever_its_name(tmp_path: Path) -> None:
@@ -44,7 +44,7 @@ def test_the_order_of_texts_makes_no_difference() -> None:
     one.train(BEES, WAR)
     other.train(WAR)
     other.train(BEES)
-    assert one.knowledge.digest() == other.knowledge.digest()
+    assert one.digest() == other.digest()
     assert [(job.name, job.chunks, job.complete) for job in one.info().texts] == [
         ("text", 1, True),
         ("text", 1, True),
@@ -63,7 +63,7 @@ def test_stopped_after_any_chunk_it_goes_on_to_the_same_end(
         with Brain.open(where) as brain:
             (report,) = brain.train(WIKI)
             assert (report.chunks_known, report.chunks) == (stop_after, 3 - stop_after)
-            assert brain.knowledge.digest() == wiki_digest
+            assert brain.digest() == wiki_digest
             (again,) = brain.train(WIKI)
             assert again.known
 
@@ -87,7 +87,7 @@ def test_what_was_learned_is_on_the_disk_chunk_by_chunk(tmp_path: Path, wiki_dig
         assert [job.chunks for job in brain.info().texts] == [2]
         (report,) = brain.train(WIKI)
         assert (report.chunks_known, report.chunks) == (2, 1)
-        assert brain.knowledge.digest() == wiki_digest
+        assert brain.digest() == wiki_digest
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ZeroDivisionError])
@@ -102,9 +102,9 @@ def test_whatever_breaks_off_learning_each_chunk_is_learned_once(
         with pytest.raises(error):
             brain.train(WIKI, progress=fail)
         brain.train(WIKI)
-        assert brain.knowledge.digest() == wiki_digest
+        assert brain.digest() == wiki_digest
     with Brain.open(tmp_path, readonly=True) as brain:
-        assert brain.knowledge.digest() == wiki_digest
+        assert brain.digest() == wiki_digest
 
 
 def test_an_error_before_the_first_chunk_leaves_no_job(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_a_text_that_changes_while_it_is_read_is_not_booked_as_what_it_was(tmp_p
     brain.train(file)
     whole = Brain()
     whole.train((BEES + " ") * 3000)
-    assert brain.knowledge.digest() == whole.knowledge.digest()
+    assert brain.digest() == whole.digest()
 
 
 def test_a_files_name_is_not_learned_as_a_text(tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:
 def test_several_workers_learn_the_same(wiki_digest: str) -> None:
     brain = Brain()
     brain.train(WIKI, workers=2)
-    assert brain.knowledge.digest() == wiki_digest
+    assert brain.digest() == wiki_digest
 
 
 def test_epochs_multiply_what_is_learned() -> None:

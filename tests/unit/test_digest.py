@@ -24,8 +24,7 @@ def changed(name: str, at: int, by: int) -> Delta:
 def test_nothing_has_none() -> None:
     assert digest(EMPTY) == 0
     assert readable(0) == "0" * 64
-    assert DELTA.digest() == readable(digest(DELTA))
-    assert len(DELTA.digest()) == 64
+    assert int(readable(digest(DELTA)), 16) == digest(DELTA)
 
 
 @pytest.mark.parametrize("shards", [1, 2, 8])
