@@ -1,11 +1,11 @@
 """A log's workload, and what may be found of it behind a crash."""
 
 from giaann_p2p.errors import DiskError
-from giaann_p2p.store.files import Files
-from giaann_p2p.store.log import Log
-from giaann_p2p.store.recover import recover
-from giaann_p2p.store.replay import replay
-from giaann_p2p.store.sync import ALWAYS, Sync
+from giaann_p2p.store.disk.files import Files
+from giaann_p2p.store.disk.log import Log
+from giaann_p2p.store.disk.recover import recover
+from giaann_p2p.store.disk.replay import replay
+from giaann_p2p.store.disk.sync import ALWAYS, Sync
 
 IDENTITY = b"0123456789abcdef"
 Found = list[tuple[int, bytes]]

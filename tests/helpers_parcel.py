@@ -11,8 +11,8 @@ from giaann_p2p.errors import DamagedError
 from giaann_p2p.model.delta import Delta
 from giaann_p2p.model.ids import PRIME, word_id
 from giaann_p2p.model.learn import learn
-from giaann_p2p.store.codec import pack, unpack
-from giaann_p2p.store.parcel import Limits, decode
+from giaann_p2p.store.codec.arrays import pack, unpack
+from giaann_p2p.store.codec.parcel import Limits, decode
 from tests.helpers import ARRAYS, DTYPES
 from tests.helpers_plain import batch_of
 from tests.helpers_random import sequences, specs

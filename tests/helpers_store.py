@@ -13,7 +13,7 @@ from giaann_p2p.model.ids import PRIME, word_id
 from giaann_p2p.model.learn import learn
 from giaann_p2p.model.rows import Neuron, Question, Row
 from giaann_p2p.model.spec import ModelSpec
-from giaann_p2p.store.fake_disk import FakeDisk
+from giaann_p2p.store.disk.fake_disk import FakeDisk
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.update import Update

@@ -31,7 +31,7 @@ from giaann_p2p.solo.recall import Recalled, recall
 from giaann_p2p.solo.reports import Connection, Generation, Info, Trained
 from giaann_p2p.solo.training import Watch, train
 from giaann_p2p.store import home
-from giaann_p2p.store.files import DiskFiles
+from giaann_p2p.store.disk.files import DiskFiles
 from giaann_p2p.store.fsck import Checked, fsck
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.store.store import Store

@@ -13,7 +13,7 @@ import msgspec
 
 from giaann_p2p.errors import DamagedError, DiskError, SpecError, StoreError
 from giaann_p2p.model.spec import ModelSpec
-from giaann_p2p.store.files import Files
+from giaann_p2p.store.disk.files import Files
 from giaann_p2p.store.layout import Layout
 
 NAME = "store.json"

@@ -5,14 +5,14 @@ from collections.abc import Iterable
 
 from giaann_p2p.errors import DamagedError, DiskError, UsageError
 from giaann_p2p.store import snapshot
-from giaann_p2p.store.files import Files
+from giaann_p2p.store.disk.files import Files
+from giaann_p2p.store.disk.log import Log
+from giaann_p2p.store.disk.record import Record
+from giaann_p2p.store.disk.recover import recover
+from giaann_p2p.store.disk.replay import file_name, file_numbers, missing, replay
+from giaann_p2p.store.disk.sync import Sync
 from giaann_p2p.store.home import Deed
-from giaann_p2p.store.log import Log
-from giaann_p2p.store.record import Record
-from giaann_p2p.store.recover import recover
-from giaann_p2p.store.replay import file_name, file_numbers, missing, replay
 from giaann_p2p.store.state import State
-from giaann_p2p.store.sync import Sync
 
 
 def recovered(files: Files, deed: Deed, sync: Sync) -> tuple[State, Log]:

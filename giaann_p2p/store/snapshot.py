@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterable, Iterator
 
 from giaann_p2p.errors import DamagedError, DiskError
-from giaann_p2p.store.files import Appender, Files
-from giaann_p2p.store.record import HEADER_SIZE, Header, Record, behind
+from giaann_p2p.store.disk.files import Appender, Files
+from giaann_p2p.store.disk.record import HEADER_SIZE, Header, Record, behind
 
 _NAME = re.compile(r"snapshot-(\d{8,})")
 _UNFINISHED = ".new"

@@ -23,12 +23,12 @@ from giaann_p2p.model.delta import EMPTY, Delta, total
 from giaann_p2p.model.digest import digest
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.store.applied import Applied
-from giaann_p2p.store.columns import Columns
-from giaann_p2p.store.content import content
+from giaann_p2p.store.codec.parcel import Limits, decode, encode
 from giaann_p2p.store.layout import Layout, Shards
-from giaann_p2p.store.parcel import Limits, decode, encode
-from giaann_p2p.store.places import Places
-from giaann_p2p.store.shard import Shard
+from giaann_p2p.store.memory.columns import Columns
+from giaann_p2p.store.memory.content import content
+from giaann_p2p.store.memory.places import Places
+from giaann_p2p.store.memory.shard import Shard
 from giaann_p2p.store.undisturbed import undisturbed
 from giaann_p2p.store.update import Update, check_delta, update_of
 

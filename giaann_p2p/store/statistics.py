@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from giaann_p2p.store.neurons import Neurons
+from giaann_p2p.store.memory.neurons import Neurons
 from giaann_p2p.store.state import Captured
 
 

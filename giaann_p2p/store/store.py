@@ -23,14 +23,15 @@ from giaann_p2p.model.sequence import Names
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.store import home, snapshot
 from giaann_p2p.store.budget import Budget
-from giaann_p2p.store.files import DiskFiles, Files
-from giaann_p2p.store.heap import give_back
+from giaann_p2p.store.codec.parcel import encode
+from giaann_p2p.store.disk.files import DiskFiles, Files
+from giaann_p2p.store.disk.log import Log
+from giaann_p2p.store.disk.recover import recover
+from giaann_p2p.store.disk.sync import ALWAYS, Sync
 from giaann_p2p.store.layout import Layout, Shards
-from giaann_p2p.store.log import Log
-from giaann_p2p.store.parcel import encode
-from giaann_p2p.store.recover import recover
+from giaann_p2p.store.memory.heap import give_back
+from giaann_p2p.store.memory.row import delta_of
 from giaann_p2p.store.recovery import recovered, seen
-from giaann_p2p.store.row import delta_of
 from giaann_p2p.store.state import (
     Content,
     Kind,
@@ -40,7 +41,6 @@ from giaann_p2p.store.state import (
     shards_record,
 )
 from giaann_p2p.store.statistics import Statistics, statistics
-from giaann_p2p.store.sync import ALWAYS, Sync
 from giaann_p2p.store.undisturbed import undisturbed
 from giaann_p2p.store.update import Update, update_record
 

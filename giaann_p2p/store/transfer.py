@@ -11,9 +11,9 @@ import numpy as np
 from giaann_p2p.errors import DamagedError, UsageError
 from giaann_p2p.model.delta import EMPTY, Delta, total
 from giaann_p2p.store.applied import Applied
-from giaann_p2p.store.damage import check
+from giaann_p2p.store.codec.damage import check
+from giaann_p2p.store.codec.parcel import Limits, decode, encode
 from giaann_p2p.store.layout import MOST_SHARDS
-from giaann_p2p.store.parcel import Limits, decode, encode
 from giaann_p2p.store.state import Content
 
 PART = 1 << 18

@@ -10,8 +10,8 @@ from giaann_p2p.model.delta import Delta
 from giaann_p2p.model.ids import PRIME
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.store.applied import JOB_BYTES
+from giaann_p2p.store.codec.parcel import Limits, decode
 from giaann_p2p.store.layout import Shards
-from giaann_p2p.store.parcel import Limits, decode
 
 _HEAD = struct.Struct(f"<{JOB_BYTES}sII")
 _MOST_CHUNKS = 1 << 32

@@ -15,7 +15,7 @@ from typing import ParamSpec, TypeVar
 
 import torch
 
-from giaann_p2p.store.heap import give_back
+from giaann_p2p.store.memory.heap import give_back
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -19,10 +19,10 @@ from giaann_p2p.model.parse import Parser, chunks, max_chars
 from giaann_p2p.model.sequence import Sequences
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.model.text import document_sentences
-from giaann_p2p.store.columns import Columns
+from giaann_p2p.store.codec.parcel import Limits, decode, encode
 from giaann_p2p.store.layout import Layout
-from giaann_p2p.store.parcel import Limits, decode, encode
-from giaann_p2p.store.places import Places
+from giaann_p2p.store.memory.columns import Columns
+from giaann_p2p.store.memory.places import Places
 from tests.benchmarks.zipf import Zipf
 
 SPEC = ModelSpec()

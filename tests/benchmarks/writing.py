@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
-from giaann_p2p.store.parcel import encode
+from giaann_p2p.store.codec.parcel import encode
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.update import Update
 from tests.benchmarks.process import Memory, Taken, timed

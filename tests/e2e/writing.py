@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from giaann_p2p.store import columns
+from giaann_p2p.store.memory import columns
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.update import Update
 from tests.helpers_store import JOB, Lesson

@@ -8,9 +8,9 @@ from itertools import product
 import pytest
 
 from giaann_p2p.errors import DiskError
-from giaann_p2p.store.fake_disk import FakeDisk
-from giaann_p2p.store.sync import ALWAYS, NEVER, Sync
-from giaann_p2p.store.verify import verify
+from giaann_p2p.store.disk.fake_disk import FakeDisk
+from giaann_p2p.store.disk.sync import ALWAYS, NEVER, Sync
+from giaann_p2p.store.disk.verify import verify
 from tests.helpers_log import IDENTITY, Book, Found, found, recovered
 
 Step = Callable[[Book], None]

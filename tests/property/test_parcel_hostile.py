@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from giaann_p2p.errors import DamagedError
 from giaann_p2p.model.delta import Delta
-from giaann_p2p.store.codec import TYPES
-from giaann_p2p.store.parcel import decode, encode
+from giaann_p2p.store.codec.arrays import TYPES
+from giaann_p2p.store.codec.parcel import decode, encode
 from tests.helpers import assert_same
 from tests.helpers_parcel import (
     ARRAY_COUNT,
@@ -24,7 +24,7 @@ from tests.helpers_parcel import (
     sealed,
     with_arrays,
 )
-from tests.unit.store.test_parcel import PARCEL
+from tests.unit.store.codec.test_parcel import PARCEL
 
 
 @given(deltas)

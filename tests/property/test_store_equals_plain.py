@@ -14,12 +14,14 @@ from giaann_p2p.model.delta import EMPTY, Delta, total
 from giaann_p2p.model.digest import digest
 from giaann_p2p.model.ids import PRIME
 from giaann_p2p.model.rows import Neuron, Question
-from giaann_p2p.store import columns, transfer, words
-from giaann_p2p.store.fake_disk import FakeDisk
+from giaann_p2p.store import transfer
+from giaann_p2p.store.codec import words
+from giaann_p2p.store.disk.fake_disk import FakeDisk
+from giaann_p2p.store.disk.sync import ALWAYS, NEVER, Sync
 from giaann_p2p.store.layout import Layout
+from giaann_p2p.store.memory import columns
 from giaann_p2p.store.state import Content
 from giaann_p2p.store.store import Store
-from giaann_p2p.store.sync import ALWAYS, NEVER, Sync
 from giaann_p2p.store.transfer import Export, Import, Manifest
 from giaann_p2p.store.update import Update
 from tests.helpers import SMALL

@@ -14,10 +14,10 @@ from giaann_p2p.errors import StoreFull
 from giaann_p2p.model.delta import EMPTY, Delta, total
 from giaann_p2p.model.digest import digest
 from giaann_p2p.model.ids import word_id
-from giaann_p2p.store import columns
 from giaann_p2p.store.budget import Budget
+from giaann_p2p.store.codec.parcel import Limits, decode, encode
 from giaann_p2p.store.layout import Layout
-from giaann_p2p.store.parcel import Limits, decode, encode
+from giaann_p2p.store.memory import columns
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.update import Update
 from tests.helpers import SMALL

@@ -8,10 +8,10 @@ from collections.abc import Callable
 import pytest
 
 from giaann_p2p.errors import StoreError
-from giaann_p2p.store.fake_disk import FakeDisk
+from giaann_p2p.store.disk.fake_disk import FakeDisk
+from giaann_p2p.store.disk.record import HEADER_SIZE, MARK, Header, behind
 from giaann_p2p.store.home import Deed
 from giaann_p2p.store.layout import Layout
-from giaann_p2p.store.record import HEADER_SIZE, MARK, Header, behind
 from giaann_p2p.store.store import Store
 from tests.helpers_store import State, copy_of, lessons, on_disk, state_of
 

@@ -11,8 +11,8 @@ import pytest
 from giaann_p2p.errors import DamagedError, DiskError, StoreError
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.store import home
-from giaann_p2p.store.fake_disk import FakeDisk
-from giaann_p2p.store.files import DiskFiles
+from giaann_p2p.store.disk.fake_disk import FakeDisk
+from giaann_p2p.store.disk.files import DiskFiles
 from giaann_p2p.store.layout import Layout
 from tests.helpers import SMALL
 

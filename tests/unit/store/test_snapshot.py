@@ -8,8 +8,8 @@ import pytest
 
 from giaann_p2p.errors import DamagedError, DiskError
 from giaann_p2p.store import snapshot
-from giaann_p2p.store.fake_disk import FakeDisk
-from giaann_p2p.store.record import Header
+from giaann_p2p.store.disk.fake_disk import FakeDisk
+from giaann_p2p.store.disk.record import Header
 
 IDENTITY = b"0123456789abcdef"
 RECORDS = [(1, b""), (2, b"five!"), (3, bytes(1000)), (1, b"once more")]

@@ -19,13 +19,14 @@ from giaann_p2p.model.delta import EMPTY, total
 from giaann_p2p.model.digest import digest
 from giaann_p2p.model.rows import Question
 from giaann_p2p.model.spec import ModelSpec
-from giaann_p2p.store import columns, home, snapshot
+from giaann_p2p.store import home, snapshot
 from giaann_p2p.store import store as module
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.budget import Budget
-from giaann_p2p.store.fake_disk import FakeDisk
+from giaann_p2p.store.disk.fake_disk import FakeDisk
+from giaann_p2p.store.disk.sync import Sync
 from giaann_p2p.store.layout import Layout
-from giaann_p2p.store.log import Sync
+from giaann_p2p.store.memory import columns
 from giaann_p2p.store.state import Content, State
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.update import Update

@@ -10,8 +10,8 @@ from giaann_p2p.errors import DamagedError, UsageError
 from giaann_p2p.model.delta import EMPTY, total
 from giaann_p2p.store import transfer
 from giaann_p2p.store.applied import Applied
+from giaann_p2p.store.codec.parcel import Limits
 from giaann_p2p.store.layout import Layout
-from giaann_p2p.store.parcel import Limits
 from giaann_p2p.store.state import Content
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.transfer import Export, Import, Manifest, cut

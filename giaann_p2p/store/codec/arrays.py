@@ -1,0 +1,153 @@
+"""Arrays of whole numbers as bytes, and back: each in the smallest of a few plain forms.
+
+An array is first brought to the narrowest unsigned width that holds its span, counted from its
+least value where that makes it narrower. Then it is left out if all its values are the same, or
+stands as it is, or has its bytes shuffled (all first bytes, all second ones, ...) and compressed by
+zstd, if that is smaller. One array reads: a byte that tells type, width and form; the number of
+values; the base; for zstd the number of its bytes; the bytes. Numbers are LEB128.
+
+Equal arrays make equal bytes, as long as zstd is the same. `unpack` takes nothing on trust: it asks
+for no more memory than it was allowed, and anything that `pack` cannot have written is damage.
+"""
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from giaann_p2p.errors import DamagedError
+from giaann_p2p.store.codec.cursor import Cursor, varint
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+Array = npt.NDArray[Any]
+
+TYPES = tuple(np.dtype(name) for name in ("u1", "u2", "u4", "u8", "i4", "i8"))
+
+_WIDTHS = (1, 2, 4, 8)
+_SAME, _PLAIN, _ZSTD = range(3)
+_WORTH_A_TRY = 64
+"""Bytes from which on zstd may win back what its own frame costs."""
+
+_WINDOW_BITS = 19
+"""How far back zstd looks. Stated, so that a frame that asks for more memory is refused."""
+
+_SMALLER: Mapping[int, int] = {
+    zstd.CompressionParameter.compression_level: 1,
+    zstd.CompressionParameter.window_log: _WINDOW_BITS,
+}
+_BOUNDED: Mapping[int, int] = {zstd.DecompressionParameter.window_log_max: _WINDOW_BITS}
+
+
+def pack(arrays: Sequence[Array]) -> bytes:
+    """Return the bytes of some one-dimensional arrays."""
+    return b"".join(_packed(array) for array in arrays)
+
+
+def unpack(data: bytes | memoryview, arrays: int, most_items: int, start: int = 0) -> list[Array]:
+    """Return the arrays that stand in the data from `start` to the end; DamagedError if not so.
+
+    There must be so many arrays, with at most so many values in all.
+    """
+    cursor, found = Cursor(data, start), []
+    for _ in range(arrays):
+        found.append(_unpacked(cursor, most_items))
+        most_items -= len(found[-1])
+    cursor.end()
+    return found
+
+
+def _packed(array: Array) -> bytes:
+    low, high = (int(array.min()), int(array.max())) if len(array) else (0, 0)
+    width = _width(high - low)
+    base = 0 if low != high and low >= 0 and _width(high) == width else low
+    form, body = (_SAME, b"") if low == high else _smallest(_narrowed(array, base, width))
+    head = bytes([TYPES.index(array.dtype) | width.bit_length() - 1 << 3 | form << 5])
+    size = varint(len(body)) if form == _ZSTD else b""
+    return head + varint(len(array)) + varint(base % (1 << 64)) + size + body
+
+
+def _width(span: int) -> int:
+    """Return the bytes that hold every number from 0 to the span."""
+    return next(width for width in _WIDTHS if span >> 8 * width == 0)
+
+
+def _narrowed(array: Array, base: int, width: int) -> Array:
+    if base:
+        array = (array - array.dtype.type(base)).view(f"u{array.itemsize}")  # may wrap, and back
+    return array.astype(f"<u{width}")
+
+
+def _smallest(array: Array) -> tuple[int, bytes]:
+    plain = array.tobytes()
+    if len(plain) < _WORTH_A_TRY:
+        return _PLAIN, plain
+    compressed = zstd.compress(_shuffled(array), options=_SMALLER)
+    return (_ZSTD, compressed) if len(compressed) < len(plain) else (_PLAIN, plain)
+
+
+def _shuffled(array: Array) -> bytes:
+    return array.view(np.uint8).reshape(-1, array.itemsize).T.tobytes()
+
+
+def _unpacked(cursor: Cursor, most_items: int) -> Array:
+    at, head = cursor.at, cursor.byte()
+    number, width, form = head & 7, 1 << (head >> 3 & 3), head >> 5
+    if number >= len(TYPES) or form > _ZSTD or width > TYPES[number].itemsize:
+        raise DamagedError(f"no array starts with {head:#04x} (at byte {at})")
+    dtype, count, base = TYPES[number], cursor.varint(), cursor.varint()
+    if count > most_items:
+        raise DamagedError(f"an array of {count} values, {most_items} are left (at byte {at})")
+    if dtype.kind == "i" and base >> 63:
+        base -= 1 << 64
+    narrow = _narrow(cursor, form, count, width)
+    _check_range(dtype, base, int(narrow.max(initial=0)), at)
+    return _widened(narrow, dtype, base, count)
+
+
+def _narrow(cursor: Cursor, form: int, count: int, width: int) -> Array:
+    """Return the values counted from the base; for equal ones none."""
+    if form == _SAME:
+        return np.empty(0, np.uint8)
+    if form == _PLAIN:
+        return np.frombuffer(cursor.take(count * width), f"<u{width}")
+    at = cursor.at
+    shuffled = _decompressed(cursor.take(cursor.varint()), count * width, at)
+    columns = np.empty((count, width), np.uint8)
+    for i in range(width):
+        columns[:, i] = shuffled[i * count : (i + 1) * count]
+    return columns.reshape(-1).view(f"<u{width}")
+
+
+def _decompressed(frame: memoryview, size: int, at: int) -> npt.NDArray[np.uint8]:
+    """Return exactly so many bytes, and never more, from one whole frame."""
+    opened = zstd.ZstdDecompressor(options=_BOUNDED)
+    try:
+        if zstd.get_frame_info(frame).decompressed_size != size:
+            raise DamagedError(f"a zstd frame of another size than told (at byte {at})")
+        found = opened.decompress(frame, max_length=size)
+    except zstd.ZstdError as error:
+        raise DamagedError(f"no zstd frame: {error} (at byte {at})") from None
+    if len(found) != size or not opened.eof or opened.unused_data:
+        raise DamagedError(f"a zstd frame of another size than told (at byte {at})")
+    return np.frombuffer(found, np.uint8)
+
+
+def _check_range(dtype: np.dtype[Any], base: int, span: int, at: int) -> None:
+    bounds = np.iinfo(dtype)
+    if not bounds.min <= base <= base + span <= bounds.max:
+        raise DamagedError(f"values beyond {dtype} (at byte {at})")
+
+
+def _widened(narrow: Array, dtype: np.dtype[Any], base: int, count: int) -> Array:
+    if not len(narrow):
+        return np.full(count, base, dtype)
+    wide = narrow.astype(dtype)
+    if base:
+        wide += dtype.type(base)
+    return wide

@@ -1,0 +1,138 @@
+"""A delta as bytes: the one form for log, snapshots and wire.
+
+    magic, format     4 + 1 bytes
+    checksum          16 bytes, xxh3_128 of all that follows
+    sizes             neurons, connections, words, bytes of text, branches, segments
+    body              the twelve arrays of `Words`, counts, `Links` and `Strengths`
+
+Equal deltas make equal parcels, as long as zstd is the same. A delta's names for which it has no
+neuron are left out. `decode` is total: whatever the bytes, it returns a delta that keeps all rules
+of deltas, or raises DamagedError, within memory that its limits bound. The checksum finds what a
+disk or a wire did; the rules hold off whoever computes checksums, too. `encode` trusts its delta.
+"""
+
+import struct
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import xxhash
+
+from giaann_p2p.errors import DamagedError
+from giaann_p2p.model.delta import Delta
+from giaann_p2p.model.sequence import Ints
+from giaann_p2p.store.codec.arrays import pack, unpack
+from giaann_p2p.store.codec.damage import check
+from giaann_p2p.store.codec.links import Links, Shape, linked, reached, shape_of
+from giaann_p2p.store.codec.strengths import TABLE, Strengths
+from giaann_p2p.store.codec.words import Words, neurons, worded
+
+FORMAT = 1
+_MAGIC = b"GIAd"
+_HEAD = struct.Struct("<4sB16s")
+_SIZES = struct.Struct("<IIIIHH")
+_STEPS = "as narrow as may be"
+_TYPES = ("u8", "u4", "u1", "u4", "u4", "i8", "u4", "u4", _STEPS, "i8", "u1", "i8")
+_SUM_BITS = 63
+_SLOT_BITS = 31
+_MOST_PLACES = 256
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a parcel may hold; branches and segments are those of the model's spec."""
+
+    branches: int
+    segments: int
+    neurons: int
+    connections: int
+    text: int = 1 << 24
+    """Bytes of all words together."""
+
+
+class Sizes(NamedTuple):
+    """What a parcel says it holds."""
+
+    neurons: int
+    connections: int
+    words: int
+    text: int
+    branches: int
+    segments: int
+
+
+def encode(delta: Delta) -> bytes:
+    """Return the delta as a parcel; OverflowError if its sums outgrow 63 bits."""
+    if not (_adds_up(delta.count) and _adds_up(delta.strength)):
+        raise OverflowError("a delta's counts or strengths add up to more than 63 bits")
+    shape = shape_of(delta)
+    words, (links, strengths) = worded(delta), linked(delta, shape)
+    sizes = Sizes(delta.neurons, delta.connections, len(words.ids), len(words.texts), *shape)
+    body = _SIZES.pack(*sizes) + pack([*words, delta.count, *links, *strengths])
+    return _HEAD.pack(_MAGIC, FORMAT, xxhash.xxh3_128_digest(body)) + body
+
+
+def decode(data: bytes | memoryview, limits: Limits) -> Delta:
+    """Return the delta of a parcel; DamagedError if it is none, or beyond the limits."""
+    sizes = sizes_of(data)
+    _check_sizes(sizes, limits)
+    _check_sum(data)
+    arrays = unpack(data, len(_TYPES), _most_items(sizes), _HEAD.size + _SIZES.size)
+    shape = Shape(sizes.branches, sizes.segments)
+    _check_arrays(arrays, sizes, shape)
+    words, count, links = Words(*arrays[:5]), arrays[5], Links(*arrays[6:9])
+    check(count.min(initial=0) >= 0, "a count below 0")
+    concept, feature, names = neurons(words)
+    connections = reached(links, Strengths(*arrays[9:]), shape)
+    check(_adds_up(count) and _adds_up(connections.strength), "sums beyond 63 bits")
+    return Delta(concept, feature, count, *connections, names)
+
+
+def sizes_of(data: bytes | memoryview) -> Sizes:
+    """Return what a parcel says it holds, from its first bytes and unchecked."""
+    check(len(data) >= _HEAD.size + _SIZES.size, f"no parcel has only {len(data)} bytes")
+    magic, version, _ = _HEAD.unpack_from(data)
+    check(magic == _MAGIC, "no parcel: it starts otherwise (at byte 0)")
+    check(version == FORMAT, f"a parcel of format {version}; this version reads {FORMAT}")
+    return Sizes(*_SIZES.unpack_from(data, _HEAD.size))
+
+
+def _check_sizes(sizes: Sizes, limits: Limits) -> None:
+    for name in Limits.__dataclass_fields__:
+        size, most = getattr(sizes, name), getattr(limits, name)
+        check(size <= most, f"a parcel with {name}: {size}; at most {most} may be")
+    check(sizes.neurons < 1 << _SLOT_BITS, f"{sizes.neurons} neurons are too many for one delta")
+    for places in (sizes.branches, sizes.segments):
+        check(0 < places <= _MOST_PLACES, f"{places} branches or segments")
+    check(sizes.words <= 2 * sizes.neurons, "more words than neurons can have")
+
+
+def _check_sum(data: bytes | memoryview) -> None:
+    _, _, wanted = _HEAD.unpack_from(data)
+    found = xxhash.xxh3_128_digest(memoryview(data)[_HEAD.size :])
+    if found != wanted:
+        raise DamagedError(f"a parcel's {len(data)} bytes are not those that were written")
+
+
+def _most_items(sizes: Sizes) -> int:
+    words = 2 * sizes.words + sizes.text
+    return words + 4 * sizes.neurons + 4 * sizes.connections + TABLE
+
+
+def _check_arrays(arrays: list[npt.NDArray[Any]], sizes: Sizes, shape: Shape) -> None:
+    names = [*Words._fields, "counts", *Links._fields, *Strengths._fields]
+    for array, name, wanted in zip(arrays, names, _TYPES, strict=True):
+        dtype = shape.dtype if wanted == _STEPS else np.dtype(wanted)
+        check(array.dtype == dtype, f"{name} of type {array.dtype}, not {dtype}")
+    told = (sizes.words, sizes.words, sizes.text, *[sizes.neurons] * 4, None, sizes.connections)
+    for array, name, size in zip(arrays, names, told, strict=False):
+        check(size in (None, len(array)), f"{name}: {len(array)}, not {size}")
+
+
+def _adds_up(values: Ints) -> bool:
+    """Tell whether numbers from 0 on have a sum that 63 bits hold."""
+    if int(values.max(initial=0)) * len(values) >> _SUM_BITS == 0:
+        return True
+    high, low = int((values >> 32).sum()), int((values & 0xFFFFFFFF).sum())
+    return (high << 32) + low >> _SUM_BITS == 0

@@ -1,0 +1,94 @@
+"""Neurons and the words that name them.
+
+The words are numbered from 1 in the order of their ids; 0 is the prime feature. A text has a length
+above 0; a word of length 0 has none, as of a neuron that is only a target.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from giaann_p2p.errors import DamagedError
+from giaann_p2p.model.delta import Bytes, Delta
+from giaann_p2p.model.ids import PRIME, word_id
+from giaann_p2p.model.sequence import Ids, Ints, Names
+from giaann_p2p.store.codec.damage import ascending, check
+
+_number = word_id.__wrapped__
+"""Past the cache, which would go on holding whatever words a sender made up."""
+
+
+class Words(NamedTuple):
+    """V neurons and their W words, ready to be packed."""
+
+    ids: Ids
+    """[W] each as the distance to the one before."""
+    lengths: Ints
+    """[W] of the texts, in bytes."""
+    texts: Bytes
+    """All of them in UTF-8, one behind the other."""
+    concepts: Ints
+    """[V] the word's number, as the distance to the one before."""
+    features: Ints
+    """[V] the word's number."""
+
+
+class Neurons(NamedTuple):
+    """Neurons, as a delta has them."""
+
+    concept: Ids
+    feature: Ids
+    names: Names
+
+
+def worded(delta: Delta) -> Words:
+    """Return a delta's neurons in their short form."""
+    ids = np.unique(np.concatenate([[np.uint64(PRIME)], delta.concept, delta.feature]))
+    texts = [delta.names.get(number, "").encode() for number in ids[1:].tolist()]
+    concepts = np.searchsorted(ids, delta.concept)
+    return Words(
+        np.diff(ids),
+        np.array([len(text) for text in texts], np.uint32),
+        np.frombuffer(b"".join(texts), np.uint8),
+        np.diff(concepts, prepend=0).astype(np.uint32),
+        np.searchsorted(ids, delta.feature).astype(np.uint32),
+    )
+
+
+def neurons(words: Words) -> Neurons:
+    """Return the neurons; DamagedError if they are none."""
+    ids = np.concatenate([[np.uint64(PRIME)], np.cumsum(words.ids, dtype=np.uint64)])
+    check(ascending(ids), "word ids that do not ascend")  # nor does a sum that wraps
+    concepts = np.cumsum(words.concepts, dtype=np.int64)
+    _check_neurons(concepts, words.features, len(words.ids))
+    names = _names(ids[1:], words.lengths, words.texts.tobytes())
+    return Neurons(ids[concepts], ids[words.features], names)
+
+
+def _check_neurons(concepts: Ints, features: Ints, words: int) -> None:
+    check(concepts.min(initial=1) > PRIME, "a neuron without a concept")
+    check(concepts.max(initial=0) <= words, "a concept that is no word")
+    check(features.max(initial=0) <= words, "a feature that is no word")
+    further = (concepts[1:] > concepts[:-1]) | (features[1:] > features[:-1])
+    check(further.all(), "neurons that do not ascend")
+    used = np.zeros(words + 1, np.bool_)
+    used[concepts] = used[features] = True
+    check(used[1:].all(), "a word of no neuron")
+
+
+def _names(ids: Ids, lengths: Ints, texts: bytes) -> Names:
+    ends = np.cumsum(lengths, dtype=np.int64)
+    check((ends[-1] if len(ends) else 0) == len(texts), "texts of another length than told")
+    with_text = np.flatnonzero(lengths)
+    first = (ends - lengths)[with_text].tolist()
+    pieces = zip(ids[with_text].tolist(), first, ends[with_text].tolist(), strict=True)
+    return {number: _text(number, texts[start:end]) for number, start, end in pieces}
+
+
+def _text(number: int, text: bytes) -> str:
+    try:
+        word = text.decode()
+    except UnicodeDecodeError as error:
+        raise DamagedError(f"word {number:016x} is no UTF-8: {error.reason}") from None
+    check(_number(word) == number, f"word {number:016x} is not {word[:40]!r}")
+    return word

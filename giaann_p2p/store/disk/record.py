@@ -1,0 +1,123 @@
+"""How a log file is written down: a header, then records. All numbers are little-endian.
+
+    header   "giaanLOG", format u32, 0 u32, identity 16 bytes, number u64, before u64, checksum u64
+    record   "gRc", kind u8, length u32, checksum u64, payload, zeros up to a multiple of 8
+
+The header names the store that the file belongs to, the file's own number, and `before`: where the
+file before it ends, whatever else lies behind that place. A record's checksum is seeded with the
+store, the file's number, the offset, the kind and the length: a record validates only where it was
+written. One kind is the log's own: the *mark*, which is written behind a sync and says that
+everything before it is on the disk.
+"""
+
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from xxhash import xxh3_64_intdigest
+
+from giaann_p2p.store.disk.files import Data
+
+FORMAT = 1
+MARK = 255
+"""The kind of a mark; any smaller one is the caller's."""
+MAX_PAYLOAD = (1 << 32) - 1
+
+_FILE_MAGIC, _MAGIC = b"giaanLOG", b"gRc"
+_HEADER = struct.Struct("<8sI4x16sQQQ")
+_START = struct.Struct("<8sI")
+_HEAD = struct.Struct("<3sBIQ")
+_SEED = struct.Struct("<16sQQBI")
+HEADER_SIZE, HEAD_SIZE = _HEADER.size, _HEAD.size
+_CHECKSUM = 8
+
+
+class Place(NamedTuple):
+    """Where a record stands."""
+
+    file: int
+    offset: int
+
+
+class Record(NamedTuple):
+    """One record of a log."""
+
+    kind: int
+    payload: memoryview
+    place: Place
+
+
+class Header(NamedTuple):
+    """The header of a log file."""
+
+    identity: bytes
+    number: int
+    before: int
+    """Where the file before this one ends."""
+
+    def packed(self) -> bytes:
+        """Return the bytes that stand for it."""
+        start = _HEADER.pack(_FILE_MAGIC, FORMAT, self.identity, self.number, self.before, 0)
+        start = start[:-_CHECKSUM]
+        return start + xxh3_64_intdigest(start).to_bytes(_CHECKSUM, "little")
+
+    @classmethod
+    def unpacked(cls, data: bytes) -> "Header":
+        """Read it back; ValueError says what is wrong."""
+        if data[: len(_FILE_MAGIC)] != _FILE_MAGIC:
+            raise ValueError("it does not begin like a log file")
+        if len(data) < HEADER_SIZE:
+            raise ValueError("its header is cut off")
+        version = _START.unpack_from(data)[1]
+        if version != FORMAT:
+            raise ValueError(f"it has format {version}; this version reads {FORMAT}")
+        *_, identity, number, before, _ = _HEADER.unpack_from(data)
+        header = cls(identity, number, before)
+        if header.packed() != data[:HEADER_SIZE]:
+            raise ValueError("the checksum of its header is wrong")
+        return header
+
+    def record(self, kind: int, payload: Data, offset: int) -> tuple[bytes, Data, bytes]:
+        """Return the pieces of a record that is going to stand at an offset of this file."""
+        length = memoryview(payload).nbytes
+        head = _HEAD.pack(_MAGIC, kind, length, self._checksum(kind, payload, length, offset))
+        return head, payload, bytes(-length % 8)
+
+    def find(self, data: memoryview, offset: int) -> Record | None:
+        """Return the record that stands at an offset; None where there is no whole one."""
+        start = offset + HEAD_SIZE
+        if start > len(data):
+            return None
+        magic, kind, length, checksum = _HEAD.unpack_from(data, offset)
+        if magic != _MAGIC or start + length + -length % 8 > len(data):
+            return None
+        payload = data[start : start + length]
+        if checksum != self._checksum(kind, payload, length, offset):
+            return None
+        return Record(kind, payload, Place(self.number, offset))
+
+    def records(self, data: memoryview, start: int = HEADER_SIZE) -> Iterator[Record]:
+        """Iterate over the records, marks among them, up to the first place without one."""
+        while record := self.find(data, start):
+            yield record
+            start = behind(record)
+
+    def next_record(self, data: bytes, start: int, kind: int | None = None) -> Record | None:
+        """Look at every place from `start` on for a record, of a kind if one is given."""
+        sought = _MAGIC if kind is None else _MAGIC + bytes([kind])
+        view = memoryview(data)
+        while (start := data.find(sought, start)) >= 0:
+            if record := self.find(view, start):
+                return record
+            start += 1
+        return None
+
+    def _checksum(self, kind: int, payload: Data, length: int, offset: int) -> int:
+        place = _SEED.pack(self.identity, self.number, offset, kind, length)
+        return xxh3_64_intdigest(payload, xxh3_64_intdigest(place))
+
+
+def behind(record: Record) -> int:
+    """Return where the next record stands."""
+    length = len(record.payload)
+    return record.place.offset + HEAD_SIZE + length + -length % 8

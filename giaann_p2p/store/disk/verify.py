@@ -1,0 +1,66 @@
+"""Looking through a log for damage: all of it, where replaying stops at the first.
+
+What counts as damage is told by `replay`.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from giaann_p2p.errors import DamagedError, DiskError
+from giaann_p2p.store.disk.files import Files
+from giaann_p2p.store.disk.record import HEADER_SIZE, MARK, Header, behind
+from giaann_p2p.store.disk.replay import checked_header, file_name, file_numbers, read
+
+
+class Problem(NamedTuple):
+    """Something that is not as it was written."""
+
+    file: str
+    offset: int
+    what: str
+
+
+def verify(files: Files, identity: bytes, first: int = 1) -> Iterator[Problem]:
+    """Iterate over the problems of all log files from a number on."""
+    newest = max(file_numbers(files), default=first)
+    end = None  # a file's end stands in the next one's header, so the newest comes first
+    for number in range(newest, first - 1, -1):
+        name = file_name(number)
+        try:
+            data = read(files, number)
+        except (DiskError, DamagedError) as error:
+            missing = isinstance(error, DamagedError)
+            yield Problem(name, 0, "the file is missing" if missing else "it cannot be read")
+            end = None
+            continue
+        header = Header(identity, number, 0)  # the records need no more of it
+        for offset, what in _damage(header, data, end):
+            yield Problem(name, offset, what)
+        try:
+            end = checked_header(data, identity, number).before
+        except ValueError as error:
+            yield Problem(name, 0, str(error))
+            end = None
+
+
+def _damage(header: Header, data: bytes, end: int | None) -> Iterator[tuple[int, str]]:
+    """Iterate over the places of a file where no record stands, up to its end."""
+    at, end = HEADER_SIZE, end or _vouched(header, data)
+    if not end:
+        yield min(at, len(data)), "no mark is left of the file"
+        return
+    while at < end:
+        if found := header.find(memoryview(data), at):
+            at = behind(found)
+            continue
+        start, found = at, header.next_record(data, at + 1)
+        at = min(found.place.offset if found else end, end)
+        yield start, f"{at - start:,} bytes are not what was written"
+
+
+def _vouched(header: Header, data: bytes) -> int:
+    """Return where the last mark ends, wherever it stands; 0 if there is none."""
+    end = 0
+    while mark := header.next_record(data, max(end, HEADER_SIZE), MARK):
+        end = behind(mark)
+    return end

@@ -1,0 +1,238 @@
+"""All columns that are held, in memory: shards, what is not merged into them yet, and names.
+
+One thread adds, merges and drops; any number read meanwhile, without a lock, and see each row as it
+was at one moment. What they share is replaced, never changed: a shard by the next, the batches by
+more or fewer. The order matters: a writer makes a batch reachable before a neuron's `head` points
+into it, and a merged shard before it lets go of batches; a reader asks in the opposite order.
+
+Merging is paced by adding: while connections come that make up a third of all, every shard is
+merged once, in turn. So a merge is short, a connection is copied a few times in all, and what is
+not merged stays a fraction.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from giaann_p2p.model.delta import Delta
+from giaann_p2p.model.ids import PRIME
+from giaann_p2p.model.rows import Name, Neuron, Row
+from giaann_p2p.model.sequence import Names
+from giaann_p2p.store.layout import Layout, Shards
+from giaann_p2p.store.memory.batch import NO_PIECE, Gathered, Pending, batch_of, gathered
+from giaann_p2p.store.memory.neurons import Neurons, Numbers
+from giaann_p2p.store.memory.places import Places
+from giaann_p2p.store.memory.row import joined, row_of
+from giaann_p2p.store.memory.shard import Shard, empty_shard
+
+_NO_ROW = -1
+_LEAST_PENDING = 1 << 19
+"""Connections; below this, merging waits."""
+_PART_PENDING = 3
+_NAME_BYTES = 150
+"""What a word costs in a dictionary, beside its text."""
+
+
+class Columns:
+    """Rows by neuron, grown by deltas."""
+
+    def __init__(self, layout: Layout, places: Places) -> None:
+        self.layout = layout
+        self.places = places
+        self.neurons = Neurons()
+        self.names: Names = {}
+        self._shards: list[Shard | None] = [None] * layout.shards
+        self._pending = Pending()
+        self._pieces = 0  # so far, through all batches
+        self._head = np.empty(0, np.int64)  # by neuron: its last piece
+        self._row = np.empty(0, np.int32)  # by neuron: its row in its shard
+        self._turn, self._due = 0, 0.0  # which shard is merged next, and how many are to be
+        self._name_bytes = 0
+
+    def hold(self, number: int) -> None:
+        """Begin to hold a shard, empty."""
+        self._shards[number] = empty_shard(self.places.dtype, self._pieces)
+
+    def drop(self, number: int) -> None:
+        """Let a shard go."""
+        shard = self._shards[number]
+        self._shards[number] = None
+        if shard is not None:
+            self._row[shard.neuron] = _NO_ROW
+        self._let_go()
+
+    def adopt(self, numbers: Shards, delta: Delta) -> None:
+        """Put shards of this content in the place of what was there."""
+        for number in numbers.tolist():
+            self.drop(number)
+            self.hold(number)
+        self.add(delta, numbers)
+        for number in numbers.tolist():
+            self.merge(number)
+
+    def holds(self, number: int) -> bool:
+        """Tell whether a shard is here."""
+        return self._shards[number] is not None
+
+    def size_of(self, number: int) -> int:
+        """Return how many connections a shard has, but for what was added lately."""
+        shard = self._shards[number]
+        return shard.connections if shard else 0
+
+    @property
+    def largest(self) -> int:
+        """How many connections the largest shard has, but for what was added lately."""
+        return max((shard.connections for shard in self._shards if shard), default=0)
+
+    @property
+    def connections(self) -> int:
+        """How many there are, counting one as often as it was added lately."""
+        pending = sum(batch.connections for batch in self._pending.batches)
+        return pending + sum(shard.connections for shard in self._shards if shard)
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory all takes."""
+        indices = self.neurons.nbytes + self._head.nbytes + self._row.nbytes
+        pending = sum(batch.nbytes for batch in self._pending.batches)
+        shards = sum(shard.nbytes for shard in self._shards if shard)
+        return indices + self._name_bytes + pending + shards
+
+    def add(self, delta: Delta, shards: Shards) -> None:
+        """Add those rows of a delta that belong to some shards, all of them held."""
+        wanted = np.full(self.layout.shards, -1)
+        wanted[shards] = shards
+        number = self.neurons.numbers(delta.concept, delta.feature)
+        self._make_room()
+        batch = batch_of(
+            delta,
+            wanted[self.layout.shards_of(delta.concept, delta.feature)],
+            self.layout.shards,
+            number,
+            self.places.of(delta.branch, delta.segment),
+            self._pieces,
+            self._head,
+        )
+        self._learn_names(delta.names)
+        if not len(batch.neuron):
+            return
+        self._pending = self._pending.plus(batch)
+        self._pieces = batch.end
+        self._head[batch.neuron] = np.arange(batch.first, batch.end)
+        self._keep_pace(batch.connections)
+
+    def merge(self, number: int) -> Shard | None:
+        """Merge what was added to a shard into it; return it."""
+        shard = self._shards[number]
+        if shard is not None and shard.floor < self._pieces:
+            self._shards[number] = shard = self._merged(number, shard)
+        return shard
+
+    def merge_all(self) -> None:
+        """Merge every shard, so that all is as small as can be."""
+        for number in range(self.layout.shards):
+            self.merge(number)
+        self._pending = Pending()
+
+    def row(self, neuron: Neuron) -> Row | None:
+        """Return a neuron's row; None for one that is not here."""
+        number = self.neurons.find(*neuron)
+        if number is None or number >= len(self._head):
+            return None
+        shard_number = self.layout.shard_of(*neuron)
+        while True:
+            piece = int(self._head[number])
+            pending = self._pending
+            shard = self._shards[shard_number]
+            row = int(self._row[number])
+            if shard is None:
+                return None
+            if row >= shard.rows:
+                row = _NO_ROW  # it came behind this merge
+            if row == _NO_ROW:
+                same = self._shards[shard_number] is shard
+            else:
+                same = shard.neuron[row] == number
+            if same:
+                return self._row_at(neuron, number, shard, row, pending, piece)
+            # else: the shard was dropped in between, and perhaps came back
+
+    def _row_at(
+        self, neuron: Neuron, number: int, shard: Shard, row: int, pending: Pending, piece: int
+    ) -> Row | None:
+        count, parts = 0, []
+        if row != _NO_ROW:
+            count, part = int(shard.count[row]), shard.part(row)
+            parts.append(part)
+        for batch, at in pending.chain(piece, shard.floor):
+            count += int(batch.count[at])
+            parts.append(batch.part(at))
+        if not parts:
+            return None
+        part = parts[0] if len(parts) == 1 else joined(parts)
+        return row_of(neuron, self._name(neuron), count, part, self.neurons, self.places)
+
+    def _name(self, neuron: Neuron) -> Name:
+        concept, feature = neuron
+        return Name(self.names[concept], None if feature == PRIME else self.names[feature])
+
+    def _merged(self, number: int, shard: Shard) -> Shard:
+        batches = [
+            (batch, part)
+            for batch in self._pending.since(shard.floor).batches
+            if (part := batch.of_shard(number)).start < part.stop
+        ]
+        if not batches:
+            return replace(shard, floor=self._pieces)
+        added = gathered(batches)
+        new = self._new_rows(shard, added.neuron)
+        try:
+            return self._with_pieces(shard, new, added)
+        except BaseException:
+            self._row[new] = _NO_ROW  # or the next merge would take them for known
+            raise
+
+    def _with_pieces(self, shard: Shard, new: Numbers, added: Gathered) -> Shard:
+        neuron = np.concatenate([shard.neuron, new])
+        row = self._row[added.neuron].astype(np.int64)
+        count = np.zeros(len(neuron), np.int64)
+        count[: shard.rows] = shard.count
+        np.add.at(count, row, added.count)
+        return shard.merged(neuron, count, [added.piece(row)], self._pieces)
+
+    def _new_rows(self, shard: Shard, neuron: Numbers) -> Numbers:
+        """Give a row to each neuron that has none yet; return those."""
+        new = np.unique(neuron[self._row[neuron] == _NO_ROW])
+        self._row[new] = np.arange(shard.rows, shard.rows + len(new))
+        return new
+
+    def _keep_pace(self, connections: int) -> None:
+        """Merge as many shards as are due for so many new connections."""
+        merged = sum(shard.connections for shard in self._shards if shard)
+        limit = max(_LEAST_PENDING, merged // _PART_PENDING)
+        self._due += self.layout.shards * connections / limit
+        while self._due >= 1:
+            self._due -= 1
+            self.merge(self._turn)
+            self._turn = (self._turn + 1) % self.layout.shards
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Let go of batches that are merged into every shard."""
+        floor = min((shard.floor for shard in self._shards if shard), default=self._pieces)
+        self._pending = self._pending.since(floor)
+
+    def _make_room(self) -> None:
+        more = len(self.neurons.concept) - len(self._head)
+        if more:
+            self._row = np.concatenate([self._row, np.full(more, _NO_ROW, np.int32)])
+            self._head = np.concatenate([self._head, np.full(more, NO_PIECE, np.int64)])
+
+    def _learn_names(self, names: Names) -> None:
+        for number, text in names.items():
+            known = self.names.get(number)
+            if known is None:
+                self.names[number] = text
+                self._name_bytes += _NAME_BYTES + len(text)
+            elif text < known:  # two texts of one number: the smaller wins, in whatever order
+                self.names[number] = text

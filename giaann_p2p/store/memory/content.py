@@ -1,0 +1,58 @@
+"""What shards hold, as a delta: the same bytes for the same knowledge, whatever its history."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from giaann_p2p.model.delta import EMPTY, ConnectionKey, Delta
+from giaann_p2p.model.ids import PRIME
+from giaann_p2p.model.sequence import Ids, Ints, Names
+from giaann_p2p.store.memory.neurons import Neurons, Numbers
+from giaann_p2p.store.memory.places import Places
+from giaann_p2p.store.memory.shard import Shard
+
+
+def content(shards: Sequence[Shard], neurons: Neurons, places: Places, names: Names) -> Delta:
+    """Return all rows of some merged shards."""
+    shards = [shard for shard in shards if shard.rows]
+    if not shards:
+        return EMPTY
+    used, slot = _slots(shards, neurons)
+    key = ConnectionKey.for_sizes(len(used), places.branches, places.segments)
+    source = [slot[shard.neuron[shard.row_numbers()]] for shard in shards]
+    place = np.concatenate([shard.place for shard in shards])
+    packed = key.pack(
+        np.concatenate(source),
+        slot[np.concatenate([shard.target for shard in shards])],
+        places.branch(place).astype(np.int64),
+        places.segment(place).astype(np.int64),
+    )
+    order = np.argsort(packed)
+    units = np.concatenate([shard.strengths.units(0, shard.connections) for shard in shards])
+    count = np.zeros(len(used), np.int64)
+    for shard in shards:
+        count[slot[shard.neuron]] = shard.count
+    concept, feature = neurons.concept[used], neurons.feature[used]
+    rows = np.concatenate([slot[shard.neuron] for shard in shards])
+    held = _names_of(concept[rows], feature[rows], names)
+    return key.delta(concept, feature, count, packed[order], units[order], held)
+
+
+def _slots(shards: Sequence[Shard], neurons: Neurons) -> tuple[Numbers, Ints]:
+    """Return the numbers of all neurons that occur, in order, and each number's place there."""
+    occurs = np.zeros(len(neurons), np.bool_)
+    for shard in shards:
+        occurs[shard.neuron] = True
+        occurs[shard.target] = True
+    found = np.flatnonzero(occurs)
+    order = np.lexsort((neurons.feature[found], neurons.concept[found]))
+    used = found[order].astype(np.uint32)
+    slot = np.zeros(len(neurons), np.int64)
+    slot[used] = np.arange(len(used))
+    return used, slot
+
+
+def _names_of(concept: Ids, feature: Ids, names: Names) -> Names:
+    """Return the texts of rows; a row's target is named by its own row, wherever that is."""
+    words = np.unique(np.concatenate([concept, feature]))
+    return {word: names[word] for word in words.tolist() if word != PRIME}

@@ -1,0 +1,196 @@
+"""Columns in memory: what is added is what is read, merged or not, and while it is being merged."""
+
+import contextlib
+import threading
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from giaann_p2p.model.delta import Delta, total
+from giaann_p2p.model.digest import digest
+from giaann_p2p.model.learn import learn
+from giaann_p2p.model.rows import DeltaRows, Neuron, Question, Row
+from giaann_p2p.store.layout import Layout
+from giaann_p2p.store.memory import columns as module
+from giaann_p2p.store.memory.columns import Columns
+from giaann_p2p.store.memory.content import content
+from giaann_p2p.store.memory.places import Places
+from giaann_p2p.store.memory.shard import Shard
+from tests.helpers import SMALL, assert_same, built
+
+ALL = np.arange(4, dtype=np.uint16)
+SENTENCES = [
+    "the/ bee/N of/ the/ meadow/N makes/ honey/N",
+    "the/ wasp/N of/ the/ meadow/N makes/ none/",
+    "honey/N is/ what/ the/ bee/N makes/ of/ nectar/N",
+    "bee/N and/ wasp/N and/ bee/N and/ bee/N meet/ ./",
+    "cat/N sees/ dog/N sees/ owl/N sees/ fox/N sees/ elk/N sees/ cow/N sees/ pig/N",
+]
+
+
+@pytest.fixture
+def columns() -> Columns:
+    return held(Columns(Layout(shards=4), Places(SMALL.branches, SMALL.segments)))
+
+
+@pytest.fixture(params=[1, 50, 1 << 19])
+def eager(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Merge after each connection, now and then, or hardly ever."""
+    monkeypatch.setattr(module, "_LEAST_PENDING", request.param)
+
+
+def held(columns: Columns) -> Columns:
+    for number in range(columns.layout.shards):
+        columns.hold(number)
+    return columns
+
+
+def deltas() -> Iterator[Delta]:
+    return (learn(built(sentence), SMALL) for sentence in SENTENCES * 3)
+
+
+def whole(columns: Columns) -> Delta:
+    shards = [columns.merge(number) for number in range(columns.layout.shards)]
+    known = [shard for shard in shards if shard is not None]
+    return content(known, columns.neurons, columns.places, columns.names)
+
+
+def assert_row(row: Row | None, expected: Row | None) -> None:
+    assert (row is None) == (expected is None)
+    if row is not None and expected is not None:
+        for name, value in vars(expected).items():
+            found = getattr(row, name)
+            if isinstance(value, np.ndarray):
+                assert found.dtype == value.dtype, name
+                assert found.tolist() == value.tolist(), name
+            else:
+                assert found == value, name
+
+
+@pytest.mark.usefixtures("eager")
+def test_rows_are_those_of_the_sum_of_what_was_added(columns: Columns) -> None:
+    added: list[Delta] = []
+    for delta in deltas():
+        columns.add(delta, ALL)
+        added.append(delta)
+        expected = total(added)
+        for concept, feature in zip(
+            expected.concept.tolist(), expected.feature.tolist(), strict=True
+        ):
+            neuron = Neuron(concept, feature)
+            (row,) = DeltaRows(expected).read(Question([neuron]))
+            assert_row(columns.row(neuron), row)
+    assert_same(whole(columns), total(added))
+
+
+def test_only_rows_of_the_shards_asked_for_are_added(columns: Columns) -> None:
+    delta = learn(built(*SENTENCES), SMALL)
+    columns.add(delta, np.array([1, 3], np.uint16))
+    shards = columns.layout.shards_of(delta.concept, delta.feature).tolist()
+    assert set(shards) == {0, 1, 2, 3}
+    neurons = map(Neuron, delta.concept.tolist(), delta.feature.tolist())
+    for neuron, shard in zip(neurons, shards, strict=True):
+        assert (columns.row(neuron) is not None) == (shard in (1, 3))
+
+
+def test_a_dropped_shard_is_gone_and_may_come_back(columns: Columns) -> None:
+    parts = list(deltas())
+    for delta in parts:
+        columns.add(delta, ALL)
+    expected = total(parts)
+    for number in range(4):
+        shard = columns.merge(number)
+        assert shard is not None
+        kept = content([shard], columns.neurons, columns.places, columns.names)
+        columns.drop(number)
+        assert not columns.holds(number)
+        for concept, feature in zip(kept.concept.tolist(), kept.feature.tolist(), strict=True):
+            if columns.layout.shard_of(concept, feature) == number:
+                assert columns.row(Neuron(concept, feature)) is None
+        columns.adopt(np.array([number], np.uint16), kept)
+    assert_same(whole(columns), expected)
+
+
+def test_everything_is_accounted_for(columns: Columns) -> None:
+    assert columns.connections == 0
+    before = columns.nbytes
+    parts = list(deltas())
+    for delta in parts:
+        columns.add(delta, ALL)
+    assert columns.connections == sum(delta.connections for delta in parts)
+    pending = columns.nbytes
+    columns.merge_all()
+    assert columns.connections == total(parts).connections
+    assert before < columns.nbytes < pending
+
+
+def test_reading_while_writing_sees_each_row_at_one_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every chunk adds the same to a row, so a row's strengths are all the same multiple."""
+    monkeypatch.setattr(module, "_LEAST_PENDING", 64)
+    columns = held(Columns(Layout(shards=4), Places(SMALL.branches, SMALL.segments)))
+    delta = learn(built(*SENTENCES), SMALL)
+    units = {}
+    for neuron in map(Neuron, delta.concept.tolist(), delta.feature.tolist()):
+        (row,) = DeltaRows(delta).read(Question([neuron]))
+        assert row is not None
+        units[neuron] = row
+    wrong: list[object] = []
+    done = threading.Event()
+
+    def read() -> None:
+        last = dict.fromkeys(units, 0)
+        while not done.is_set():
+            for neuron, once in units.items():
+                row = columns.row(neuron)
+                times = row.count // once.count if row else 0
+                if times < last[neuron]:
+                    wrong.append((neuron, times, last[neuron]))
+                if row and row.strength.tolist() != (once.strength * times).tolist():
+                    wrong.append((neuron, row, times))
+                last[neuron] = times
+
+    readers = [threading.Thread(target=read) for _ in range(2)]
+    for reader in readers:
+        reader.start()
+    for _ in range(300):
+        columns.add(delta, ALL)
+    done.set()
+    for reader in readers:
+        reader.join()
+    assert wrong == []
+    assert_same(whole(columns), total([delta] * 300))
+
+
+def test_a_merge_that_fails_leaves_no_mark(
+    columns: Columns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts = list(deltas())
+
+    def fail(*_: object) -> None:
+        raise MemoryError
+
+    for number, delta in enumerate(parts):
+        columns.add(delta, ALL)
+        with monkeypatch.context() as patch:
+            patch.setattr(Shard, "merged", fail)
+            for shard in range(4):
+                with contextlib.suppress(MemoryError):  # raised where something is to be merged
+                    columns.merge(shard)
+        if number % 2:
+            columns.merge(number % 4)
+        columns.drop(3)
+        columns.hold(3)
+    kept = [content_of(columns, number) for number in range(4)]
+    expected = total(parts)
+    shards = columns.layout.shards_of(expected.concept, expected.feature).astype(np.int64)
+    for number, delta in expected.cut(shards).items():
+        if number != 3:
+            assert digest(kept[number]) == digest(delta)
+    assert kept[3].neurons == 0
+
+
+def content_of(columns: Columns, number: int) -> Delta:
+    shard = columns.merge(number)
+    assert shard is not None
+    return content([shard], columns.neurons, columns.places, columns.names)

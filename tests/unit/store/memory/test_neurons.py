@@ -1,0 +1,53 @@
+"""Numbers of neurons: given once, found one by one and many at a time."""
+
+import numpy as np
+import pytest
+
+from giaann_p2p.store.memory import neurons as module
+from giaann_p2p.store.memory.neurons import Neurons
+
+
+def pairs(count: int, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
+    random = np.random.default_rng(seed)
+    return random.integers(0, 1 << 64, count, np.uint64), random.integers(0, 3, count, np.uint64)
+
+
+def test_numbers_count_up_in_the_order_of_coming() -> None:
+    neurons = Neurons()
+    concept, feature = pairs(100)
+    assert neurons.numbers(concept, feature).tolist() == list(range(100))
+    again = neurons.numbers(concept[::-1].copy(), feature[::-1].copy())
+    assert again.tolist() == list(range(99, -1, -1))
+    assert len(neurons) == 100
+
+
+def test_growth_moves_nothing() -> None:
+    neurons, expected = Neurons(), {}
+    for seed in range(30):
+        concept, feature = pairs(997, seed)
+        for i, number in enumerate(neurons.numbers(concept, feature).tolist()):
+            expected[int(concept[i]), int(feature[i])] = number
+    assert len(neurons) == len(expected) == 30 * 997
+    assert sorted(expected.values()) == list(range(len(expected)))
+    for (concept, feature), number in expected.items():
+        assert neurons.find(concept, feature) == number
+        assert (neurons.concept[number], neurons.feature[number]) == (concept, feature)
+
+
+def test_an_unknown_neuron_has_no_number() -> None:
+    neurons = Neurons()
+    assert neurons.find(1, 2) is None
+    neurons.numbers(np.array([1], np.uint64), np.array([2], np.uint64))
+    assert neurons.find(1, 2) == 0
+    assert neurons.find(1, 3) is None
+    assert neurons.find(2, 2) is None
+
+
+def test_neurons_that_fall_on_one_place_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module.secrets, "randbits", lambda _: 0)  # factors 1: only high bits count
+    neurons = Neurons()
+    concept = np.arange(500, dtype=np.uint64)
+    zero = np.zeros(500, np.uint64)
+    assert neurons.numbers(concept, zero).tolist() == list(range(500))
+    assert [neurons.find(i, 0) for i in range(500)] == list(range(500))
+    assert neurons.find(500, 0) is None

@@ -1,0 +1,66 @@
+"""A shard's arrays: strengths of any size in few bytes, and merging."""
+
+import numpy as np
+import pytest
+
+from giaann_p2p.store.memory.shard import Piece, Shard, Strengths, empty_shard
+
+
+def piece(*connections: tuple[int, int, int, int]) -> Piece:
+    row, target, place, units = (np.array(column) for column in zip(*connections, strict=True))
+    return Piece(row, target.astype(np.uint32), place.astype(np.uint8), units)
+
+
+def listed(shard: Shard) -> list[tuple[int, int, int, int]]:
+    units = shard.strengths.units(0, shard.connections)
+    columns = (shard.row_numbers(), shard.target, shard.place, units)
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+def merged(shard: Shard, *pieces: Piece, rows: int = 3) -> Shard:
+    return shard.merged(
+        np.arange(rows, dtype=np.uint32), np.ones(rows, np.int64), pieces, shard.floor + 1
+    )
+
+
+def test_strengths_of_any_size_come_back() -> None:
+    units = np.array([1, 2**32 - 1, 2**32, 5, 2**62 + 3, 7])
+    strengths = Strengths.of(units)
+    for start in range(7):
+        for end in range(start, 7):
+            assert strengths.units(start, end).tolist() == units[start:end].tolist()
+    assert strengths.nbytes == 4 * 6 + 12 * 2
+
+
+def test_merging_adds_what_is_there_and_weaves_in_what_is_new() -> None:
+    shard = merged(empty_shard(np.uint8), piece((0, 5, 1, 10), (2, 1, 0, 20), (0, 5, 0, 1)))
+    assert listed(shard) == [(0, 5, 0, 1), (0, 5, 1, 10), (2, 1, 0, 20)]
+    more = merged(
+        shard,
+        piece((1, 9, 9, 3), (0, 5, 1, 5), (3, 0, 0, 8)),
+        piece((0, 5, 1, 2**40), (0, 4, 255, 1), (3, 0, 0, 1)),
+        rows=4,
+    )
+    assert listed(more) == [
+        (0, 4, 255, 1),
+        (0, 5, 0, 1),
+        (0, 5, 1, 15 + 2**40),
+        (1, 9, 9, 3),
+        (2, 1, 0, 20),
+        (3, 0, 0, 9),
+    ]
+    assert more.starts.tolist() == [0, 3, 4, 5, 6]
+    assert more.part(0).target.tolist() == [4, 5, 5]
+    assert (more.target.dtype, more.place.dtype, more.floor) == (np.uint32, np.uint8, 2)
+
+
+def test_what_was_merged_before_stays_as_it_was() -> None:
+    shard = merged(empty_shard(np.uint8), piece((0, 5, 1, 10)))
+    before = listed(shard)
+    merged(shard, piece((0, 5, 1, 10), (0, 6, 1, 10)))
+    assert listed(shard) == before
+
+
+def test_more_rows_than_a_key_can_number_are_refused() -> None:
+    with pytest.raises(OverflowError, match="too many for one shard"):
+        merged(empty_shard(np.uint16), piece((0, 2**32 - 1, 0, 1)), rows=1 << 16)
