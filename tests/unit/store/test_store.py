@@ -588,3 +588,20 @@ def test_an_empty_delta_is_taken_in_too(store: Store) -> None:
     assert list(store.applied(3, JOB)) == [5]
     assert store.digest() == 0
     assert store.read(Question([NEURONS[0]])) == [None]
+
+
+def test_what_a_crash_left_to_be_forgotten_is_forgotten_by_the_next(
+    disk: FakeDisk, store: Store
+) -> None:
+    store.apply([LESSONS[0].update(ALL)])
+    old = disk.read("log-00000001")
+    store.snapshot()
+    wanted = disk.names()
+    for name in ("log-00000001", "snapshot-00000001", "snapshot-00000007.new"):
+        file = disk.create(name)
+        file.write(old)
+        file.sync()
+    assert same(Store.open(disk, readonly=True), taught(LESSONS[0]))
+    assert len(disk.names()) == len(wanted) + 3
+    assert same(Store.open(disk), taught(LESSONS[0]))
+    assert disk.names() == wanted
