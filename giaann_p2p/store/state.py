@@ -35,7 +35,7 @@ from giaann_p2p.store.update import Update, check_delta, update_of
 T = TypeVar("T")
 
 _MOST = (1 << 31) - 1
-_PART = 1 << 19
+_PART = 1 << 17
 """Connections from which on the next shard begins another part of a snapshot. Each connection of a
 part takes some 90 bytes while it is written or read."""
 
