@@ -78,7 +78,7 @@ def grown(delta: Delta, times: int) -> Delta:
 drawn_deltas = st.builds(
     lambda corpus, times: grown(learn(batch_of(corpus, SMALL), SMALL), times),
     sequences,
-    st.sampled_from([1, 1, 1 << 12, (1 << 16) + 7, 1 << 24]),
+    st.sampled_from([1, 1, 1 << 10, (1 << 13) + 7, 1 << 14]),
 )
 
 

@@ -15,6 +15,7 @@ from giaann_p2p.cli.terminal import (
     NOTHING,
     Interrupt,
     complain,
+    flush,
     progress_bar,
     readable,
     say,
@@ -55,9 +56,17 @@ class Format(StrEnum):
     JSONL = "jsonl"
 
 
+def _directory(name: str) -> Path:
+    if not name:
+        raise typer.BadParameter("a directory's name cannot be empty")
+    return Path(name)
+
+
 Db = Annotated[
     Path,
-    typer.Option("--db", envvar="GIAANN_DB", metavar="DIR", help="The brain's directory."),
+    typer.Option(
+        "--db", envvar="GIAANN_DB", metavar="DIR", parser=_directory, help="The brain's directory."
+    ),
 ]
 TextFile = Annotated[
     Path, typer.Argument(metavar="FILE", help="A UTF-8 text; - reads standard input.")
@@ -263,7 +272,8 @@ def export(
     line = tsv_line if format_ is Format.TSV else json_line
     with _reading(db, "cpu") as brain:
         for connection in brain.connections():
-            sys.stdout.write(line(connection) + "\n")
+            say(line(connection), flush=False)
+    flush()
 
 
 @app.command()
@@ -283,11 +293,10 @@ def fsck(db: Db, json_output: Json = False) -> None:
 
 @app.command()
 def compact(db: Db, json_output: Json = False) -> None:
-    """Put what was learned into one file, as small as it gets."""
+    """Write what was learned anew, in one snapshot, and let go of the log."""
     from giaann_p2p import Brain
 
-    _reading(db, "cpu").close()  # there is one
-    with Brain.open(db, device="cpu") as brain:
+    with Brain.open(db, device="cpu", create=False) as brain:
         before, after = brain.compact()
     if json_output:
         say_json({"bytes_before": before, "bytes_after": after})

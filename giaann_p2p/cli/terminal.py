@@ -3,6 +3,7 @@
 A result is one line for people or, with `--json`, one JSON value for machines.
 """
 
+import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -13,6 +14,8 @@ import msgspec
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from giaann_p2p.errors import GiaannError
+
 EXIT_CODES = """Exit codes: 0 done; 1 it failed, and standard error says why; 2 wrong usage; \
 3 nothing comes to mind; 130 interrupted (Ctrl-C)."""
 
@@ -21,10 +24,29 @@ FAILED, NOTHING, INTERRUPTED = 1, 3, 130
 errors = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
-def say(text: str, end: str = "\n") -> None:
-    """Write a result."""
-    sys.stdout.write(text + end)
-    sys.stdout.flush()
+def say(text: str, end: str = "\n", flush: bool = True) -> None:
+    """Write a result; `flush` so that it is seen at once."""
+    with _output():
+        sys.stdout.write(text + end)
+        if flush:
+            sys.stdout.flush()
+
+
+def flush() -> None:
+    """Have all results written that were not flushed."""
+    with _output():
+        sys.stdout.flush()
+
+
+@contextmanager
+def _output() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:  # whoever reads has seen enough
+        raise
+    except OSError as error:
+        sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115  (or it is flushed at the end)
+        raise GiaannError(f"standard output cannot be written: {error.strerror}") from None
 
 
 def say_json(value: object) -> None:

@@ -40,6 +40,10 @@ _LARGE = 8 << 20
 """From this size on a text is parsed in several processes, which take seconds to start."""
 
 
+LAYOUT = Layout(shards=16)
+"""Fewer than a swarm has: every text costs each shard a set of chunks. The digest is the same."""
+
+
 class Brain:
     """Learns from texts in any order, and goes on with what it is prompted with."""
 
@@ -47,7 +51,7 @@ class Brain:
         """Make an empty brain in memory."""
         self._device = devices.resolve(device)
         self._directory: Path | None = None
-        self._store = _whole(Store.in_memory(spec or ModelSpec(), Layout()))
+        self._store = _whole(Store.in_memory(spec or ModelSpec(), LAYOUT))
 
     @classmethod
     def open(
@@ -56,13 +60,18 @@ class Brain:
         spec: ModelSpec | None = None,
         device: str = "auto",
         readonly: bool = False,
+        create: bool = True,
     ) -> Self:
-        """Open the brain in a directory, or make one there unless `readonly`."""
+        """Open the brain in a directory; make one there unless `readonly` or not to `create`."""
         brain, path = cls(spec, device), Path(directory)
-        brain._directory = _existing(path) if readonly else path
-        brain._store = Store.at(path, spec, readonly=readonly)
+        brain._directory = path if create and not readonly else _existing(path)
+        brain._store = _store(path, spec, readonly)
         if not readonly:
-            _whole(brain._store)
+            try:
+                _whole(brain._store)
+            except BaseException:
+                brain._store.close()
+                raise
         return brain
 
     def __enter__(self) -> Self:
@@ -253,8 +262,10 @@ class Brain:
         return fsck(DiskFiles(_existing(Path(directory))))
 
     def _file_bytes(self) -> int:
-        directory = self._directory
-        return sum(file.stat().st_size for file in directory.iterdir()) if directory else 0
+        if self._directory is None:
+            return 0
+        files = DiskFiles(self._directory)
+        return sum(files.size(name) for name in files.names())
 
     @cached_property
     def _parser(self) -> Parser:
@@ -268,7 +279,7 @@ class Brain:
         progress: Watch,
         should_stop: Callable[[], bool],
     ) -> Trained:
-        report = train(
+        return train(
             corpus,
             Progress(self._store, corpus, epoch),
             self.spec,
@@ -277,9 +288,6 @@ class Brain:
             progress=progress,
             should_stop=should_stop,
         )
-        if self._store.snapshot_due:
-            self._store.snapshot()
-        return report
 
 
 def _existing(directory: Path) -> Path:
@@ -288,6 +296,11 @@ def _existing(directory: Path) -> Path:
             f"there is no brain in {directory}; make one: giaann solo train FILE --db {directory}"
         )
     return directory
+
+
+def _store(directory: Path, spec: ModelSpec | None, readonly: bool) -> Store:
+    layout = None if home.exists(DiskFiles(directory)) else LAYOUT
+    return Store.at(directory, spec, layout, readonly=readonly)
 
 
 def _whole(store: Store) -> Store:

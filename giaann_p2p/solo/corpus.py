@@ -6,6 +6,7 @@ is compared with the first reading before any of it is used, so a file that is w
 is never booked as what it was.
 """
 
+import errno
 import hashlib
 import io
 import os
@@ -17,7 +18,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from giaann_p2p.errors import TextError
+from giaann_p2p.errors import TextError, UsageError
 from giaann_p2p.model.text import BLOCK, Sentence, document_sentences
 
 Source = str | Path
@@ -70,6 +71,7 @@ class Corpus:
 @contextmanager
 def opened(source: Source) -> Iterator[Corpus]:
     """Open a text; TextError, with the name, when that fails."""
+    _check_kind(source)
     if isinstance(source, str) and _names_a_file(source):
         raise TextError(
             f"{source!r} is a text of one word, and a file's name: give Path({source!r})"
@@ -84,9 +86,11 @@ def check(source: Path) -> None:
     """Raise TextError for a file that cannot be opened, before anything else is done."""
     if str(source) != "-":
         with _told(source):
-            os.close(os.open(source, os.O_RDONLY | os.O_NONBLOCK))
+            source.stat()
             if source.is_dir():
                 raise IsADirectoryError
+            if not os.access(source, os.R_OK):  # opened it is not: a pipe's writer would notice
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
 
 @contextmanager
@@ -99,6 +103,11 @@ def _told(source: Source) -> Iterator[str]:
         raise TextError(f"{name} is a directory; name the files in it: {name}/*.txt") from None
     except OSError as error:
         raise TextError(f"{name}: {error.strerror}") from None
+
+
+def _check_kind(source: object) -> None:
+    if not isinstance(source, str | Path):
+        raise UsageError(f"a text is a str, and the file of one a Path; this is {source!r}")
 
 
 def _names_a_file(text: str) -> bool:

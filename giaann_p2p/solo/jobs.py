@@ -58,6 +58,8 @@ class Progress:
         if not self._noted:
             self._note(complete=False)
         self._store.apply([Update(self._id, chunk, self._store.shards, delta)])
+        if self._store.snapshot_due:
+            self._store.snapshot()
 
     def finish(self) -> None:
         """Note that all is learned."""

@@ -8,8 +8,10 @@ from pyroaring import BitMap
 from giaann_p2p.errors import DamagedError
 
 JOB_BYTES = 16
-_SET_BYTES = 120
+SET_BYTES = 230
 """What a set costs in memory beside its elements."""
+_DENSE = 1 << 13
+"""What 65,536 chunks take at most."""
 
 
 class Applied:
@@ -40,7 +42,8 @@ class Applied:
     @property
     def nbytes(self) -> int:
         """How much memory they take, about."""
-        return _SET_BYTES * len(self._sets) + 2 * self._count
+        sparse, dense = 2 * self._count, self._count // 8 + _DENSE * len(self._sets)
+        return SET_BYTES * len(self._sets) + min(sparse, dense)
 
     def of(self, job: bytes) -> BitMap:
         """Return a job's chunks."""
@@ -78,6 +81,9 @@ class Applied:
         """Read what `to_bytes` wrote."""
         try:
             pairs = msgspec.msgpack.decode(data, type=list[tuple[bytes, bytes]])
-            return cls({job: BitMap.deserialize(chunks) for job, chunks in pairs})
-        except (msgspec.MsgspecError, ValueError) as error:
+            sets = {job: BitMap.deserialize(chunks) for job, chunks in pairs}
+        except (msgspec.MsgspecError, ValueError, IndexError) as error:
             raise DamagedError(f"no set of chunks: {error}") from None
+        if len(sets) < len(pairs) or any(len(job) != JOB_BYTES for job in sets):
+            raise DamagedError("no set of chunks: a job is named twice, or by no job's name")
+        return cls(sets)

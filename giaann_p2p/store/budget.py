@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from giaann_p2p.errors import StoreFull
 from giaann_p2p.model.delta import Delta
+from giaann_p2p.store.applied import SET_BYTES
 from giaann_p2p.store.layout import Shards
 from giaann_p2p.store.state import Content, State
 from giaann_p2p.store.update import Update
@@ -13,8 +14,10 @@ _CONNECTION = 9
 """Bytes of a connection, on its way in and when it is merged."""
 _NEURON = 96
 """Bytes of a neuron that is new: numbers, places in the indices, a row, some of a name."""
-_MERGING = 34
-"""Bytes a connection that merging a shard takes for as long as it lasts."""
+_MERGING = 80
+"""Bytes a connection that merging a shard and writing it down takes for as long as it lasts."""
+_WORD, _SHARD, _BATCH = 150, SET_BYTES + 8, 1000
+"""Bytes of a word beside its text, of a chunk in a shard's sets, of an update that has nothing."""
 
 
 @dataclass(frozen=True)
@@ -25,8 +28,10 @@ class Budget:
 
     def admit(self, state: State, updates: Sequence[Update], planned: Sequence[Shards]) -> None:
         """Raise StoreFull unless there is room for updates that are new to some shards."""
-        new = (update.delta for update, fresh in zip(updates, planned, strict=True) if len(fresh))
-        self._admit(state, sum(map(_growth, new)))
+        pairs = zip(updates, planned, strict=True)
+        new = [(update.delta, len(fresh)) for update, fresh in pairs if len(fresh)]
+        batch = _BATCH + 8 * state.columns.layout.shards
+        self._admit(state, sum(_growth(delta) + _SHARD * shards + batch for delta, shards in new))
 
     def admit_content(self, state: State, held: Content) -> None:
         """Raise StoreFull unless there is room for shards from elsewhere."""
@@ -39,9 +44,10 @@ class Budget:
         if used + more > self.nbytes:
             raise StoreFull(
                 f"the store is full: {used:,} bytes are in use, {more:,} more are needed, "
-                f"{self.nbytes:,} is the limit"
+                f"{self.nbytes:,} is the limit; raise it, or let shards go and open the store anew"
             )
 
 
 def _growth(delta: Delta) -> int:
-    return 2 * _CONNECTION * delta.connections + _NEURON * delta.neurons
+    text = sum(_WORD + len(text) for text in delta.names.values())
+    return 2 * _CONNECTION * delta.connections + _NEURON * delta.neurons + text

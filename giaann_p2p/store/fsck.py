@@ -27,13 +27,30 @@ class Checked:
 
 def fsck(files: Files) -> Checked:
     """Check all files of a store, and all that follows from them; change nothing."""
+    while True:
+        newest = _newest(files)
+        try:
+            checked = _checked(files)
+        except FileNotFoundError:
+            if _newest(files) == newest:
+                raise
+            continue
+        if not checked.problems or _newest(files) == newest:
+            return checked  # else somebody made a snapshot meanwhile, and took files away
+
+
+def _checked(files: Files) -> Checked:
     names = files.names()
     checked = Checked(len(names), sum(map(files.size, names)))
-    checked.problems += _problems(files)
+    checked.problems += dict.fromkeys(_problems(files))
     if not checked.problems:
         with Store.open(files, readonly=True) as store:
             checked.digest = readable(store.digest())
     return checked
+
+
+def _newest(files: Files) -> int | None:
+    return snapshot.newest(files) if home.NAME in files.names() else None
 
 
 def _problems(files: Files) -> Iterator[str]:
@@ -45,11 +62,13 @@ def _problems(files: Files) -> Iterator[str]:
     except GiaannError as error:
         yield str(error)
         return
-    for problem in verify(files, deed.identity, first):
-        yield f"{files.path(problem.file)}: byte {problem.offset:,}: {problem.what}"
+    found = list(verify(files, deed.identity, first))
+    for problem in found:
+        yield f"{files.path(problem.file)} is damaged at byte {problem.offset:,}: {problem.what}"
     try:
         _check_sums(files, deed)
-        seen(files, deed)
+        if not found:
+            seen(files, deed)
     except GiaannError as error:
         yield str(error)
 

@@ -65,7 +65,9 @@ def draft(files: Files, spec: ModelSpec, layout: Layout) -> Deed:
             file.close()
         files.sync()
     except OSError as error:
-        raise DiskError(f"{files.path(_NEW)}: {error.strerror}") from None
+        with contextlib.suppress(OSError):
+            files.remove(_NEW)  # it names nothing yet
+        raise DiskError(f"{files.path(_NEW)}: {error.strerror}; no store was made") from None
     return deed
 
 
@@ -118,7 +120,9 @@ def locked(directory: Path) -> Iterator[None]:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise StoreError(f"another process writes to {directory}; wait for it to end") from None
+            raise StoreError(
+                f"{directory} is being written to, by another process or by this one"
+            ) from None
         try:
             yield
         finally:

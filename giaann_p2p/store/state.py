@@ -18,7 +18,7 @@ from typing import NamedTuple, TypeVar
 import msgspec
 import numpy as np
 
-from giaann_p2p.errors import DamagedError, UsageError
+from giaann_p2p.errors import DamagedError, StoreError, UsageError
 from giaann_p2p.model.delta import EMPTY, Delta, total
 from giaann_p2p.model.digest import digest
 from giaann_p2p.model.spec import ModelSpec
@@ -95,7 +95,7 @@ class State:
     @property
     def nbytes(self) -> int:
         """How much memory all takes, about."""
-        return self.columns.nbytes + sum(applied.nbytes for applied in self.applied.values())
+        return self.columns.nbytes + sum(held.nbytes for held in list(self.applied.values()))
 
     @property
     def shards(self) -> Shards:
@@ -128,7 +128,6 @@ class State:
         given: set[tuple[bytes, int, int]] = set()
         plan = []
         for update in updates:
-            update.check(self.spec)
             new = [
                 number
                 for number in update.shards.tolist()
@@ -157,8 +156,7 @@ class State:
         Where all of one's chunks are among the other's, that is the other; where they have none in
         common, it is the sum. UsageError for the rest: sums cannot be told apart again.
         """
-        self.check_shards(held.shards.tolist())
-        check_delta(held.delta, self.spec)
+        self._check_content(held)
         parts = [self._united(one) for one in _by_shard(held, self.columns.layout)]
         shards = np.concatenate([part.shards for part in parts])
         applied = [applied for part in parts for applied in part.applied]
@@ -166,7 +164,14 @@ class State:
 
     def _united(self, theirs: Content) -> Content:
         ours = self.content(self.capture(theirs.shards.tolist()))
-        if not ours.applied or ours.applied[0] <= theirs.applied[0]:
+        if not ours.applied:
+            return theirs
+        if ours.applied[0] == theirs.applied[0] and ours.digest != theirs.digest:
+            raise StoreError(
+                f"shard {theirs.shards[0]} here and elsewhere comes from the same chunks, "
+                "but is not the same: one of them is wrong"
+            )
+        if ours.applied[0] <= theirs.applied[0]:
             return theirs
         if theirs.applied[0] <= ours.applied[0]:
             return ours
@@ -178,8 +183,25 @@ class State:
         applied = ours.applied[0] | theirs.applied[0]
         return Content(theirs.shards, [applied], total([ours.delta, theirs.delta]))
 
+    def _check_content(self, held: Content) -> None:
+        shards = held.shards.tolist()
+        self.check_shards(shards)
+        check_delta(held.delta, self.spec)
+        rows = (held.delta.count > 0) | (np.diff(held.delta.row_starts) > 0)
+        homes = self.columns.layout.shards_of(held.delta.concept[rows], held.delta.feature[rows])
+        if len(set(shards)) < len(shards) or len(shards) != len(held.applied):
+            raise UsageError("each shard's content comes once, with its set of chunks")
+        if strange := set(np.unique(homes).tolist()) - set(shards):
+            raise UsageError(f"content with rows of other shards: {sorted(strange)}")
+
+    def is_known(self, held: Content) -> bool:
+        """Tell whether the shards have taken in all the chunks that content comes from."""
+        pairs = zip(held.shards.tolist(), held.applied, strict=True)
+        return all(n in self.applied and applied <= self.applied[n] for n, applied in pairs)
+
     def capture(self, shards: Iterable[int]) -> Captured:
         """Return some shards, those of them that are held, as they are now."""
+        shards = [number for number in shards if number in self.applied]
         with undisturbed():
             merged = [(number, self.columns.merge(number)) for number in shards]
         held = [(number, shard) for number, shard in merged if shard]

@@ -72,7 +72,7 @@ class Store:
         self._state, self._disk, self._budget, self._clock = state, disk, budget, clock
         self._sealed = sealed  # why it takes no writes
         self._writing = threading.Lock()
-        self._snapshotting = threading.Lock()
+        self._snapshotting = threading.RLock()
         self._held = ExitStack()
         self._snapshot_size = snapshot.size(disk.files) if disk else 0
 
@@ -158,8 +158,8 @@ class Store:
 
     def close(self) -> None:
         """Let go of the directory; what was acknowledged stays."""
-        with self._writing:
-            self._sealed = self._sealed or "this store is closed"
+        self._sealed = self._sealed or "this store is closed"  # a snapshot is given up, too
+        with self._snapshotting, self._writing:
             try:
                 if self._disk:
                     self._disk.log.close()
@@ -207,6 +207,8 @@ class Store:
 
     def apply(self, updates: Sequence[Update]) -> list[Shards]:
         """Take chunks in, durably; return for each the shards to which it was new."""
+        for update in updates:
+            update.check(self.spec)
         parcels = [update.parcel or encode(update.delta) for update in updates]
         with self._write():
             planned = self._state.planned(updates)
@@ -264,12 +266,19 @@ class Store:
         """Take in what shards hold elsewhere.
 
         What a shard here has beyond that stays; UsageError if that cannot be told apart, because
-        some but not all of the chunks are in both.
+        some but not all of the chunks are in both; StoreError if the same chunks came to something
+        else there.
         """
         with self._write():
             whole = self._state.united(held)
+            if self._state.is_known(whole):
+                return
             self._budget.admit_content(self._state, whole)
-            with self._logged([(Kind.CONTENT, content_record(whole))]):
+            try:
+                record = content_record(whole)
+            except OverflowError as error:
+                raise UsageError(str(error)) from None
+            with self._logged([(Kind.CONTENT, record)]):
                 self._state.adopt(whole)
 
     def digests(self) -> Iterator[tuple[int, int]]:
@@ -304,7 +313,8 @@ class Store:
         with self._snapshotting:
             with self._write(), undisturbed():
                 number = log.roll()
-            records = self._snapshot_records()
+                notes, shards = self.notes, self.shards  # as they are where the new file begins
+            records = self._snapshot_records(notes, shards)
             self._snapshot_size = snapshot.write(files, self._disk.identity, number, records)
             with self._writing:
                 log.forget_before(number)
@@ -317,9 +327,9 @@ class Store:
         self.snapshot()
         give_back()
 
-    def _snapshot_records(self) -> Iterator[tuple[int, bytes]]:
-        with self._write():
-            notes, shards = self.notes, self.shards
+    def _snapshot_records(
+        self, notes: dict[str, bytes], shards: Shards
+    ) -> Iterator[tuple[int, bytes]]:
         yield Kind.HOLD, shards_record(shards.tolist())
         for key, value in notes.items():
             yield Kind.NOTE, note_record(key, value)

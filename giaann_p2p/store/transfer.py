@@ -41,6 +41,7 @@ class Manifest(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fiel
         except msgspec.MsgspecError as error:
             raise DamagedError(f"no manifest of a shard: {error}") from None
         check(0 <= found.shard < MOST_SHARDS, f"a manifest of shard {found.shard}")
+        check(found.connections < 1 << 31, f"a shard of {found.connections} connections")
         check(0 <= found.parts <= found.connections // PART + 1, f"{found.parts} parts of a shard")
         return found
 
@@ -74,6 +75,7 @@ class Import:
     def __init__(self, manifest: Manifest, limits: Limits) -> None:
         self.manifest = manifest
         self._limits = limits
+        self._applied = Applied.from_bytes(manifest.applied)
         self._parts: dict[int, Delta] = {}
 
     @property
@@ -92,8 +94,7 @@ class Import:
         if self.missing:
             raise UsageError(f"{len(self.missing)} parts are still missing")
         delta = total(list(self._parts.values())) if self._parts else EMPTY
-        applied = Applied.from_bytes(self.manifest.applied)
-        held = Content(np.array([self.manifest.shard], np.uint16), [applied], delta)
+        held = Content(np.array([self.manifest.shard], np.uint16), [self._applied], delta)
         if held.digest.to_bytes(32, "little") != self.manifest.digest:
             raise DamagedError(f"the parts of shard {self.manifest.shard} are of different stores")
         return held

@@ -10,11 +10,12 @@ from types import FrameType
 @contextmanager
 def undisturbed() -> Iterator[None]:
     """Hold SIGINT back. Python raises KeyboardInterrupt in the main thread only, so others pass."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
+    before = signal.getsignal(signal.SIGINT)
+    if before is None or threading.current_thread() is not threading.main_thread():
+        yield  # None: somebody handles it without Python, and could not be given it back
         return
     held: list[tuple[int, FrameType | None]] = []
-    before = signal.signal(signal.SIGINT, lambda *arguments: held.append(arguments))
+    signal.signal(signal.SIGINT, lambda *arguments: held.append(arguments))
     try:
         yield
     finally:

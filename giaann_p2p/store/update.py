@@ -8,6 +8,8 @@ import numpy as np
 from giaann_p2p.errors import DamagedError, UsageError
 from giaann_p2p.model.delta import Delta
 from giaann_p2p.model.ids import PRIME
+from giaann_p2p.model.learn import increment
+from giaann_p2p.model.parse import CHUNK
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.store.applied import JOB_BYTES
 from giaann_p2p.store.codec.parcel import Limits, decode
@@ -15,8 +17,8 @@ from giaann_p2p.store.layout import Shards
 
 _HEAD = struct.Struct(f"<{JOB_BYTES}sII")
 _MOST_CHUNKS = 1 << 32
-_MOST_UNITS = 1 << 47
-"""Well beyond 64 sentences of 1,000 tokens, all of them one word; so sums do not wrap unnoticed."""
+MOST_HELD = 1 << 53
+"""The most that a connection may come to elsewhere to be taken in; it would take 10^10 chunks."""
 
 
 class Update(NamedTuple):
@@ -30,20 +32,27 @@ class Update(NamedTuple):
     parcel: bytes | memoryview = b""
     """The delta as it came, if it came as bytes; else it is made when it is needed."""
 
+    @classmethod
+    def received(
+        cls, job: bytes, chunk: int, shards: Shards, parcel: bytes | memoryview, limits: Limits
+    ) -> "Update":
+        """Return an update that came as bytes, with its delta; DamagedError if that is none."""
+        return cls(job, chunk, shards, decode(parcel, limits), parcel)
+
     def check(self, spec: ModelSpec) -> None:
         """Raise UsageError for what no update of a model is."""
         if len(self.job) != JOB_BYTES:
             raise UsageError(f"a job is named by {JOB_BYTES} bytes, not {len(self.job)}")
         if not 0 <= self.chunk < _MOST_CHUNKS:
             raise UsageError(f"chunks are numbered from 0 to 2^32 - 1, not {self.chunk}")
-        most = max(int(self.delta.strength.max(initial=0)), int(self.delta.count.max(initial=0)))
-        if most > _MOST_UNITS:
-            raise UsageError(f"no chunk adds as much as {most} to anything")
-        check_delta(self.delta, spec)
+        check_delta(self.delta, spec, _most_units(spec))
 
 
-def check_delta(delta: Delta, spec: ModelSpec) -> None:
-    """Raise UsageError for a delta that a store could not read back."""
+def check_delta(delta: Delta, spec: ModelSpec, most: int = MOST_HELD) -> None:
+    """Raise UsageError for a delta that a store could not read back, or that holds too much.
+
+    A delta made here is trusted to be in order; one that comes as bytes was checked throughout.
+    """
     if nameless := _nameless(delta):
         raise UsageError(f"a delta lacks the text of {nameless} words of its rows")
     branches, segments = (int(a.max(initial=0)) + 1 for a in (delta.branch, delta.segment))
@@ -52,12 +61,24 @@ def check_delta(delta: Delta, spec: ModelSpec) -> None:
             f"a delta of {branches} branches and {segments} segments; the store's model has "
             f"{spec.branches} and {spec.segments}"
         )
+    if delta.connections and not 0 <= delta.target.min() <= delta.target.max() < delta.neurons:
+        raise UsageError("a delta with a connection to a neuron that it does not have")
+    least = min(int(delta.strength.min(initial=1)) - 1, int(delta.count.min(initial=0)))
+    highest = max(int(delta.strength.max(initial=0)), int(delta.count.max(initial=0)))
+    if least < 0 or highest > most:
+        raise UsageError(f"a delta that adds {least} or {highest} to something; at most {most} may")
+
+
+def _most_units(spec: ModelSpec) -> int:
+    """Return what a chunk can add at most: all sentences as long as may be, all of one word."""
+    return CHUNK * spec.max_tokens * spec.max_tokens // 2 * increment(1)
 
 
 def _nameless(delta: Delta) -> int:
     rows = (delta.count > 0) | (np.diff(delta.row_starts) > 0)
     words = np.unique(np.concatenate([delta.concept[rows], delta.feature[rows]])).tolist()
-    return len(set(words) - delta.names.keys() - {PRIME})
+    named = {word for word, text in delta.names.items() if text}
+    return len(set(words) - named - {PRIME})
 
 
 def update_record(update: Update, shards: Shards, parcel: bytes | memoryview) -> bytes:

@@ -1,7 +1,9 @@
 """Wrong input: one line that says what is wrong and what to do, and the right exit code."""
 
+import os
 import shlex
 import subprocess
+import threading
 from pathlib import Path
 
 import pytest
@@ -125,3 +127,29 @@ def test_a_closed_pipe_ends_an_export_quietly(db: Path) -> None:
     )
     assert len(done.stdout.splitlines()) == 1
     assert done.stderr == ""
+
+
+def test_an_empty_directory_name_is_wrong_usage(giaann: Run, text: Path) -> None:
+    assert giaann("solo", "train", text, "--db", "").returncode == 2
+
+
+@pytest.mark.timeout(60)
+def test_a_named_pipe_is_learned_as_a_file_is(giaann: Run, text: Path, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_bytes(text.read_bytes()))
+    writer.start()
+    done = giaann("solo", "train", pipe, "--db", tmp_path / "db")
+    writer.join()
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "learned 3 of 3 sentences" in done.stdout
+
+
+def test_an_output_that_cannot_be_written_is_told(db: Path) -> None:
+    command = [*GIAANN, "solo", "export", "--db", str(db)]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False
+        )
+    assert done.returncode == 1
+    assert done.stderr == ("giaann: standard output cannot be written: No space left on device\n")

@@ -165,7 +165,7 @@ def test_a_grown_log_gives_way_to_a_snapshot(
 def test_only_one_may_learn_but_all_may_read(tmp_path: Path) -> None:
     with Brain.open(tmp_path) as brain:
         brain.train(BEES)
-        with pytest.raises(StoreError, match="another process writes to"):
+        with pytest.raises(StoreError, match="is being written to"):
             Brain.open(tmp_path)
         with Brain.open(tmp_path, readonly=True) as reader:
             assert reader.info().digest == brain.info().digest
@@ -288,3 +288,15 @@ def test_connections_are_told_by_name() -> None:
     adjacent = found["bee", None, "bee", "make", 10]
     assert (adjacent.branch, adjacent.strength, adjacent.units) == (0, 5.0, 5 * 65536)
     assert len(found) == brain.info().connections
+
+
+def test_what_is_neither_text_nor_file_is_the_callers_fault() -> None:
+    for wrong in (5, None, b"Bees make honey."):
+        with pytest.raises(UsageError, match="a text is a str"):
+            Brain().train(wrong)  # type: ignore[arg-type]
+
+
+def test_a_brain_that_is_not_to_be_made_is_not_made(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="there is no brain in"):
+        Brain.open(tmp_path, create=False)
+    assert list(tmp_path.iterdir()) == []

@@ -19,7 +19,7 @@ from giaann_p2p.model.ids import PRIME
 from giaann_p2p.model.rows import Name, Neuron, Row
 from giaann_p2p.model.sequence import Names
 from giaann_p2p.store.layout import Layout, Shards
-from giaann_p2p.store.memory.batch import NO_PIECE, Gathered, Pending, batch_of, gathered
+from giaann_p2p.store.memory.batch import NO_PIECE, Batch, Gathered, Pending, batch_of, gathered
 from giaann_p2p.store.memory.neurons import Neurons, Numbers
 from giaann_p2p.store.memory.places import Places
 from giaann_p2p.store.memory.row import joined, row_of
@@ -28,6 +28,8 @@ from giaann_p2p.store.memory.shard import Shard, empty_shard
 _NO_ROW = -1
 _LEAST_PENDING = 1 << 19
 """Connections; below this, merging waits."""
+_LEAST_BATCH = 64
+"""What a batch counts at least, or tiny ones would pile up."""
 _PART_PENDING = 3
 _NAME_BYTES = 150
 """What a word costs in a dictionary, beside its text."""
@@ -62,13 +64,14 @@ class Columns:
         self._let_go()
 
     def adopt(self, numbers: Shards, delta: Delta) -> None:
-        """Put shards of this content in the place of what was there."""
+        """Put shards of this content in the place of what was there, each in one step."""
+        batch = self._batch(delta, numbers)
+        self._learn_names(delta.names)
         for number in numbers.tolist():
-            self.drop(number)
-            self.hold(number)
-        self.add(delta, numbers)
-        for number in numbers.tolist():
-            self.merge(number)
+            shard = self._shards[number]
+            emptied = empty_shard(self.places.dtype) if shard is None else shard.emptied()
+            self._shards[number] = self._grown(emptied, [(batch, batch.of_shard(number))])
+        self._let_go()
 
     def holds(self, number: int) -> bool:
         """Tell whether a shard is here."""
@@ -100,11 +103,21 @@ class Columns:
 
     def add(self, delta: Delta, shards: Shards) -> None:
         """Add those rows of a delta that belong to some shards, all of them held."""
+        batch = self._batch(delta, shards)
+        self._learn_names(delta.names)
+        if not len(batch.neuron):
+            return
+        self._pending = self._pending.plus(batch)
+        self._pieces = batch.end
+        self._head[batch.neuron] = np.arange(batch.first, batch.end)
+        self._keep_pace(max(batch.connections + len(batch.neuron), _LEAST_BATCH))
+
+    def _batch(self, delta: Delta, shards: Shards) -> Batch:
         wanted = np.full(self.layout.shards, -1)
         wanted[shards] = shards
         number = self.neurons.numbers(delta.concept, delta.feature)
         self._make_room()
-        batch = batch_of(
+        return batch_of(
             delta,
             wanted[self.layout.shards_of(delta.concept, delta.feature)],
             self.layout.shards,
@@ -113,13 +126,6 @@ class Columns:
             self._pieces,
             self._head,
         )
-        self._learn_names(delta.names)
-        if not len(batch.neuron):
-            return
-        self._pending = self._pending.plus(batch)
-        self._pieces = batch.end
-        self._head[batch.neuron] = np.arange(batch.first, batch.end)
-        self._keep_pace(batch.connections)
 
     def merge(self, number: int) -> Shard | None:
         """Merge what was added to a shard into it; return it."""
@@ -177,11 +183,12 @@ class Columns:
         return Name(self.names[concept], None if feature == PRIME else self.names[feature])
 
     def _merged(self, number: int, shard: Shard) -> Shard:
-        batches = [
-            (batch, part)
-            for batch in self._pending.since(shard.floor).batches
-            if (part := batch.of_shard(number)).start < part.stop
-        ]
+        batches = self._pending.since(shard.floor).batches
+        return self._grown(shard, [(batch, batch.of_shard(number)) for batch in batches])
+
+    def _grown(self, shard: Shard, parts: list[tuple[Batch, slice]]) -> Shard:
+        """Return the shard with parts of batches."""
+        batches = [(batch, part) for batch, part in parts if part.start < part.stop]
         if not batches:
             return replace(shard, floor=self._pieces)
         added = gathered(batches)

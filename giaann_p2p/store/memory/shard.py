@@ -7,7 +7,7 @@ that new ones are merged in by one search.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -109,6 +109,12 @@ class Shard:
         """How much memory it takes."""
         arrays = (self.neuron, self.count, self.starts, self.target, self.place)
         return sum(array.nbytes for array in arrays) + self.strengths.nbytes
+
+    def emptied(self) -> "Shard":
+        """Return a shard with the same rows and nothing in them."""
+        empty = empty_shard(self.place.dtype)
+        starts = np.zeros_like(self.starts)
+        return replace(empty, neuron=self.neuron, count=np.zeros_like(self.count), starts=starts)
 
     def part(self, row: int) -> Part:
         """Return a row's connections."""

@@ -104,7 +104,7 @@ def test_one_writes_at_a_time(tmp_path: Path) -> None:
     where = tmp_path / "a" / "b"
     with (
         home.locked(where),
-        pytest.raises(StoreError, match=f"another process writes to {where}"),
+        pytest.raises(StoreError, match=f"{where} is being written to"),
         home.locked(where),
     ):
         pass

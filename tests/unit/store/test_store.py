@@ -7,7 +7,7 @@ import re
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,13 +17,15 @@ import pytest
 from giaann_p2p.errors import DamagedError, DiskError, StoreError, StoreFull, UsageError
 from giaann_p2p.model.delta import EMPTY, total
 from giaann_p2p.model.digest import digest
-from giaann_p2p.model.rows import Question
+from giaann_p2p.model.rows import Neuron, Question
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.store import home, snapshot
 from giaann_p2p.store import store as module
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.budget import Budget
+from giaann_p2p.store.codec.parcel import encode
 from giaann_p2p.store.disk.fake_disk import FakeDisk
+from giaann_p2p.store.disk.files import Files
 from giaann_p2p.store.disk.sync import Sync
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.store.memory import columns
@@ -232,7 +234,7 @@ def test_a_directory_is_made_and_found_again(tmp_path: Path) -> None:
     with Store.at(where, SMALL, LAYOUT) as store:
         store.hold(ALL)
         store.apply([LESSONS[0].update(ALL)])
-        with pytest.raises(StoreError, match="another process writes to"):
+        with pytest.raises(StoreError, match="is being written to"):
             Store.at(where)
         with Store.at(where, readonly=True) as seen:
             assert same(seen, taught(LESSONS[0]))
@@ -517,7 +519,7 @@ def test_a_store_full_in_memory_is_read_and_takes_more_once_shards_are_dropped(
     disk: FakeDisk,
 ) -> None:
     on_disk(disk, LAYOUT).close()
-    store = Store.open(disk, budget=Budget(60_000))
+    store = Store.open(disk, budget=Budget(200_000))
     before = disk.operations
     told = lessons(1000)
     taken = filled(store, told)
@@ -605,3 +607,124 @@ def test_what_a_crash_left_to_be_forgotten_is_forgotten_by_the_next(
     assert len(disk.names()) == len(wanted) + 3
     assert same(Store.open(disk), taught(LESSONS[0]))
     assert disk.names() == wanted
+
+
+def test_a_shard_that_there_is_none_harms_nothing_when_it_is_read(store: Store) -> None:
+    store.apply([one.update(ALL) for one in LESSONS[:9]])
+    for number in (-1, 99):
+        assert len(store.content(number).shards) == 0
+        assert store.statistics(number).connections == 0
+    assert same(store, taught(*LESSONS[:9]))
+
+
+def test_a_shard_dropped_while_a_snapshot_begins_is_gone(
+    disk: FakeDisk, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the new log file and the snapshot's first record others may write."""
+    write = snapshot.write
+
+    def interrupted(
+        files: Files, identity: bytes, number: int, records: Iterable[tuple[int, bytes]]
+    ) -> int:
+        store.apply([LESSONS[1].update(ALL)])
+        store.drop([2])
+        return write(files, identity, number, records)
+
+    store.apply([LESSONS[0].update(ALL)])
+    monkeypatch.setattr(snapshot, "write", interrupted)
+    store.snapshot()
+    expected = taught(*LESSONS[:2])
+    expected.drop([2])
+    assert same(store, expected)
+    assert same(Store.open(disk, readonly=True), expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("strength", 0, "adds -1"),
+        ("strength", -5, "adds"),
+        ("strength", 1 << 40, "at most"),
+        ("count", -1, "adds -1"),
+        ("target", 1000, "does not have"),
+        ("target", -1, "does not have"),
+        ("segment", 200, "segments"),
+    ],
+)
+def test_what_could_not_be_read_back_is_not_logged(
+    disk: FakeDisk, store: Store, name: str, value: int, told: str
+) -> None:
+    delta = LESSONS[0].delta
+    array = getattr(delta, name).copy()
+    array[-1] = value
+    before = {name: disk.read(name) for name in disk.names()}
+    with pytest.raises(UsageError, match=told):
+        store.apply([LESSONS[0]._replace(delta=replace(delta, **{name: array})).update(ALL)])
+    assert {name: disk.read(name) for name in disk.names()} == before
+
+
+def test_what_comes_as_bytes_is_what_it_says(store: Store) -> None:
+    update = LESSONS[0].update(ALL)
+    limits = State(SMALL, LAYOUT).limits
+    received = Update.received(*update[:3], encode(update.delta), limits)
+    store.apply([received])
+    assert same(store, taught(LESSONS[0]))
+    with pytest.raises(DamagedError):
+        Update.received(*update[:3], b"garbage", limits)
+
+
+def test_the_same_chunks_cannot_have_come_to_something_else(store: Store) -> None:
+    store.apply([LESSONS[0].update(ALL)])
+    held = store.content(0, 1, 2, 3)
+    liar = held._replace(delta=replace(held.delta, strength=held.delta.strength + 1))
+    with pytest.raises(StoreError, match="one of them is wrong"):
+        store.adopt(liar)
+    assert same(store, taught(LESSONS[0]))
+
+
+def in_memory(*chosen: Lesson) -> Store:
+    store = Store.in_memory(SMALL, LAYOUT)
+    store.hold(ALL)
+    store.apply([one.update(ALL) for one in chosen])
+    return store
+
+
+def test_content_of_other_shards_or_twice_is_refused(store: Store) -> None:
+    held = in_memory(*LESSONS[:9]).content(0, 1)
+    shard = LAYOUT.shards_of(held.delta.concept, held.delta.feature)[held.delta.count > 0]
+    assert set(shard.tolist()) == {0, 1}
+    with pytest.raises(UsageError, match="rows of other shards"):
+        store.adopt(held._replace(shards=held.shards[:1], applied=held.applied[:1]))
+    twice = np.array([0, 1, 1], np.uint16)
+    with pytest.raises(UsageError, match="comes once"):
+        store.adopt(held._replace(shards=twice, applied=[*held.applied, held.applied[1]]))
+
+
+def test_content_that_is_known_is_not_written_again(disk: FakeDisk, store: Store) -> None:
+    store.apply([one.update(ALL) for one in LESSONS[:5]])
+    held = store.content(0, 1, 2, 3)
+    size = disk.size("log-00000001")
+    for _ in range(3):
+        store.adopt(held)
+    assert disk.size("log-00000001") == size
+
+
+def test_rows_stay_readable_while_shards_are_taken_in() -> None:
+    store = in_memory(*LESSONS[:3])
+    delta = LESSONS[0].delta
+    neurons = list(map(Neuron, delta.concept.tolist(), delta.feature.tolist()))
+    missing: list[None] = []
+    done = threading.Event()
+
+    def read() -> None:
+        while not done.is_set():
+            missing.extend(row for row in store.read(Question(neurons)) if row is None)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    for count in range(4, len(LESSONS)):
+        store.adopt(in_memory(*LESSONS[:count]).content(*ALL))
+    done.set()
+    reader.join()
+    assert missing == []
+    assert same(store, taught(*LESSONS[:-1]))
