@@ -74,3 +74,10 @@ def test_the_example_runs_and_prints_what_the_text_says(folder: Path) -> None:
     assert len(lines) > 5
     assert float(lines[-1]) == pytest.approx(0.9995, abs=5e-5)
     assert "an accuracy of 0.9995" in README
+
+
+def test_the_stores_example_runs(folder: Path) -> None:
+    page = (ROOT / "docs" / "store.md").read_text()
+    (example,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    lines = _run(folder, [sys.executable, "-c", example]).splitlines()
+    assert lines[-2:] == ["Name(concept='bee', feature='make') 1 23", "[2]"]

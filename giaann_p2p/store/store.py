@@ -23,7 +23,7 @@ from giaann_p2p.model.sequence import Names
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.store import home, snapshot
 from giaann_p2p.store.budget import Budget
-from giaann_p2p.store.codec.parcel import encode
+from giaann_p2p.store.codec.parcel import Limits, encode
 from giaann_p2p.store.disk.files import DiskFiles, Files
 from giaann_p2p.store.disk.log import Log
 from giaann_p2p.store.disk.recover import recover
@@ -175,6 +175,11 @@ class Store:
     def layout(self) -> Layout:
         """How rows are spread over shards."""
         return self._state.columns.layout
+
+    @property
+    def limits(self) -> Limits:
+        """What a parcel may hold to be read here."""
+        return self._state.limits
 
     @property
     def shards(self) -> Shards:

@@ -5,11 +5,13 @@ sum. The receiver asks for the parts that it lacks, from whomever has the same m
 content once all are there and add up to what was promised.
 """
 
+from itertools import pairwise
+
 import msgspec
 import numpy as np
 
 from giaann_p2p.errors import DamagedError, UsageError
-from giaann_p2p.model.delta import EMPTY, Delta, total
+from giaann_p2p.model.delta import EMPTY, Delta, first_of_runs, total
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.codec.damage import check
 from giaann_p2p.store.codec.parcel import Limits, decode, encode
@@ -104,4 +106,5 @@ def cut(delta: Delta) -> list[Delta]:
     """Cut by rows into parts of about one size; they add up to the whole."""
     if not delta.neurons:
         return []
-    return [part for _, part in sorted(delta.cut(delta.row_starts[:-1] // PART).items())]
+    first = np.flatnonzero(first_of_runs(delta.row_starts[:-1] // PART)).tolist()
+    return [delta.rows(*rows) for rows in pairwise([*first, delta.neurons])]
