@@ -5,6 +5,7 @@ sum. The receiver asks for the parts that it lacks, from whomever has the same m
 content once all are there and add up to what was promised.
 """
 
+import hashlib
 from itertools import pairwise
 
 import msgspec
@@ -28,7 +29,8 @@ class Manifest(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fiel
     shard: int
     digest: bytes
     applied: bytes
-    parts: int
+    parts: list[bytes]
+    """The digest of each part's bytes: who sends a wrong one is known at once."""
     connections: int
 
     def to_bytes(self) -> bytes:
@@ -44,7 +46,8 @@ class Manifest(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fiel
             raise DamagedError(f"no manifest of a shard: {error}") from None
         check(0 <= found.shard < MOST_SHARDS, f"a manifest of shard {found.shard}")
         check(found.connections < 1 << 31, f"a shard of {found.connections} connections")
-        check(0 <= found.parts <= found.connections // PART + 1, f"{found.parts} parts of a shard")
+        most = found.connections // PART + 1
+        check(len(found.parts) <= most, f"{len(found.parts)} parts of a shard")
         return found
 
 
@@ -55,20 +58,20 @@ class Export:
         if len(held.shards) != 1:
             raise UsageError(f"one shard is sent at a time, not {len(held.shards)}")
         (shard,), (applied,) = held.shards.tolist(), held.applied
-        self._parts = cut(held.delta)
+        self._parts = [encode(part) for part in cut(held.delta)]
         self.manifest = Manifest(
             shard,
             held.digest.to_bytes(32, "little"),
             applied.to_bytes(),
-            len(self._parts),
+            list(map(_digest, self._parts)),
             held.delta.connections,
         )
 
     def part(self, number: int) -> bytes:
-        """Return a part, with its checksum in it."""
+        """Return a part, a parcel."""
         if not 0 <= number < len(self._parts):
             raise UsageError(f"there are parts 0 to {len(self._parts) - 1}, not {number}")
-        return encode(self._parts[number])
+        return self._parts[number]
 
 
 class Import:
@@ -83,12 +86,16 @@ class Import:
     @property
     def missing(self) -> list[int]:
         """The numbers of the parts that are still to come."""
-        return [number for number in range(self.manifest.parts) if number not in self._parts]
+        numbers = range(len(self.manifest.parts))
+        return [number for number in numbers if number not in self._parts]
 
     def take(self, number: int, part: bytes | memoryview) -> None:
         """Take a part in; DamagedError if it is not what was sent, and nothing has changed."""
-        if not 0 <= number < self.manifest.parts:
-            raise DamagedError(f"part {number} of {self.manifest.parts}")
+        parts = self.manifest.parts
+        if not 0 <= number < len(parts):
+            raise DamagedError(f"part {number} of {len(parts)}")
+        if _digest(part) != parts[number]:
+            raise DamagedError(f"part {number} is not the one that was promised")
         self._parts[number] = decode(part, self._limits)
 
     def content(self) -> Content:
@@ -98,7 +105,9 @@ class Import:
         delta = total(list(self._parts.values())) if self._parts else EMPTY
         held = Content(np.array([self.manifest.shard], np.uint16), [self._applied], delta)
         if held.digest.to_bytes(32, "little") != self.manifest.digest:
-            raise DamagedError(f"the parts of shard {self.manifest.shard} are of different stores")
+            raise DamagedError(
+                f"the parts of shard {self.manifest.shard} do not add up to what was promised"
+            )
         return held
 
 
@@ -108,3 +117,7 @@ def cut(delta: Delta) -> list[Delta]:
         return []
     first = np.flatnonzero(first_of_runs(delta.row_starts[:-1] // PART)).tolist()
     return [delta.rows(*rows) for rows in pairwise([*first, delta.neurons])]
+
+
+def _digest(part: bytes | memoryview) -> bytes:
+    return hashlib.blake2b(part, digest_size=16).digest()
