@@ -44,7 +44,7 @@ class Budget:
         if used + more > self.nbytes:
             raise StoreFull(
                 f"the store is full: {used:,} bytes are in use, {more:,} more are needed, "
-                f"{self.nbytes:,} is the limit; raise it, or let shards go and open the store anew"
+                f"{self.nbytes:,} is the limit; raise it, or drop shards and compact"
             )
 
 

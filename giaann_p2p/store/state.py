@@ -69,6 +69,8 @@ class Captured(NamedTuple):
     numbers: list[int]
     shards: list[Shard]
     applied: list[Applied]
+    columns: Columns
+    """Where neurons have the numbers that these shards use."""
 
 
 class _ContentHead(msgspec.Struct, array_like=True):
@@ -206,13 +208,24 @@ class State:
             merged = [(number, self.columns.merge(number)) for number in shards]
         held = [(number, shard) for number, shard in merged if shard]
         applied = [self.applied[number].copy() for number, _ in held]
-        return Captured([number for number, _ in held], [shard for _, shard in held], applied)
+        columns = self.columns
+        return Captured([number for number, _ in held], [s for _, s in held], applied, columns)
 
     def content(self, captured: Captured) -> Content:
         """Return what captured shards hold; any thread may ask, whatever is written meanwhile."""
-        columns = self.columns
+        columns = captured.columns
         delta = content(captured.shards, columns.neurons, columns.places, columns.names)
         return Content(np.array(captured.numbers, np.uint16), captured.applied, delta)
+
+    def rebuild(self) -> None:
+        """Put all into new columns if most neurons are those of shards that were dropped."""
+        if 2 * self.columns.neurons_used > len(self.columns.neurons):
+            return
+        columns = Columns(self.columns.layout, self.columns.places)
+        for part in self.parts(self.shards):
+            held = self.content(self.capture(part))
+            columns.adopt(held.shards, held.delta)
+        self.columns = columns  # readers that began before end with the old ones
 
     def parts(self, shards: Shards) -> Iterator[list[int]]:
         """Cut shards into parts of a size to work on at once."""

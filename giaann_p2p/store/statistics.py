@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from giaann_p2p.store.memory.neurons import Neurons
 from giaann_p2p.store.state import Captured
 
 
@@ -21,9 +20,9 @@ class Statistics(NamedTuple):
     nbytes: int
 
 
-def statistics(captured: Captured, neurons: Neurons) -> Statistics:
+def statistics(captured: Captured) -> Statistics:
     """Count what captured shards hold."""
-    shards = captured.shards
+    shards, neurons = captured.shards, captured.columns.neurons
     return Statistics(
         sum(len(np.unique(neurons.concept[shard.neuron])) for shard in shards),
         sum(shard.rows for shard in shards),

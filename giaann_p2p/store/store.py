@@ -260,7 +260,7 @@ class Store:
         """Count what some shards hold; without any given, all."""
         with self._writing:
             captured = self._state.capture(shards or self.shards.tolist())
-        return statistics(captured, self._state.columns.neurons)
+        return statistics(captured)
 
     def names(self) -> Names:
         """Return the text of every word of a row that is here."""
@@ -326,9 +326,10 @@ class Store:
             snapshot.forget_before(files, number)
 
     def compact(self) -> None:
-        """Merge what is not merged yet, and make a snapshot: as small as it gets."""
+        """Merge what is not merged yet, let go of what only dropped shards had, make a snapshot."""
         with self._write(), undisturbed():
             self._state.columns.merge_all()
+            self._state.rebuild()
         self.snapshot()
         give_back()
 

@@ -83,6 +83,16 @@ class Columns:
         return shard.connections if shard else 0
 
     @property
+    def neurons_used(self) -> int:
+        """How many neurons occur in merged shards."""
+        occurs = np.zeros(len(self.neurons), np.bool_)
+        for shard in self._shards:
+            if shard:
+                occurs[shard.neuron] = True
+                occurs[shard.target] = True
+        return int(np.count_nonzero(occurs))
+
+    @property
     def largest(self) -> int:
         """How many connections the largest shard has, but for what was added lately."""
         return max((shard.connections for shard in self._shards if shard), default=0)

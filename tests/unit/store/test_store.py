@@ -17,6 +17,7 @@ import pytest
 from giaann_p2p.errors import DamagedError, DiskError, StoreError, StoreFull, UsageError
 from giaann_p2p.model.delta import EMPTY, total
 from giaann_p2p.model.digest import digest
+from giaann_p2p.model.learn import learn
 from giaann_p2p.model.rows import Neuron, Question
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.store import home, snapshot
@@ -32,7 +33,7 @@ from giaann_p2p.store.memory import columns
 from giaann_p2p.store.state import Content, State
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.update import Update
-from tests.helpers import SMALL
+from tests.helpers import SMALL, built
 from tests.helpers_store import (
     JOB,
     NEURONS,
@@ -728,3 +729,40 @@ def test_rows_stay_readable_while_shards_are_taken_in() -> None:
     reader.join()
     assert missing == []
     assert same(store, taught(*LESSONS[:-1]))
+
+
+def test_compacting_lets_go_of_what_dropped_shards_had() -> None:
+    store = in_memory()
+    delta = learn(built(*(f"noun{i}/N sees/ noun{i + 1}/N" for i in range(300))), SMALL)
+    store.apply([Update(JOB, 0, store.shards, delta)])
+    store.compact()
+    count = len(store._state.columns.neurons)
+    full, kept = store.nbytes, store.content(0)
+    neurons = [
+        Neuron(*ids)
+        for ids, count in zip(
+            zip(kept.delta.concept.tolist(), kept.delta.feature.tolist(), strict=True),
+            kept.delta.count.tolist(),
+            strict=True,
+        )
+        if count
+    ]
+    missing: list[None] = []
+    done = threading.Event()
+
+    def read() -> None:
+        while not done.is_set():
+            missing.extend(row for row in store.read(Question(neurons)) if row is None)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    store.drop([1, 2, 3])
+    for _ in range(5):
+        store.compact()
+    done.set()
+    reader.join()
+    assert missing == []
+    assert store.nbytes < full
+    assert len(store._state.columns.neurons) == kept.delta.neurons < count / 2
+    assert store.digest() == kept.digest
+    assert store.content(0).applied == kept.applied
