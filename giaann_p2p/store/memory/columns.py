@@ -73,10 +73,6 @@ class Columns:
             self._shards[number] = self._grown(emptied, [(batch, batch.of_shard(number))])
         self._let_go()
 
-    def holds(self, number: int) -> bool:
-        """Tell whether a shard is here."""
-        return self._shards[number] is not None
-
     def size_of(self, number: int) -> int:
         """Return how many connections a shard has, but for what was added lately."""
         shard = self._shards[number]

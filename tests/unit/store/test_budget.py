@@ -14,13 +14,14 @@ from giaann_p2p.errors import StoreFull
 from giaann_p2p.model.delta import EMPTY, Delta, total
 from giaann_p2p.model.digest import digest
 from giaann_p2p.model.ids import word_id
+from giaann_p2p.model.learn import learn
 from giaann_p2p.store.budget import Budget
 from giaann_p2p.store.codec.parcel import Limits, decode, encode
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.store.memory import columns
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.update import Update
-from tests.helpers import SMALL
+from tests.helpers import SMALL, built
 from tests.helpers_store import JOB, lessons, state_of
 
 LAYOUT = Layout(shards=8)
@@ -156,3 +157,13 @@ def test_what_is_dropped_makes_room_though_it_was_not_merged() -> None:
     store.hold(range(8))
     for seed in range(10):
         store.apply([Update(JOB, seed, ALL, random_delta(seed))])
+
+
+def test_text_is_counted_before_it_is_taken_in() -> None:
+    word = "x" * 100_000
+    delta = learn(built(f"{word}/N sees/ bee/N"), SMALL)
+    store = Store.in_memory(SMALL, Layout(shards=4), Budget(90_000))
+    store.hold(range(4))
+    with pytest.raises(StoreFull):
+        store.apply([Update(bytes(16), 0, store.shards, delta)])
+    assert store.statistics().rows == 0

@@ -104,7 +104,6 @@ def test_a_dropped_shard_is_gone_and_may_come_back(columns: Columns) -> None:
         assert shard is not None
         kept = content([shard], columns.neurons, columns.places, columns.names)
         columns.drop(number)
-        assert not columns.holds(number)
         for concept, feature in zip(kept.concept.tolist(), kept.feature.tolist(), strict=True):
             if columns.layout.shard_of(concept, feature) == number:
                 assert columns.row(Neuron(concept, feature)) is None
@@ -194,3 +193,14 @@ def content_of(columns: Columns, number: int) -> Delta:
     shard = columns.merge(number)
     assert shard is not None
     return content([shard], columns.neurons, columns.places, columns.names)
+
+
+def test_batches_without_connections_are_merged_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_LEAST_PENDING", 1 << 10)
+    columns = held(Columns(Layout(shards=4), Places(SMALL.branches, SMALL.segments)))
+    lone = learn(built("bee/N"), SMALL)
+    assert lone.connections == 0
+    for _ in range(200):
+        columns.add(lone, ALL)
+    assert len(columns._pending.batches) < 40
+    assert_same(whole(columns), total([lone] * 200))
