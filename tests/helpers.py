@@ -1,6 +1,7 @@
 """Short ways to the objects that tests need."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +10,8 @@ from giaann_p2p.model.columns import Word
 from giaann_p2p.model.delta import Delta
 from giaann_p2p.model.digest import digest
 from giaann_p2p.model.parse import Parser, max_chars
-from giaann_p2p.model.rows import Name, Neuron, Question, Row, Rows, empty_row
-from giaann_p2p.model.sequence import SequenceBuilder, Sequences, joined_names
+from giaann_p2p.model.rows import Answer, Name, Neuron, Question, Row, Rows, empty_row
+from giaann_p2p.model.sequence import Ints, SequenceBuilder, Sequences, joined_names
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.model.text import text_sentences
 
@@ -67,6 +68,40 @@ def concatenated(batches: Iterable[Sequences]) -> Sequences:
 def row_of(rows: Rows, name: Name) -> Row:
     """Return the row of a name; an empty one if it never occurred."""
     return rows.read(Question([name.neuron]))[0] or empty_row(name.neuron, name)
+
+
+def reordered(row: Row, order: Ints) -> Row:
+    """Return a row with its targets in another order."""
+    connections = np.argsort(np.argsort(order)[row.target], kind="stable")
+    return replace(
+        row,
+        target_concept=row.target_concept[order],
+        target_feature=row.target_feature[order],
+        target=np.argsort(order)[row.target][connections],
+        branch=row.branch[connections],
+        segment=row.segment[connections],
+        strength=row.strength[connections],
+    )
+
+
+def in_order(row: Row) -> Row:
+    """Return a row with its targets in the order of their numbers."""
+    return reordered(row, np.lexsort((row.target_feature, row.target_concept)))
+
+
+class Shuffled:
+    """Rows whose targets come in an order of their own."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+
+    def read(self, question: Question) -> Answer:
+        """Return the rows asked for."""
+        return [row and self._shuffled(row) for row in self._rows.read(question)]
+
+    def _shuffled(self, row: Row) -> Row:
+        random = np.random.default_rng(len(row.strength))
+        return reordered(row, random.permutation(len(row.target_concept)))
 
 
 def strength_of(delta: Delta, source: Name, target: Name, branch: int, segment: int) -> int:

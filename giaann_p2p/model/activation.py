@@ -66,7 +66,7 @@ class Timing(StrEnum):
 
 @dataclass(frozen=True)
 class Candidates:
-    """What may come next: k neurons in the order of their numbers, the active ones only."""
+    """What may come next: k neurons, the active ones only."""
 
     wiring: Wiring
     index: Ints
@@ -81,7 +81,13 @@ class Candidates:
 
     def ranked(self, most: int) -> Ints:
         """Return the positions of the best, best first; ties as the model says."""
-        return np.lexsort((-self.strength, -self.score))[:most]
+        row, lost = self.wiring.row, -self.score
+        good = np.arange(len(self))
+        if most < len(good):  # the rest need not be told apart
+            good = np.flatnonzero(lost <= np.partition(lost, most - 1)[most - 1])
+        index = self.index[good]
+        names = row.target_feature[index], row.target_concept[index]
+        return good[np.lexsort((*names, -self.strength[good], lost[good]))[:most]]
 
     def neuron(self, at: int) -> Neuron:
         """Return the neuron at a position."""

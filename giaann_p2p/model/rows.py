@@ -45,7 +45,10 @@ class Name(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """A neuron, its k targets in the order of their numbers, and its m connections to them."""
+    """A neuron, its k targets in whatever order, and its m connections to them.
+
+    Nothing may depend on the order: whoever holds rows has one of their own.
+    """
 
     neuron: Neuron
     name: Name
@@ -55,7 +58,7 @@ class Row:
     target_feature: Ids
     """[k]"""
     target: Ints
-    """[m] index of the target, ascending."""
+    """[m] index of the target, ascending: 0, ..., 0, 1, ..."""
     branch: Bytes
     """[m]"""
     segment: Bytes

@@ -1,6 +1,8 @@
 """Which chunks of which jobs a shard has taken in: what makes a second delivery harmless."""
 
 from collections.abc import Iterator
+from functools import reduce
+from operator import xor
 
 import msgspec
 from pyroaring import BitMap
@@ -20,6 +22,7 @@ class Applied:
     def __init__(self, sets: dict[bytes, BitMap] | None = None) -> None:
         self._sets = sets or {}
         self._count = sum(map(len, self._sets.values()))
+        self._fingerprint = reduce(xor, map(self._mark, self._sets), 0)
 
     def __contains__(self, chunk: tuple[bytes, int]) -> bool:
         job, number = chunk
@@ -45,6 +48,11 @@ class Applied:
         sparse, dense = 2 * self._count, self._count // 8 + _DENSE * len(self._sets)
         return SET_BYTES * len(self._sets) + min(sparse, dense)
 
+    @property
+    def fingerprint(self) -> int:
+        """The same for the same chunks, and seldom for others; not beyond this process."""
+        return self._fingerprint
+
     def of(self, job: bytes) -> BitMap:
         """Return a job's chunks."""
         return self._sets.get(job, BitMap())
@@ -65,8 +73,16 @@ class Applied:
 
     def add(self, job: bytes, chunk: int) -> None:
         """Note a chunk."""
-        self._count += (job, chunk) not in self
+        if (job, chunk) in self:
+            return
+        self._fingerprint ^= self._mark(job)
         self._sets.setdefault(job, BitMap()).add(chunk)
+        self._fingerprint ^= self._mark(job)
+        self._count += 1
+
+    def _mark(self, job: bytes) -> int:
+        chunks = self._sets.get(job)
+        return hash((job, len(chunks), chunks.max())) if chunks else 0
 
     def to_bytes(self) -> bytes:
         """Return the one encoding of these chunks."""

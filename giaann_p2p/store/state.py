@@ -25,6 +25,7 @@ from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.codec.parcel import Limits, decode, encode
 from giaann_p2p.store.layout import Layout, Shards
+from giaann_p2p.store.ledger import Ledger
 from giaann_p2p.store.memory.columns import Columns
 from giaann_p2p.store.memory.content import content
 from giaann_p2p.store.memory.places import Places
@@ -75,7 +76,9 @@ class Captured(NamedTuple):
 
 class _ContentHead(msgspec.Struct, array_like=True):
     shards: list[int]
-    applied: list[bytes]
+    sets: list[bytes]
+    which: list[int]
+    """For each shard, which of the sets are its chunks."""
     digest: bytes
 
 
@@ -90,27 +93,27 @@ class State:
     def __init__(self, spec: ModelSpec, layout: Layout) -> None:
         self.spec = spec
         self.columns = Columns(layout, Places(spec.branches, spec.segments))
-        self.applied: dict[int, Applied] = {}
+        self.ledger = Ledger(layout.shards)
         self.notes: dict[str, bytes] = {}
         self.limits = Limits(spec.branches, spec.segments, _MOST, _MOST, _MOST)
 
     @property
     def nbytes(self) -> int:
         """How much memory all takes, about."""
-        return self.columns.nbytes + sum(held.nbytes for held in list(self.applied.values()))
+        return self.columns.nbytes + self.ledger.nbytes
 
     @property
     def shards(self) -> Shards:
         """The shards that are held, ascending."""
-        return np.array(sorted(self.applied), np.uint16)
+        return self.ledger.shards
 
     def hold(self, shards: Sequence[int]) -> None:
         """Begin to hold shards, empty; those that are held stay as they are."""
         self.check_shards(shards)
         for number in shards:
-            if number not in self.applied:
+            if number not in self.ledger:
                 self.columns.hold(number)
-                self.applied[number] = Applied()
+                self.ledger.hold(number, Applied())
 
     def check_shards(self, shards: Iterable[int]) -> None:
         """Raise UsageError for a shard that there is none."""
@@ -122,35 +125,33 @@ class State:
     def drop(self, shards: Iterable[int]) -> None:
         """Let shards go."""
         for number in shards:
-            if self.applied.pop(number, None) is not None:
+            if number in self.ledger:
+                self.ledger.drop(number)
                 self.columns.drop(number)
 
     def planned(self, updates: Iterable[Update]) -> list[Shards]:
         """Return for each update the shards to which it is new; UsageError if it cannot be."""
-        given: set[tuple[bytes, int, int]] = set()
+        given: dict[tuple[bytes, int], Shards] = {}
         plan = []
         for update in updates:
-            new = [
-                number
-                for number in update.shards.tolist()
-                if (update.job, update.chunk) not in self._applied(number)
-                and (update.job, update.chunk, number) not in given
-            ]
-            given |= {(update.job, update.chunk, number) for number in new}
-            plan.append(np.array(new, np.uint16))
+            new = self.ledger.lacking(update.job, update.chunk, update.shards)
+            chunk = update.job, update.chunk
+            if chunk in given:
+                new = np.setdiff1d(new, given[chunk])
+            given[chunk] = np.union1d(new, given[chunk]) if chunk in given else new
+            plan.append(new)
         return plan
 
     def add(self, update: Update, shards: Shards) -> None:
         """Add an update to shards to which it is new."""
         self.columns.add(update.delta, shards)
-        for number in shards.tolist():
-            self.applied[number].add(update.job, update.chunk)
+        self.ledger.add(update.job, update.chunk, shards)
 
     def adopt(self, held: Content) -> None:
         """Let shards hold this, in the place of what they held."""
         self.columns.adopt(held.shards, held.delta)
         for number, applied in zip(held.shards.tolist(), held.applied, strict=True):
-            self.applied[number] = applied.copy()  # the caller's stays as it is
+            self.ledger.hold(number, applied.copy())  # the caller's stays as it is
 
     def united(self, held: Content) -> Content:
         """Return what shards hold elsewhere with what they hold here beyond that.
@@ -199,17 +200,17 @@ class State:
     def is_known(self, held: Content) -> bool:
         """Tell whether the shards have taken in all the chunks that content comes from."""
         pairs = zip(held.shards.tolist(), held.applied, strict=True)
-        return all(n in self.applied and applied <= self.applied[n] for n, applied in pairs)
+        return all(n in self.ledger and applied <= self.ledger.of(n) for n, applied in pairs)
 
     def capture(self, shards: Iterable[int]) -> Captured:
         """Return some shards, those of them that are held, as they are now."""
-        shards = [number for number in shards if number in self.applied]
+        shards = [number for number in shards if number in self.ledger]
         with undisturbed():
             merged = [(number, self.columns.merge(number)) for number in shards]
         held = [(number, shard) for number, shard in merged if shard]
-        applied = [self.applied[number].copy() for number, _ in held]
-        columns = self.columns
-        return Captured([number for number, _ in held], [s for _, s in held], applied, columns)
+        numbers = [number for number, _ in held]
+        applied = self.ledger.copies(numbers)
+        return Captured(numbers, [shard for _, shard in held], applied, self.columns)
 
     def content(self, captured: Captured) -> Content:
         """Return what captured shards hold; any thread may ask, whatever is written meanwhile."""
@@ -259,12 +260,6 @@ class State:
         else:
             raise DamagedError(f"a record of kind {kind}, which this version does not know")
 
-    def _applied(self, number: int) -> Applied:
-        try:
-            return self.applied[number]
-        except KeyError:
-            raise UsageError(f"shard {number} is not held here") from None
-
 
 def _by_shard(held: Content, layout: Layout) -> Iterator[Content]:
     shard = layout.shards_of(held.delta.concept, held.delta.feature)
@@ -275,10 +270,13 @@ def _by_shard(held: Content, layout: Layout) -> Iterator[Content]:
 
 def content_record(held: Content) -> bytes:
     """Return the record of what some shards hold."""
+    sets = list({id(applied): applied for applied in held.applied}.values())
+    order = {id(applied): at for at, applied in enumerate(sets)}
     head = msgspec.msgpack.encode(
         _ContentHead(
             held.shards.tolist(),
-            [applied.to_bytes() for applied in held.applied],
+            [applied.to_bytes() for applied in sets],
+            [order[id(applied)] for applied in held.applied],
             held.digest.to_bytes(32, "little"),
         )
     )
@@ -288,7 +286,10 @@ def content_record(held: Content) -> bytes:
 def content_of(record: memoryview, limits: Limits) -> Content:
     """Read what `content_record` wrote."""
     head, end = _content_head(record)
-    applied = [Applied.from_bytes(data) for data in head.applied]
+    sets = [Applied.from_bytes(data) for data in head.sets]
+    if len(head.which) != len(head.shards) or not all(0 <= at < len(sets) for at in head.which):
+        raise DamagedError("a record of shards without their chunks")
+    applied = [sets[at] for at in head.which]
     return Content(np.array(head.shards, np.uint16), applied, decode(record[end:], limits))
 
 

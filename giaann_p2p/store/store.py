@@ -207,8 +207,9 @@ class Store:
 
     def applied(self, shard: int, job: bytes) -> BitMap:
         """Return which chunks of a job a shard has taken in."""
-        held = self._state.applied.get(shard)
-        return held.of(job).copy() if held else BitMap()
+        with self._writing:
+            ledger = self._state.ledger
+            return ledger.of(shard).of(job).copy() if shard in ledger else BitMap()
 
     def apply(self, updates: Sequence[Update]) -> list[Shards]:
         """Take chunks in, durably; return for each the shards to which it was new."""
@@ -236,7 +237,7 @@ class Store:
     def hold(self, shards: Iterable[int]) -> None:
         """Begin to hold shards, empty; those that are held stay as they are."""
         with self._write():
-            new = [number for number in shards if number not in self._state.applied]
+            new = [number for number in shards if number not in self._state.ledger]
             self._state.check_shards(new)
             if new:
                 with self._logged([(Kind.HOLD, shards_record(new))]):
@@ -245,7 +246,7 @@ class Store:
     def drop(self, shards: Iterable[int]) -> None:
         """Let shards go, and all they hold."""
         with self._write():
-            old = [number for number in shards if number in self._state.applied]
+            old = [number for number in shards if number in self._state.ledger]
             if old:
                 with self._logged([(Kind.DROP, shards_record(old))]):
                     self._state.drop(old)

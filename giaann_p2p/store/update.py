@@ -45,6 +45,8 @@ class Update(NamedTuple):
             raise UsageError(f"a job is named by {JOB_BYTES} bytes, not {len(self.job)}")
         if not 0 <= self.chunk < _MOST_CHUNKS:
             raise UsageError(f"chunks are numbered from 0 to 2^32 - 1, not {self.chunk}")
+        if np.any(self.shards[1:] <= self.shards[:-1]):
+            raise UsageError("an update's shards are to be ascending")
         check_delta(self.delta, spec, _most_units(spec))
 
 

@@ -29,13 +29,11 @@ class Places:
 
     def branch(self, place: npt.NDArray[Any]) -> Bytes:
         """Return the branches of places."""
-        branch: Bytes = self._branch.take(place)
-        return branch
+        return _looked_up(self._branch, place)
 
     def segment(self, place: npt.NDArray[Any]) -> Bytes:
         """Return the segments of places."""
-        segment: Bytes = self._segment.take(place)
-        return segment
+        return _looked_up(self._segment, place)
 
     @cached_property
     def _branch(self) -> Bytes:
@@ -44,3 +42,12 @@ class Places:
     @cached_property
     def _segment(self) -> Bytes:
         return np.tile(np.arange(self.segments, dtype=np.uint8), self.branches)
+
+
+def _looked_up(table: Bytes, place: npt.NDArray[Any]) -> Bytes:
+    if place.itemsize > 1:
+        found: Bytes = table[place]
+        return found
+    # Several times as quick, and it does not offer Python's lock to another thread.
+    whole = table.tobytes().ljust(1 << 8, b"\0")
+    return np.frombuffer(place.tobytes().translate(whole), np.uint8)

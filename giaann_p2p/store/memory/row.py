@@ -8,64 +8,56 @@ import numpy.typing as npt
 
 from giaann_p2p.model.delta import EMPTY, ConnectionKey, Delta, first_of_runs, unique_neurons
 from giaann_p2p.model.rows import Name, Neuron, Row
-from giaann_p2p.model.sequence import Ints, Names
+from giaann_p2p.model.sequence import Names
 from giaann_p2p.store.memory.neurons import Neurons
 from giaann_p2p.store.memory.places import Places
 from giaann_p2p.store.memory.shard import Part
 
+_KEY, _HALF = np.dtype("<u8"), 32
+
 
 def joined(parts: Sequence[Part]) -> Part:
-    """Add up some parts of one row."""
-    target = np.concatenate([part.target for part in parts])
-    place = np.concatenate([part.place for part in parts])
-    key = (target.astype(np.uint64) << np.uint64(16)) | place
-    order = np.argsort(key, kind="stable")
-    first = np.flatnonzero(first_of_runs(key[order]))
-    units = np.concatenate([part.units for part in parts]).astype(np.int64)
-    kept = order[first]
-    summed = np.add.reduceat(units[order], first) if len(first) else units
-    return Part(target[kept], place[kept], summed)
+    """Add up some parts of one row.
+
+    Most numpy calls offer Python's lock to others, and a reader that a writer takes it from waits
+    for longer than its reading takes. So there are few of them here.
+    """
+    target = _end_to_end([part.target for part in parts])
+    place = _end_to_end([part.place for part in parts])
+    units = np.concatenate([part.units for part in parts], dtype=np.int64)
+    key = np.left_shift(target, _HALF, dtype=_KEY)
+    key |= place
+    order = key.argsort(kind="stable")  # it merges ascending runs, and these are some
+    key = key[order]
+    first = first_of_runs(key)
+    key = key[first]
+    halves = key.view("<u4")
+    units = np.add.reduceat(units[order], first.nonzero()[0])
+    return Part(halves[1::2], halves[::2].astype(parts[0].place.dtype), units)
+
+
+def _end_to_end(arrays: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    return np.frombuffer(b"".join([array.data for array in arrays]), arrays[0].dtype)
 
 
 def row_of(
     neuron: Neuron, name: Name, count: int, part: Part, neurons: Neurons, places: Places
 ) -> Row:
-    """Return the row: its targets by name, in the order of their ids."""
-    starts = first_of_runs(part.target).nonzero()[0]
-    number = part.target.take(starts)
-    concept, feature = neurons.concept.take(number), neurons.feature.take(number)
-    chosen = np.lexsort((feature, concept))
-    target, order = _regrouped(starts, len(part.target), chosen)
-    place = part.place.take(order)
+    """Return the row; its targets are in the order of their numbers here."""
+    first = first_of_runs(part.target)
+    number = part.target[first]
+    first[:1] = False
     return Row(
         neuron,
         name,
         count,
-        concept.take(chosen),
-        feature.take(chosen),
-        target,
-        places.branch(place),
-        places.segment(place),
-        part.units.take(order).astype(np.int64, copy=False),
+        neurons.concept[number],
+        neurons.feature[number],
+        first.cumsum(),
+        places.branch(part.place),
+        places.segment(part.place),
+        part.units.astype(np.int64, copy=False),
     )
-
-
-def _regrouped(starts: Ints, end: int, chosen: Ints) -> tuple[Ints, Ints]:
-    """Put groups of neighbours in another order, of which each place's group and origin is told.
-
-    Only groups are sorted, not what is in them: that is most of the time of a long row.
-    """
-    lengths = np.empty_like(starts)
-    lengths[:-1] = starts[1:]
-    lengths[-1:] = end
-    lengths -= starts
-    lengths = lengths.take(chosen)
-    shift = starts.take(chosen)  # from a place to its origin
-    shift[1:] -= lengths.cumsum()[:-1]
-    group = np.arange(len(chosen)).repeat(lengths)
-    origin = shift.take(group)
-    origin += np.arange(end)
-    return group, origin
 
 
 def delta_of(rows: Sequence[Row]) -> Delta:

@@ -33,7 +33,7 @@ def test_a_deed_is_read_as_it_was_signed() -> None:
     home.sign(disk)
     assert home.exists(disk)
     assert home.read(disk) == deed
-    assert (deed.layout, deed.spec, deed.format) == (LAYOUT, SMALL, 1)
+    assert (deed.layout, deed.spec, deed.format) == (LAYOUT, SMALL, home.FORMAT)
     assert json.loads(disk.read("store.json"))["layout"] == {"shards": 8, "blocks": 2}
 
 
@@ -68,12 +68,12 @@ def test_files_without_their_deed_are_never_taken_for_nothing(name: str) -> None
 def test_another_format_is_refused_whatever_else_it_says() -> None:
     disk = FakeDisk()
     signed(disk)
-    disk.damage("store.json", b'{"format": 2, "shape": "round"}')
-    with pytest.raises(StoreError, match=r"store\.json has format 2; this version reads 1"):
+    disk.damage("store.json", b'{"format": 3, "shape": "round"}')
+    with pytest.raises(StoreError, match=r"store\.json has format 3; this version reads 2"):
         home.read(disk)
 
 
-@pytest.mark.parametrize("data", [b"", b"{}", b"\xff\xfe", b'{"format": "1"}', b'{"format": 1}'])
+@pytest.mark.parametrize("data", [b"", b"{}", b"\xff\xfe", b'{"format": "1"}', b'{"format": 2}'])
 def test_what_is_no_deed_is_damaged(data: bytes) -> None:
     disk = FakeDisk()
     signed(disk)

@@ -17,7 +17,7 @@ from giaann_p2p.store.memory.columns import Columns
 from giaann_p2p.store.memory.content import content
 from giaann_p2p.store.memory.places import Places
 from giaann_p2p.store.memory.shard import Shard
-from tests.helpers import SMALL, assert_same, built
+from tests.helpers import SMALL, assert_same, built, in_order
 
 ALL = np.arange(4, dtype=np.uint16)
 SENTENCES = [
@@ -59,7 +59,8 @@ def whole(columns: Columns) -> Delta:
 def assert_row(row: Row | None, expected: Row | None) -> None:
     assert (row is None) == (expected is None)
     if row is not None and expected is not None:
-        for name, value in vars(expected).items():
+        row = in_order(row)
+        for name, value in vars(in_order(expected)).items():
             found = getattr(row, name)
             if isinstance(value, np.ndarray):
                 assert found.dtype == value.dtype, name

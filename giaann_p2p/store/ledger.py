@@ -1,0 +1,109 @@
+"""Which chunks each shard that is held has taken in. Shards with the same chunks share one set.
+
+That is what a chunk costs in most stores: one entry, whatever the number of shards. A shard that
+gets something else parts from the others, and finds its way back when it has caught up.
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from giaann_p2p.errors import UsageError
+from giaann_p2p.model.sequence import Ints
+from giaann_p2p.store.applied import Applied
+from giaann_p2p.store.layout import Shards
+
+_ABSENT = -1
+
+
+class Ledger:
+    """Sets of chunks, by shard."""
+
+    def __init__(self, shards: int) -> None:
+        self._group = np.full(shards, _ABSENT, np.int64)  # by shard
+        self._sets: dict[int, Applied] = {}  # by group
+        self._known: dict[int, int] = {}  # groups by their sets' fingerprints
+        self._groups = 0  # so far
+
+    def __contains__(self, shard: int) -> bool:
+        return 0 <= shard < len(self._group) and int(self._group[shard]) != _ABSENT
+
+    def __repr__(self) -> str:
+        return f"<Ledger: {len(self.shards):,} shards, {len(self._sets):,} sets>"
+
+    @property
+    def shards(self) -> Shards:
+        """The shards that are held, ascending."""
+        return np.flatnonzero(self._group != _ABSENT).astype(np.uint16)
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory all takes, about."""
+        return self._group.nbytes + sum(chunks.nbytes for chunks in list(self._sets.values()))
+
+    def of(self, shard: int) -> Applied:
+        """Return a shard's chunks; UsageError if it is not held."""
+        (group,) = self._groups_of(np.array([shard]))
+        return self._sets[int(group)]
+
+    def copies(self, shards: Iterable[int]) -> list[Applied]:
+        """Return the chunks of each of some shards, as they are now; shared where they are one."""
+        groups = [int(self._group[shard]) for shard in shards]
+        copied = {group: self._sets[group].copy() for group in set(groups)}
+        return [copied[group] for group in groups]
+
+    def lacking(self, job: bytes, chunk: int, shards: Shards) -> Shards:
+        """Return the shards, of some that are held, that have not taken a chunk in."""
+        groups = self._groups_of(shards)
+        having = [g for g in np.unique(groups).tolist() if (job, chunk) in self._sets[g]]
+        return shards[~np.isin(groups, having)] if having else shards
+
+    def add(self, job: bytes, chunk: int, shards: Shards) -> None:
+        """Note that some shards have taken a chunk in."""
+        groups = self._group[shards]
+        for group in np.unique(groups).tolist():
+            part = shards[groups == group]
+            chunks = self._sets[group]
+            if (job, chunk) in chunks:
+                continue
+            if len(part) < np.count_nonzero(self._group == group):
+                chunks = chunks.copy()
+            else:
+                self._forget(group)
+            chunks.add(job, chunk)
+            self._group[part] = self._group_of(chunks)
+
+    def hold(self, shard: int, applied: Applied) -> None:
+        """Begin to hold a shard, or to hold something else for it; the set is the ledger's now."""
+        self.drop(shard)
+        self._group[shard] = self._group_of(applied)
+
+    def drop(self, shard: int) -> None:
+        """Let a shard go."""
+        group = int(self._group[shard])
+        self._group[shard] = _ABSENT
+        if group != _ABSENT and group not in self._group:
+            self._forget(group)
+
+    def _group_of(self, chunks: Applied) -> int:
+        """Return the group of shards with these chunks; a new one if there is none."""
+        known = self._known.get(chunks.fingerprint)
+        if known is not None and self._sets[known] == chunks:
+            return known
+        group, self._groups = self._groups, self._groups + 1
+        self._sets[group] = chunks
+        self._known[chunks.fingerprint] = group
+        return group
+
+    def _forget(self, group: int) -> None:
+        fingerprint = self._sets.pop(group).fingerprint
+        if self._known.get(fingerprint) == group:
+            del self._known[fingerprint]
+
+    def _groups_of(self, shards: Ints | Shards) -> Ints:
+        exists = shards < len(self._group)
+        groups = np.full(len(shards), _ABSENT)
+        groups[exists] = self._group[shards[exists]]
+        if len(absent := shards[groups == _ABSENT]):
+            raise UsageError(f"shard {absent[0]} is not held here")
+        return groups
