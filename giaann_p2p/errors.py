@@ -1,7 +1,7 @@
 """Errors a caller can act on: each message says what is wrong and what to do about it.
 
 Everything the library raises on purpose derives from `GiaannError`. `UsageError` means that the
-caller's input or files are at fault; a family for faults of other peers joins it with the network.
+caller's input or files are at fault, a `PeerError` that another peer is.
 """
 
 
@@ -47,6 +47,18 @@ class DiskError(StoreError):
 
 class DamagedError(StoreError):
     """A file that is not what was written; the message names it and the offset."""
+
+
+class PeerError(GiaannError):
+    """The other peer's fault: what it sent cannot be what it should."""
+
+
+class MessageError(PeerError):
+    """Bytes that are no message: cut off, changed on the way, too long, of another version."""
+
+
+class RecordError(PeerError):
+    """An announcement that is forged, stale, too long-lived, too large or somebody else's."""
 
 
 class WorkerError(GiaannError):

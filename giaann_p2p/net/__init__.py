@@ -1,0 +1,1 @@
+"""What travels between peers, and how: messages, frames, transports."""
