@@ -63,6 +63,14 @@ class Applied:
     def __or__(self, other: "Applied") -> "Applied":
         return Applied({job: self.of(job) | other.of(job) for job in {*self, *other}})
 
+    def __sub__(self, other: "Applied") -> "Applied":
+        left = {job: chunks - other.of(job) for job, chunks in self._sets.items()}
+        return Applied({job: chunks for job, chunks in left.items() if chunks})
+
+    def __and__(self, other: "Applied") -> "Applied":
+        both = {job: chunks & other.of(job) for job, chunks in self._sets.items()}
+        return Applied({job: chunks for job, chunks in both.items() if chunks})
+
     def meets(self, other: "Applied") -> bool:
         """Tell whether both have a chunk in common."""
         return any(chunks.intersect(other.of(job)) for job, chunks in self._sets.items())

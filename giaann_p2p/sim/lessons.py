@@ -1,0 +1,83 @@
+"""What is learned in a simulation: small chunks of made-up sentences, and what any set comes to."""
+
+import random
+from collections.abc import Iterable
+from functools import cache
+
+import numpy as np
+
+from giaann_p2p.model.columns import Word
+from giaann_p2p.model.delta import EMPTY, Delta, total
+from giaann_p2p.model.learn import learn
+from giaann_p2p.model.rows import Neuron
+from giaann_p2p.model.sequence import SequenceBuilder
+from giaann_p2p.model.spec import ModelSpec
+from giaann_p2p.store.codec.parcel import encode
+from giaann_p2p.store.layout import Layout, Shards
+
+SPEC = ModelSpec(seed_tokens=4)
+_NOUNS, _OTHERS = 24, 12
+_SENTENCES, _TOKENS = 4, 7
+
+
+class Lessons:
+    """Numbered chunks; the same for everybody who asks."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self._parcels: dict[tuple[int, bytes], bytes] = {}
+        self._parts: dict[tuple[int, int], Delta] = {}
+
+    def delta(self, chunk: int) -> Delta:
+        """Return a chunk's delta."""
+        return _delta(chunk)
+
+    def parcel(self, chunk: int, shards: Shards) -> bytes:
+        """Return a chunk's rows for some shards, as they travel."""
+        key = chunk, shards.tobytes()
+        if key not in self._parcels:
+            self._parcels[key] = encode(total([self.part(chunk, n) for n in shards.tolist()]))
+        return self._parcels[key]
+
+    def part(self, chunk: int, shard: int) -> Delta:
+        """Return a chunk's rows for one shard."""
+        if (chunk, 0) not in self._parts:
+            delta = _delta(chunk)
+            numbers = self.layout.shards_of(delta.concept, delta.feature).astype(np.int64)
+            parts = delta.cut(numbers)
+            for number in range(self.layout.shards):
+                self._parts[chunk, number] = parts.get(number, EMPTY)
+        return self._parts[chunk, shard]
+
+    def content(self, shard: int, chunks: Iterable[int]) -> Delta:
+        """Return what a shard holds that has taken in some chunks."""
+        return total([EMPTY, *(self.part(chunk, shard) for chunk in chunks)])
+
+    def neurons(self, chunk: int) -> list[Neuron]:
+        """Return the neurons that occur in a chunk."""
+        delta = _delta(chunk)
+        rows = np.flatnonzero(delta.count)
+        return list(map(Neuron, delta.concept[rows].tolist(), delta.feature[rows].tolist()))
+
+
+@cache
+def _delta(chunk: int) -> Delta:
+    rng = random.Random(chunk)
+    builder = SequenceBuilder(SPEC.branches)
+    for _ in range(_SENTENCES):
+        builder.add([_word(rng, i) for i in range(rng.randrange(3, _TOKENS))] + [_noun(rng)])
+    return learn(builder.build(), SPEC)
+
+
+def _word(rng: random.Random, at: int) -> Word:
+    return _noun(rng) if at % 3 == 1 else _other(rng)
+
+
+def _noun(rng: random.Random) -> Word:
+    text = f"noun{min(rng.randrange(_NOUNS), rng.randrange(_NOUNS))}"
+    return Word(text, text, True, 0, len(text))
+
+
+def _other(rng: random.Random) -> Word:
+    text = f"word{min(rng.randrange(_OTHERS), rng.randrange(_OTHERS))}"
+    return Word(text, text, False, 0, len(text))

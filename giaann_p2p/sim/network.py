@@ -1,0 +1,117 @@
+"""A network in memory that does to messages whatever networks do.
+
+Questions and answers travel for a while, are lost, come twice, overtake one another. A link can be
+cut in one direction. A peer that is dead refuses, or is silent; one that is stopped keeps what it
+gets, and answers when it goes on, if it does. Who asks is told the first answer that comes in time,
+or that none came.
+"""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from giaann_p2p.sim.clock import Clock
+
+Answer = Callable[[bytes | None], None]
+
+_REFUSAL = 0.002
+"""Seconds that a dead peer's machine needs to refuse."""
+
+
+@dataclass
+class Weather:
+    """How bad the network is, the same for all."""
+
+    latency: float = 0.02
+    """Seconds, on average; some messages take many times as long."""
+    lost: float = 0.0
+    """The part of messages that never arrive."""
+    twice: float = 0.0
+    """The part of questions that arrive twice."""
+    silent: float = 0.5
+    """The part of questions to dead peers that nobody refuses."""
+
+
+class Endpoint(Protocol):
+    """Somebody on the network."""
+
+    alive: bool
+    stopped: bool
+
+    def deliver(self, sender: bytes, data: bytes, reply: Callable[[bytes], None]) -> None:
+        """Take a question; `reply` sends the answer."""
+
+
+@dataclass
+class Network:
+    """Everybody, and the links between them."""
+
+    clock: Clock
+    rng: random.Random
+    weather: Weather = field(default_factory=Weather)
+    endpoints: dict[bytes, Endpoint] = field(default_factory=dict)
+    cut: set[tuple[bytes, bytes]] = field(default_factory=set)
+    """Directed links that nothing goes through."""
+    slow: dict[bytes, float] = field(default_factory=dict)
+    """How many times longer everything from and to a peer takes."""
+    waiting: dict[bytes, list[Callable[[], None]]] = field(default_factory=dict)
+    """What stopped peers have not looked at yet."""
+    carried: int = 0
+    """Bytes so far."""
+
+    def ask(self, sender: bytes, to: bytes, data: bytes, timeout: float, answer: Answer) -> None:
+        """Ask a peer; `answer` is called once."""
+        once = _Once(answer)
+        self.clock.after(timeout, lambda: once(None))
+        times = 2 if self.rng.random() < self.weather.twice else 1
+        for _ in range(times):
+            self._carry(sender, to, len(data), lambda: self._arrive(sender, to, data, once))
+
+    def tell(self, sender: bytes, to: bytes, data: bytes) -> None:
+        """Send something that nobody answers."""
+        self._carry(sender, to, len(data), lambda: self._arrive(sender, to, data, None))
+
+    def go_on(self, peer: bytes) -> None:
+        """A stopped peer goes on with what came meanwhile."""
+        for event in self.waiting.pop(peer, []):
+            self.clock.after(0, event)
+
+    def _carry(self, sender: bytes, to: bytes, size: int, event: Callable[[], None]) -> None:
+        self.carried += size
+        if (sender, to) in self.cut or self.rng.random() < self.weather.lost:
+            return
+        slow = max(self.slow.get(sender, 1.0), self.slow.get(to, 1.0))
+        self.clock.after(slow * self._latency(), event)
+
+    def _latency(self) -> float:
+        usual = self.weather.latency * (0.5 + self.rng.random())
+        return usual * self.rng.choice((1, 1, 1, 1, 1, 1, 1, 1, 1, 10))
+
+    def _arrive(self, sender: bytes, to: bytes, data: bytes, once: "_Once | None") -> None:
+        endpoint = self.endpoints.get(to)
+        if endpoint is not None and endpoint.stopped:
+            self.waiting.setdefault(to, []).append(lambda: self._arrive(sender, to, data, once))
+            return
+        if endpoint is None or not endpoint.alive:
+            if once and self.rng.random() >= self.weather.silent:
+                self.clock.after(_REFUSAL, lambda: once(None))
+            return
+
+        def reply(answer: bytes) -> None:
+            if once:
+                self._carry(to, sender, len(answer), lambda: once(answer))
+
+        endpoint.deliver(sender, data, reply)
+
+
+class _Once:
+    """Passes the first answer on."""
+
+    def __init__(self, answer: Answer) -> None:
+        self._answer: Answer | None = answer
+
+    def __call__(self, data: bytes | None) -> None:
+        answer, self._answer = self._answer, None
+        if answer:
+            answer(data)

@@ -1,0 +1,76 @@
+"""What decisions come to: the little that a shell has to do, and what it tells of it afterwards.
+
+A shell carries out actions in their order. Calls go on side by side; what changes the store is done
+one after the other. Each call and each deed comes back as an event with its number.
+"""
+
+from typing import NamedTuple
+
+from giaann_p2p.store.applied import Applied
+from giaann_p2p.store.layout import Shards
+from giaann_p2p.store.state import Content
+from giaann_p2p.store.update import Update
+from giaann_p2p.swarm.messages import Message
+
+
+class Call(NamedTuple):
+    """Ask a peer, and tell what it answered: `answered(number, message or None)`."""
+
+    number: int
+    peer: bytes
+    message: Message
+    timeout: float
+
+
+class Reply(NamedTuple):
+    """Answer a question that was asked under this ticket."""
+
+    ticket: int
+    message: Message
+
+
+class Hold(NamedTuple):
+    """Begin to hold shards."""
+
+    shards: Shards
+
+
+class Drop(NamedTuple):
+    """Let shards go."""
+
+    shards: Shards
+
+
+class Apply(NamedTuple):
+    """Take updates in, durably, and tell: `stored(number, error or None)`."""
+
+    number: int
+    updates: list[Update]
+
+
+class Adopt(NamedTuple):
+    """Take in what a shard holds elsewhere, durably, and tell: `stored(number, error or None)`."""
+
+    number: int
+    content: Content
+
+
+class Release(NamedTuple):
+    """Keep the deltas of these chunks no longer."""
+
+    chunks: Applied
+
+
+class Announce(NamedTuple):
+    """Tell everybody what is held here."""
+
+    ready: Shards
+    syncing: Shards
+    leaving: bool
+
+
+class Leave(NamedTuple):
+    """Nothing is left to hand over: stop."""
+
+
+Action = Call | Reply | Hold | Drop | Apply | Adopt | Release | Announce | Leave

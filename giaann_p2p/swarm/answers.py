@@ -1,0 +1,145 @@
+"""Answers to questions about what is held here: they decide nothing and change nothing."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from giaann_p2p.errors import DamagedError, MessageError, UsageError
+from giaann_p2p.model.rows import Neuron
+from giaann_p2p.store.applied import Applied
+from giaann_p2p.store.layout import Shards
+from giaann_p2p.store.store import Store
+from giaann_p2p.store.transfer import Export
+from giaann_p2p.swarm.messages import (
+    AskPart,
+    Compare,
+    Compared,
+    Fetch,
+    Fetched,
+    Message,
+    Offer,
+    Offered,
+    Part,
+    Piece,
+    Read,
+    Refused,
+    Rows,
+    packed,
+    unpacked,
+)
+from giaann_p2p.swarm.replica import State
+
+_MOST_EXPORTS = 4
+_MOST_FETCHED = 2 << 20
+"""Bytes of deltas from which on an answer is full."""
+_MOST_READ = 1 << 12
+"""Neurons that may be asked for at once."""
+
+StateOf = Callable[[int], State]
+
+
+class Answers:
+    """What a storage peer says when it is asked."""
+
+    def __init__(self, store: Store, state_of: StateOf) -> None:
+        self._store, self._state_of = store, state_of
+        self._exports: dict[int, Export] = {}
+
+    def to(self, question: Message) -> Message:
+        """Answer; `Refused` tells why not."""
+        try:
+            return self._to(question)
+        except (MessageError, DamagedError, UsageError) as error:
+            return Refused(str(error))
+
+    def _to(self, question: Message) -> Message:
+        if isinstance(question, Read):
+            return self._rows(question)
+        if isinstance(question, Compare):
+            return self._compared(question)
+        if isinstance(question, Fetch):
+            return self._fetched(question)
+        if isinstance(question, Offer):
+            return self._offered(question)
+        if isinstance(question, AskPart):
+            return self._part(question)
+        raise MessageError(f"{type(question).__name__} is no question")
+
+    def _rows(self, question: Read) -> Message:
+        concepts = np.frombuffer(_whole(question.concepts, 8), "<u8")
+        features = np.frombuffer(_whole(question.features, 8), "<u8")
+        if len(concepts) != len(features) or len(concepts) > _MOST_READ:
+            raise MessageError(f"{len(concepts)} concepts and {len(features)} features to be read")
+        shards = self._store.layout.shards_of(concepts, features)
+        serves = {shard: self._state_of(shard).serves for shard in np.unique(shards).tolist()}
+        named = zip(concepts.tolist(), features.tolist(), shards.tolist(), strict=True)
+        found = self._store.rows([Neuron(c, f) for c, f, shard in named if serves[shard]])
+        moved = [shard for shard, here in serves.items() if not here]
+        return Rows(found, packed(np.array(moved, np.uint16)))
+
+    def _compared(self, question: Compare) -> Message:
+        shards = self._shards(question.shards).tolist()
+        if len(question.marks) != len(shards):
+            raise MessageError(f"{len(question.marks)} marks of {len(shards)} shards")
+        marks, order = self._store.fingerprints(), dict[bytes, int]()
+        states, which = [], []
+        for shard, mark in zip(shards, question.marks, strict=True):
+            mine = marks.get(shard)
+            states.append(self._state_of(shard) if mine is not None else State.ABSENT)
+            known = mine is None or mine == mark
+            which.append(-1 if known or mine is None else order.setdefault(mine, len(order)))
+        first = {at: shard for shard, at in zip(reversed(shards), reversed(which), strict=True)}
+        sets = dict(self._store.sets(*(first[at] for at in order.values())))
+        return Compared(
+            "".join(state.value for state in states).encode(),
+            which,
+            [sets[first[at]].to_bytes() for at in order.values()],
+        )
+
+    def _fetched(self, question: Fetch) -> Message:
+        shards = self._shards(question.shards)
+        wanted = Applied.from_bytes(question.chunks)
+        held = self._store.shards
+        here = np.intersect1d(shards, held)
+        at_hand = [self._store.retained_for(shard) for shard in here.tolist()]
+        gone = Applied()
+        for retained in at_hand:
+            gone |= wanted - retained
+        pieces: list[Piece] = []
+        size = 0
+        for job in wanted:
+            for chunk in wanted.of(job) - gone.of(job):
+                for update in self._store.recall(job, chunk, here):
+                    parcel = bytes(update.parcel)
+                    pieces.append(Piece(job, chunk, packed(update.shards), parcel))
+                    size += len(parcel)
+                if size > _MOST_FETCHED:
+                    return Fetched(pieces, gone.to_bytes())
+        return Fetched(pieces, gone.to_bytes())
+
+    def _offered(self, question: Offer) -> Message:
+        (shard,) = self._shards(question.shard.to_bytes(2, "little")).tolist()
+        held = self._store.content(shard)
+        if not len(held.shards):
+            raise UsageError(f"shard {shard} is not held here")
+        export = Export(held)
+        self._exports.pop(shard, None)
+        self._exports[shard] = export
+        while len(self._exports) > _MOST_EXPORTS:
+            del self._exports[next(iter(self._exports))]
+        return Offered(export.manifest.to_bytes())
+
+    def _part(self, question: AskPart) -> Message:
+        export = self._exports.get(question.shard)
+        if export is None or export.manifest.digest != question.digest:
+            raise UsageError(f"shard {question.shard} is not offered with this digest any longer")
+        return Part(export.part(question.number))
+
+    def _shards(self, data: bytes) -> Shards:
+        return unpacked(data, self._store.layout.shards)
+
+
+def _whole(data: bytes, size: int) -> bytes:
+    if len(data) % size:
+        raise MessageError(f"{len(data)} bytes are no array of {size} bytes each")
+    return data

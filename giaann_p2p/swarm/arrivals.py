@@ -1,0 +1,130 @@
+"""Whole shards on their way here: offered, sent in parts within a budget of bytes, taken in."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from giaann_p2p.errors import DamagedError, MessageError
+from giaann_p2p.store.codec.parcel import Limits
+from giaann_p2p.store.transfer import Import, Manifest
+from giaann_p2p.swarm.actions import Action, Adopt, Call
+from giaann_p2p.swarm.bandwidth import Bandwidth
+from giaann_p2p.swarm.comparing import Others
+from giaann_p2p.swarm.desk import Desk
+from giaann_p2p.swarm.messages import AskPart, Message, Offer, Offered, Part
+from giaann_p2p.swarm.replicas import Replicas
+from giaann_p2p.swarm.settings import Settings
+
+
+@dataclass
+class _Arrival:
+    """A shard that is wanted, or on its way."""
+
+    peer: bytes
+    parts: Import | None = None
+    """What came, once it was offered."""
+    waiting: bool = False
+    """For an answer, or for the store."""
+
+
+class Arrivals:
+    """Some shards at a time; what came of one is kept when its sender fails, for the next."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        replicas: Replicas,
+        others: Others,
+        calls: Desk[Message | None, Action],
+        deeds: Desk[str | None, Action],
+        limits: Limits,
+        again: Callable[[bytes, float], None],
+        now: float,
+    ) -> None:
+        self._settings, self._replicas, self._others = settings, replicas, others
+        self._calls, self._deeds, self._limits, self._again = calls, deeds, limits, again
+        self._bandwidth = Bandwidth(settings.bandwidth, now)
+        self._arriving: dict[int, _Arrival] = {}
+        self._kept: dict[int, Import] = {}
+
+    def __len__(self) -> int:
+        return len(self._arriving)
+
+    def want(self, peer: bytes, shard: int) -> None:
+        """Have a shard sent by a peer, unless it is on its way, or too many others are."""
+        if shard not in self._arriving and len(self._arriving) < self._settings.transfers:
+            self._arriving[shard] = _Arrival(peer)
+
+    def due(self, now: float) -> list[Action]:
+        """Ask for what is next of each."""
+        for shard in [n for n in self._arriving if not self._replicas.holds(n)]:
+            del self._arriving[shard]
+        actions: list[Action] = []
+        for shard, arrival in self._arriving.items():
+            if not arrival.waiting and self._bandwidth.free(now):
+                arrival.waiting = True
+                actions.append(self._next(shard, arrival))
+        return actions
+
+    def _next(self, shard: int, arrival: _Arrival) -> Action:
+        if arrival.parts is None:
+            number = self._calls.number(partial(self._offered, shard, arrival))
+            return Call(number, arrival.peer, Offer(shard), self._settings.call_timeout)
+        if missing := arrival.parts.missing:
+            number = self._calls.number(partial(self._came, shard, arrival, missing[0]))
+            question = AskPart(shard, arrival.parts.manifest.digest, missing[0])
+            return Call(number, arrival.peer, question, self._settings.call_timeout)
+        number = self._deeds.number(partial(self._adopted, shard, arrival))
+        return Adopt(number, arrival.parts.content())
+
+    def _offered(
+        self, shard: int, arrival: _Arrival, answer: Message | None, now: float
+    ) -> list[Action]:
+        try:
+            if not isinstance(answer, Offered):
+                raise MessageError("no answer to a wish for a shard")
+            manifest = Manifest.from_bytes(answer.manifest)
+            if manifest.shard != shard:
+                raise MessageError(f"shard {manifest.shard} was offered, not {shard}")
+            kept = self._kept.pop(shard, None)
+            same = kept is not None and kept.manifest == manifest
+            arrival.parts = kept if same else Import(manifest, self._limits)
+        except (MessageError, DamagedError):
+            return self._failed(shard, arrival, now)
+        return self._on(shard, arrival, now)
+
+    def _came(
+        self, shard: int, arrival: _Arrival, number: int, answer: Message | None, now: float
+    ) -> list[Action]:
+        try:
+            if not isinstance(answer, Part) or arrival.parts is None:
+                raise MessageError("no answer to a wish for a part of a shard")
+            self._bandwidth.spent(len(answer.parcel))
+            arrival.parts.take(number, answer.parcel)
+            if not arrival.parts.missing:
+                arrival.parts.content()
+        except (MessageError, DamagedError):
+            return self._failed(shard, arrival, now)
+        return self._on(shard, arrival, now)
+
+    def _on(self, shard: int, arrival: _Arrival, now: float) -> list[Action]:
+        self._others.heard(arrival.peer, now)
+        arrival.waiting = False
+        return self.due(now)
+
+    def _failed(self, shard: int, arrival: _Arrival, now: float) -> list[Action]:
+        if arrival.parts is not None:
+            self._kept[shard] = arrival.parts
+        if self._arriving.get(shard) is arrival:
+            del self._arriving[shard]
+        self._others.suspect(arrival.peer, now)
+        return []
+
+    def _adopted(
+        self, shard: int, arrival: _Arrival, error: str | None, now: float
+    ) -> list[Action]:
+        if self._arriving.get(shard) is arrival:
+            del self._arriving[shard]
+        if error is None:
+            self._again(arrival.peer, now)
+        return []

@@ -1,0 +1,150 @@
+"""Asking the other holders of this peer's shards, in turn, which chunks they have."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Protocol
+
+import numpy as np
+
+from giaann_p2p.errors import DamagedError, MessageError
+from giaann_p2p.store.applied import Applied
+from giaann_p2p.swarm.actions import Action, Call
+from giaann_p2p.swarm.desk import Desk
+from giaann_p2p.swarm.evidence import Evidence, Word
+from giaann_p2p.swarm.messages import Compare, Compared, Message, packed
+from giaann_p2p.swarm.replica import State
+from giaann_p2p.swarm.replicas import Replicas
+from giaann_p2p.swarm.settings import Settings
+
+Sets = dict[int, Applied]
+_STATES = {state.value: state for state in State}
+
+
+class Others(Protocol):
+    """What is known of the other peers; see `Directory`."""
+
+    def holders(self, shard: int) -> Sequence[bytes]:
+        """Return those that are there and say that they hold a shard."""
+        ...
+
+    def reachable(self, peer: bytes, now: float) -> bool:
+        """Tell whether a peer is there and has answered lately."""
+        ...
+
+    def suspect(self, peer: bytes, now: float) -> None:
+        """A peer did not answer, or not as it should."""
+        ...
+
+    def heard(self, peer: bytes, now: float) -> None:
+        """A peer answered."""
+        ...
+
+
+class Held(Protocol):
+    """What is in the store; see `Store`."""
+
+    def sets(self, *shards: int) -> list[tuple[int, Applied]]:
+        """Return the chunks that some shards have taken in, as they are now."""
+        ...
+
+    def fingerprints(self) -> dict[int, bytes]:
+        """Return a mark of each shard's set of chunks."""
+        ...
+
+    def retained_for(self, shard: int) -> Applied:
+        """Return the chunks whose deltas for a shard are kept."""
+        ...
+
+
+class Comparing:
+    """One question at a time to each peer that holds, or should hold, what is held here."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        replicas: Replicas,
+        others: Others,
+        held: Held,
+        evidence: Evidence,
+        desk: Desk[Message | None, Action],
+        then: Callable[[bytes, float], list[Action]],
+    ) -> None:
+        self._settings, self._replicas, self._others = settings, replicas, others
+        self._held, self._evidence, self._desk, self._then = held, evidence, desk, then
+        self._asking: set[bytes] = set()
+        self._next: dict[bytes, float] = {}
+
+    def hurry(self, peer: bytes, now: float) -> None:
+        """Ask a peer again at once."""
+        self._next[peer] = now
+
+    def due(self, now: float) -> list[Action]:
+        """Ask those whose turn it is."""
+        actions: list[Action] = []
+        for peer, shards in self._partners().items():
+            if peer in self._asking or not self._others.reachable(peer, now):
+                continue
+            if now >= self._next.get(peer, now):
+                actions.append(self._question(peer, shards, now))
+        return actions
+
+    def _partners(self) -> dict[bytes, list[int]]:
+        """Return who holds, or should hold, which of the shards that are held here."""
+        found: dict[bytes, list[int]] = {}
+        for shard in self._replicas.held.tolist():
+            there = {*self._replicas.owners(shard), *self._others.holders(shard)}
+            for peer in sorted(there - {self._replicas.me}):
+                found.setdefault(peer, []).append(shard)
+        return found
+
+    def _question(self, peer: bytes, shards: list[int], now: float) -> Call:
+        self._asking.add(peer)
+        mine, marks = dict(self._held.sets(*shards)), self._held.fingerprints()
+        shards = [shard for shard in shards if shard in mine and shard in marks]
+        question = Compare(packed(np.array(shards, np.uint16)), [marks[shard] for shard in shards])
+        number = self._desk.number(partial(self._told, peer, shards, mine, now))
+        return Call(number, peer, question, self._settings.call_timeout)
+
+    def _told(
+        self,
+        peer: bytes,
+        shards: list[int],
+        mine: Sets,
+        asked: float,
+        answer: Message | None,
+        now: float,
+    ) -> list[Action]:
+        self._asking.discard(peer)
+        self._next[peer] = now + self._pause(shards)
+        try:
+            words = _words(answer, shards, mine, asked)
+        except (MessageError, DamagedError):
+            self._others.suspect(peer, now)
+            return []
+        self._others.heard(peer, now)
+        for shard, word in words.items():
+            self._evidence.heard(peer, shard, word)
+        return self._then(peer, now)
+
+    def _pause(self, shards: list[int]) -> float:
+        hurries = (State.SYNCING, State.DRAINING)
+        hurry = any(self._replicas.state(shard) in hurries for shard in shards)
+        return self._settings.hurry_every if hurry else self._settings.compare_every
+
+
+def _words(answer: Message | None, shards: list[int], mine: Sets, asked: float) -> dict[int, Word]:
+    """Read an answer; MessageError or DamagedError for none, and for one that cannot be."""
+    if not isinstance(answer, Compared):
+        raise MessageError("no answer to a comparison")
+    states = answer.states.decode("latin-1")
+    if not len(states) == len(answer.which) == len(shards) or not set(states) <= set(_STATES):
+        raise MessageError("states: not one for each shard")
+    if not all(-1 <= at < len(answer.sets) for at in answer.which):
+        raise MessageError("which: there is no such set")
+    sets = [Applied.from_bytes(data) for data in answer.sets]
+    words = {}
+    for shard, letter, at in zip(shards, states, answer.which, strict=True):
+        state = _STATES[letter]
+        same = Applied() if state is State.ABSENT else mine[shard]
+        words[shard] = Word(state, same if at < 0 else sets[at], asked)
+    return words

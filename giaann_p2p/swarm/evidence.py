@@ -1,0 +1,53 @@
+"""What other peers have said of their shards: their state, and which chunks they have taken in.
+
+A word is as old as the question to which it was the answer, so it is never taken to be newer than
+it is. Sets of chunks only grow, so an old word still tells what its peer has at least, as long as
+the peer has not lost its memory: then all its words are forgotten.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from giaann_p2p.store.applied import Applied
+from giaann_p2p.swarm.replica import State
+
+
+class Word(NamedTuple):
+    """What a peer said of one of its shards."""
+
+    state: State
+    chunks: Applied
+    asked: float
+
+
+class Evidence:
+    """The last word of each peer on each shard."""
+
+    def __init__(self) -> None:
+        self._words: dict[int, dict[bytes, Word]] = {}  # by shard and peer
+
+    def heard(self, peer: bytes, shard: int, word: Word) -> None:
+        """Take a word down, unless a later one is there."""
+        words = self._words.setdefault(shard, {})
+        known = words.get(peer)
+        if known is None or known.asked <= word.asked:
+            words[peer] = word
+
+    def of(self, peer: bytes, shard: int) -> Word | None:
+        """Return a peer's word on a shard."""
+        return self._words.get(shard, {}).get(peer)
+
+    def on(self, shard: int, since: float) -> Iterator[tuple[bytes, Word]]:
+        """Iterate over the words on a shard that were asked for at this time or later."""
+        for peer, word in self._words.get(shard, {}).items():
+            if word.asked >= since:
+                yield peer, word
+
+    def forget(self, peer: bytes) -> None:
+        """Forget all that a peer said."""
+        for words in self._words.values():
+            words.pop(peer, None)
+
+    def forget_shard(self, shard: int) -> None:
+        """Forget what was said of a shard."""
+        self._words.pop(shard, None)

@@ -1,0 +1,138 @@
+"""Getting the chunks that a peer has and this one lacks: their deltas, or whole shards.
+
+Deltas are asked for where few are missing. A whole shard comes where many are, or where the deltas
+are not kept any longer; it takes the place of what is here, with those deltas added that were taken
+in here and not there. If these are not kept here, the other side must fetch what it lacks first.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from giaann_p2p.errors import DamagedError, MessageError
+from giaann_p2p.store.applied import Applied
+from giaann_p2p.store.codec.parcel import Limits
+from giaann_p2p.store.update import Update
+from giaann_p2p.swarm.actions import Action, Apply, Call
+from giaann_p2p.swarm.comparing import Held, Others
+from giaann_p2p.swarm.desk import Desk
+from giaann_p2p.swarm.evidence import Evidence
+from giaann_p2p.swarm.messages import Fetch, Fetched, Message, packed, unpacked
+from giaann_p2p.swarm.replicas import Replicas
+from giaann_p2p.swarm.settings import Settings
+
+
+class Lack(NamedTuple):
+    """Chunks that some shards lack here."""
+
+    chunks: Applied
+    shards: list[int]
+
+
+class Fetching:
+    """Deltas on their way: from each peer one answer at a time, and no chunk twice at once."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        replicas: Replicas,
+        others: Others,
+        held: Held,
+        evidence: Evidence,
+        calls: Desk[Message | None, Action],
+        deeds: Desk[str | None, Action],
+        limits: Limits,
+        again: Callable[[bytes, float], None],
+        whole: Callable[[bytes, int], None],
+    ) -> None:
+        self._settings, self._replicas, self._others = settings, replicas, others
+        self._held, self._evidence, self._limits = held, evidence, limits
+        self._calls, self._deeds = calls, deeds
+        self._again, self._whole = again, whole
+        self._coming: dict[bytes, Lack] = {}
+
+    def after(self, peer: bytes, now: float) -> list[Action]:
+        """Ask a peer for what it has beyond what is here, as it just told."""
+        if peer in self._coming:
+            return []
+        left = []
+        for lack in self._lacking(peer, now):
+            many = len(lack.chunks) > self._settings.most_fetched
+            shards = self._sent_whole(peer, lack.shards) if many else lack.shards
+            if shards:
+                left.append(Lack(lack.chunks, shards))
+        if not left:
+            return []
+        lack = max(left, key=lambda lack: len(lack.shards))
+        self._coming[peer] = lack
+        number = self._calls.number(partial(self._told, peer, lack))
+        question = Fetch(packed(np.array(lack.shards, np.uint16)), lack.chunks.to_bytes())
+        return [Call(number, peer, question, self._settings.call_timeout)]
+
+    def _lacking(self, peer: bytes, now: float) -> list[Lack]:
+        """Return what a peer has that is neither here nor on its way."""
+        found: dict[bytes, Lack] = {}
+        wanted = filter(self._replicas.wanted, self._replicas.held.tolist())
+        for shard, mine in self._held.sets(*wanted):
+            word = self._evidence.of(peer, shard)
+            if word is None or now - word.asked > self._settings.word_counts:
+                continue
+            lacking = word.chunks - mine
+            for coming in self._coming.values():
+                if lacking and shard in coming.shards:
+                    lacking = lacking - coming.chunks
+            if lacking:
+                found.setdefault(lacking.to_bytes(), Lack(lacking, [])).shards.append(shard)
+        return list(found.values())
+
+    def _sent_whole(self, peer: bytes, shards: list[int]) -> list[int]:
+        """Have whole shards sent; return those that cannot be."""
+        able = [shard for shard in shards if self._takes_whole(peer, shard)]
+        for shard in able:
+            self._whole(peer, shard)
+        return [shard for shard in shards if shard not in able]
+
+    def _takes_whole(self, peer: bytes, shard: int) -> bool:
+        """Tell whether what is here and not there could be added to a shard that comes."""
+        word = self._evidence.of(peer, shard)
+        mine = dict(self._held.sets(shard)).get(shard)
+        if word is None or mine is None:
+            return False
+        return mine - word.chunks <= self._held.retained_for(shard)
+
+    def _told(self, peer: bytes, lack: Lack, answer: Message | None, now: float) -> list[Action]:
+        try:
+            updates, gone = self._read(lack, answer)
+        except (MessageError, DamagedError):
+            del self._coming[peer]
+            self._others.suspect(peer, now)
+            return []
+        self._others.heard(peer, now)
+        if gone:
+            self._sent_whole(peer, lack.shards)
+        if not updates:
+            del self._coming[peer]
+            return []
+        return [Apply(self._deeds.number(partial(self._stored, peer)), updates)]
+
+    def _read(self, lack: Lack, answer: Message | None) -> tuple[list[Update], Applied]:
+        if not isinstance(answer, Fetched):
+            raise MessageError("no answer to a request for deltas")
+        updates = []
+        for piece in answer.updates:
+            shards = unpacked(piece.shards, self._replicas.shards)
+            if (piece.job, piece.chunk) not in lack.chunks or not set(shards) <= set(lack.shards):
+                raise MessageError("a delta that was not asked for")
+            here = shards[[self._replicas.holds(shard) for shard in shards.tolist()]]
+            updates.append(
+                Update.received(piece.job, piece.chunk, here, piece.parcel, self._limits)
+            )
+        return updates, Applied.from_bytes(answer.gone)
+
+    def _stored(self, peer: bytes, error: str | None, now: float) -> list[Action]:
+        del self._coming[peer]
+        if error is None:
+            self._again(peer, now)
+        return []

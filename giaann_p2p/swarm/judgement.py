@@ -1,0 +1,47 @@
+"""When a replica is ready, when it may be let go, which deltas need not be kept: on evidence."""
+
+from collections.abc import Iterable, Mapping
+from functools import reduce
+from operator import and_
+
+from giaann_p2p.store.applied import Applied
+from giaann_p2p.swarm.evidence import Word
+from giaann_p2p.swarm.replica import State
+
+Words = Mapping[bytes, Word]
+"""What peers said of a shard a moment ago."""
+
+
+def caught_up(mine: Applied, words: Words) -> bool:
+    """Tell whether a replica has all that a ready one had a moment ago."""
+    return any(word.state.serves and word.chunks <= mine for word in words.values())
+
+
+def may_begin(mine: Applied, words: Words, others: Iterable[bytes], quorum: int) -> bool:
+    """Tell whether a shard that nobody has ready can be ready with what is here.
+
+    `others` are its owners but this one. Enough of them must be there, and all of these must have
+    told nothing that is not here.
+    """
+    if any(word.state.serves for word in words.values()):
+        return False
+    there = [words[peer] for peer in others if peer in words]
+    if any(not word.chunks <= mine for word in words.values()):
+        return False
+    return 1 + sum(word.state is State.SYNCING for word in there) >= quorum
+
+
+def covered(mine: Applied, words: Words, owners: Iterable[bytes]) -> bool:
+    """Tell whether all owners of a shard are ready and have every chunk that is here."""
+    told = [words.get(peer) for peer in owners]
+    return bool(told) and all(
+        word is not None and word.state is State.READY and mine <= word.chunks for word in told
+    )
+
+
+def everywhere(mine: Applied, told: Iterable[Word | None]) -> Applied:
+    """Return the chunks that all who hold a shard, or may come back with it, have taken in."""
+    words = list(told)
+    if any(word is None or word.state is State.ABSENT for word in words):
+        return Applied()
+    return reduce(and_, (word.chunks for word in words if word), mine)

@@ -1,0 +1,31 @@
+"""How quickly peers answer: whom to ask first, and when to ask a second one besides."""
+
+from collections import deque
+
+_REMEMBERED = 64
+_UNKNOWN = 0.05
+"""What a peer that was never asked is taken to need: little, so that it is tried."""
+_LATE, _LEAST_LATE = 0.95, 0.01
+
+
+class Latencies:
+    """The last answers of each peer."""
+
+    def __init__(self) -> None:
+        self._seconds: dict[bytes, deque[float]] = {}
+
+    def took(self, peer: bytes, seconds: float) -> None:
+        """Note how long an answer took; for one that never came, how long it was waited for."""
+        self._seconds.setdefault(peer, deque(maxlen=_REMEMBERED)).append(seconds)
+
+    def usual(self, peer: bytes) -> float:
+        """Return what a peer usually needs: the median."""
+        return self._quantile(peer, 0.5)
+
+    def late(self, peer: bytes) -> float:
+        """Return after how long an answer is late, and another peer worth asking."""
+        return max(_LEAST_LATE, self._quantile(peer, _LATE))
+
+    def _quantile(self, peer: bytes, share: float) -> float:
+        seconds = sorted(self._seconds.get(peer, ()))
+        return seconds[int(share * (len(seconds) - 1))] if seconds else _UNKNOWN

@@ -1,0 +1,185 @@
+"""What peers say to one another: each question, and what may be answered to it.
+
+Plain structs, in MessagePack behind a byte of version. Columns, deltas and sets of chunks inside
+are the store's own forms, which are checked where they are read. Nothing here is executed, and
+nothing is larger than `MOST_BYTES`: what may be larger is asked for in parts.
+"""
+
+from typing import TypeVar
+
+import msgspec
+import numpy as np
+
+from giaann_p2p.errors import MessageError
+from giaann_p2p.store.layout import Shards
+
+VERSION = 1
+MOST_BYTES = 8 << 20
+"""Of one message; a shard's part is smaller, and an answer is cut before it grows so far."""
+
+Known = TypeVar("Known", bound="Message")
+
+
+class Message(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """Something that one peer says to another."""
+
+
+class Push(Message, frozen=True, tag="push"):
+    """Take a chunk in: its delta's rows for some shards that you hold."""
+
+    job: bytes
+    chunk: int
+    shards: bytes
+    parcel: bytes
+
+
+class Pushed(Message, frozen=True, tag="pushed"):
+    """It is on my disk, for these shards; the others are not held here."""
+
+    shards: bytes
+
+
+class Read(Message, frozen=True, tag="read"):
+    """Tell me the rows of some neurons."""
+
+    concepts: bytes
+    features: bytes
+
+
+class Rows(Message, frozen=True, tag="rows"):
+    """These are all that I have of them, but for those of shards that are not ready here."""
+
+    parcel: bytes
+    moved: bytes
+    """The shards that are not."""
+
+
+class Compare(Message, frozen=True, tag="compare"):
+    """Which chunks have you taken in? I have those with these marks."""
+
+    shards: bytes
+    marks: list[bytes]
+    """The mark of each shard's set of chunks; empty where I have none."""
+
+
+class Compared(Message, frozen=True, tag="compared"):
+    """What each shard is with me, and its set of chunks where it is not the same as yours."""
+
+    states: bytes
+    """One letter for each shard that was asked for."""
+    which: list[int]
+    """For each, which of the sets is its own; -1 where it is the same as yours, or none."""
+    sets: list[bytes]
+
+
+class Fetch(Message, frozen=True, tag="fetch"):
+    """Give me the deltas of some chunks, for some shards."""
+
+    shards: bytes
+    chunks: bytes
+
+
+class Fetched(Message, frozen=True, tag="fetched"):
+    """As many of them as go into a message."""
+
+    updates: list["Piece"]
+    gone: bytes
+    """The chunks whose deltas I do not keep any longer, for one of the shards or all."""
+
+
+class Piece(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """A chunk's delta for some shards."""
+
+    job: bytes
+    chunk: int
+    shards: bytes
+    parcel: bytes
+
+
+class Offer(Message, frozen=True, tag="offer"):
+    """I want a whole shard: what is there to be sent?"""
+
+    shard: int
+
+
+class Offered(Message, frozen=True, tag="offered"):
+    """This: a manifest of it."""
+
+    manifest: bytes
+
+
+class AskPart(Message, frozen=True, tag="part?"):
+    """Send one part of what a manifest with this digest promises."""
+
+    shard: int
+    digest: bytes
+    number: int
+
+
+class Part(Message, frozen=True, tag="part"):
+    """This is it."""
+
+    parcel: bytes
+
+
+class Refused(Message, frozen=True, tag="refused"):
+    """I can't, for this reason; nothing has changed."""
+
+    reason: str
+
+
+AnyMessage = (
+    Push
+    | Pushed
+    | Read
+    | Rows
+    | Compare
+    | Compared
+    | Fetch
+    | Fetched
+    | Offer
+    | Offered
+    | AskPart
+    | Part
+    | Refused
+)
+
+_ENCODER = msgspec.msgpack.Encoder()
+_DECODER = msgspec.msgpack.Decoder(AnyMessage)
+
+
+def encode(message: Message) -> bytes:
+    """Return a message as bytes; MessageError if it is too long to be sent."""
+    data = bytes([VERSION]) + _ENCODER.encode(message)
+    if len(data) > MOST_BYTES:
+        raise MessageError(f"a message of {len(data):,} bytes; at most {MOST_BYTES:,} are sent")
+    return data
+
+
+def decode(data: bytes | memoryview) -> Message:
+    """Read what `encode` wrote, whoever sent it."""
+    if len(data) > MOST_BYTES:
+        raise MessageError(f"a message of {len(data):,} bytes; at most {MOST_BYTES:,} are read")
+    if not len(data) or data[0] != VERSION:
+        told = data[0] if len(data) else "none"
+        raise MessageError(f"a message of version {told}; this version reads {VERSION}")
+    try:
+        message: Message = _DECODER.decode(memoryview(data)[1:])
+    except msgspec.MsgspecError as error:
+        raise MessageError(f"a message that cannot be read: {error}") from None
+    return message
+
+
+def packed(shards: Shards) -> bytes:
+    """Return numbers of shards as a message has them."""
+    return shards.astype("<u2").tobytes()
+
+
+def unpacked(data: bytes, shards: int) -> Shards:
+    """Read what `packed` wrote; MessageError unless they are ascending, and there are such."""
+    if len(data) % 2:
+        raise MessageError("numbers of shards that end in the middle of one")
+    found = np.frombuffer(data, "<u2").astype(np.uint16)
+    if np.any(found[1:] <= found[:-1]) or (len(found) and found[-1] >= shards):
+        raise MessageError(f"numbers of shards that are not ascending, or not below {shards}")
+    return found

@@ -1,0 +1,195 @@
+"""Reading rows from whoever has them ready: the quickest first, a second one if it is late.
+
+A question is cut by shard and put together by peer. An answer counts if it is whole and holds
+nothing but what was asked for. A peer that fails, is late or has not what it was asked for makes
+the next one be asked; nobody being left, all are tried anew until the time is up.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from giaann_p2p.errors import DamagedError, MessageError
+from giaann_p2p.model.delta import Delta
+from giaann_p2p.model.rows import Answer, DeltaRows, Neuron, Question, Row
+from giaann_p2p.store.codec.parcel import Limits, decode
+from giaann_p2p.store.layout import Layout
+from giaann_p2p.swarm.actions import Call
+from giaann_p2p.swarm.desk import Desk
+from giaann_p2p.swarm.latency import Latencies
+from giaann_p2p.swarm.messages import Message, Read, Rows, unpacked
+
+_PAUSE = 0.2
+"""Before all are tried anew."""
+
+
+class Answered(NamedTuple):
+    """What was asked for; `rows` is None if nobody could tell in time, and `missing` says whose."""
+
+    number: int
+    rows: Answer | None
+    missing: list[int]
+
+
+Act = Call | Answered
+
+
+class Others(Protocol):
+    """What is known of the storage peers; see `Directory`."""
+
+    def ready(self, shard: int) -> Sequence[bytes]:
+        """Return those that are there and say that a shard is ready with them."""
+        ...
+
+    def reachable(self, peer: bytes, now: float) -> bool:
+        """Tell whether a peer is there and has answered lately."""
+        ...
+
+    def suspect(self, peer: bytes, now: float) -> None:
+        """A peer did not answer, or not as it should."""
+        ...
+
+    def heard(self, peer: bytes, now: float) -> None:
+        """A peer answered."""
+        ...
+
+
+class _Part:
+    """The neurons of one shard that somebody wants to know."""
+
+    def __init__(self, shard: int, neurons: list[Neuron]) -> None:
+        self.shard, self.neurons = shard, neurons
+        self.rows: list[Row | None] | None = None
+        self.tried: set[bytes] = set()
+        self.late = 0.0
+        """When another peer is to be asked."""
+
+
+class _Reading:
+    """One question."""
+
+    def __init__(self, number: int, question: Question, parts: list[_Part], end: float) -> None:
+        self.number, self.question, self.parts, self.end = number, question, parts, end
+
+
+class Reader:
+    """Asks storage peers; several questions may be open."""
+
+    def __init__(
+        self, layout: Layout, limits: Limits, others: Others, timeout: float, patience: float
+    ) -> None:
+        self._layout, self._limits, self._others = layout, limits, others
+        self._timeout, self._patience = timeout, patience
+        self._calls = Desk[Message | None, Act]()
+        self._readings: dict[int, _Reading] = {}
+        self._numbers = 0
+        self.latencies = Latencies()
+
+    def __len__(self) -> int:
+        return len(self._readings)
+
+    def read(self, question: Question, now: float) -> tuple[int, list[Act]]:
+        """Begin to ask; `Answered` will have the number that is returned."""
+        self._numbers += 1
+        by_shard: dict[int, list[Neuron]] = {}
+        for neuron in dict.fromkeys(question.neurons):
+            by_shard.setdefault(self._layout.shard_of(*neuron), []).append(neuron)
+        parts = [_Part(shard, neurons) for shard, neurons in sorted(by_shard.items())]
+        reading = _Reading(self._numbers, question, parts, now + self._patience)
+        self._readings[self._numbers] = reading
+        return self._numbers, self.tick(now)
+
+    def answered(self, number: int, answer: Message | None, now: float) -> list[Act]:
+        """Go on with an answer, or with None when there was none in time."""
+        return self._calls.done(number, answer, now) + self.tick(now)
+
+    def tick(self, now: float) -> list[Act]:
+        """Ask those whose turn it is, and tell what is done; often enough to see who is late."""
+        acts: list[Act] = []
+        for reading in list(self._readings.values()):
+            acts += self._due(reading, now)
+        return acts
+
+    def next_tick(self, now: float) -> float:
+        """Return when `tick` has something to do, if nothing happens before."""
+        times = [
+            min(part.late, reading.end)
+            for reading in self._readings.values()
+            for part in reading.parts
+            if part.rows is None
+        ]
+        return min(times, default=now + self._patience)
+
+    def _due(self, reading: _Reading, now: float) -> list[Act]:
+        open_parts = [part for part in reading.parts if part.rows is None]
+        if not open_parts or now >= reading.end:
+            del self._readings[reading.number]
+            return [_outcome(reading)]
+        asked: dict[bytes, list[_Part]] = {}
+        for part in open_parts:
+            if now >= part.late:
+                peer = self._choice(part, now)
+                if peer is not None:
+                    asked.setdefault(peer, []).append(part)
+        return [self._call(peer, parts, now) for peer, parts in asked.items()]
+
+    def _choice(self, part: _Part, now: float) -> bytes | None:
+        """Return whom to ask next, and note when another one is to be asked."""
+        ready = [p for p in self._others.ready(part.shard) if self._others.reachable(p, now)]
+        left = [peer for peer in ready if peer not in part.tried]
+        if not left:
+            part.tried.clear()
+            part.late = now + _PAUSE
+            return None
+        peer = min(left, key=lambda peer: (self.latencies.usual(peer), peer))
+        part.tried.add(peer)
+        part.late = now + self.latencies.late(peer)
+        return peer
+
+    def _call(self, peer: bytes, parts: list[_Part], now: float) -> Call:
+        neurons = [neuron for part in parts for neuron in part.neurons]
+        concepts = np.array([neuron.concept for neuron in neurons], "<u8").tobytes()
+        features = np.array([neuron.feature for neuron in neurons], "<u8").tobytes()
+        number = self._calls.number(partial(self._told, peer, parts, now))
+        return Call(number, peer, Read(concepts, features), self._timeout)
+
+    def _told(
+        self, peer: bytes, parts: list[_Part], asked: float, answer: Message | None, now: float
+    ) -> list[Act]:
+        self.latencies.took(peer, now - asked)
+        try:
+            if not isinstance(answer, Rows):
+                raise MessageError("no answer to a question for rows")
+            moved = set(unpacked(answer.moved, self._layout.shards).tolist())
+            found = decode(answer.parcel, self._limits)
+            self._check(found, parts)
+        except (MessageError, DamagedError):
+            self._others.suspect(peer, now)
+            moved, found = {part.shard for part in parts}, None
+        else:
+            self._others.heard(peer, now)
+        for part in parts:
+            if part.shard in moved or found is None:
+                part.late = now  # ask the next one at once
+            elif part.rows is None:
+                part.rows = DeltaRows(found).read(Question(part.neurons))
+        return []
+
+    def _check(self, found: Delta, parts: list[_Part]) -> None:
+        """Raise MessageError for rows that nobody asked for."""
+        rows = np.flatnonzero(found.count)
+        told = set(zip(found.concept[rows].tolist(), found.feature[rows].tolist(), strict=True))
+        if not told <= {neuron for part in parts for neuron in part.neurons}:
+            raise MessageError("rows that were not asked for")
+
+
+def _outcome(reading: _Reading) -> Answered:
+    missing = [part.shard for part in reading.parts if part.rows is None]
+    if missing:
+        return Answered(reading.number, None, missing)
+    rows: dict[Neuron, Row | None] = {}
+    for part in reading.parts:
+        rows.update(zip(part.neurons, part.rows or [], strict=True))
+    return Answered(reading.number, [rows[neuron] for neuron in reading.question.neurons], [])

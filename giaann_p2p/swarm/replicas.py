@@ -1,0 +1,99 @@
+"""The shards of one storage peer: what each is, and who should have it."""
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from giaann_p2p.store.layout import Shards
+from giaann_p2p.swarm.replica import State, Turn, turned
+
+Owners = Sequence[bytes]
+
+
+class Owned(Protocol):
+    """Who should hold which shard; see `Placement`."""
+
+    def owners(self, shard: int) -> Owners:
+        """Return a shard's owners, best first."""
+        ...
+
+
+class Replicas:
+    """States by shard, and the turns that they take."""
+
+    def __init__(self, me: bytes, shards: int, held: Iterable[int]) -> None:
+        self.me = me
+        self._states = [State.ABSENT] * shards
+        for shard in held:
+            self._states[shard] = State.SYNCING
+        self._owners: list[Owners] = [()] * shards
+        self._draining: dict[int, float] = {}  # since when
+        self.changes = 0
+        """How often something changed so far."""
+
+    def __repr__(self) -> str:
+        counted = ", ".join(f"{len(self.all(s))} {s.name.lower()}" for s in list(State)[1:])
+        return f"<Replicas: {counted}>"
+
+    @property
+    def shards(self) -> int:
+        """How many there are in the swarm."""
+        return len(self._states)
+
+    def holds(self, shard: int) -> bool:
+        """Tell whether anything of a shard is here."""
+        return self._states[shard] is not State.ABSENT
+
+    def state(self, shard: int) -> State:
+        """Return what a shard is."""
+        return self._states[shard]
+
+    def owners(self, shard: int) -> Owners:
+        """Return who should hold a shard, best first."""
+        return self._owners[shard]
+
+    def wanted(self, shard: int) -> bool:
+        """Tell whether this peer should hold a shard."""
+        return self.me in self._owners[shard]
+
+    def all(self, *states: State) -> Shards:
+        """Return the shards that are one of these, ascending."""
+        return np.array([n for n, s in enumerate(self._states) if s in states], np.uint16)
+
+    @property
+    def held(self) -> Shards:
+        """The shards of which anything is here, ascending."""
+        return self.all(State.SYNCING, State.READY, State.DRAINING)
+
+    def place(self, placement: Owned, now: float) -> Shards:
+        """Learn who should have which shard now; return those that begin to be held here."""
+        begun = []
+        for shard, state in enumerate(self._states):
+            self._owners[shard] = placement.owners(shard)
+            wanted = self.wanted(shard)
+            if wanted and state is State.ABSENT:
+                begun.append(shard)
+            if wanted and state in (State.ABSENT, State.DRAINING):
+                self._turn(shard, Turn.WANTED)
+            if not wanted and state is State.READY:
+                self._turn(shard, Turn.UNWANTED)
+                self._draining[shard] = now
+        return np.array(begun, np.uint16)
+
+    def drained_for(self, shard: int, now: float) -> float:
+        """Return how long a shard has been draining."""
+        return now - self._draining[shard]
+
+    def caught_up(self, shard: int) -> None:
+        """A syncing shard has what a ready one has."""
+        self._turn(shard, Turn.CAUGHT_UP)
+
+    def covered(self, shard: int) -> None:
+        """Others have all that is here, and it is not wanted here."""
+        self._turn(shard, Turn.COVERED)
+
+    def _turn(self, shard: int, turn: Turn) -> None:
+        self._states[shard] = turned(self._states[shard], turn)
+        self._draining.pop(shard, None)
+        self.changes += 1

@@ -1,0 +1,44 @@
+"""The times and sizes by which a storage peer decides. Seconds, unless something else is said."""
+
+import msgspec
+
+from giaann_p2p.errors import UsageError
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """See each."""
+
+    compare_every: float = 5.0
+    """How often two holders of a shard compare which chunks they have. Shorter: an update that
+    missed one of them arrives there sooner; longer: fewer messages (one for each pair of peers,
+    whatever the number of shards)."""
+    hurry_every: float = 1.0
+    """The same, while one of them is catching up or handing over."""
+    call_timeout: float = 4.0
+    """How long an answer may take before its peer is taken to be silent."""
+    word_counts: float = 12.0
+    """How long what a peer said counts as said just now; more than twice `compare_every`."""
+    linger: float = 30.0
+    """How long a shard is kept at least when it is no longer wanted here. More than `word_counts`,
+    or two peers might let go of a shard at the same time, each trusting in the other."""
+    patience: float = 20.0
+    """How long a shard of which nobody has a ready replica waits for one to come back, before a
+    quorum of its owners goes on with what they have."""
+    release_every: float = 30.0
+    """How often it is asked which deltas everybody has, so that they need not be kept."""
+    most_fetched: int = 64
+    """Chunks: a replica that lacks more than these takes the whole shard instead, if it can."""
+    transfers: int = 4
+    """How many shards arrive at the same time."""
+    bandwidth: float = 50e6
+    """Bytes a second that arriving shards may take; 0 for as many as there are."""
+
+    def __post_init__(self) -> None:
+        if self.word_counts <= 2 * self.compare_every:
+            raise UsageError("word_counts must be more than twice compare_every")
+        if self.linger <= self.word_counts:
+            raise UsageError("linger must be more than word_counts")
+        if self.hurry_every <= 0 or self.hurry_every > self.compare_every:
+            raise UsageError("hurry_every must be above 0 and at most compare_every")
+        if self.transfers < 1 or self.bandwidth < 0 or self.most_fetched < 0:
+            raise UsageError("transfers must be 1 or more; bandwidth and most_fetched not below 0")

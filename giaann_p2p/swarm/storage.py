@@ -1,0 +1,252 @@
+"""A storage peer, as far as it decides: what to hold, to ask, to fetch, to let go, and to say.
+
+It is told what happened and what time it is, and returns actions; `tick` looks at everything anew,
+so that nothing depends on one message having come. Its own store it only looks at.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Protocol
+
+import numpy as np
+
+from giaann_p2p.errors import DamagedError, MessageError
+from giaann_p2p.store.applied import Applied
+from giaann_p2p.store.codec.parcel import Limits
+from giaann_p2p.store.layout import Shards
+from giaann_p2p.store.update import Update
+from giaann_p2p.swarm import comparing
+from giaann_p2p.swarm.actions import (
+    Action,
+    Announce,
+    Apply,
+    Drop,
+    Hold,
+    Leave,
+    Release,
+    Reply,
+)
+from giaann_p2p.swarm.arrivals import Arrivals
+from giaann_p2p.swarm.comparing import Comparing, Held
+from giaann_p2p.swarm.desk import Desk
+from giaann_p2p.swarm.evidence import Evidence, Word
+from giaann_p2p.swarm.fetching import Fetching
+from giaann_p2p.swarm.judgement import caught_up, covered, everywhere, may_begin
+from giaann_p2p.swarm.messages import Message, Push, Pushed, Refused, packed, unpacked
+from giaann_p2p.swarm.placement import Placement
+from giaann_p2p.swarm.replica import State
+from giaann_p2p.swarm.replicas import Replicas
+from giaann_p2p.swarm.settings import Settings
+
+
+class Others(comparing.Others, Protocol):
+    """What is known of the other peers; see `Directory`."""
+
+    def members(self, now: float) -> Mapping[bytes, int]:
+        """Return the storage peers that are to hold something, with their capacities."""
+        ...
+
+    def witnesses(self, shard: int) -> Sequence[bytes]:
+        """Return those that hold a shard, or may come back and hold it."""
+        ...
+
+    def ready(self, shard: int) -> Sequence[bytes]:
+        """Return those that are there and say that a shard is ready with them."""
+        ...
+
+
+class Rules(Protocol):
+    """What the swarm's manifest says; see `Manifest`."""
+
+    @property
+    def shards(self) -> int:
+        """How many there are."""
+        ...
+
+    @property
+    def replicas(self) -> int:
+        """How many peers hold each."""
+        ...
+
+    @property
+    def quorum(self) -> int:
+        """How many of them must have taken an update in."""
+        ...
+
+
+class StoragePeer:
+    """See the module."""
+
+    def __init__(
+        self,
+        me: bytes,
+        capacity: int,
+        rules: Rules,
+        settings: Settings,
+        others: Others,
+        held: Held,
+        on_disk: Shards,
+        limits: Limits,
+        now: float,
+    ) -> None:
+        self.me, self.rules, self.settings = me, rules, settings
+        self.replicas = Replicas(me, rules.shards, on_disk.tolist())
+        self.evidence = Evidence()
+        self.leaving = False
+        self._capacity, self._others, self._held, self._limits = capacity, others, held, limits
+        self._calls, self._deeds = Desk[Message | None, Action](), Desk[str | None, Action]()
+        self._arrivals = Arrivals(
+            settings, self.replicas, others, self._calls, self._deeds, limits, self._hurry, now
+        )
+        self._fetching = Fetching(
+            settings,
+            self.replicas,
+            others,
+            held,
+            self.evidence,
+            self._calls,
+            self._deeds,
+            limits,
+            self._hurry,
+            self._arrivals.want,
+        )
+        self._comparing = Comparing(
+            settings,
+            self.replicas,
+            others,
+            held,
+            self.evidence,
+            self._calls,
+            self._fetching.after,
+        )
+        self._begun, self._released = now, now
+        self._members: Mapping[bytes, int] = {}
+        self._announced = -1
+
+    def asked(self, ticket: int, question: Push, now: float) -> list[Action]:
+        """Take an update in, as far as its shards are held here."""
+        try:
+            shards = unpacked(question.shards, self.rules.shards)
+            here = shards[[self.replicas.holds(shard) for shard in shards.tolist()]]
+            if not len(here):
+                return [Reply(ticket, Pushed(b""))]
+            update = Update.received(
+                question.job, question.chunk, here, question.parcel, self._limits
+            )
+        except (MessageError, DamagedError) as error:
+            return [Reply(ticket, Refused(str(error)))]
+        return [Apply(self._deeds.number(partial(self._pushed, ticket, here)), [update])]
+
+    def _pushed(self, ticket: int, shards: Shards, error: str | None, now: float) -> list[Action]:
+        return [Reply(ticket, Refused(error) if error else Pushed(packed(shards)))]
+
+    def answered(self, number: int, answer: Message | None, now: float) -> list[Action]:
+        """Go on with an answer, or with None when there was none in time."""
+        return self._calls.done(number, answer, now) + self._decided(now)
+
+    def stored(self, number: int, error: str | None, now: float) -> list[Action]:
+        """Go on when the store has done something, or could not."""
+        return self._deeds.done(number, error, now) + self._decided(now)
+
+    def restarted(self, peer: bytes) -> None:
+        """A peer began anew: what it said before counts no longer."""
+        self.evidence.forget(peer)
+
+    def leave(self, now: float) -> list[Action]:
+        """Begin to hand over all that is here."""
+        self.leaving = True
+        return self.tick(now)
+
+    def tick(self, now: float) -> list[Action]:
+        """Look at everything anew; to be called every second or so."""
+        actions = self._placed(now)
+        actions += self._comparing.due(now)
+        actions += self._arrivals.due(now)
+        actions += self._decided(now)
+        actions += self._let_go(now)
+        actions += self._everywhere(now)
+        return actions
+
+    def _hurry(self, peer: bytes, now: float) -> None:
+        self._comparing.hurry(peer, now)
+
+    def _placed(self, now: float) -> list[Action]:
+        members = {p: c for p, c in self._others.members(now).items() if p != self.me}
+        if not self.leaving:
+            members[self.me] = self._capacity
+        if members == self._members or not members:
+            return []
+        self._members = members
+        placement = Placement.of(members, self.rules.shards, self.rules.replicas)
+        begun = self.replicas.place(placement, now)
+        return [Hold(begun)] if len(begun) else []
+
+    def _decided(self, now: float) -> list[Action]:
+        """Let shards be ready that can be; tell everybody if something has changed."""
+        syncing = self.replicas.all(State.SYNCING).tolist()
+        for shard, mine in self._held.sets(*syncing) if syncing else []:
+            if self.replicas.wanted(shard) and self._is_ready(shard, mine, now):
+                self.replicas.caught_up(shard)
+        return self._news()
+
+    def _is_ready(self, shard: int, mine: Applied, now: float) -> bool:
+        words = self._words(shard, now)
+        if caught_up(mine, words):
+            return True
+        if now - self._begun < self.settings.patience or self._others.ready(shard):
+            return False
+        owners = self.replicas.owners(shard)
+        others = [peer for peer in owners if peer != self.me]
+        return may_begin(mine, words, others, min(self.rules.quorum, len(owners)))
+
+    def _words(self, shard: int, now: float) -> dict[bytes, Word]:
+        return dict(self.evidence.on(shard, now - self.settings.word_counts))
+
+    def _let_go(self, now: float) -> list[Action]:
+        dropped = []
+        for shard, mine in self._held.sets(*self._unwanted(now)):
+            if not mine or covered(mine, self._words(shard, now), self.replicas.owners(shard)):
+                self.replicas.covered(shard)
+                dropped.append(shard)
+        actions: list[Action] = [Drop(np.array(dropped, np.uint16))] if dropped else []
+        actions += self._news()
+        if self.leaving and not len(self.replicas.held):
+            actions.append(Leave())
+        return actions
+
+    def _unwanted(self, now: float) -> list[int]:
+        """Return what may be let go as far as time is concerned."""
+        syncing = self.replicas.all(State.SYNCING).tolist()
+        unwanted = [shard for shard in syncing if not self.replicas.wanted(shard)]
+        draining = self.replicas.all(State.DRAINING).tolist()
+        lingered = [
+            shard
+            for shard in draining
+            if self.replicas.drained_for(shard, now) >= self.settings.linger
+        ]
+        return sorted(unwanted + lingered)
+
+    def _everywhere(self, now: float) -> list[Action]:
+        """Release the deltas of chunks that all who could lack them have."""
+        if now - self._released < self.settings.release_every:
+            return []
+        self._released = now
+        common: Applied | None = None
+        for shard, mine in self._held.sets(*self.replicas.held.tolist()):
+            witnesses = {*self._others.witnesses(shard), *self.replicas.owners(shard)} - {self.me}
+            here = everywhere(mine, [self.evidence.of(peer, shard) for peer in sorted(witnesses)])
+            common = here if common is None else common & here
+            if not common:
+                return []
+        return [Release(common)] if common else []
+
+    def _news(self) -> list[Action]:
+        if self._announced == self.replicas.changes:
+            return []
+        self._announced = self.replicas.changes
+        return [self.announcement()]
+
+    def announcement(self) -> Announce:
+        """Return what everybody should know."""
+        ready = self.replicas.all(State.READY, State.DRAINING)
+        return Announce(ready, self.replicas.all(State.SYNCING), self.leaving)
