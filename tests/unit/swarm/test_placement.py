@@ -1,0 +1,190 @@
+"""Who owns which shard: against a plain version, in balance, and with few moves."""
+
+import hashlib
+import random
+
+import numpy as np
+import pytest
+
+from giaann_p2p.errors import UsageError
+from giaann_p2p.store.layout import Layout
+from giaann_p2p.swarm.placement import BOUND, MOST_CAPACITY, Placement
+from tests.plain import placement as plain
+
+GIB = 1 << 30
+PEERS = [hashlib.sha256(bytes([n])).digest() for n in range(100)]
+
+
+def drawn(rng: random.Random, peers: int, most: float = 8.0) -> dict[bytes, int]:
+    """Draw peers whose capacities spread over 1 to `most`."""
+    return {rng.randbytes(32): int(rng.uniform(1, most) * GIB) for _ in range(peers)}
+
+
+def without(members: dict[bytes, int], peer: bytes) -> dict[bytes, int]:
+    return {other: capacity for other, capacity in members.items() if other != peer}
+
+
+def moved(before: Placement, after: Placement) -> int:
+    return sum(len(part.gains) for part in before.moves(after).values())
+
+
+def owned(placement: Placement) -> dict[bytes, int]:
+    return {peer: len(placement.shards_of(peer)) for peer in placement.peers}
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_it_is_the_plain_version(seed: int) -> None:
+    rng = random.Random(seed)
+    members = drawn(rng, rng.randrange(1, 14), most=rng.choice([1, 8, 100]))
+    shards, replicas = 1 << rng.randrange(8), rng.randrange(1, 5)
+    placement = Placement.of(members, shards, replicas)
+    wanted = plain.place(members, shards, replicas, rng)
+    assert [list(placement.owners(shard)) for shard in range(shards)] == wanted
+    shares = plain.shares(members, shards, replicas)
+    assert dict(zip(placement.peers, placement.shares.tolist(), strict=True)) == shares
+
+
+@pytest.mark.parametrize(
+    ("peers", "shards", "replicas", "digest"),
+    [
+        (1, 1, 1, "96a296d224f285c6"),
+        (5, 256, 3, "2dcd6e9881f0b257"),
+        (12, 256, 3, "eee9591725f356b9"),
+        (64, 4096, 3, "ade153c892102fa5"),
+        (100, 65536, 4, "69a1f321bca2876f"),
+    ],
+)
+def test_every_machine_finds_the_same(peers: int, shards: int, replicas: int, digest: str) -> None:
+    members = [(peer, (n * n + 1) * GIB) for n, peer in enumerate(PEERS[:peers])]
+    matrix = Placement.of(members, shards, replicas).owner_matrix
+    assert hashlib.sha256(matrix.astype("<u2").tobytes()).hexdigest()[:16] == digest
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_shards_lie_in_proportion_and_few_move(seed: int) -> None:
+    rng = random.Random(seed)
+    members = drawn(rng, 65)
+    whole = Placement.of(members, 4096, 3)
+    total = sum(members.values())
+    for peer, count in owned(whole).items():
+        assert count / (3 * 4096) <= 1.10 * members[peer] / total
+    for peer in rng.sample(sorted(members), 6):
+        less = Placement.of(without(members, peer), 4096, 3)
+        share = whole.shares[whole.peers.index(peer)]
+        assert moved(less, whole) <= 1.2 * share  # it joins
+        assert moved(whole, less) <= 1.2 * len(whole.shards_of(peer))  # it leaves
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize(("peers", "shards"), [(4, 256), (5, 64), (12, 256), (40, 256)])
+def test_nobody_owns_more_than_the_bound(seed: int, peers: int, shards: int) -> None:
+    placement = Placement.of(drawn(random.Random(seed), peers, most=20), shards, 3)
+    for share, count in zip(placement.shares, owned(placement).values(), strict=True):
+        assert count <= max(np.ceil(share), BOUND * share)
+    assert placement.shares.sum() == pytest.approx(3 * shards)
+
+
+def test_replicas_go_before_balance() -> None:
+    found = 0
+    for seed in range(300):
+        placement = Placement.of(drawn(random.Random(seed), 4, most=3), 8, 3)
+        assert placement.owner_matrix.shape == (8, 3)
+        assert all(len(set(row)) == 3 for row in placement.owner_matrix.tolist())
+        counts = np.array(list(owned(placement).values()))
+        found += bool(np.any(counts > np.maximum(np.ceil(placement.shares), 0)))
+    assert found
+
+
+def test_order_and_kind_of_the_members_make_no_difference() -> None:
+    members = drawn(random.Random(5), 20)
+    pairs = list(members.items())
+    random.Random(6).shuffle(pairs)
+    ones = Placement.of(members, 256, 3), Placement.of(pairs, 256, 3)
+    assert ones[0].peers == ones[1].peers == tuple(sorted(members))
+    assert np.array_equal(ones[0].owner_matrix, ones[1].owner_matrix)
+
+
+@pytest.mark.parametrize("peers", [0, 1, 2, 3])
+def test_a_few_peers_own_all(peers: int) -> None:
+    members = [(peer, 7**n) for n, peer in enumerate(PEERS[:peers])]
+    placement = Placement.of(members, 16, 3)
+    assert placement.owner_matrix.shape == (16, peers)
+    for peer, _ in members:
+        assert placement.shards_of(peer).tolist() == list(range(16))
+    assert sorted(placement.owners(3)) == sorted(PEERS[:peers])
+
+
+def test_a_giant_owns_about_one_replica_of_all() -> None:
+    members = dict.fromkeys(PEERS[:30], GIB) | {PEERS[30]: 1 << 90, PEERS[31]: 1}
+    placement = Placement.of(members, 1024, 3)
+    assert len(placement.shards_of(PEERS[30])) >= 1000
+    assert len(placement.shards_of(PEERS[31])) <= 1
+    assert max(len(placement.shards_of(peer)) for peer in PEERS[:30]) <= np.ceil(BOUND * 2048 / 30)
+
+
+def test_capacities_that_round_to_the_same_move_nothing() -> None:
+    members = dict.fromkeys(PEERS[:10], GIB)
+    other = members | {PEERS[3]: GIB + GIB // 80, PEERS[4]: GIB + 1}
+    assert not Placement.of(members, 256, 3).moves(Placement.of(other, 256, 3))
+    third = members | {PEERS[3]: GIB + GIB // 4}
+    assert Placement.of(members, 256, 3).moves(Placement.of(third, 256, 3))
+    most = {peer: MOST_CAPACITY << n for n, peer in enumerate(PEERS[:10])}
+    alike = dict.fromkeys(PEERS[:10], MOST_CAPACITY)
+    assert not Placement.of(most, 256, 3).moves(Placement.of(alike, 256, 3))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_moves_are_differences_of_sets(seed: int) -> None:
+    rng = random.Random(seed)
+    members = drawn(rng, 9)
+    some = [dict(rng.sample(sorted(members.items()), rng.randrange(10))) for _ in range(2)]
+    before, after = (Placement.of(one, 64, 3) for one in some)
+    moves = before.moves(after)
+    for peer in [*members, bytes(32)]:
+        had, has = ({s for s in range(64) if peer in p.owners(s)} for p in (before, after))
+        assert before.shards_of(peer).tolist() == sorted(had)
+        assert before.shards_of(peer).dtype == np.uint16
+        assert (peer in moves) == (had != has)
+        if peer in moves:
+            assert moves[peer].gains.tolist() == sorted(has - had)
+            assert moves[peer].loses.tolist() == sorted(had - has)
+
+
+def test_owners_are_looked_up_by_the_thousand() -> None:
+    rng = np.random.default_rng(1)
+    placement = Placement.of(drawn(random.Random(1), 20), 256, 3)
+    concepts = rng.integers(0, 1 << 63, 1000, np.uint64)
+    shards = Layout(shards=256).shards_of(concepts, np.zeros_like(concepts))
+    owners = placement.owners_of(shards)
+    assert owners.shape == (1000, 3)
+    for shard, row in zip(shards.tolist(), owners.tolist(), strict=True):
+        assert tuple(placement.peers[at] for at in row) == placement.owners(shard)
+
+
+def test_a_placement_says_what_it_is_and_cannot_be_changed() -> None:
+    placement = Placement.of(drawn(random.Random(1), 20), 4096, 3)
+    assert repr(placement) == "<Placement: 4,096 shards x 3 on 20 peers>"
+    for array in (placement.owner_matrix, placement.shares, placement.shards_of(PEERS[0])):
+        assert not len(array) or not array.flags.writeable
+    with pytest.raises(ValueError, match="read-only"):
+        placement.shards_of(placement.peers[0])[0] = 1
+
+
+@pytest.mark.parametrize(
+    ("members", "shards", "replicas", "message"),
+    [
+        ([(PEERS[0], 1)], 3, 1, "shards must be a power of two up to 65536; it is 3"),
+        ([(PEERS[0], 1)], 0, 1, "shards must be a power of two"),
+        ([(PEERS[0], 1)], 1 << 17, 1, "shards must be a power of two"),
+        ([(PEERS[0], 1)], 4, 0, "at least one replica, not 0"),
+        ([(PEERS[0], 0)], 4, 1, "cannot own anything with a capacity of 0"),
+        ([(b"short", 1)], 4, 1, "a peer is named by 32 bytes, not 5"),
+        ([(PEERS[0], 1), (PEERS[0], 2)], 4, 1, "a peer is there twice"),
+        ([(bytes(32), 1)] * 65537, 4, 1, "on 65,536 peers, not on 65,537"),
+    ],
+)
+def test_what_cannot_be_placed_is_said(
+    members: list[tuple[bytes, int]], shards: int, replicas: int, message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        Placement.of(members, shards, replicas)
