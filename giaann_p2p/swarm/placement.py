@@ -77,8 +77,8 @@ class Placement:
     ) -> "Placement":
         """Place shards on members, who are told by their ids with their capacities in bytes.
 
-        Capacities count by their seven leading bits, rounded down, so that one that is declared anew
-        and nearly the same moves nothing as a rule, and none counts for more than it has.
+        Capacities count by their seven leading bits, rounded down: one that is declared anew and
+        is nearly the same moves nothing as a rule, and none counts for more than it has.
         """
         pairs = members.items() if isinstance(members, Mapping) else members
         peers = tuple(sorted(pairs))
