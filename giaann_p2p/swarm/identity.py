@@ -1,0 +1,95 @@
+"""Who a peer is: an Ed25519 key. The public half is its name, and what it signs, it said.
+
+A signature says for what it was given: `kind` is part of what is signed, so that one that was asked
+for here never passes for another thing there.
+"""
+
+import base64
+import re
+from typing import Annotated, NewType
+
+import msgspec
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import (
+    Ed25519PrivateKey,
+    Ed25519PublicKey,
+)
+
+from giaann_p2p.errors import UsageError
+
+Peer = NewType("Peer", bytes)
+"""A peer's public key: 32 bytes."""
+
+PEER_BYTES = 32
+SIGNATURE_BYTES = 64
+PeerField = Annotated[Peer, msgspec.Meta(min_length=PEER_BYTES, max_length=PEER_BYTES)]
+"""A peer in a message."""
+_TEXT_LENGTH = 52
+_SHORT = 8
+
+
+class Identity:
+    """A key of one's own."""
+
+    def __init__(self, key: Ed25519PrivateKey) -> None:
+        self._key = key
+        self.peer = Peer(key.public_key().public_bytes_raw())
+
+    def __repr__(self) -> str:
+        return f"<Identity of {name_of(self.peer)}>"
+
+    @classmethod
+    def from_seed(cls, seed: bytes) -> "Identity":
+        """Return the identity of a seed: 32 bytes of chance that nobody else ever sees."""
+        if len(seed) != PEER_BYTES:
+            raise UsageError(f"an identity's seed has {PEER_BYTES} bytes; this has {len(seed)}")
+        return cls(Ed25519PrivateKey.from_private_bytes(seed))
+
+    def sign(self, kind: str, data: bytes) -> bytes:
+        """Return the signature of some bytes as a thing of a kind."""
+        return self._key.sign(_signed(kind, data))
+
+
+def verified(peer: Peer, kind: str, data: bytes, signature: bytes) -> bool:
+    """Tell whether a peer signed some bytes as a thing of a kind."""
+    try:
+        Ed25519PublicKey.from_public_bytes(peer).verify(signature, _signed(kind, data))
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+def name_of(peer: Peer) -> str:
+    """Return what people call a peer: enough to tell it from others, not to trust it."""
+    return to_text(peer)[:_SHORT]
+
+
+def peer_of(text: str) -> Peer:
+    """Read a peer's full name, as `to_text` prints it; UsageError says what is wrong."""
+    return Peer(from_text(text, "a peer's name"))
+
+
+def to_text(number: bytes) -> str:
+    """Print the 32 bytes that name a peer or a swarm, as 52 letters and digits."""
+    return base64.b32encode(number).decode().rstrip("=").lower()
+
+
+def from_text(text: str, what: str) -> bytes:
+    """Read what `to_text` printed, also in capitals; UsageError says what is wrong with `what`."""
+    letters = text.strip().lower()
+    if len(letters) != _TEXT_LENGTH:
+        raise UsageError(
+            f"{what} has {_TEXT_LENGTH} letters and digits; this has {len(letters)}: copy it whole"
+        )
+    if wrong := re.search("[^a-z2-7]", letters):
+        raise UsageError(f"{what} is of the letters a to z and the digits 2 to 7, not {wrong[0]!r}")
+    number = base64.b32decode(letters.upper() + "====")
+    if to_text(number) != letters:
+        raise UsageError(f"{what} cannot end in {letters[-1]!r}: copy it again")
+    return number
+
+
+def _signed(kind: str, data: bytes) -> bytes:
+    if "\0" in kind:
+        raise UsageError(f"a kind has no zero byte: {kind!r}")
+    return b"giaann " + kind.encode() + b"\0" + data

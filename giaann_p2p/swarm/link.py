@@ -1,0 +1,70 @@
+"""A join link: which swarm, and where some of its peers answer.
+
+    giaann://<swarm>/ip4/203.0.113.7/tcp/4100/p2p/12D3Koo…,/dns4/seed.example.org/tcp/4100/p2p/…
+
+The swarm is the hash of its manifest, so a link from a friend is all the trust that joining takes.
+Commas part the addresses, and no letter of a link means anything to a shell: it can be pasted
+without quotes, and an address that came from a stranger does no harm there.
+"""
+
+import re
+
+import msgspec
+
+from giaann_p2p.errors import UsageError
+from giaann_p2p.swarm.identity import from_text, to_text
+
+MOST_ADDRESSES = 32
+MOST_ADDRESS_LENGTH = 256
+_SCHEME = "giaann://"
+_MOST_LENGTH = len(_SCHEME) + 64 + MOST_ADDRESSES * (MOST_ADDRESS_LENGTH + 1)
+_LETTERS = re.compile(r"(/[A-Za-z0-9._:%=-]+)+")
+_PEER = re.compile(r"/p2p/[A-Za-z0-9]+(/|$)")
+
+
+class Link(msgspec.Struct, frozen=True):
+    """A swarm, and addresses of peers that know it."""
+
+    swarm_id: bytes
+    addresses: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.addresses) <= MOST_ADDRESSES:
+            raise UsageError(
+                f"a join link names 1 to {MOST_ADDRESSES} addresses, not {len(self.addresses)}"
+            )
+        for address in self.addresses:
+            if why := fault_of(address):
+                raise UsageError(f"the join link's address {address[:80]!r} {why}")
+
+    def __str__(self) -> str:
+        return _SCHEME + to_text(self.swarm_id) + ",".join(self.addresses)
+
+    @classmethod
+    def read(cls, text: str) -> "Link":
+        """Read a link as it was printed; UsageError says which part is wrong."""
+        text = text.strip()
+        if len(text) > _MOST_LENGTH:
+            raise UsageError(f"a join link has at most {_MOST_LENGTH} letters, not {len(text):,}")
+        scheme, rest = text[: len(_SCHEME)], text[len(_SCHEME) :]
+        if scheme.lower() != _SCHEME:
+            raise UsageError(f"a join link begins with {_SCHEME}, not with {scheme!r}")
+        swarm, slash, addresses = rest.partition("/")
+        if not slash:
+            raise UsageError(
+                "the join link names no address; it should go on with one, as in "
+                f"{_SCHEME}<swarm>/ip4/203.0.113.7/tcp/4100/p2p/<peer>"
+            )
+        swarm_id = from_text(swarm, "the join link's swarm")
+        return cls(swarm_id, tuple((slash + addresses).split(",")))
+
+
+def fault_of(address: str) -> str:
+    """Tell what keeps a text from being a peer's multiaddr; nothing if it may be one."""
+    if len(address) > MOST_ADDRESS_LENGTH:
+        return f"has {len(address):,} letters, more than {MOST_ADDRESS_LENGTH}"
+    if not _LETTERS.fullmatch(address):
+        return "is not of parts like /ip4/203.0.113.7/tcp/4100"
+    if not _PEER.search(address):
+        return "names no peer: it lacks its part /p2p/<peer>"
+    return ""

