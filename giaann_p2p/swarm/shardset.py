@@ -1,0 +1,104 @@
+"""A set of shards in a message, as short as it can be, and in one way only.
+
+A byte says the form: the gaps between the shards that are in the set, or between those that are
+not, or one bit a shard. A gap takes seven bits a byte, the lowest first. The bits are taken unless
+gaps are shorter, so a set has one encoding; any other is refused. A set of none or of all shards
+takes one byte, a thousand shards of 65,536 some 1,100, and no set more than `most_bytes`.
+"""
+
+from enum import IntEnum
+
+import numpy as np
+import numpy.typing as npt
+
+from giaann_p2p.errors import MessageError, UsageError
+from giaann_p2p.model.sequence import Ints
+from giaann_p2p.store.layout import Shards
+
+_Bytes = npt.NDArray[np.uint8]
+_LONGEST_GAP = 3
+
+
+class _Form(IntEnum):
+    MEMBERS = 0
+    OTHERS = 1
+    BITS = 2
+
+
+def most_bytes(count: int) -> int:
+    """Return how long a set of some of so many shards can be."""
+    return 1 + _bits_length(count)
+
+
+def packed(shards: Shards, count: int) -> bytes:
+    """Return the encoding of ascending shards, out of so many."""
+    if len(shards) and (int(shards[-1]) >= count or not np.all(shards[1:] > shards[:-1])):
+        raise UsageError(f"a set of shards is ascending, and below {count}")
+    return _packed(_mask_of(shards, count))
+
+
+def unpacked(data: bytes, count: int) -> Shards:
+    """Return the ascending shards, out of so many; MessageError if no set is encoded so."""
+    if not 1 <= len(data) <= most_bytes(count):
+        raise MessageError(f"a set of shards has 1 to {most_bytes(count)} bytes, not {len(data)}")
+    body = np.frombuffer(data, np.uint8)[1:]
+    if data[0] == _Form.BITS:
+        mask = _of_bits(body, count)
+    elif data[0] in (_Form.MEMBERS, _Form.OTHERS):
+        mask = _mask_of(_of_gaps(body, count), count) ^ bool(data[0])
+    else:
+        raise MessageError(f"a set of shards of form {data[0]}")
+    if _packed(mask) != data:
+        raise MessageError("a set of shards in a longer way than its own")
+    return np.flatnonzero(mask).astype(np.uint16)
+
+
+def _packed(mask: npt.NDArray[np.bool_]) -> bytes:
+    size, length = int(np.count_nonzero(mask)), _bits_length(len(mask))
+    form = _Form.MEMBERS if 2 * size <= len(mask) else _Form.OTHERS
+    if min(size, len(mask) - size) < length:  # a gap takes a byte or more
+        gaps = _gaps(np.flatnonzero(mask ^ bool(form)))
+        if len(gaps) < length:
+            return bytes([form]) + gaps.tobytes()
+    return bytes([_Form.BITS]) + np.packbits(mask, bitorder="little").tobytes()
+
+
+def _bits_length(count: int) -> int:
+    return (count + 7) // 8
+
+
+def _mask_of(shards: Shards | Ints, count: int) -> npt.NDArray[np.bool_]:
+    mask = np.zeros(count, np.bool_)
+    mask[shards] = True
+    return mask
+
+
+def _of_bits(body: _Bytes, count: int) -> npt.NDArray[np.bool_]:
+    if len(body) != _bits_length(count):
+        raise MessageError(f"a set of shards with {len(body)} bytes of bits")
+    return np.unpackbits(body, bitorder="little")[:count].astype(np.bool_)
+
+
+def _gaps(shards: Ints) -> _Bytes:
+    gaps = np.diff(shards, prepend=-1) - 1
+    parts = np.stack([gaps & 127, gaps >> 7 & 127, gaps >> 14], axis=1)  # [gaps, _LONGEST_GAP]
+    lengths = 1 + (gaps >= 1 << 7) + (gaps >= 1 << 14)
+    place = np.arange(_LONGEST_GAP)
+    parts[place < lengths[:, None] - 1] |= 128  # another byte follows
+    return parts[place < lengths[:, None]].astype(np.uint8)
+
+
+def _of_gaps(body: _Bytes, count: int) -> Ints:
+    if not len(body):
+        return np.zeros(0, np.int64)
+    last = np.flatnonzero(body < 128)
+    starts = np.concatenate([[0], last + 1])
+    lengths = np.diff(starts)
+    if starts[-1] != len(body) or lengths.max() > _LONGEST_GAP:
+        raise MessageError("a set of shards whose gaps are cut off or too long")
+    place = np.arange(len(body)) - np.repeat(starts[:-1], lengths)
+    gaps = np.add.reduceat((body & 127).astype(np.int64) << 7 * place, starts[:-1])
+    shards = np.cumsum(gaps + 1) - 1
+    if shards[-1] >= count:
+        raise MessageError(f"a set of shards with shard {shards[-1]} of {count}")
+    return shards

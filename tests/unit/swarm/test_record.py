@@ -1,0 +1,242 @@
+"""Announcements: what a peer signs is read, and nothing else is."""
+
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from giaann_p2p.errors import RecordError, UsageError
+from giaann_p2p.store.layout import Layout
+from giaann_p2p.swarm.identity import Identity, Peer, name_of, to_text
+from giaann_p2p.swarm.record import (
+    MOST_LIFETIME,
+    SKEW,
+    Announcement,
+    Load,
+    announce_again,
+    bucket_of,
+    claims_of,
+    next_sequence,
+    place_of,
+    read,
+    signed,
+    unproven,
+)
+from giaann_p2p.swarm.shardset import most_bytes, packed
+
+ONE, OTHER = (Identity.from_seed(bytes([n]) * 32) for n in (1, 2))
+SWARM, LAYOUT, NOW = bytes(range(32)), Layout(), 1_800_000_000
+ADDRESS = "/ip4/203.0.113.7/tcp/4100/p2p/12D3KooWBmAwcd4PJNJvfV89HwE48nwkRmAgo8Vy3uQEyNNHBox2"
+READY, SYNCING = np.arange(0, 100, 7, np.uint16), np.arange(1, 256, dtype=np.uint16)
+FULL = Announcement(
+    swarm_id=SWARM,
+    peer=ONE.peer,
+    role="storage",
+    state="joining",
+    incarnation=(1 << 64) - 1,
+    sequence=(1 << 64) - 1,
+    issued=NOW,
+    lifetime=MOST_LIFETIME,
+    capacity=1 << 50,
+    used=1,
+    ready=packed(READY, 256),
+    syncing=packed(SYNCING, 256),
+    load=Load(1, 2, 3, (1 << 32) - 1),
+    addresses=(ADDRESS,) * 8,
+)
+PLAIN = Announcement(
+    swarm_id=SWARM, peer=ONE.peer, role="storage", incarnation=1, sequence=1, issued=NOW
+)
+FIELDS = list(Announcement.__struct_fields__)
+
+
+def changed(**changes: object) -> Announcement:
+    return msgspec.structs.replace(FULL, **changes)
+
+
+def unchecked(announcement: Announcement, by: Identity = ONE) -> bytes:
+    """Sign what nobody should."""
+    body = msgspec.msgpack.encode(announcement)
+    return by.sign("record", body) + body
+
+
+def body_with(**changes: object) -> bytes:
+    """Sign fields that are not even an announcement."""
+    fields = msgspec.msgpack.decode(msgspec.msgpack.encode(FULL))
+    for name, value in changes.items():
+        fields[FIELDS.index(name)] = value
+    body = msgspec.msgpack.encode(fields)
+    return ONE.sign("record", body) + body
+
+
+@pytest.mark.parametrize(
+    "announcement",
+    [
+        FULL,
+        PLAIN,
+        msgspec.structs.replace(PLAIN, role="compute", device="NVIDIA H100, 78 GiB", slots=3),
+    ],
+)
+def test_records_come_back(announcement: Announcement) -> None:
+    data = signed(ONE, announcement)
+    assert read(data, NOW, SWARM, LAYOUT) == announcement
+    assert read(data, NOW, SWARM, LAYOUT, ONE.peer) == announcement
+
+
+def test_the_shards_that_a_record_names() -> None:
+    claims = claims_of(FULL, LAYOUT)
+    assert np.array_equal(claims.ready, READY)
+    assert np.array_equal(claims.syncing, SYNCING)
+    assert len(claims_of(PLAIN, LAYOUT).ready) == 0
+
+
+def test_a_small_record_is_small() -> None:
+    assert len(signed(ONE, PLAIN)) < 200
+
+
+def test_only_the_peer_itself_can_write_its_record() -> None:
+    with pytest.raises(UsageError, match=f"cannot sign for {name_of(ONE.peer)}"):
+        signed(OTHER, FULL)
+    with pytest.raises(RecordError, match=f"signature: {name_of(ONE.peer)} did not sign"):
+        read(unchecked(FULL, OTHER), NOW, SWARM, LAYOUT)
+    with pytest.raises(RecordError, match=f"{name_of(ONE.peer)}'s record in the place of"):
+        read(signed(ONE, FULL), NOW, SWARM, LAYOUT, OTHER.peer)
+    data = bytearray(signed(ONE, FULL))
+    data[0] ^= 1
+    with pytest.raises(RecordError, match="signature"):
+        read(bytes(data), NOW, SWARM, LAYOUT)
+    body = msgspec.msgpack.encode(FULL)
+    with pytest.raises(RecordError, match="signature"):  # signed as another thing
+        read(ONE.sign("manifest", body) + body, NOW, SWARM, LAYOUT)
+
+
+def test_a_record_is_of_one_swarm() -> None:
+    swarm = bytes(32)
+    with pytest.raises(RecordError, match=f"swarm_id: the record is of the swarm {to_text(SWARM)}"):
+        read(signed(ONE, FULL), NOW, swarm, LAYOUT)
+
+
+@pytest.mark.parametrize("skew", [-SKEW - MOST_LIFETIME, -SKEW, -100, 0, 100, SKEW])
+def test_clocks_may_differ(skew: int) -> None:
+    assert read(signed(ONE, changed(issued=NOW + skew)), NOW, SWARM, LAYOUT)
+
+
+@pytest.mark.parametrize(
+    ("skew", "why"),
+    [
+        (SKEW + 1, "issued: 3,601 s ahead of the clock here; .* clocks must be set"),
+        (-SKEW - MOST_LIFETIME - 1, "issued: 3,901 s behind the clock here; it is an old record"),
+        (-NOW, "behind"),
+    ],
+)
+def test_old_records_and_wrong_clocks_are_refused(skew: int, why: str) -> None:
+    with pytest.raises(RecordError, match=why):
+        read(signed(ONE, changed(issued=NOW + skew)), NOW, SWARM, LAYOUT)
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"protocol": 2}, "protocol: the peer speaks 2, this one 1"),
+        ({"lifetime": MOST_LIFETIME + 1}, "Expected `int` <= 300 - at `lifetime`"),
+        ({"lifetime": 0}, "Expected `int` >= 1 - at `lifetime`"),
+        ({"lifetime": 30.5}, "Expected `int`, got `float` - at `lifetime`"),
+        ({"swarm_id": b"short"}, "at `swarm_id`"),
+        ({"peer": ONE.peer + b"x"}, "at `peer`"),
+        ({"role": "bootstrap"}, "Invalid enum value 'bootstrap' - at `role`"),
+        ({"state": "dead"}, "at `state`"),
+        ({"sequence": -1}, "at `sequence`"),
+        ({"incarnation": -1}, "at `incarnation`"),
+        ({"issued": -1}, "at `issued`"),
+        ({"issued": float("nan")}, "at `issued`"),
+        ({"capacity": (1 << 50) + 1}, "at `capacity`"),
+        ({"used": "much"}, "at `used`"),
+        ({"load": [1, 2, 3, 1 << 32]}, "Expected `int` .* - at `load\\[3\\]`"),
+        ({"load": [1, 2, 3, 4, 5]}, "at `load`"),
+        ({"addresses": [ADDRESS] * 9}, "Expected `array` of length <= 8 - at `addresses`"),
+        ({"addresses": ["/dns4/" + "x" * 255]}, "at `addresses\\[0\\]`"),
+        ({"addresses": ["/dns4/x\x1b[2J/p2p/Q"]}, "addresses: .* is not of parts"),
+        ({"addresses": ["/ip4/1.2.3.4/tcp/1"]}, "addresses: .* names no peer"),
+        ({"device": "x" * 81}, "at `device`"),
+        ({"device": "a\nb"}, "device: 'a\\\\nb' cannot be printed"),
+        ({"device": "cpu"}, "role: a storage peer has no device"),
+        ({"slots": 1}, "role: a storage peer has no device"),
+        ({"role": "compute"}, "role: a compute peer has no shards"),
+        ({"ready": b"x" * 5000}, "a record has 65 to 4,162 bytes, not 5,"),
+        ({"ready": b""}, "ready: a set of shards has 1 to 33 bytes, not 0"),
+        ({"syncing": packed(np.array([256], np.uint16), 512)}, "syncing: .* shard 256 of 256"),
+    ],
+)
+def test_the_wrong_field_is_named(changes: dict[str, Any], why: str) -> None:
+    with pytest.raises(RecordError, match=why):
+        read(body_with(**changes), NOW, SWARM, LAYOUT)
+
+
+@pytest.mark.parametrize("field", ["capacity", "used", "ready", "syncing"])
+def test_a_compute_peer_holds_nothing(field: str) -> None:
+    computes = msgspec.structs.replace(PLAIN, role="compute")
+    some = msgspec.structs.replace(computes, **{field: getattr(FULL, field)})
+    assert signed(ONE, computes)
+    with pytest.raises(UsageError, match="nobody would take this record: role: a compute peer"):
+        signed(ONE, some)
+
+
+def test_more_or_fewer_fields_are_refused() -> None:
+    fields = msgspec.msgpack.decode(msgspec.msgpack.encode(FULL))
+    for wrong in ([*fields, 1], fields[:5], [], {}, 1, "x"):
+        body = msgspec.msgpack.encode(wrong)
+        with pytest.raises(RecordError, match="no record"):
+            read(ONE.sign("record", body) + body, NOW, SWARM, LAYOUT)
+
+
+@pytest.mark.parametrize("data", [b"", bytes(64), b"\xdd\xff\xff\xff\xff" * 20, b"\x91" * 4000])
+def test_what_is_no_record_is_refused(data: bytes) -> None:
+    with pytest.raises(RecordError):
+        unproven(data, NOW, SWARM, LAYOUT)
+
+
+def test_the_largest_record_of_the_largest_swarm_can_be_read() -> None:
+    count = 1 << 16
+    half = packed(np.arange(0, count, 2, dtype=np.uint16), count)
+    assert len(half) == most_bytes(count)
+    long = "/dns4/" + "x" * 240 + "/p2p/Q1234"
+    largest = changed(ready=half, syncing=half, addresses=(long,) * 8)
+    data = signed(ONE, largest)
+    assert read(data, NOW, SWARM, Layout(shards=count)) == largest
+    with pytest.raises(RecordError, match="not 18,"):
+        read(data, NOW, SWARM, LAYOUT)
+
+
+@pytest.mark.parametrize("changes", [{"lifetime": 301}, {"addresses": ("x",)}, {"device": "\n"}])
+def test_ones_own_mistakes_are_found_at_home(changes: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="nobody would take this record"):
+        signed(ONE, changed(**changes))
+
+
+def test_sequences_only_grow() -> None:
+    assert next_sequence(1.5) == 1500
+    assert next_sequence(1.5, last=1499) == 1500
+    assert next_sequence(1.5, last=1500) == 1501
+    assert next_sequence(1.5, last=9000) == 9001
+
+
+def test_a_record_is_followed_after_a_third_of_its_lifetime() -> None:
+    assert announce_again(PLAIN, 100.0) == 110.0
+    assert announce_again(changed(lifetime=300), 100.0) == 200.0
+
+
+def test_peers_spread_over_the_buckets() -> None:
+    peers = [Identity.from_seed(n.to_bytes(32, "big")).peer for n in range(800)]
+    sizes = np.bincount([bucket_of(peer, 8) for peer in peers], minlength=8)
+    assert len(sizes) == 8
+    assert 60 < sizes.min() <= sizes.max() < 140
+    assert {bucket_of(peer, 1) for peer in peers} == {0}
+    assert bucket_of(Peer(b"\x07" + bytes(31))) == 7
+
+
+def test_places_and_representations() -> None:
+    assert place_of(SWARM, "storage", 3) == f"giaann/{to_text(SWARM)}/storage/3"
+    assert place_of(SWARM, "compute", 0) == f"giaann/{to_text(SWARM)}/compute/0"
+    assert repr(PLAIN) == f"<storage {name_of(ONE.peer)} active, 1>"
+    assert PLAIN.key == (ONE.peer, "storage")
