@@ -1,0 +1,222 @@
+"""Frames: how the requests and bodies of one connection share an ordered stream of bytes.
+
+A frame is a header of 24 bytes (checksum u64, mark 3 bytes, kind u8, length u32, request u64, the
+little end first) and its payload. The rules:
+
+1. The first frame each way is a hello; its payload is a number that its sender drew. Number plus
+   count of frames so far seeds the checksum of each later frame, so that a frame that is changed,
+   left out, repeated, out of its place or from another stream does not fit.
+2. A kind's lengths are bounded, and checked as soon as the header is there: a reader holds at most
+   one frame that is not complete, and never sets memory aside for bytes that have not come.
+3. After the first frame that is off nothing is read any more.
+
+A byte of a frame that comes within one `feed` is hashed where it lies, and not copied; a frame that
+comes in pieces is copied once, whatever the pieces.
+"""
+
+from enum import IntEnum
+from struct import Struct
+
+import msgspec
+from xxhash import xxh3_64, xxh3_64_intdigest
+
+from giaann_p2p.errors import MessageError, UsageError
+
+CHUNK = 1 << 18
+"""The most bytes of a frame's payload; longer bodies are cut into pieces of this size."""
+LONGEST_ERROR = 1 << 10
+"""The most bytes of what an error says, with its code."""
+
+Buffer = bytes | bytearray | memoryview
+
+_MARK = b"GF1"
+_HEADER = Struct("<Q3sBIQ")
+_SEALED = Struct("<3sBIQ")  # the part of the header that the checksum covers
+_SUM = Struct("<Q")
+HEADER = _HEADER.size
+_COVERED = _SUM.size  # the checksum covers all from here on
+_WORD = (1 << 64) - 1
+_JOIN = 1 << 12  # up to here, copying a payload behind its header beats handing over two pieces
+
+
+class Kind(IntEnum):
+    """What a frame is."""
+
+    HELLO = 1
+    """The stream begins: the number that seeds the checksums."""
+    REQUEST = 2
+    """A request, whole."""
+    RESPONSE = 3
+    """The response, whole."""
+    ERROR = 4
+    """There will be no response: a code and words. Request 0: the whole connection ends."""
+    LONG = 5
+    """A long request or response begins: its length."""
+    CHUNK = 6
+    """The next piece of a long body."""
+    END = 7
+    """A long body is complete: its length and checksum."""
+    CANCEL = 8
+    """The caller no longer waits for this response."""
+    CREDIT = 9
+    """So many bytes more of this body may be sent."""
+    PING = 10
+    """Answer this number."""
+    PONG = 11
+    """The number of a ping."""
+    GOODBYE = 12
+    """I shall ask nothing any more; what is under way goes on."""
+
+
+NUMBER = Struct("<Q")
+"""The payload of hello, long, credit, ping and pong."""
+ENDING = Struct("<QQ")
+"""The payload of an end mark: length, checksum."""
+
+_KINDS = {kind.value: kind for kind in Kind}
+_LENGTHS = {
+    Kind.HELLO: (8, 8),
+    Kind.REQUEST: (0, CHUNK),
+    Kind.RESPONSE: (0, CHUNK),
+    Kind.ERROR: (1, LONGEST_ERROR),
+    Kind.LONG: (8, 8),
+    Kind.CHUNK: (1, CHUNK),
+    Kind.END: (16, 16),
+    Kind.CANCEL: (0, 0),
+    Kind.CREDIT: (8, 8),
+    Kind.PING: (8, 8),
+    Kind.PONG: (8, 8),
+    Kind.GOODBYE: (0, 0),
+}
+_FIRST = frozenset({Kind.HELLO})
+_LATER = frozenset(Kind) - _FIRST
+
+
+class Frame(msgspec.Struct, frozen=True, gc=False):
+    """One frame; the payload may be a view of what was fed, so copy what is to be kept."""
+
+    kind: Kind
+    request: int
+    payload: memoryview
+
+
+class Framer:
+    """Reads the frames of one stream."""
+
+    def __init__(self) -> None:
+        self._have = bytearray()  # the frame that is not complete
+        self._seed = 0
+        self._count = 0
+        self._error = ""
+
+    def __repr__(self) -> str:
+        state = f"off: {self._error}" if self._error else f"{len(self._have):,} bytes of the next"
+        return f"<Framer: {self._count:,} frames, {state}>"
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes of a frame that is not complete are held."""
+        return len(self._have)
+
+    def feed(self, data: Buffer) -> list[Frame]:
+        """Take bytes in, return the frames they complete; MessageError, now and ever after, if off.
+
+        The frames before the one that is off are lost with it.
+        """
+        if self._error:
+            raise MessageError(self._error)
+        try:
+            return self._frames(memoryview(data))
+        except MessageError as error:
+            self._error = str(error)
+            self._have = bytearray()
+            raise
+
+    def _frames(self, data: memoryview) -> list[Frame]:
+        frames: list[Frame] = []
+        at = self._complete(data, frames) if self._have else 0
+        while (left := len(data) - at) >= HEADER and left >= (size := self._size(data, at)):
+            frames.append(self._open(data, at, size))
+            at += size
+        self._have += data[at:]
+        return frames
+
+    def _complete(self, data: memoryview, frames: list[Frame]) -> int:
+        """Complete the frame that was begun, if it can be; return how many bytes that took."""
+        have = self._have
+        at = max(0, HEADER - len(have))
+        have += data[:at]
+        if len(have) < HEADER:
+            return min(at, len(data))
+        size = self._size(have, 0)
+        taken = data[at : at + size - len(have)]
+        have += taken
+        if len(have) == size:
+            self._have = bytearray()
+            frames.append(self._open(memoryview(have), 0, size))
+        return at + len(taken)
+
+    def _size(self, data: Buffer, at: int) -> int:
+        """Return the size of the frame that begins here; MessageError if there can be none."""
+        length: int
+        _, mark, code, length, _ = _HEADER.unpack_from(data, at)
+        if mark != _MARK:
+            raise MessageError(_foreign(mark))
+        kind = _KINDS.get(code)
+        if kind is None or kind not in (_LATER if self._count else _FIRST):
+            place = "later frame" if self._count else "first frame"
+            raise MessageError(f"a {place} of kind {code if kind is None else kind.name.lower()}")
+        least, most = _LENGTHS[kind]
+        if not least <= length <= most:
+            raise MessageError(
+                f"the length of a frame of kind {kind.name.lower()} is {length:,};"
+                f" {least:,} to {most:,} bytes can be"
+            )
+        return HEADER + length
+
+    def _open(self, data: memoryview, at: int, size: int) -> Frame:
+        checksum, _, code, _, request = _HEADER.unpack_from(data, at)
+        found = xxh3_64_intdigest(data[at + _COVERED : at + size], self._seed + self._count & _WORD)
+        if found != checksum:
+            raise MessageError(f"the checksum of frame {self._count} does not fit its bytes")
+        payload = data[at + HEADER : at + size]
+        if not self._count:
+            (self._seed,) = NUMBER.unpack(payload)
+        self._count += 1
+        return Frame(_KINDS[code], request, payload)
+
+
+class Sealer:
+    """Writes the frames of one stream; `number` is to be drawn anew for each."""
+
+    def __init__(self, number: int) -> None:
+        if not 0 <= number <= _WORD:
+            raise UsageError(f"the number of a stream has 64 bits; it is {number}")
+        self._seed = 0
+        self._count = 0
+        self.hello = b"".join(self.seal(Kind.HELLO, 0, NUMBER.pack(number)))
+        """The first bytes of the stream."""
+        self._seed = number
+
+    def seal(self, kind: Kind, request: int, payload: Buffer = b"") -> list[Buffer]:
+        """Return the next frame, in one piece or two; it must be sent in this place."""
+        length = len(payload)
+        least, most = _LENGTHS[kind]
+        if not least <= length <= most:
+            raise UsageError(f"a frame of kind {kind.name.lower()} cannot have {length:,} bytes")
+        head = _SEALED.pack(_MARK, kind, length, request)
+        seed = self._seed + self._count & _WORD
+        self._count += 1
+        if length <= _JOIN:
+            covered = b"".join((head, payload))
+            return [_SUM.pack(xxh3_64_intdigest(covered, seed)) + covered]
+        checksum = xxh3_64(head, seed)
+        checksum.update(payload)
+        return [_SUM.pack(checksum.intdigest()) + head, payload]
+
+
+def _foreign(mark: bytes) -> str:
+    if mark[:2] == _MARK[:2]:
+        theirs, ours = mark[2:].decode("latin-1"), _MARK[2:].decode()
+        return f"frames of version {theirs!r}, this peer speaks {ours!r}: bring both up to date"
+    return f"no frame begins with {mark!r}"
