@@ -1,5 +1,6 @@
 """Which chunks of which jobs a shard has taken in: what makes a second delivery harmless."""
 
+import hashlib
 from collections.abc import Iterator
 from functools import reduce
 from operator import xor
@@ -23,6 +24,7 @@ class Applied:
         self._sets = sets or {}
         self._count = sum(map(len, self._sets.values()))
         self._fingerprint = reduce(xor, map(self._mark, self._sets), 0)
+        self._digest = b""
 
     def __contains__(self, chunk: tuple[bytes, int]) -> bool:
         job, number = chunk
@@ -52,6 +54,13 @@ class Applied:
     def fingerprint(self) -> int:
         """The same for the same chunks, and seldom for others; not beyond this process."""
         return self._fingerprint
+
+    @property
+    def digest(self) -> bytes:
+        """16 bytes: equal exactly for the same chunks, anywhere."""
+        if not self._digest:
+            self._digest = hashlib.blake2b(self.to_bytes(), digest_size=16).digest()
+        return self._digest
 
     def of(self, job: bytes) -> BitMap:
         """Return a job's chunks."""
@@ -87,6 +96,7 @@ class Applied:
         self._sets.setdefault(job, BitMap()).add(chunk)
         self._fingerprint ^= self._mark(job)
         self._count += 1
+        self._digest = b""
 
     def _mark(self, job: bytes) -> int:
         chunks = self._sets.get(job)

@@ -26,12 +26,16 @@ class Budget:
 
     nbytes: int | None = None
 
-    def admit(self, state: State, updates: Sequence[Update], planned: Sequence[Shards]) -> None:
-        """Raise StoreFull unless there is room for updates that are new to some shards."""
+    def admit(
+        self, state: State, updates: Sequence[Update], planned: Sequence[Shards], kept: int = 0
+    ) -> None:
+        """Raise StoreFull unless there is room for updates that are new to some shards, and for
+        what is kept of them."""
         pairs = zip(updates, planned, strict=True)
         new = [(update.delta, len(fresh)) for update, fresh in pairs if len(fresh)]
         batch = _BATCH + 8 * state.columns.layout.shards
-        self._admit(state, sum(_growth(delta) + _SHARD * shards + batch for delta, shards in new))
+        grown = sum(_growth(delta) + _SHARD * shards + batch for delta, shards in new)
+        self._admit(state, grown + kept)
 
     def admit_content(self, state: State, held: Content) -> None:
         """Raise StoreFull unless there is room for shards from elsewhere."""

@@ -52,6 +52,11 @@ class Ledger:
         copied = {group: self._sets[group].copy() for group in set(groups)}
         return [copied[group] for group in groups]
 
+    def digests(self) -> dict[int, bytes]:
+        """Return the digest of each shard's chunks; it is made once for each change of a set."""
+        made = {group: chunks.digest for group, chunks in self._sets.items()}
+        return {int(shard): made[int(self._group[shard])] for shard in self.shards}
+
     def lacking(self, job: bytes, chunk: int, shards: Shards) -> Shards:
         """Return the shards, of some that are held, that have not taken a chunk in."""
         groups = self._groups_of(shards)

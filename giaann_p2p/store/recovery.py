@@ -5,23 +5,30 @@ from collections.abc import Iterable
 
 from giaann_p2p.errors import DamagedError, DiskError, UsageError
 from giaann_p2p.store import snapshot
+from giaann_p2p.store.archive import Kept, kept_of
 from giaann_p2p.store.disk.files import Files
+from giaann_p2p.store.disk.heads import heads
 from giaann_p2p.store.disk.log import Log
 from giaann_p2p.store.disk.record import Record
 from giaann_p2p.store.disk.recover import recover
-from giaann_p2p.store.disk.replay import file_name, file_numbers, missing, replay
+from giaann_p2p.store.disk.replay import file_name, file_numbers, missing, record_at, replay
 from giaann_p2p.store.disk.sync import Sync
 from giaann_p2p.store.home import Deed
-from giaann_p2p.store.state import State
+from giaann_p2p.store.state import Kind, State, shards_of
+from giaann_p2p.store.update import head_size, update_head
 
 
-def recovered(files: Files, deed: Deed, sync: Sync) -> tuple[State, Log]:
-    """Return what the files hold, and the log to go on with."""
+def recovered(files: Files, deed: Deed, sync: Sync, retain: bool) -> tuple[State, Log]:
+    """Return what the files hold, with or without an archive, and the log to go on with."""
     state, first = _restored(files, deed)
     log, records = recover(files, deed.identity, first, sync, exists=True)
-    _replay(state, records, files)
+    if retain:
+        _look_through(state, files, deed, first)
+    _replay(state, records, files, retain=retain)
+    state.archive.move(log.moves())
+    state.archive.keep_only(state.ledger)
     with contextlib.suppress(DiskError):  # the next opening, or snapshot, does it
-        if first > 1:  # a crash may have come before these were forgotten
+        if first > 1 and not retain:  # a crash may have come before these were forgotten
             log.forget_before(first)
         snapshot.forget_before(files, first)
     return state, log
@@ -54,10 +61,29 @@ def _restored(files: Files, deed: Deed) -> tuple[State, int]:
     return state, number
 
 
-def _replay(state: State, records: Iterable[Record], files: Files, name: str = "") -> None:
+def _look_through(state: State, files: Files, deed: Deed, first: int) -> None:
+    """Find the deltas in the log files before the newest snapshot; what is damaged is left out."""
+    most = head_size(deed.layout.shards)
+    for number in file_numbers(files):
+        if number < first:
+            with contextlib.suppress(DamagedError, DiskError):
+                for found in heads(files, deed.identity, number, most):
+                    if found.kind == Kind.UPDATE:
+                        head = update_head(found.start)
+                        state.archive.add(Kept(*head, found.size, found.place))
+                    elif found.kind == Kind.DROP:
+                        record = record_at(files, deed.identity, found.place, found.size)
+                        state.archive.drop(shards_of(record.payload))
+
+
+def _replay(
+    state: State, records: Iterable[Record], files: Files, name: str = "", retain: bool = False
+) -> None:
     for record in records:
         try:
             state.replay(record.kind, record.payload)
+            if retain and record.kind == Kind.UPDATE:
+                state.archive.add(kept_of(record.payload, record.place))
         except (DamagedError, UsageError) as error:
             where = files.path(name or file_name(record.place.file))
             raise DamagedError(

@@ -11,7 +11,7 @@ chunks a shard has taken in stands beside what it holds, and a chunk that it has
 again: so replaying a record twice, or one that a snapshot holds already, changes nothing.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import IntEnum
 from typing import NamedTuple, TypeVar
 
@@ -23,6 +23,7 @@ from giaann_p2p.model.delta import EMPTY, Delta, total
 from giaann_p2p.model.digest import digest
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.store.applied import Applied
+from giaann_p2p.store.archive import Archive
 from giaann_p2p.store.codec.parcel import Limits, decode, encode
 from giaann_p2p.store.layout import Layout, Shards
 from giaann_p2p.store.ledger import Ledger
@@ -34,6 +35,8 @@ from giaann_p2p.store.undisturbed import undisturbed
 from giaann_p2p.store.update import Update, check_delta, update_of
 
 T = TypeVar("T")
+Recall = Callable[[int, bytes, int], Delta]
+"""Reads back what a shard got from a chunk of a job."""
 
 _MOST = (1 << 31) - 1
 _PART = 1 << 17
@@ -94,13 +97,14 @@ class State:
         self.spec = spec
         self.columns = Columns(layout, Places(spec.branches, spec.segments))
         self.ledger = Ledger(layout.shards)
+        self.archive = Archive()
         self.notes: dict[str, bytes] = {}
         self.limits = Limits(spec.branches, spec.segments, _MOST, _MOST, _MOST)
 
     @property
     def nbytes(self) -> int:
         """How much memory all takes, about."""
-        return self.columns.nbytes + self.ledger.nbytes
+        return self.columns.nbytes + self.ledger.nbytes + self.archive.nbytes
 
     @property
     def shards(self) -> Shards:
@@ -124,10 +128,11 @@ class State:
 
     def drop(self, shards: Iterable[int]) -> None:
         """Let shards go."""
-        for number in shards:
-            if number in self.ledger:
-                self.ledger.drop(number)
-                self.columns.drop(number)
+        gone = [number for number in shards if number in self.ledger]
+        for number in gone:
+            self.ledger.drop(number)
+            self.columns.drop(number)
+        self.archive.drop(gone)
 
     def planned(self, updates: Iterable[Update]) -> list[Shards]:
         """Return for each update the shards to which it is new; UsageError if it cannot be."""
@@ -153,19 +158,20 @@ class State:
         for number, applied in zip(held.shards.tolist(), held.applied, strict=True):
             self.ledger.hold(number, applied.copy())  # the caller's stays as it is
 
-    def united(self, held: Content) -> Content:
+    def united(self, held: Content, recall: Recall) -> Content:
         """Return what shards hold elsewhere with what they hold here beyond that.
 
         Where all of one's chunks are among the other's, that is the other; where they have none in
-        common, it is the sum. UsageError for the rest: sums cannot be told apart again.
+        common, it is the sum. For the rest it is theirs and the deltas of what they lack, if these
+        are kept; UsageError if not: sums cannot be told apart again.
         """
         self._check_content(held)
-        parts = [self._united(one) for one in _by_shard(held, self.columns.layout)]
+        parts = [self._united(one, recall) for one in _by_shard(held, self.columns.layout)]
         shards = np.concatenate([part.shards for part in parts])
         applied = [applied for part in parts for applied in part.applied]
         return Content(shards, applied, total([part.delta for part in parts]))
 
-    def _united(self, theirs: Content) -> Content:
+    def _united(self, theirs: Content, recall: Recall) -> Content:
         ours = self.content(self.capture(theirs.shards.tolist()))
         if not ours.applied:
             return theirs
@@ -178,13 +184,21 @@ class State:
             return theirs
         if theirs.applied[0] <= ours.applied[0]:
             return ours
+        ours_too = [ours.delta]
         if ours.applied[0].meets(theirs.applied[0]):
+            ours_too = self._beyond(ours, theirs, recall)
+        applied = ours.applied[0] | theirs.applied[0]
+        return Content(theirs.shards, [applied], total([*ours_too, theirs.delta]))
+
+    def _beyond(self, ours: Content, theirs: Content, recall: Recall) -> list[Delta]:
+        """Return the deltas of the chunks that a shard lacks elsewhere."""
+        shard, beyond = int(theirs.shards[0]), ours.applied[0] - theirs.applied[0]
+        if not beyond <= self.archive.of(shard):
             raise UsageError(
-                f"shard {theirs.shards[0]} here and what it is to take in have some chunks in "
+                f"shard {shard} here and what it is to take in have some chunks in "
                 "common, and each has others"
             )
-        applied = ours.applied[0] | theirs.applied[0]
-        return Content(theirs.shards, [applied], total([ours.delta, theirs.delta]))
+        return [recall(shard, job, chunk) for job in beyond for chunk in beyond.of(job)]
 
     def _check_content(self, held: Content) -> None:
         shards = held.shards.tolist()
@@ -254,9 +268,9 @@ class State:
             note = _decoded(payload, _Note)
             self.notes[note.key] = note.value
         elif kind == Kind.HOLD:
-            self.hold(_decoded(payload, list[int]))
+            self.hold(shards_of(payload))
         elif kind == Kind.DROP:
-            self.drop(_decoded(payload, list[int]))
+            self.drop(shards_of(payload))
         else:
             raise DamagedError(f"a record of kind {kind}, which this version does not know")
 
@@ -311,6 +325,11 @@ def note_record(key: str, value: bytes) -> bytes:
 def shards_record(shards: Iterable[int]) -> bytes:
     """Return the record of shards to hold or to drop."""
     return msgspec.msgpack.encode([int(number) for number in shards])
+
+
+def shards_of(record: memoryview) -> list[int]:
+    """Read what `shards_record` wrote."""
+    return _decoded(record, list[int])
 
 
 def _decoded(data: memoryview, kind: type[T]) -> T:

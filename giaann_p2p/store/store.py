@@ -14,19 +14,25 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+import numpy as np
 from pyroaring import BitMap
 
-from giaann_p2p.errors import StoreError, UsageError
+from giaann_p2p.errors import DamagedError, StoreError, UsageError
+from giaann_p2p.model.delta import Delta
 from giaann_p2p.model.digest import added
 from giaann_p2p.model.rows import Answer, Neuron, Question
-from giaann_p2p.model.sequence import Names
+from giaann_p2p.model.sequence import Ints, Names
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.store import home, snapshot
+from giaann_p2p.store.applied import Applied
+from giaann_p2p.store.archive import KEPT_BYTES, Kept, kept_of
 from giaann_p2p.store.budget import Budget
 from giaann_p2p.store.codec.parcel import Limits, encode
 from giaann_p2p.store.disk.files import DiskFiles, Files
 from giaann_p2p.store.disk.log import Log
+from giaann_p2p.store.disk.record import Place
 from giaann_p2p.store.disk.recover import recover
+from giaann_p2p.store.disk.replay import damaged, file_numbers, record_at
 from giaann_p2p.store.disk.sync import ALWAYS, Sync
 from giaann_p2p.store.layout import Layout, Shards
 from giaann_p2p.store.memory.heap import give_back
@@ -42,7 +48,7 @@ from giaann_p2p.store.state import (
 )
 from giaann_p2p.store.statistics import Statistics, statistics
 from giaann_p2p.store.undisturbed import undisturbed
-from giaann_p2p.store.update import Update, update_record
+from giaann_p2p.store.update import Update, cut, update_head, update_of, update_record
 
 _LEAST_LOG = 64 << 20
 _LOG_TO_SNAPSHOT = 2
@@ -67,19 +73,31 @@ class Store:
         disk: Disk | None,
         budget: Budget,
         sealed: str = "",
+        retain: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._state, self._disk, self._budget, self._clock = state, disk, budget, clock
         self._sealed = sealed  # why it takes no writes
+        self._retain = retain
         self._writing = threading.Lock()
         self._snapshotting = threading.RLock()
         self._held = ExitStack()
         self._snapshot_size = snapshot.size(disk.files) if disk else 0
+        self._first = (disk and snapshot.newest(disk.files)) or 1  # the log file behind it
+        numbers = file_numbers(disk.files) if disk else []
+        self._old = {number for number in numbers if number < self._first}  # that may be there
 
     @classmethod
-    def in_memory(cls, spec: ModelSpec, layout: Layout, budget: Budget | None = None) -> Self:
+    def in_memory(
+        cls,
+        spec: ModelSpec,
+        layout: Layout,
+        budget: Budget | None = None,
+        *,
+        retain: bool = False,
+    ) -> Self:
         """Make a store without any file."""
-        return cls(State(spec, layout), None, budget or Budget())
+        return cls(State(spec, layout), None, budget or Budget(), retain=retain)
 
     @classmethod
     def at(
@@ -91,14 +109,19 @@ class Store:
         readonly: bool = False,
         sync: Sync = ALWAYS,
         budget: Budget | None = None,
+        retain: bool = False,
     ) -> Self:
-        """Open the store in a directory; made if there is none, unless it is only to be read."""
+        """Open the store in a directory; made if there is none, unless it is only to be read.
+
+        `retain`: keep the delta of each update until it is released; without it, none is kept, and
+        those that were are gone.
+        """
         files = DiskFiles(directory)
         if readonly:
             return cls.open(files, spec, layout, readonly=True, budget=budget)
         with ExitStack() as held:
             held.enter_context(home.locked(directory))
-            store = cls.open(files, spec, layout, sync=sync, budget=budget)
+            store = cls.open(files, spec, layout, sync=sync, budget=budget, retain=retain)
             store._held = held.pop_all()
         return store
 
@@ -112,6 +135,7 @@ class Store:
         readonly: bool = False,
         sync: Sync = ALWAYS,
         budget: Budget | None = None,
+        retain: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> Self:
         """Open the store in these files; the caller sees to it that nobody else writes there."""
@@ -123,9 +147,10 @@ class Store:
             home.sign(files)
         deed = home.read(files)
         _check_same(files, deed, spec, layout)
-        state, log = recovered(files, deed, sync)
+        state, log = recovered(files, deed, sync, retain)
         give_back()
-        return cls(state, Disk(files, deed.identity, log), budget or Budget(), clock=clock)
+        disk = Disk(files, deed.identity, log)
+        return cls(state, disk, budget or Budget(), retain=retain, clock=clock)
 
     @classmethod
     def _seen(
@@ -218,15 +243,21 @@ class Store:
         parcels = [update.parcel or encode(update.delta) for update in updates]
         with self._write():
             planned = self._state.planned(updates)
-            self._budget.admit(self._state, updates, planned)
             new = [
                 (update, fresh, parcel)
                 for update, fresh, parcel in zip(updates, planned, parcels, strict=True)
                 if len(fresh)
             ]
-            with self._logged((Kind.UPDATE, update_record(*one)) for one in new):
-                for update, fresh, _ in new:
+            records = [(Kind.UPDATE, update_record(*one)) for one in new]
+            kept = sum(KEPT_BYTES + (0 if self._disk else len(r)) for _, r in records)
+            self._budget.admit(self._state, updates, planned, kept if self._retain else 0)
+            with self._logged(records) as places:
+                for (update, fresh, _), (_, record), place in zip(
+                    new, records, places, strict=True
+                ):
                     self._state.add(update, fresh)
+                    if self._retain:
+                        self._state.archive.add(kept_of(memoryview(record), place))
         return planned
 
     def note(self, key: str, value: bytes) -> None:
@@ -272,11 +303,11 @@ class Store:
         """Take in what shards hold elsewhere.
 
         What a shard here has beyond that stays; UsageError if that cannot be told apart, because
-        some but not all of the chunks are in both; StoreError if the same chunks came to something
-        else there.
+        some but not all of the chunks are in both, and the deltas of those that are not there are
+        not kept; StoreError if the same chunks came to something else there.
         """
         with self._write():
-            whole = self._state.united(held)
+            whole = self._state.united(held, self._delta)
             if self._state.is_known(whole):
                 return
             self._budget.admit_content(self._state, whole)
@@ -286,6 +317,51 @@ class Store:
                 raise UsageError(str(error)) from None
             with self._logged([(Kind.CONTENT, record)]):
                 self._state.adopt(whole)
+
+    def retained(self, job: bytes) -> BitMap:
+        """Return the chunks of a job of which a delta is at hand, for some shard."""
+        with self._writing:
+            return self._state.archive.chunks(job)
+
+    def retained_for(self, shard: int) -> Applied:
+        """Return the chunks whose delta for a shard is at hand."""
+        with self._writing:
+            return self._state.archive.of(shard)
+
+    def recall(self, job: bytes, chunk: int, shards: Iterable[int]) -> list[Update]:
+        """Return the delta of a chunk, cut to those of some shards for which it is at hand.
+
+        It comes in as many updates as it came. DamagedError, once, for a record that is not what
+        was written; it is retained no longer.
+        """
+        with self._writing:
+            found = self._recorded(job, chunk, np.unique(np.fromiter(shards, np.int64)))
+        updates = [(update_of(record, self.limits), asked) for asked, record in found]
+        return [cut(update, asked, self.layout) for update, asked in updates]
+
+    def release(self, job: bytes, chunks: Iterable[int]) -> None:
+        """Retain the deltas of some chunks no longer. After a restart they may be back."""
+        with self._write():
+            self._state.archive.release(job, chunks)
+            if not self._old <= self._state.archive.files:
+                self._forget()
+
+    @property
+    def archive_bytes(self) -> int:
+        """How many bytes the retained deltas take, on the disk, or in memory without one."""
+        return self._state.archive.size
+
+    def sets(self, *shards: int) -> list[tuple[int, Applied]]:
+        """Return the chunks that some shards have taken in, or all; equal sets are one object."""
+        with self._writing:
+            ledger = self._state.ledger
+            held = [n for n in shards or ledger.shards.tolist() if n in ledger]
+            return list(zip(held, ledger.copies(held), strict=True))
+
+    def fingerprints(self) -> dict[int, bytes]:
+        """Return a digest of each shard's chunks: equal, anywhere, exactly for the same ones."""
+        with self._writing:
+            return self._state.ledger.digests()
 
     def digests(self) -> Iterator[tuple[int, int]]:
         """Digest what each shard holds: equal exactly for equal content."""
@@ -319,11 +395,13 @@ class Store:
         with self._snapshotting:
             with self._write(), undisturbed():
                 number = log.roll()
+                self._state.archive.move(log.moves())
                 notes, shards = self.notes, self.shards  # as they are where the new file begins
             records = self._snapshot_records(notes, shards)
             self._snapshot_size = snapshot.write(files, self._disk.identity, number, records)
             with self._writing:
-                log.forget_before(number)
+                self._first = number
+                self._forget()
             snapshot.forget_before(files, number)
 
     def compact(self) -> None:
@@ -345,6 +423,40 @@ class Store:
                 captured = self._state.capture(part)
             yield Kind.CONTENT, content_record(self._state.content(captured))
 
+    def _recorded(self, job: bytes, chunk: int, shards: Ints) -> list[tuple[Shards, memoryview]]:
+        """Read the records of a chunk for some shards, each with those for which it is kept."""
+        found = []
+        for kept in self._state.archive.find(job, chunk):
+            asked = kept.shards[np.isin(kept.shards, shards)]
+            if len(asked):
+                try:
+                    found.append((asked, self._payload(kept)))
+                except DamagedError:
+                    self._state.archive.discard(kept)
+                    raise
+        return found
+
+    def _payload(self, kept: Kept) -> memoryview:
+        if not self._disk or not kept.place:
+            return memoryview(kept.record)
+        files = self._disk.files
+        record = record_at(files, self._disk.identity, kept.place, kept.size)
+        if update_head(record.payload)[:2] != (kept.job, kept.chunk):
+            raise damaged(files, *kept.place, "what stands there is another chunk")
+        return record.payload
+
+    def _delta(self, shard: int, job: bytes, chunk: int) -> Delta:
+        """Return what a shard got from a chunk, which is kept."""
+        (found,) = self._recorded(job, chunk, np.array([shard]))
+        return cut(update_of(found[1], self.limits), found[0], self.layout).delta
+
+    def _forget(self) -> None:
+        """Remove the log files before the snapshot, but for those with what is kept."""
+        if self._disk:
+            kept = self._state.archive.files
+            self._disk.log.forget_before(self._first, kept)
+            self._old = {number for number in kept if number < self._first}
+
     @contextmanager
     def _write(self) -> Iterator[None]:
         with self._writing:
@@ -353,13 +465,15 @@ class Store:
             yield
 
     @contextmanager
-    def _logged(self, records: Iterable[tuple[int, bytes]]) -> Iterator[None]:
-        """Have records in the log, durably, before they are done."""
+    def _logged(self, records: Sequence[tuple[int, bytes]]) -> Iterator[Sequence[Place | None]]:
+        """Have records in the log, durably, before they are done; tell where each stands."""
         with undisturbed():
+            places: Sequence[Place | None] = [None] * len(records)
             if self._disk:
-                self._disk.log.append(list(records), self._clock())
+                places = self._disk.log.append(records, self._clock())
+                self._state.archive.move(self._disk.log.moves())
             try:
-                yield
+                yield places
             except BaseException as error:
                 self._sealed = f"what is in memory lags behind the log ({error!r}): open it anew"
                 raise

@@ -6,14 +6,14 @@ from typing import NamedTuple
 import numpy as np
 
 from giaann_p2p.errors import DamagedError, UsageError
-from giaann_p2p.model.delta import Delta
+from giaann_p2p.model.delta import EMPTY, Delta
 from giaann_p2p.model.ids import PRIME
 from giaann_p2p.model.learn import increment
 from giaann_p2p.model.parse import CHUNK
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.store.applied import JOB_BYTES
 from giaann_p2p.store.codec.parcel import Limits, decode
-from giaann_p2p.store.layout import Shards
+from giaann_p2p.store.layout import Layout, Shards
 
 _HEAD = struct.Struct(f"<{JOB_BYTES}sII")
 _MOST_CHUNKS = 1 << 32
@@ -89,13 +89,35 @@ def update_record(update: Update, shards: Shards, parcel: bytes | memoryview) ->
     return b"".join([head, shards.astype("<u2").tobytes(), parcel])
 
 
-def update_of(record: memoryview, limits: Limits) -> Update:
-    """Read what `update_record` wrote."""
+def head_size(shards: int) -> int:
+    """Return how many bytes stand before the parcel in the record of an update for some shards."""
+    return _HEAD.size + 2 * shards
+
+
+def update_head(record: memoryview) -> tuple[bytes, int, Shards]:
+    """Read what stands before the parcel: the job, the chunk, and the shards."""
     if len(record) < _HEAD.size:
         raise DamagedError("an update without a head")
     job, chunk, count = _HEAD.unpack_from(record)
-    end = _HEAD.size + 2 * count
+    end = head_size(count)
     if len(record) < end:
         raise DamagedError("an update without its shards")
-    shards = np.frombuffer(record[_HEAD.size : end], "<u2").astype(np.uint16)
-    return Update(job, chunk, shards, decode(record[end:], limits))
+    return job, chunk, np.frombuffer(record[_HEAD.size : end], "<u2").astype(np.uint16)
+
+
+def update_of(record: memoryview, limits: Limits) -> Update:
+    """Read what `update_record` wrote."""
+    job, chunk, shards = update_head(record)
+    parcel = record[head_size(len(shards)) :]
+    return Update(job, chunk, shards, decode(parcel, limits), parcel)
+
+
+def cut(update: Update, shards: Shards, layout: Layout) -> Update:
+    """Return of an update what is meant for some of its shards, without the rows of others."""
+    delta = update.delta
+    rows = (delta.count > 0) | (np.diff(delta.row_starts) > 0)
+    wanted = rows & np.isin(layout.shards_of(delta.concept, delta.feature), shards)
+    if np.array_equal(wanted, rows):
+        return update._replace(shards=shards)
+    part = delta.cut(wanted.astype(np.int64)).get(1, EMPTY)
+    return Update(update.job, update.chunk, shards, part)

@@ -69,10 +69,10 @@ class FakeDisk:
         """Return the names of all files, in order."""
         return sorted(self._names)
 
-    def read(self, name: str, size: int = -1) -> bytes:
-        """Read a file, or only its first bytes."""
+    def read(self, name: str, size: int = -1, start: int = 0) -> bytes:
+        """Read a file, or only so many bytes from an offset on, fewer where it ends before."""
         content = self._file(name).content
-        return bytes(content if size < 0 else content[:size])
+        return bytes(content[start:] if size < 0 else content[start : start + size])
 
     def size(self, name: str) -> int:
         """Return the size of a file in bytes."""

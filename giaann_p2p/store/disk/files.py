@@ -49,8 +49,8 @@ class Files(Protocol):
     def names(self) -> list[str]:
         """Return the names of all files, in order."""
 
-    def read(self, name: str, size: int = -1) -> bytes:
-        """Read a file, or only its first bytes."""
+    def read(self, name: str, size: int = -1, start: int = 0) -> bytes:
+        """Read a file, or only so many bytes from an offset on, fewer where it ends before."""
 
     def size(self, name: str) -> int:
         """Return the size of a file in bytes."""
@@ -86,9 +86,10 @@ class DiskFiles:
         with os.scandir(self._directory) as entries:
             return sorted(entry.name for entry in entries if entry.is_file())
 
-    def read(self, name: str, size: int = -1) -> bytes:
-        """Read a file, or only its first bytes."""
+    def read(self, name: str, size: int = -1, start: int = 0) -> bytes:
+        """Read a file, or only so many bytes from an offset on, fewer where it ends before."""
         with (self._directory / name).open("rb", buffering=0) as file:
+            file.seek(start)
             if size >= 0:
                 return file.read(size) or b""
             return file.readall()

@@ -16,14 +16,21 @@ off, a KeyboardInterrupt say, it is open whether its records were kept; the log 
 Nobody but one log may write to a directory; its owner sees to that.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 from giaann_p2p.errors import DiskError
 from giaann_p2p.store.disk.files import Files
-from giaann_p2p.store.disk.record import MARK, MAX_PAYLOAD, Header
+from giaann_p2p.store.disk.record import (
+    HEADER_SIZE,
+    MARK,
+    MAX_PAYLOAD,
+    Header,
+    Place,
+    Record,
+)
 from giaann_p2p.store.disk.replay import file_name, file_numbers
 from giaann_p2p.store.disk.sync import Sync
-from giaann_p2p.store.disk.tip import Item, Tip
+from giaann_p2p.store.disk.tip import Item, Tip, places
 
 
 class Log:
@@ -36,7 +43,7 @@ class Log:
         sync: Sync,
         sizes: Mapping[int, int],
         end: int = 0,
-        again: Sequence[Item] = (),
+        again: Sequence[Record] = (),
     ) -> None:
         """Take up the log of some files, whose sizes are given, in a new one."""
         self._files, self._identity, self._sync = files, identity, sync
@@ -47,13 +54,14 @@ class Log:
         """Where the newest file ends, while it is not open."""
         self._again = list(again)
         """Acknowledged records that stand behind this end, and that the next file has to hold."""
+        self._moves: dict[Place, Place] = {}
         self._tip: Tip | None = None
         self._synced: float | None = None
         self._closed = False
 
     @property
     def size(self) -> int:
-        """The size of all files in bytes."""
+        """The size in bytes of all files but those that are forgotten, or kept as an archive."""
         tip = {self._tip.header.number: self._tip.kept} if self._tip else {}
         return sum({**self._sizes, **tip}.values())
 
@@ -61,12 +69,16 @@ class Log:
         """Append to the newest file itself."""
         self._tip = tip
 
-    def append(self, items: Sequence[Item], now: float = 0.0) -> None:
-        """Acknowledge records, all or none. `now` in seconds, by any clock, is for `Sync`."""
+    def append(self, items: Sequence[Item], now: float = 0.0) -> list[Place]:
+        """Acknowledge records, all or none, and return where each stands.
+
+        `now` in seconds, by any clock, is for `Sync`.
+        """
         if not items:
-            return
+            return []
         _check(items)
         tip = self.ready()
+        stand = places(tip.header.number, items, tip.kept)
         try:
             end = tip.write(items)
             if due := self._due(now):
@@ -76,6 +88,12 @@ class Log:
         tip.keep(end, 0 if due else tip.unsynced + len(items))
         if due:
             self._mark(tip)
+        return stand
+
+    def moves(self) -> dict[Place, Place]:
+        """Return where records stand that were written anew since this was asked last."""
+        moves, self._moves = self._moves, {}
+        return moves
 
     def sync(self) -> None:
         """Return when everything that was acknowledged is on the disk."""
@@ -102,15 +120,16 @@ class Log:
             self._leave(self._tip)
         return self.ready().header.number
 
-    def forget_before(self, number: int) -> None:
-        """Remove the files before a number, but never the newest.
+    def forget_before(self, number: int, kept: Container[int] = ()) -> None:
+        """Remove the files before a number, but for those that are kept, and never the newest.
 
         A crash may leave any of them, so whoever recovers has to know already where to begin.
         """
         try:
             for old in file_numbers(self._files):
                 if old < min(number, self.number):
-                    self._files.remove(file_name(old))
+                    if old not in kept:
+                        self._files.remove(file_name(old))
                     self._sizes.pop(old, None)
             self._files.sync()
         except OSError as error:
@@ -146,10 +165,13 @@ class Log:
         if self._tip:
             return self._tip
         header = Header(self._identity, self.number + 1, self._end)
+        items = [(record.kind, record.payload) for record in self._again]
         try:
-            tip = Tip.begin(self._files, header, self._again)
+            tip = Tip.begin(self._files, header, items)
         except OSError as error:
             raise self._error(header.number, error, "nothing of it was kept") from None
+        stand = places(header.number, items, HEADER_SIZE)
+        self._moves.update(zip((record.place for record in self._again), stand, strict=True))
         self._again, self.number, self._tip = [], header.number, tip
         return tip
 

@@ -47,6 +47,15 @@ class Record(NamedTuple):
     place: Place
 
 
+class Head(NamedTuple):
+    """What stands before a record's payload."""
+
+    kind: int
+    length: int
+    """Of the payload."""
+    checksum: int
+
+
 class Header(NamedTuple):
     """The header of a log file."""
 
@@ -83,15 +92,17 @@ class Header(NamedTuple):
         head = _HEAD.pack(_MAGIC, kind, length, self._checksum(kind, payload, length, offset))
         return head, payload, bytes(-length % 8)
 
-    def find(self, data: memoryview, offset: int) -> Record | None:
-        """Return the record that stands at an offset; None where there is no whole one."""
-        start = offset + HEAD_SIZE
-        if start > len(data):
+    def find(self, data: memoryview, offset: int, base: int = 0) -> Record | None:
+        """Return the record that stands at an offset; None where there is no whole one.
+
+        `base`: where in the file the data begin.
+        """
+        at = offset - base
+        head = head_of(data[at : at + HEAD_SIZE])
+        if head is None or at + size_of(head.length) > len(data):
             return None
-        magic, kind, length, checksum = _HEAD.unpack_from(data, offset)
-        if magic != _MAGIC or start + length + -length % 8 > len(data):
-            return None
-        payload = data[start : start + length]
+        kind, length, checksum = head
+        payload = data[at + HEAD_SIZE : at + HEAD_SIZE + length]
         if checksum != self._checksum(kind, payload, length, offset):
             return None
         return Record(kind, payload, Place(self.number, offset))
@@ -117,7 +128,19 @@ class Header(NamedTuple):
         return xxh3_64_intdigest(payload, xxh3_64_intdigest(place))
 
 
+def head_of(data: bytes | memoryview) -> Head | None:
+    """Return the head that stands in these bytes, which nothing vouches for; None for no head."""
+    if len(data) < HEAD_SIZE:
+        return None
+    magic, kind, length, checksum = _HEAD.unpack_from(data)
+    return Head(kind, length, checksum) if magic == _MAGIC else None
+
+
+def size_of(length: int) -> int:
+    """Return how many bytes a record takes whose payload has a length."""
+    return HEAD_SIZE + length + -length % 8
+
+
 def behind(record: Record) -> int:
     """Return where the next record stands."""
-    length = len(record.payload)
-    return record.place.offset + HEAD_SIZE + length + -length % 8
+    return record.place.offset + size_of(len(record.payload))

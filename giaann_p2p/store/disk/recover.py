@@ -27,7 +27,7 @@ from giaann_p2p.store.disk.replay import (
     whole_records,
 )
 from giaann_p2p.store.disk.sync import ALWAYS, Sync
-from giaann_p2p.store.disk.tip import Item, Tip
+from giaann_p2p.store.disk.tip import Tip
 
 
 def recover(
@@ -65,10 +65,10 @@ def _taken_up(files: Files, found: list[LogFile], sync: Sync) -> tuple[Log, Iter
     return log, itertools.chain(older, whole_records(files, newest, data, ends.end))
 
 
-def _unmarked(newest: Header, data: bytes, ends: Tail) -> list[Item]:
-    """Copy the records behind the last mark."""
+def _unmarked(newest: Header, data: bytes, ends: Tail) -> list[Record]:
+    """Return the records behind the last mark."""
     found = newest.records(memoryview(data)[: ends.end], ends.behind_mark)
-    return [(record.kind, bytes(record.payload)) for record in found if record.kind != MARK]
+    return [record for record in found if record.kind != MARK]
 
 
 def _sizes(files: Files, found: list[LogFile]) -> dict[int, int]:

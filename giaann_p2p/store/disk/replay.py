@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 from giaann_p2p.errors import DamagedError, DiskError
 from giaann_p2p.store.disk.files import Files
-from giaann_p2p.store.disk.record import HEADER_SIZE, MARK, Header, Record, behind
+from giaann_p2p.store.disk.record import HEADER_SIZE, MARK, Header, Place, Record, behind
 
 _NAME = re.compile(r"log-(\d{8}|[1-9]\d{8,})")
 
@@ -132,10 +132,19 @@ def tail(files: Files, header: Header, data: bytes) -> Tail:
     return Tail(*marked, end)
 
 
-def read(files: Files, number: int, size: int = -1) -> bytes:
-    """Read a log file, or its first bytes."""
+def record_at(files: Files, identity: bytes, place: Place, size: int) -> Record:
+    """Read the one record of some size that stands at a place; DamagedError if none does."""
+    data = memoryview(read(files, place.file, size, place.offset))
+    record = Header(identity, place.file, 0).find(data, place.offset, place.offset)
+    if record is None or behind(record) != place.offset + size:
+        raise damaged(files, *place, "what stands there is not what was written")
+    return record
+
+
+def read(files: Files, number: int, size: int = -1, start: int = 0) -> bytes:
+    """Read a log file, or only so many bytes from an offset on."""
     try:
-        return files.read(file_name(number), size)
+        return files.read(file_name(number), size, start)
     except FileNotFoundError:
         raise missing(files, number) from None
     except OSError as error:

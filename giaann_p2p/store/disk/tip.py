@@ -10,7 +10,7 @@ import contextlib
 from collections.abc import Sequence
 
 from giaann_p2p.store.disk.files import Appender, Data, Files
-from giaann_p2p.store.disk.record import MARK, Header
+from giaann_p2p.store.disk.record import MARK, Header, Place, Record, size_of
 from giaann_p2p.store.disk.replay import file_name
 
 Item = tuple[int, Data]
@@ -79,7 +79,7 @@ class Tip:
         end = self.write([(MARK, b"")])
         self.kept, self.sound = end, True
 
-    def give_up(self, files: Files) -> list[Item]:
+    def give_up(self, files: Files) -> list[Record]:
         """Close it for good; return the records that were acknowledged and may not be on the disk.
 
         Everything before `durable` stands. What a failed write left is cut off if that can be done,
@@ -99,14 +99,23 @@ class Tip:
         with contextlib.suppress(OSError):
             self._file.close()
 
-    def _read_back(self, files: Files) -> list[Item]:
+    def _read_back(self, files: Files) -> list[Record]:
         """Read what the system still holds in memory; all that is whole."""
         try:
             data = files.read(file_name(self.header.number), self.kept)
         except OSError:
             return []
         found = self.header.records(memoryview(data), self.durable)
-        return [(record.kind, bytes(record.payload)) for record in found if record.kind != MARK]
+        return [record for record in found if record.kind != MARK]
+
+
+def places(number: int, items: Sequence[Item], at: int) -> list[Place]:
+    """Return where records stand in a file that are written one behind the other."""
+    found = []
+    for _, payload in items:
+        found.append(Place(number, at))
+        at += size_of(memoryview(payload).nbytes)
+    return found
 
 
 def _laid_out(header: Header, items: Sequence[Item], at: int) -> tuple[list[Data], int]:

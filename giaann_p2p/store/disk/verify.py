@@ -21,16 +21,18 @@ class Problem(NamedTuple):
 
 
 def verify(files: Files, identity: bytes, first: int = 1) -> Iterator[Problem]:
-    """Iterate over the problems of all log files from a number on."""
-    newest = max(file_numbers(files), default=first)
+    """Iterate over the problems of all log files, of which none from a number on may be missing."""
+    numbers = file_numbers(files)
+    newest = max(numbers, default=first)
     end = None  # a file's end stands in the next one's header, so the newest comes first
-    for number in range(newest, first - 1, -1):
+    for number in range(newest, min([first, *numbers]) - 1, -1):
         name = file_name(number)
         try:
             data = read(files, number)
         except (DiskError, DamagedError) as error:
             missing = isinstance(error, DamagedError)
-            yield Problem(name, 0, "the file is missing" if missing else "it cannot be read")
+            if number >= first or not missing:
+                yield Problem(name, 0, "the file is missing" if missing else "it cannot be read")
             end = None
             continue
         header = Header(identity, number, 0)  # the records need no more of it

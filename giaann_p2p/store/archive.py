@@ -1,0 +1,195 @@
+"""Which chunks' deltas are at hand, and where: owners give them to each other until all have them.
+
+A store on a disk has each delta in its log already, in the record that brought it, so the archive
+is an index: of each record where it lies, and for which shards it is kept. A store in memory keeps
+the record itself. No shard of a chunk is kept twice; of two records the later one counts.
+
+The index is not written down. Opening a store reads the heads of old records and makes it anew, so
+what was released may be back after a restart, which costs room and nothing else. What it cannot
+find, behind damage, it does without: the delta is in the shard, and other owners have it, too.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from pyroaring import BitMap
+
+from giaann_p2p.store.applied import Applied
+from giaann_p2p.store.disk.record import Place, size_of
+from giaann_p2p.store.layout import Shards
+from giaann_p2p.store.ledger import Ledger
+from giaann_p2p.store.update import update_head
+
+KEPT_BYTES = 500
+"""What a record costs in memory beside its bytes."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Kept:
+    """A chunk's delta for some shards."""
+
+    job: bytes
+    chunk: int
+    shards: Shards
+    size: int
+    """Of the record in bytes."""
+    place: Place | None
+    """Where it lies in the log."""
+    record: bytes = b""
+    """What it says, in a store without a log."""
+
+
+def kept_of(record: memoryview, place: Place | None) -> Kept:
+    """Return what to keep of an update's record, which lies at a place of the log, if at any."""
+    size = size_of(len(record))
+    return Kept(*update_head(record), size, place, b"" if place else bytes(record))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Group:
+    """The chunks that are kept for the same shards."""
+
+    shards: Shards
+    chunks: dict[bytes, BitMap] = field(default_factory=dict)
+
+
+class Archive:
+    """The deltas that are kept."""
+
+    def __init__(self) -> None:
+        self._kept: dict[bytes, dict[int, list[Kept]]] = {}  # by job and chunk
+        self._groups: dict[bytes, _Group] = {}  # by shards
+        self._files: Counter[int] = Counter()  # how many records of each are kept
+        self._count = self._size = self._in_memory = 0
+
+    def __repr__(self) -> str:
+        return f"<Archive: {self._count:,} deltas, {self._size:,} bytes>"
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory all takes, about."""
+        return KEPT_BYTES * self._count + self._in_memory
+
+    @property
+    def size(self) -> int:
+        """How many bytes the records take that are kept, wherever they lie."""
+        return self._size
+
+    @property
+    def files(self) -> set[int]:
+        """The log files to keep.
+
+        Where a file ends is told by the one behind it, so that one stays, too.
+        """
+        return {at for number, count in self._files.items() if count for at in (number, number + 1)}
+
+    def chunks(self, job: bytes) -> BitMap:
+        """Return the chunks of a job of which something is kept."""
+        return BitMap(self._kept.get(job, ()))
+
+    def of(self, shard: int) -> Applied:
+        """Return the chunks that are kept for a shard."""
+        found: dict[bytes, BitMap] = {}
+        for group in self._groups.values():
+            if shard in group.shards:
+                for job, chunks in group.chunks.items():
+                    found[job] = found.get(job, BitMap()) | chunks
+        return Applied(found)
+
+    def find(self, job: bytes, chunk: int) -> list[Kept]:
+        """Return what is kept of a chunk."""
+        return list(self._kept.get(job, {}).get(chunk, ()))
+
+    def add(self, one: Kept) -> None:
+        """Keep a delta, in the place of what was kept of its chunk for these shards."""
+        self.forget(one.job, one.chunk, one.shards)
+        if len(one.shards):
+            self._put(one)
+
+    def forget(self, job: bytes, chunk: int, shards: Shards) -> None:
+        """Keep a chunk's delta for some shards no longer."""
+        for one in self.find(job, chunk):
+            left = np.setdiff1d(one.shards, shards, assume_unique=True)
+            if len(left) < len(one.shards):
+                self.discard(one)
+                if len(left):
+                    self._put(replace(one, shards=left))
+
+    def release(self, job: bytes, chunks: Iterable[int]) -> None:
+        """Keep the deltas of some chunks no longer."""
+        for chunk in self.chunks(job) & BitMap(chunks):
+            for one in self.find(job, chunk):
+                self.discard(one)
+
+    def drop(self, shards: Iterable[int]) -> None:
+        """Keep no longer what is kept for some shards alone."""
+        gone = np.unique(np.fromiter(shards, np.uint16))
+        for group in list(self._groups.values()):
+            if np.isin(group.shards, gone).any():
+                for job, chunk in _pairs(group.chunks):
+                    self.forget(job, chunk, gone)
+
+    def keep_only(self, ledger: Ledger) -> None:
+        """Keep only what shards that are held have taken in."""
+        known = {shard for group in self._groups.values() for shard in group.shards.tolist()}
+        self.drop(shard for shard in known if shard not in ledger)
+        for shard in ledger.shards:
+            strange = self.of(int(shard)) - ledger.of(int(shard))
+            for job, chunk in _pairs({job: strange.of(job) for job in strange}):
+                self.forget(job, chunk, shard[np.newaxis])
+
+    def move(self, moves: Mapping[Place, Place]) -> None:
+        """Note where records lie that were written anew."""
+        if not moves:
+            return
+        for one in [one for jobs in self._kept.values() for kept in jobs.values() for one in kept]:
+            if one.place and one.place in moves:
+                self.discard(one)
+                self._put(replace(one, place=_followed(one.place, moves)))
+
+    def discard(self, one: Kept) -> None:
+        """Keep a record no longer."""
+        left = [other for other in self.find(one.job, one.chunk) if other is not one]
+        if left:
+            self._kept[one.job][one.chunk] = left
+        else:
+            del self._kept[one.job][one.chunk]
+            if not self._kept[one.job]:
+                del self._kept[one.job]
+        self._ungroup(one)
+        self._count_in(one, -1)
+
+    def _put(self, one: Kept) -> None:
+        group = self._groups.setdefault(one.shards.tobytes(), _Group(one.shards))
+        group.chunks.setdefault(one.job, BitMap()).add(one.chunk)
+        one = replace(one, shards=group.shards)  # one array for all
+        self._kept.setdefault(one.job, {}).setdefault(one.chunk, []).append(one)
+        self._count_in(one, 1)
+
+    def _ungroup(self, one: Kept) -> None:
+        name = one.shards.tobytes()
+        chunks = self._groups[name].chunks
+        chunks[one.job].discard(one.chunk)
+        if not chunks[one.job]:
+            del chunks[one.job]
+        if not chunks:
+            del self._groups[name]
+
+    def _count_in(self, one: Kept, times: int) -> None:
+        self._count += times
+        self._size += times * one.size
+        self._in_memory += times * len(one.record)
+        if one.place:
+            self._files[one.place.file] += times
+
+
+def _pairs(chunks: Mapping[bytes, BitMap]) -> list[tuple[bytes, int]]:
+    return [(job, chunk) for job, numbers in chunks.items() for chunk in numbers]
+
+
+def _followed(place: Place, moves: Mapping[Place, Place]) -> Place:
+    while place in moves:
+        place = moves[place]
+    return place
