@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from giaann_p2p.sim.clock import Clock
+from giaann_p2p.swarm.identity import Peer
 
 Answer = Callable[[bytes | None], None]
 
@@ -39,7 +40,7 @@ class Endpoint(Protocol):
     alive: bool
     stopped: bool
 
-    def deliver(self, sender: bytes, data: bytes, reply: Callable[[bytes], None]) -> None:
+    def deliver(self, sender: Peer, data: bytes, reply: Callable[[bytes], None]) -> None:
         """Take a question; `reply` sends the answer."""
 
 
@@ -50,17 +51,17 @@ class Network:
     clock: Clock
     rng: random.Random
     weather: Weather = field(default_factory=Weather)
-    endpoints: dict[bytes, Endpoint] = field(default_factory=dict)
-    cut: set[tuple[bytes, bytes]] = field(default_factory=set)
+    endpoints: dict[Peer, Endpoint] = field(default_factory=dict)
+    cut: set[tuple[Peer, Peer]] = field(default_factory=set)
     """Directed links that nothing goes through."""
-    slow: dict[bytes, float] = field(default_factory=dict)
+    slow: dict[Peer, float] = field(default_factory=dict)
     """How many times longer everything from and to a peer takes."""
-    waiting: dict[bytes, list[Callable[[], None]]] = field(default_factory=dict)
+    waiting: dict[Peer, list[Callable[[], None]]] = field(default_factory=dict)
     """What stopped peers have not looked at yet."""
     carried: int = 0
     """Bytes so far."""
 
-    def ask(self, sender: bytes, to: bytes, data: bytes, timeout: float, answer: Answer) -> None:
+    def ask(self, sender: Peer, to: Peer, data: bytes, timeout: float, answer: Answer) -> None:
         """Ask a peer; `answer` is called once."""
         once = _Once(answer)
         self.clock.after(timeout, lambda: once(None))
@@ -68,16 +69,16 @@ class Network:
         for _ in range(times):
             self._carry(sender, to, len(data), lambda: self._arrive(sender, to, data, once))
 
-    def tell(self, sender: bytes, to: bytes, data: bytes) -> None:
+    def tell(self, sender: Peer, to: Peer, data: bytes) -> None:
         """Send something that nobody answers."""
         self._carry(sender, to, len(data), lambda: self._arrive(sender, to, data, None))
 
-    def go_on(self, peer: bytes) -> None:
+    def go_on(self, peer: Peer) -> None:
         """A stopped peer goes on with what came meanwhile."""
         for event in self.waiting.pop(peer, []):
             self.clock.after(0, event)
 
-    def _carry(self, sender: bytes, to: bytes, size: int, event: Callable[[], None]) -> None:
+    def _carry(self, sender: Peer, to: Peer, size: int, event: Callable[[], None]) -> None:
         self.carried += size
         if (sender, to) in self.cut or self.rng.random() < self.weather.lost:
             return
@@ -88,7 +89,7 @@ class Network:
         usual = self.weather.latency * (0.5 + self.rng.random())
         return usual * self.rng.choice((1, 1, 1, 1, 1, 1, 1, 1, 1, 10))
 
-    def _arrive(self, sender: bytes, to: bytes, data: bytes, once: "_Once | None") -> None:
+    def _arrive(self, sender: Peer, to: Peer, data: bytes, once: "_Once | None") -> None:
         endpoint = self.endpoints.get(to)
         if endpoint is not None and endpoint.stopped:
             self.waiting.setdefault(to, []).append(lambda: self._arrive(sender, to, data, once))

@@ -10,6 +10,7 @@ from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.layout import Shards
 from giaann_p2p.store.state import Content
 from giaann_p2p.store.update import Update
+from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.messages import Message
 
 
@@ -17,7 +18,7 @@ class Call(NamedTuple):
     """Ask a peer, and tell what it answered: `answered(number, message or None)`."""
 
     number: int
-    peer: bytes
+    peer: Peer
     message: Message
     timeout: float
 

@@ -24,10 +24,9 @@ from giaann_p2p.swarm.messages import (
     Read,
     Refused,
     Rows,
-    packed,
-    unpacked,
 )
 from giaann_p2p.swarm.replica import State
+from giaann_p2p.swarm.shardset import packed, unpacked
 
 _MOST_EXPORTS = 4
 _MOST_FETCHED = 2 << 20
@@ -75,7 +74,7 @@ class Answers:
         named = zip(concepts.tolist(), features.tolist(), shards.tolist(), strict=True)
         found = self._store.rows([Neuron(c, f) for c, f, shard in named if serves[shard]])
         moved = [shard for shard, here in serves.items() if not here]
-        return Rows(found, packed(np.array(moved, np.uint16)))
+        return Rows(found, self._packed(np.array(moved, np.uint16)))
 
     def _compared(self, question: Compare) -> Message:
         shards = self._shards(question.shards).tolist()
@@ -111,14 +110,14 @@ class Answers:
             for chunk in wanted.of(job) - gone.of(job):
                 for update in self._store.recall(job, chunk, here):
                     parcel = bytes(update.parcel)
-                    pieces.append(Piece(job, chunk, packed(update.shards), parcel))
+                    pieces.append(Piece(job, chunk, self._packed(update.shards), parcel))
                     size += len(parcel)
                 if size > _MOST_FETCHED:
                     return Fetched(pieces, gone.to_bytes())
         return Fetched(pieces, gone.to_bytes())
 
     def _offered(self, question: Offer) -> Message:
-        (shard,) = self._shards(question.shard.to_bytes(2, "little")).tolist()
+        shard = question.shard
         held = self._store.content(shard)
         if not len(held.shards):
             raise UsageError(f"shard {shard} is not held here")
@@ -134,6 +133,9 @@ class Answers:
         if export is None or export.manifest.digest != question.digest:
             raise UsageError(f"shard {question.shard} is not offered with this digest any longer")
         return Part(export.part(question.number))
+
+    def _packed(self, shards: Shards) -> bytes:
+        return packed(shards, self._store.layout.shards)
 
     def _shards(self, data: bytes) -> Shards:
         return unpacked(data, self._store.layout.shards)

@@ -11,6 +11,7 @@ from giaann_p2p.swarm.actions import Action, Adopt, Call
 from giaann_p2p.swarm.bandwidth import Bandwidth
 from giaann_p2p.swarm.comparing import Others
 from giaann_p2p.swarm.desk import Desk
+from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.messages import AskPart, Message, Offer, Offered, Part
 from giaann_p2p.swarm.replicas import Replicas
 from giaann_p2p.swarm.settings import Settings
@@ -20,7 +21,7 @@ from giaann_p2p.swarm.settings import Settings
 class _Arrival:
     """A shard that is wanted, or on its way."""
 
-    peer: bytes
+    peer: Peer
     parts: Import | None = None
     """What came, once it was offered."""
     waiting: bool = False
@@ -38,7 +39,7 @@ class Arrivals:
         calls: Desk[Message | None, Action],
         deeds: Desk[str | None, Action],
         limits: Limits,
-        again: Callable[[bytes, float], None],
+        again: Callable[[Peer, float], None],
         now: float,
     ) -> None:
         self._settings, self._replicas, self._others = settings, replicas, others
@@ -50,7 +51,7 @@ class Arrivals:
     def __len__(self) -> int:
         return len(self._arriving)
 
-    def want(self, peer: bytes, shard: int) -> None:
+    def want(self, peer: Peer, shard: int) -> None:
         """Have a shard sent by a peer, unless it is on its way, or too many others are."""
         if shard not in self._arriving and len(self._arriving) < self._settings.transfers:
             self._arriving[shard] = _Arrival(peer)
@@ -108,7 +109,7 @@ class Arrivals:
         return self._on(shard, arrival, now)
 
     def _on(self, shard: int, arrival: _Arrival, now: float) -> list[Action]:
-        self._others.heard(arrival.peer, now)
+        self._others.heard(arrival.peer)
         arrival.waiting = False
         return self.due(now)
 

@@ -11,10 +11,12 @@ from giaann_p2p.store.applied import Applied
 from giaann_p2p.swarm.actions import Action, Call
 from giaann_p2p.swarm.desk import Desk
 from giaann_p2p.swarm.evidence import Evidence, Word
-from giaann_p2p.swarm.messages import Compare, Compared, Message, packed
+from giaann_p2p.swarm.identity import Peer
+from giaann_p2p.swarm.messages import Compare, Compared, Message
 from giaann_p2p.swarm.replica import State
 from giaann_p2p.swarm.replicas import Replicas
 from giaann_p2p.swarm.settings import Settings
+from giaann_p2p.swarm.shardset import packed
 
 Sets = dict[int, Applied]
 _STATES = {state.value: state for state in State}
@@ -23,19 +25,19 @@ _STATES = {state.value: state for state in State}
 class Others(Protocol):
     """What is known of the other peers; see `Directory`."""
 
-    def holders(self, shard: int) -> Sequence[bytes]:
+    def holders(self, shard: int, now: float) -> Sequence[Peer]:
         """Return those that are there and say that they hold a shard."""
         ...
 
-    def reachable(self, peer: bytes, now: float) -> bool:
+    def reachable(self, peer: Peer, now: float) -> bool:
         """Tell whether a peer is there and has answered lately."""
         ...
 
-    def suspect(self, peer: bytes, now: float) -> None:
+    def suspect(self, peer: Peer, now: float) -> None:
         """A peer did not answer, or not as it should."""
         ...
 
-    def heard(self, peer: bytes, now: float) -> None:
+    def heard(self, peer: Peer) -> None:
         """A peer answered."""
         ...
 
@@ -67,47 +69,50 @@ class Comparing:
         held: Held,
         evidence: Evidence,
         desk: Desk[Message | None, Action],
-        then: Callable[[bytes, float], list[Action]],
+        then: Callable[[Peer, float], list[Action]],
     ) -> None:
         self._settings, self._replicas, self._others = settings, replicas, others
         self._held, self._evidence, self._desk, self._then = held, evidence, desk, then
-        self._asking: set[bytes] = set()
-        self._next: dict[bytes, float] = {}
+        self._asking: set[Peer] = set()
+        self._next: dict[Peer, float] = {}
 
-    def hurry(self, peer: bytes, now: float) -> None:
+    def hurry(self, peer: Peer, now: float) -> None:
         """Ask a peer again at once."""
         self._next[peer] = now
 
     def due(self, now: float) -> list[Action]:
         """Ask those whose turn it is."""
         actions: list[Action] = []
-        for peer, shards in self._partners().items():
+        for peer, shards in self._partners(now).items():
             if peer in self._asking or not self._others.reachable(peer, now):
                 continue
             if now >= self._next.get(peer, now):
                 actions.append(self._question(peer, shards, now))
         return actions
 
-    def _partners(self) -> dict[bytes, list[int]]:
+    def _partners(self, now: float) -> dict[Peer, list[int]]:
         """Return who holds, or should hold, which of the shards that are held here."""
-        found: dict[bytes, list[int]] = {}
+        found: dict[Peer, list[int]] = {}
         for shard in self._replicas.held.tolist():
-            there = {*self._replicas.owners(shard), *self._others.holders(shard)}
+            there = {*self._replicas.owners(shard), *self._others.holders(shard, now)}
             for peer in sorted(there - {self._replicas.me}):
                 found.setdefault(peer, []).append(shard)
         return found
 
-    def _question(self, peer: bytes, shards: list[int], now: float) -> Call:
+    def _question(self, peer: Peer, shards: list[int], now: float) -> Call:
         self._asking.add(peer)
         mine, marks = dict(self._held.sets(*shards)), self._held.fingerprints()
         shards = [shard for shard in shards if shard in mine and shard in marks]
-        question = Compare(packed(np.array(shards, np.uint16)), [marks[shard] for shard in shards])
+        question = Compare(
+            packed(np.array(shards, np.uint16), self._replicas.shards),
+            [marks[shard] for shard in shards],
+        )
         number = self._desk.number(partial(self._told, peer, shards, mine, now))
         return Call(number, peer, question, self._settings.call_timeout)
 
     def _told(
         self,
-        peer: bytes,
+        peer: Peer,
         shards: list[int],
         mine: Sets,
         asked: float,
@@ -121,7 +126,7 @@ class Comparing:
         except (MessageError, DamagedError):
             self._others.suspect(peer, now)
             return []
-        self._others.heard(peer, now)
+        self._others.heard(peer)
         for shard, word in words.items():
             self._evidence.heard(peer, shard, word)
         return self._then(peer, now)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from giaann_p2p.store.applied import Applied
+from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.replica import State
 
 
@@ -24,26 +25,26 @@ class Evidence:
     """The last word of each peer on each shard."""
 
     def __init__(self) -> None:
-        self._words: dict[int, dict[bytes, Word]] = {}  # by shard and peer
+        self._words: dict[int, dict[Peer, Word]] = {}  # by shard and peer
 
-    def heard(self, peer: bytes, shard: int, word: Word) -> None:
+    def heard(self, peer: Peer, shard: int, word: Word) -> None:
         """Take a word down, unless a later one is there."""
         words = self._words.setdefault(shard, {})
         known = words.get(peer)
         if known is None or known.asked <= word.asked:
             words[peer] = word
 
-    def of(self, peer: bytes, shard: int) -> Word | None:
+    def of(self, peer: Peer, shard: int) -> Word | None:
         """Return a peer's word on a shard."""
         return self._words.get(shard, {}).get(peer)
 
-    def on(self, shard: int, since: float) -> Iterator[tuple[bytes, Word]]:
+    def on(self, shard: int, since: float) -> Iterator[tuple[Peer, Word]]:
         """Iterate over the words on a shard that were asked for at this time or later."""
         for peer, word in self._words.get(shard, {}).items():
             if word.asked >= since:
                 yield peer, word
 
-    def forget(self, peer: bytes) -> None:
+    def forget(self, peer: Peer) -> None:
         """Forget all that a peer said."""
         for words in self._words.values():
             words.pop(peer, None)

@@ -19,9 +19,11 @@ from giaann_p2p.swarm.actions import Action, Apply, Call
 from giaann_p2p.swarm.comparing import Held, Others
 from giaann_p2p.swarm.desk import Desk
 from giaann_p2p.swarm.evidence import Evidence
-from giaann_p2p.swarm.messages import Fetch, Fetched, Message, packed, unpacked
+from giaann_p2p.swarm.identity import Peer
+from giaann_p2p.swarm.messages import Fetch, Fetched, Message
 from giaann_p2p.swarm.replicas import Replicas
 from giaann_p2p.swarm.settings import Settings
+from giaann_p2p.swarm.shardset import packed, unpacked
 
 
 class Lack(NamedTuple):
@@ -44,16 +46,16 @@ class Fetching:
         calls: Desk[Message | None, Action],
         deeds: Desk[str | None, Action],
         limits: Limits,
-        again: Callable[[bytes, float], None],
-        whole: Callable[[bytes, int], None],
+        again: Callable[[Peer, float], None],
+        whole: Callable[[Peer, int], None],
     ) -> None:
         self._settings, self._replicas, self._others = settings, replicas, others
         self._held, self._evidence, self._limits = held, evidence, limits
         self._calls, self._deeds = calls, deeds
         self._again, self._whole = again, whole
-        self._coming: dict[bytes, Lack] = {}
+        self._coming: dict[Peer, Lack] = {}
 
-    def after(self, peer: bytes, now: float) -> list[Action]:
+    def after(self, peer: Peer, now: float) -> list[Action]:
         """Ask a peer for what it has beyond what is here, as it just told."""
         if peer in self._coming:
             return []
@@ -68,10 +70,11 @@ class Fetching:
         lack = max(left, key=lambda lack: len(lack.shards))
         self._coming[peer] = lack
         number = self._calls.number(partial(self._told, peer, lack))
-        question = Fetch(packed(np.array(lack.shards, np.uint16)), lack.chunks.to_bytes())
+        asked = packed(np.array(lack.shards, np.uint16), self._replicas.shards)
+        question = Fetch(asked, lack.chunks.to_bytes())
         return [Call(number, peer, question, self._settings.call_timeout)]
 
-    def _lacking(self, peer: bytes, now: float) -> list[Lack]:
+    def _lacking(self, peer: Peer, now: float) -> list[Lack]:
         """Return what a peer has that is neither here nor on its way."""
         found: dict[bytes, Lack] = {}
         wanted = filter(self._replicas.wanted, self._replicas.held.tolist())
@@ -87,14 +90,14 @@ class Fetching:
                 found.setdefault(lacking.to_bytes(), Lack(lacking, [])).shards.append(shard)
         return list(found.values())
 
-    def _sent_whole(self, peer: bytes, shards: list[int]) -> list[int]:
+    def _sent_whole(self, peer: Peer, shards: list[int]) -> list[int]:
         """Have whole shards sent; return those that cannot be."""
         able = [shard for shard in shards if self._takes_whole(peer, shard)]
         for shard in able:
             self._whole(peer, shard)
         return [shard for shard in shards if shard not in able]
 
-    def _takes_whole(self, peer: bytes, shard: int) -> bool:
+    def _takes_whole(self, peer: Peer, shard: int) -> bool:
         """Tell whether what is here and not there could be added to a shard that comes."""
         word = self._evidence.of(peer, shard)
         mine = dict(self._held.sets(shard)).get(shard)
@@ -102,14 +105,14 @@ class Fetching:
             return False
         return mine - word.chunks <= self._held.retained_for(shard)
 
-    def _told(self, peer: bytes, lack: Lack, answer: Message | None, now: float) -> list[Action]:
+    def _told(self, peer: Peer, lack: Lack, answer: Message | None, now: float) -> list[Action]:
         try:
             updates, gone = self._read(lack, answer)
         except (MessageError, DamagedError):
             del self._coming[peer]
             self._others.suspect(peer, now)
             return []
-        self._others.heard(peer, now)
+        self._others.heard(peer)
         if gone:
             self._sent_whole(peer, lack.shards)
         if not updates:
@@ -131,7 +134,7 @@ class Fetching:
             )
         return updates, Applied.from_bytes(answer.gone)
 
-    def _stored(self, peer: bytes, error: str | None, now: float) -> list[Action]:
+    def _stored(self, peer: Peer, error: str | None, now: float) -> list[Action]:
         del self._coming[peer]
         if error is None:
             self._again(peer, now)

@@ -6,9 +6,10 @@ from operator import and_
 
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.swarm.evidence import Word
+from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.replica import State
 
-Words = Mapping[bytes, Word]
+Words = Mapping[Peer, Word]
 """What peers said of a shard a moment ago."""
 
 
@@ -17,7 +18,7 @@ def caught_up(mine: Applied, words: Words) -> bool:
     return any(word.state.serves and word.chunks <= mine for word in words.values())
 
 
-def may_begin(mine: Applied, words: Words, others: Iterable[bytes], quorum: int) -> bool:
+def may_begin(mine: Applied, words: Words, others: Iterable[Peer], quorum: int) -> bool:
     """Tell whether a shard that nobody has ready can be ready with what is here.
 
     `others` are its owners but this one. Enough of them must be there, and all of these must have
@@ -31,7 +32,7 @@ def may_begin(mine: Applied, words: Words, others: Iterable[bytes], quorum: int)
     return 1 + sum(word.state is State.SYNCING for word in there) >= quorum
 
 
-def covered(mine: Applied, words: Words, owners: Iterable[bytes]) -> bool:
+def covered(mine: Applied, words: Words, owners: Iterable[Peer]) -> bool:
     """Tell whether all owners of a shard are ready and have every chunk that is here."""
     told = [words.get(peer) for peer in owners]
     return bool(told) and all(

@@ -2,6 +2,8 @@
 
 from collections import deque
 
+from giaann_p2p.swarm.identity import Peer
+
 _REMEMBERED = 64
 _UNKNOWN = 0.05
 """What a peer that was never asked is taken to need: little, so that it is tried."""
@@ -12,20 +14,20 @@ class Latencies:
     """The last answers of each peer."""
 
     def __init__(self) -> None:
-        self._seconds: dict[bytes, deque[float]] = {}
+        self._seconds: dict[Peer, deque[float]] = {}
 
-    def took(self, peer: bytes, seconds: float) -> None:
+    def took(self, peer: Peer, seconds: float) -> None:
         """Note how long an answer took; for one that never came, how long it was waited for."""
         self._seconds.setdefault(peer, deque(maxlen=_REMEMBERED)).append(seconds)
 
-    def usual(self, peer: bytes) -> float:
+    def usual(self, peer: Peer) -> float:
         """Return what a peer usually needs: the median."""
         return self._quantile(peer, 0.5)
 
-    def late(self, peer: bytes) -> float:
+    def late(self, peer: Peer) -> float:
         """Return after how long an answer is late, and another peer worth asking."""
         return max(_LEAST_LATE, self._quantile(peer, _LATE))
 
-    def _quantile(self, peer: bytes, share: float) -> float:
+    def _quantile(self, peer: Peer, share: float) -> float:
         seconds = sorted(self._seconds.get(peer, ()))
         return seconds[int(share * (len(seconds) - 1))] if seconds else _UNKNOWN

@@ -1,17 +1,15 @@
 """What peers say to one another: each question, and what may be answered to it.
 
-Plain structs, in MessagePack behind a byte of version. Columns, deltas and sets of chunks inside
-are the store's own forms, which are checked where they are read. Nothing here is executed, and
-nothing is larger than `MOST_BYTES`: what may be larger is asked for in parts.
+Plain structs, in MessagePack behind a byte of version. Deltas and sets of chunks inside are in the
+store's own forms, shards as `shardset` packs them; all are checked where they are read. Nothing
+here is executed, and nothing is larger than `MOST_BYTES`: what may be is asked for in parts.
 """
 
 from typing import TypeVar
 
 import msgspec
-import numpy as np
 
 from giaann_p2p.errors import MessageError
-from giaann_p2p.store.layout import Shards
 
 VERSION = 1
 MOST_BYTES = 8 << 20
@@ -168,18 +166,3 @@ def decode(data: bytes | memoryview) -> Message:
     except msgspec.MsgspecError as error:
         raise MessageError(f"a message that cannot be read: {error}") from None
     return message
-
-
-def packed(shards: Shards) -> bytes:
-    """Return numbers of shards as a message has them."""
-    return shards.astype("<u2").tobytes()
-
-
-def unpacked(data: bytes, shards: int) -> Shards:
-    """Read what `packed` wrote; MessageError unless they are ascending, and there are such."""
-    if len(data) % 2:
-        raise MessageError("numbers of shards that end in the middle of one")
-    found = np.frombuffer(data, "<u2").astype(np.uint16)
-    if np.any(found[1:] <= found[:-1]) or (len(found) and found[-1] >= shards):
-        raise MessageError(f"numbers of shards that are not ascending, or not below {shards}")
-    return found

@@ -30,12 +30,12 @@ import numpy.typing as npt
 from giaann_p2p.errors import UsageError
 from giaann_p2p.model.sequence import Ids, Ints
 from giaann_p2p.store.layout import MOST_SHARDS, Shards
+from giaann_p2p.swarm.identity import PEER_BYTES, Peer
 
 Owners = npt.NDArray[np.uint16]
 """Indices of peers."""
 Floats = npt.NDArray[np.float64]
 
-PEER_BYTES = 32
 MOST_PEERS = 1 << 16
 MOST_CAPACITY = 1 << 47
 """Bytes that count, 128 TiB: whoever declares more gets no more for it."""
@@ -61,7 +61,7 @@ class Moved(NamedTuple):
 class Placement:
     """The owners of every shard; the same for the same members, in whatever order they come."""
 
-    def __init__(self, peers: tuple[bytes, ...], shares: Floats, matrix: Owners) -> None:
+    def __init__(self, peers: tuple[Peer, ...], shares: Floats, matrix: Owners) -> None:
         self.peers = peers
         """All members, ascending."""
         self.shares = shares
@@ -73,7 +73,7 @@ class Placement:
 
     @classmethod
     def of(
-        cls, members: Mapping[bytes, int] | Sequence[tuple[bytes, int]], shards: int, replicas: int
+        cls, members: Mapping[Peer, int] | Sequence[tuple[Peer, int]], shards: int, replicas: int
     ) -> "Placement":
         """Place shards on members, who are told by their ids with their capacities in bytes.
 
@@ -89,7 +89,7 @@ class Placement:
         shards, replicas = self.owner_matrix.shape
         return f"<Placement: {shards:,} shards x {replicas} on {len(self.peers):,} peers>"
 
-    def owners(self, shard: int) -> tuple[bytes, ...]:
+    def owners(self, shard: int) -> tuple[Peer, ...]:
         """Return a shard's owners, best first."""
         return tuple(self.peers[at] for at in self.owner_matrix[shard].tolist())
 
@@ -97,7 +97,7 @@ class Placement:
         """Return the owners of many shards, [k, R] as in the matrix."""
         return self.owner_matrix[shards]
 
-    def shards_of(self, peer: bytes) -> Shards:
+    def shards_of(self, peer: Peer) -> Shards:
         """Return what a peer owns, ascending; nothing if it is no member."""
         at = self._places.get(peer)
         if at is None:
@@ -105,7 +105,7 @@ class Placement:
         owned, ends = self._owned
         return owned[ends[at] : ends[at + 1]]
 
-    def moves(self, other: "Placement") -> dict[bytes, Moved]:
+    def moves(self, other: "Placement") -> dict[Peer, Moved]:
         """Return what every peer gains and loses if `other` takes the place of this placement."""
         found = {}
         for peer in sorted({*self.peers, *other.peers}):
@@ -117,7 +117,7 @@ class Placement:
         return found
 
     @cached_property
-    def _places(self) -> dict[bytes, int]:
+    def _places(self) -> dict[Peer, int]:
         return {peer: at for at, peer in enumerate(self.peers)}
 
     @cached_property
@@ -130,7 +130,7 @@ class Placement:
         return owned, np.searchsorted(flat[order], np.arange(len(self.peers) + 1))
 
 
-def _check(members: tuple[tuple[bytes, int], ...], shards: int, replicas: int) -> None:
+def _check(members: tuple[tuple[Peer, int], ...], shards: int, replicas: int) -> None:
     if not 1 <= shards <= MOST_SHARDS or shards & (shards - 1):
         raise UsageError(f"shards must be a power of two up to {MOST_SHARDS}; it is {shards}")
     if replicas < 1:
@@ -148,7 +148,7 @@ def _check(members: tuple[tuple[bytes, int], ...], shards: int, replicas: int) -
 
 # Many ask about the same members, foremost where a simulator lets many peers compute it.
 @lru_cache(maxsize=32)
-def _placed(members: tuple[tuple[bytes, int], ...], shards: int, replicas: int) -> Placement:
+def _placed(members: tuple[tuple[Peer, int], ...], shards: int, replicas: int) -> Placement:
     peers = tuple(peer for peer, _ in members)
     shares = _shares([_rounded(capacity) for _, capacity in members], shards, replicas)
     seeds = np.frombuffer(b"".join(map(_seed, peers)), "<u4").reshape(len(peers), _WORDS)
@@ -175,7 +175,7 @@ def _rounded(capacity: int) -> int:
 
 
 @lru_cache(maxsize=1 << 14)
-def _seed(peer: bytes) -> bytes:
+def _seed(peer: Peer) -> bytes:
     return hashlib.blake2b(peer, digest_size=4 * _WORDS, person=b"giaann placing").digest()
 
 

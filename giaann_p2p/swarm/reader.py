@@ -18,8 +18,10 @@ from giaann_p2p.store.codec.parcel import Limits, decode
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.actions import Call
 from giaann_p2p.swarm.desk import Desk
+from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.latency import Latencies
-from giaann_p2p.swarm.messages import Message, Read, Rows, unpacked
+from giaann_p2p.swarm.messages import Message, Read, Rows
+from giaann_p2p.swarm.shardset import unpacked
 
 _PAUSE = 0.2
 """Before all are tried anew."""
@@ -39,19 +41,19 @@ Act = Call | Answered
 class Others(Protocol):
     """What is known of the storage peers; see `Directory`."""
 
-    def ready(self, shard: int) -> Sequence[bytes]:
+    def ready(self, shard: int, now: float) -> Sequence[Peer]:
         """Return those that are there and say that a shard is ready with them."""
         ...
 
-    def reachable(self, peer: bytes, now: float) -> bool:
+    def reachable(self, peer: Peer, now: float) -> bool:
         """Tell whether a peer is there and has answered lately."""
         ...
 
-    def suspect(self, peer: bytes, now: float) -> None:
+    def suspect(self, peer: Peer, now: float) -> None:
         """A peer did not answer, or not as it should."""
         ...
 
-    def heard(self, peer: bytes, now: float) -> None:
+    def heard(self, peer: Peer) -> None:
         """A peer answered."""
         ...
 
@@ -62,7 +64,7 @@ class _Part:
     def __init__(self, shard: int, neurons: list[Neuron]) -> None:
         self.shard, self.neurons = shard, neurons
         self.rows: list[Row | None] | None = None
-        self.tried: set[bytes] = set()
+        self.tried: set[Peer] = set()
         self.late = 0.0
         """When another peer is to be asked."""
 
@@ -127,7 +129,7 @@ class Reader:
         if not open_parts or now >= reading.end:
             del self._readings[reading.number]
             return [_outcome(reading)]
-        asked: dict[bytes, list[_Part]] = {}
+        asked: dict[Peer, list[_Part]] = {}
         for part in open_parts:
             if now >= part.late:
                 peer = self._choice(part, now)
@@ -135,9 +137,9 @@ class Reader:
                     asked.setdefault(peer, []).append(part)
         return [self._call(peer, parts, now) for peer, parts in asked.items()]
 
-    def _choice(self, part: _Part, now: float) -> bytes | None:
+    def _choice(self, part: _Part, now: float) -> Peer | None:
         """Return whom to ask next, and note when another one is to be asked."""
-        ready = [p for p in self._others.ready(part.shard) if self._others.reachable(p, now)]
+        ready = [p for p in self._others.ready(part.shard, now) if self._others.reachable(p, now)]
         left = [peer for peer in ready if peer not in part.tried]
         if not left:
             part.tried.clear()
@@ -148,7 +150,7 @@ class Reader:
         part.late = now + self.latencies.late(peer)
         return peer
 
-    def _call(self, peer: bytes, parts: list[_Part], now: float) -> Call:
+    def _call(self, peer: Peer, parts: list[_Part], now: float) -> Call:
         neurons = [neuron for part in parts for neuron in part.neurons]
         concepts = np.array([neuron.concept for neuron in neurons], "<u8").tobytes()
         features = np.array([neuron.feature for neuron in neurons], "<u8").tobytes()
@@ -156,7 +158,7 @@ class Reader:
         return Call(number, peer, Read(concepts, features), self._timeout)
 
     def _told(
-        self, peer: bytes, parts: list[_Part], asked: float, answer: Message | None, now: float
+        self, peer: Peer, parts: list[_Part], asked: float, answer: Message | None, now: float
     ) -> list[Act]:
         self.latencies.took(peer, now - asked)
         try:
@@ -169,7 +171,7 @@ class Reader:
             self._others.suspect(peer, now)
             moved, found = {part.shard for part in parts}, None
         else:
-            self._others.heard(peer, now)
+            self._others.heard(peer)
         for part in parts:
             if part.shard in moved or found is None:
                 part.late = now  # ask the next one at once

@@ -37,7 +37,7 @@ MOST_LIFETIME = 300
 SKEW = 3600
 """By how many seconds clocks may differ."""
 MOST_RECORD_ADDRESSES = 8
-MOST_CAPACITY = 1 << 50
+MOST_CAPACITY = 1 << 47
 BUCKETS = 16
 """Parts of a swarm's directory: good for some 16,000 peers, at a thousand a part."""
 _MOST_BYTES = 4096
@@ -108,7 +108,7 @@ class Announcement(
         return f"<{self.role} {name_of(self.peer)} {self.state}, {self.sequence}>"
 
 
-class Claims(msgspec.Struct, frozen=True):
+class Sets(msgspec.Struct, frozen=True):
     """The shards that a record names."""
 
     ready: Shards
@@ -133,7 +133,7 @@ def read(
     """Read a record, an owner's if it is given; RecordError says what is wrong with it."""
     announcement = unproven(data, now, swarm_id, layout, owner)
     prove(data, announcement)
-    claims_of(announcement, layout)
+    sets_of(announcement, layout)
     return announcement
 
 
@@ -168,7 +168,7 @@ def prove(data: bytes, announcement: Announcement) -> None:
         raise RecordError(f"signature: {name_of(announcement.peer)} did not sign this record")
 
 
-def claims_of(announcement: Announcement, layout: Layout) -> Claims:
+def sets_of(announcement: Announcement, layout: Layout) -> Sets:
     """Return the shards that a record names; RecordError if they cannot be."""
     found = {}
     for field in ("ready", "syncing"):
@@ -176,7 +176,7 @@ def claims_of(announcement: Announcement, layout: Layout) -> Claims:
             found[field] = unpacked(getattr(announcement, field), layout.shards)
         except MessageError as error:
             raise RecordError(f"{field}: {error}") from None
-    return Claims(**found)
+    return Sets(**found)
 
 
 def next_sequence(now: float, last: int = 0) -> int:

@@ -6,9 +6,10 @@ from typing import Protocol
 import numpy as np
 
 from giaann_p2p.store.layout import Shards
+from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.replica import State, Turn, turned
 
-Owners = Sequence[bytes]
+Owners = Sequence[Peer]
 
 
 class Owned(Protocol):
@@ -22,7 +23,7 @@ class Owned(Protocol):
 class Replicas:
     """States by shard, and the turns that they take."""
 
-    def __init__(self, me: bytes, shards: int, held: Iterable[int]) -> None:
+    def __init__(self, me: Peer, shards: int, held: Iterable[int]) -> None:
         self.me = me
         self._states = [State.ABSENT] * shards
         for shard in held:

@@ -31,26 +31,28 @@ from giaann_p2p.swarm.comparing import Comparing, Held
 from giaann_p2p.swarm.desk import Desk
 from giaann_p2p.swarm.evidence import Evidence, Word
 from giaann_p2p.swarm.fetching import Fetching
+from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.judgement import caught_up, covered, everywhere, may_begin
-from giaann_p2p.swarm.messages import Message, Push, Pushed, Refused, packed, unpacked
+from giaann_p2p.swarm.messages import Message, Push, Pushed, Refused
 from giaann_p2p.swarm.placement import Placement
 from giaann_p2p.swarm.replica import State
 from giaann_p2p.swarm.replicas import Replicas
 from giaann_p2p.swarm.settings import Settings
+from giaann_p2p.swarm.shardset import packed, unpacked
 
 
 class Others(comparing.Others, Protocol):
     """What is known of the other peers; see `Directory`."""
 
-    def members(self, now: float) -> Mapping[bytes, int]:
+    def members(self, now: float) -> Mapping[Peer, int]:
         """Return the storage peers that are to hold something, with their capacities."""
         ...
 
-    def witnesses(self, shard: int) -> Sequence[bytes]:
+    def witnesses(self, shard: int, now: float) -> Sequence[Peer]:
         """Return those that hold a shard, or may come back and hold it."""
         ...
 
-    def ready(self, shard: int) -> Sequence[bytes]:
+    def ready(self, shard: int, now: float) -> Sequence[Peer]:
         """Return those that are there and say that a shard is ready with them."""
         ...
 
@@ -79,7 +81,7 @@ class StoragePeer:
 
     def __init__(
         self,
-        me: bytes,
+        me: Peer,
         capacity: int,
         rules: Rules,
         settings: Settings,
@@ -120,7 +122,7 @@ class StoragePeer:
             self._fetching.after,
         )
         self._begun, self._released = now, now
-        self._members: Mapping[bytes, int] = {}
+        self._members: Mapping[Peer, int] = {}
         self._announced = -1
 
     def asked(self, ticket: int, question: Push, now: float) -> list[Action]:
@@ -129,7 +131,7 @@ class StoragePeer:
             shards = unpacked(question.shards, self.rules.shards)
             here = shards[[self.replicas.holds(shard) for shard in shards.tolist()]]
             if not len(here):
-                return [Reply(ticket, Pushed(b""))]
+                return [Reply(ticket, Pushed(packed(here, self.rules.shards)))]
             update = Update.received(
                 question.job, question.chunk, here, question.parcel, self._limits
             )
@@ -138,7 +140,9 @@ class StoragePeer:
         return [Apply(self._deeds.number(partial(self._pushed, ticket, here)), [update])]
 
     def _pushed(self, ticket: int, shards: Shards, error: str | None, now: float) -> list[Action]:
-        return [Reply(ticket, Refused(error) if error else Pushed(packed(shards)))]
+        if error:
+            return [Reply(ticket, Refused(error))]
+        return [Reply(ticket, Pushed(packed(shards, self.rules.shards)))]
 
     def answered(self, number: int, answer: Message | None, now: float) -> list[Action]:
         """Go on with an answer, or with None when there was none in time."""
@@ -148,7 +152,7 @@ class StoragePeer:
         """Go on when the store has done something, or could not."""
         return self._deeds.done(number, error, now) + self._decided(now)
 
-    def restarted(self, peer: bytes) -> None:
+    def restarted(self, peer: Peer) -> None:
         """A peer began anew: what it said before counts no longer."""
         self.evidence.forget(peer)
 
@@ -167,7 +171,7 @@ class StoragePeer:
         actions += self._everywhere(now)
         return actions
 
-    def _hurry(self, peer: bytes, now: float) -> None:
+    def _hurry(self, peer: Peer, now: float) -> None:
         self._comparing.hurry(peer, now)
 
     def _placed(self, now: float) -> list[Action]:
@@ -193,13 +197,13 @@ class StoragePeer:
         words = self._words(shard, now)
         if caught_up(mine, words):
             return True
-        if now - self._begun < self.settings.patience or self._others.ready(shard):
+        if now - self._begun < self.settings.patience or self._others.ready(shard, now):
             return False
         owners = self.replicas.owners(shard)
         others = [peer for peer in owners if peer != self.me]
         return may_begin(mine, words, others, min(self.rules.quorum, len(owners)))
 
-    def _words(self, shard: int, now: float) -> dict[bytes, Word]:
+    def _words(self, shard: int, now: float) -> dict[Peer, Word]:
         return dict(self.evidence.on(shard, now - self.settings.word_counts))
 
     def _let_go(self, now: float) -> list[Action]:
@@ -233,7 +237,8 @@ class StoragePeer:
         self._released = now
         common: Applied | None = None
         for shard, mine in self._held.sets(*self.replicas.held.tolist()):
-            witnesses = {*self._others.witnesses(shard), *self.replicas.owners(shard)} - {self.me}
+            claiming = self._others.witnesses(shard, now)
+            witnesses = {*claiming, *self.replicas.owners(shard)} - {self.me}
             here = everywhere(mine, [self.evidence.of(peer, shard) for peer in sorted(witnesses)])
             common = here if common is None else common & here
             if not common:

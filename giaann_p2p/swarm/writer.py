@@ -16,8 +16,10 @@ from giaann_p2p.errors import MessageError
 from giaann_p2p.store.layout import Shards
 from giaann_p2p.swarm.actions import Call
 from giaann_p2p.swarm.desk import Desk
-from giaann_p2p.swarm.messages import Message, Push, Pushed, Refused, packed, unpacked
+from giaann_p2p.swarm.identity import Peer
+from giaann_p2p.swarm.messages import Message, Push, Pushed, Refused
 from giaann_p2p.swarm.replicas import Owned
+from giaann_p2p.swarm.shardset import packed, unpacked
 
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 8.0
@@ -43,11 +45,11 @@ class Others(Protocol):
         """Return who should hold which shard."""
         ...
 
-    def suspect(self, peer: bytes, now: float) -> None:
+    def suspect(self, peer: Peer, now: float) -> None:
         """A peer did not answer, or not as it should."""
         ...
 
-    def heard(self, peer: bytes, now: float) -> None:
+    def heard(self, peer: Peer) -> None:
         """A peer answered."""
         ...
 
@@ -58,21 +60,21 @@ class _Chunk:
     def __init__(self, job: bytes, chunk: int, cut: Cut, shards: int) -> None:
         self.job, self.chunk, self.cut = job, chunk, cut
         self.acks = np.zeros(shards, np.int64)
-        self.taken: dict[bytes, set[int]] = {}  # the shards for which a peer has it
-        self.asking: set[bytes] = set()
-        self.pauses: dict[bytes, float] = {}
-        self.next: dict[bytes, float] = {}
+        self.taken: dict[Peer, set[int]] = {}  # the shards for which a peer has it
+        self.asking: set[Peer] = set()
+        self.pauses: dict[Peer, float] = {}
+        self.next: dict[Peer, float] = {}
         self.sent = 0
         """Bytes so far."""
 
-    def acked(self, peer: bytes, shards: Shards) -> None:
+    def acked(self, peer: Peer, shards: Shards) -> None:
         """Note for which shards a peer has the chunk."""
         taken = self.taken.setdefault(peer, set())
         new = [shard for shard in shards.tolist() if shard not in taken]
         taken.update(new)
         self.acks[new] += 1
 
-    def failed(self, peer: bytes, now: float) -> None:
+    def failed(self, peer: Peer, now: float) -> None:
         """Ask a peer again, but later."""
         pause = self.pauses.get(peer, _FIRST_PAUSE)
         self.pauses[peer] = min(2 * pause, _LONGEST_PAUSE)
@@ -120,7 +122,7 @@ class Writer:
 
     def _due(self, chunk: _Chunk, now: float) -> list[Act]:
         placement = self._others.placement(now)
-        lacking: dict[bytes, list[int]] = {}
+        lacking: dict[Peer, list[int]] = {}
         for shard in range(self._shards):
             for peer in placement.owners(shard):
                 if shard not in chunk.taken.get(peer, ()):
@@ -131,15 +133,15 @@ class Writer:
             if peer not in chunk.asking and now >= chunk.next.get(peer, now)
         ]
 
-    def _call(self, chunk: _Chunk, peer: bytes, shards: Shards) -> Call:
+    def _call(self, chunk: _Chunk, peer: Peer, shards: Shards) -> Call:
         chunk.asking.add(peer)
         parcel = chunk.cut(shards)
         chunk.sent += len(parcel)
         number = self._calls.number(partial(self._told, chunk, peer))
-        question = Push(chunk.job, chunk.chunk, packed(shards), parcel)
+        question = Push(chunk.job, chunk.chunk, packed(shards, self._shards), parcel)
         return Call(number, peer, question, self._timeout)
 
-    def _told(self, chunk: _Chunk, peer: bytes, answer: Message | None, now: float) -> list[Act]:
+    def _told(self, chunk: _Chunk, peer: Peer, answer: Message | None, now: float) -> list[Act]:
         chunk.asking.discard(peer)
         chunk.failed(peer, now)  # for the shards that it does not hold, too
         try:
@@ -150,5 +152,5 @@ class Writer:
         except MessageError:
             self._others.suspect(peer, now)
         else:
-            self._others.heard(peer, now)
+            self._others.heard(peer)
         return []

@@ -1,0 +1,107 @@
+"""A client of the simulation: it has chunks learned, and reads what was learned."""
+
+import random
+from collections.abc import Callable
+from functools import partial
+
+from giaann_p2p.errors import RecordError
+from giaann_p2p.model.rows import Question
+from giaann_p2p.sim.node import Node
+from giaann_p2p.sim.swarm import Swarm
+from giaann_p2p.store.codec.parcel import Limits
+from giaann_p2p.swarm import reader, writer
+from giaann_p2p.swarm.actions import Call
+from giaann_p2p.swarm.identity import Identity, Peer
+from giaann_p2p.swarm.messages import Message, Read
+from giaann_p2p.swarm.reader import Answered, Reader
+from giaann_p2p.swarm.writer import Committed, Writer
+
+_TIMEOUT = 4.0
+_PATIENCE = 15.0
+_AT_ONCE = 3
+_MOST = (1 << 31) - 1
+
+
+class Client(Node):
+    """Has some of a job's chunks learned, a few at a time, and reads now and then."""
+
+    def __init__(self, swarm: Swarm, name: str, job: bytes, chunks: list[int], skew: float) -> None:
+        identity = Identity.from_seed(random.Random(f"{swarm.seed} {name}").randbytes(32))
+        around = swarm.surroundings(identity.peer)
+        super().__init__(name, identity.peer, swarm.clock, swarm.network, swarm.trace, around, skew)
+        self.swarm, self.job = swarm, job
+        self.rng = random.Random(f"{swarm.seed} {name} choice")
+        self._chunks = chunks
+        self._due: list[tuple[float, int]] = []
+        self.answered = self.unanswered = 0
+        self._begin()
+
+    def _begin(self) -> None:
+        rules, spec = self.swarm.rules, self.swarm.manifest.spec
+        limits = Limits(spec.branches, spec.segments, _MOST, _MOST, _MOST)
+        self.around = self.swarm.surroundings(self.peer)
+        self._writer = Writer(rules.shards, rules.quorum, self.around, _TIMEOUT)
+        self._reader = Reader(self.swarm.layout, limits, self.around, _TIMEOUT, _PATIENCE)
+        self._open = [n for n in self._chunks if (self.job, n) not in self.swarm.promises.committed]
+        for data in self.swarm.records_seen_from(self):
+            self.learn(data)
+        self.later(1.0, self.every_tick)
+        self.later(self.rng.random() * 5, self._look_up)
+
+    @property
+    def done(self) -> bool:
+        """Whether all its chunks are committed."""
+        return not self._open and not len(self._writer)
+
+    def restart(self) -> None:
+        """Begin anew; the job is taken up where it was."""
+        self.alive = True
+        self.say("begins again")
+        self._begin()
+
+    def deliver(self, sender: Peer, data: bytes, reply: Callable[[bytes], None]) -> None:
+        """Take a record; nobody asks a client anything."""
+        if data[:1] == b"\0":
+            self.learn(data[1:])
+
+    def learn(self, data: bytes) -> None:
+        """Take a record into the directory."""
+        try:
+            self.around.learn(data, self.now, lambda peer: None)
+        except RecordError as error:
+            self.say(f"refuses a record: {error}")
+
+    def tick(self) -> None:
+        """Push what is to be pushed."""
+        self._do(self._writer.tick(self.now))
+        self._do(self._reader.tick(self.now))
+        busy = len(self._writer) >= _AT_ONCE or not self.around.members(self.now)
+        if self._open and not busy and self.rng.random() < self.swarm.eagerness:
+            chunk = self._open.pop(0)
+            self.say(f"pushes chunk {chunk}")
+            cut = partial(self.swarm.lessons.parcel, chunk)
+            self._do(self._writer.push(self.job, chunk, cut, self.now))
+
+    def _look_up(self) -> None:
+        chunk = self.rng.choice(self._chunks)
+        known = self.swarm.lessons.neurons(chunk)
+        some = self.rng.sample(known, min(4, len(known)))
+        self._do(self._reader.read(Question(some), self.now)[1])
+        self.later(5 * self.rng.random(), self._look_up)
+
+    def _do(self, acts: list[writer.Act] | list[reader.Act]) -> None:
+        for act in acts:
+            if isinstance(act, Call):
+                self.ask(act.peer, act.message, act.timeout, partial(self._told, act))
+            elif isinstance(act, Committed):
+                self.say(f"chunk {act.chunk} is committed")
+                self.swarm.promises.committed.add((act.job, act.chunk))
+            elif isinstance(act, Answered):
+                self.answered += act.rows is not None
+                self.unanswered += act.rows is None
+
+    def _told(self, call: Call, answer: Message | None) -> None:
+        if isinstance(call.message, Read):
+            self._do(self._reader.answered(call.number, answer, self.now))
+        else:
+            self._do(self._writer.answered(call.number, answer, self.now))

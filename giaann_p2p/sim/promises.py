@@ -1,0 +1,136 @@
+"""What the swarm promises, checked from above, where everything can be seen."""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from giaann_p2p.model.delta import Delta
+from giaann_p2p.model.digest import digest
+from giaann_p2p.sim.lessons import Lessons
+from giaann_p2p.store.applied import Applied
+from giaann_p2p.store.layout import Shards
+from giaann_p2p.swarm.replica import State
+
+if TYPE_CHECKING:
+    from giaann_p2p.sim.storage import Storage
+
+Chunk = tuple[bytes, int]
+
+
+class Promises:
+    """Who promised what, and whether it was kept."""
+
+    def __init__(self, lessons: Lessons, replicas: int) -> None:
+        self._lessons, self._replicas = lessons, replicas
+        self._acked: dict[tuple[Chunk, int], set[Storage]] = {}
+        self.committed: set[Chunk] = set()
+        self.faults: list[str] = []
+        """What was broken on the way."""
+        self._digests: dict[tuple[int, frozenset[int]], int] = {}
+
+    def broken(self, what: str) -> None:
+        """Note that something happened that never may."""
+        self.faults.append(what)
+
+    def acked(self, peer: "Storage", job: bytes, chunk: int, shards: Shards) -> None:
+        """A peer says that it has a chunk on its disk."""
+        for shard in shards.tolist():
+            self._acked.setdefault(((job, chunk), shard), set()).add(peer)
+
+    def check(self, peers: Sequence["Storage"]) -> list[str]:
+        """Return what is not as it should be now that all is quiet."""
+        there = [peer for peer in peers if peer.alive]
+        problems = list(self.faults)
+        for shard in range(self._lessons.layout.shards):
+            problems += self._shard(shard, there)
+        problems += self._kept(there)
+        return problems
+
+    def _shard(self, shard: int, there: list["Storage"]) -> list[str]:
+        states = {peer: peer.core.replicas.state(shard) for peer in there}
+        ready = [peer for peer, state in states.items() if state is State.READY]
+        problems = [
+            f"shard {shard} is still {state.name.lower()} at {peer.name}"
+            for peer, state in states.items()
+            if state in (State.SYNCING, State.DRAINING)
+        ]
+        if len(ready) != min(self._replicas, len(there)):
+            problems.append(f"shard {shard} has {len(ready)} ready replicas")
+        for peer in ready:
+            problems += self._content(shard, peer)
+        sets = [dict(peer.store.sets(shard))[shard] for peer in ready]
+        if any(chunks != sets[0] for chunks in sets):
+            problems.append(f"shard {shard} has replicas with different chunks")
+        return problems
+
+    def _content(self, shard: int, peer: "Storage") -> list[str]:
+        held = peer.store.content(shard)
+        if not len(held.shards):
+            return [f"{peer.name} says that shard {shard} is ready, and has nothing of it"]
+        if held.digest != self._digest(shard, numbers(held.applied[0])):
+            return [f"shard {shard} at {peer.name} is not what its chunks come to"]
+        return []
+
+    def _digest(self, shard: int, chunks: frozenset[int]) -> int:
+        key = shard, chunks
+        if key not in self._digests:
+            self._digests[key] = digest(self._lessons.content(shard, sorted(chunks)))
+        return self._digests[key]
+
+    def _kept(self, there: list["Storage"]) -> list[str]:
+        problems = []
+        for ((job, chunk), shard), peers in self._acked.items():
+            if all(peer.lost for peer in peers):
+                continue
+            for peer in there:
+                ready = peer.core.replicas.state(shard) is State.READY
+                if ready and (job, chunk) not in dict(peer.store.sets(shard))[shard]:
+                    problems.append(f"chunk {chunk} was acknowledged for shard {shard} and is lost")
+                    break
+        return problems + [
+            f"chunk {chunk} is committed without shard {shard}"
+            for job, chunk in self.committed
+            for shard in range(self._lessons.layout.shards)
+            if ((job, chunk), shard) not in self._acked
+        ]
+
+    def served(self, peer: "Storage", shards: Iterable[int], answer: Delta) -> None:
+        """A peer serves rows of some shards: they must be what its chunks come to, just now."""
+        for shard in shards:
+            chunks = numbers(dict(peer.store.sets(shard))[shard])
+            if not _is_part(answer, self._lessons.content(shard, chunks), shard, self._lessons):
+                self.broken(f"{peer.name} serves rows of shard {shard} that are wrong")
+
+
+def numbers(applied: Applied) -> frozenset[int]:
+    """Return the chunks of all jobs; in a simulation their numbers are their own."""
+    return frozenset(chunk for job in applied for chunk in applied.of(job))
+
+
+def _is_part(answer: Delta, whole: Delta, shard: int, lessons: Lessons) -> bool:
+    """Tell whether those rows of an answer that are a shard's are as in the whole of it."""
+    rows = np.flatnonzero(answer.count)
+    homes = lessons.layout.shards_of(answer.concept[rows], answer.feature[rows])
+    return all(
+        _row(answer, at) == _found(whole, answer, at) for at in rows[homes == shard].tolist()
+    )
+
+
+def _found(whole: Delta, answer: Delta, at: int) -> object:
+    there = whole.find(int(answer.concept[at]), int(answer.feature[at]))
+    return None if there is None else _row(whole, there)
+
+
+def _row(delta: Delta, at: int) -> object:
+    held = slice(int(delta.row_starts[at]), int(delta.row_starts[at + 1]))
+    target = delta.target[held]
+    fields = (
+        delta.concept[target],
+        delta.feature[target],
+        delta.branch[held],
+        delta.segment[held],
+        delta.strength[held],
+    )
+    links = zip(*(field.tolist() for field in fields), strict=True)
+    return int(delta.count[at]), sorted(links)

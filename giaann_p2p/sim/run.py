@@ -1,0 +1,61 @@
+"""One simulated history: things go wrong, then all is mended, then the promises are checked."""
+
+import random
+from typing import NamedTuple
+
+from giaann_p2p.sim.client import Client
+from giaann_p2p.sim.faults import Faults
+from giaann_p2p.sim.storage import join
+from giaann_p2p.sim.swarm import Swarm
+
+TROUBLE = 420.0
+MOST = 1200.0
+_LOOK_EVERY = 5.0
+
+
+class Outcome(NamedTuple):
+    """What came of a seed."""
+
+    seed: int
+    problems: list[str]
+    settled: float
+    """When all was as it should be."""
+    committed: int
+    answered: int
+    unanswered: int
+    bytes: int
+    trace: list[str]
+
+
+def run(
+    seed: int,
+    storages: int = 8,
+    clients: int = 2,
+    chunks: int = 30,
+    trouble: float = TROUBLE,
+    everything: bool = False,
+) -> Outcome:
+    """Let a history happen."""
+    swarm = Swarm(seed, everything)
+    for _ in range(storages):
+        join(swarm)
+    for i in range(clients):
+        job = random.Random(f"{seed} job {i}").randbytes(16)
+        mine = list(range(i * 1000, i * 1000 + chunks))
+        swarm.clients.append(Client(swarm, f"client{i}", job, mine, swarm.skew()))
+    Faults(swarm, trouble)
+    swarm.clock.run_until(trouble)
+    problems = ["nothing was checked"]
+    while problems and swarm.clock.now < MOST and not swarm.promises.faults:
+        swarm.clock.run_until(swarm.clock.now + _LOOK_EVERY)
+        problems = swarm.problems()
+    return Outcome(
+        seed,
+        problems,
+        swarm.clock.now,
+        len(swarm.promises.committed),
+        sum(client.answered for client in swarm.clients),
+        sum(client.unanswered for client in swarm.clients),
+        swarm.network.carried,
+        list(swarm.trace.lines),
+    )

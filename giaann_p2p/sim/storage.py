@@ -1,0 +1,257 @@
+"""A storage peer of the simulation: the real decisions, the real store, a disk that can betray."""
+
+import random
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from giaann_p2p.errors import DamagedError, GiaannError, MessageError, RecordError
+from giaann_p2p.sim.lessons import SPEC
+from giaann_p2p.sim.node import Node
+from giaann_p2p.sim.swarm import Swarm
+from giaann_p2p.store.codec.parcel import decode as decode_parcel
+from giaann_p2p.store.disk.fake_disk import FakeDisk
+from giaann_p2p.store.store import Store
+from giaann_p2p.swarm.actions import (
+    Action,
+    Adopt,
+    Announce,
+    Apply,
+    Call,
+    Drop,
+    Hold,
+    Leave,
+    Release,
+    Reply,
+)
+from giaann_p2p.swarm.answers import Answers
+from giaann_p2p.swarm.identity import Identity, Peer
+from giaann_p2p.swarm.messages import Message, Push, Pushed, Read, Rows, decode, encode
+from giaann_p2p.swarm.record import Announcement, signed
+from giaann_p2p.swarm.shardset import packed, unpacked
+from giaann_p2p.swarm.storage import StoragePeer
+
+_ANNOUNCE = 10.0
+_RETRY = 1.0
+
+
+class Storage(Node):
+    """See the module."""
+
+    def __init__(self, swarm: Swarm, name: str, skew: float) -> None:
+        seed = random.Random(f"{swarm.seed} {name}").randbytes(32)
+        self.identity = Identity.from_seed(seed)
+        peer = self.identity.peer
+        around = swarm.surroundings(peer)
+        super().__init__(name, peer, swarm.clock, swarm.network, swarm.trace, around, skew)
+        self.swarm = swarm
+        self.rng = random.Random(f"{swarm.seed} {name} disk")
+        self.capacity = swarm.rng.choice((1, 2, 4)) << 30
+        self.disk = FakeDisk()
+        self.disk_delay = 0.005
+        self.left = self.lost = False
+        """It has handed all over and gone, or was lost for ever."""
+        self._sequence = 0
+        self._begin()
+
+    def _begin(self) -> None:
+        swarm, layout = self.swarm, self.swarm.layout
+        self.store = Store.open(self.disk, SPEC, layout, retain=True, clock=lambda: self.now)
+        self.around = swarm.surroundings(self.peer)
+        self._incarnation = self.rng.getrandbits(63)
+        self.core = StoragePeer(
+            self.peer,
+            self.capacity,
+            swarm.rules,
+            swarm.settings,
+            self.around,
+            self.store,
+            self.store.shards,
+            self.store.limits,
+            self.now,
+        )
+        self.answers = Answers(self.store, self.core.replicas.state)
+        self._deeds: deque[Callable[[], bool]] = deque()
+        self._busy = False
+        self._told = ""
+        self.say(f"begins with {len(self.store.shards)} shards on its disk")
+        self._announce(self.core.announcement())
+        self._look()
+        self.later(self.rng.random(), self.every_tick)
+        self.later(_ANNOUNCE, self._again)
+
+    def _again(self) -> None:
+        self._announce(self.core.announcement())
+        self.later(_ANNOUNCE, self._again)
+
+    def _look(self) -> None:
+        """Get what others know of everybody, as a look-up in the directory does."""
+        for data in self.swarm.records_seen_from(self):
+            self.learn(data)
+
+    def tick(self) -> None:
+        """Let the core look at everything anew."""
+        self._do(self.core.tick(self.now))
+
+    def deliver(self, sender: Peer, data: bytes, reply: Callable[[bytes], None]) -> None:
+        """Take a question, or a record."""
+        if data[:1] == b"\0":
+            self.learn(data[1:])
+            return
+        try:
+            question = decode(data)
+        except MessageError:
+            return
+        answer = partial(self._reply, question, reply)
+        if isinstance(question, Push):
+            ticket = self.swarm.ticket(answer)
+            self._do(self.core.asked(ticket, question, self.now))
+        else:
+            said = self.answers.to(question)
+            if isinstance(said, Rows):
+                self._check(question, said)
+            answer(said)
+
+    def _check(self, question: Message, said: Rows) -> None:
+        """Have it checked what is served here."""
+        if not isinstance(question, Read):
+            return
+        rows = decode_parcel(said.parcel, self.store.limits)
+        found = np.flatnonzero(rows.count)
+        shards = self.swarm.layout.shards_of(rows.concept[found], rows.feature[found])
+        self.swarm.promises.served(self, np.unique(shards).tolist(), rows)
+
+    def _reply(self, question: Message, reply: Callable[[bytes], None], answer: Message) -> None:
+        if isinstance(question, Push) and isinstance(answer, Pushed):
+            shards = unpacked(answer.shards, self.swarm.layout.shards)
+            self.swarm.promises.acked(self, question.job, question.chunk, shards)
+        reply(encode(answer))
+
+    def learn(self, data: bytes) -> None:
+        """Take a record into the directory."""
+        try:
+            self.around.learn(data, self.now, self.core.restarted)
+        except RecordError as error:
+            self.say(f"refuses a record: {error}")
+
+    def leave(self) -> None:
+        """Hand everything over and go."""
+        self.say("is told to leave")
+        self._do(self.core.leave(self.now))
+
+    def crash(self, in_the_middle: bool = False, lost: bool = False) -> None:
+        """Die at once, perhaps with half of a deed done; the disk may lose what was not synced."""
+        if in_the_middle and self._deeds:
+            self.disk.fail_at(self.rng.randrange(1, 4), 5, partial=True, times=1 << 30)
+            self._deeds.popleft()()
+        self.say("crashes" + (" and is lost for ever" if lost else ""))
+        self.die()
+        self.lost = lost
+        self.disk = self.disk.crash(self.rng)
+
+    def restart(self) -> None:
+        """Begin anew with what the disk has."""
+        self.alive = True
+        try:
+            self._begin()
+        except DamagedError as error:
+            self.swarm.promises.broken(f"{self.name} cannot be opened after a crash: {error}")
+
+    def _do(self, actions: list[Action]) -> None:
+        for action in actions:
+            if isinstance(action, Call):
+                then = partial(self._answered, action.number)
+                self.ask(action.peer, action.message, action.timeout, then)
+            elif isinstance(action, Reply):
+                self.swarm.answer(action.ticket, action.message)
+            elif isinstance(action, Announce):
+                self._announce(action)
+            elif isinstance(action, Leave):
+                self._left()
+            else:
+                self._queue(partial(self._deed, action))
+
+    def _answered(self, number: int, answer: Message | None) -> None:
+        self._do(self.core.answered(number, answer, self.now))
+
+    def _queue(self, deed: Callable[[], bool]) -> None:
+        self._deeds.append(deed)
+        if not self._busy:
+            self._busy = True
+            self._soon()
+
+    def _soon(self) -> None:
+        self.later(self.disk_delay * (0.5 + self.rng.random()), self._next)
+
+    def _next(self) -> None:
+        if self._deeds[0]():
+            self._deeds.popleft()
+        else:
+            self.later(_RETRY, self._next)
+            return
+        if self._deeds:
+            self._soon()
+        else:
+            self._busy = False
+
+    def _deed(self, action: Action) -> bool:
+        """Change the store; tell whether it is over, if only with an error."""
+        try:
+            if isinstance(action, Hold):
+                self.store.hold(action.shards.tolist())
+            elif isinstance(action, Drop):
+                self.store.drop(action.shards.tolist())
+            elif isinstance(action, Apply):
+                self.store.apply(action.updates)
+            elif isinstance(action, Adopt):
+                self.store.adopt(action.content)
+            elif isinstance(action, Release):
+                for job in action.chunks:
+                    self.store.release(job, action.chunks.of(job))
+                self.store.snapshot()
+        except GiaannError as error:
+            if isinstance(action, Hold | Drop):
+                return False
+            if isinstance(action, Apply | Adopt):
+                self._do(self.core.stored(action.number, str(error), self.now))
+            return True
+        if isinstance(action, Apply | Adopt):
+            self._do(self.core.stored(action.number, None, self.now))
+        return True
+
+    def _announce(self, news: Announce) -> None:
+        self._sequence = max(self._sequence + 1, int(self.now * 1000))
+        if (told := repr(self.core.replicas)) != self._told:
+            self._told = told
+            self.say(f"has {told}")
+        count = self.swarm.layout.shards
+        record = signed(
+            self.identity,
+            Announcement(
+                swarm_id=self.swarm.manifest.swarm_id,
+                peer=self.peer,
+                role="storage",
+                state="draining" if news.leaving else "active",
+                incarnation=self._incarnation,
+                sequence=self._sequence,
+                issued=int(self.now),
+                capacity=self.capacity,
+                used=self.store.nbytes,
+                ready=packed(news.ready, count),
+                syncing=packed(news.syncing, count),
+            ),
+        )
+        self.learn(record)
+        self.swarm.publish(self, record)
+
+    def _left(self) -> None:
+        self.say("has left")
+        self.die()
+        self.left = True
+
+
+def join(swarm: Swarm) -> None:
+    """Let another storage peer join."""
+    swarm.storages.append(Storage(swarm, f"peer{len(swarm.storages)}", swarm.skew()))

@@ -1,0 +1,104 @@
+"""All that a simulation consists of: time, chance, a network, machines, and what was promised."""
+
+import random
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from giaann_p2p.sim.clock import Clock
+from giaann_p2p.sim.lessons import SPEC, Lessons
+from giaann_p2p.sim.network import Network
+from giaann_p2p.sim.promises import Promises
+from giaann_p2p.sim.trace import Trace
+from giaann_p2p.store.layout import Layout
+from giaann_p2p.swarm.identity import Identity, Peer
+from giaann_p2p.swarm.manifest import Manifest
+from giaann_p2p.swarm.messages import Message
+from giaann_p2p.swarm.settings import Settings
+from giaann_p2p.swarm.surroundings import Surroundings
+
+if TYPE_CHECKING:
+    from giaann_p2p.sim.client import Client
+    from giaann_p2p.sim.node import Node
+    from giaann_p2p.sim.storage import Storage
+
+
+class Rules(msgspec.Struct, frozen=True):
+    """What a simulated swarm's manifest says."""
+
+    shards: int = 16
+    replicas: int = 3
+    quorum: int = 2
+
+
+class Swarm:
+    """See the module."""
+
+    def __init__(
+        self, seed: int, everything: bool = False, settings: Settings | None = None
+    ) -> None:
+        self.seed, self.rng = seed, random.Random(seed)
+        self.clock, self.trace = Clock(), Trace(everything)
+        self.network = Network(self.clock, random.Random(f"{seed} network"))
+        self.rules = Rules()
+        self.settings = settings or Settings()
+        self.layout = Layout(shards=self.rules.shards)
+        self.lessons = Lessons(self.layout)
+        self.promises = Promises(self.lessons, self.rules.replicas)
+        founder = Identity.from_seed(random.Random(f"{seed} founder").randbytes(32))
+        self.manifest = Manifest.founded(
+            founder, name="simulation", spec=SPEC, layout=self.layout, replicas=self.rules.replicas
+        )
+        self.eagerness = 0.5
+        """How likely a client is to push something in a second."""
+        self.storages: list[Storage] = []
+        self.clients: list[Client] = []
+        self._tickets: dict[int, Callable[[Message], None]] = {}
+        self._count = 0
+
+    @property
+    def nodes(self) -> "list[Node]":
+        """All machines."""
+        return [*self.storages, *self.clients]
+
+    def skew(self) -> float:
+        """Return by how much a machine's clock is wrong."""
+        return self.rng.choice((0.0, self.rng.uniform(-30, 30), self.rng.uniform(-1800, 1800)))
+
+    def problems(self) -> list[str]:
+        """Return what is not yet as it should be, or never will."""
+        found = self.promises.check(self.storages)
+        found += [f"{node.name} has chunks left" for node in self.clients if not node.done]
+        leaving = [node for node in self.storages if node.alive and node.core.leaving]
+        return found + [f"{node.name} has not left yet" for node in leaving]
+
+    def ticket(self, answer: Callable[[Message], None]) -> int:
+        """Return a number for an answer that is still to be given."""
+        self._count += 1
+        self._tickets[self._count] = answer
+        return self._count
+
+    def answer(self, ticket: int, message: Message) -> None:
+        """Give an answer."""
+        self._tickets.pop(ticket)(message)
+
+    def surroundings(self, me: Peer) -> Surroundings:
+        """Return what a machine that begins knows of the others: nothing."""
+        return Surroundings(me, self.manifest.swarm_id, self.layout, self.rules.replicas)
+
+    def publish(self, node: "Node", record: bytes) -> None:
+        """Let everybody know a record who can be reached."""
+        for other in self.nodes:
+            if other is not node and other.alive:
+                self.network.tell(node.peer, other.peer, b"\0" + record)
+
+    def records_seen_from(self, node: "Node") -> list[bytes]:
+        """Return what those know who can be reached, as a look-up in the directory does."""
+        found: list[bytes] = []
+        for other in self.nodes:
+            links = {(node.peer, other.peer), (other.peer, node.peer)}
+            there = other is not node and other.alive and not other.stopped
+            if there and not links & self.network.cut:
+                found += other.around.records(other.now)
+        return found

@@ -1,0 +1,73 @@
+"""What a peer sees around it: the directory, and who should hold what by it."""
+
+from collections.abc import Callable, Mapping
+
+from giaann_p2p.store.layout import Layout
+from giaann_p2p.swarm.directory import Directory
+from giaann_p2p.swarm.identity import Peer
+from giaann_p2p.swarm.placement import Placement
+
+
+class Surroundings:
+    """The view of one peer; its own record is in it, too."""
+
+    def __init__(self, me: Peer, swarm_id: bytes, layout: Layout, replicas: int) -> None:
+        self.me = me
+        self.directory = Directory(swarm_id, layout)
+        self._layout, self._replicas = layout, replicas
+        self._placed: tuple[int, Placement] | None = None
+        self._incarnations: dict[Peer, int] = {}
+
+    def learn(self, record: bytes, now: float, restarted: Callable[[Peer], None]) -> None:
+        """Take a record in; RecordError if it cannot be right.
+
+        `restarted` is told of a peer that began anew: it may have lost what it said it had.
+        """
+        said = self.directory.merge(record, now)
+        if said is None:
+            return
+        known = self._incarnations.get(said.peer)
+        if known is not None and known != said.incarnation:
+            restarted(said.peer)
+        self._incarnations[said.peer] = said.incarnation
+
+    def members(self, now: float) -> Mapping[Peer, int]:
+        """Return the storage peers that are to hold something, with their capacities."""
+        return dict(self.directory.members(now))
+
+    def placement(self, now: float) -> Placement:
+        """Return who should hold which shard."""
+        version = self.directory.version(now)
+        if self._placed is None or self._placed[0] != version:
+            members = self.directory.members(now)
+            self._placed = version, Placement.of(members, self._layout.shards, self._replicas)
+        return self._placed[1]
+
+    def holders(self, shard: int, now: float) -> list[Peer]:
+        """Return those that are there and say that they hold a shard."""
+        return [*self.directory.ready(shard, now), *self.directory.syncing(shard, now)]
+
+    def ready(self, shard: int, now: float) -> list[Peer]:
+        """Return those that are there and say that a shard is ready with them."""
+        return self.directory.ready(shard, now)
+
+    def witnesses(self, shard: int, now: float) -> list[Peer]:
+        """Return those that hold a shard, or may come back and hold it."""
+        return [*self.directory.claimants(shard, now), *self.directory.syncing(shard, now)]
+
+    def reachable(self, peer: Peer, now: float) -> bool:
+        """Tell whether a peer is there and has answered lately."""
+        said = self.directory.announcement(peer)
+        return said is not None and not self.directory.suspected(peer, now)
+
+    def suspect(self, peer: Peer, now: float) -> None:
+        """A peer did not answer, or not as it should."""
+        self.directory.suspect(peer, now)
+
+    def heard(self, peer: Peer) -> None:
+        """A peer answered."""
+        self.directory.heard(peer)
+
+    def records(self, now: float) -> list[bytes]:
+        """Return the records that hold now, to be passed on."""
+        return self.directory.records(now)
