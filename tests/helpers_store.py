@@ -111,12 +111,47 @@ def names_of(lessons: Iterable[Lesson]) -> dict[int, str]:
     return {number: text for one in lessons for number, text in one.delta.names.items()}
 
 
-def plain_store(layout: Layout) -> plain.Store:
-    return plain.Store(lambda neuron: layout.shard_of(*neuron))
+def plain_store(layout: Layout, retain: bool = False) -> plain.Store:
+    return plain.Store(lambda neuron: layout.shard_of(*neuron), retain)
 
 
 def chunks_of(store: Store, shard: int, jobs: Iterable[bytes] = JOBS) -> frozenset[plain.Chunk]:
     return frozenset(plain.Chunk(job, n) for job in jobs for n in store.applied(shard, job))
+
+
+def retained_of(store: Store) -> dict[int, set[plain.Chunk]]:
+    """Return for each shard the chunks whose delta is at hand."""
+    found = {n: store.retained_for(n) for n in store.shards.tolist()}
+    return {
+        n: {plain.Chunk(job, chunk) for job in chunks for chunk in chunks.of(job)}
+        for n, chunks in found.items()
+    }
+
+
+def assert_recalled(store: Store, expected: plain.Store) -> None:
+    """Each delta that is retained is what was told, cut to the shards asked, and nothing more."""
+    retained = retained_of(store)
+    asked = sorted(retained)
+    for job, number in sorted({chunk for chunks in retained.values() for chunk in chunks}):
+        chunk = plain.Chunk(job, number)
+        wanted = [n for n in asked if chunk in retained[n]]
+        assert number in store.retained(job)
+        found = store.recall(job, number, asked)
+        assert sorted(n for update in found for n in update.shards.tolist()) == wanted
+        assert_cut(found, chunk, expected)
+        one = asked[number % len(asked)]
+        assert_cut(store.recall(job, number, [one]), chunk, expected)
+
+
+def assert_cut(found: list[Update], chunk: plain.Chunk, expected: plain.Store) -> None:
+    for update in found:
+        assert (update.job, update.chunk) == chunk
+        shards = set(update.shards.tolist())
+        told = expected.told[chunk]
+        rows = {neuron: row for neuron, row in told.items() if expected.shard_of(neuron) in shards}
+        assert rows_of(update.delta) == rows
+        ends = {link.target for row in rows.values() for link in row.links}
+        assert update.delta.neurons == len({*rows, *ends})
 
 
 def state_of(store: Store) -> State:

@@ -8,7 +8,7 @@ whole chunks always. Reads ask nobody: any thread may read while one writes.
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -17,7 +17,7 @@ from typing import Self
 import numpy as np
 from pyroaring import BitMap
 
-from giaann_p2p.errors import DamagedError, StoreError, UsageError
+from giaann_p2p.errors import DamagedError, DiskError, StoreError, UsageError
 from giaann_p2p.model.delta import Delta
 from giaann_p2p.model.digest import added
 from giaann_p2p.model.rows import Answer, Neuron, Question
@@ -344,7 +344,8 @@ class Store:
         with self._write():
             self._state.archive.release(job, chunks)
             if not self._old <= self._state.archive.files:
-                self._forget()
+                with suppress(DiskError):  # the next release, or snapshot, does it
+                    self._forget()
 
     @property
     def archive_bytes(self) -> int:

@@ -66,16 +66,21 @@ class Shard:
 
 
 class Store:
-    """Shards of rows, and notes."""
+    """Shards of rows, and notes; and for each shard the chunks whose delta is retained."""
 
-    def __init__(self, shard_of: Callable[[Neuron], int]) -> None:
+    def __init__(self, shard_of: Callable[[Neuron], int], retain: bool = False) -> None:
         self.shard_of = shard_of
+        self.retain = retain
+        self.retained: dict[int, set[Chunk]] = {}
+        self.told: dict[Chunk, Rows] = {}
         self.shards: dict[int, Shard] = {}
         self.notes: dict[str, bytes] = {}
 
     def copy(self) -> "Store":
         """Return the same, to go on with on its own."""
-        other = Store(self.shard_of)
+        other = Store(self.shard_of, self.retain)
+        other.retained = {number: set(chunks) for number, chunks in self.retained.items()}
+        other.told = dict(self.told)
         other.shards, other.notes = {}, dict(self.notes)
         for number, shard in self.shards.items():
             other.shards[number] = shard.copy()
@@ -91,12 +96,13 @@ class Store:
         for number in shards:
             if number not in self.shards:
                 self.shards[number] = Shard()
+                self.retained[number] = set()
 
     def drop(self, shards: Iterable[int]) -> None:
         """Let shards go."""
         for number in shards:
             if number in self.shards:
-                del self.shards[number]
+                del self.shards[number], self.retained[number]
 
     def apply(self, chunk: Chunk, shards: Iterable[int], rows: Rows) -> list[int]:
         """Take a chunk in; return the shards to which it was new."""
@@ -107,7 +113,15 @@ class Store:
         for number in new:
             self.shards[number].chunks.add(chunk)
             add(self.shards[number].rows, self.of_shard(number, rows))
+            if self.retain:
+                self.retained[number].add(chunk)
+                self.told[chunk] = rows
         return new
+
+    def release(self, *chunks: Chunk) -> None:
+        """Retain some chunks no longer."""
+        for retained in self.retained.values():
+            retained.difference_update(chunks)
 
     def of_shard(self, number: int, rows: Rows) -> Rows:
         """Return those of some rows that belong to a shard."""
@@ -116,12 +130,19 @@ class Store:
     def adopt(self, number: int, theirs: Shard) -> None:
         """Take in what a shard holds elsewhere."""
         ours = self.shards.get(number, Shard())
+        self.retained.setdefault(number, set())
+        beyond = ours.chunks - theirs.chunks
         if ours.chunks <= theirs.chunks:
             self.shards[number] = theirs.copy()
         elif theirs.chunks <= ours.chunks:
             pass
         elif theirs.chunks & ours.chunks:
-            raise RefusedError
+            if not beyond <= self.retained[number]:
+                raise RefusedError
+            self.shards[number] = whole = theirs.copy()
+            whole.chunks |= beyond
+            for chunk in beyond:
+                add(whole.rows, self.of_shard(number, self.told[chunk]))
         else:
             add(ours.rows, theirs.rows)
             ours.chunks |= theirs.chunks

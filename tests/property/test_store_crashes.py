@@ -1,4 +1,8 @@
-"""Stores whose disk fails at any operation, loses its power at any, or is full."""
+"""Stores whose disk fails at any operation, loses its power at any, or is full.
+
+With `retain` they also keep the deltas: after whatever happened, each that was not released is at
+hand, and is what it was.
+"""
 
 import contextlib
 import errno
@@ -12,19 +16,23 @@ import pytest
 from giaann_p2p.errors import DiskError, StoreError, UsageError
 from giaann_p2p.store.disk.fake_disk import FakeDisk
 from giaann_p2p.store.disk.sync import ALWAYS, NEVER, Sync
+from giaann_p2p.store.fsck import fsck
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.store.memory import columns
 from giaann_p2p.store.state import Content
 from giaann_p2p.store.store import Store
 from tests.helpers import SMALL
 from tests.helpers_store import (
+    JOB,
     State,
+    assert_recalled,
     assert_rows,
     copy_of,
     lessons,
     names_of,
     plain_state,
     plain_store,
+    retained_of,
     state_of,
 )
 from tests.plain import store as plain
@@ -35,6 +43,7 @@ LESSONS = lessons(14)
 NAMES = names_of(LESSONS)
 NEURONS = sorted({neuron for one in LESSONS for neuron in one.rows})
 OFTEN = 1 << 30
+RETAIN = [pytest.param(False, id="forgets"), pytest.param(True, id="retains")]
 
 Atom = Callable[[plain.Store], object]
 
@@ -88,6 +97,14 @@ def elsewhere(shard: int, *chosen: int) -> tuple[Content, plain.Shard]:
     return store.content(shard), expected.shards[shard]
 
 
+def release(*chosen: int) -> Step:
+    chunks = [LESSONS[i].chunk for i in chosen]
+    return Step(
+        lambda store: store.release(JOB, [chunk.number for chunk in chunks]),
+        [lambda expected: expected.release(*chunks)],
+    )
+
+
 def adopt(shard: int, *chosen: int) -> Step:
     held, theirs = elsewhere(shard, *chosen)
     return Step(lambda store: store.adopt(held), [lambda expected: expected.adopt(shard, theirs)])
@@ -114,15 +131,39 @@ STEPS = [
     apply(12, 2),
 ]
 
+RETAINING = [
+    hold(*ALL),
+    apply(0, 1),
+    apply(2, 3, shards=range(2)),
+    SNAPSHOT,  # the archive: 0 to 3
+    apply(4, 2),
+    drop(1),
+    SNAPSHOT,
+    release(0, 1, 3),
+    apply(5, 6, shards=range(2, 4)),
+    adopt(2, 0, 1, 7),  # what it lacks is retained: 2, 4, 5 and 6
+    adopt(3, 0, 1, 3, 5, 8),
+    hold(1),
+    SNAPSHOT,
+    apply(1, 9, shards=range(1, 2)),
+    release(2, 4),
+    COMPACT,
+    release(5, 6, 9),
+    apply(10),
+    adopt(0, *range(5), 11),
+    release(*range(10)),
+    apply(12, shards=range(1, 3)),
+]
 
-def made(sync: Sync = ALWAYS) -> tuple[FakeDisk, Store]:
+
+def made(sync: Sync = ALWAYS, retain: bool = False) -> tuple[FakeDisk, Store]:
     disk = FakeDisk()
     Store.open(disk, SMALL, LAYOUT).close()
-    return disk, Store.open(disk, sync=sync)
+    return disk, Store.open(disk, sync=sync, retain=retain)
 
 
-def operations(steps: list[Step]) -> int:
-    disk, store = made()
+def operations(steps: list[Step], retain: bool = False) -> int:
+    disk, store = made(retain=retain)
     before = disk.operations
     for step in steps:
         step.do(store)
@@ -136,6 +177,30 @@ def versions(expected: plain.Store, step: Step) -> Iterator[plain.Store]:
     for atom in step.atoms:
         atom(expected)
         yield expected.copy()
+
+
+def assert_retained(store: Store, left: list[plain.Store]) -> None:
+    """What one of these retained is retained, and right; what was released may be back."""
+    found, state = retained_of(store), state_of(store)
+    matching = [expected for expected in left if expect(expected) == state]
+    assert any(contains(found, expected.retained) for expected in matching)
+    assert_recalled(store, matching[-1])
+
+
+def contains(found: dict[int, set[plain.Chunk]], wanted: dict[int, set[plain.Chunk]]) -> bool:
+    return all(chunks <= found[number] for number, chunks in wanted.items())
+
+
+def assert_retained_after_a_crash(disk: FakeDisk, left: list[plain.Store], seed: int) -> None:
+    crashed = disk.crash(random.Random(seed))
+    with Store.open(crashed, retain=True) as store:
+        assert_retained(store, left)
+        found = state_of(store), retained_of(store)
+        store.snapshot()
+    again = Store.open(crashed.crash(random.Random(seed)), retain=True)
+    assert (state_of(again), retained_of(again)) == found
+    assert_recalled(again, left[-1])
+    assert not fsck(crashed).problems
 
 
 def expect(expected: plain.Store) -> State:
@@ -163,17 +228,19 @@ FAILURES = [
 ]
 
 
+@pytest.mark.parametrize("retain", RETAIN)
 @pytest.mark.parametrize(("error", "partial", "times"), FAILURES)
 def test_what_was_acknowledged_outlives_a_failure_of_any_operation(
-    error: int, partial: bool, times: int
+    error: int, partial: bool, times: int, retain: bool
 ) -> None:
-    total = operations(STEPS)
+    steps = RETAINING if retain else STEPS
+    total = operations(steps, retain)
     assert total > 50
     for n in range(1, total + 1):
-        disk, store = made()
+        disk, store = made(retain=retain)
         disk.fail_at(n, error, partial, times)
-        expected, failed = plain_store(LAYOUT), 0
-        for step in STEPS:
+        expected, failed = plain_store(LAYOUT, retain), 0
+        for step in steps:
             try:
                 left = list(versions(expected, step))
             except plain.RefusedError:  # for what could not be done before
@@ -187,10 +254,15 @@ def test_what_was_acknowledged_outlives_a_failure_of_any_operation(
                 assert_rows(store, expected, NEURONS)
                 if failed == 1:
                     assert_one_of(disk, list(map(expect, left)), range(n, n + 1))
+                    if retain:
+                        assert_retained_after_a_crash(disk, left, n)
             else:
                 expected = left[-1]
-        assert failed or n == total or times == 1  # the last operation is a mark
+        told = times == 1 or n == total or retain  # no mark, and no release, tells
+        assert failed or told
         assert state_of(store) == expect(expected)
+        if retain:
+            assert_retained(store, [expected])
         if times < OFTEN:
             disk.fail_at(1, error, times=0)
             goes_on(disk, store, expected, n)
@@ -203,6 +275,9 @@ def goes_on(disk: FakeDisk, store: Store, expected: plain.Store, seed: int) -> N
         step.do(store)
         done(expected, step)
     assert_one_of(disk, [expect(expected)], range(seed, seed + 1))
+    if expected.retain:
+        assert_retained(store, [expected])
+        assert_retained_after_a_crash(disk, [expected], seed)
 
 
 def closed_at_last(store: Store) -> None:
@@ -226,6 +301,27 @@ def test_without_syncs_a_crash_leaves_the_first_of_what_was_done() -> None:
         assert_one_of(disk, wanted, range(3))
         store.sync()
         assert_one_of(disk, [expect(expected)], range(3))
+
+
+@pytest.mark.parametrize("retain", RETAIN)
+def test_records_that_are_written_anew_are_found_where_they_are(retain: bool) -> None:
+    """Where a sync fails, records that were acknowledged without it go to the next file, too."""
+    steps = RETAINING if retain else STEPS
+    for n in range(1, operations(steps, retain) + 1):
+        disk, store = made(NEVER, retain)
+        disk.fail_at(n, errno.EIO, bool(n % 2))
+        expected = plain_store(LAYOUT, retain)
+        for step in steps:
+            try:
+                step.do(store)
+            except DiskError:
+                step.do(store)
+            done(expected, step)
+        assert state_of(store) == expect(expected)
+        assert_retained(store, [expected])
+        store.sync()
+        if retain:
+            assert_retained_after_a_crash(disk, [expected], n)
 
 
 def test_a_store_is_made_or_not_whatever_fails_meanwhile() -> None:

@@ -30,11 +30,13 @@ from tests.helpers_store import (
     JOB,
     JOBS,
     Lesson,
+    assert_recalled,
     assert_rows,
     drawn_deltas,
     lesson,
     plain_state,
     plain_store,
+    retained_of,
     state_of,
 )
 from tests.plain import store as plain
@@ -60,19 +62,25 @@ class StoreMachine(RuleBasedStateMachine):
         deltas=st.lists(drawn_deltas, min_size=4, max_size=4),
         least=st.sampled_from([1, 30, 300, 1 << 19]),
         part=st.sampled_from([4, 64]),
+        retain=st.booleans(),
     )
-    def begin(self, layout: Layout, deltas: list[Delta], least: int, part: int) -> None:
+    def begin(
+        self, layout: Layout, deltas: list[Delta], least: int, part: int, retain: bool
+    ) -> None:
         self.patch.setattr(columns, "_LEAST_PENDING", least)
         self.patch.setattr(transfer, "PART", part)
-        self.layout = layout
+        self.layout, self.retain = layout, retain
         self.lessons = [
             lesson(number, deltas[(number + i) % len(deltas)], job)
             for i, job in enumerate(JOBS)
             for number in range(CHUNKS)
         ]
         self.disk = FakeDisk()
-        self.stores = [Store.open(self.disk, SMALL, layout), Store.in_memory(SMALL, layout)]
-        self.plain = [plain_store(layout), plain_store(layout)]
+        self.stores = [
+            Store.open(self.disk, SMALL, layout, retain=retain),
+            Store.in_memory(SMALL, layout, retain=retain),
+        ]
+        self.plain = [plain_store(layout, retain), plain_store(layout, retain)]
         for store, expected in zip(self.stores, self.plain, strict=True):
             store.hold(range(layout.shards))
             expected.hold(range(layout.shards))
@@ -170,21 +178,39 @@ class StoreMachine(RuleBasedStateMachine):
     def compact(self, which: int) -> None:
         self.stores[which].compact()
 
+    @rule(which=which, job=st.sampled_from(JOBS), chunks=st.sets(st.integers(0, CHUNKS - 1)))
+    def release(self, which: int, job: bytes, chunks: set[int]) -> None:
+        self.stores[which].release(job, chunks)
+        self.plain[which].release(*(plain.Chunk(job, n) for n in chunks))
+
+    @rule(which=which)
+    def recall(self, which: int) -> None:
+        assert_recalled(self.stores[which], self.plain[which])
+
     @rule(sync=st.sampled_from([ALWAYS, NEVER]))
     def restart(self, sync: Sync) -> None:
         self.stores[0].close()
-        self.stores[0] = Store.open(self.disk, sync=sync)
+        self.reopen(sync)
+
+    def reopen(self, sync: Sync = ALWAYS) -> None:
+        """Open it anew: what was released may be back."""
+        self.stores[0] = Store.open(self.disk, sync=sync, retain=self.retain)
+        retained, expected = retained_of(self.stores[0]), self.plain[0]
+        assert retained.keys() == expected.retained.keys()
+        for number, chunks in retained.items():
+            assert expected.retained[number] <= chunks <= expected.shards[number].chunks
+        expected.retained = retained
 
     @rule(seed=seeds)
     def lose_power(self, seed: int) -> None:
         self.stores[0].sync()
         self.disk = self.disk.crash(random.Random(seed))
-        self.stores[0] = Store.open(self.disk)
+        self.reopen()
 
     @rule(seed=seeds)
     def die(self, seed: int) -> None:
         """Leave the files as they are; nothing was closed."""
-        self.stores[0] = Store.open(self.disk)
+        self.reopen()
 
     @rule()
     def look_on(self) -> None:
@@ -203,6 +229,7 @@ class StoreMachine(RuleBasedStateMachine):
             assert_rows(store, expected)
             assert store.notes == expected.notes
             assert store.shards.tolist() == sorted(expected.shards)
+            assert retained_of(store) == expected.retained
             for number, shard in expected.shards.items():
                 found = {plain.Chunk(job, n) for job in JOBS for n in store.applied(number, job)}
                 assert found == shard.chunks
