@@ -59,7 +59,7 @@ class Promises:
             problems.append(f"shard {shard} has {len(ready)} ready replicas")
         for peer in ready:
             problems += self._content(shard, peer)
-        sets = [dict(peer.store.sets(shard))[shard] for peer in ready]
+        sets = [peer.store.sets([shard])[shard] for peer in ready]
         if any(chunks != sets[0] for chunks in sets):
             problems.append(f"shard {shard} has replicas with different chunks")
         return problems
@@ -85,7 +85,7 @@ class Promises:
                 continue
             for peer in there:
                 ready = peer.core.replicas.state(shard) is State.READY
-                if ready and (job, chunk) not in dict(peer.store.sets(shard))[shard]:
+                if ready and (job, chunk) not in peer.store.sets([shard])[shard]:
                     problems.append(f"chunk {chunk} was acknowledged for shard {shard} and is lost")
                     break
         return problems + [
@@ -98,7 +98,7 @@ class Promises:
     def served(self, peer: "Storage", shards: Iterable[int], answer: Delta) -> None:
         """A peer serves rows of some shards: they must be what its chunks come to, just now."""
         for shard in shards:
-            chunks = numbers(dict(peer.store.sets(shard))[shard])
+            chunks = numbers(peer.store.sets([shard])[shard])
             if not _is_part(answer, self._lessons.content(shard, chunks), shard, self._lessons):
                 self.broken(f"{peer.name} serves rows of shard {shard} that are wrong")
 

@@ -352,12 +352,15 @@ class Store:
         """How many bytes the retained deltas take, on the disk, or in memory without one."""
         return self._state.archive.size
 
-    def sets(self, *shards: int) -> list[tuple[int, Applied]]:
-        """Return the chunks that some shards have taken in, or all; equal sets are one object."""
+    def sets(self, shards: Iterable[int]) -> dict[int, Applied]:
+        """Return the chunks that some shards have taken in, those that are held here.
+
+        They stay as they are now; equal sets are one object.
+        """
         with self._writing:
             ledger = self._state.ledger
-            held = [n for n in shards or ledger.shards.tolist() if n in ledger]
-            return list(zip(held, ledger.copies(held), strict=True))
+            held = [number for number in shards if number in ledger]
+            return dict(zip(held, ledger.copies(held), strict=True))
 
     def fingerprints(self) -> dict[int, bytes]:
         """Return a digest of each shard's chunks: equal, anywhere, exactly for the same ones."""

@@ -7,6 +7,7 @@ import numpy as np
 from giaann_p2p.errors import DamagedError, MessageError, UsageError
 from giaann_p2p.model.rows import Neuron
 from giaann_p2p.store.applied import Applied
+from giaann_p2p.store.codec.parcel import encode
 from giaann_p2p.store.layout import Shards
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.transfer import Export
@@ -88,7 +89,7 @@ class Answers:
             known = mine is None or mine == mark
             which.append(-1 if known or mine is None else order.setdefault(mine, len(order)))
         first = {at: shard for shard, at in zip(reversed(shards), reversed(which), strict=True)}
-        sets = dict(self._store.sets(*(first[at] for at in order.values())))
+        sets = self._store.sets(first[at] for at in order.values())
         return Compared(
             "".join(state.value for state in states).encode(),
             which,
@@ -109,7 +110,7 @@ class Answers:
         for job in wanted:
             for chunk in wanted.of(job) - gone.of(job):
                 for update in self._store.recall(job, chunk, here):
-                    parcel = bytes(update.parcel)
+                    parcel = encode(update.delta)
                     pieces.append(Piece(job, chunk, self._packed(update.shards), parcel))
                     size += len(parcel)
                 if size > _MOST_FETCHED:

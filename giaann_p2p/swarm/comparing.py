@@ -1,6 +1,6 @@
 """Asking the other holders of this peer's shards, in turn, which chunks they have."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Protocol
 
@@ -45,7 +45,7 @@ class Others(Protocol):
 class Held(Protocol):
     """What is in the store; see `Store`."""
 
-    def sets(self, *shards: int) -> list[tuple[int, Applied]]:
+    def sets(self, shards: Iterable[int]) -> dict[int, Applied]:
         """Return the chunks that some shards have taken in, as they are now."""
         ...
 
@@ -101,7 +101,7 @@ class Comparing:
 
     def _question(self, peer: Peer, shards: list[int], now: float) -> Call:
         self._asking.add(peer)
-        mine, marks = dict(self._held.sets(*shards)), self._held.fingerprints()
+        mine, marks = self._held.sets(shards), self._held.fingerprints()
         shards = [shard for shard in shards if shard in mine and shard in marks]
         question = Compare(
             packed(np.array(shards, np.uint16), self._replicas.shards),

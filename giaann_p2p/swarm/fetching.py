@@ -78,7 +78,7 @@ class Fetching:
         """Return what a peer has that is neither here nor on its way."""
         found: dict[bytes, Lack] = {}
         wanted = filter(self._replicas.wanted, self._replicas.held.tolist())
-        for shard, mine in self._held.sets(*wanted):
+        for shard, mine in self._held.sets(wanted).items():
             word = self._evidence.of(peer, shard)
             if word is None or now - word.asked > self._settings.word_counts:
                 continue
@@ -100,7 +100,7 @@ class Fetching:
     def _takes_whole(self, peer: Peer, shard: int) -> bool:
         """Tell whether what is here and not there could be added to a shard that comes."""
         word = self._evidence.of(peer, shard)
-        mine = dict(self._held.sets(shard)).get(shard)
+        mine = self._held.sets([shard]).get(shard)
         if word is None or mine is None:
             return False
         return mine - word.chunks <= self._held.retained_for(shard)

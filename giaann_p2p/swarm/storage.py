@@ -188,7 +188,7 @@ class StoragePeer:
     def _decided(self, now: float) -> list[Action]:
         """Let shards be ready that can be; tell everybody if something has changed."""
         syncing = self.replicas.all(State.SYNCING).tolist()
-        for shard, mine in self._held.sets(*syncing) if syncing else []:
+        for shard, mine in self._held.sets(syncing).items():
             if self.replicas.wanted(shard) and self._is_ready(shard, mine, now):
                 self.replicas.caught_up(shard)
         return self._news()
@@ -208,7 +208,7 @@ class StoragePeer:
 
     def _let_go(self, now: float) -> list[Action]:
         dropped = []
-        for shard, mine in self._held.sets(*self._unwanted(now)):
+        for shard, mine in self._held.sets(self._unwanted(now)).items():
             if not mine or covered(mine, self._words(shard, now), self.replicas.owners(shard)):
                 self.replicas.covered(shard)
                 dropped.append(shard)
@@ -236,7 +236,7 @@ class StoragePeer:
             return []
         self._released = now
         common: Applied | None = None
-        for shard, mine in self._held.sets(*self.replicas.held.tolist()):
+        for shard, mine in self._held.sets(self.replicas.held.tolist()).items():
             claiming = self._others.witnesses(shard, now)
             witnesses = {*claiming, *self.replicas.owners(shard)} - {self.me}
             here = everywhere(mine, [self.evidence.of(peer, shard) for peer in sorted(witnesses)])
