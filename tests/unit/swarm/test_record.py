@@ -16,10 +16,10 @@ from giaann_p2p.swarm.record import (
     Load,
     announce_again,
     bucket_of,
-    claims_of,
     next_sequence,
     place_of,
     read,
+    sets_of,
     signed,
     unproven,
 )
@@ -38,7 +38,7 @@ FULL = Announcement(
     sequence=(1 << 64) - 1,
     issued=NOW,
     lifetime=MOST_LIFETIME,
-    capacity=1 << 50,
+    capacity=1 << 47,
     used=1,
     ready=packed(READY, 256),
     syncing=packed(SYNCING, 256),
@@ -85,10 +85,10 @@ def test_records_come_back(announcement: Announcement) -> None:
 
 
 def test_the_shards_that_a_record_names() -> None:
-    claims = claims_of(FULL, LAYOUT)
-    assert np.array_equal(claims.ready, READY)
-    assert np.array_equal(claims.syncing, SYNCING)
-    assert len(claims_of(PLAIN, LAYOUT).ready) == 0
+    sets = sets_of(FULL, LAYOUT)
+    assert np.array_equal(sets.ready, READY)
+    assert np.array_equal(sets.syncing, SYNCING)
+    assert len(sets_of(PLAIN, LAYOUT).ready) == 0
 
 
 def test_a_small_record_is_small() -> None:
@@ -150,7 +150,7 @@ def test_old_records_and_wrong_clocks_are_refused(skew: int, why: str) -> None:
         ({"incarnation": -1}, "at `incarnation`"),
         ({"issued": -1}, "at `issued`"),
         ({"issued": float("nan")}, "at `issued`"),
-        ({"capacity": (1 << 50) + 1}, "at `capacity`"),
+        ({"capacity": (1 << 47) + 1}, "at `capacity`"),
         ({"used": "much"}, "at `used`"),
         ({"load": [1, 2, 3, 1 << 32]}, "Expected `int` .* - at `load\\[3\\]`"),
         ({"load": [1, 2, 3, 4, 5]}, "at `load`"),

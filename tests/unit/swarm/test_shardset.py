@@ -47,6 +47,13 @@ def test_sets_come_back_and_are_written_as_plainly(count: int) -> None:
         assert found.tolist() == sorted(members)
 
 
+def test_bits_are_taken_where_gaps_are_as_long() -> None:
+    members = {*range(254), 2047}
+    data = packed(shards(*sorted(members)), 2048)
+    assert data == plainly_packed(members, 2048)
+    assert (data[0], len(data)) == (2, 257)
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_large_sets_come_back(seed: int) -> None:
     rng, count = np.random.default_rng(seed), 1 << 16

@@ -1,0 +1,35 @@
+"""Rows of bits, against sets."""
+
+import random
+
+import numpy as np
+import pytest
+
+from giaann_p2p.swarm.claims import Claims, has, have
+
+
+@pytest.mark.parametrize("shards", [1, 4, 8, 64, 256])
+def test_rows_of_bits_are_sets_of_shards(shards: int) -> None:
+    rng, rows, plain = random.Random(shards), Claims(2, shards), dict[int, set[int]]()
+    for _ in range(150):
+        if len(plain) == len(rows):
+            rows.grow(len(rows) + rng.randint(1, 70))
+        row = rows.free_row()
+        assert row not in plain
+        plain[row] = set(rng.sample(range(shards), rng.randint(0, shards)))
+        rows.expires[row], rows.live[row], rows.holds[row] = 1.0, True, True
+        ready = np.array(sorted(plain[row]), np.uint16)
+        rows.claim(row, ready, np.setdiff1d(np.arange(shards, dtype=np.uint16), ready))
+        if rng.random() < 0.2:
+            gone = rng.choice(list(plain))
+            rows.clear(gone)
+            del plain[gone]
+    for shard in range(shards):
+        wanted = {row for row, some in plain.items() if shard in some}
+        assert set(np.flatnonzero(has(rows.ready, shard))) == wanted
+        assert set(np.flatnonzero(has(rows.syncing, shard))) == set(plain) - wanted
+        assert rows.ready_counts()[shard] == len(wanted)
+    row, shard_of = np.divmod(np.arange(len(rows) * shards), shards)
+    expected = [s in plain.get(r, ()) for r, s in zip(row.tolist(), shard_of.tolist(), strict=True)]
+    assert have(rows.ready, row, shard_of).tolist() == expected
+    assert have(rows.ready, row, shard_of).dtype == np.bool_
