@@ -46,7 +46,7 @@ class Client(Node):
         for data in self.swarm.records_seen_from(self):
             self.learn(data)
         self.later(1.0, self.every_tick)
-        self.later(self.rng.random() * 5, self._look_up)
+        self.later(self.rng.random() * 20, self._look_up)
 
     @property
     def done(self) -> bool:
@@ -87,7 +87,7 @@ class Client(Node):
         known = self.swarm.lessons.neurons(chunk)
         some = self.rng.sample(known, min(4, len(known)))
         self._do(self._reader.read(Question(some), self.now)[1])
-        self.later(5 * self.rng.random(), self._look_up)
+        self.later(20 * self.rng.random(), self._look_up)
 
     def _do(self, acts: list[writer.Act] | list[reader.Act]) -> None:
         for act in acts:

@@ -23,7 +23,11 @@ _STATES = {state.value: state for state in State}
 
 
 class Others(Protocol):
-    """What is known of the other peers; see `Directory`."""
+    """What is known of the other peers; see `Surroundings`."""
+
+    def version(self, now: float) -> int:
+        """Return a number that is another one when members or their shards have changed."""
+        ...
 
     def holders(self, shard: int, now: float) -> Sequence[Peer]:
         """Return those that are there and say that they hold a shard."""
@@ -75,6 +79,7 @@ class Comparing:
         self._held, self._evidence, self._desk, self._then = held, evidence, desk, then
         self._asking: set[Peer] = set()
         self._next: dict[Peer, float] = {}
+        self._seen, self._known = (-1, -1), dict[Peer, list[int]]()
 
     def hurry(self, peer: Peer, now: float) -> None:
         """Ask a peer again at once."""
@@ -92,6 +97,12 @@ class Comparing:
 
     def _partners(self, now: float) -> dict[Peer, list[int]]:
         """Return who holds, or should hold, which of the shards that are held here."""
+        seen = self._others.version(now), self._replicas.changes
+        if seen != self._seen:
+            self._seen, self._known = seen, self._looked_up(now)
+        return self._known
+
+    def _looked_up(self, now: float) -> dict[Peer, list[int]]:
         found: dict[Peer, list[int]] = {}
         for shard in self._replicas.held.tolist():
             there = {*self._replicas.owners(shard), *self._others.holders(shard, now)}

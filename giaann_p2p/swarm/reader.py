@@ -39,7 +39,7 @@ Act = Call | Answered
 
 
 class Others(Protocol):
-    """What is known of the storage peers; see `Directory`."""
+    """What is known of the storage peers; see `Surroundings`."""
 
     def ready(self, shard: int, now: float) -> Sequence[Peer]:
         """Return those that are there and say that a shard is ready with them."""

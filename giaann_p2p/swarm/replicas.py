@@ -70,6 +70,7 @@ class Replicas:
     def place(self, placement: Owned, now: float) -> Shards:
         """Learn who should have which shard now; return those that begin to be held here."""
         begun = []
+        self.changes += 1
         for shard, state in enumerate(self._states):
             self._owners[shard] = placement.owners(shard)
             wanted = self.wanted(shard)

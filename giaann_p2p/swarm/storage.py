@@ -42,7 +42,7 @@ from giaann_p2p.swarm.shardset import packed, unpacked
 
 
 class Others(comparing.Others, Protocol):
-    """What is known of the other peers; see `Directory`."""
+    """What is known of the other peers; see `Surroundings`."""
 
     def members(self, now: float) -> Mapping[Peer, int]:
         """Return the storage peers that are to hold something, with their capacities."""
@@ -123,6 +123,7 @@ class StoragePeer:
         )
         self._begun, self._released = now, now
         self._members: Mapping[Peer, int] = {}
+        self._looked_at = -1, False
         self._announced = -1
 
     def asked(self, ticket: int, question: Push, now: float) -> list[Action]:
@@ -175,6 +176,9 @@ class StoragePeer:
         self._comparing.hurry(peer, now)
 
     def _placed(self, now: float) -> list[Action]:
+        if self._looked_at == (seen := (self._others.version(now), self.leaving)):
+            return []
+        self._looked_at = seen
         members = {p: c for p, c in self._others.members(now).items() if p != self.me}
         if not self.leaving:
             members[self.me] = self._capacity

@@ -31,6 +31,10 @@ class Surroundings:
             restarted(said.peer)
         self._incarnations[said.peer] = said.incarnation
 
+    def version(self, now: float) -> int:
+        """Return a number that is another one when members or their shards have changed."""
+        return self.directory.version(now)
+
     def members(self, now: float) -> Mapping[Peer, int]:
         """Return the storage peers that are to hold something, with their capacities."""
         return dict(self.directory.members(now))

@@ -39,7 +39,7 @@ Act = Call | Committed
 
 
 class Others(Protocol):
-    """What is known of the storage peers; see `Directory`."""
+    """What is known of the storage peers; see `Surroundings`."""
 
     def placement(self, now: float) -> Owned:
         """Return who should hold which shard."""

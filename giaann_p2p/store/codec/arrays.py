@@ -28,6 +28,7 @@ else:
 Array = npt.NDArray[Any]
 
 TYPES = tuple(np.dtype(name) for name in ("u1", "u2", "u4", "u8", "i4", "i8"))
+_BOUNDS = {dtype: (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)) for dtype in TYPES}
 
 _WIDTHS = (1, 2, 4, 8)
 _SAME, _PLAIN, _ZSTD = range(3)
@@ -139,8 +140,8 @@ def _decompressed(frame: memoryview, size: int, at: int) -> npt.NDArray[np.uint8
 
 
 def _check_range(dtype: np.dtype[Any], base: int, span: int, at: int) -> None:
-    bounds = np.iinfo(dtype)
-    if not bounds.min <= base <= base + span <= bounds.max:
+    low, high = _BOUNDS[dtype]
+    if not low <= base <= base + span <= high:
         raise DamagedError(f"values beyond {dtype} (at byte {at})")
 
 

@@ -124,10 +124,12 @@ def _check_arrays(arrays: list[npt.NDArray[Any]], sizes: Sizes, shape: Shape) ->
     names = [*Words._fields, "counts", *Links._fields, *Strengths._fields]
     for array, name, wanted in zip(arrays, names, _TYPES, strict=True):
         dtype = shape.dtype if wanted == _STEPS else np.dtype(wanted)
-        check(array.dtype == dtype, f"{name} of type {array.dtype}, not {dtype}")
+        if array.dtype != dtype:  # a name of a type costs more than all the rest
+            raise DamagedError(f"{name} of type {array.dtype}, not {dtype}")
     told = (sizes.words, sizes.words, sizes.text, *[sizes.neurons] * 4, None, sizes.connections)
     for array, name, size in zip(arrays, names, told, strict=False):
-        check(size in (None, len(array)), f"{name}: {len(array)}, not {size}")
+        if size not in (None, len(array)):
+            raise DamagedError(f"{name}: {len(array)}, not {size}")
 
 
 def _adds_up(values: Ints) -> bool:
