@@ -95,7 +95,7 @@ class Client(Node):
                 self.ask(act.peer, act.message, act.timeout, partial(self._told, act))
             elif isinstance(act, Committed):
                 self.say(f"chunk {act.chunk} is committed")
-                self.swarm.promises.committed.add((act.job, act.chunk))
+                self.swarm.promises.commit(act.job, act.chunk)
             elif isinstance(act, Answered):
                 self.answered += act.rows is not None
                 self.unanswered += act.rows is None

@@ -12,7 +12,8 @@ from giaann_p2p.sim.client import Client
 from giaann_p2p.sim.node import Node
 from giaann_p2p.sim.storage import Storage, join
 from giaann_p2p.sim.swarm import Swarm
-from giaann_p2p.swarm.identity import Peer
+from giaann_p2p.swarm.identity import Identity, Peer
+from giaann_p2p.swarm.record import MOST_LIFETIME, Announcement, signed_as
 
 Links = set[tuple[Peer, Peer]]
 
@@ -44,6 +45,7 @@ KINDS = (
     Kind("leave", 1),
     Kind("lose", 1),
     Kind("client crash", 2),
+    Kind("forge", 2),
 )
 
 
@@ -203,6 +205,24 @@ class Faults:
             return
         self._lost_at = now
         self._rng.choice(staying).crash(lost=True)
+
+    def _forge(self) -> None:
+        """Say in somebody's name, with a far later number, that it is about to leave."""
+        victim = self._rng.choice(self._swarm.storages)
+        stranger = Identity.from_seed(self._rng.randbytes(32))
+        said = Announcement(
+            swarm_id=self._swarm.manifest.swarm_id,
+            peer=victim.peer,
+            role="storage",
+            state="draining",
+            incarnation=1,
+            sequence=1 << 60,
+            issued=int(victim.now),
+            lifetime=MOST_LIFETIME,
+            capacity=victim.capacity,
+        )
+        victim.say("is slandered")
+        self._swarm.publish(victim, signed_as(stranger, said))
 
     def _client_crash(self) -> None:
         running = [node for node in self._swarm.clients if node.alive]

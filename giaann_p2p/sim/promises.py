@@ -21,8 +21,8 @@ Chunk = tuple[bytes, int]
 class Promises:
     """Who promised what, and whether it was kept."""
 
-    def __init__(self, lessons: Lessons, replicas: int) -> None:
-        self._lessons, self._replicas = lessons, replicas
+    def __init__(self, lessons: Lessons, replicas: int, quorum: int) -> None:
+        self._lessons, self._replicas, self._quorum = lessons, replicas, quorum
         self._acked: dict[tuple[Chunk, int], set[Storage]] = {}
         self.committed: set[Chunk] = set()
         self.faults: list[str] = []
@@ -37,6 +37,14 @@ class Promises:
         """A peer says that it has a chunk on its disk."""
         for shard in shards.tolist():
             self._acked.setdefault(((job, chunk), shard), set()).add(peer)
+
+    def commit(self, job: bytes, chunk: int) -> None:
+        """A client takes a chunk to be safe: so many must have said that they have it."""
+        self.committed.add((job, chunk))
+        for shard in range(self._lessons.layout.shards):
+            peers = self._acked.get(((job, chunk), shard), set())
+            if len(peers) < self._quorum:
+                self.broken(f"chunk {chunk} is taken to be safe; shard {shard} has it once")
 
     def check(self, peers: Sequence["Storage"]) -> list[str]:
         """Return what is not as it should be now that all is quiet."""
@@ -81,19 +89,14 @@ class Promises:
     def _kept(self, there: list["Storage"]) -> list[str]:
         problems = []
         for ((job, chunk), shard), peers in self._acked.items():
-            if all(peer.lost for peer in peers):
+            if (job, chunk) not in self.committed and all(peer.lost for peer in peers):
                 continue
             for peer in there:
                 ready = peer.core.replicas.state(shard) is State.READY
                 if ready and (job, chunk) not in peer.store.sets([shard])[shard]:
                     problems.append(f"chunk {chunk} was acknowledged for shard {shard} and is lost")
                     break
-        return problems + [
-            f"chunk {chunk} is committed without shard {shard}"
-            for job, chunk in self.committed
-            for shard in range(self._lessons.layout.shards)
-            if ((job, chunk), shard) not in self._acked
-        ]
+        return problems
 
     def served(self, peer: "Storage", shards: Iterable[int], answer: Delta) -> None:
         """A peer serves rows of some shards: they must be what its chunks come to, just now."""

@@ -45,7 +45,7 @@ class Swarm:
         self.settings = settings or Settings(most_fetched=8)  # so that whole shards travel, too
         self.layout = Layout(shards=self.rules.shards)
         self.lessons = Lessons(self.layout)
-        self.promises = Promises(self.lessons, self.rules.replicas)
+        self.promises = Promises(self.lessons, self.rules.replicas, self.rules.quorum)
         founder = Identity.from_seed(random.Random(f"{seed} founder").randbytes(32))
         self.manifest = Manifest.founded(
             founder, name="simulation", spec=SPEC, layout=self.layout, replicas=self.rules.replicas

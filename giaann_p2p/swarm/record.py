@@ -119,11 +119,16 @@ def signed(identity: Identity, announcement: Announcement) -> bytes:
     """Return a record; UsageError where nobody would take it."""
     if announcement.peer != identity.peer:
         raise UsageError(f"{identity} cannot sign for {name_of(announcement.peer)}")
-    body = msgspec.msgpack.encode(announcement)
     try:
-        _check(_decoded(body))
+        _check(_decoded(msgspec.msgpack.encode(announcement)))
     except RecordError as error:
         raise UsageError(f"nobody would take this record: {error}") from None
+    return signed_as(identity, announcement)
+
+
+def signed_as(identity: Identity, announcement: Announcement) -> bytes:
+    """Sign whatever it says, also what nobody should take: to try whether they do."""
+    body = msgspec.msgpack.encode(announcement)
     return identity.sign(_KIND, body) + body
 
 

@@ -1,0 +1,146 @@
+"""Mistakes that somebody might make, to be planted: the simulator must find each of them."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from giaann_p2p.model.delta import total
+from giaann_p2p.sim import storage as sim_storage
+from giaann_p2p.store import ledger, state, store
+from giaann_p2p.store.applied import Applied
+from giaann_p2p.store.disk import log, replay
+from giaann_p2p.store.disk.sync import NEVER
+from giaann_p2p.swarm import answers, directory, doubts, fetching, storage, writer
+from giaann_p2p.swarm.claims import Claims
+from giaann_p2p.swarm.shardset import packed
+
+Patch = Callable[[pytest.MonkeyPatch], None]
+
+
+class Bug(NamedTuple):
+    """A mistake."""
+
+    name: str
+    plant: Patch
+
+
+def _ack_before_sync(patch: pytest.MonkeyPatch) -> None:
+    opened = store.Store.open.__func__  # type: ignore[attr-defined]
+
+    def unsafe(cls: Any, *arguments: Any, **named: Any) -> Any:
+        return opened(cls, *arguments, **{**named, "sync": NEVER})
+
+    patch.setattr(store.Store, "open", classmethod(unsafe))
+
+
+def _drop_too_early(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(storage, "covered", lambda mine, words, owners: True)
+
+
+def _forget_an_applied_chunk(patch: pytest.MonkeyPatch) -> None:
+    add = ledger.Ledger.add
+
+    def forgetful(self: Any, job: bytes, chunk: int, shards: Any) -> None:
+        add(self, job, chunk, shards[shards % 7 != 3])
+
+    patch.setattr(ledger.Ledger, "add", forgetful)
+
+
+def _snapshot_without_applied_sets(patch: pytest.MonkeyPatch) -> None:
+    record = state.content_record
+    patch.setattr(
+        store,
+        "content_record",
+        lambda held: record(held._replace(applied=[Applied()] * len(held.applied))),
+    )
+
+
+def _accept_an_unsigned_record(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(directory, "prove", lambda data, announcement: None)
+
+
+def _release_too_early(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(storage, "everywhere", lambda mine, told: mine)
+
+
+def _count_an_answer_twice(patch: pytest.MonkeyPatch) -> None:
+    def acked(self: Any, peer: Any, shards: Any) -> None:
+        self.acks[shards] += 1
+
+    patch.setattr(writer._Chunk, "acked", acked)
+
+
+def _add_what_is_there_already(patch: pytest.MonkeyPatch) -> None:
+    def united(self: Any, theirs: Any) -> Any:
+        ours = self.content(self.capture(theirs.shards.tolist()))
+        if not ours.applied:
+            return theirs
+        applied = ours.applied[0] | theirs.applied[0]
+        return state.Content(theirs.shards, [applied], total([ours.delta, theirs.delta]))
+
+    patch.setattr(state.State, "_united", united)
+
+
+def _acknowledge_what_is_not_held(patch: pytest.MonkeyPatch) -> None:
+    def pushed(self: Any, ticket: int, shards: Any, error: str | None, now: float) -> list[Any]:
+        everything = np.arange(self.rules.shards, dtype=np.uint16)
+        return [storage.Reply(ticket, storage.Pushed(packed(everything, self.rules.shards)))]
+
+    patch.setattr(storage.StoragePeer, "_pushed", pushed)
+
+
+def _forget_the_disk_at_a_restart(patch: pytest.MonkeyPatch) -> None:
+    make = storage.StoragePeer
+
+    def forgetful(*arguments: Any) -> storage.StoragePeer:
+        *front, _, limits, now = arguments
+        return make(*front, np.empty(0, np.uint16), limits, now)
+
+    patch.setattr(sim_storage, "StoragePeer", forgetful)
+
+
+def _send_deltas_of_other_shards(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(store, "cut", lambda update, asked, layout: update._replace(shards=asked))
+    encode = answers.encode
+    patch.setattr(answers, "encode", lambda delta: encode(total([delta, delta])))
+
+
+def _never_push_again(patch: pytest.MonkeyPatch) -> None:
+    def failed(self: Any, peer: Any, now: float) -> None:
+        self.next[peer] = now + 1e9
+
+    patch.setattr(writer._Chunk, "failed", failed)
+
+
+def _never_forgive(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(doubts, "bypass_for", lambda failures: 1e9)
+    patch.setattr(directory.Directory, "_dispel", lambda self, old, new: None)
+
+
+def _never_notice_a_death(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(directory.Directory, "_advance", lambda self, now: None)
+
+
+def _take_a_torn_end_for_the_beginning(patch: pytest.MonkeyPatch) -> None:
+    """After a crash, forget one more record than was torn."""
+    raise NotImplementedError
+
+
+BUGS = [
+    Bug("ack before sync", _ack_before_sync),
+    Bug("drop too early", _drop_too_early),
+    Bug("forget an applied chunk", _forget_an_applied_chunk),
+    Bug("snapshot without applied sets", _snapshot_without_applied_sets),
+    Bug("accept an unsigned record", _accept_an_unsigned_record),
+    Bug("release too early", _release_too_early),
+    Bug("count an answer twice", _count_an_answer_twice),
+    Bug("add what is there already", _add_what_is_there_already),
+    Bug("acknowledge what is not held", _acknowledge_what_is_not_held),
+    Bug("forget the disk at a restart", _forget_the_disk_at_a_restart),
+    Bug("send deltas of other shards", _send_deltas_of_other_shards),
+    Bug("never push again", _never_push_again),
+    Bug("never forgive", _never_forgive),
+    Bug("never notice a death", _never_notice_a_death),
+]
