@@ -8,7 +8,7 @@ import pytest
 
 from giaann_p2p.errors import UsageError
 from giaann_p2p.store.layout import Layout
-from giaann_p2p.swarm.placement import BOUND, MOST_CAPACITY, Placement
+from giaann_p2p.swarm.placement import BOUND, MOST_CAPACITY, Placement, _Asking
 from tests.plain import placement as plain
 
 GIB = 1 << 30
@@ -93,6 +93,20 @@ def test_replicas_go_before_balance() -> None:
         counts = np.array(list(owned(placement).values()))
         found += bool(np.any(counts > np.maximum(np.ceil(placement.shares), 0)))
     assert found
+
+
+@pytest.mark.parametrize("time", [0.001, 0.1, 1.0, 3.0, 40.0])
+def test_what_is_asked_for_up_to_a_time_is_all_of_it(time: float) -> None:
+    rng = random.Random(3)
+    shares = np.array([rng.uniform(0.5, 40) for _ in range(20)])
+    seeds = np.frombuffer(rng.randbytes(20 * 36), "<u4").reshape(20, 9)
+    asking = _Asking(shares, seeds, 64)
+    (some, is_all), (every, _) = asking.until(time), asking.until(1e9)
+    assert is_all == (len(some.peer) == 20 * 64)
+    whole = sorted(zip(every.time.tolist(), every.peer.tolist(), every.shard.tolist(), strict=True))
+    part = sorted(zip(some.time.tolist(), some.peer.tolist(), some.shard.tolist(), strict=True))
+    assert part == whole[: len(part)]
+    assert len({(peer, shard) for _, peer, shard in whole}) == 20 * 64
 
 
 def test_order_and_kind_of_the_members_make_no_difference() -> None:

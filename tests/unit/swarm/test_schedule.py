@@ -80,6 +80,13 @@ def test_no_more_are_in_flight_than_may_be() -> None:
     assert plan.done(A, 3, 1) == [Lease(A, 8, 11)]
 
 
+def test_no_more_are_taken_up_than_may_be_in_flight() -> None:
+    plan = Schedule(InOrder(), pace=PACE)
+    plan.grown(50, 0)
+    actions = plan.joined(A, 100, 0, range(20))
+    assert actions == [Lease(A, n, 10) if n < 8 else Revoke(A, n) for n in range(20)]
+
+
 def test_it_is_finished_once() -> None:
     plan = schedule(2, A, ended=False)
     assert plan.done(A, 0, 1) == [Lease(A, 1, 11)]
@@ -339,8 +346,9 @@ class Worker:
 class World:
     """Workers that come, go, die, hang, fail, stall and send again; and what each rule forbids."""
 
-    def __init__(self, plan: Schedule, rng: random.Random, poison: set[int], chunks: int) -> None:
-        self.plan, self.rng, self.poison, self.chunks = plan, rng, poison, chunks
+    def __init__(self, policy: Policy, rng: random.Random, poison: set[int], chunks: int) -> None:
+        self.policy, self.rng, self.poison, self.chunks = policy, rng, poison, chunks
+        self.plan = Schedule(policy, pace=PACE)
         self.workers: dict[bytes, Worker] = {}
         self.leases: set[tuple[bytes, int]] = set()
         self.gone: set[bytes] = set()
@@ -384,6 +392,8 @@ class World:
             self.take(self.plan.grown(self.read, self.now))
             if self.read == self.chunks:
                 self.take(self.plan.ended(self.now))
+        if not calm and self.rng.random() < 0.005:
+            self.begin_anew()
         if len(self.workers) < 2 or (draw > 0.95 and len(self.workers) < 6):
             self.names += 1
             name = str(self.names).encode()
@@ -399,6 +409,13 @@ class World:
             self.take(self.plan.tick(self.now))
             later = self.plan.due
             assert later is None or later > self.now, "the timer would never rest"
+
+    def begin_anew(self) -> None:
+        """Another coordinator goes on; it knows what the store knows."""
+        self.plan = Schedule(self.policy, self.committed, PACE)
+        self.read, self.leases, self.given_up = 0, set(), {}
+        for name, worker in self.workers.items():
+            self.take(self.plan.joined(name, worker.slots, self.now, list(worker.chunks)))
 
     def mishap(self) -> None:
         name = self.rng.choice(sorted(self.workers))
@@ -440,12 +457,11 @@ def run(policy: Policy, seed: int) -> World:
     rng = random.Random(seed)
     chunks = rng.randrange(1, 80)
     poison = set(rng.sample(range(chunks), rng.randrange(min(4, chunks))))
-    plan = Schedule(policy, pace=PACE)
-    world = World(plan, rng, poison, chunks)
+    world = World(policy, rng, poison, chunks)
     for step in range(20_000):
         world.step(calm=step > 1500)
-        assert plan.chunks(State.COMMITTED) == BitMap(world.committed)
-        assert plan.chunks(State.LEASED) == BitMap({chunk for _, chunk in world.leases})
+        assert world.plan.chunks(State.COMMITTED) == BitMap(world.committed)
+        assert world.plan.chunks(State.LEASED) == BitMap({chunk for _, chunk in world.leases})
         if world.finished:
             break
     assert world.finished == 1
@@ -458,5 +474,6 @@ def test_whatever_happens_all_is_learned_but_what_cannot_be(seed: int) -> None:
         world = run(policy, seed)
         assert world.committed | world.given_up.keys() == set(range(world.chunks))
         assert world.poison <= world.given_up.keys()
-        for chunk in world.poison:
-            assert "poison" in world.given_up[chunk]
+        for reasons in world.given_up.values():
+            assert reasons
+            assert set(reasons) <= {"poison", "4 workers fell silent or left while they were at it"}
