@@ -300,6 +300,8 @@ class Schedule:
         ]
         actions: list[Action] = []
         for chunk, worker in lapsed:
+            if chunk not in self._held:  # it was just given up, with another's lease on it
+                continue
             self._past.setdefault(chunk, _Past()).lapses += 1
             actions.append(Revoke(worker, chunk))
             known = self._workers[worker]

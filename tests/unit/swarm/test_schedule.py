@@ -292,6 +292,16 @@ def test_when_one_of_two_fails_the_other_goes_on() -> None:
     assert plan.tick(30) == [Revoke(B, 0), Lease(A, 0, 50)]  # B is silent, and so A tries again
 
 
+def test_two_leases_that_run_out_together_may_be_the_last() -> None:
+    plan = schedule(1, A, B, pace=Pace(lease=10, longest=100, losses=1))
+    plan.heartbeat(A, [0], 9)
+    plan.heartbeat(A, [0], 18)
+    assert plan.tick(20) == [Lease(B, 0, 30)]
+    plan.heartbeat(A, [0], 20)
+    told = "1 workers fell silent or left while they were at it"
+    assert plan.tick(30) == [Revoke(A, 0), Revoke(B, 0), GaveUp(0, (told,)), Finished()]
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
