@@ -12,7 +12,7 @@
 
 A join or leave shifts all shares a little and in proportion, and with them what each peer turns
 down, so that hardly more moves than must: `python -m tests.benchmarks.placement` shows it. That
-takes shards enough: some 200 a peer on average. With 60, a fifth more moves than must.
+takes shards enough, some 200 a peer: 200 peers with 60 each move a fifth more than must be moved.
 
 Peers that differed in one bit would dispute over shards. So there is no logarithm here, which
 every libm rounds in its own way, and no sum of floats, which numpy takes in an order that depends
