@@ -53,6 +53,7 @@ class Step(NamedTuple):
 
     do: Callable[[Store], object]
     atoms: list[Atom]
+    logged: bool = True
 
 
 @pytest.fixture(autouse=True)
@@ -102,6 +103,7 @@ def release(*chosen: int) -> Step:
     return Step(
         lambda store: store.release(JOB, [chunk.number for chunk in chunks]),
         [lambda expected: expected.release(*chunks)],
+        logged=False,
     )
 
 
@@ -289,16 +291,23 @@ def closed_at_last(store: Store) -> None:
         store.note("k", b"")
 
 
-def test_without_syncs_a_crash_leaves_the_first_of_what_was_done() -> None:
-    for end in range(1, len(STEPS) + 1):
-        disk, store = made(NEVER)
-        expected = plain_store(LAYOUT)
-        wanted = []
-        for step in STEPS[:end]:
+@pytest.mark.parametrize("retain", RETAIN)
+def test_without_syncs_a_crash_leaves_the_first_of_what_was_done(retain: bool) -> None:
+    steps = RETAINING if retain else STEPS
+    for end in range(1, len(steps) + 1):
+        disk, store = made(NEVER, retain)
+        expected = plain_store(LAYOUT, retain)
+        left: list[plain.Store] = []
+        for step in steps[:end]:
             step.do(store)
-            wanted += map(expect, versions(expected, step))
+            if not step.logged:  # a crash that takes what came before does not take it back
+                for earlier in left:
+                    done(earlier, step)
+            left += versions(expected, step)
             done(expected, step)
-        assert_one_of(disk, wanted, range(3))
+        assert_one_of(disk, list(map(expect, left)), range(3))
+        if retain:
+            assert_retained_after_a_crash(disk, left, end)
         store.sync()
         assert_one_of(disk, [expect(expected)], range(3))
 
@@ -362,26 +371,28 @@ def test_power_that_goes_while_a_store_is_made_never_leaves_half_of_one() -> Non
                 assert Store.open(crashed, readonly=True).shards.tolist() == [0]
 
 
-def test_failures_of_opening_are_told_and_change_nothing() -> None:
-    disk, store = made()
-    expected = plain_store(LAYOUT)
-    for step in STEPS:
+@pytest.mark.parametrize("retain", RETAIN)
+def test_failures_of_opening_are_told_and_change_nothing(retain: bool) -> None:
+    disk, store = made(retain=retain)
+    expected = plain_store(LAYOUT, retain)
+    for step in RETAINING if retain else STEPS:
         step.do(store)
         done(expected, step)
     probe = copy_of(disk)
     before = probe.operations
-    Store.open(probe)
+    Store.open(probe, retain=retain)
     for n in range(1, probe.operations - before + 1):
         for partial in (False, True):
             for times in (1, OFTEN):
                 other = copy_of(disk)
                 other.fail_at(n, errno.EIO, partial, times)
                 try:
-                    found = state_of(Store.open(other))
+                    assert_retained(Store.open(other, retain=retain), [expected])
                 except DiskError:
-                    found = expect(expected)
-                assert found == expect(expected)
+                    assert times
                 assert state_of(Store.open(other, readonly=True)) == expect(expected)
+                other.fail_at(1, errno.EIO, times=0)
+                assert_retained(Store.open(other, retain=retain), [expected])
 
 
 def test_a_full_disk_takes_nothing_reads_go_on_and_space_is_used_as_it_returns() -> None:

@@ -1,5 +1,6 @@
 """Sets of chunks."""
 
+import hashlib
 import random
 
 import msgspec
@@ -45,6 +46,23 @@ def test_sets_are_compared_and_joined() -> None:
     assert len(small) == 1
     assert small != large
     assert small != "small"
+    assert large - small == applied((ONE, 2), (TWO, 1))
+    assert small - large == other
+    assert list(small - large) == []
+    assert large - other == large
+
+
+def test_the_digest_follows_what_is_there() -> None:
+    found = applied((ONE, 1), (TWO, 3))
+    first = found.digest
+    assert len(first) == 16
+    assert applied((TWO, 3), (ONE, 1)).digest == found.copy().digest == first
+    assert Applied.from_bytes(found.to_bytes()).digest == first
+    found.add(ONE, 1)
+    assert found.digest == first
+    found.add(ONE, 2)
+    assert found.digest == applied((ONE, 2), (ONE, 1), (TWO, 3)).digest != first
+    assert Applied().digest == hashlib.blake2b(b"\x90", digest_size=16).digest()
 
 
 def test_copies_go_on_alone() -> None:
