@@ -25,6 +25,8 @@ def test_what_is_written_is_read(files: Files) -> None:
     assert file.size == files.size("a") == 13
     assert (files.read("a"), files.read("a", 3)) == (b"one two three", b"one")
     assert files.read("a", 99) == b"one two three"
+    assert (files.read("a", 3, 4), files.read("a", start=4)) == (b"two", b"two three")
+    assert (files.read("a", 99, 8), files.read("a", 3, 99)) == (b"three", b"")
     file.close()
     file.close()
     again = files.reopen("a")
