@@ -21,9 +21,13 @@ Chunk = tuple[bytes, int]
 class Promises:
     """Who promised what, and whether it was kept."""
 
-    def __init__(self, lessons: Lessons, replicas: int, quorum: int) -> None:
+    def __init__(
+        self, lessons: Lessons, replicas: int, quorum: int, peers: "Sequence[Storage]"
+    ) -> None:
+        self._peers = peers
         self._lessons, self._replicas, self._quorum = lessons, replicas, quorum
         self._acked: dict[tuple[Chunk, int], set[Storage]] = {}
+        self._durable: dict[Storage, dict[int, set[Chunk]]] = {}
         self.committed: set[Chunk] = set()
         self.faults: list[str] = []
         """What was broken on the way."""
@@ -37,6 +41,25 @@ class Promises:
         """A peer says that it has a chunk on its disk."""
         for shard in shards.tolist():
             self._acked.setdefault(((job, chunk), shard), set()).add(peer)
+            self._durable.setdefault(peer, {}).setdefault(shard, set()).add((job, chunk))
+
+    def reopened(self, peer: "Storage") -> None:
+        """A peer is back after a crash: what it acknowledged must be there."""
+        shards = self._durable.get(peer, {})
+        found = peer.store.sets(shards)
+        for shard, chunks in shards.items():
+            missing = [chunk for chunk in chunks if chunk not in found.get(shard, Applied())]
+            if missing:
+                self.broken(f"{peer.name} forgot {len(missing)} chunks of shard {shard} in a crash")
+
+    def let_go(self, peer: "Storage", held: dict[int, Applied]) -> None:
+        """A peer lets go of shards: enough others must have all that it had of them."""
+        for shard, chunks in held.items():
+            self._durable.get(peer, {}).pop(shard, None)
+            others = [other for other in self._peers if other is not peer and other.keeps]
+            having = [o for o in others if chunks <= o.store.sets([shard]).get(shard, Applied())]
+            if chunks and len(having) < min(self._quorum, len(others)):
+                self.broken(f"{peer.name} let go of shard {shard}, which {len(having)} others have")
 
     def commit(self, job: bytes, chunk: int) -> None:
         """A client takes a chunk to be safe: so many must have said that they have it."""
@@ -46,10 +69,14 @@ class Promises:
             if len(peers) < self._quorum:
                 self.broken(f"chunk {chunk} is taken to be safe; shard {shard} has it once")
 
-    def check(self, peers: Sequence["Storage"]) -> list[str]:
+    def check(self) -> list[str]:
         """Return what is not as it should be now that all is quiet."""
-        there = [peer for peer in peers if peer.alive]
-        problems = list(self.faults)
+        there = [peer for peer in self._peers if peer.alive]
+        problems = self.faults + [
+            f"{peer.name} has other shards in its store than it knows of"
+            for peer in there
+            if peer.store.shards.tolist() != peer.core.replicas.held.tolist()
+        ]
         for shard in range(self._lessons.layout.shards):
             problems += self._shard(shard, there)
         problems += self._kept(there)

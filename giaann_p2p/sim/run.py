@@ -33,6 +33,7 @@ def run(
     clients: int = 2,
     chunks: int = 30,
     trouble: float = TROUBLE,
+    most: float = MOST,
     everything: bool = False,
 ) -> Outcome:
     """Let a history happen."""
@@ -45,8 +46,8 @@ def run(
         swarm.clients.append(Client(swarm, f"client{i}", job, mine, swarm.skew()))
     Faults(swarm, trouble)
     swarm.clock.run_until(trouble)
-    problems = ["nothing was checked"]
-    while problems and swarm.clock.now < MOST and not swarm.promises.faults:
+    problems = swarm.problems()
+    while problems and swarm.clock.now < most and not swarm.promises.faults:
         swarm.clock.run_until(swarm.clock.now + _LOOK_EVERY)
         problems = swarm.problems()
     return Outcome(

@@ -91,6 +91,11 @@ class Storage(Node):
         for data in self.swarm.records_seen_from(self):
             self.learn(data)
 
+    @property
+    def keeps(self) -> bool:
+        """Whether what it has is or will be there again."""
+        return not (self.left or self.lost)
+
     def tick(self) -> None:
         """Let the core look at everything anew."""
         self._do(self.core.tick(self.now))
@@ -158,6 +163,8 @@ class Storage(Node):
             self._begin()
         except DamagedError as error:
             self.swarm.promises.broken(f"{self.name} cannot be opened after a crash: {error}")
+        else:
+            self.swarm.promises.reopened(self)
 
     def _do(self, actions: list[Action]) -> None:
         for action in actions:
@@ -202,7 +209,9 @@ class Storage(Node):
             if isinstance(action, Hold):
                 self.store.hold(action.shards.tolist())
             elif isinstance(action, Drop):
+                held = self.store.sets(action.shards.tolist())
                 self.store.drop(action.shards.tolist())
+                self.swarm.promises.let_go(self, held)
             elif isinstance(action, Apply):
                 self.store.apply(action.updates)
             elif isinstance(action, Adopt):

@@ -45,7 +45,6 @@ class Swarm:
         self.settings = settings or Settings(most_fetched=8)  # so that whole shards travel, too
         self.layout = Layout(shards=self.rules.shards)
         self.lessons = Lessons(self.layout)
-        self.promises = Promises(self.lessons, self.rules.replicas, self.rules.quorum)
         founder = Identity.from_seed(random.Random(f"{seed} founder").randbytes(32))
         self.manifest = Manifest.founded(
             founder, name="simulation", spec=SPEC, layout=self.layout, replicas=self.rules.replicas
@@ -53,6 +52,9 @@ class Swarm:
         self.eagerness = 0.5
         """How likely a client is to push something in a second."""
         self.storages: list[Storage] = []
+        self.promises = Promises(
+            self.lessons, self.rules.replicas, self.rules.quorum, self.storages
+        )
         self.clients: list[Client] = []
         self._tickets: dict[int, Callable[[Message], None]] = {}
         self._count = 0
@@ -68,7 +70,7 @@ class Swarm:
 
     def problems(self) -> list[str]:
         """Return what is not yet as it should be, or never will."""
-        found = self.promises.check(self.storages)
+        found = self.promises.check()
         found += [f"{node.name} has chunks left" for node in self.clients if not node.done]
         leaving = [node for node in self.storages if node.alive and node.core.leaving]
         return found + [f"{node.name} has not left yet" for node in leaving]

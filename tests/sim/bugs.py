@@ -10,10 +10,8 @@ from giaann_p2p.model.delta import total
 from giaann_p2p.sim import storage as sim_storage
 from giaann_p2p.store import ledger, state, store
 from giaann_p2p.store.applied import Applied
-from giaann_p2p.store.disk import log, replay
 from giaann_p2p.store.disk.sync import NEVER
-from giaann_p2p.swarm import answers, directory, doubts, fetching, storage, writer
-from giaann_p2p.swarm.claims import Claims
+from giaann_p2p.swarm import answers, directory, doubts, storage, writer
 from giaann_p2p.swarm.shardset import packed
 
 Patch = Callable[[pytest.MonkeyPatch], None]
@@ -73,7 +71,7 @@ def _count_an_answer_twice(patch: pytest.MonkeyPatch) -> None:
 
 
 def _add_what_is_there_already(patch: pytest.MonkeyPatch) -> None:
-    def united(self: Any, theirs: Any) -> Any:
+    def united(self: Any, theirs: Any, recall: Any) -> Any:
         ours = self.content(self.capture(theirs.shards.tolist()))
         if not ours.applied:
             return theirs
@@ -121,11 +119,6 @@ def _never_forgive(patch: pytest.MonkeyPatch) -> None:
 
 def _never_notice_a_death(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(directory.Directory, "_advance", lambda self, now: None)
-
-
-def _take_a_torn_end_for_the_beginning(patch: pytest.MonkeyPatch) -> None:
-    """After a crash, forget one more record than was torn."""
-    raise NotImplementedError
 
 
 BUGS = [
