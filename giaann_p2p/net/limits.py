@@ -1,0 +1,56 @@
+"""What one connection may cost, and how long what may take."""
+
+import msgspec
+
+from giaann_p2p.errors import UsageError
+from giaann_p2p.net.frames import CHUNK
+
+FREE = 4 * CHUNK
+"""Bytes of a long body that may be sent before the other side has given credit: no round trip is
+lost on bodies up to here, and a body that is refused costs no more than this on the way."""
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Bounds of each connection; both sides may have their own."""
+
+    calls: int = 1024
+    """Most open requests each way. More: more small calls under way; each costs about 1 KiB."""
+    longest: int = 1 << 26
+    """Most bytes of a request or response; what is longer is refused."""
+    bytes_in: int = 1 << 27
+    """Most bytes of requests not answered yet and of responses being taken in. From here on
+    requests are refused as busy. At least `longest`."""
+    bytes_out: int = 1 << 27
+    """Most bytes of requests and responses still to be sent. At least `longest`."""
+    window: int = 1 << 22
+    """Bytes of one long body on their way: a body moves at most window / round trip a second. A
+    multiple of CHUNK, at least FREE."""
+    ping_after: float = 5.0
+    """Seconds without sending anything after which a ping goes out, so that the peer hears of us.
+    Less: more small frames; more: later notice. At most a third of `silent_after`, so that two
+    pings may be late."""
+    silent_after: float = 15.0
+    """Seconds without a byte from the peer after which it counts as gone."""
+    stalled_after: float = 60.0
+    """Seconds after which a request that stopped coming, or a response that is not taken, is
+    dropped."""
+
+    def __post_init__(self) -> None:
+        for name in ("calls", "longest", "ping_after", "silent_after", "stalled_after"):
+            _check(getattr(self, name) > 0, f"{name} must be more than 0")
+        for name in ("bytes_in", "bytes_out"):
+            _check(getattr(self, name) >= self.longest, f"{name} must be at least longest")
+        _check(
+            self.window >= FREE and self.window % CHUNK == 0,
+            f"window must be a multiple of {CHUNK}, at least {FREE}; it is {self.window}",
+        )
+        _check(
+            3 * self.ping_after <= self.silent_after,
+            f"ping_after ({self.ping_after} s) must be at most a third of silent_after"
+            f" ({self.silent_after} s)",
+        )
+
+
+def _check(holds: bool, message: str) -> None:
+    if not holds:
+        raise UsageError(f"limits of a connection: {message}")

@@ -1,0 +1,83 @@
+"""What is to be sent on one connection, in which order: a bulk body never holds up small ones.
+
+Short control frames go first. Bodies take turns of one chunk each; a body that has no credit left
+steps aside until it gets some. Their first turns come in the order in which they were put in.
+"""
+
+from collections import deque
+from collections.abc import Iterable
+
+from giaann_p2p.net.bodies import Outgoing
+from giaann_p2p.net.frames import HEADER, Buffer, Kind, Sealer
+
+
+class Outbox:
+    """Frames to come of one stream."""
+
+    def __init__(self, number: int) -> None:
+        self._sealer = Sealer(number)
+        self._hello: list[Buffer] = [self._sealer.hello]
+        self._urgent: deque[tuple[Kind, int, bytes]] = deque()
+        self._turns: deque[Outgoing | None] = deque()  # None: goodbye
+        self._dropped: set[Outgoing] = set()  # still in turns
+
+    def __len__(self) -> int:
+        return len(self._hello) + len(self._urgent) + len(self._turns) - len(self._dropped)
+
+    def __repr__(self) -> str:
+        return f"<Outbox: {len(self._urgent)} urgent frames, {len(self._turns)} bodies>"
+
+    @property
+    def urgent(self) -> int:
+        """How many control frames wait."""
+        return len(self._urgent)
+
+    def put(self, kind: Kind, request: int = 0, payload: bytes = b"") -> None:
+        """Send a control frame before all bodies; a goodbye after the first turns of all."""
+        if kind is Kind.GOODBYE:
+            self._turns.append(None)
+        else:
+            self._urgent.append((kind, request, payload))
+
+    def add(self, body: Outgoing) -> None:
+        """Give a body turns from now on."""
+        self._turns.append(body)
+
+    def drop(self, body: Outgoing) -> None:
+        """Send nothing more of a body."""
+        if not body.parked and not body.complete:
+            self._dropped.add(body)
+        body.forget()
+        if len(self._dropped) > len(self._turns) // 2:
+            self._turns = deque(turn for turn in self._turns if turn not in self._dropped)
+            self._dropped.clear()
+
+    def clear(self) -> None:
+        """Forget all that was to be sent."""
+        self._urgent.clear()
+        self._turns.clear()
+        self._dropped.clear()
+
+    def take(self, most: int) -> tuple[list[Buffer], Iterable[Outgoing]]:
+        """Return the next bytes, about so many, and the bodies that had turns."""
+        pieces, self._hello = self._hello, []
+        size = 0
+        while self._urgent and size < most:
+            frame = self._sealer.seal(*self._urgent.popleft())
+            pieces += frame
+            size += HEADER
+        moved: dict[Outgoing, None] = {}  # in this order, each once
+        while self._turns and size < most:
+            body = self._turns.popleft()
+            if body is None:
+                pieces += self._sealer.seal(Kind.GOODBYE, 0)
+            elif body in self._dropped:
+                self._dropped.remove(body)
+            else:
+                frame = body.turn(self._sealer)
+                pieces += frame
+                size += sum(map(len, frame))
+                moved[body] = None
+                if not body.complete and not body.parked:
+                    self._turns.append(body)
+        return pieces, moved

@@ -1,0 +1,32 @@
+"""Bytes that may be held: asked for before there is anything to hold."""
+
+from giaann_p2p.errors import UsageError
+
+
+class Room:
+    """A bound on bytes, and perhaps part of a wider one that others share."""
+
+    def __init__(self, limit: int, within: "Room | None" = None) -> None:
+        self.limit = limit
+        self.used = 0
+        self._within = within
+
+    def __repr__(self) -> str:
+        return f"<Room: {self.used:,} of {self.limit:,} bytes>"
+
+    def take(self, size: int) -> bool:
+        """Take some bytes if there is room for them here and in what this is part of."""
+        if self.used + size > self.limit:
+            return False
+        if self._within is not None and not self._within.take(size):
+            return False
+        self.used += size
+        return True
+
+    def give(self, size: int) -> None:
+        """Give bytes back."""
+        if size > self.used:
+            raise UsageError(f"{size} bytes given back of {self.used} that were taken")
+        self.used -= size
+        if self._within is not None:
+            self._within.give(size)
