@@ -52,6 +52,8 @@ class Connection:
         self.phase = Phase.OPEN
         self.error: PeerError | None = None
         """Why it is over, unless both sides left."""
+        self.farewell = False
+        """Whether the peer is told why."""
         self.round_trip: float | None = None
         """Seconds from the last ping to its answer."""
         self.limits = limits or Limits()
@@ -65,10 +67,11 @@ class Connection:
         self._last = 0  # the last request that the peer began
         self._alarms = Alarms()
         self._now = self._heard = self._said = now
+        self._greeted = False
         self._pings = 0
         self._pinged = now
         self._on: dict[Kind, Callable[[Frame, list[Event]], None]] = {
-            Kind.HELLO: lambda frame, events: None,
+            Kind.HELLO: lambda frame, events: self._hear_hello(),
             Kind.PING: lambda frame, events: self._answer_ping(frame),
             Kind.PONG: lambda frame, events: self._time_ping(frame),
             Kind.GOODBYE: lambda frame, events: self._hear_goodbye(),
@@ -96,13 +99,23 @@ class Connection:
         return self.phase is Phase.OVER
 
     @property
+    def greeted(self) -> bool:
+        """Whether the peer has said anything."""
+        return self._greeted
+
+    @property
+    def asking(self) -> bool:
+        """Whether requests may be made."""
+        return self.phase is Phase.OPEN
+
+    @property
     def idle(self) -> bool:
         """Whether no request is open either way."""
         return not self._open
 
     def request(self, body: bytes, deadline: float) -> int:
         """Ask; return the request's number. Refused if there is too much under way already."""
-        if self.phase is not Phase.OPEN:
+        if not self.asking:
             raise Unreachable("the connection to the peer is closing; nothing was sent")
         limits = self.limits
         if len(body) > limits.longest:
@@ -455,6 +468,9 @@ class Connection:
             events.append(Cancelled(request))
         self.refuse(request, Refused(Reason.STALLED, after))
 
+    def _hear_hello(self) -> None:
+        self._greeted = True
+
     def _hear_goodbye(self) -> None:
         self.goodbye()
         self.phase = next_phase(self.phase, Kind.GOODBYE)
@@ -484,6 +500,7 @@ class Connection:
                 events.append(Cancelled(request))
         self._outbox.clear()
         if why is not None:
+            self.farewell = True
             self._outbox.put(Kind.ERROR, 0, why.to_bytes())
         return events
 

@@ -1,4 +1,4 @@
-"""What one connection may cost, and how long what may take."""
+"""What connections may cost, and how long what may take."""
 
 import msgspec
 
@@ -8,6 +8,11 @@ from giaann_p2p.net.frames import CHUNK
 FREE = 4 * CHUNK
 """Bytes of a long body that may be sent before the other side has given credit: no round trip is
 lost on bodies up to here, and a body that is refused costs no more than this on the way."""
+
+
+def _check(holds: bool, message: str) -> None:
+    if not holds:
+        raise UsageError(f"limits: {message}")
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -51,6 +56,35 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         )
 
 
-def _check(holds: bool, message: str) -> None:
-    if not holds:
-        raise UsageError(f"limits of a connection: {message}")
+class TransportLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Bounds of all connections of a peer together."""
+
+    connection: Limits = Limits()
+    """Of each."""
+    connections: int = 512
+    """Most connections. A further one takes the place of the one that is idle for longest; if none
+    is, it is refused as busy."""
+    per_peer: int = 4
+    """Most connections of one peer: one in use, and others that end."""
+    bytes_in: int = 1 << 30
+    """As `Limits.bytes_in`, of all. At least that."""
+    bytes_out: int = 1 << 30
+    """As `Limits.bytes_out`, of all. At least that."""
+    dial_within: float = 5.0
+    """Seconds for opening a stream, after which the peer counts as unreachable."""
+    settled_after: float = 2.0
+    """Seconds after which a connection is no longer one of two that both sides dialled at once: a
+    peer that dials again has lost it. More than a dial takes."""
+    drain_within: float = 5.0
+    """Seconds that `close` lets calls go on. 0: it ends them at once."""
+    linger: float = 1.0
+    """Seconds for telling a peer why a connection ends."""
+
+    def __post_init__(self) -> None:
+        for name in ("connections", "per_peer", "dial_within", "linger"):
+            _check(getattr(self, name) > 0, f"{name} must be more than 0")
+        for name in ("settled_after", "drain_within"):
+            _check(getattr(self, name) >= 0, f"{name} must be at least 0")
+        for name in ("bytes_in", "bytes_out"):
+            least = getattr(self.connection, name)
+            _check(getattr(self, name) >= least, f"{name} must be at least that of a connection")

@@ -1,4 +1,7 @@
-"""Whatever its bytes are, a stream is frames that keep all rules, or a MessageError."""
+"""Whatever its bytes are, a stream is frames that keep all rules, or a MessageError.
+
+And whatever its frames are, a connection keeps within its limits and ends every call.
+"""
 
 from struct import Struct
 
@@ -6,8 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from xxhash import xxh3_64_intdigest
 
-from giaann_p2p.errors import MessageError
-from giaann_p2p.net.frames import CHUNK, HEADER, Framer, Kind, Sealer
+from giaann_p2p.errors import MessageError, PeerError
+from giaann_p2p.net.connection import Connection
+from giaann_p2p.net.events import Event, Failed, Requested, Responded
+from giaann_p2p.net.frames import CHUNK, ENDING, HEADER, Framer, Kind, Sealer
+from giaann_p2p.net.frames import NUMBER as NUMBER_OF
+from giaann_p2p.net.limits import Limits
+from tests.unit.net.helpers import assert_nothing_is_held
 
 NUMBER = 12345
 HELLO = Sealer(NUMBER).hello
@@ -82,3 +90,81 @@ def test_a_changed_stream_never_gives_a_frame_that_was_not_sent(
     except MessageError:
         pass
     assert found <= sum(end <= whole for end in ends)
+
+
+KINDS = [kind for kind in Kind if kind is not Kind.HELLO]
+HOSTILE = Limits(calls=4, longest=1 << 20, bytes_in=1 << 20, bytes_out=1 << 20, window=1 << 20)
+lengths = st.sampled_from([0, 1, CHUNK, CHUNK + 1, 2 * CHUNK, 1 << 20, (1 << 20) + 1, 1 << 63])
+
+
+@st.composite
+def outrages(draw: st.DrawFn) -> tuple[Kind, int, bytes]:
+    """Draw a frame that fits, whatever it means."""
+    kind = draw(st.sampled_from(KINDS))
+    request = draw(st.integers(0, 12) | st.sampled_from([1 << 63, (1 << 64) - 1]))
+    if kind in (Kind.LONG, Kind.CREDIT, Kind.PING, Kind.PONG):
+        return kind, request, NUMBER_OF.pack(draw(lengths))
+    if kind is Kind.END:
+        return kind, request, ENDING.pack(draw(lengths), draw(st.integers(0, 3)))
+    if kind is Kind.ERROR:
+        return kind, request, draw(st.binary(min_size=1, max_size=9))
+    if kind in (Kind.CANCEL, Kind.GOODBYE):
+        return kind, request, b""
+    return kind, request, bytes(draw(st.sampled_from([1, 1, 100, CHUNK])))
+
+
+class Books:
+    """Checks that each call of the honest side ends once, and that what is held is bounded."""
+
+    def __init__(self, honest: Connection) -> None:
+        self.honest = honest
+        self.calls = {honest.request(bytes(size), 150.0) for size in (0, 2 * CHUNK)}
+        self.asked: list[int] = []
+
+    def note(self, events: list[Event]) -> None:
+        for event in events:
+            if isinstance(event, Responded | Failed):
+                self.calls.remove(event.request)
+            elif isinstance(event, Requested):
+                self.asked.append(event.request)
+            if isinstance(event, Failed):
+                assert isinstance(event.error, PeerError)
+        honest = self.honest
+        held = [known.incoming for known in honest._open.values() if known.incoming is not None]
+        assert sum(body.length for body in held) <= honest._room_in.used <= HOSTILE.bytes_in
+        assert honest._room_out.used <= HOSTILE.bytes_out
+        assert len(honest._open) <= 2 * HOSTILE.calls
+        assert len(honest._outbox) <= 6 * HOSTILE.calls + 100
+
+
+@given(st.lists(outrages(), max_size=40), st.booleans(), st.booleans(), st.data())
+def test_a_connection_outlives_any_frames_or_ends_cleanly(
+    frames: list[tuple[Kind, int, bytes]], dialled: bool, reading: bool, data: st.DataObject
+) -> None:
+    sealer = Sealer(NUMBER)
+    honest = Connection(dialled=dialled, number=1, now=100.0, limits=HOSTILE)
+    books = Books(honest)
+    books.note(honest.feed(sealer.hello, 100.0))
+    for frame in frames:
+        if reading:
+            honest.to_send()
+        books.note(honest.feed(b"".join(sealer.seal(*frame)), 100.0))
+        if books.asked and data.draw(st.booleans()):
+            honest.respond(books.asked.pop(), bytes(data.draw(st.sampled_from([0, 3 * CHUNK]))))
+    books.note(honest.tick(150.0))  # what is open has its deadline there
+    assert not books.calls
+    books.note(honest.eof(150.0))
+    assert honest.over
+    assert_nothing_is_held(honest)
+
+
+@given(st.binary(max_size=300), st.booleans())
+def test_a_connection_outlives_any_bytes_or_ends_cleanly(data: bytes, greeted: bool) -> None:
+    honest = Connection(dialled=True, number=1, now=100.0, limits=HOSTILE)
+    books = Books(honest)
+    books.note(honest.feed(HELLO if greeted else b"", 100.0))
+    for at in range(0, len(data), 7):
+        books.note(honest.feed(data[at : at + 7], 100.0))
+    books.note(honest.eof(101.0))
+    assert not books.calls
+    assert_nothing_is_held(honest)

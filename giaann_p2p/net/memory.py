@@ -1,0 +1,326 @@
+"""Byte streams between peers of one process, and all that can go wrong with them.
+
+Meant for the virtual loop of clock.py: with the same seed, a run is the same to the last byte.
+What goes wrong is set per way, from one peer to another, at any time: see `Way` and the deeds of
+`Network`. A stream keeps its bytes in order and whole until it breaks, as TCP does.
+"""
+
+import asyncio
+import random
+from collections import deque
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from giaann_p2p.net.frames import Buffer
+from giaann_p2p.net.transport import ByteStream, Peer
+
+CAPACITY = 1 << 18
+"""Bytes on one way of a stream, and not read yet, from which on a writer has to wait."""
+_SEGMENT = 1 << 16
+_PATIENCE = 0.5  # seconds between two tries of a dial that does not get through
+
+_END = b""
+_RESET = None
+
+
+class Way(msgspec.Struct, kw_only=True):
+    """What the network does to what one peer sends another; may be changed at any time."""
+
+    latency: tuple[float, float] = (0.0, 0.0)
+    """Least and most seconds on the way, drawn anew for each segment."""
+    bandwidth: float = 0.0
+    """Bytes a second, of all streams together; 0: without bound."""
+    blocked: bool = False
+    """Nothing arrives, not even an end, until it may again: a cut, or a process that is stopped."""
+    dials: bool = True
+    """Whether dials get an answer; if not, they wait for ever."""
+    doubled: float = 0.0
+    """How likely a dial shows up twice at the other side, the second time without a word."""
+
+
+class Network:
+    """Peers in one process; `chance` decides latencies and where bytes are cut."""
+
+    def __init__(self, chance: random.Random, note: Callable[[str], None] | None = None) -> None:
+        self._chance = chance
+        self._note = note or (lambda what: None)
+        self._ways: dict[tuple[Peer, Peer], Way] = {}
+        self._free: dict[tuple[Peer, Peer], float] = {}  # when a way has sent all it was given
+        self._listening: dict[Peer, Callable[[Peer, ByteStream], None]] = {}
+        self._pipes: dict[_Pipe, None] = {}  # that may still deliver
+
+    def __repr__(self) -> str:
+        return f"<Network: {len(self._listening)} peers listen, {self.streams} streams>"
+
+    @property
+    def streams(self) -> int:
+        """How many streams are open, at one side at least."""
+        return len({frozenset((id(pipe), id(pipe.back))) for pipe in self._pipes})
+
+    def node(self, peer: Peer) -> "Node":
+        """Return a peer's own view."""
+        return Node(self, peer)
+
+    # What can go wrong.
+
+    def way(self, source: Peer, target: Peer) -> Way:
+        """Return the way from one peer to another, to be changed; see `block`."""
+        return self._ways.setdefault((source, target), Way())
+
+    def block(self, source: Peer, target: Peer, blocked: bool = True) -> None:
+        """Let nothing through one way any more, or again."""
+        self._say("block" if blocked else "open", source, target)
+        self.way(source, target).blocked = blocked
+        for pipe in self._between(source, target):
+            pipe.arm()
+
+    def freeze(self, peer: Peer, others: Sequence[Peer], frozen: bool = True) -> None:
+        """Stop a peer, as far as others can see, without closing anything, or wake it."""
+        for other in others:
+            self.block(peer, other, frozen)
+            self.block(other, peer, frozen)
+
+    def reset(self, one: Peer, other: Peer) -> None:
+        """Break all streams of two peers."""
+        self._say("reset", one, other)
+        for pipe in [*self._between(one, other), *self._between(other, one)]:
+            pipe.break_off()
+
+    def end(self, source: Peer, target: Peer) -> None:
+        """End what one sends another in the middle of it, as if it had said all it wanted to."""
+        self._say("end", source, target)
+        for pipe in self._between(source, target):
+            pipe.cut_short()
+
+    # What the network does.
+
+    async def dial(self, source: Peer, target: Peer) -> "Stream":
+        """Open a stream, if the ways there and back let it."""
+        there, back = self.way(source, target), self.way(target, source)
+        await asyncio.sleep(self.delay(there))
+        while there.blocked or back.blocked or not there.dials:  # noqa: ASYNC110  (as TCP does)
+            await asyncio.sleep(_PATIENCE)
+        stream = self._connect(source, target)
+        if self._chance.random() < there.doubled:
+            self._connect(source, target)
+        try:
+            await asyncio.sleep(self.delay(back))
+        except asyncio.CancelledError:
+            stream.abort()
+            raise
+        return stream
+
+    def listen(self, peer: Peer, accept: Callable[[Peer, ByteStream], None]) -> None:
+        """Hand a peer's streams over."""
+        self._listening[peer] = accept
+
+    def stop(self, peer: Peer) -> None:
+        """Refuse dials to a peer."""
+        self._listening.pop(peer, None)
+
+    def delay(self, way: Way) -> float:
+        """Draw how long something takes."""
+        return self._chance.uniform(*way.latency)
+
+    def arrival(self, pipe: "_Pipe", size: int) -> float:
+        """Return when bytes that are sent now arrive."""
+        ends = (pipe.source, pipe.target)
+        way, now = self.way(*ends), asyncio.get_running_loop().time()
+        sent = max(now, self._free.get(ends, 0.0))
+        if way.bandwidth:
+            sent += size / way.bandwidth
+            self._free[ends] = sent
+        return sent + self.delay(way)
+
+    def segment(self) -> int:
+        """Draw where to cut."""
+        return self._chance.randint(1, _SEGMENT)
+
+    def delivered(self, pipe: "_Pipe", what: str) -> None:
+        """Note that something has arrived."""
+        self._say(what, pipe.source, pipe.target)
+
+    def forget(self, pipe: "_Pipe") -> None:
+        """Note that nothing arrives here any more."""
+        self._pipes.pop(pipe, None)
+
+    def _connect(self, source: Peer, target: Peer) -> "Stream":
+        accept = self._listening.get(target)
+        self._say("dial", source, target)
+        if accept is None:
+            raise ConnectionRefusedError("nobody listens there")
+        there, back = _Pipe(self, source, target), _Pipe(self, target, source)
+        there.back, back.back = back, there
+        self._pipes[there] = self._pipes[back] = None
+        accept(source, Stream(back, there))
+        return Stream(there, back)
+
+    def _between(self, source: Peer, target: Peer) -> "list[_Pipe]":
+        ends = (source, target)
+        return [pipe for pipe in self._pipes if (pipe.source, pipe.target) == ends]
+
+    def _say(self, what: str, source: Peer, target: Peer) -> None:
+        now = asyncio.get_running_loop().time()
+        self._note(f"{now:.6f} {what} {source[:4].hex()} {target[:4].hex()}")
+
+
+class Node:
+    """One peer's streams."""
+
+    def __init__(self, network: Network, me: Peer) -> None:
+        self.network = network
+        self.me = me
+
+    async def dial(self, peer: Peer) -> ByteStream:
+        """Open a stream."""
+        return await self.network.dial(self.me, peer)
+
+    def listen(self, accept: Callable[[Peer, ByteStream], None]) -> None:
+        """Take the streams that others open."""
+        self.network.listen(self.me, accept)
+
+    def stop(self) -> None:
+        """Take none any more."""
+        self.network.stop(self.me)
+
+
+class Stream:
+    """One side of a stream."""
+
+    def __init__(self, outgoing: "_Pipe", incoming: "_Pipe") -> None:
+        self._outgoing = outgoing
+        self._incoming = incoming
+
+    async def read(self) -> bytes:
+        """Return what has come."""
+        return await self._incoming.read()
+
+    async def write(self, pieces: Sequence[Buffer]) -> None:
+        """Send."""
+        await self._outgoing.write(b"".join(pieces))
+
+    def close(self) -> None:
+        """End when all has arrived."""
+        self._outgoing.send(_END)
+        self._incoming.deafen()
+
+    def abort(self) -> None:
+        """End at once."""
+        self._outgoing.send(_RESET)
+        self._outgoing.shut()
+        self._incoming.deafen()
+
+
+class _Pipe:
+    """One way of a stream."""
+
+    back: "_Pipe"
+
+    def __init__(self, network: Network, source: Peer, target: Peer) -> None:
+        self.source = source
+        self.target = target
+        self._network = network
+        self._flying: deque[tuple[float, bytes | None]] = deque()
+        self._arrived: deque[bytes] = deque()
+        self._size = 0  # of both
+        self._last = 0.0  # when the last that flies arrives
+        self._ended = False  # the reader will hear no more
+        self._deaf = False  # nobody reads any more
+        self._shut = False  # nobody can write any more
+        self._changed = asyncio.Event()
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def read(self) -> bytes:
+        while not self._arrived:
+            if self._deaf:
+                raise ConnectionResetError("reset by the other side")
+            if self._ended:
+                return b""
+            self._changed.clear()
+            await self._changed.wait()
+        data = self._arrived.popleft()
+        self._size -= len(data)
+        self._changed.set()
+        return data
+
+    async def write(self, data: bytes) -> None:
+        at = 0
+        while at < len(data):
+            while self._size >= CAPACITY and not self._shut and not self._deaf:
+                self._changed.clear()
+                await self._changed.wait()
+            if self._shut:
+                raise ConnectionResetError("reset by the other side")
+            size = self._network.segment()
+            self.send(data[at : at + size])
+            at += size
+
+    def send(self, segment: bytes | None) -> None:
+        if self._shut or self._ended:
+            return
+        if segment is not _RESET and segment is not _END and self._deaf:
+            return  # as bytes to a process that is gone
+        size = len(segment or b"")
+        self._last = max(self._last, self._network.arrival(self, size))
+        self._flying.append((self._last, segment))
+        self._size += size
+        self.arm()
+
+    def arm(self) -> None:
+        """See to it that what flies arrives when it may."""
+        way = self._network.way(self.source, self.target)
+        if self._timer is None and self._flying and not way.blocked:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_at(max(loop.time(), self._flying[0][0]), self._deliver)
+
+    def _deliver(self) -> None:
+        self._timer = None
+        if self._network.way(self.source, self.target).blocked or not self._flying:
+            return
+        _, segment = self._flying.popleft()
+        if segment is _RESET:
+            self._network.delivered(self, "reset")
+            self.deafen()
+            self.back.shut()
+        elif segment == _END:
+            self._network.delivered(self, "end")
+            self._finish()
+        else:
+            self._network.delivered(self, f"{len(segment)} bytes")
+            if not self._deaf:
+                self._arrived.append(segment)
+        self._changed.set()
+        self.arm()
+        if self._deaf and not self._flying:
+            self._network.forget(self)
+
+    def break_off(self) -> None:
+        """Fail at both sides."""
+        self.deafen()
+        self.shut()
+
+    def cut_short(self) -> None:
+        """Let the reader see an end now; what flies is lost, and what is written vanishes."""
+        self._flying.clear()
+        self._size = sum(map(len, self._arrived))
+        self._finish()
+
+    def deafen(self) -> None:
+        """Read nothing any more, and lose what came."""
+        self._deaf = True
+        self._arrived.clear()
+        self._size = 0
+        self._changed.set()
+        if not self._flying:
+            self._network.forget(self)
+
+    def shut(self) -> None:
+        """Let nothing be written any more."""
+        self._shut = True
+        self._changed.set()
+
+    def _finish(self) -> None:
+        self._ended = True
+        self._changed.set()
+        self._network.forget(self)

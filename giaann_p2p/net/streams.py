@@ -1,0 +1,236 @@
+"""Calls over byte streams: one connection per pair of peers, dialled when it is needed.
+
+1. A call takes the connection there is, or waits for the dial that all calls to this peer share.
+2. When both sides have dialled at once, both keep the one that the lesser id dialled, and drain the
+   other. A peer that dials although there is a connection that is older than that has lost it: the
+   new one is used, the old one drained.
+3. A stream that a peer has opened is used for calls to it only once it has said hello.
+4. A connection that is lost is dialled again by the next call. A call is repeated by itself only if
+   nothing of it was sent.
+5. Connections, bytes and dials are bounded; over a bound a peer is refused, and told why.
+"""
+
+import asyncio
+import secrets
+from collections.abc import Callable
+from contextlib import suppress
+
+from giaann_p2p.errors import UsageError
+from giaann_p2p.net.connection import Connection
+from giaann_p2p.net.errors import Reason, Refused, Unreachable
+from giaann_p2p.net.limits import TransportLimits
+from giaann_p2p.net.link import Link
+from giaann_p2p.net.room import Room
+from giaann_p2p.net.transport import ByteStream, Handler, Lost, Peer, Streams
+
+
+def draw_number() -> int:
+    """Return a number for a stream's checksums."""
+    return secrets.randbits(64)
+
+
+class StreamTransport:
+    """A transport made of byte streams; it is to be made inside a running loop."""
+
+    def __init__(
+        self,
+        streams: Streams,
+        limits: TransportLimits | None = None,
+        draw: Callable[[], int] = draw_number,
+    ) -> None:
+        self.limits = limits or TransportLimits()
+        self._streams = streams
+        self._draw = draw
+        self._loop = asyncio.get_running_loop()
+        self._room_in = Room(self.limits.bytes_in)
+        self._room_out = Room(self.limits.bytes_out)
+        self._links: dict[Peer, Link] = {}  # that calls take
+        self._all: dict[Link, None] = {}
+        self._dials: dict[Peer, asyncio.Task[Link | Unreachable | Refused]] = {}
+        self._handler: Handler | None = None
+        self._lost: list[Lost] = []
+        self._closed = False
+        streams.listen(self._accept)
+
+    def __repr__(self) -> str:
+        return f"<StreamTransport of {self.me[:4].hex()}: {len(self._all)} connections>"
+
+    @property
+    def me(self) -> Peer:
+        """This peer."""
+        return self._streams.me
+
+    @property
+    def connections(self) -> int:
+        """How many there are, with those that end."""
+        return len(self._all)
+
+    def round_trip(self, peer: Peer) -> float | None:
+        """Return the seconds that the last ping took there and back, if that is known."""
+        link = self._links.get(peer)
+        return link.connection.round_trip if link is not None else None
+
+    def serve(self, handler: Handler) -> None:
+        """Answer the calls of other peers from now on."""
+        self._handler = handler
+
+    def on_lost(self, lost: Lost) -> None:
+        """Tell of peers that are lost from now on."""
+        self._lost.append(lost)
+
+    async def call(self, peer: Peer, payload: bytes, *, timeout: float) -> bytes:  # noqa: ASYNC109
+        """Return a peer's answer; Unreachable, Refused, TimedOut or Broken if there is none."""
+        if self._closed:
+            raise UsageError("this transport is closed: make no calls over it")
+        if peer == self.me:
+            raise UsageError("a peer does not call itself: call the handler")
+        deadline = self._loop.time() + timeout
+        link = self._usable(peer)
+        if link is not None:
+            with suppress(Unreachable):  # it has ended before anything was sent
+                return await link.call(payload, deadline)
+        link = self._usable(peer) or await self._dialled(peer, deadline)
+        return await link.call(payload, deadline)
+
+    async def close(self) -> None:
+        """Let what is under way end, for a while, then end all; nothing runs on afterwards."""
+        self._closed = True
+        self._streams.stop()
+        dials = list(self._dials.values())
+        for dial in dials:
+            dial.cancel()
+        await asyncio.gather(*dials, return_exceptions=True)
+        tasks = [link.task for link in self._all]
+        for link in list(self._all):
+            link.goodbye()
+        if tasks:
+            await asyncio.wait(tasks, timeout=self.limits.drain_within)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _usable(self, peer: Peer) -> Link | None:
+        link = self._links.get(peer)
+        return link if link is not None and link.connection.asking else None
+
+    async def _dialled(self, peer: Peer, deadline: float) -> Link:
+        """Return the link that a dial gives; the dial goes on if this caller stops waiting."""
+        dial = self._dials.get(peer)
+        if self._closed:
+            raise Unreachable("this transport was closed; nothing was sent")
+        if dial is None:
+            dial = self._dials[peer] = self._loop.create_task(self._dial(peer))
+        await asyncio.wait({dial}, timeout=deadline - self._loop.time())
+        if not dial.done():
+            raise Unreachable("the peer did not take a connection in time; nothing was sent")
+        if dial.cancelled():
+            raise Unreachable("this transport was closed; nothing was sent")
+        found = dial.result()
+        if isinstance(found, Link):
+            return found
+        raise _again(found)
+
+    async def _dial(self, peer: Peer) -> Link | Unreachable | Refused:
+        """Dial; an error is returned, for there may be nobody left to raise it to."""
+        try:
+            if not self._has_place(peer):
+                return Refused(Reason.BUSY, _full(self.limits))
+            async with asyncio.timeout(self.limits.dial_within):
+                stream = await self._streams.dial(peer)
+        except Unreachable as error:
+            return error
+        except OSError as error:  # a timeout is one too
+            words = str(error) or f"no answer for {self.limits.dial_within:g} s"
+            return Unreachable(f"the peer cannot be reached: {words}")
+        finally:
+            self._dials.pop(peer, None)
+        self._adopt(self._link(peer, stream, dialled=True))
+        return self._links[peer]
+
+    def _accept(self, peer: Peer, stream: ByteStream) -> None:
+        if len(self._all) >= 2 * self.limits.connections:
+            stream.abort()  # those that were refused are still being told
+            return
+        has_place = self._has_place(peer)
+        link = self._link(peer, stream, dialled=False)
+        if self._closed:
+            link.end(Refused(Reason.LEAVING, "this peer is leaving"))
+        elif not has_place:
+            link.end(Refused(Reason.BUSY, _full(self.limits)))
+
+    def _link(self, peer: Peer, stream: ByteStream, *, dialled: bool) -> Link:
+        connection = Connection(
+            dialled=dialled,
+            number=self._draw(),
+            now=self._loop.time(),
+            limits=self.limits.connection,
+            room_in=self._room_in,
+            room_out=self._room_out,
+        )
+        link = Link(
+            peer,
+            stream,
+            connection,
+            dialled=dialled,
+            linger=self.limits.linger,
+            handler=lambda: self._handler,
+            greeted=self._greeted,
+            over=self._over,
+        )
+        self._all[link] = None
+        return link
+
+    def _greeted(self, link: Link) -> None:
+        if not link.dialled and not link.connection.over:
+            self._adopt(link)
+
+    def _adopt(self, link: Link) -> None:
+        """Let calls take a new link, or the one that there is, and drain the other."""
+        known = self._links.get(link.peer)
+        if known is None or not known.connection.asking or self._replaces(link, known):
+            self._links[link.peer] = link
+            link.in_use = True
+            if known is not None:
+                known.in_use = known.connection.over
+                known.goodbye()
+        else:
+            link.goodbye()
+
+    def _replaces(self, link: Link, known: Link) -> bool:
+        if link.since - known.since > self.limits.settled_after or link.dialled == known.dialled:
+            return True
+        return link.dialled == (self.me < link.peer)
+
+    def _over(self, link: Link) -> None:
+        del self._all[link]
+        if self._links.get(link.peer) is link:
+            del self._links[link.peer]
+        if link.in_use and link.connection.error is not None and not self._closed:
+            for lost in self._lost:
+                lost(link.peer, link.connection.error)
+
+    def _has_place(self, peer: Peer) -> bool:
+        """Tell whether there may be one more connection; one that is idle may make place."""
+        if sum(link.peer == peer for link in self._all) >= self.limits.per_peer:
+            return False
+        if len(self._all) < self.limits.connections:
+            return True
+        idle = [link for link in self._links.values() if link.connection.idle]
+        if not idle:
+            return False
+        min(idle, key=lambda link: link.used).goodbye()
+        return True
+
+
+def _again(error: Unreachable | Refused) -> Unreachable | Refused:
+    """Return an error of its own for each who waits."""
+    if isinstance(error, Refused):
+        return Refused(error.reason, str(error))
+    return Unreachable(str(error))
+
+
+def _full(limits: TransportLimits) -> str:
+    return (
+        f"{limits.connections} connections, or {limits.per_peer} of one peer, are open already;"
+        " try again later"
+    )

@@ -1,0 +1,90 @@
+"""How peers reach each other: what everything above the network may count on.
+
+A peer is named by 32 bytes that the transport has proved to be its own. A call is one request and
+its response, opaque bytes both; it ends by its timeout, whatever happens, with the whole response
+or an error of errors.py. Below that, a transport may be made of byte streams: those are named here
+too.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol
+
+from giaann_p2p.errors import PeerError
+from giaann_p2p.net.frames import Buffer
+
+Peer = bytes
+"""A peer's id."""
+PEER_BYTES = 32
+
+Handler = Callable[[Peer, bytes], Awaitable[bytes]]
+"""Answers a request. A GiaannError that it raises is told to the caller, in its words; any other
+error only as a failure. It is cancelled when nobody waits for its answer any more."""
+
+Lost = Callable[[Peer, PeerError], None]
+"""Is told that the connection to a peer was lost, not that a peer has left with a goodbye."""
+
+
+class Transport(Protocol):
+    """Calls to peers, and from them."""
+
+    @property
+    def me(self) -> Peer:
+        """This peer."""
+        ...
+
+    async def call(self, peer: Peer, payload: bytes, *, timeout: float) -> bytes:  # noqa: ASYNC109
+        """Return a peer's answer; Unreachable, Refused, TimedOut or Broken if there is none."""
+        ...
+
+    def serve(self, handler: Handler) -> None:
+        """Answer the calls of other peers from now on."""
+        ...
+
+    def on_lost(self, lost: Lost) -> None:
+        """Tell of peers that are lost from now on."""
+        ...
+
+    async def close(self) -> None:
+        """Let what is under way end, for a while, then end all; nothing runs on afterwards."""
+        ...
+
+
+class ByteStream(Protocol):
+    """Bytes both ways, in order; an OSError says that it broke."""
+
+    async def read(self) -> bytes:
+        """Return what has come, at least a byte; none at the end."""
+        ...
+
+    async def write(self, pieces: Sequence[Buffer]) -> None:
+        """Send; return when there is room for more."""
+        ...
+
+    def close(self) -> None:
+        """Let what was written arrive, then end; no more is read."""
+        ...
+
+    def abort(self) -> None:
+        """End at once, both ways."""
+        ...
+
+
+class Streams(Protocol):
+    """Byte streams to peers, and from them."""
+
+    @property
+    def me(self) -> Peer:
+        """This peer."""
+        ...
+
+    async def dial(self, peer: Peer) -> ByteStream:
+        """Open a stream; OSError or Unreachable if there is none."""
+        ...
+
+    def listen(self, accept: Callable[[Peer, ByteStream], None]) -> None:
+        """Hand over each stream that a peer opens."""
+        ...
+
+    def stop(self) -> None:
+        """Take no stream any more."""
+        ...
