@@ -201,15 +201,11 @@ class Connection:
 
     def eof(self, now: float) -> list[Event]:
         """Take in that the stream has ended: no request that is open has succeeded."""
-        self._now = now
-        if self.phase is Phase.DRAINING and not self._open:
-            self.phase = Phase.OVER
-        return self._end(Broken("the stream ended before the peer said goodbye"))
+        return self._break("the stream ended before the peer said goodbye", now)
 
     def lost(self, words: str, now: float) -> list[Event]:
         """Take in that the stream cannot be read or written any more."""
-        self._now = now
-        return self._end(Broken(f"the connection to the peer was lost: {words}"))
+        return self._break(f"the connection to the peer was lost: {words}", now)
 
     def wake(self) -> float:
         """Return when `tick` is to be called next."""
@@ -484,6 +480,12 @@ class Connection:
         most = 4 * self.limits.calls + 64
         if self._outbox.urgent > most:
             raise MessageError(f"{most:,} short answers wait for you to read them")
+
+    def _break(self, words: str, now: float) -> list[Event]:
+        self._now = now
+        if self.phase is Phase.DRAINING and not self._open:
+            self.phase = Phase.OVER  # all was done: the peer was only the first to close
+        return self._end(Broken(words))
 
     def _end(self, error: PeerError, why: Refused | None = None) -> list[Event]:
         """End at once: all that is open has failed."""

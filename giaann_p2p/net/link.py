@@ -6,6 +6,7 @@ task, timer or waiter outlives it.
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 
 from giaann_p2p.errors import GiaannError
 from giaann_p2p.net.alarms import NEVER
@@ -81,6 +82,8 @@ class Link:
     async def _run(self) -> None:
         reader = self._loop.create_task(self._read())
         writer = self._loop.create_task(self._write())
+        reader.add_done_callback(self._mind)
+        writer.add_done_callback(self._mind)
         try:
             self._stir()
             await self._ended.wait()
@@ -98,6 +101,14 @@ class Link:
                 self._stream.close()
             else:
                 self._stream.abort()
+
+    def _mind(self, task: asyncio.Task[None]) -> None:
+        """End the connection, and say so, if reading or writing failed as it never should."""
+        if task.cancelled() or (error := task.exception()) is None:
+            return
+        words = "this peer failed in a way that it did not expect"
+        self._loop.call_exception_handler({"message": words, "exception": error, "task": task})
+        self.end(Refused(Reason.FAILED, words))
 
     async def _read(self) -> None:
         try:
@@ -123,6 +134,9 @@ class Link:
                 self._work.clear()
                 await self._work.wait()
         except OSError as error:
+            # The peer reads no more; why, it may have said, and that is still to be read.
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._ended.wait(), self._linger)
             self._tell(self.connection.lost(str(error), self._loop.time()))
         self._stir()
 
@@ -171,9 +185,10 @@ class Link:
         if when != NEVER and (self._timer is None or when < self._timer.when()):
             if self._timer is not None:
                 self._timer.cancel()
-            self._timer = self._loop.call_at(when, self._ring)
+            self._timer = self._loop.call_at(when, self._ring, when)
 
-    def _ring(self) -> None:
+    def _ring(self, when: float) -> None:
         self._timer = None
-        self._tell(self.connection.tick(self._loop.time()))
+        now = max(when, self._loop.time())  # a loop may be early by less than its clock can tell
+        self._tell(self.connection.tick(now))
         self._stir()

@@ -250,7 +250,7 @@ class _Pipe:
             while self._size >= CAPACITY and not self._shut and not self._deaf:
                 self._changed.clear()
                 await self._changed.wait()
-            if self._shut:
+            if self._shut or self._deaf:
                 raise ConnectionResetError("reset by the other side")
             size = self._network.segment()
             self.send(data[at : at + size])
@@ -259,8 +259,6 @@ class _Pipe:
     def send(self, segment: bytes | None) -> None:
         if self._shut or self._ended:
             return
-        if segment is not _RESET and segment is not _END and self._deaf:
-            return  # as bytes to a process that is gone
         size = len(segment or b"")
         self._last = max(self._last, self._network.arrival(self, size))
         self._flying.append((self._last, segment))

@@ -78,7 +78,7 @@ class Streams(Protocol):
         ...
 
     async def dial(self, peer: Peer) -> ByteStream:
-        """Open a stream; OSError or Unreachable if there is none."""
+        """Open a stream; OSError or Unreachable if there is none; if cancelled, none is left."""
         ...
 
     def listen(self, accept: Callable[[Peer, ByteStream], None]) -> None:

@@ -7,6 +7,7 @@ import pytest
 from giaann_p2p.errors import PeerError, StoreError, UsageError
 from giaann_p2p.net.clock import run
 from giaann_p2p.net.errors import Reason, Refused, Unreachable
+from giaann_p2p.net.frames import Kind, Sealer
 from giaann_p2p.net.limits import TransportLimits
 from giaann_p2p.net.transport import Peer
 from tests.unit.net.helpers import QUICK
@@ -34,9 +35,58 @@ def test_both_ways_over_one_connection() -> None:
             assert await fate(place, 1, 0, bytes(size), 5) == "answered"
         assert [peer.connections for peer in place.peers] == [1, 1]
         assert place.network.streams == 1
-        place.peers[0].round_trip(place.ids[1])
 
     assert swarm(story).lost == []
+
+
+def test_pings_tell_how_far_a_peer_is() -> None:
+    async def story(place: Place) -> None:
+        for ends in (place.ids, place.ids[::-1]):
+            place.network.way(*ends).latency = (0.25, 0.25)
+        assert place.peers[0].round_trip(place.ids[1]) is None
+        assert await fate(place, 0, 1, b"?", 5) == "answered"
+        await asyncio.sleep(20)
+        assert place.peers[0].round_trip(place.ids[1]) == pytest.approx(0.5)
+
+    assert swarm(story).lost == []
+
+
+def test_a_peer_that_asks_and_never_reads_is_dropped() -> None:
+    async def story(place: Place) -> None:
+        sealer = Sealer(1)
+        stream = await place.network.node(peer_id(99)).dial(place.ids[0])
+        await stream.write([sealer.hello])
+
+        async def ask() -> None:
+            for number in range(1, 10_000, 2):
+                await asyncio.sleep(0.01)
+                await stream.write(sealer.seal(Kind.REQUEST, number, bytes(100_000)))
+                assert place.peers[0]._room_out.used <= QUICK.bytes_out
+                assert place.peers[0]._room_in.used <= QUICK.bytes_in
+
+        with pytest.raises(ConnectionResetError):
+            await ask()
+        await asyncio.sleep(2)
+        stream.abort()
+        ((_, _, why),) = place.lost
+        assert why.endswith("96 short answers wait for you to read them")
+
+    swarm(story)
+
+
+def test_a_stream_that_fails_as_no_stream_should_ends_its_connection() -> None:
+    async def story(place: Place) -> None:
+        assert await fate(place, 0, 1, b"?", 5) == "answered"
+        (link,) = place.peers[0]._all
+        link._stream._incoming._arrived.append(None)  # type: ignore[attr-defined]
+        ending = await fate(place, 0, 1, b"?", 5)
+        assert ending.startswith("Broken: this peer ended the connection")
+        (complaint,) = place.complaints
+        assert isinstance(complaint["exception"], TypeError)
+        place.complaints.clear()
+        assert await fate(place, 0, 1, b"?", 5) == "answered"
+
+    swarm(story)
 
 
 def test_calls_share_a_dial() -> None:
