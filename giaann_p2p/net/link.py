@@ -66,8 +66,6 @@ class Link:
             if self._waiting.pop(number, None) is not None:
                 self.connection.cancel(number)
                 self._stir()
-            elif not future.cancelled():
-                future.exception()  # whoever was cancelled just now does not look at it
 
     def goodbye(self) -> None:
         """Ask nothing more over this connection."""

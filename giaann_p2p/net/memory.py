@@ -221,10 +221,10 @@ class _Pipe:
         self.source = source
         self.target = target
         self._network = network
+        # When each segment arrives, unless one before it is later: none overtakes another.
         self._flying: deque[tuple[float, bytes | None]] = deque()
         self._arrived: deque[bytes] = deque()
         self._size = 0  # of both
-        self._last = 0.0  # when the last that flies arrives
         self._ended = False  # the reader will hear no more
         self._deaf = False  # nobody reads any more
         self._shut = False  # nobody can write any more
@@ -260,8 +260,7 @@ class _Pipe:
         if self._shut or self._ended:
             return
         size = len(segment or b"")
-        self._last = max(self._last, self._network.arrival(self, size))
-        self._flying.append((self._last, segment))
+        self._flying.append((self._network.arrival(self, size), segment))
         self._size += size
         self.arm()
 

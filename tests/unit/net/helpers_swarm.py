@@ -8,6 +8,7 @@ from typing import Any
 from giaann_p2p.errors import PeerError
 from giaann_p2p.net import clock
 from giaann_p2p.net.limits import TransportLimits
+from giaann_p2p.net.link import Link
 from giaann_p2p.net.memory import Network
 from giaann_p2p.net.streams import StreamTransport
 from giaann_p2p.net.transport import Handler, Peer
@@ -53,6 +54,9 @@ class Place:
     async def close(self) -> None:
         for peer in self.peers:
             await peer.close()
+        timers = asyncio.get_running_loop()._scheduled  # type: ignore[attr-defined]
+        owners = [getattr(timer._callback, "__self__", None) for timer in timers if timer._callback]
+        assert not any(isinstance(owner, Link) for owner in owners)
         await asyncio.sleep(60)  # what still flies arrives
         assert [repr(peer) for peer in self.peers if peer.connections] == []
         assert asyncio.all_tasks() == {asyncio.current_task()}

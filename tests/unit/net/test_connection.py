@@ -3,6 +3,7 @@
 import random
 
 import pytest
+from xxhash import xxh3_64_intdigest
 
 from giaann_p2p.errors import UsageError
 from giaann_p2p.net.connection import Connection
@@ -249,6 +250,27 @@ def test_quiet_sides_ping_and_a_silent_one_counts_as_gone() -> None:
         assert_nothing_is_held(pair.sides[side])
 
 
+def test_who_sends_anyway_does_not_ping() -> None:
+    pair = Pair()
+    pair.settle()
+    for _ in range(5):
+        pair.sides[0].request(b"", 1e9)
+        pair.later(QUICK.ping_after - 1)
+        pair.settle()
+        assert pair.sides[0]._pings == 0
+
+
+def test_an_answer_to_a_long_request_may_take_long() -> None:
+    pair = Pair()
+    number = pair.sides[0].request(bytes(1 << 20), 1e9)
+    assert [type(event) for event in pair.settle()[1]] == [Requested]
+    for _ in range(30):
+        assert pair.later(5) == ([], [])
+        pair.settle()
+    pair.sides[1].respond(number, b"at last")
+    assert pair.settle()[0] == [Responded(number, b"at last")]
+
+
 def test_a_goodbye_lets_all_that_is_open_end() -> None:
     pair = Pair()
     caller, server = pair.sides
@@ -367,6 +389,10 @@ OUTLAWS: dict[str, list[tuple[Kind, int, Buffer]]] = {
     "the end mark of a body says 0 bytes; 0 of 1,048,576 came": [
         (Kind.LONG, 1, LONG),
         (Kind.END, 1, bytes(16)),
+    ],
+    "the end mark of a body says 1,048,576 bytes; 0 of 1,048,576 came": [
+        (Kind.LONG, 1, LONG),
+        (Kind.END, 1, ENDING.pack(1 << 20, xxh3_64_intdigest(b""))),
     ],
     "the checksum of a body does not fit": [
         (Kind.LONG, 1, LONG),

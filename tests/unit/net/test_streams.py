@@ -155,6 +155,23 @@ def test_a_reset_breaks_what_is_open_and_the_next_call_dials_again() -> None:
     assert sorted(pair[:2] for pair in lost) == [(1, 2), (2, 1)]
 
 
+def test_what_was_not_sent_when_a_connection_was_lost_is_sent_over_the_next() -> None:
+    async def story(place: Place) -> None:
+        assert await fate(place, 0, 1, b"?", 5) == "answered"
+        place.network.block(*place.ids)
+        fates = [asyncio.create_task(fate(place, 0, 1, bytes(2 << 20), 9)) for _ in range(2)]
+        await asyncio.sleep(1)
+        later = asyncio.create_task(fate(place, 0, 1, b"?", 9))
+        await asyncio.sleep(1)
+        place.network.block(*place.ids, blocked=False)
+        place.network.reset(*place.ids)
+        assert (await fates[0]).startswith("Broken")
+        assert await later == "answered"
+        await fates[1]
+
+    swarm(story)
+
+
 def test_an_end_without_an_error_in_the_middle_of_a_body_is_no_answer() -> None:
     async def story(place: Place) -> None:
         place.network.way(*place.ids[::-1]).bandwidth = 1e6
