@@ -9,9 +9,11 @@ import random
 from typing import NamedTuple
 
 from giaann_p2p.sim.client import Client
+from giaann_p2p.sim.compute import ComputePeer
 from giaann_p2p.sim.node import Node
 from giaann_p2p.sim.storage import Storage, join
 from giaann_p2p.sim.swarm import Swarm
+from giaann_p2p.sim.trainer import Trainer
 from giaann_p2p.swarm.identity import Identity, Peer
 from giaann_p2p.swarm.record import MOST_LIFETIME, Announcement, signed_as
 
@@ -91,7 +93,7 @@ class Faults:
     def _restart(self, node: Node) -> None:
         if isinstance(node, Storage) and (node.left or node.lost):
             return
-        if not node.alive and isinstance(node, Storage | Client):
+        if not node.alive and isinstance(node, Storage | Client | Trainer | ComputePeer):
             node.restart()
 
     def _later(self, low: float, high: float) -> float:
@@ -225,7 +227,9 @@ class Faults:
         self._swarm.publish(victim, signed_as(stranger, said))
 
     def _client_crash(self) -> None:
-        running = [node for node in self._swarm.clients if node.alive]
+        swarm = self._swarm
+        others = [*swarm.clients, *swarm.trainers, *swarm.computes]
+        running = [node for node in others if node.alive]
         if running:
             node = self._rng.choice(running)
             node.say("crashes")

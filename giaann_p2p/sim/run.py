@@ -3,10 +3,12 @@
 import random
 from typing import NamedTuple
 
+from giaann_p2p.sim import compute
 from giaann_p2p.sim.client import Client
 from giaann_p2p.sim.faults import Faults
 from giaann_p2p.sim.storage import join
 from giaann_p2p.sim.swarm import Swarm
+from giaann_p2p.sim.trainer import Trainer
 
 TROUBLE = 420.0
 MOST = 1200.0
@@ -30,8 +32,9 @@ class Outcome(NamedTuple):
 def run(
     seed: int,
     storages: int = 8,
-    clients: int = 2,
-    chunks: int = 30,
+    clients: int = 1,
+    computes: int = 2,
+    chunks: int = 25,
     trouble: float = TROUBLE,
     most: float = MOST,
     everything: bool = False,
@@ -44,6 +47,10 @@ def run(
         job = random.Random(f"{seed} job {i}").randbytes(16)
         mine = list(range(i * 1000, i * 1000 + chunks))
         swarm.clients.append(Client(swarm, f"client{i}", job, mine, swarm.skew()))
+    for _ in range(computes):
+        compute.join(swarm)
+    job = random.Random(f"{seed} job").randbytes(16)
+    swarm.trainers.append(Trainer(swarm, "trainer", job, 5000, chunks, swarm.skew()))
     Faults(swarm, trouble)
     swarm.clock.run_until(trouble)
     problems = swarm.problems()

@@ -20,8 +20,10 @@ from giaann_p2p.swarm.surroundings import Surroundings
 
 if TYPE_CHECKING:
     from giaann_p2p.sim.client import Client
+    from giaann_p2p.sim.compute import ComputePeer
     from giaann_p2p.sim.node import Node
     from giaann_p2p.sim.storage import Storage
+    from giaann_p2p.sim.trainer import Trainer
 
 
 class Rules(msgspec.Struct, frozen=True):
@@ -56,13 +58,15 @@ class Swarm:
             self.lessons, self.rules.replicas, self.rules.quorum, self.storages
         )
         self.clients: list[Client] = []
+        self.trainers: list[Trainer] = []
+        self.computes: list[ComputePeer] = []
         self._tickets: dict[int, Callable[[Message], None]] = {}
         self._count = 0
 
     @property
     def nodes(self) -> "list[Node]":
         """All machines."""
-        return [*self.storages, *self.clients]
+        return [*self.storages, *self.clients, *self.trainers, *self.computes]
 
     def skew(self) -> float:
         """Return by how much a machine's clock is wrong."""
@@ -71,7 +75,8 @@ class Swarm:
     def problems(self) -> list[str]:
         """Return what is not yet as it should be, or never will."""
         found = self.promises.check()
-        found += [f"{node.name} has chunks left" for node in self.clients if not node.done]
+        asking: list[Client | Trainer] = [*self.clients, *self.trainers]
+        found += [f"{node.name} has chunks left" for node in asking if not node.done]
         leaving = [node for node in self.storages if node.alive and node.core.leaving]
         return found + [f"{node.name} has not left yet" for node in leaving]
 

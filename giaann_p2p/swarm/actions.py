@@ -62,6 +62,14 @@ class Release(NamedTuple):
     chunks: Applied
 
 
+class Compute(NamedTuple):
+    """Learn a chunk from its sentences, and tell: `computed(job, chunk, cut or error)`."""
+
+    job: bytes
+    chunk: int
+    sentences: list[str]
+
+
 class Announce(NamedTuple):
     """Tell everybody what is held here."""
 
@@ -74,4 +82,4 @@ class Leave(NamedTuple):
     """Nothing is left to hand over: stop."""
 
 
-Action = Call | Reply | Hold | Drop | Apply | Adopt | Release | Announce | Leave
+Action = Call | Reply | Hold | Drop | Apply | Adopt | Release | Announce | Compute | Leave

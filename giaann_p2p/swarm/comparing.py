@@ -133,7 +133,7 @@ class Comparing:
         self._asking.discard(peer)
         self._next[peer] = now + self._pause(shards)
         try:
-            words = _words(answer, shards, mine, asked)
+            words = words_of(answer, shards, mine, asked)
         except (MessageError, DamagedError):
             self._others.suspect(peer, now)
             return []
@@ -148,7 +148,9 @@ class Comparing:
         return self._settings.hurry_every if hurry else self._settings.compare_every
 
 
-def _words(answer: Message | None, shards: list[int], mine: Sets, asked: float) -> dict[int, Word]:
+def words_of(
+    answer: Message | None, shards: list[int], mine: Sets, asked: float
+) -> dict[int, Word]:
     """Read an answer; MessageError or DamagedError for none, and for one that cannot be."""
     if not isinstance(answer, Compared):
         raise MessageError("no answer to a comparison")

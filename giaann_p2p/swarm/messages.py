@@ -120,6 +120,33 @@ class Part(Message, frozen=True, tag="part"):
     parcel: bytes
 
 
+class Learn(Message, frozen=True, tag="learn"):
+    """Learn a chunk of my job, and bring it to its owners."""
+
+    job: bytes
+    chunk: int
+    sentences: list[str]
+
+
+class Taken(Message, frozen=True, tag="taken"):
+    """I do."""
+
+
+class Beat(Message, frozen=True, tag="beat"):
+    """How it goes with the chunks of your job."""
+
+    job: bytes
+    working: list[int]
+    done: list[int]
+    failed: list[tuple[int, str]]
+
+
+class Heard(Message, frozen=True, tag="heard"):
+    """Thank you; these you may leave."""
+
+    leave: list[int]
+
+
 class Refused(Message, frozen=True, tag="refused"):
     """I can't, for this reason; nothing has changed."""
 
@@ -139,6 +166,10 @@ AnyMessage = (
     | Offered
     | AskPart
     | Part
+    | Learn
+    | Taken
+    | Beat
+    | Heard
     | Refused
 )
 

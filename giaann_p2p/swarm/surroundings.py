@@ -47,6 +47,11 @@ class Surroundings:
             self._placed = version, Placement.of(members, self._layout.shards, self._replicas)
         return self._placed[1]
 
+    def workers(self, now: float) -> dict[Peer, int]:
+        """Return the compute peers that are there, each with its free slots."""
+        said = [one for one in self.directory.live(now) if one.role == "compute"]
+        return {one.peer: one.slots for one in said if one.state == "active"}
+
     def holders(self, shard: int, now: float) -> list[Peer]:
         """Return those that are there and say that they hold a shard."""
         return [*self.directory.ready(shard, now), *self.directory.syncing(shard, now)]

@@ -1,0 +1,103 @@
+"""Finding out which chunks of a job are committed, from those who have them.
+
+So a job is resumed by whoever has its text: nothing of it need be remembered. Enough owners of each
+shard are asked; a chunk counts if so many of each shard's have it.
+"""
+
+from functools import partial, reduce
+from operator import and_
+from typing import Protocol
+
+import numpy as np
+from pyroaring import BitMap
+
+from giaann_p2p.errors import DamagedError, MessageError
+from giaann_p2p.store.applied import Applied
+from giaann_p2p.swarm.actions import Call
+from giaann_p2p.swarm.comparing import words_of
+from giaann_p2p.swarm.desk import Desk
+from giaann_p2p.swarm.identity import Peer
+from giaann_p2p.swarm.messages import Compare, Message
+from giaann_p2p.swarm.replica import State
+from giaann_p2p.swarm.replicas import Owned
+from giaann_p2p.swarm.shardset import packed
+
+_PAUSE = 1.0
+
+
+class Others(Protocol):
+    """What is known of the storage peers; see `Surroundings`."""
+
+    def placement(self, now: float) -> Owned:
+        """Return who should hold which shard."""
+        ...
+
+
+class Census:
+    """One count of one job."""
+
+    def __init__(
+        self, job: bytes, shards: int, quorum: int, others: Others, timeout: float
+    ) -> None:
+        self._job, self._shards, self._quorum = job, shards, quorum
+        self._others, self._timeout = others, timeout
+        self._calls = Desk[Message | None, Call]()
+        self._asking: set[Peer] = set()
+        self._next: dict[Peer, float] = {}
+        self._told: dict[int, dict[Peer, BitMap]] = {shard: {} for shard in range(shards)}
+
+    @property
+    def committed(self) -> BitMap | None:
+        """The chunks that are committed; None as long as too few have answered."""
+        if any(len(told) < self._quorum for told in self._told.values()):
+            return None
+        return reduce(and_, map(self._enough, self._told.values()))
+
+    def _enough(self, told: dict[Peer, BitMap]) -> BitMap:
+        """Return the chunks that enough of a shard's owners have."""
+        seen = [BitMap() for _ in range(self._quorum)]  # by how many at least
+        for chunks in told.values():
+            for level in reversed(range(1, self._quorum)):
+                seen[level] |= seen[level - 1] & chunks
+            seen[0] |= chunks
+        return seen[-1]
+
+    def answered(self, number: int, answer: Message | None, now: float) -> list[Call]:
+        """Go on with an answer, or with None when there was none in time."""
+        return self._calls.done(number, answer, now) + self.tick(now)
+
+    def tick(self, now: float) -> list[Call]:
+        """Ask the owners that have not told yet."""
+        if self.committed is not None:
+            return []
+        placement = self._others.placement(now)
+        asked: dict[Peer, list[int]] = {}
+        for shard, told in self._told.items():
+            for peer in placement.owners(shard):
+                if len(told) < self._quorum and peer not in told:
+                    asked.setdefault(peer, []).append(shard)
+        return [
+            self._question(peer, shards)
+            for peer, shards in asked.items()
+            if peer not in self._asking and now >= self._next.get(peer, now)
+        ]
+
+    def _question(self, peer: Peer, shards: list[int]) -> Call:
+        self._asking.add(peer)
+        asked = packed(np.array(shards, np.uint16), self._shards)
+        number = self._calls.number(partial(self._answer, peer, shards))
+        return Call(number, peer, Compare(asked, [b""] * len(shards)), self._timeout)
+
+    def _answer(
+        self, peer: Peer, shards: list[int], answer: Message | None, now: float
+    ) -> list[Call]:
+        self._asking.discard(peer)
+        self._next[peer] = now + _PAUSE
+        try:
+            words = words_of(answer, shards, dict.fromkeys(shards, Applied()), now)
+        except (MessageError, DamagedError):
+            return []
+        for shard, word in words.items():
+            if word.state is not State.ABSENT:
+                self._told[shard][peer] = word.chunks.of(self._job)
+        return []

@@ -1,0 +1,103 @@
+"""The coordinator of a job: it leases chunks to compute peers, and hears how they get on.
+
+What it decides, `Schedule` decides; here its decisions become calls, and answers events.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from giaann_p2p.errors import MessageError
+from giaann_p2p.swarm.actions import Call
+from giaann_p2p.swarm.desk import Desk
+from giaann_p2p.swarm.identity import Peer
+from giaann_p2p.swarm.messages import Beat, Heard, Learn, Message, Refused
+from giaann_p2p.swarm.schedule import Action, Finished, GaveUp, Lease, Revoke, Schedule
+
+_TIMEOUT = 4.0
+
+Sentences = Callable[[int], list[str]]
+"""Returns a chunk's sentences."""
+
+
+class Over(NamedTuple):
+    """All chunks are committed, but for those that were given up, and why."""
+
+    given_up: Mapping[int, tuple[str, ...]]
+
+
+Act = Call | Over
+
+
+class Coordinator:
+    """See the module."""
+
+    def __init__(self, job: bytes, schedule: Schedule, sentences: Sentences) -> None:
+        self.job, self._schedule, self._sentences = job, schedule, sentences
+        self._calls = Desk[Message | None, Act]()
+        self._workers: set[Peer] = set()
+        self._left: dict[Peer, set[int]] = {}  # what a worker is told to leave, when it next beats
+        self._given_up: dict[int, tuple[str, ...]] = {}
+
+    def read(self, chunks: int, to_the_end: bool, now: float) -> list[Act]:
+        """The text has so many chunks so far, or in all."""
+        actions = self._schedule.grown(chunks, now)
+        if to_the_end:
+            actions += self._schedule.ended(now)
+        return self._acts(actions)
+
+    def seen(self, workers: Mapping[Peer, int], now: float) -> list[Act]:
+        """Learn which compute peers are there, each with its slots."""
+        actions: list[Action] = []
+        for peer in sorted(self._workers - set(workers)):
+            actions += self._schedule.left(peer, now)
+        for peer in sorted(set(workers) - self._workers):
+            actions += self._schedule.joined(peer, workers[peer], now)
+        self._workers = set(workers)
+        return self._acts(actions)
+
+    def tick(self, now: float) -> list[Act]:
+        """Do what is due."""
+        return self._acts(self._schedule.tick(now))
+
+    def answered(self, number: int, answer: Message | None, now: float) -> list[Act]:
+        """Go on with an answer, or with None when there was none in time."""
+        return self._calls.done(number, answer, now)
+
+    def beat(self, peer: Peer, beat: Beat, now: float) -> tuple[Message, list[Act]]:
+        """Hear of a worker; return the answer to it, and what follows."""
+        if beat.job != self.job or peer not in self._workers:
+            return Refused("this is not known here as a worker at this job"), []
+        actions: list[Action] = []
+        try:
+            actions += self._schedule.heartbeat(peer, beat.working, now)
+            for chunk in beat.done:
+                actions += self._schedule.done(peer, chunk, now)
+            for chunk, reason in beat.failed:
+                actions += self._schedule.failed(peer, chunk, reason, now)
+        except MessageError as error:
+            return Refused(str(error)), self._acts(actions)
+        acts = self._acts(actions)
+        return Heard(sorted(self._left.pop(peer, ()))), acts
+
+    def _acts(self, actions: list[Action]) -> list[Act]:
+        acts: list[Act] = []
+        for action in actions:
+            if isinstance(action, Lease):
+                acts.append(self._learn(Peer(action.worker), action.chunk))
+            elif isinstance(action, Revoke):
+                self._left.setdefault(Peer(action.worker), set()).add(action.chunk)
+            elif isinstance(action, GaveUp):
+                self._given_up[action.chunk] = action.reasons
+            elif isinstance(action, Finished):
+                acts.append(Over(dict(self._given_up)))
+        return acts
+
+    def _learn(self, peer: Peer, chunk: int) -> Call:
+        self._left.get(peer, set()).discard(chunk)
+        question = Learn(self.job, chunk, self._sentences(chunk))
+        return Call(self._calls.number(_taken), peer, question, _TIMEOUT)
+
+
+def _taken(answer: Message | None, now: float) -> list[Act]:
+    """Nothing follows: a lease that was not taken is not prolonged by heartbeats, and runs out."""
+    return []

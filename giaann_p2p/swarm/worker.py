@@ -1,0 +1,157 @@
+"""A compute peer at work: it takes chunks, has them learned, and brings them to their owners.
+
+It tells each coordinator how it goes, every few seconds and when something is done. If the owners
+of a shard cannot be reached, it goes on trying. A coordinator that is not heard of for long has
+gone; what is on its way for it is finished, for it is of use to whoever resumes the job.
+"""
+
+from dataclasses import dataclass, field
+from functools import partial
+
+from giaann_p2p.swarm import writer
+from giaann_p2p.swarm.actions import Action, Call, Compute, Reply
+from giaann_p2p.swarm.desk import Desk
+from giaann_p2p.swarm.identity import Peer
+from giaann_p2p.swarm.messages import Beat, Heard, Learn, Message, Refused, Taken
+from giaann_p2p.swarm.writer import Committed, Cut, Writer
+
+_EVERY = 3.0
+_TIMEOUT = 4.0
+_PATIENCE = 120.0
+"""Seconds without a word of a coordinator after which it has gone."""
+
+Key = tuple[Peer, bytes]
+"""A coordinator and its job."""
+
+
+@dataclass
+class _Orders:
+    """What one coordinator wants."""
+
+    heard: float
+    next: float
+    working: set[int] = field(default_factory=set)
+    done: set[int] = field(default_factory=set)
+    failed: dict[int, str] = field(default_factory=dict)
+    asking: bool = False
+
+
+class Worker:
+    """See the module."""
+
+    def __init__(self, slots: int, pushes: Writer) -> None:
+        self._slots, self._writer = slots, pushes
+        self._calls = Desk[Message | None, Action]()
+        self._orders: dict[Key, _Orders] = {}
+        self._computing: set[tuple[bytes, int]] = set()
+        self._pushing: dict[int, int] = {}  # the writer's numbers by ours
+
+    @property
+    def free(self) -> int:
+        """How many chunks more it takes."""
+        return self._slots - sum(len(orders.working) for orders in self._orders.values())
+
+    def asked(self, ticket: int, sender: Peer, order: Learn, now: float) -> list[Action]:
+        """Take a chunk, if there is a slot free."""
+        orders = self._orders.setdefault((sender, order.job), _Orders(now, now + _EVERY))
+        orders.heard = now
+        if order.chunk in orders.working:
+            return [Reply(ticket, Taken())]
+        if self.free <= 0:
+            return [Reply(ticket, Refused("no slot is free"))]
+        orders.working.add(order.chunk)
+        orders.failed.pop(order.chunk, None)
+        if (order.job, order.chunk) in self._computing:
+            return [Reply(ticket, Taken())]
+        self._computing.add((order.job, order.chunk))
+        return [Reply(ticket, Taken()), Compute(order.job, order.chunk, order.sentences)]
+
+    def computed(self, job: bytes, chunk: int, outcome: Cut | str, now: float) -> list[Action]:
+        """Bring to its owners what was learned, or tell why it could not be."""
+        if isinstance(outcome, str):
+            self._computing.discard((job, chunk))
+            for orders in self._of(job, chunk):
+                orders.working.discard(chunk)
+                orders.failed[chunk] = outcome
+            return self._told(job, now)
+        return self._pushed(self._writer.push(job, chunk, outcome, now), now)
+
+    def answered(self, number: int, answer: Message | None, now: float) -> list[Action]:
+        """Go on with an answer, or with None when there was none in time."""
+        return self._calls.done(number, answer, now)
+
+    def tick(self, now: float) -> list[Action]:
+        """Push and tell what is due."""
+        actions = self._pushed(self._writer.tick(now), now)
+        for key, orders in list(self._orders.items()):
+            if now - orders.heard > _PATIENCE:
+                del self._orders[key]
+            elif now >= orders.next and not orders.asking:
+                actions.append(self._beat(key, orders, now))
+        return actions
+
+    def _pushed(self, acts: list[writer.Act], now: float) -> list[Action]:
+        actions: list[Action] = []
+        for act in acts:
+            if isinstance(act, Committed):
+                actions += self._committed(act, now)
+            else:
+                number = self._calls.number(partial(self._carried, act.number))
+                actions.append(act._replace(number=number))
+        return actions
+
+    def _carried(self, number: int, answer: Message | None, now: float) -> list[Action]:
+        return self._pushed(self._writer.answered(number, answer, now), now)
+
+    def _committed(self, done: Committed, now: float) -> list[Action]:
+        self._computing.discard((done.job, done.chunk))
+        for orders in self._of(done.job, done.chunk):
+            orders.working.discard(done.chunk)
+            orders.done.add(done.chunk)
+        return self._told(done.job, now)
+
+    def _of(self, job: bytes, chunk: int) -> list[_Orders]:
+        return [o for key, o in self._orders.items() if key[1] == job and chunk in o.working]
+
+    def _told(self, job: bytes, now: float) -> list[Action]:
+        """Tell the job's coordinators at once."""
+        return [
+            self._beat(key, orders, now)
+            for key, orders in self._orders.items()
+            if key[1] == job and not orders.asking
+        ]
+
+    def _beat(self, key: Key, orders: _Orders, now: float) -> Call:
+        orders.asking, orders.next = True, now + _EVERY
+        beat = Beat(
+            key[1], sorted(orders.working), sorted(orders.done), sorted(orders.failed.items())
+        )
+        number = self._calls.number(partial(self._heard, key, beat))
+        return Call(number, key[0], beat, _TIMEOUT)
+
+    def _heard(self, key: Key, beat: Beat, answer: Message | None, now: float) -> list[Action]:
+        orders = self._orders.get(key)
+        if orders is None:
+            return []
+        orders.asking = False
+        if not isinstance(answer, Heard):
+            return []
+        orders.heard = now
+        orders.done -= set(beat.done)
+        for chunk, _ in beat.failed:
+            orders.failed.pop(chunk, None)
+        for chunk in answer.leave:
+            if chunk in orders.working:
+                orders.working.discard(chunk)
+                self._leave(key[1], chunk)
+        if orders.done or orders.failed:
+            return [self._beat(key, orders, now)]
+        if not orders.working:
+            del self._orders[key]
+        return []
+
+    def _leave(self, job: bytes, chunk: int) -> None:
+        """Go no further with a chunk that nobody here wants any longer."""
+        if not self._of(job, chunk):
+            self._computing.discard((job, chunk))
+            self._writer.give_up(job, chunk)
