@@ -113,9 +113,7 @@ class Archive:
         for one in self.find(job, chunk):
             left = np.setdiff1d(one.shards, shards, assume_unique=True)
             if len(left) < len(one.shards):
-                self.discard(one)
-                if len(left):
-                    self._put(replace(one, shards=left))
+                self._leave(one, left)
 
     def release(self, job: bytes, chunks: Iterable[int]) -> None:
         """Keep the deltas of some chunks no longer."""
@@ -127,9 +125,12 @@ class Archive:
         """Keep no longer what is kept for some shards alone."""
         gone = np.unique(np.fromiter(shards, np.uint16))
         for group in list(self._groups.values()):
-            if np.isin(group.shards, gone).any():
+            left = np.setdiff1d(group.shards, gone, assume_unique=True)
+            if len(left) < len(group.shards):
                 for job, chunk in _pairs(group.chunks):
-                    self.forget(job, chunk, gone)
+                    for one in self.find(job, chunk):
+                        if one.shards is group.shards:
+                            self._leave(one, left)
 
     def keep_only(self, ledger: Ledger) -> None:
         """Keep only what shards that are held have taken in."""
@@ -160,6 +161,12 @@ class Archive:
                 del self._kept[one.job]
         self._ungroup(one)
         self._count_in(one, -1)
+
+    def _leave(self, one: Kept, shards: Shards) -> None:
+        """Keep a record for fewer shards."""
+        self.discard(one)
+        if len(shards):
+            self._put(replace(one, shards=shards))
 
     def _put(self, one: Kept) -> None:
         group = self._groups.setdefault(one.shards.tobytes(), _Group(one.shards))

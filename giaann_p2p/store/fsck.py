@@ -28,13 +28,13 @@ class Checked:
 def fsck(files: Files) -> Checked:
     """Check all files of a store, and all that follows from them; change nothing."""
     while True:
-        newest = _newest(files)
+        names, newest = files.names(), _newest(files)
         try:
             checked = _checked(files)
         except FileNotFoundError:
-            if _newest(files) == newest:
+            if files.names() == names:
                 raise
-            continue
+            continue  # somebody took files away meanwhile
         if not checked.problems or _newest(files) == newest:
             return checked  # else somebody made a snapshot meanwhile, and took files away
 

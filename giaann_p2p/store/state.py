@@ -185,20 +185,27 @@ class State:
         if theirs.applied[0] <= ours.applied[0]:
             return ours
         ours_too = [ours.delta]
-        if ours.applied[0].meets(theirs.applied[0]):
-            ours_too = self._beyond(ours, theirs, recall)
+        if len(beyond := _beyond(ours.applied[0], theirs.applied[0])):
+            shard = int(theirs.shards[0])
+            if not beyond <= self.archive.of(shard):
+                raise UsageError(
+                    f"shard {shard} here and what it is to take in have some chunks in "
+                    "common, and each has others"
+                )
+            ours_too = [recall(shard, job, chunk) for job in beyond for chunk in beyond.of(job)]
         applied = ours.applied[0] | theirs.applied[0]
         return Content(theirs.shards, [applied], total([*ours_too, theirs.delta]))
 
-    def _beyond(self, ours: Content, theirs: Content, recall: Recall) -> list[Delta]:
-        """Return the deltas of the chunks that a shard lacks elsewhere."""
-        shard, beyond = int(theirs.shards[0]), ours.applied[0] - theirs.applied[0]
-        if not beyond <= self.archive.of(shard):
-            raise UsageError(
-                f"shard {shard} here and what it is to take in have some chunks in "
-                "common, and each has others"
-            )
-        return [recall(shard, job, chunk) for job in beyond for chunk in beyond.of(job)]
+    def needed(self, held: Content) -> list[tuple[int, bytes, int]]:
+        """Return the shard, job and chunk of each delta that `united` will ask for."""
+        self._check_content(held)
+        found = []
+        for shard, theirs in zip(held.shards.tolist(), held.applied, strict=True):
+            if shard in self.ledger:
+                beyond = _beyond(self.ledger.of(shard), theirs)
+                if beyond <= self.archive.of(shard):
+                    found += [(shard, job, chunk) for job in beyond for chunk in beyond.of(job)]
+        return found
 
     def _check_content(self, held: Content) -> None:
         shards = held.shards.tolist()
@@ -273,6 +280,14 @@ class State:
             self.drop(shards_of(payload))
         else:
             raise DamagedError(f"a record of kind {kind}, which this version does not know")
+
+
+def _beyond(ours: Applied, theirs: Applied) -> Applied:
+    """Return which of our chunks are to be added one by one: those that they lack, where some are
+    in common and each has others; none where one's sum is part of the other, or apart from it."""
+    if not ours.meets(theirs) or ours <= theirs or theirs <= ours:
+        return Applied()
+    return ours - theirs
 
 
 def _by_shard(held: Content, layout: Layout) -> Iterator[Content]:

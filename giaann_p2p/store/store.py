@@ -306,8 +306,9 @@ class Store:
         some but not all of the chunks are in both, and the deltas of those that are not there are
         not kept; StoreError if the same chunks came to something else there.
         """
+        ahead = self._recalled_for(held)
         with self._write():
-            whole = self._state.united(held, self._delta)
+            whole = self._state.united(held, lambda *one: ahead.get(one) or self._delta(*one))
             if self._state.is_known(whole):
                 return
             self._budget.admit_content(self._state, whole)
@@ -448,6 +449,13 @@ class Store:
         if update_head(record.payload)[:2] != (kept.job, kept.chunk):
             raise damaged(files, *kept.place, "what stands there is another chunk")
         return record.payload
+
+    def _recalled_for(self, held: Content) -> dict[tuple[int, bytes, int], Delta]:
+        """Recall, while others write, what it takes to add content to what is here."""
+        with self._write():
+            needed = self._state.needed(held)
+        found = {one: self.recall(one[1], one[2], one[:1]) for one in needed}
+        return {one: updates[0].delta for one, updates in found.items() if updates}
 
     def _delta(self, shard: int, job: bytes, chunk: int) -> Delta:
         """Return what a shard got from a chunk, which is kept."""

@@ -25,7 +25,7 @@ from giaann_p2p.store.disk.record import (
 )
 from giaann_p2p.store.disk.replay import read, read_header
 
-_BLOCK = 1 << 16
+_BLOCK = 1 << 12
 """Bytes that are read at once."""
 
 
