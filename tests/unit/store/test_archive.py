@@ -406,6 +406,25 @@ def test_payloads_of_old_files_are_not_read(disk: FakeDisk) -> None:
     assert counting.nbytes < disk.size(OLD) / 50
 
 
+def test_files_that_are_released_while_fsck_looks_are_no_problem(
+    archived: FakeDisk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = copy_of(archived)
+    store, size = Store.open(disk, retain=True), disk.size
+
+    def released(name: str) -> int:
+        store.release(JOB, range(6))
+        return size(name)
+
+    monkeypatch.setattr(disk, "size", released)
+    checked = fsck(disk)
+    assert (checked.problems, checked.files) == ([], len(disk.names()))
+    assert logs(disk) == [3]
+    monkeypatch.setattr(disk, "size", lambda name: size("none"))
+    with pytest.raises(FileNotFoundError):
+        fsck(disk)
+
+
 def test_records_that_are_not_held_any_more_are_not_kept() -> None:
     archive, ledger = Archive(), Ledger(4)
     shards = np.arange(4, dtype=np.uint16)
