@@ -110,7 +110,7 @@ class Answers:
         for job in wanted:
             for chunk in wanted.of(job) - gone.of(job):
                 for update in self._store.recall(job, chunk, here):
-                    parcel = encode(update.delta)
+                    parcel = bytes(update.parcel) or encode(update.delta)
                     pieces.append(Piece(job, chunk, self._packed(update.shards), parcel))
                     size += len(parcel)
                 if size > _MOST_FETCHED:

@@ -579,13 +579,13 @@ def test_a_file_that_cannot_be_read_now_may_be_read_later(
 
 def test_sets_of_chunks_are_copies_that_equal_shards_share(store: Store) -> None:
     store.apply(told(0, 1) + told(2, shards=[3]))
-    found = dict(store.sets())
+    found = store.sets(range(8))
     assert list(found) == list(ALL)
     assert found[0] is found[1] is found[2]
     assert found[0] == Applied({JOB: numbers(0, 1)})
     assert found[3] == Applied({JOB: numbers(0, 1, 2)})
     found[3].add(JOB, 9)
-    assert store.sets(3, 7) == [(3, Applied({JOB: numbers(0, 1, 2)}))]
+    assert store.sets([3, 7]) == {3: Applied({JOB: numbers(0, 1, 2)})}
 
 
 def test_fingerprints_tell_equal_sets_anywhere(
