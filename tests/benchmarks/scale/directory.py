@@ -1,0 +1,91 @@
+"""What the directory costs: records that are told and read again and again."""
+
+import numpy as np
+
+from giaann_p2p.store.layout import Layout
+from giaann_p2p.swarm.directory import MOST_RECORDS
+from giaann_p2p.swarm.record import (
+    BUCKETS,
+    LIFETIME,
+    Announcement,
+    Load,
+    bucket_of,
+    next_sequence,
+    read,
+    signed,
+)
+from giaann_p2p.swarm.shardset import packed
+from tests.benchmarks.scale.swarms import (
+    GIB,
+    SHARDS,
+    fitting,
+    identities,
+    members,
+    placement,
+    spread,
+)
+from tests.benchmarks.scale.tables import Cells, number, size
+
+SWARM = bytes(range(32))
+NOW = 1_800_000_000
+A_MINUTE = 60 * 3 // LIFETIME
+"""How often a record is told, and the whole directory read: each third of a lifetime."""
+HOLDERS = 5
+"""DHT nodes that hold a value; hivemind's own number."""
+BESIDE = 2 + 32 + 9
+"""Bytes of a record's subkey and of its end in the DHT, in MessagePack."""
+_SAMPLE = 100
+_ADDRESSES = tuple(
+    f"/ip4/{host}/tcp/4100/p2p/12D3KooWBmAwcd4PJNJvfV89HwE48nwkRmAgo8Vy3uQEyNNHBox2"
+    for host in ("203.0.113.7", "192.168.178.20")
+)
+
+
+def record(peers: int, shards: int, at: int) -> bytes:
+    """Return the record of a peer all of whose shards are ready."""
+    identity, placed = identities(peers)[at], placement(peers, shards)
+    announcement = Announcement(
+        swarm_id=SWARM,
+        peer=identity.peer,
+        role="storage",
+        incarnation=(1 << 63) + at,
+        sequence=next_sequence(NOW),
+        issued=NOW,
+        capacity=members(peers)[identity.peer],
+        used=GIB + at,
+        ready=packed(placed.shards_of(identity.peer), shards),
+        load=Load(3, 1200, 40, 25),
+        addresses=_ADDRESSES,
+    )
+    return signed(identity, announcement)
+
+
+def record_bytes(peers: int, shards: int) -> float:
+    """Return how long a record is in the DHT, on average."""
+    records = [record(peers, shards, at) for at in spread(peers, _SAMPLE)]
+    for data in records[:3]:
+        read(data, NOW, SWARM, Layout(shards=shards))  # a real reader takes it
+    return float(np.mean([len(data) for data in records])) + BESIDE
+
+
+def records(peers: int) -> Cells:
+    """Return how long a record is."""
+    return {f"N = {n:,}": size(record_bytes(peers, n)) for n in SHARDS}
+
+
+def traffic(peers: int) -> Cells:
+    """Return what is told and read in a minute."""
+    one = record_bytes(peers, fitting(peers))
+    buckets = np.bincount([bucket_of(each.peer) for each in identities(peers)], minlength=BUCKETS)
+    whole, fullest = one * peers, one * int(buckets.max())
+    served = A_MINUTE * peers * fullest / HOLDERS
+    return {
+        "N": f"{fitting(peers):,}",
+        "a peer stores, times a minute": number(A_MINUTE),
+        f"a peer sends for that, to {HOLDERS} nodes": size(A_MINUTE * HOLDERS * one),
+        "a peer reads, buckets a minute": number(A_MINUTE * BUCKETS),
+        "a peer receives for that, a minute": size(A_MINUTE * whole),
+        "fullest bucket (4 MiB are too much)": size(fullest),
+        "a node that holds the fullest bucket sends, a minute": size(served),
+        "records that a directory has no room for": f"{max(0, peers - MOST_RECORDS):,}",
+    }

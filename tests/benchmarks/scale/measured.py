@@ -1,0 +1,159 @@
+"""What takes time, measured on the machine at hand."""
+
+import os
+import platform
+import statistics
+import time
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import torch
+
+from giaann_p2p.store.codec.parcel import encode
+from giaann_p2p.store.layout import Layout
+from giaann_p2p.store.store import Store
+from giaann_p2p.store.update import Update, cut
+from giaann_p2p.swarm.actions import Call
+from giaann_p2p.swarm.directory import Directory
+from giaann_p2p.swarm.identity import Peer
+from giaann_p2p.swarm.messages import Push, Pushed, decode
+from giaann_p2p.swarm.messages import encode as encoded
+from giaann_p2p.swarm.placement import Placement, _placed
+from giaann_p2p.swarm.shardset import packed, unpacked
+from giaann_p2p.swarm.writer import Writer
+from tests.benchmarks.scale.directory import A_MINUTE, NOW, SWARM, record
+from tests.benchmarks.scale.lessons import SPEC, learned
+from tests.benchmarks.scale.swarms import REPLICAS, fitting, members, placement, spread
+from tests.benchmarks.scale.tables import Cells, number, size
+from tests.benchmarks.scale.training import JOB, PARSED
+
+_RUNS, _PUSHES, _PARTS = 5, 300, 50
+T = TypeVar("T")
+
+
+def machine() -> str:
+    """Say where all was measured."""
+    cpu = Path("/proc/cpuinfo").read_text().split("model name")[1].split("\n")[0].strip("\t: ")
+    return f"{cpu}, {os.cpu_count()} cores, shared with others; Python {platform.python_version()}"
+
+
+def column(peers: int) -> Cells:
+    """Measure at a size."""
+    torch.set_num_threads(1)
+    shards = fitting(peers)
+    records = [record(peers, shards, at) for at in range(peers)]
+    directory, merging = _traced(lambda: _merged(records, shards))
+    _, placing = _traced(lambda: _place(peers, shards))
+    merge = _seconds(lambda: _merged(records, shards), 1) / peers
+    share = A_MINUTE * len(directory) * merge / 60
+    push = _pushing(peers)
+    return {
+        "N": f"{shards:,}",
+        "`Placement.of`, ms": number(1e3 * _seconds(lambda: _place(peers, shards))),
+        "the memory that it takes meanwhile": size(placing),
+        "a `Directory` of all records": size(merging),
+        "taking in one new record, µs": number(1e6 * merge),
+        "taking in all of them, each 10 s, part of a core": f"{share:.1%}",
+        "cutting and encoding a chunk for all owners, s": number(_cutting(peers)),
+        "`Writer` for a chunk, s": number(_writing(peers)),
+        "taking in one push, µs of a storage peer's core": number(1e6 * push),
+        "chunks a second of the whole swarm that this allows": number(1 / push),
+        "cores parsing that this is enough for": number(1 / push / PARSED),
+    }
+
+
+def _place(peers: int, shards: int) -> Placement:
+    _placed.cache_clear()
+    return Placement.of(members(peers), shards, REPLICAS)
+
+
+def _merged(records: list[bytes], shards: int) -> Directory:
+    directory = Directory(SWARM, Layout(shards=shards), most=len(records))
+    for data in records:
+        directory.merge(data, NOW)
+    return directory
+
+
+def _cutting(peers: int) -> float:
+    """Return the seconds that it takes to cut and encode a chunk, from some of the owners."""
+    placed, layout = placement(peers, fitting(peers)), Layout(shards=fitting(peers))
+
+    def some() -> None:
+        for at in spread(peers, _PARTS):
+            mine = placed.shards_of(placed.peers[at])
+            encode(cut(Update(JOB, 0, mine, learned(1)), mine, layout).delta)
+
+    return _seconds(some) * peers / min(_PARTS, peers)
+
+
+def _writing(peers: int) -> float:
+    """Return the seconds that bringing a chunk to all owners takes, from some of the answers."""
+    shards, placed = fitting(peers), placement(peers, fitting(peers))
+    writer = Writer(shards, REPLICAS, _Around(placed), 4.0)
+    calls = [act for act in writer.push(JOB, 0, lambda _: b"", 0.0) if isinstance(act, Call)]
+    answers = iter([(act.number, act.message) for act in calls])
+
+    def one() -> None:
+        number, push = next(answers)
+        if isinstance(push, Push):
+            writer.answered(number, Pushed(push.shards), 0.0)
+
+    return _seconds(one) * len(calls)
+
+
+class _Around:
+    """What is known where all peers answer."""
+
+    def __init__(self, placed: Placement) -> None:
+        self._placed = placed
+
+    def placement(self, now: float) -> Placement:
+        return self._placed
+
+    def suspect(self, peer: Peer, now: float) -> None:
+        raise AssertionError("all answer as they should")
+
+    def heard(self, peer: Peer) -> None:
+        pass
+
+
+def _pushing(peers: int) -> float:
+    """Return the seconds that a peer takes to read a push and take it in, without a disk."""
+    shards, placed = fitting(peers), placement(peers, fitting(peers))
+    layout = Layout(shards=shards)
+    mine = sorted((placed.shards_of(peer) for peer in placed.peers), key=len)[peers // 2]
+    part = cut(Update(JOB, 0, mine, learned(1)), mine, layout).delta
+    parcel = encode(part)
+    data = [encoded(Push(JOB, at, packed(mine, shards), parcel)) for at in range(_PUSHES)]
+    store = Store.in_memory(SPEC, layout, retain=True)
+    store.hold(mine.tolist())
+
+    def take() -> None:
+        for one in data:
+            push = decode(one)
+            if isinstance(push, Push):
+                there = unpacked(push.shards, shards)
+                store.apply(
+                    [Update.received(push.job, push.chunk, there, push.parcel, store.limits)]
+                )
+
+    return _seconds(take, 1) / _PUSHES
+
+
+def _seconds(action: Callable[[], object], runs: int = _RUNS) -> float:
+    taken = []
+    for _ in range(runs):
+        began = time.process_time()
+        action()
+        taken.append(time.process_time() - began)
+    return statistics.median(taken)
+
+
+def _traced(action: Callable[[], T]) -> tuple[T, int]:
+    tracemalloc.start()
+    made = action()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return made, peak
