@@ -20,6 +20,11 @@ _A_MINUTE = 60 / Settings().compare_every
 _SAMPLE = 20
 _CHUNKS = 10_000
 _JOB = bytes(range(16))
+_EQUAL, _ONE, _MANY = GROUPS = (
+    "all sets equal",
+    "one set here, another there",
+    "a set of its own each shard",
+)
 
 
 def costs(peers: int) -> Cells:
@@ -35,7 +40,7 @@ def costs(peers: int) -> Cells:
         ),
         "messages that a peer sends, a minute": number(2 * _A_MINUTE * mean),
     }
-    for groups in ("all sets equal", "one set here, another there", "a set of its own each shard"):
+    for groups in GROUPS:
         sent = [sum(spoken(len(one), groups, one, shards) for one in each) for each in partners]
         cells[f"bytes that it sends, a minute: {groups}"] = size(_A_MINUTE * float(np.mean(sent)))
     return cells
@@ -52,7 +57,7 @@ def shared(peers: int, at: int) -> list[Shards]:
 
 def spoken(count: int, groups: str, shards: Shards, of: int) -> int:
     """Return the bytes of a question and of an answer about some shards."""
-    marks = [applied.digest for applied in _sets(count, groups == "a set of its own each shard")]
+    marks = [applied.digest for applied in _sets(count, groups == _MANY)]
     question = Compare(packed(shards, of), marks)
     return _framed(question) + _framed(answer(count, groups))
 
@@ -60,9 +65,9 @@ def spoken(count: int, groups: str, shards: Shards, of: int) -> int:
 def answer(count: int, groups: str) -> Compared:
     """Return what is answered about so many shards."""
     states = State.READY.value.encode() * count
-    if groups == "all sets equal":
+    if groups == _EQUAL:
         return Compared(states, [-1] * count, [])
-    if groups == "one set here, another there":
+    if groups == _ONE:
         return Compared(states, [0] * count, [_set(0).to_bytes()])
     return Compared(states, list(range(count)), [s.to_bytes() for s in _sets(count, True)])
 

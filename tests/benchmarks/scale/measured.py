@@ -52,15 +52,15 @@ def column(peers: int) -> Cells:
     return {
         "N": f"{shards:,}",
         "`Placement.of`, ms": number(1e3 * _seconds(lambda: _place(peers, shards))),
-        "the memory that it takes meanwhile": size(placing),
-        "a `Directory` of all records": size(merging),
+        "the memory that `Placement.of` takes meanwhile": size(placing),
+        "a `Directory` of all records, the most memory": size(merging),
         "taking in one new record, µs": number(1e6 * merge),
         "taking in all of them, each 10 s, part of a core": f"{share:.1%}",
         "cutting and encoding a chunk for all owners, s": number(_cutting(peers)),
         "`Writer` for a chunk, s": number(_writing(peers)),
         "taking in one push, µs of a storage peer's core": number(1e6 * push),
         "chunks a second of the whole swarm that this allows": number(1 / push),
-        "cores parsing that this is enough for": number(1 / push / PARSED),
+        "cores that parse as many": number(1 / push / PARSED),
     }
 
 

@@ -30,12 +30,13 @@ def rows(at: int) -> Cells:
     ends = np.cumsum(delta.count)
     fired = np.searchsorted(ends, (np.arange(_SAMPLE) + 0.5) / _SAMPLE * ends[-1], side="right")
     messages = [answered(CHUNKS[at], int(row)) for row in fired]
+    mean = float(np.mean(messages))
     most, longest = int(lengths.argmax()), int(lengths.max())
     largest = answered(CHUNKS[at], most)
     return {
         "connections learned": f"{delta.connections:,}",
         "connections of a row that fires, mean": number(float(lengths[fired].mean())),
-        "bytes of the answer, mean and most": f"{size(float(np.mean(messages)))}, {size(max(messages))}",
+        "bytes of the answer, mean and most": f"{size(mean)}, {size(max(messages))}",
         "longest row, connections": f"{longest:,} ({longest / delta.connections:.2%} of all)",
         "bytes of the answer with it": size(largest),
         "connections learned when it outgrows a message, were its part the same": (

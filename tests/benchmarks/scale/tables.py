@@ -31,12 +31,9 @@ def read(page: str, name: str) -> dict[str, Cells]:
     lines = _pattern(name).search(page)
     if lines is None:
         raise KeyError(name)
-    rows = [line.strip("| ").split(" | ") for line in lines[2].strip().splitlines()]
+    rows = [line[2:-2].split(" | ") for line in lines[2].splitlines() if line.startswith("|")]
     titles, body = rows[0], rows[2:]
-    return {
-        title: {row[0].strip(): row[at + 1].strip() for row in body}
-        for at, title in enumerate(titles)
-    }
+    return {title: {row[0]: row[at] for row in body} for at, title in enumerate(titles)}
 
 
 def replaced(page: str, name: str, text: str) -> str:
