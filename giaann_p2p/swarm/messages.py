@@ -5,17 +5,23 @@ store's own forms, shards as `shardset` packs them; all are checked where they a
 here is executed, and nothing is larger than `MOST_BYTES`: what may be is asked for in parts.
 """
 
-from typing import TypeVar
+from typing import Annotated
 
 import msgspec
 
 from giaann_p2p.errors import MessageError
+from giaann_p2p.store.applied import JOB_BYTES
+from giaann_p2p.store.layout import MOST_SHARDS
 
 VERSION = 1
 MOST_BYTES = 8 << 20
 """Of one message; a shard's part is smaller, and an answer is cut before it grows so far."""
 
-Known = TypeVar("Known", bound="Message")
+_MOST_PIECES = 1 << 16
+Job = Annotated[bytes, msgspec.Meta(min_length=JOB_BYTES, max_length=JOB_BYTES)]
+Chunk = Annotated[int, msgspec.Meta(ge=0, lt=1 << 32)]
+Shard = Annotated[int, msgspec.Meta(ge=0, lt=MOST_SHARDS)]
+_ONE_EACH = msgspec.Meta(max_length=MOST_SHARDS)
 
 
 class Message(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -25,8 +31,8 @@ class Message(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
 class Push(Message, frozen=True, tag="push"):
     """Take a chunk in: its delta's rows for some shards that you hold."""
 
-    job: bytes
-    chunk: int
+    job: Job
+    chunk: Chunk
     shards: bytes
     parcel: bytes
 
@@ -56,7 +62,7 @@ class Compare(Message, frozen=True, tag="compare"):
     """Which chunks have you taken in? I have those with these marks."""
 
     shards: bytes
-    marks: list[bytes]
+    marks: Annotated[list[bytes], _ONE_EACH]
     """The mark of each shard's set of chunks; empty where I have none."""
 
 
@@ -65,9 +71,9 @@ class Compared(Message, frozen=True, tag="compared"):
 
     states: bytes
     """One letter for each shard that was asked for."""
-    which: list[int]
+    which: Annotated[list[int], _ONE_EACH]
     """For each, which of the sets is its own; -1 where it is the same as yours, or none."""
-    sets: list[bytes]
+    sets: Annotated[list[bytes], _ONE_EACH]
 
 
 class Fetch(Message, frozen=True, tag="fetch"):
@@ -80,7 +86,7 @@ class Fetch(Message, frozen=True, tag="fetch"):
 class Fetched(Message, frozen=True, tag="fetched"):
     """As many of them as go into a message."""
 
-    updates: list["Piece"]
+    updates: Annotated[list["Piece"], msgspec.Meta(max_length=_MOST_PIECES)]
     gone: bytes
     """The chunks whose deltas I do not keep any longer, for one of the shards or all."""
 
@@ -88,8 +94,8 @@ class Fetched(Message, frozen=True, tag="fetched"):
 class Piece(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """A chunk's delta for some shards."""
 
-    job: bytes
-    chunk: int
+    job: Job
+    chunk: Chunk
     shards: bytes
     parcel: bytes
 
@@ -97,7 +103,7 @@ class Piece(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
 class Offer(Message, frozen=True, tag="offer"):
     """I want a whole shard: what is there to be sent?"""
 
-    shard: int
+    shard: Shard
 
 
 class Offered(Message, frozen=True, tag="offered"):
@@ -109,9 +115,9 @@ class Offered(Message, frozen=True, tag="offered"):
 class AskPart(Message, frozen=True, tag="part?"):
     """Send one part of what a manifest with this digest promises."""
 
-    shard: int
+    shard: Shard
     digest: bytes
-    number: int
+    number: Annotated[int, msgspec.Meta(ge=0)]
 
 
 class Part(Message, frozen=True, tag="part"):
@@ -194,6 +200,6 @@ def decode(data: bytes | memoryview) -> Message:
         raise MessageError(f"a message of version {told}; this version reads {VERSION}")
     try:
         message: Message = _DECODER.decode(memoryview(data)[1:])
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise MessageError(f"a message that cannot be read: {error}") from None
     return message
