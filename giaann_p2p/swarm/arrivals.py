@@ -6,6 +6,7 @@ from functools import partial
 
 from giaann_p2p.errors import DamagedError, MessageError
 from giaann_p2p.store.codec.parcel import Limits
+from giaann_p2p.store.state import Content
 from giaann_p2p.store.transfer import Import, Manifest
 from giaann_p2p.swarm.actions import Action, Adopt, Call
 from giaann_p2p.swarm.bandwidth import Bandwidth
@@ -24,6 +25,8 @@ class _Arrival:
     peer: Peer
     parts: Import | None = None
     """What came, once it was offered."""
+    content: Content | None = None
+    """What all parts come to, once they are there."""
     waiting: bool = False
     """For an answer, or for the store."""
 
@@ -58,8 +61,10 @@ class Arrivals:
 
     def due(self, now: float) -> list[Action]:
         """Ask for what is next of each."""
-        for shard in [n for n in self._arriving if not self._replicas.holds(n)]:
-            del self._arriving[shard]
+        for shard in {*self._arriving, *self._kept}:
+            if not self._replicas.holds(shard):
+                self._arriving.pop(shard, None)
+                self._kept.pop(shard, None)
         actions: list[Action] = []
         for shard, arrival in self._arriving.items():
             if not arrival.waiting and self._bandwidth.free(now):
@@ -68,15 +73,16 @@ class Arrivals:
         return actions
 
     def _next(self, shard: int, arrival: _Arrival) -> Action:
+        if arrival.content is not None:
+            number = self._deeds.number(partial(self._adopted, shard, arrival))
+            return Adopt(number, arrival.content)
         if arrival.parts is None:
             number = self._calls.number(partial(self._offered, shard, arrival))
             return Call(number, arrival.peer, Offer(shard), self._settings.call_timeout)
-        if missing := arrival.parts.missing:
-            number = self._calls.number(partial(self._came, shard, arrival, missing[0]))
-            question = AskPart(shard, arrival.parts.manifest.digest, missing[0])
-            return Call(number, arrival.peer, question, self._settings.call_timeout)
-        number = self._deeds.number(partial(self._adopted, shard, arrival))
-        return Adopt(number, arrival.parts.content())
+        part = arrival.parts.missing[0]
+        number = self._calls.number(partial(self._came, shard, arrival, part))
+        question = AskPart(shard, arrival.parts.manifest.digest, part)
+        return Call(number, arrival.peer, question, self._settings.call_timeout)
 
     def _offered(
         self, shard: int, arrival: _Arrival, answer: Message | None, now: float
@@ -90,6 +96,7 @@ class Arrivals:
             kept = self._kept.pop(shard, None)
             same = kept is not None and kept.manifest == manifest
             arrival.parts = kept if same else Import(manifest, self._limits)
+            _put_together(arrival)
         except (MessageError, DamagedError):
             return self._failed(shard, arrival, now)
         return self._on(shard, arrival, now)
@@ -102,8 +109,7 @@ class Arrivals:
                 raise MessageError("no answer to a wish for a part of a shard")
             self._bandwidth.spent(len(answer.parcel))
             arrival.parts.take(number, answer.parcel)
-            if not arrival.parts.missing:
-                arrival.parts.content()
+            _put_together(arrival)
         except (MessageError, DamagedError):
             return self._failed(shard, arrival, now)
         return self._on(shard, arrival, now)
@@ -114,8 +120,11 @@ class Arrivals:
         return self.due(now)
 
     def _failed(self, shard: int, arrival: _Arrival, now: float) -> list[Action]:
-        if arrival.parts is not None:
+        if arrival.parts is not None and arrival.parts.missing:  # else they come to nothing
+            self._kept.pop(shard, None)
             self._kept[shard] = arrival.parts
+            if len(self._kept) > self._settings.transfers:
+                del self._kept[next(iter(self._kept))]
         if self._arriving.get(shard) is arrival:
             del self._arriving[shard]
         self._others.suspect(arrival.peer, now)
@@ -129,3 +138,13 @@ class Arrivals:
         if error is None:
             self._again(arrival.peer, now)
         return []
+
+
+def _put_together(arrival: _Arrival) -> None:
+    """Make the content if all parts are there; DamagedError if they do not come to it."""
+    if arrival.parts is None or arrival.parts.missing:
+        return
+    try:
+        arrival.content = arrival.parts.content()
+    except OverflowError as error:
+        raise DamagedError(f"the parts of a shard add up to too much: {error}") from None
