@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from giaann_p2p.errors import DamagedError, MessageError, UsageError
+from giaann_p2p.errors import GiaannError, MessageError, UsageError
 from giaann_p2p.model.rows import Neuron
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.codec.parcel import encode
@@ -29,9 +29,11 @@ from giaann_p2p.swarm.messages import (
 from giaann_p2p.swarm.replica import State
 from giaann_p2p.swarm.shardset import packed, unpacked
 
-_MOST_EXPORTS = 4
+_MOST_EXPORTS = 64
+_MOST_EXPORTED = 1 << 23
+"""Connections of all shards that are offered at once; each takes some ten bytes."""
 _MOST_FETCHED = 2 << 20
-"""Bytes of deltas from which on an answer is full."""
+"""Bytes of deltas in an answer; a larger delta goes alone."""
 _MOST_READ = 1 << 12
 """Neurons that may be asked for at once."""
 
@@ -49,7 +51,7 @@ class Answers:
         """Answer; `Refused` tells why not."""
         try:
             return self._to(question)
-        except (MessageError, DamagedError, UsageError) as error:
+        except GiaannError as error:
             return Refused(str(error))
 
     def _to(self, question: Message) -> Message:
@@ -81,26 +83,27 @@ class Answers:
         shards = self._shards(question.shards).tolist()
         if len(question.marks) != len(shards):
             raise MessageError(f"{len(question.marks)} marks of {len(shards)} shards")
-        marks, order = self._store.fingerprints(), dict[bytes, int]()
+        held, marks = self._store.sets(shards), self._store.fingerprints()
+        order = dict[bytes, int]()
         states, which = [], []
         for shard, mark in zip(shards, question.marks, strict=True):
-            mine = marks.get(shard)
+            mine = marks.get(shard) if shard in held else None  # it may go in between
             states.append(self._state_of(shard) if mine is not None else State.ABSENT)
             known = mine is None or mine == mark
             which.append(-1 if known or mine is None else order.setdefault(mine, len(order)))
         first = {at: shard for shard, at in zip(reversed(shards), reversed(which), strict=True)}
-        sets = self._store.sets(first[at] for at in order.values())
         return Compared(
             "".join(state.value for state in states).encode(),
             which,
-            [sets[first[at]].to_bytes() for at in order.values()],
+            [held[first[at]].to_bytes() for at in order.values()],
         )
 
     def _fetched(self, question: Fetch) -> Message:
         shards = self._shards(question.shards)
         wanted = Applied.from_bytes(question.chunks)
-        held = self._store.shards
-        here = np.intersect1d(shards, held)
+        here = np.intersect1d(shards, self._store.shards)
+        if not len(here):
+            raise UsageError("none of these shards is held here")
         at_hand = [self._store.retained_for(shard) for shard in here.tolist()]
         gone = Applied()
         for retained in at_hand:
@@ -111,10 +114,10 @@ class Answers:
             for chunk in wanted.of(job) - gone.of(job):
                 for update in self._store.recall(job, chunk, here):
                     parcel = bytes(update.parcel) or encode(update.delta)
-                    pieces.append(Piece(job, chunk, self._packed(update.shards), parcel))
                     size += len(parcel)
-                if size > _MOST_FETCHED:
-                    return Fetched(pieces, gone.to_bytes())
+                    if pieces and size > _MOST_FETCHED:
+                        return Fetched(pieces, gone.to_bytes())
+                    pieces.append(Piece(job, chunk, self._packed(update.shards), parcel))
         return Fetched(pieces, gone.to_bytes())
 
     def _offered(self, question: Offer) -> Message:
@@ -125,9 +128,15 @@ class Answers:
         export = Export(held)
         self._exports.pop(shard, None)
         self._exports[shard] = export
-        while len(self._exports) > _MOST_EXPORTS:
+        while self._offers_too_much():
             del self._exports[next(iter(self._exports))]
         return Offered(export.manifest.to_bytes())
+
+    def _offers_too_much(self) -> bool:
+        size = sum(export.manifest.connections for export in self._exports.values())
+        return len(self._exports) > 1 and (
+            size > _MOST_EXPORTED or len(self._exports) > _MOST_EXPORTS
+        )
 
     def _part(self, question: AskPart) -> Message:
         export = self._exports.get(question.shard)
