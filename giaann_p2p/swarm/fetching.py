@@ -77,17 +77,22 @@ class Fetching:
     def _lacking(self, peer: Peer, now: float) -> list[Lack]:
         """Return what a peer has that is neither here nor on its way."""
         found: dict[bytes, Lack] = {}
+        beyond: dict[tuple[int, int], Applied] = {}  # most shards have one set, here and there
+        coming = [(lack.chunks, frozenset(lack.shards)) for lack in self._coming.values()]
         wanted = filter(self._replicas.wanted, self._replicas.held.tolist())
         for shard, mine in self._held.sets(wanted).items():
             word = self._evidence.of(peer, shard)
             if word is None or now - word.asked > self._settings.word_counts:
                 continue
-            lacking = word.chunks - mine
-            for coming in self._coming.values():
-                if lacking and shard in coming.shards:
-                    lacking = lacking - coming.chunks
+            pair = id(word.chunks), id(mine)
+            if pair not in beyond:
+                beyond[pair] = word.chunks - mine
+            lacking = beyond[pair]
+            for chunks, shards in coming:
+                if lacking and shard in shards:
+                    lacking = lacking - chunks
             if lacking:
-                found.setdefault(lacking.to_bytes(), Lack(lacking, [])).shards.append(shard)
+                found.setdefault(lacking.digest, Lack(lacking, [])).shards.append(shard)
         return list(found.values())
 
     def _sent_whole(self, peer: Peer, shards: list[int]) -> list[int]:
@@ -103,7 +108,8 @@ class Fetching:
         mine = self._held.sets([shard]).get(shard)
         if word is None or mine is None:
             return False
-        return mine - word.chunks <= self._held.retained_for(shard)
+        beyond = mine - word.chunks
+        return not beyond or beyond <= self._held.retained_for(shard)
 
     def _told(self, peer: Peer, lack: Lack, answer: Message | None, now: float) -> list[Action]:
         try:
