@@ -77,13 +77,18 @@ class Comparing:
     ) -> None:
         self._settings, self._replicas, self._others = settings, replicas, others
         self._held, self._evidence, self._desk, self._then = held, evidence, desk, then
-        self._asking: set[Peer] = set()
+        self._asking: dict[Peer, bool] = {}  # whether its answer will count
         self._next: dict[Peer, float] = {}
         self._seen, self._known = (-1, -1), dict[Peer, list[int]]()
 
     def hurry(self, peer: Peer, now: float) -> None:
         """Ask a peer again at once."""
         self._next[peer] = now
+
+    def restarted(self, peer: Peer) -> None:
+        """A peer began anew: what it was asked before, it may answer from what it lost."""
+        if peer in self._asking:
+            self._asking[peer] = False
 
     def due(self, now: float) -> list[Action]:
         """Ask those whose turn it is."""
@@ -108,10 +113,11 @@ class Comparing:
             there = {*self._replicas.owners(shard), *self._others.holders(shard, now)}
             for peer in sorted(there - {self._replicas.me}):
                 found.setdefault(peer, []).append(shard)
+        self._next = {peer: when for peer, when in self._next.items() if peer in found}
         return found
 
     def _question(self, peer: Peer, shards: list[int], now: float) -> Call:
-        self._asking.add(peer)
+        self._asking[peer] = True
         mine, marks = self._held.sets(shards), self._held.fingerprints()
         shards = [shard for shard in shards if shard in mine and shard in marks]
         question = Compare(
@@ -130,7 +136,7 @@ class Comparing:
         answer: Message | None,
         now: float,
     ) -> list[Action]:
-        self._asking.discard(peer)
+        counts = self._asking.pop(peer)
         self._next[peer] = now + self._pause(shards)
         try:
             words = words_of(answer, shards, mine, asked)
@@ -138,6 +144,8 @@ class Comparing:
             self._others.suspect(peer, now)
             return []
         self._others.heard(peer)
+        if not counts:
+            return []
         for shard, word in words.items():
             self._evidence.heard(peer, shard, word)
         return self._then(peer, now)

@@ -5,7 +5,7 @@ it is. Sets of chunks only grow, so an old word still tells what its peer has at
 the peer has not lost its memory: then all its words are forgotten.
 """
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import NamedTuple
 
 from giaann_p2p.store.applied import Applied
@@ -43,6 +43,12 @@ class Evidence:
         for peer, word in self._words.get(shard, {}).items():
             if word.asked >= since:
                 yield peer, word
+
+    def keep(self, shard: int, peers: Container[Peer]) -> None:
+        """Forget what others than these peers said of a shard."""
+        words = self._words.get(shard, {})
+        for peer in [peer for peer in words if peer not in peers]:
+            del words[peer]
 
     def forget(self, peer: Peer) -> None:
         """Forget all that a peer said."""

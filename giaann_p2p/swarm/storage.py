@@ -156,6 +156,7 @@ class StoragePeer:
     def restarted(self, peer: Peer) -> None:
         """A peer began anew: what it said before counts no longer."""
         self.evidence.forget(peer)
+        self._comparing.restarted(peer)
 
     def leave(self, now: float) -> list[Action]:
         """Begin to hand over all that is here."""
@@ -215,6 +216,7 @@ class StoragePeer:
         for shard, mine in self._held.sets(self._unwanted(now)).items():
             if not mine or covered(mine, self._words(shard, now), self.replicas.owners(shard)):
                 self.replicas.covered(shard)
+                self.evidence.forget_shard(shard)
                 dropped.append(shard)
         actions: list[Action] = [Drop(np.array(dropped, np.uint16))] if dropped else []
         actions += self._news()
@@ -245,8 +247,7 @@ class StoragePeer:
             witnesses = {*claiming, *self.replicas.owners(shard)} - {self.me}
             here = everywhere(mine, [self.evidence.of(peer, shard) for peer in sorted(witnesses)])
             common = here if common is None else common & here
-            if not common:
-                return []
+            self.evidence.keep(shard, witnesses)
         return [Release(common)] if common else []
 
     def _news(self) -> list[Action]:
