@@ -5,6 +5,8 @@ from collections import deque
 from giaann_p2p.swarm.identity import Peer
 
 _REMEMBERED = 64
+_MOST_PEERS = 4096
+"""Beyond these, the one that was not asked for the longest time is forgotten."""
 _UNKNOWN = 0.05
 """What a peer that was never asked is taken to need: little, so that it is tried."""
 _LATE, _LEAST_LATE = 0.95, 0.01
@@ -18,7 +20,11 @@ class Latencies:
 
     def took(self, peer: Peer, seconds: float) -> None:
         """Note how long an answer took; for one that never came, how long it was waited for."""
-        self._seconds.setdefault(peer, deque(maxlen=_REMEMBERED)).append(seconds)
+        known = self._seconds.pop(peer, None)
+        if known is None and len(self._seconds) == _MOST_PEERS:
+            del self._seconds[next(iter(self._seconds))]
+        self._seconds[peer] = deque(maxlen=_REMEMBERED) if known is None else known
+        self._seconds[peer].append(seconds)
 
     def usual(self, peer: Peer) -> float:
         """Return what a peer usually needs: the median."""
