@@ -1,0 +1,217 @@
+"""Storage peers to be connected by hand: surroundings that say what they are told, real stores."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from giaann_p2p.errors import GiaannError
+from giaann_p2p.sim.lessons import SPEC, Lessons
+from giaann_p2p.store.applied import Applied
+from giaann_p2p.store.layout import Layout, Shards
+from giaann_p2p.store.store import Store
+from giaann_p2p.store.update import Update
+from giaann_p2p.swarm.actions import (
+    Action,
+    Adopt,
+    Apply,
+    Call,
+    Drop,
+    Hold,
+    Release,
+)
+from giaann_p2p.swarm.answers import Answers
+from giaann_p2p.swarm.identity import Peer
+from giaann_p2p.swarm.messages import Message, decode, encode
+from giaann_p2p.swarm.placement import Placement
+from giaann_p2p.swarm.replica import State, Turn, turned
+from giaann_p2p.swarm.replicas import Replicas
+from giaann_p2p.swarm.settings import Settings
+from giaann_p2p.swarm.storage import StoragePeer
+
+SHARDS = 4
+LAYOUT = Layout(shards=SHARDS)
+LESSONS = Lessons(LAYOUT)
+JOB, OTHER_JOB = b"a job of a test.", b"and another one."
+NOW = 1000.0
+SETTINGS = Settings(most_fetched=4)
+A, B, C, D = (Peer(letter * 32) for letter in (b"A", b"B", b"C", b"D"))
+Kind = TypeVar("Kind")
+
+
+class Rules(NamedTuple):
+    """What a swarm's manifest says."""
+
+    shards: int = SHARDS
+    replicas: int = 3
+    quorum: int = 2
+
+
+class Around:
+    """Surroundings that are what a test says, and note what they are told."""
+
+    def __init__(self, *members: Peer) -> None:
+        self.capacities: dict[Peer, int] = dict.fromkeys(members, 1 << 30)
+        self.ready_at: dict[int, list[Peer]] = {}
+        self.syncing_at: dict[int, list[Peer]] = {}
+        self.gone_with: dict[int, list[Peer]] = {}
+        self.unreachable: set[Peer] = set()
+        self.suspected: list[Peer] = []
+        self.trusted: list[Peer] = []
+        self.changes = 0
+
+    def version(self, now: float) -> int:
+        return self.changes
+
+    def members(self, now: float) -> Mapping[Peer, int]:
+        return self.capacities
+
+    def placement(self, now: float) -> Placement:
+        return Placement.of(self.capacities, SHARDS, 3)
+
+    def holders(self, shard: int, now: float) -> Sequence[Peer]:
+        return [*self.ready_at.get(shard, []), *self.syncing_at.get(shard, [])]
+
+    def ready(self, shard: int, now: float) -> Sequence[Peer]:
+        return self.ready_at.get(shard, [])
+
+    def witnesses(self, shard: int, now: float) -> Sequence[Peer]:
+        return [*self.holders(shard, now), *self.gone_with.get(shard, [])]
+
+    def reachable(self, peer: Peer, now: float) -> bool:
+        return peer not in self.unreachable
+
+    def suspect(self, peer: Peer, now: float) -> None:
+        self.suspected.append(peer)
+
+    def heard(self, peer: Peer) -> None:
+        self.trusted.append(peer)
+
+
+def shards(*numbers: int) -> Shards:
+    """Return some shards."""
+    return np.array(numbers, np.uint16)
+
+
+def applied(*chunks: int, job: bytes = JOB) -> Applied:
+    """Return a set of chunks of a job."""
+    found = Applied()
+    for chunk in chunks:
+        found.add(job, chunk)
+    return found
+
+
+def update(chunk: int, *numbers: int, job: bytes = JOB) -> Update:
+    """Return a chunk's update for some shards, as if it had just come."""
+    parcel = LESSONS.parcel(chunk, shards(*numbers))
+    return Update.received(job, chunk, shards(*numbers), parcel, LIMITS)
+
+
+def store(held: Iterable[int] = range(SHARDS), chunks: Iterable[int] = ()) -> Store:
+    """Return a store in memory that holds shards, and has taken chunks in for all of them."""
+    made = Store.in_memory(SPEC, LAYOUT, retain=True)
+    made.hold(held)
+    made.apply([update(chunk, *made.shards.tolist()) for chunk in chunks])
+    return made
+
+
+LIMITS = Store.in_memory(SPEC, LAYOUT).limits
+
+
+class Side:
+    """A storage peer with a store and a shell: what it does to its store is done at once."""
+
+    def __init__(
+        self,
+        me: Peer,
+        around: Around,
+        held: Store | None = None,
+        settings: Settings = SETTINGS,
+        rules: Rules | None = None,
+    ) -> None:
+        self.me, self.around, self.store = me, around, held or store(())
+        self.core = StoragePeer(
+            me,
+            1 << 30,
+            rules or Rules(),
+            settings,
+            around,
+            self.store,
+            self.store.shards,
+            self.store.limits,
+            NOW,
+        )
+        self.answers = Answers(self.store, self.core.replicas.state)
+        self.calls: list[Call] = []
+        self.done: list[Action] = []
+
+    def do(self, actions: Sequence[Action], now: float) -> None:
+        """Do to the store what is to be done; collect calls, and all that was done."""
+        for action in actions:
+            self.done.append(action)
+            if isinstance(action, Call):
+                self.calls.append(action)
+            elif isinstance(action, Hold):
+                self.store.hold(action.shards.tolist())
+            elif isinstance(action, Drop):
+                self.store.drop(action.shards.tolist())
+            elif isinstance(action, Release):
+                for job in action.chunks:
+                    self.store.release(job, action.chunks.of(job))
+            elif isinstance(action, Apply | Adopt):
+                self.do(self.core.stored(action.number, self._stored(action), now), now)
+
+    def _stored(self, action: Apply | Adopt) -> str | None:
+        try:
+            if isinstance(action, Apply):
+                self.store.apply(action.updates)
+            else:
+                self.store.adopt(action.content)
+        except GiaannError as error:
+            return str(error)
+        return None
+
+    def tick(self, now: float) -> None:
+        """Let the core look at everything anew."""
+        self.do(self.core.tick(now), now)
+
+    def answer(self, call: Call, answer: Message | None, now: float) -> None:
+        """Give an answer to a call."""
+        self.calls.remove(call)
+        self.do(self.core.answered(call.number, answer, now), now)
+
+    def told(self, kind: type[Kind]) -> list[Kind]:
+        """Return all actions of a kind so far."""
+        return [action for action in self.done if isinstance(action, kind)]
+
+
+def sent(message: Message) -> Message:
+    """Return what comes of a message on its way."""
+    return decode(encode(message))
+
+
+def talk(one: Side, other: Side, now: float) -> list[Message]:
+    """Let one ask the other until it has no more to ask; return what it asked."""
+    asked = []
+    while mine := [call for call in one.calls if call.peer == other.me]:
+        asked.append(mine[0].message)
+        one.answer(mine[0], sent(other.answers.to(sent(mine[0].message))), now)
+    return asked
+
+
+def make_ready(replicas: Replicas) -> None:
+    """Let all that is syncing be ready."""
+    for shard in replicas.all(State.SYNCING).tolist():
+        replicas.caught_up(shard)
+
+
+def states(replicas: Replicas) -> str:
+    """Return the letters of all shards."""
+    return "".join(replicas.state(shard).value for shard in range(replicas.shards))
+
+
+def after(state: State, *turns: Turn) -> State:
+    """Return what a shard is after some turns."""
+    for turn in turns:
+        state = turned(state, turn)
+    return state

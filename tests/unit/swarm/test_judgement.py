@@ -1,0 +1,97 @@
+"""Ready, let go, released: each on which evidence."""
+
+import pytest
+
+from giaann_p2p.swarm.evidence import Word
+from giaann_p2p.swarm.identity import Peer
+from giaann_p2p.swarm.judgement import Words, caught_up, covered, everywhere, may_begin
+from giaann_p2p.swarm.replica import State
+from tests.helpers_swarm import JOB, NOW, A, B, C, applied
+
+
+def words(**told: str) -> Words:
+    """Read "r012": ready, with chunks 0, 1 and 2."""
+    return {Peer(name.encode() * 32): word(text) for name, text in told.items()}
+
+
+def word(text: str) -> Word:
+    return Word(State(text[0]), applied(*map(int, text[1:])), NOW)
+
+
+@pytest.mark.parametrize(
+    ("told", "is_ready"),
+    [
+        ({}, False),
+        ({"A": "r01"}, True),
+        ({"A": "r0"}, True),
+        ({"A": "d01"}, True),  # it serves still
+        ({"A": "s01"}, False),  # it may lack what a ready one has
+        ({"A": "a"}, False),
+        ({"A": "r012"}, False),
+        ({"A": "r012", "B": "r01"}, True),  # one is enough
+        ({"A": "s", "B": "a"}, False),
+    ],
+)
+def test_caught_up_with_a_ready_one(told: dict[str, str], is_ready: bool) -> None:
+    assert caught_up(applied(0, 1), words(**told)) is is_ready
+
+
+@pytest.mark.parametrize(
+    ("told", "quorum", "begins"),
+    [
+        ({}, 1, True),  # alone in the swarm
+        ({}, 2, False),
+        ({"B": "s"}, 2, True),
+        ({"B": "s01"}, 2, True),
+        ({"B": "s012"}, 2, False),  # get that first
+        ({"B": "a"}, 2, False),  # it has not begun to hold it
+        ({"D": "s"}, 2, False),  # it is no owner
+        ({"B": "s", "D": "s2"}, 2, False),  # but what it has counts
+        ({"B": "s", "C": "a2"}, 2, False),
+        ({"B": "r"}, 2, False),  # there is somebody to catch up with
+        ({"B": "s", "D": "d"}, 2, False),
+        ({"B": "s"}, 3, False),
+        ({"B": "s", "C": "s1"}, 3, True),
+    ],
+)
+def test_beginning_where_nobody_is_ready(told: dict[str, str], quorum: int, begins: bool) -> None:
+    assert may_begin(applied(0, 1), words(**told), [B, C], quorum) is begins
+
+
+@pytest.mark.parametrize(
+    ("told", "is_covered"),
+    [
+        ({}, False),
+        ({"A": "r01"}, False),
+        ({"A": "r01", "B": "r01"}, True),
+        ({"A": "r01", "B": "r012"}, True),
+        ({"A": "r01", "B": "r0"}, False),
+        ({"A": "r01", "B": "s01"}, False),
+        ({"A": "r01", "B": "d01"}, False),  # it wants to let go, too
+        ({"A": "r01", "C": "r01"}, False),
+        ({"A": "r01", "B": "r01", "C": "s"}, True),  # C owns nothing
+    ],
+)
+def test_covered_by_all_owners(told: dict[str, str], is_covered: bool) -> None:
+    assert covered(applied(0, 1), words(**told), [A, B]) is is_covered
+
+
+def test_nothing_is_covered_where_there_are_no_owners() -> None:
+    assert not covered(applied(), words(A="r"), [])
+
+
+@pytest.mark.parametrize(
+    ("told", "chunks"),
+    [
+        ([], [0, 1, 2]),  # nobody else could lack anything
+        (["r012"], [0, 1, 2]),
+        (["s01", "r12"], [1]),
+        (["d0"], [0]),
+        (["r012", None], []),  # who knows what it has
+        (["r012", "a"], []),  # it will want everything
+        (["r345"], []),
+    ],
+)
+def test_what_is_everywhere(told: list[str | None], chunks: list[int]) -> None:
+    found = everywhere(applied(0, 1, 2), [(text and word(text)) or None for text in told])
+    assert list(found.of(JOB)) == chunks

@@ -1,0 +1,45 @@
+"""Settings fit together, or say which do not."""
+
+import msgspec
+import pytest
+
+from giaann_p2p.errors import UsageError
+from giaann_p2p.swarm.settings import Settings
+
+
+def test_the_usual_ones_fit() -> None:
+    usual = Settings()
+    assert usual.linger > usual.word_counts > 2 * usual.compare_every
+
+
+@pytest.mark.parametrize(
+    ("changed", "broken"),
+    [
+        ({"word_counts": 10.0}, "word_counts"),
+        ({"compare_every": 6.0}, "word_counts"),
+        ({"linger": 12.0}, "linger"),
+        ({"hurry_every": 0.0}, "hurry_every"),
+        ({"hurry_every": 5.1}, "hurry_every"),
+        ({"transfers": 0}, "transfers"),
+        ({"bandwidth": -1.0}, "bandwidth"),
+        ({"most_fetched": -1}, "most_fetched"),
+    ],
+)
+def test_what_breaks_a_rule_is_named(changed: dict[str, float], broken: str) -> None:
+    with pytest.raises(UsageError, match=broken):
+        Settings(**changed)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"word_counts": 10.1},
+        {"linger": 12.1},
+        {"hurry_every": 5.0},
+        {"transfers": 1},
+        {"bandwidth": 0.0},
+        {"most_fetched": 0},
+    ],
+)
+def test_what_just_keeps_it_will_do(changed: dict[str, float]) -> None:
+    assert msgspec.to_builtins(Settings(**changed)).items() >= changed.items()  # type: ignore[arg-type]
