@@ -22,11 +22,30 @@ from giaann_p2p.swarm.actions import (
 )
 from giaann_p2p.swarm.answers import Answers
 from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.messages import Message, decode, encode
+from giaann_p2p.swarm.messages import (
+    AskPart,
+    Compare,
+    Compared,
+    Fetch,
+    Fetched,
+    Message,
+    Offer,
+    Offered,
+    Part,
+    Piece,
+    Push,
+    Pushed,
+    Read,
+    Refused,
+    Rows,
+    decode,
+    encode,
+)
 from giaann_p2p.swarm.placement import Placement
-from giaann_p2p.swarm.replica import State, Turn, turned
+from giaann_p2p.swarm.replica import State
 from giaann_p2p.swarm.replicas import Replicas
 from giaann_p2p.swarm.settings import Settings
+from giaann_p2p.swarm.shardset import packed
 from giaann_p2p.swarm.storage import StoragePeer
 
 SHARDS = 4
@@ -210,8 +229,20 @@ def states(replicas: Replicas) -> str:
     return "".join(replicas.state(shard).value for shard in range(replicas.shards))
 
 
-def after(state: State, *turns: Turn) -> State:
-    """Return what a shard is after some turns."""
-    for turn in turns:
-        state = turned(state, turn)
-    return state
+SHARDS_OF_ALL = packed(shards(*range(SHARDS)), SHARDS)
+MESSAGES: list[Message] = [
+    Push(JOB, 3, SHARDS_OF_ALL, LESSONS.parcel(3, shards(*range(SHARDS)))),
+    Pushed(SHARDS_OF_ALL),
+    Read(b"concepts", b"features"),
+    Rows(LESSONS.parcel(0, shards(1)), packed(shards(2), SHARDS)),
+    Compare(SHARDS_OF_ALL, [applied(chunk).digest for chunk in range(SHARDS)]),
+    Compared(b"srda", [0, 1, -1, 0], [applied(1, 2).to_bytes(), applied().to_bytes()]),
+    Fetch(SHARDS_OF_ALL, applied(1, 2, 1000).to_bytes()),
+    Fetched([Piece(JOB, 1, SHARDS_OF_ALL, LESSONS.parcel(1, shards(0)))], applied(7).to_bytes()),
+    Offer(3),
+    Offered(b"a manifest"),
+    AskPart(3, b"a digest", 5),
+    Part(b"a parcel"),
+    Refused("it cannot be done, not even in Zürich"),
+]
+"""One of each kind."""

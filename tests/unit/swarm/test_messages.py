@@ -1,0 +1,93 @@
+"""Messages as bytes, and back."""
+
+import msgspec
+import pytest
+
+from giaann_p2p.errors import MessageError
+from giaann_p2p.store.layout import MOST_SHARDS
+from giaann_p2p.swarm.messages import (
+    MOST_BYTES,
+    VERSION,
+    AnyMessage,
+    Message,
+    Part,
+    Piece,
+    decode,
+    encode,
+)
+from tests.helpers_swarm import JOB, MESSAGES
+
+
+def test_there_is_one_of_each_kind() -> None:
+    kinds: set[type] = set(AnyMessage.__args__)
+    assert {type(message) for message in MESSAGES} == kinds
+    assert kinds | {Piece} == {*Message.__subclasses__(), Piece}
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=lambda message: type(message).__name__)
+def test_what_is_sent_comes(message: Message) -> None:
+    data = encode(message)
+    assert data[0] == VERSION
+    assert decode(data) == message
+    assert decode(memoryview(data)) == message
+    for cut in range(len(data)):
+        with pytest.raises(MessageError):
+            decode(data[:cut])
+    with pytest.raises(MessageError, match="cannot be read"):
+        decode(data + b"\0")
+
+
+def raw(*fields: object) -> bytes:
+    return bytes([VERSION]) + msgspec.msgpack.encode(fields)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        raw("order", b""),
+        raw(),
+        raw("offer"),
+        raw("offer", 1, 2),
+        raw("offer", "1"),
+        raw("offer", -1),
+        raw("offer", MOST_SHARDS),
+        raw("part?", 1, b"", -1),
+        raw("push", JOB, -1, b"", b""),
+        raw("push", JOB, 1 << 32, b"", b""),
+        raw("push", JOB[1:], 1, b"", b""),
+        raw("push", JOB + b"!", 1, b"", b""),
+        raw("push", JOB, 1.5, b"", b""),
+        raw("fetched", [[JOB, 1 << 32, b"", b""]], b""),
+        raw("fetched", [[JOB[1:], 1, b"", b""]], b""),
+        raw("fetched", [[JOB, 1, b"", b"", b""]], b""),
+        raw("fetched", [[JOB, 1, b"", b""]] * ((1 << 16) + 1), b""),
+        raw("compare", b"", [b""] * (MOST_SHARDS + 1)),
+        raw("compared", b"", [0] * (MOST_SHARDS + 1), []),
+        raw("compared", b"", [], [b""] * (MOST_SHARDS + 1)),
+        raw("compared", b"", ["0"], []),
+        raw("refused", b"\xff"),
+        bytes([VERSION]) + b"\x92\xa7refused\xa2\xff\xfe",  # a text that is no UTF-8
+        bytes([VERSION]) + b"\x91" * 5000,
+        bytes([VERSION]) + b"\xdd\xff\xff\xff\xff\xa7compare",
+    ],
+)
+def test_what_is_no_message_is_refused(data: bytes) -> None:
+    with pytest.raises(MessageError, match="cannot be read"):
+        decode(data)
+
+
+def test_another_version_is_named() -> None:
+    with pytest.raises(MessageError, match="version 2; this version reads 1"):
+        decode(b"\2" + encode(MESSAGES[0])[1:])
+    with pytest.raises(MessageError, match="version none"):
+        decode(b"")
+
+
+def test_nothing_is_too_long() -> None:
+    longest = Part(bytes(MOST_BYTES - 12))
+    assert len(encode(longest)) == MOST_BYTES
+    assert decode(encode(longest)) == longest
+    with pytest.raises(MessageError, match="8,388,609 bytes; at most 8,388,608 are sent"):
+        encode(Part(bytes(MOST_BYTES - 11)))
+    with pytest.raises(MessageError, match="8,388,609 bytes; at most 8,388,608 are read"):
+        decode(encode(longest) + b"\0")
