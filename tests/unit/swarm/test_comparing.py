@@ -1,0 +1,220 @@
+"""Comparing sets of chunks: who is asked when, and what an answer is worth."""
+
+import pytest
+
+from giaann_p2p.swarm.actions import Apply, Call
+from giaann_p2p.swarm.evidence import Word
+from giaann_p2p.swarm.messages import Compare, Compared, Offered, Pushed, Refused
+from giaann_p2p.swarm.replica import State
+from giaann_p2p.swarm.shardset import unpacked
+from tests.helpers_swarm import (
+    MESSAGES,
+    NOW,
+    OTHER_JOB,
+    SETTINGS,
+    SHARDS,
+    A,
+    Around,
+    B,
+    C,
+    D,
+    Side,
+    applied,
+    make_ready,
+    sent,
+    store,
+    talk,
+    update,
+)
+
+NOTHING = applied().to_bytes()
+
+
+def asking() -> Side:
+    """Return a peer that has just begun to compare with the others."""
+    around = Around(A, B, C)
+    side = Side(A, around, store(chunks=range(2)))
+    side.tick(NOW)
+    return side
+
+
+def compares(side: Side) -> list[Call]:
+    return [call for call in side.calls if isinstance(call.message, Compare)]
+
+
+def to(side: Side, peer: bytes) -> Call:
+    (call,) = [call for call in compares(side) if call.peer == peer]
+    return call
+
+
+def test_every_owner_and_holder_is_asked_for_all_shards_in_common() -> None:
+    around = Around(A, B, C)
+    around.ready_at[2] = [A, D]  # D hands it over
+    side = Side(A, around, store(chunks=range(2)))
+    side.tick(NOW)
+    assert [call.peer for call in compares(side)] == [B, C, D]
+    for peer, wanted in ((B, [0, 1, 2, 3]), (C, [0, 1, 2, 3]), (D, [2])):
+        question = to(side, peer).message
+        assert isinstance(question, Compare)
+        assert unpacked(question.shards, SHARDS).tolist() == wanted
+        assert question.marks == [applied(0, 1).digest for _ in wanted]
+
+
+def test_one_question_at_a_time_and_then_a_pause() -> None:
+    side = asking()
+    side.tick(NOW + 3)
+    assert len(side.calls) == 2  # both are still open
+    make_ready(side.core.replicas)
+    side.answer(to(side, B), MESSAGES[-1], NOW + 3)
+    side.answer(to(side, C), MESSAGES[-1], NOW + 3)
+    side.tick(NOW + 3 + SETTINGS.compare_every - 0.01)
+    assert side.calls == []
+    side.tick(NOW + 3 + SETTINGS.compare_every)
+    assert [call.peer for call in side.calls] == [B, C]
+
+
+@pytest.mark.parametrize("state", [State.SYNCING, State.DRAINING])
+def test_who_catches_up_or_hands_over_asks_more_often(state: State) -> None:
+    side = asking()
+    if state is State.DRAINING:
+        make_ready(side.core.replicas)
+        side.around.capacities = dict.fromkeys([B, C, D], 1)
+        side.around.changes += 1
+        side.do(side.core.leave(NOW), NOW)
+    side.answer(to(side, B), None, NOW)
+    side.tick(NOW + SETTINGS.hurry_every - 0.01)
+    assert [call.peer for call in side.calls if call.peer == B] == []
+    side.tick(NOW + SETTINGS.hurry_every)
+    assert [call.peer for call in side.calls if call.peer == B] == [B]
+
+
+def test_who_cannot_be_reached_is_asked_when_he_can() -> None:
+    around = Around(A, B, C)
+    around.unreachable = {B}
+    side = Side(A, around, store())
+    side.tick(NOW)
+    assert [call.peer for call in side.calls] == [C]
+    around.unreachable = set()
+    side.tick(NOW + 1)
+    assert [call.peer for call in side.calls] == [C, B]
+
+
+def test_an_answer_becomes_evidence() -> None:
+    side = asking()
+    call, other = to(side, B), store([0, 1, 2], range(2))
+    other.apply([update(7, 1), update(8, 2, job=OTHER_JOB)])
+    there = Side(B, Around(A, B, C), other)
+    side.answer(call, sent(there.answers.to(call.message)), NOW + 1)
+    both = applied(0, 1)
+    assert [side.core.evidence.of(B, shard) for shard in range(SHARDS)] == [
+        Word(State.SYNCING, both, NOW),
+        Word(State.SYNCING, both | applied(7), NOW),
+        Word(State.SYNCING, both | applied(8, job=OTHER_JOB), NOW),
+        Word(State.ABSENT, applied(), NOW),
+    ]
+    assert side.around.trusted[0] == B
+    assert side.around.suspected == []
+
+
+def test_only_shards_that_the_store_holds_are_asked_for() -> None:
+    side = Side(A, Around(A, B, C))
+    actions = side.core.tick(NOW)  # which nobody carries out for now
+    (question, _) = (action.message for action in actions if isinstance(action, Call))
+    assert isinstance(question, Compare)
+    assert question.marks == []
+    assert unpacked(question.shards, SHARDS).tolist() == []
+
+
+def lie(**changed: object) -> Compared:
+    fields = {"states": b"rrrr", "which": [-1] * SHARDS, "sets": []} | changed
+    return Compared(**fields)  # type: ignore[arg-type]
+
+
+LIES = {
+    "none in time": None,
+    "refused": Refused("I am busy"),
+    "of another kind": Pushed(b""),
+    "of a third kind": Offered(b""),
+    "too few states": lie(states=b"rrr"),
+    "too many states": lie(states=b"rrrrr"),
+    "no such state": lie(states=b"rrrx"),
+    "states that are no text": lie(states=b"rrr\xff"),
+    "too few sets": lie(which=[-1] * 3),
+    "too many sets": lie(which=[-1] * 5),
+    "a set that is not there": lie(which=[0] * 4),
+    "a set before the first": lie(which=[-2] * 4, sets=[NOTHING]),
+    "a set that is none": lie(which=[0] * 4, sets=[b"none"]),
+    "a set that nobody points to, and is none": lie(sets=[b""]),
+    "a set of a job without a name": lie(which=[0] * 4, sets=[b"\x91\x92\xc4\x00\xc4\x00"]),
+}
+
+
+@pytest.mark.parametrize("name", LIES)
+def test_a_lie_leads_to_suspicion_and_nothing_else(name: str) -> None:
+    side = asking()
+    before = side.store.fingerprints()
+    call = to(side, B)
+    side.done.clear()
+    side.answer(call, LIES[name], NOW + 1)
+    assert side.around.suspected == [B]
+    assert side.around.trusted == []
+    assert side.done == []
+    assert [side.core.evidence.of(B, shard) for shard in range(SHARDS)] == [None] * SHARDS
+    assert side.store.fingerprints() == before
+    side.tick(NOW + 20)
+    assert to(side, B)  # and it is asked again, when its time has come
+
+
+def test_any_kind_of_message_but_one_is_suspicious() -> None:
+    for message in MESSAGES:
+        side = asking()
+        side.answer(to(side, B), message, NOW)
+        assert side.around.suspected == ([] if isinstance(message, Compared) else [B])
+
+
+def test_what_a_peer_says_that_began_anew_meanwhile_does_not_count() -> None:
+    side = asking()
+    side.core.restarted(B)
+    side.core.restarted(D)
+    side.answer(to(side, B), lie(), NOW + 1)
+    side.answer(to(side, C), lie(), NOW + 1)
+    assert side.core.evidence.of(B, 0) is None
+    assert side.core.evidence.of(C, 0) is not None
+    assert side.around.suspected == []
+    side.tick(NOW + 20)
+    side.answer(to(side, B), lie(), NOW + 21)
+    assert side.core.evidence.of(B, 0) is not None
+
+
+def test_times_of_who_is_no_partner_any_longer_are_forgotten() -> None:
+    side = asking()
+    for number in range(50):
+        stranger = type(B)(number.to_bytes(32, "little"))
+        side.around.ready_at[0] = [stranger]
+        side.around.changes += 1
+        side.tick(NOW + number)
+        for call in list(side.calls):
+            side.answer(call, None, NOW + number)
+    assert len(side.core._comparing._next) <= 4
+
+
+def test_two_that_have_the_same_have_nothing_more_to_say() -> None:
+    around = Around(A, B, C)
+    one, other = Side(A, around, store(chunks=range(3))), Side(B, around, store(chunks=range(3)))
+    one.tick(NOW)
+    assert [type(message) for message in talk(one, other, NOW)] == [Compare]
+    answer = other.answers.to(Compare(b"\1", [applied(0, 1, 2).digest] * SHARDS))
+    assert answer == Compared(b"ssss", [-1] * SHARDS, [])
+
+
+def test_chunks_go_both_ways_in_one_round() -> None:
+    around = Around(A, B, C)
+    one, other = Side(A, around, store(chunks=range(3))), Side(B, around, store(chunks=[2, 3]))
+    for now in (NOW, NOW + 2):
+        for side, partner in ((one, other), (other, one)):
+            side.tick(now)
+            talk(side, partner, now)
+    assert one.store.fingerprints() == other.store.fingerprints()
+    assert one.store.fingerprints()[0] == applied(0, 1, 2, 3).digest
+    assert one.store.digest() == other.store.digest()
+    assert len(one.told(Apply)) == len(other.told(Apply)) == 1
