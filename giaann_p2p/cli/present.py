@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from giaann_p2p import Checked, Generation, Info, Job, Recalled, Score, Token, Trained
+    from giaann_p2p.sim.run import Outcome
+    from giaann_p2p.sim.seeds import Played, Size, Summary
 
 NOTHING_TO_LEARN = "a sentence to learn needs a noun, and more tokens than the model's seed"
 
@@ -135,3 +137,56 @@ def _text_line(job: "Job") -> str:
     epoch = f", epoch {job.epoch}" if job.epoch > 1 else ""
     unfinished = "" if job.complete else ", unfinished"
     return f"text       {job.name} ({job.chunks:,} chunks{epoch}{unfinished})"
+
+
+def failed_lines(outcome: "Outcome", replay: str) -> str:
+    """Tell what is wrong with a history, and how to see it again."""
+    return "\n".join(
+        [
+            f"seed {outcome.seed} failed at {outcome.settled:,.0f} s:",
+            *(f"  {problem}" for problem in outcome.problems),
+            f"  to see it again: {replay}",
+        ]
+    )
+
+
+def replay_command(seed: int, size: "Size") -> str:
+    """Return the command that lets a history happen again, and tells all of it."""
+    usual = type(size)()
+    others = [
+        f"--{name} {value:g}"
+        for name, value in size._asdict().items()
+        if value != getattr(usual, name)
+    ]
+    return " ".join([f"giaann sim --seed {seed}", *others, "--trace"])
+
+
+def summary_lines(summary: "Summary") -> str:
+    """Tell what many histories came to."""
+    hours, times = summary.virtual_seconds / 3600, summary.virtual_seconds / summary.seconds
+    failed = ", ".join(map(str, summary.failed))
+    slowest = f"seed {summary.slowest}: all was well {summary.settled_after:,.0f} s after"
+    return "\n".join(
+        [
+            f"seeds      {summary.seeds:,}",
+            f"passed     {summary.seeds - len(summary.failed):,}",
+            *([f"failed     {failed}"] if failed else []),
+            f"time       {hours:,.2f} virtual hours in {summary.seconds:,.1f} s, "
+            f"{times:,.0f} times as fast",
+            f"network    {summary.bytes:,} bytes",
+            f"learned    {summary.committed:,} chunks committed",
+            f"reads      {summary.answered:,} answered, {summary.unanswered:,} not in time",
+            *([] if summary.slowest is None else [f"slowest    {slowest} the last fault"]),
+        ]
+    )
+
+
+def summary_json(summary: "Summary", played: "list[Played]", with_trace: bool) -> dict[str, Any]:
+    """Return the sums, and what came of each seed."""
+    outcomes = []
+    for outcome, seconds in played:
+        told = outcome._asdict()
+        if not with_trace:
+            del told["trace"]
+        outcomes.append({**told, "seconds": round(seconds, 3)})
+    return {**summary._asdict(), "outcomes": outcomes}

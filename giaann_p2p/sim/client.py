@@ -31,8 +31,7 @@ class Client(Node):
         super().__init__(name, identity.peer, swarm.clock, swarm.network, swarm.trace, around, skew)
         self.swarm, self.job = swarm, job
         self.rng = random.Random(f"{swarm.seed} {name} choice")
-        self._chunks = chunks
-        self._due: list[tuple[float, int]] = []
+        self.chunks = chunks
         self.answered = self.unanswered = 0
         self._begin()
 
@@ -42,7 +41,7 @@ class Client(Node):
         self.around = self.swarm.surroundings(self.peer)
         self._writer = Writer(rules.shards, rules.quorum, self.around, _TIMEOUT)
         self._reader = Reader(self.swarm.layout, limits, self.around, _TIMEOUT, _PATIENCE)
-        self._open = [n for n in self._chunks if (self.job, n) not in self.swarm.promises.committed]
+        self._open = [n for n in self.chunks if (self.job, n) not in self.swarm.promises.committed]
         for data in self.swarm.records_seen_from(self):
             self.learn(data)
         self.later(1.0, self.every_tick)
@@ -51,7 +50,18 @@ class Client(Node):
     @property
     def done(self) -> bool:
         """Whether all its chunks are committed."""
-        return not self._open and not len(self._writer)
+        return not self.left
+
+    @property
+    def left(self) -> int:
+        """How many chunks are not committed yet."""
+        return len(self._open) + len(self._writer)
+
+    def push(self, chunks: list[int]) -> None:
+        """Have more chunks learned."""
+        new = [chunk for chunk in chunks if chunk not in self.chunks]
+        self.chunks += new
+        self._open += new
 
     def restart(self) -> None:
         """Begin anew; the job is taken up where it was."""
@@ -83,11 +93,15 @@ class Client(Node):
             self._do(self._writer.push(self.job, chunk, cut, self.now))
 
     def _look_up(self) -> None:
-        chunk = self.rng.choice(self._chunks)
+        if self.chunks:
+            self._read()
+        self.later(20 * self.rng.random(), self._look_up)
+
+    def _read(self) -> None:
+        chunk = self.rng.choice(self.chunks)
         known = self.swarm.lessons.neurons(chunk)
         some = self.rng.sample(known, min(4, len(known)))
         self._do(self._reader.read(Question(some), self.now)[1])
-        self.later(20 * self.rng.random(), self._look_up)
 
     def _do(self, acts: list[writer.Act] | list[reader.Act]) -> None:
         for act in acts:

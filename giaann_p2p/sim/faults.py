@@ -11,7 +11,7 @@ from typing import NamedTuple
 from giaann_p2p.sim.client import Client
 from giaann_p2p.sim.compute import ComputePeer
 from giaann_p2p.sim.node import Node
-from giaann_p2p.sim.storage import Storage, join
+from giaann_p2p.sim.storage import QUICK_DISK, Storage, join
 from giaann_p2p.sim.swarm import Swarm
 from giaann_p2p.sim.trainer import Trainer
 from giaann_p2p.swarm.identity import Identity, Peer
@@ -83,7 +83,7 @@ class Faults:
         swarm.network.weather = type(swarm.network.weather)()
         for node in swarm.nodes:
             if isinstance(node, Storage):
-                node.disk_delay = 0.005
+                node.disk_delay = QUICK_DISK
                 node.disk.capacity = None
             if node.stopped:
                 node.go_on()
@@ -181,7 +181,7 @@ class Faults:
         self._swarm.clock.after(self._later(5, 60), lambda: self._quick(node))
 
     def _quick(self, node: Storage) -> None:
-        node.disk_delay = 0.005
+        node.disk_delay = QUICK_DISK
 
     def _weather(self) -> None:
         weather = self._swarm.network.weather

@@ -1,6 +1,7 @@
 """One simulated history: things go wrong, then all is mended, then the promises are checked."""
 
 import random
+import traceback
 from typing import NamedTuple
 
 from giaann_p2p.sim import compute
@@ -11,7 +12,8 @@ from giaann_p2p.sim.swarm import Swarm
 from giaann_p2p.sim.trainer import Trainer
 
 TROUBLE = 420.0
-MOST = 1200.0
+PATIENCE = 780.0
+"""Seconds within which all must be as it should be, once nothing goes wrong any longer."""
 _LOOK_EVERY = 5.0
 
 
@@ -36,7 +38,7 @@ def run(
     computes: int = 2,
     chunks: int = 25,
     trouble: float = TROUBLE,
-    most: float = MOST,
+    patience: float = PATIENCE,
     everything: bool = False,
 ) -> Outcome:
     """Let a history happen."""
@@ -51,12 +53,12 @@ def run(
         compute.join(swarm)
     job = random.Random(f"{seed} job").randbytes(16)
     swarm.trainers.append(Trainer(swarm, "trainer", job, 5000, chunks, swarm.skew()))
-    Faults(swarm, trouble)
-    swarm.clock.run_until(trouble)
-    problems = swarm.problems()
-    while problems and swarm.clock.now < most and not swarm.promises.faults:
-        swarm.clock.run_until(swarm.clock.now + _LOOK_EVERY)
-        problems = swarm.problems()
+    try:
+        problems = _problems(swarm, trouble, patience)
+    except Exception as error:  # noqa: BLE001  (whatever it is, the seed has found it)
+        problems = [f"{type(error).__name__}: {error}"]
+        for line in traceback.format_exc().splitlines():
+            swarm.trace.note(swarm.clock.now, "world", line)
     return Outcome(
         seed,
         problems,
@@ -65,5 +67,15 @@ def run(
         sum(client.answered for client in swarm.clients),
         sum(client.unanswered for client in swarm.clients),
         swarm.network.carried,
-        list(swarm.trace.lines),
+        swarm.trace.lines,
     )
+
+
+def _problems(swarm: Swarm, trouble: float, patience: float) -> list[str]:
+    Faults(swarm, trouble)
+    swarm.clock.run_until(trouble)
+    problems = swarm.problems()
+    while problems and swarm.clock.now < trouble + patience and not swarm.promises.faults:
+        swarm.clock.run_until(swarm.clock.now + _LOOK_EVERY)
+        problems = swarm.problems()
+    return problems

@@ -1,0 +1,153 @@
+"""`giaann sim`: histories of a simulated swarm in which everything goes wrong, to try a change."""
+
+import math
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from giaann_p2p.cli import present
+from giaann_p2p.cli.terminal import (
+    FAILED,
+    INTERRUPTED,
+    complain,
+    progress_bar,
+    readable,
+    say,
+    say_json,
+)
+
+if TYPE_CHECKING:
+    from giaann_p2p.sim.seeds import Played, Size
+
+_MOST_SEED = (1 << 63) - 1
+_MOST_SEEDS = 1_000_000
+
+
+def _seeds(text: str) -> list[int]:
+    """Read which seeds are wanted: 7, 0-99, or several of these with commas between them."""
+    found: list[int] = []
+    for part in text.split(","):
+        low, _, high = part.partition("-")
+        ends = [low.strip(), high.strip() if "-" in part else low.strip()]
+        if not all(end.isascii() and end.isdecimal() for end in ends):
+            raise typer.BadParameter(f"{part!r} is neither a seed nor a range of them, as 0-99")
+        first, last = map(int, ends)
+        if first > last:
+            raise typer.BadParameter(f"{part!r} ends before it begins; write {last}-{first}")
+        if last > _MOST_SEED or len(found) + last - first >= _MOST_SEEDS:
+            raise typer.BadParameter(f"{part!r} is too much: seeds go up to 2^63, a million a run")
+        found += range(first, last + 1)
+    return found
+
+
+def sim(
+    seeds: Annotated[
+        str | None,
+        typer.Option(metavar="A-B", help="Which histories, as 0-299 or 3,7,10-19. [default: 0-9]"),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, max=_MOST_SEED, help="A single history.")
+    ] = None,
+    script: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Play a script instead: see docs/simulator.md."),
+    ] = None,
+    storages: Annotated[
+        int, typer.Option(min=3, max=200, help="Storage peers at the beginning.")
+    ] = 8,
+    clients: Annotated[int, typer.Option(min=1, max=100, help="Clients that learn and read.")] = 2,
+    minutes: Annotated[
+        float, typer.Option(min=0, max=10_000, help="For how long things go wrong.")
+    ] = 7.0,
+    chunks: Annotated[
+        int, typer.Option(min=1, max=1000, help="How many chunks each client has learned.")
+    ] = 30,
+    workers: Annotated[int, typer.Option(min=0, help="Processes; 0: one a core.")] = 0,
+    trace: Annotated[
+        bool, typer.Option("--trace", help="Tell all that happened, line by line.")
+    ] = False,
+    keep_going: Annotated[
+        bool, typer.Option("--keep-going", help="Go on behind a seed that failed.")
+    ] = False,
+    json_output: Annotated[bool, typer.Option("--json", help="Write JSON, for machines.")] = False,
+) -> None:
+    """Let a swarm's worst days happen in memory, and check that it keeps what it promises.
+
+    A seed stands for one history: crashes, torn disks, partitions, lost and doubled messages,
+    peers that come, go and are lost. Then all is mended, and everything must be there.
+    """
+    from giaann_p2p.sim.seeds import Played, Size, play, summary
+
+    if script is not None:
+        _script(script, seeds, seed)
+        return
+    wanted = _wanted(seeds, seed)
+    if math.isnan(minutes):
+        raise typer.BadParameter("minutes must be a number")
+    if trace and len(wanted) > 1:
+        raise typer.BadParameter("a trace is of one history: name it with --seed")
+    size = Size(storages, clients, minutes, chunks)
+    begun, played, failed, interrupted = time.perf_counter(), list[Played](), 0, False
+    with progress_bar("simulating") as bar:
+        try:
+            for one in play(wanted, size, workers or os.cpu_count() or 1, everything=trace):
+                played.append(one)
+                failed += bool(one.outcome.problems)
+                passed = len(played) - failed
+                bar.update(len(played) / len(wanted), f"{passed:,} passed, {failed:,} failed")
+                if failed and not keep_going:
+                    break
+        except KeyboardInterrupt:  # what was found until then is told
+            interrupted = True
+    total = summary(played, size, time.perf_counter() - begun)
+    if json_output:
+        say_json(present.summary_json(total, played, trace))
+    else:
+        _show(played, size, trace)
+        say(present.summary_lines(total))
+    if interrupted:
+        raise typer.Exit(INTERRUPTED)
+    if failed:
+        if left := len(wanted) - len(played):
+            complain(f"{left:,} more were left out; --keep-going goes on behind a failed seed")
+        raise typer.Exit(FAILED)
+
+
+def _show(played: "list[Played]", size: "Size", trace: bool) -> None:
+    for one in played:
+        if trace:
+            say("\n".join(one.outcome.trace))
+        if one.outcome.problems:
+            replay = present.replay_command(one.outcome.seed, size)
+            say(present.failed_lines(one.outcome, replay))
+
+
+def _wanted(seeds: str | None, seed: int | None) -> list[int]:
+    if seeds is not None and seed is not None:
+        raise typer.BadParameter("name seeds by --seed or by --seeds, not by both")
+    if seed is not None:
+        return [seed]
+    return _seeds("0-9" if seeds is None else seeds)
+
+
+def _script(file: Path, seeds: str | None, seed: int | None) -> None:
+    """Play a script and show it; it fails if it expects something else."""
+    from giaann_p2p import TextError
+    from giaann_p2p.sim.scenario import expects, play
+
+    if seeds is not None:
+        raise typer.BadParameter("a script is played once: give it a --seed, not --seeds")
+    try:
+        text = file.read_text()
+    except OSError as error:
+        raise TextError(f"{file}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise TextError(f"{file} is no UTF-8 text") from None
+    found = play(text, seed or 0)
+    say(found, end="")
+    if expects(text) and found != text:
+        complain(f"{readable(str(file))} expects something else")
+        raise typer.Exit(FAILED)

@@ -1,0 +1,365 @@
+"""A history as a script: what is to happen, and below each command what comes of it.
+
+    storages 5
+    client push 0-9
+    run 60
+    > client0 has 10 chunks of 10 committed
+    crash peer2
+    > peer2 crashes
+    status
+
+Nothing goes wrong that the script does not name. What a command prints is told from the world's
+trace, without the times; the same script prints the same, so that a change of what peers decide
+shows as a change of these lines. `#` begins a remark; lines with `> ` are what is expected.
+"""
+
+import random
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+
+from giaann_p2p.errors import UsageError
+from giaann_p2p.sim.client import Client
+from giaann_p2p.sim.network import Weather
+from giaann_p2p.sim.node import Node
+from giaann_p2p.sim.storage import QUICK_DISK, Storage, join
+from giaann_p2p.sim.swarm import Swarm
+from giaann_p2p.swarm.replica import State
+
+_EXPECTED = ">"
+_LOOK_EVERY = 5.0
+_MOST_SECONDS = 100_000.0
+_MOST_PEERS = 200
+_TIMES = ("has <Replicas", "pushes chunk", "chunk ")
+"""How lines of the trace begin that `status` sums up."""
+
+Words = list[str]
+Command = Callable[["Scenario", Words], Iterable[str] | None]
+
+
+def play(script: str, seed: int = 0) -> str:
+    """Play a script; return it with what came of each command below it."""
+    scenario, lines = Scenario(seed), list[str]()
+    for number, line in enumerate(script.splitlines(), 1):
+        if line.startswith(_EXPECTED):
+            continue
+        lines.append(line)
+        try:
+            lines += [f"{_EXPECTED} {told}" for told in scenario.do(line)]
+        except UsageError as error:
+            raise UsageError(f"line {number}, {line!r}: {error}") from None
+    return "".join(line + "\n" for line in lines)
+
+
+def expects(script: str) -> bool:
+    """Tell whether a script says what should come of it."""
+    return any(line.startswith(_EXPECTED) for line in script.splitlines())
+
+
+class Scenario:
+    """A swarm to which only that happens which it is told."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self.swarm = Swarm(seed, everything=True)
+        self._told = 0
+
+    def do(self, line: str) -> list[str]:
+        """Do what a line says; return what is to be told of it."""
+        words = line.partition("#")[0].split()
+        if not words:
+            return []
+        if words[1:2] == ["push"]:
+            self._push(words[0], words[2:])
+            return self._news()
+        for name, command in _COMMANDS.items():
+            size = len(name.split())
+            if words[:size] == name.split():
+                said = list(command(self, words[size:]) or ())
+                return [*self._news(), *said]
+        raise UsageError(f"there is no such command; there are {', '.join([*_COMMANDS, 'push'])}")
+
+    def _news(self) -> list[str]:
+        """Return what happened since it was last asked, but for what `status` sums up."""
+        told = self.swarm.trace.told
+        new = list(islice(told, self._told, None))
+        self._told = len(told)
+        return [f"{one.who} {one.what}" for one in new if not one.what.startswith(_TIMES)]
+
+    def storages(self, words: Words) -> None:
+        """Let storage peers join, all at the same moment."""
+        for _ in range(_whole(words, _MOST_PEERS - len(self.swarm.storages))):
+            join(self.swarm)
+
+    def join(self, words: Words) -> None:
+        """Let one join."""
+        _none(words)
+        join(self.swarm)
+
+    def _push(self, name: str, words: Words) -> None:
+        """Let a client have chunks learned; the next new one begins when it is named."""
+        first, last = _range(words)
+        name = "client0" if name == "client" else name
+        clients = self.swarm.clients
+        if name == f"client{len(clients)}":
+            job = random.Random(f"{self.swarm.seed} job {len(clients)}").randbytes(16)
+            clients.append(Client(self.swarm, name, job, [], self.swarm.skew()))
+        client = self._node(name)
+        if not isinstance(client, Client):
+            raise UsageError(f"{name} is a storage peer; clients push")
+        wanted = range(first, last + 1)
+        for other in clients:
+            if other is not client and set(wanted) & set(other.chunks):
+                raise UsageError(f"{other.name} pushes some of these; give each client its own")
+        client.push(list(wanted))
+
+    def run(self, words: Words) -> Iterator[str]:
+        """Let time pass."""
+        seconds = _number(words, _MOST_SECONDS)
+        left = {client: client.left for client in self.swarm.clients}
+        self.swarm.clock.run_until(self.swarm.clock.now + seconds)
+        for client, before in left.items():
+            if before:
+                yield _committed(client)
+
+    def settle(self, words: Words) -> Iterator[str]:
+        """Let time pass until all is as it should be, but no more than so much."""
+        begun, most = self.swarm.clock.now, _number(words, _MOST_SECONDS)
+        problems = self.swarm.problems()
+        while problems and self.swarm.clock.now < begun + most:
+            self.swarm.clock.run_until(min(self.swarm.clock.now + _LOOK_EVERY, begun + most))
+            problems = self.swarm.problems()
+        took = self.swarm.clock.now - begun
+        yield f"not settled within {most:g} s" if problems else f"settled within {took:g} s"
+
+    def crash(self, words: Words) -> None:
+        """Let processes die at once; what was not synced may be lost."""
+        for node in self._running(words):
+            if isinstance(node, Storage):
+                node.crash()
+            else:
+                node.say("crashes")
+                node.die()
+
+    def torn_crash(self, words: Words) -> None:
+        """Let processes die in the middle of a deed."""
+        for node in self._running_storages(words):
+            node.crash(in_the_middle=True)
+
+    def lose(self, words: Words) -> None:
+        """Let processes die with their disks."""
+        for node in self._running_storages(words):
+            node.crash(lost=True)
+
+    def restart(self, words: Words) -> None:
+        """Let dead processes begin anew, with their disks."""
+        for node in self._some(words):
+            if node.alive:
+                raise UsageError(f"{node.name} is running; it cannot restart")
+            if isinstance(node, Storage) and (node.lost or node.left):
+                raise UsageError(f"{node.name} is gone for ever; it cannot restart")
+            if isinstance(node, Storage | Client):
+                node.restart()
+
+    def stop(self, words: Words) -> None:
+        """Let processes stand still."""
+        for node in self._running(words):
+            node.say("stands still")
+            node.stop()
+
+    def go_on(self, words: Words) -> None:
+        """Let them go on."""
+        for node in self._some(words):
+            if not node.stopped:
+                raise UsageError(f"{node.name} does not stand still; it cannot go on")
+            node.say("goes on")
+            node.go_on()
+
+    def leave(self, words: Words) -> None:
+        """Have storage peers hand all over and go."""
+        for node in self._running_storages(words):
+            node.leave()
+
+    def partition(self, words: Words) -> None:
+        """Cut the links between groups, in both directions."""
+        groups, named = [], set[str]()
+        for part in " ".join(words).split("|"):
+            groups.append(self._some(part.split()))
+            names = {node.name for node in groups[-1]}
+            if twice := names & named:
+                raise UsageError(f"{min(twice)} is in two groups")
+            named |= names
+        if len(groups) < 2:
+            raise UsageError("name groups with | between them: peer0 peer1 | peer2")
+        for one in groups:
+            for other in groups:
+                if one is not other:
+                    self.swarm.network.cut |= {(a.peer, b.peer) for a in one for b in other}
+
+    def one_way(self, words: Words) -> None:
+        """Let nothing from one node reach another."""
+        one, other = self._two(words)
+        self.swarm.network.cut.add((one.peer, other.peer))
+
+    def weather(self, words: Words) -> None:
+        """Let all links lose, double and delay: `weather lost 0.1 twice 0.05 latency 0.2`."""
+        known = ("lost", "twice", "latency")
+        if len(words) % 2 or not words or not set(words[::2]) <= set(known):
+            raise UsageError("name some of lost, twice and latency, each with a number")
+        for name, value in zip(words[::2], words[1::2], strict=True):
+            most = 60.0 if name == "latency" else 1.0
+            setattr(self.swarm.network.weather, name, _number([value], most))
+
+    def slow(self, words: Words) -> None:
+        """Let everything from and to a node take so many times longer."""
+        node = self._node(words[0] if words else "")
+        self.swarm.network.slow[node.peer] = _number(words[1:], 10_000.0)
+
+    def mend(self, words: Words) -> None:
+        """Let the network be whole and quick again."""
+        _none(words)
+        network = self.swarm.network
+        network.cut.clear()
+        network.slow.clear()
+        network.weather = Weather()
+
+    def slow_disk(self, words: Words) -> None:
+        """Let each deed of a disk take so many seconds."""
+        self._storage(words[:1]).disk_delay = _number(words[1:], 600.0)
+
+    def quick_disk(self, words: Words) -> None:
+        """Let a disk be as quick as others."""
+        self._storage(words).disk_delay = QUICK_DISK
+
+    def full_disk(self, words: Words) -> None:
+        """Let a disk have room for so many bytes more."""
+        disk = self._storage(words[:1]).disk
+        used = sum(disk.size(name) for name in disk.names())
+        disk.capacity = used + int(_number(words[1:] or ["0"], 1e12))
+
+    def free_disk(self, words: Words) -> None:
+        """Let a disk have room again."""
+        self._storage(words).disk.capacity = None
+
+    def status(self, words: Words) -> Iterator[str]:
+        """Tell what every node has."""
+        _none(words)
+        yield f"{'peer':<8} {'is':<9} {'syncing':>7} {'ready':>5} {'draining':>8}"
+        for node in self.swarm.storages:
+            if not node.alive:
+                yield f"{node.name:<8} {'lost' if node.lost else 'gone' if node.left else 'dead'}"
+                continue
+            kinds = (State.SYNCING, State.READY, State.DRAINING)
+            syncing, ready, draining = (len(node.core.replicas.all(kind)) for kind in kinds)
+            what = "stopped" if node.stopped else "leaving" if node.core.leaving else "running"
+            yield f"{node.name:<8} {what:<9} {syncing:>7} {ready:>5} {draining:>8}"
+        for client in self.swarm.clients:
+            what = "running" if client.alive else "dead"
+            yield (
+                f"{client.name:<8} {what}; {len(client.chunks) - client.left} of "
+                f"{len(client.chunks)} chunks committed; reads: {client.answered} answered, "
+                f"{client.unanswered} not in time"
+            )
+
+    def check(self, words: Words) -> list[str]:
+        """Tell which promises are not kept."""
+        _none(words)
+        return self.swarm.problems() or ["all promises kept"]
+
+    def _node(self, name: str) -> Node:
+        for node in self.swarm.nodes:
+            if node.name == name:
+                return node
+        raise UsageError(f"there is no {name or 'name of a node here'}")
+
+    def _some(self, names: Words) -> list[Node]:
+        if names == ["all"]:
+            return list(self.swarm.storages)
+        if not names:
+            raise UsageError("name a node, as peer0 or client0, or all storage peers by all")
+        return [self._node(name) for name in names]
+
+    def _running(self, names: Words) -> list[Node]:
+        nodes = self._some(names)
+        for node in nodes:
+            if not node.alive or node.stopped:
+                raise UsageError(f"{node.name} does not run")
+        return nodes
+
+    def _running_storages(self, names: Words) -> list[Storage]:
+        return [_storage(node) for node in self._running(names)]
+
+    def _storage(self, names: Words) -> Storage:
+        (node,) = self._some(names)[:1]
+        return _storage(node)
+
+    def _two(self, names: Words) -> tuple[Node, Node]:
+        if len(names) != 2:
+            raise UsageError("name two nodes")
+        return self._node(names[0]), self._node(names[1])
+
+
+_COMMANDS: dict[str, Command] = {
+    "storages": Scenario.storages,
+    "join": Scenario.join,
+    "run": Scenario.run,
+    "settle": Scenario.settle,
+    "torn crash": Scenario.torn_crash,
+    "crash": Scenario.crash,
+    "lose": Scenario.lose,
+    "restart": Scenario.restart,
+    "stop": Scenario.stop,
+    "go on": Scenario.go_on,
+    "leave": Scenario.leave,
+    "partition": Scenario.partition,
+    "one way": Scenario.one_way,
+    "weather": Scenario.weather,
+    "slow disk": Scenario.slow_disk,
+    "slow": Scenario.slow,
+    "mend": Scenario.mend,
+    "quick disk": Scenario.quick_disk,
+    "full disk": Scenario.full_disk,
+    "free disk": Scenario.free_disk,
+    "status": Scenario.status,
+    "check": Scenario.check,
+}
+
+
+def _storage(node: Node) -> Storage:
+    if not isinstance(node, Storage):
+        raise UsageError(f"{node.name} is no storage peer")
+    return node
+
+
+def _committed(client: Client) -> str:
+    done = len(client.chunks) - client.left
+    return f"{client.name} has {done} chunks of {len(client.chunks)} committed"
+
+
+def _none(words: Words) -> None:
+    if words:
+        raise UsageError(f"{words[0]!r} is too much here")
+
+
+def _number(words: Words, most: float) -> float:
+    try:
+        (text,) = words
+        value = float(text)
+    except ValueError:
+        raise UsageError(f"one number is wanted, not {' '.join(words)!r}") from None
+    if not 0 <= value <= most:
+        raise UsageError(f"{text} is not between 0 and {most:g}")
+    return value
+
+
+def _whole(words: Words, most: int) -> int:
+    value = _number(words, most)
+    if value != int(value):
+        raise UsageError(f"a whole number is wanted, not {value:g}")
+    return int(value)
+
+
+def _range(words: Words) -> tuple[int, int]:
+    text = words[0] if len(words) == 1 else ""
+    low, _, high = text.partition("-")
+    if not (low.isdecimal() and high.isdecimal() and int(low) <= int(high) < 1_000_000):
+        raise UsageError("say which chunks: push 0-9")
+    return int(low), int(high)
