@@ -70,8 +70,12 @@ class Faults:
             return
         weights = [kind.weight for kind in KINDS]
         (kind,) = self._rng.choices(KINDS, weights)
-        getattr(self, "_" + kind.name.replace(" ", "_"))()
+        self.let(kind.name)
         self._next()
+
+    def let(self, kind: str) -> None:
+        """Let a fault of a kind begin, if there is anybody whom it can meet."""
+        getattr(self, "_" + kind.replace(" ", "_"))()
 
     def heal(self) -> None:
         """End all that goes wrong."""

@@ -29,8 +29,10 @@ _EXPECTED = ">"
 _LOOK_EVERY = 5.0
 _MOST_SECONDS = 100_000.0
 _MOST_PEERS = 200
-_TIMES = ("has <Replicas", "pushes chunk", "chunk ")
-"""How lines of the trace begin that `status` sums up."""
+_MOST_TOLD = 4
+"""Problems that `check` spells out."""
+_SUMMED_UP = ("has <Replicas", "pushes chunk", "chunk ")
+"""How lines of the trace begin that `run` and `status` sum up."""
 
 Words = list[str]
 Command = Callable[["Scenario", Words], Iterable[str] | None]
@@ -78,11 +80,11 @@ class Scenario:
         raise UsageError(f"there is no such command; there are {', '.join([*_COMMANDS, 'push'])}")
 
     def _news(self) -> list[str]:
-        """Return what happened since it was last asked, but for what `status` sums up."""
+        """Return what happened since it was last asked, but for what others sum up."""
         told = self.swarm.trace.told
         new = list(islice(told, self._told, None))
         self._told = len(told)
-        return [f"{one.who} {one.what}" for one in new if not one.what.startswith(_TIMES)]
+        return [f"{one.who} {one.what}" for one in new if not one.what.startswith(_SUMMED_UP)]
 
     def storages(self, words: Words) -> None:
         """Let storage peers join, all at the same moment."""
@@ -262,7 +264,9 @@ class Scenario:
     def check(self, words: Words) -> list[str]:
         """Tell which promises are not kept."""
         _none(words)
-        return self.swarm.problems() or ["all promises kept"]
+        found = self.swarm.problems()
+        more = [f"... and {len(found) - _MOST_TOLD} more"] if len(found) > _MOST_TOLD else []
+        return [*found[:_MOST_TOLD], *more] or ["all promises kept"]
 
     def _node(self, name: str) -> Node:
         for node in self.swarm.nodes:

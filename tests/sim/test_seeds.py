@@ -1,0 +1,31 @@
+"""Random histories: whatever goes wrong, all promises are kept once it is mended.
+
+GIAANN_SEEDS=300 lets as many happen; by default it is few.
+"""
+
+import os
+
+import pytest
+
+from giaann_p2p.cli.present import replay_command, summary_lines
+from giaann_p2p.sim.seeds import Size, play, summary
+
+SEEDS = int(os.environ.get("GIAANN_SEEDS", "6"))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120 + 10 * SEEDS)
+def test_all_promises_are_kept() -> None:
+    size = Size()
+    played = list(play(range(SEEDS), size, os.cpu_count() or 1))
+    total = summary(played, size, sum(seconds for _, seconds in played))
+    print(summary_lines(total))
+    failed = [
+        f"{replay_command(outcome.seed, size)}: {outcome.problems}"
+        for outcome, _ in played
+        if outcome.problems
+    ]
+    assert not failed, "\n".join(failed)
+    assert total.seeds == SEEDS
+    assert total.committed == SEEDS * size.clients * size.chunks
+    assert total.answered > 20 * SEEDS
