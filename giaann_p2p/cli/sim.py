@@ -58,13 +58,16 @@ def sim(
     storages: Annotated[
         int, typer.Option(min=3, max=200, help="Storage peers at the beginning.")
     ] = 8,
-    clients: Annotated[int, typer.Option(min=1, max=100, help="Clients that learn and read.")] = 2,
+    clients: Annotated[int, typer.Option(min=1, max=100, help="Clients that push and read.")] = 1,
+    computes: Annotated[
+        int, typer.Option(min=1, max=100, help="Compute peers, to which one more client leases.")
+    ] = 2,
     minutes: Annotated[
         float, typer.Option(min=0, max=10_000, help="For how long things go wrong.")
     ] = 7.0,
     chunks: Annotated[
         int, typer.Option(min=1, max=1000, help="How many chunks each client has learned.")
-    ] = 30,
+    ] = 25,
     workers: Annotated[int, typer.Option(min=0, help="Processes; 0: one a core.")] = 0,
     trace: Annotated[
         bool, typer.Option("--trace", help="Tell all that happened, line by line.")
@@ -89,7 +92,7 @@ def sim(
         raise typer.BadParameter("minutes must be a number")
     if trace and len(wanted) > 1:
         raise typer.BadParameter("a trace is of one history: name it with --seed")
-    size = Size(storages, clients, minutes, chunks)
+    size = Size(storages, clients, computes, minutes, chunks)
     begun, played, failed, interrupted = time.perf_counter(), list[Played](), 0, False
     with progress_bar("simulating") as bar:
         try:

@@ -20,11 +20,13 @@ class Size(NamedTuple):
     """How large each history is."""
 
     storages: int = 8
-    clients: int = 2
+    clients: int = 1
+    """They push by themselves, and read; beside them is one who leases to the compute peers."""
+    computes: int = 2
     minutes: float = 7.0
     """For how long things go wrong."""
-    chunks: int = 30
-    """What each client has learned."""
+    chunks: int = 25
+    """What each of those has learned."""
 
 
 class Played(NamedTuple):
@@ -90,7 +92,15 @@ def summary(played: Sequence[Played], size: Size, seconds: float) -> Summary:
 def _play(size: Size, everything: bool, seed: int) -> Played:
     begun = time.perf_counter()
     trouble = 60 * size.minutes
-    outcome = run(seed, size.storages, size.clients, size.chunks, trouble, everything)
+    outcome = run(
+        seed,
+        storages=size.storages,
+        clients=size.clients,
+        computes=size.computes,
+        chunks=size.chunks,
+        trouble=trouble,
+        everything=everything,
+    )
     return Played(outcome, time.perf_counter() - begun)
 
 

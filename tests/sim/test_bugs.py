@@ -18,4 +18,5 @@ MOST_SEEDS = 100
 @pytest.mark.parametrize("bug", PLANTED, ids=[bug.name for bug in PLANTED])
 def test_a_planted_bug_is_found(bug: Bug, monkeypatch: pytest.MonkeyPatch) -> None:
     bug.plant(monkeypatch)
-    assert any(run(seed, patience=280).problems for seed in range(MOST_SEEDS)), f"nobody saw: {bug.name}"
+    found = any(run(seed, patience=280).problems for seed in range(MOST_SEEDS))
+    assert found, f"nobody saw: {bug.name}"
