@@ -18,9 +18,10 @@ from giaann_p2p.swarm.actions import Call
 from giaann_p2p.swarm.desk import Desk
 from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.messages import Message, Push, Pushed, Refused
-from giaann_p2p.swarm.replicas import Owned
+from giaann_p2p.swarm.placement import Placement
 from giaann_p2p.swarm.shardset import packed, unpacked
 
+_NONE = np.empty(0, np.uint16)
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 8.0
 
@@ -41,7 +42,7 @@ Act = Call | Committed
 class Others(Protocol):
     """What is known of the storage peers; see `Surroundings`."""
 
-    def placement(self, now: float) -> Owned:
+    def placement(self, now: float) -> Placement:
         """Return who should hold which shard."""
         ...
 
@@ -60,7 +61,9 @@ class _Chunk:
     def __init__(self, job: bytes, chunk: int, cut: Cut, shards: int) -> None:
         self.job, self.chunk, self.cut = job, chunk, cut
         self.acks = np.zeros(shards, np.int64)
-        self.taken: dict[Peer, set[int]] = {}  # the shards for which a peer has it
+        self.taken: dict[Peer, Shards] = {}  # the shards for which a peer has it
+        self.placement: Placement | None = None
+        self.lacking: dict[Peer, Shards] = {}  # by this placement
         self.asking: set[Peer] = set()
         self.pauses: dict[Peer, float] = {}
         self.next: dict[Peer, float] = {}
@@ -69,10 +72,25 @@ class _Chunk:
 
     def acked(self, peer: Peer, shards: Shards) -> None:
         """Note for which shards a peer has the chunk."""
-        taken = self.taken.setdefault(peer, set())
-        new = [shard for shard in shards.tolist() if shard not in taken]
-        taken.update(new)
-        self.acks[new] += 1
+        taken = self.taken.get(peer, _NONE)
+        self.acks[np.setdiff1d(shards, taken)] += 1
+        self.taken[peer] = np.union1d(taken, shards)
+        if peer in self.lacking:
+            self._lacks(peer, self.lacking[peer])
+
+    def placed(self, placement: Placement) -> None:
+        """Learn who should have which shard now; looked at anew only when it is another one."""
+        if placement is not self.placement:
+            self.placement, self.lacking = placement, {}
+            for peer in placement.peers:
+                self._lacks(peer, placement.shards_of(peer))
+
+    def _lacks(self, peer: Peer, shards: Shards) -> None:
+        left = np.setdiff1d(shards, self.taken.get(peer, _NONE))
+        if len(left):
+            self.lacking[peer] = left
+        else:
+            self.lacking.pop(peer, None)
 
     def failed(self, peer: Peer, now: float) -> None:
         """Ask a peer again, but later."""
@@ -97,8 +115,8 @@ class Writer:
         """Begin to bring a chunk to its owners."""
         if (job, chunk) in self._chunks:
             return []
-        self._chunks[job, chunk] = _Chunk(job, chunk, cut, self._shards)
-        return self.tick(now)
+        new = self._chunks[job, chunk] = _Chunk(job, chunk, cut, self._shards)
+        return self._due(new, now)
 
     def give_up(self, job: bytes, chunk: int) -> None:
         """Bring a chunk no further; what arrived stays."""
@@ -106,30 +124,20 @@ class Writer:
 
     def answered(self, number: int, answer: Message | None, now: float) -> list[Act]:
         """Go on with an answer, or with None when there was none in time."""
-        self._calls.done(number, answer, now)
-        return self.tick(now)
+        return self._calls.done(number, answer, now)
 
     def tick(self, now: float) -> list[Act]:
-        """Ask those whose turn it is, and tell what is done."""
+        """Ask those whose turn it is; to be called every second or so."""
         acts: list[Act] = []
-        for chunk in list(self._chunks.values()):
-            if int(chunk.acks.min()) >= self._quorum:
-                del self._chunks[chunk.job, chunk.chunk]
-                acts.append(Committed(chunk.job, chunk.chunk))
-            else:
-                acts += self._due(chunk, now)
+        for chunk in self._chunks.values():
+            acts += self._due(chunk, now)
         return acts
 
     def _due(self, chunk: _Chunk, now: float) -> list[Act]:
-        placement = self._others.placement(now)
-        lacking: dict[Peer, list[int]] = {}
-        for shard in range(self._shards):
-            for peer in placement.owners(shard):
-                if shard not in chunk.taken.get(peer, ()):
-                    lacking.setdefault(peer, []).append(shard)
+        chunk.placed(self._others.placement(now))
         return [
-            self._call(chunk, peer, np.array(shards, np.uint16))
-            for peer, shards in lacking.items()
+            self._call(chunk, peer, shards)
+            for peer, shards in chunk.lacking.items()
             if peer not in chunk.asking and now >= chunk.next.get(peer, now)
         ]
 
@@ -153,4 +161,8 @@ class Writer:
             self._others.suspect(peer, now)
         else:
             self._others.heard(peer)
-        return []
+        key = chunk.job, chunk.chunk
+        if self._chunks.get(key) is not chunk or int(chunk.acks.min()) < self._quorum:
+            return []
+        del self._chunks[key]
+        return [Committed(*key)]
