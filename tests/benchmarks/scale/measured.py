@@ -11,21 +11,35 @@ from typing import TypeVar
 
 import torch
 
+from giaann_p2p.model.delta import EMPTY
+from giaann_p2p.sim.swarm import Rules
 from giaann_p2p.store.codec.parcel import encode
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.update import Update, cut
 from giaann_p2p.swarm.actions import Call
+from giaann_p2p.swarm.answers import Answers
 from giaann_p2p.swarm.directory import Directory
 from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.messages import Push, Pushed, decode
 from giaann_p2p.swarm.messages import encode as encoded
 from giaann_p2p.swarm.placement import Placement, _placed
+from giaann_p2p.swarm.replica import State
+from giaann_p2p.swarm.settings import Settings
 from giaann_p2p.swarm.shardset import packed, unpacked
+from giaann_p2p.swarm.storage import StoragePeer
+from giaann_p2p.swarm.surroundings import Surroundings
 from giaann_p2p.swarm.writer import Writer
 from tests.benchmarks.scale.directory import A_MINUTE, NOW, SWARM, record
 from tests.benchmarks.scale.lessons import SPEC, learned
-from tests.benchmarks.scale.swarms import REPLICAS, fitting, members, placement, spread
+from tests.benchmarks.scale.swarms import (
+    REPLICAS,
+    fitting,
+    identities,
+    members,
+    placement,
+    spread,
+)
 from tests.benchmarks.scale.tables import Cells, number, size
 from tests.benchmarks.scale.training import JOB, PARSED
 
@@ -56,6 +70,7 @@ def column(peers: int) -> Cells:
         "a `Directory` of all records, the most memory": size(merging),
         "taking in one new record, µs": number(1e6 * merge),
         "taking in all of them, each 10 s, part of a core": f"{share:.1%}",
+        "comparing while all sets are equal, part of a core": f"{_comparing(peers, records):.1%}",
         "cutting and encoding a chunk for all owners, s": number(_cutting(peers)),
         "`Writer` for a chunk, s": number(_writing(peers)),
         "taking in one push, µs of a storage peer's core": number(1e6 * push),
@@ -74,6 +89,32 @@ def _merged(records: list[bytes], shards: int) -> Directory:
     for data in records:
         directory.merge(data, NOW)
     return directory
+
+
+def _comparing(peers: int, records: list[bytes]) -> float:
+    """Return the part of a core that asking and answering all partners takes."""
+    shards, placed = fitting(peers), placement(peers, fitting(peers))
+    layout, settings = Layout(shards=shards), Settings()
+    me = identities(peers)[0].peer
+    mine = placed.shards_of(me)
+    store = Store.in_memory(SPEC, layout)
+    store.hold(mine.tolist())
+    store.apply([Update(JOB, at, mine, EMPTY) for at in range(_PUSHES)])
+    around = Surroundings(me, SWARM, layout, REPLICAS)
+    around.directory = _merged(records, shards)
+    peer = StoragePeer(
+        me, members(peers)[me], Rules(shards), settings, around, store, mine, store.limits, NOW
+    )
+    answers = Answers(store, lambda _: State.READY)
+
+    def compare(now: float) -> None:
+        for act in peer.tick(now):
+            if isinstance(act, Call):
+                peer.answered(act.number, answers.to(decode(encoded(act.message))), now)
+
+    compare(NOW)  # it finds its partners, and all its shards are ready
+    again = NOW + settings.compare_every
+    return _seconds(lambda: compare(again), 1) / settings.compare_every
 
 
 def _cutting(peers: int) -> float:

@@ -39,6 +39,7 @@ def done(peers: int) -> Cells:
     cells = {
         "N": f"{shards:,}",
         "peers lost": f"{peers // PART:,}",
+        "shards of which nobody is left": f"{repair.orphans:,}",
         "shards to be sent": number(float(repair.received.sum())),
         "by the busiest sender, to the busiest receiver": (
             f"{number(float(repair.sent.max()))}, {number(float(repair.received.max()))}"
