@@ -1,0 +1,286 @@
+"""Getting deltas that another peer has: what is asked for, and what is taken."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+
+from giaann_p2p.store.applied import Applied
+from giaann_p2p.store.codec.parcel import encode
+from giaann_p2p.store.store import Store
+from giaann_p2p.swarm.actions import Apply, Call
+from giaann_p2p.swarm.messages import (
+    Compare,
+    Fetch,
+    Fetched,
+    Message,
+    Offer,
+    Part,
+    Piece,
+    Refused,
+)
+from giaann_p2p.swarm.replica import State
+from giaann_p2p.swarm.shardset import packed, unpacked
+from tests.helpers_swarm import (
+    JOB,
+    LESSONS,
+    MESSAGES,
+    NOW,
+    OTHER_JOB,
+    SHARDS,
+    A,
+    Around,
+    B,
+    C,
+    Side,
+    applied,
+    sent,
+    shards,
+    store,
+    talk,
+    update,
+)
+
+NONE = applied().to_bytes()
+
+
+def sides(mine: Store, theirs: Store) -> tuple[Side, Side]:
+    """Return a peer that has asked all others for their chunks, and another one."""
+    around = Around(A, B, C)
+    one, other = Side(A, around, mine), Side(B, around, theirs)
+    other.core.tick(NOW)
+    one.tick(NOW)
+    return one, other
+
+
+def fetching(mine: Store, theirs: Store) -> tuple[Side, Side, Call]:
+    """Return them with the request for deltas that the other one is to answer."""
+    one, other = sides(mine, theirs)
+    compare(one, other, NOW)
+    (call,) = [call for call in one.calls if isinstance(call.message, Fetch)]
+    return one, other, call
+
+
+def compare(one: Side, other: Side, now: float) -> None:
+    (call,) = [c for c in one.calls if isinstance(c.message, Compare) and c.peer == other.me]
+    one.answer(call, sent(other.answers.to(call.message)), now)
+
+
+def asked(call: Call) -> tuple[list[int], Applied]:
+    assert isinstance(call.message, Fetch)
+    chunks = Applied.from_bytes(call.message.chunks)
+    return unpacked(call.message.shards, SHARDS).tolist(), chunks
+
+
+def test_what_is_lacking_is_asked_for_and_taken_in() -> None:
+    mine, theirs = store(chunks=[0, 1]), store(chunks=[0, 1, 2, 3])
+    one, other, call = fetching(mine, theirs)
+    assert call.peer == B
+    assert asked(call) == ([0, 1, 2, 3], applied(2, 3))
+    one.answer(call, sent(other.answers.to(call.message)), NOW + 1)
+    assert mine.digest() == theirs.digest()
+    assert mine.fingerprints() == theirs.fingerprints()
+    assert one.core.evidence.of(B, 0) is not None
+    assert one.around.trusted == [B, B]
+    one.tick(NOW + 1)
+    assert [call.peer for call in one.calls if isinstance(call.message, Compare)] == [C, B]
+
+
+def test_shards_that_lack_the_same_are_asked_for_together_most_first() -> None:
+    mine, theirs = store(chunks=[0]), store(chunks=[0])
+    theirs.apply([update(1, 0, 2, 3), update(2, 1)])
+    one, other, call = fetching(mine, theirs)
+    assert asked(call) == ([0, 2, 3], applied(1))
+    one.answer(call, sent(other.answers.to(call.message)), NOW + 1)
+    one.tick(NOW + 1)
+    talk(one, other, NOW + 1)
+    assert mine.digest() == theirs.digest()
+
+
+def test_nothing_is_asked_for_that_is_here_or_not_wanted() -> None:
+    one, other = sides(store(chunks=[0, 1]), store(chunks=[1]))
+    compare(one, other, NOW)
+    assert [call for call in one.calls if isinstance(call.message, Fetch)] == []
+    one, other = sides(store([2], [0]), store([2], [0, 1]))
+    one.around.capacities = dict.fromkeys([B, C], 1)
+    one.around.changes += 1
+    one.do(one.core.leave(NOW), NOW)  # it is only to be handed over
+    compare(one, other, NOW)
+    assert [call for call in one.calls if isinstance(call.message, Fetch)] == []
+
+
+def test_no_chunk_is_asked_for_twice_at_once() -> None:
+    around = Around(A, B, C)
+    one = Side(A, around, store(chunks=[0]))
+    two, three = Side(B, around, store(chunks=[0, 1, 2])), Side(C, around, store(chunks=[0, 2, 3]))
+    one.tick(NOW)
+    compare(one, two, NOW)
+    compare(one, three, NOW)
+    fetches = [(call.peer, asked(call)[1]) for call in one.calls]
+    assert fetches == [(B, applied(1, 2)), (C, applied(3))]
+    one.answer(one.calls[0], None, NOW + 4)  # so that 2 is to come from elsewhere
+    one.answer(one.calls[0], sent(three.answers.to(one.calls[0].message)), NOW + 4)
+    one.tick(NOW + 4)
+    compare(one, three, NOW + 4)
+    assert (one.calls[-1].peer, asked(one.calls[-1])[1]) == (C, applied(2))
+
+
+def test_a_peer_is_asked_for_one_thing_at_a_time() -> None:
+    one, other, _ = fetching(store(), store(chunks=[1]))
+    other.store.apply([update(2, 0, 1, 2, 3)])
+    one.tick(NOW + 6)
+    compare(one, other, NOW + 6)
+    assert sum(isinstance(call.message, Fetch) for call in one.calls) == 1
+
+
+def test_an_old_word_makes_nobody_ask() -> None:
+    one, other = sides(store(), store(chunks=[1]))
+    compare_late = NOW + 13
+    compare(one, other, compare_late)
+    assert [call for call in one.calls if isinstance(call.message, Fetch)] == []
+
+
+def test_many_chunks_come_with_the_whole_shard() -> None:
+    one, other = sides(store(chunks=[9]), store(chunks=range(5)))
+    compare(one, other, NOW)
+    one.tick(NOW)
+    wholes = [call.message for call in one.calls if isinstance(call.message, Offer)]
+    assert wholes == [Offer(0), Offer(1), Offer(2), Offer(3)]
+    assert [call for call in one.calls if isinstance(call.message, Fetch)] == []
+
+
+def test_a_whole_shard_comes_only_where_what_is_here_can_be_added() -> None:
+    mine = store(chunks=[9])
+    mine.release(JOB, [9])
+    one, other, call = fetching(mine, store(chunks=range(5)))
+    assert asked(call) == ([0, 1, 2, 3], applied(*range(5)))  # one after the other, then
+    one.answer(call, sent(other.answers.to(call.message)), NOW + 1)
+    assert mine.sets([0])[0] == applied(*range(5), 9)
+
+
+def test_what_is_not_kept_any_longer_comes_with_the_whole_shard() -> None:
+    theirs = store(chunks=[0, 1, 2])
+    theirs.release(JOB, [1])
+    one, other, call = fetching(store(chunks=[0]), theirs)
+    one.answer(call, sent(other.answers.to(call.message)), NOW + 1)
+    assert one.store.sets([0])[0] == applied(0, 2)
+    one.tick(NOW + 1)
+    assert Offer(0) in [call.message for call in one.calls]
+    talk(one, other, NOW + 1)
+    assert one.store.digest() == theirs.digest()
+
+
+def test_shards_that_went_meanwhile_get_nothing() -> None:
+    one, other, call = fetching(store(), store(chunks=[1]))
+    one.core.replicas.covered(2)
+    one.store.drop([2])
+    one.answer(call, sent(other.answers.to(call.message)), NOW + 1)
+    (deed,) = one.told(Apply)
+    assert [update.shards.tolist() for update in deed.updates] == [[0, 1, 3]]
+    assert one.store.shards.tolist() == [0, 1, 3]
+    assert one.store.sets([0])[0] == applied(1)
+
+
+def test_a_store_that_fails_is_no_fault_of_the_peer_and_ends_the_wait() -> None:
+    one, other, call = fetching(store(), store(chunks=[1]))
+    one.calls.remove(call)
+    answer = sent(other.answers.to(call.message))
+    (deed, *_) = one.core.answered(call.number, answer, NOW + 1)
+    assert isinstance(deed, Apply)
+    one.do(one.core.stored(deed.number, "the disk is full", NOW + 2), NOW + 2)
+    assert one.around.suspected == []
+    one.tick(NOW + 20)
+    compare(one, other, NOW + 20)
+    assert asked(one.calls[-1]) == ([0, 1, 2, 3], applied(1))
+
+
+def piece(chunk: int, *numbers: int, job: bytes = JOB, parcel: bytes = b"") -> Piece:
+    some = shards(*numbers)
+    return Piece(job, chunk, packed(some, SHARDS), parcel or LESSONS.parcel(chunk, some))
+
+
+GOOD = piece(1, 0, 1)
+LIES: dict[str, Message | None] = {
+    "none in time": None,
+    "refused": Refused("I am busy"),
+    "of another kind": Part(b""),
+    "another chunk": Fetched([piece(3, 0)], NONE),
+    "another job": Fetched([piece(1, 0, job=OTHER_JOB)], NONE),
+    "a chunk that is here": Fetched([piece(0, 0)], NONE),
+    "another shard": Fetched([piece(1, 0, 3)], NONE),
+    "a good one and a bad one": Fetched([GOOD, piece(3, 0)], NONE),
+    "no parcel": Fetched([piece(1, 0, parcel=b"none")], NONE),
+    "half a parcel": Fetched([piece(1, 0, parcel=GOOD.parcel[:-1])], NONE),
+    "no set of shards": Fetched([Piece(JOB, 1, b"\2", GOOD.parcel)], NONE),
+    "a longer set of shards": Fetched([Piece(JOB, 1, b"\2\1\1", GOOD.parcel)], NONE),
+    "no set that is gone": Fetched([GOOD], b"none"),
+}
+
+
+def lied_to() -> tuple[Side, Side, Call]:
+    mine, theirs = store(chunks=[0]), store(chunks=[0])
+    theirs.apply([update(1, 0, 1, 2), update(2, 0, 1, 2)])
+    return fetching(mine, theirs)
+
+
+@pytest.mark.parametrize("name", LIES)
+def test_a_lie_leads_to_suspicion_and_nothing_else(name: str) -> None:
+    one, other, call = lied_to()
+    before = one.store.digest(), one.store.fingerprints()
+    one.done.clear()
+    one.around.trusted.clear()
+    one.answer(call, LIES[name], NOW + 1)
+    assert one.done == []
+    assert one.around.suspected == [B]
+    assert one.around.trusted == []
+    assert (one.store.digest(), one.store.fingerprints()) == before
+    one.tick(NOW + 20)
+    talk(one, other, NOW + 20)  # who mends his ways is asked again
+    assert one.store.digest() == other.store.digest()
+
+
+def test_any_kind_of_message_but_one_is_suspicious() -> None:
+    for message in MESSAGES:
+        if not isinstance(message, Fetched):
+            one, _, call = lied_to()
+            one.answer(call, message, NOW + 1)
+            assert one.around.suspected == [B]
+
+
+@pytest.mark.parametrize(
+    "answer", [Fetched([], NONE), Fetched([], applied(1).to_bytes()), Fetched([piece(1)], NONE)]
+)
+def test_an_answer_with_nothing_in_it_ends_the_question(answer: Fetched) -> None:
+    one, other, call = lied_to()
+    one.answer(call, answer, NOW + 1)
+    assert one.around.suspected == []
+    one.tick(NOW + 20)
+    one.calls = [call for call in one.calls if isinstance(call.message, Compare)]
+    compare(one, other, NOW + 20)
+    assert asked(one.calls[-1]) == ([0, 1, 2], applied(1, 2))
+
+
+def test_a_delta_that_no_model_makes_is_refused_by_the_store() -> None:
+    one, _, call = lied_to()
+    before = one.store.digest()
+    nameless = encode(replace(LESSONS.part(1, 0), names={}))
+    one.answer(call, Fetched([piece(1, 0, parcel=nameless)], NONE), NOW + 1)
+    assert one.store.digest() == before
+    assert not one.core.replicas.all(State.READY).tolist()
+
+
+def test_all_is_fetched_in_the_end_whoever_has_what() -> None:
+    around = Around(A, B, C)
+    peers = [Side(peer, around, store()) for peer in (A, B, C)]
+    for chunk in range(12):
+        for at, side in enumerate(peers):
+            numbers = [shard for shard in range(SHARDS) if (chunk + shard + at) % 3]
+            side.store.apply([update(chunk, *numbers)])
+    for now in range(1000, 1100):
+        for side in peers:
+            side.tick(float(now))
+            for other in peers:
+                talk(side, other, float(now))
+    assert all(one.store.digest() == other.store.digest() for one, other in pairwise(peers))
+    assert peers[0].store.sets([0])[0] == applied(*range(12))
+    assert around.suspected == []
