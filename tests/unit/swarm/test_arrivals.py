@@ -1,0 +1,343 @@
+"""Whole shards on their way: asked for, cut off, lied about, taken in."""
+
+from dataclasses import replace
+
+import msgspec
+import pytest
+
+from giaann_p2p.model.delta import Delta
+from giaann_p2p.store import transfer
+from giaann_p2p.store.codec.parcel import encode
+from giaann_p2p.store.state import Content
+from giaann_p2p.store.store import Store
+from giaann_p2p.store.transfer import Export, Manifest
+from giaann_p2p.swarm.actions import Action, Adopt, Call
+from giaann_p2p.swarm.arrivals import Arrivals
+from giaann_p2p.swarm.desk import Desk
+from giaann_p2p.swarm.messages import AskPart, Message, Offer, Offered, Part, Refused
+from giaann_p2p.swarm.replicas import Replicas
+from giaann_p2p.swarm.settings import Settings
+from tests.helpers_swarm import (
+    LESSONS,
+    LIMITS,
+    MESSAGES,
+    NOW,
+    SHARDS,
+    A,
+    Around,
+    B,
+    C,
+    applied,
+    shards,
+    store,
+)
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transfer, "PART", 100)
+
+
+class Arriving:
+    """Arrivals by themselves, with what they asked for and what they had done."""
+
+    def __init__(self, **changed: float) -> None:
+        self.around, self.replicas = Around(), Replicas(A, SHARDS, range(SHARDS))
+        self.calls, self.deeds = Desk[Message | None, Action](), Desk[str | None, Action]()
+        self.again: list[tuple[bytes, float]] = []
+        self.arrivals = Arrivals(
+            Settings(**changed),  # type: ignore[arg-type]
+            self.replicas,
+            self.around,
+            self.calls,
+            self.deeds,
+            LIMITS,
+            lambda peer, now: self.again.append((peer, now)),
+            NOW,
+        )
+        self.actions: list[Action] = []
+
+    def want(self, *numbers: int, peer: bytes = B, now: float = NOW) -> None:
+        for number in numbers:
+            self.arrivals.want(type(B)(peer), number)
+        self.actions += self.arrivals.due(now)
+
+    def answer(self, message: Message | None, now: float = NOW) -> None:
+        """Answer the first call that is open."""
+        call = self.actions.pop(0)
+        assert isinstance(call, Call)
+        self.actions += self.calls.done(call.number, message, now)
+
+    def serve(self, export: Export, now: float = NOW) -> int:
+        """Answer all of one shard's calls; return how many they were."""
+        count = 0
+        while isinstance(self.actions[0], Call):
+            self.answer(answer_to(self.actions[0].message, export), now)
+            count += 1
+        return count
+
+    @property
+    def asked(self) -> list[Message]:
+        return [action.message for action in self.actions if isinstance(action, Call)]
+
+    @property
+    def adopted(self) -> Adopt:
+        (action,) = self.actions
+        assert isinstance(action, Adopt)
+        return action
+
+
+def answer_to(question: Message, export: Export) -> Message:
+    if isinstance(question, Offer):
+        return Offered(export.manifest.to_bytes())
+    assert isinstance(question, AskPart)
+    assert question.digest == export.manifest.digest
+    return Part(export.part(question.number))
+
+
+def taught(*chunks: int) -> Store:
+    return store(chunks=chunks)
+
+
+def export_of(shard: int, *chunks: int) -> Export:
+    return Export(taught(*chunks).content(shard))
+
+
+def test_a_shard_comes_part_by_part_and_is_taken_in() -> None:
+    one, export = Arriving(), export_of(1, *range(20))
+    parts = len(export.manifest.parts)
+    assert parts > 2
+    one.want(1)
+    assert one.asked == [Offer(1)]
+    assert one.serve(export) == 1 + parts
+    mine = store([1])
+    mine.adopt(one.adopted.content)
+    assert mine.content(1).digest == taught(*range(20)).content(1).digest
+    assert len(one.arrivals) == 1
+    assert one.again == []
+    assert one.deeds.done(one.adopted.number, None, NOW + 3) == []
+    assert one.again == [(B, NOW + 3)]  # to hear of what came there meanwhile
+    assert len(one.arrivals) == len(one.calls) == len(one.deeds) == 0
+    assert set(one.around.trusted) == {B}
+
+
+def test_a_shard_without_anything_comes_at_once() -> None:
+    one = Arriving()
+    one.want(2)
+    assert one.serve(export_of(2)) == 1
+    assert one.adopted.content.applied == [applied()]
+
+
+def test_a_shard_is_wanted_once_and_only_some_at_a_time() -> None:
+    one = Arriving(transfers=2)
+    one.want(0, 0, 1, 2)
+    one.want(0, peer=C)
+    assert one.asked == [Offer(0), Offer(1)]
+    one.answer(None)
+    one.want(2, peer=C)
+    assert one.asked == [Offer(1), Offer(2)]
+
+
+def test_a_store_that_fails_makes_room_for_another_try() -> None:
+    one, export = Arriving(), export_of(1, 5)
+    one.want(1)
+    one.serve(export)
+    one.deeds.done(one.adopted.number, "the disk is full", NOW)
+    assert (len(one.arrivals), one.again, one.around.suspected) == (0, [], [])
+    one.actions.clear()
+    one.want(1)
+    assert one.asked == [Offer(1)]
+
+
+def test_parts_wait_for_bandwidth() -> None:
+    one, export = Arriving(bandwidth=1.0), export_of(1, *range(20))
+    one.want(1)
+    one.answer(answer_to(Offer(1), export))
+    part = export.part(0)
+    one.answer(Part(part))
+    assert one.actions == []  # that was more than a second's worth
+    assert one.arrivals.due(NOW + len(part) - 1.0) == []
+    (call,) = one.arrivals.due(NOW + len(part) + 0.1)
+    assert isinstance(call, Call)
+    assert call.message == AskPart(1, export.manifest.digest, 1)
+
+
+def test_what_came_before_a_sender_failed_is_kept_for_the_next() -> None:
+    one, export = Arriving(), export_of(1, *range(20))
+    one.want(1)
+    for _ in range(3):
+        one.answer(answer_to(one.asked[0], export))
+    one.answer(None)
+    assert (one.around.suspected, len(one.arrivals)) == ([B], 0)
+    one.want(1, peer=C)
+    assert one.serve(export) == 1 + len(export.manifest.parts) - 2
+    assert one.adopted.content.digest == taught(*range(20)).content(1).digest
+
+
+def test_what_came_of_something_else_is_not_used() -> None:
+    one, export, newer = Arriving(), export_of(1, *range(20)), export_of(1, *range(21))
+    one.want(1)
+    one.answer(answer_to(Offer(1), export))
+    one.answer(None)
+    one.want(1)
+    assert one.serve(newer) == 1 + len(newer.manifest.parts)
+    assert one.adopted.content.digest == taught(*range(21)).content(1).digest
+
+
+def test_halves_are_kept_of_few_shards_and_of_none_that_went() -> None:
+    one = Arriving(transfers=2)
+    for shard in range(3):
+        one.want(shard)
+        one.answer(answer_to(Offer(shard), export_of(shard, *range(20))))
+        one.answer(None)
+    assert list(one.arrivals._kept) == [1, 2]
+    one.replicas.covered(2)
+    one.arrivals.due(NOW)
+    assert list(one.arrivals._kept) == [1]
+
+
+@pytest.mark.parametrize("parts", [0, 1])
+def test_a_shard_that_went_meanwhile_is_asked_for_no_further(parts: int) -> None:
+    one, export = Arriving(), export_of(1, *range(20))
+    one.want(1)
+    for _ in range(parts):
+        one.answer(answer_to(one.asked[0], export))
+    one.replicas.covered(1)
+    one.answer(answer_to(Offer(1), export) if parts == 0 else Part(export.part(0)))
+    assert one.actions == []
+    assert (len(one.arrivals), one.around.suspected) == (0, [])
+
+
+def test_a_late_answer_does_not_disturb_the_next_try() -> None:
+    one, export = Arriving(), export_of(1, *range(20))
+    one.want(1)
+    late = one.actions.pop()
+    assert isinstance(late, Call)
+    one.replicas.covered(1)
+    assert one.arrivals.due(NOW) == []
+    one.replicas = one.arrivals._replicas = Replicas(A, SHARDS, range(SHARDS))
+    one.want(1, peer=C)
+    assert one.calls.done(late.number, None, NOW) == []
+    assert len(one.arrivals) == 1
+    one.serve(export)
+    assert one.adopted.content.shards.tolist() == [1]
+
+
+def offered(manifest: Manifest, **changed: object) -> Offered:
+    return Offered(msgspec.structs.replace(manifest, **changed).to_bytes())
+
+
+def huge() -> Delta:
+    """Return rows of which two parts add up to more than can be."""
+    strength = LESSONS.delta(1).strength.copy()
+    strength[0] = 1 << 62
+    return replace(LESSONS.delta(1), strength=strength)
+
+
+GOOD = Export(taught(1, 2, 3).content(1))
+EMPTY = Export(taught().content(1))
+LIES: dict[str, Message | None] = {
+    "none in time": None,
+    "refused": Refused("not held here"),
+    "of another kind": Part(b""),
+    "no manifest": Offered(b"none"),
+    "of another shard": Offered(export_of(2, 1, 2, 3).manifest.to_bytes()),
+    "of a shard that is not": offered(GOOD.manifest, shard=1 << 20),
+    "of a shard below none": offered(GOOD.manifest, shard=-1),
+    "too many parts": offered(GOOD.manifest, parts=[b""] * 10_000),
+    "too many connections": offered(GOOD.manifest, connections=1 << 31),
+    "chunks that are none": offered(GOOD.manifest, applied=b"none"),
+    "no parts that come to something": offered(GOOD.manifest, parts=[]),
+    "no parts and no digest": offered(EMPTY.manifest, digest=b""),
+}
+
+
+@pytest.mark.parametrize("name", LIES)
+def test_a_lie_about_what_there_is(name: str) -> None:
+    one = Arriving()
+    one.want(1)
+    one.answer(LIES[name])
+    assert (one.actions, one.around.suspected, one.around.trusted) == ([], [B], [])
+    assert len(one.arrivals) == len(one.calls) == 0
+    one.want(1)  # the same lie again
+    one.answer(LIES[name])
+    assert (one.actions, len(one.arrivals)) == ([], 0)
+    one.want(1, peer=C)
+    one.serve(GOOD)
+    assert one.adopted.content.digest == taught(1, 2, 3).content(1).digest
+
+
+PARTS: dict[str, Message | None] = {
+    "none in time": None,
+    "refused": Refused("not offered any longer"),
+    "of another kind": Offered(GOOD.manifest.to_bytes()),
+    "nothing": Part(b""),
+    "another part": Part(export_of(1, 7).part(0)),
+    "half of it": Part(GOOD.part(0)[:-1]),
+    "more than it": Part(GOOD.part(0) + b"\0"),
+}
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_a_lie_about_a_part(name: str) -> None:
+    one = Arriving()
+    one.want(1)
+    one.answer(answer_to(Offer(1), GOOD))
+    one.answer(PARTS[name])
+    assert (one.actions, one.around.suspected, len(one.arrivals)) == ([], [B], 0)
+    one.want(1, peer=C)
+    one.serve(GOOD)
+    assert one.adopted.content.digest == taught(1, 2, 3).content(1).digest
+
+
+def liar(*parcels: bytes, digest: bytes = bytes(32)) -> Export:
+    """Return an export of parts that somebody made up, and gave their right digests."""
+    export = export_of(1, *range(20))
+    export._parts = list(parcels)
+    export.manifest = msgspec.structs.replace(
+        export.manifest, parts=[transfer._digest(parcel) for parcel in parcels], digest=digest
+    )
+    return export
+
+
+@pytest.mark.parametrize(
+    "export",
+    [
+        liar(GOOD.part(0)),
+        liar(GOOD.part(0), GOOD.part(0)),
+        liar(b"no parcel"),
+        liar(encode(huge()), encode(huge())),
+    ],
+    ids=["another sum", "a part twice", "no parcel", "more than can be"],
+)
+def test_parts_that_come_to_nothing_are_not_kept(export: Export) -> None:
+    one = Arriving()
+    for suspicions in (1, 2):
+        one.want(1)
+        while one.actions:
+            one.answer(answer_to(one.asked[0], export))
+        assert one.around.suspected == [B] * suspicions
+        assert len(one.arrivals) == len(one.calls) == len(one.deeds) == 0
+    one.want(1, peer=C)
+    one.serve(GOOD)
+    assert one.adopted.content.digest == taught(1, 2, 3).content(1).digest
+
+
+def test_any_kind_of_message_but_one_is_suspicious() -> None:
+    for message in MESSAGES:
+        one = Arriving()
+        one.want(1)
+        one.answer(message)
+        one.want(1)
+        one.answer(answer_to(Offer(1), GOOD))
+        one.answer(message)
+        assert (one.actions, one.around.suspected) == ([], [B, B])
+
+
+def test_rows_of_other_shards_are_refused_by_the_store() -> None:
+    one = Arriving()
+    foreign = Content(shards(1), [applied(9)], LESSONS.delta(9))
+    one.want(1)
+    one.serve(Export(foreign))
+    with pytest.raises(Exception, match="rows of other shards"):
+        store([1]).adopt(one.adopted.content)
