@@ -1,0 +1,270 @@
+"""Answers to what peers ask, whatever it is."""
+
+import numpy as np
+import pytest
+
+from giaann_p2p.errors import DiskError, MessageError, UsageError
+from giaann_p2p.model.delta import total
+from giaann_p2p.model.rows import DeltaRows, Neuron, Question
+from giaann_p2p.store.applied import Applied
+from giaann_p2p.store.codec.parcel import decode
+from giaann_p2p.store.store import Store
+from giaann_p2p.store.transfer import Import, Manifest
+from giaann_p2p.swarm import answers
+from giaann_p2p.swarm.answers import Answers
+from giaann_p2p.swarm.messages import (
+    AskPart,
+    Compare,
+    Compared,
+    Fetch,
+    Fetched,
+    Message,
+    Offer,
+    Offered,
+    Part,
+    Push,
+    Read,
+    Refused,
+    Rows,
+)
+from giaann_p2p.swarm.replica import State
+from giaann_p2p.swarm.shardset import packed, unpacked
+from tests.helpers import assert_same
+from tests.helpers_swarm import (
+    JOB,
+    LAYOUT,
+    LESSONS,
+    LIMITS,
+    MESSAGES,
+    SHARDS,
+    applied,
+    sent,
+    shards,
+    store,
+    update,
+)
+
+ALL = packed(shards(*range(SHARDS)), SHARDS)
+NEURONS = LESSONS.neurons(1)
+
+
+def answering(held: Store, states: str = "rrrr") -> Answers:
+    return Answers(held, lambda shard: State(states[shard]))
+
+
+def read(*neurons: Neuron) -> Read:
+    concepts, features = np.array(neurons, "<u8").reshape(-1, 2).T
+    return Read(concepts.tobytes(), features.tobytes())
+
+
+def compare(*marks: bytes) -> Compare:
+    return Compare(ALL, list(marks))
+
+
+def fetch(numbers: list[int], *chunks: int) -> Fetch:
+    return Fetch(packed(shards(*numbers), SHARDS), applied(*chunks).to_bytes())
+
+
+def test_rows_are_those_of_the_store() -> None:
+    held = store(chunks=[1, 2])
+    said = answering(held).to(read(*NEURONS, Neuron(5, 0)))
+    assert isinstance(said, Rows)
+    assert unpacked(said.moved, SHARDS).tolist() == []
+    found = DeltaRows(decode(said.parcel, LIMITS)).read(Question(NEURONS))
+    for row, wanted in zip(found, held.read(Question(NEURONS)), strict=True):
+        assert row is not None
+        assert wanted is not None
+        assert (row.neuron, row.name, row.count) == (wanted.neuron, wanted.name, wanted.count)
+        assert row.strength.sum() == wanted.strength.sum()
+
+
+def test_nothing_is_a_question_too() -> None:
+    said = answering(store()).to(Read(b"", b""))
+    assert isinstance(said, Rows)
+    assert decode(said.parcel, LIMITS).neurons == 0
+
+
+@pytest.mark.parametrize("letter", "as")
+def test_rows_of_shards_that_are_not_ready_are_not_told(letter: str) -> None:
+    homes = {LAYOUT.shard_of(*neuron) for neuron in NEURONS}
+    moved = min(homes)
+    states = "".join(letter if shard == moved else "rd"[shard % 2] for shard in range(SHARDS))
+    said = answering(store(chunks=[1]), states).to(read(*NEURONS))
+    assert isinstance(said, Rows)
+    assert unpacked(said.moved, SHARDS).tolist() == [moved]
+    found = decode(said.parcel, LIMITS)
+    rows = np.flatnonzero(found.count)
+    told = set(LAYOUT.shards_of(found.concept[rows], found.feature[rows]).tolist())
+    assert told == homes - {moved}
+    assert len(told) > 1
+
+
+@pytest.mark.parametrize(
+    ("question", "why"),
+    [
+        (Read(b"1234567", b"12345678"), "7 bytes are no array"),
+        (Read(b"12345678", b"123456789"), "9 bytes are no array"),
+        (Read(b"12345678", b""), "1 concepts and 0 features"),
+        (Read(bytes(8 * 4097), bytes(8 * 4097)), "4097 concepts"),
+        (Compare(b"", []), "a set of shards"),
+        (Compare(b"\3", []), "a set of shards"),
+        (Compare(ALL, [b""] * 3), "3 marks of 4 shards"),
+        (Compare(ALL, [b""] * 5), "5 marks of 4 shards"),
+        (Fetch(b"\3", applied().to_bytes()), "a set of shards"),
+        (Fetch(ALL, b"none"), "no set of chunks"),
+        (Offer(SHARDS), "not held here"),
+        (Offer(1 << 70), "not held here"),
+        (Offer(-1), "not held here"),
+        (AskPart(0, bytes(32), 0), "not offered"),
+        (AskPart(-1, bytes(32), 0), "not offered"),
+        (Push(JOB, 0, ALL, b""), "Push is no question"),
+        (Refused("no"), "Refused is no question"),
+    ],
+)
+def test_what_cannot_be_answered_is_refused(question: Message, why: str) -> None:
+    held = store(chunks=[1])
+    before = held.fingerprints()
+    said = answering(held).to(question)
+    assert isinstance(said, Refused)
+    assert why in said.reason
+    assert held.fingerprints() == before
+
+
+def test_whatever_is_asked_is_answered() -> None:
+    for message in MESSAGES:
+        assert isinstance(answering(store([1], [1]), "arsa").to(message), Message)
+
+
+@pytest.mark.parametrize("error", [DiskError("torn"), UsageError("what"), MessageError("who")])
+def test_what_the_store_cannot_do_is_refused(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = store(chunks=[1])
+
+    def fails(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(held, "recall", fails)
+    assert answering(held).to(fetch([0], 1)) == Refused(str(error))
+
+
+def test_comparing_tells_only_what_is_not_the_same() -> None:
+    held = store([0, 1, 2], [1])
+    held.apply([update(2, 1, 2)])
+    one, two = applied(1).digest, applied(1, 2).digest
+    said = answering(held, "rsda").to(compare(one, one, b"", b""))
+    assert said == Compared(b"rsda", [-1, 0, 0, -1], [applied(1, 2).to_bytes()])
+    said = answering(held, "rsda").to(compare(two, two, two, two))
+    assert said == Compared(b"rsda", [0, -1, -1, -1], [applied(1).to_bytes()])
+    said = answering(held, "rsda").to(Compare(packed(shards(3, 2)[::-1], SHARDS), [b"", b"x"]))
+    assert said == Compared(b"da", [0, -1], [applied(1, 2).to_bytes()])
+
+
+def test_a_shard_that_the_store_has_not_yet_or_no_longer_is_absent() -> None:
+    said = answering(store([1]), "rrrr").to(compare(b"", b"", b"", b""))
+    assert said == Compared(b"araa", [-1, 0, -1, -1], [applied().to_bytes()])
+
+
+def test_a_shard_that_goes_while_it_is_compared_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = store(chunks=[1])
+    marks = held.fingerprints
+
+    def dropped() -> dict[int, bytes]:
+        held.drop([2])
+        return marks()
+
+    monkeypatch.setattr(held, "fingerprints", dropped)
+    said = answering(held).to(compare(b"", b"", b"", b""))
+    assert said == Compared(b"rrar", [0, 0, -1, 0], [applied(1).to_bytes()])
+
+
+def test_deltas_are_those_that_came() -> None:
+    held = store([0, 1, 2], [1, 2, 3])
+    said = sent(answering(held).to(fetch([1, 2, 3], 1, 3, 9)))
+    assert isinstance(said, Fetched)
+    assert Applied.from_bytes(said.gone) == applied(9)
+    assert [(piece.job, piece.chunk) for piece in said.updates] == [(JOB, 1), (JOB, 3)]
+    for piece in said.updates:
+        assert unpacked(piece.shards, SHARDS).tolist() == [1, 2]
+        wanted = total([LESSONS.part(piece.chunk, shard) for shard in (1, 2)])
+        assert_same(decode(piece.parcel, LIMITS), wanted)
+
+
+def test_a_chunk_is_gone_if_it_is_gone_for_one_of_the_shards() -> None:
+    held = store(chunks=[1])
+    held.apply([update(2, 0, 1)])
+    said = answering(held).to(fetch([0, 2], 1, 2))
+    assert isinstance(said, Fetched)
+    assert Applied.from_bytes(said.gone) == applied(2)
+    assert [piece.chunk for piece in said.updates] == [1]
+
+
+def test_an_answer_is_full_before_it_is_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = store(chunks=range(6))
+    said = answering(held).to(fetch([0, 1, 2, 3], *range(6)))
+    assert isinstance(said, Fetched)
+    assert len(said.updates) == 6
+    sizes = [len(piece.parcel) for piece in said.updates]
+    for count in (1, 3, 5):
+        monkeypatch.setattr(answers, "_MOST_FETCHED", sum(sizes[:count]))
+        said = answering(held).to(fetch([0, 1, 2, 3], *range(6)))
+        assert isinstance(said, Fetched)
+        assert [len(piece.parcel) for piece in said.updates] == sizes[:count]
+    monkeypatch.setattr(answers, "_MOST_FETCHED", 1)  # one that is larger still goes, alone
+    said = answering(held).to(fetch([0, 1, 2, 3], *range(6)))
+    assert isinstance(said, Fetched)
+    assert len(said.updates) == 1
+
+
+def test_who_asks_for_all_chunks_of_what_is_not_here_is_not_kept_busy() -> None:
+    endless = Applied()
+    endless.add(JOB, 0)
+    endless.of(JOB).add_range(0, 1 << 32)
+    for numbers in ([], [3]):
+        question = Fetch(packed(shards(*numbers), SHARDS), endless.to_bytes())
+        said = answering(store([0], [1])).to(question)
+        assert isinstance(said, Refused)
+        assert "none of these shards is held here" in said.reason
+    said = answering(store([0], [1])).to(Fetch(ALL, endless.to_bytes()))
+    assert isinstance(said, Fetched)
+    assert [piece.chunk for piece in said.updates] == [1]
+
+
+def test_a_whole_shard_is_offered_and_sent() -> None:
+    held = store(chunks=range(5))
+    one = answering(held)
+    said = one.to(Offer(2))
+    assert isinstance(said, Offered)
+    manifest = Manifest.from_bytes(said.manifest)
+    taken = Import(manifest, LIMITS)
+    held.apply([update(9, 2)])  # what is offered stays as it was
+    for number in taken.missing:
+        part = one.to(AskPart(2, manifest.digest, number))
+        assert isinstance(part, Part)
+        taken.take(number, part.parcel)
+    assert taken.content().applied == [applied(*range(5))]
+    for question in (AskPart(2, manifest.digest, len(manifest.parts)),
+                     AskPart(2, manifest.digest, -1),
+                     AskPart(2, manifest.digest[1:], 0),
+                     AskPart(1, manifest.digest, 0)):  # fmt: skip
+        assert isinstance(one.to(question), Refused)
+    one.to(Offer(2))
+    assert isinstance(one.to(AskPart(2, manifest.digest, 0)), Refused)  # there is a newer one
+
+
+def test_what_is_offered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = store(chunks=range(5))
+    sizes = [held.content(shard).delta.connections for shard in range(SHARDS)]
+    one = answering(held)
+    for shard in (0, 1, 2, 3, 0):
+        one.to(Offer(shard))
+    assert list(one._exports) == [1, 2, 3, 0]
+    monkeypatch.setattr(answers, "_MOST_EXPORTS", 3)
+    one.to(Offer(0))
+    assert list(one._exports) == [2, 3, 0]
+    monkeypatch.setattr(answers, "_MOST_EXPORTED", sizes[0] + sizes[1])
+    one.to(Offer(1))
+    assert list(one._exports) == [0, 1]
+    monkeypatch.setattr(answers, "_MOST_EXPORTED", 0)
+    one.to(Offer(2))
+    assert list(one._exports) == [2]  # the last one stays, however large it is
