@@ -1,0 +1,382 @@
+"""A storage peer as a whole: ready, draining, dropped, released, told."""
+
+import numpy as np
+import pytest
+
+from giaann_p2p.swarm.actions import Announce, Apply, Call, Drop, Hold, Leave, Release, Reply
+from giaann_p2p.swarm.evidence import Word
+from giaann_p2p.swarm.messages import Message, Push, Pushed, Refused
+from giaann_p2p.swarm.replica import State
+from giaann_p2p.swarm.shardset import packed
+from tests.helpers_swarm import (
+    JOB,
+    LESSONS,
+    MESSAGES,
+    NOW,
+    SETTINGS,
+    SHARDS,
+    A,
+    Around,
+    B,
+    C,
+    D,
+    Rules,
+    Side,
+    applied,
+    make_ready,
+    shards,
+    states,
+    store,
+    talk,
+)
+
+ALL = list(range(SHARDS))
+
+
+def side_of(*members: bytes, held: list[int] | None = None, chunks: tuple[int, ...] = ()) -> Side:
+    around = Around(*map(type(A), members))
+    return Side(A, around, store(held if held is not None else ALL, chunks))
+
+
+def word(side: Side, peer: bytes, text: str, asked: float = NOW, numbers: list[int] = ALL) -> None:
+    """Let a peer have said something like "r012" of some shards."""
+    for shard in numbers:
+        said = Word(State(text[0]), applied(*map(int, text[1:])), asked)
+        side.core.evidence.heard(type(A)(peer), shard, said)
+
+
+def push(chunk: int, *numbers: int, job: bytes = JOB) -> Push:
+    some = shards(*numbers)
+    return Push(job, chunk, packed(some, SHARDS), LESSONS.parcel(chunk, some))
+
+
+def pushed(*numbers: int) -> Pushed:
+    return Pushed(packed(shards(*numbers), SHARDS))
+
+
+def reply(side: Side, question: Push) -> Message:
+    side.done.clear()
+    side.do(side.core.asked(7, question, NOW), NOW)
+    (said,) = side.told(Reply)
+    assert said.ticket == 7
+    return said.message
+
+
+def test_what_placement_gives_is_held_and_told() -> None:
+    side = side_of(A, held=[])
+    side.tick(NOW)
+    assert [hold.shards.tolist() for hold in side.told(Hold)] == [ALL]
+    assert side.store.shards.tolist() == ALL
+    assert side.told(Announce)
+    assert states(side.core.replicas) == "ssss"
+
+
+def test_a_push_is_taken_in_before_it_is_acknowledged() -> None:
+    side = side_of(A)
+    (apply,) = side.core.asked(7, push(1, 0, 2), NOW)
+    assert isinstance(apply, Apply)
+    side.store.apply(apply.updates)
+    (said, *_) = side.core.stored(apply.number, None, NOW)
+    assert said == Reply(7, pushed(0, 2))
+    assert side.core.stored(apply.number, None, NOW) == []  # once
+
+
+def test_a_push_is_taken_in_as_far_as_its_shards_are_held() -> None:
+    side = side_of(A, B, C, held=[1, 2])
+    assert reply(side, push(1, 0, 1, 3)) == pushed(1)
+    assert side.store.sets(ALL) == {1: applied(1), 2: applied()}
+    assert reply(side, push(1, 0, 3)) == pushed()
+    assert side.told(Apply) == []
+    assert reply(side, push(1, 1, 2)) == pushed(1, 2)  # again counts once
+    assert side.store.sets(ALL) == {1: applied(1), 2: applied(1)}
+
+
+@pytest.mark.parametrize("letter", "srd")
+def test_a_push_is_taken_in_whatever_a_shard_is(letter: str) -> None:
+    side = drained(()) if letter == "d" else side_of(A)
+    if letter == "r":
+        make_ready(side.core.replicas)
+    assert states(side.core.replicas) == 4 * letter
+    assert reply(side, push(1, *ALL)) == pushed(*ALL)
+
+
+BAD_PUSHES = {
+    "no shards": Push(JOB, 1, b"", b""),
+    "shards of another form": Push(JOB, 1, b"\3", b""),
+    "no parcel": Push(JOB, 1, packed(shards(1), SHARDS), b"none"),
+    "half a parcel": Push(JOB, 1, packed(shards(1), SHARDS), LESSONS.parcel(1, shards(1))[:-1]),
+    "no job": Push(b"", 1, packed(shards(1), SHARDS), LESSONS.parcel(1, shards(1))),
+    "a chunk below 0": Push(JOB, -1, packed(shards(1), SHARDS), LESSONS.parcel(1, shards(1))),
+    "a chunk too high": Push(JOB, 1 << 32, packed(shards(1), SHARDS), LESSONS.parcel(1, shards(1))),
+}
+
+
+@pytest.mark.parametrize("name", BAD_PUSHES)
+def test_a_push_of_nonsense_is_refused(name: str) -> None:
+    side = side_of(A)
+    assert isinstance(reply(side, BAD_PUSHES[name]), Refused)
+    assert side.store.sets([1]) == {1: applied()}
+
+
+def test_a_push_that_the_store_fails_to_take_in_is_refused() -> None:
+    side = side_of(A)
+    (apply,) = side.core.asked(7, push(1, 0), NOW)
+    assert isinstance(apply, Apply)
+    assert side.core.stored(apply.number, "the disk is full", NOW)[0] == Reply(
+        7, Refused("the disk is full")
+    )
+
+
+def test_rows_of_other_shards_in_a_push_do_not_count() -> None:
+    side = side_of(A)
+    everything = LESSONS.parcel(1, shards(*ALL))
+    assert reply(side, Push(JOB, 1, packed(shards(2), SHARDS), everything)) == pushed(2)
+    assert side.store.content(2).digest == store(chunks=[1]).content(2).digest
+    assert side.store.content(0).digest == store().content(0).digest
+
+
+@pytest.mark.parametrize(
+    ("said", "at", "is_ready"),
+    [
+        ("r01", NOW, True),
+        ("d0", NOW, True),
+        ("r012", NOW, False),
+        ("s01", NOW, False),
+        ("r01", NOW - SETTINGS.word_counts, True),
+        ("r01", NOW - SETTINGS.word_counts - 0.1, False),  # it may have more by now
+    ],
+)
+def test_a_replica_is_ready_when_it_has_caught_up(said: str, at: float, is_ready: bool) -> None:
+    side = side_of(A, B, C, chunks=(0, 1))
+    word(side, B, said, at)
+    side.tick(NOW)
+    assert states(side.core.replicas) == ("rrrr" if is_ready else "ssss")
+    assert (side.told(Announce)[-1].ready.tolist() == ALL) is is_ready
+
+
+def test_each_shard_is_ready_by_itself() -> None:
+    side = side_of(A, B, C, chunks=(0,))
+    word(side, B, "r0", numbers=[1, 2])
+    word(side, B, "r01", numbers=[3])
+    side.tick(NOW)
+    assert states(side.core.replicas) == "srrs"
+    news = side.told(Announce)[-1]
+    assert (news.ready.tolist(), news.syncing.tolist(), news.leaving) == ([1, 2], [0, 3], False)
+
+
+@pytest.mark.parametrize(
+    ("said", "after", "ready_elsewhere", "is_ready"),
+    [
+        ("s", SETTINGS.patience, False, True),
+        ("s", SETTINGS.patience - 0.1, False, False),  # a ready one may come back
+        ("s", SETTINGS.patience, True, False),  # there is one
+        ("a", SETTINGS.patience, False, False),  # no quorum
+        ("s01", SETTINGS.patience, False, False),  # get that first
+    ],
+)
+def test_where_nobody_is_ready_a_quorum_begins(
+    said: str, after: float, ready_elsewhere: bool, is_ready: bool
+) -> None:
+    side = side_of(A, B, C, chunks=(0,))
+    if ready_elsewhere:
+        side.around.ready_at = {shard: [D] for shard in ALL}
+    side.tick(NOW)
+    word(side, B, said, NOW + after)
+    side.tick(NOW + after)
+    assert states(side.core.replicas) == ("rrrr" if is_ready else "ssss")
+
+
+def test_alone_it_waits_for_its_patience_and_begins() -> None:
+    side = side_of(A, held=[])
+    side.tick(NOW)
+    side.tick(NOW + SETTINGS.patience)
+    assert states(side.core.replicas) == "rrrr"
+
+
+def drained(chunks: tuple[int, ...] = (0, 1)) -> Side:
+    """Return a peer that has all shards ready, which are others' from now on."""
+    side = side_of(A, chunks=chunks)
+    side.tick(NOW)
+    make_ready(side.core.replicas)
+    side.around.capacities = dict.fromkeys([B, C, D], 1 << 30)
+    side.around.changes += 1
+    side.do(side.core.leave(NOW), NOW)
+    assert states(side.core.replicas) == "dddd"
+    return side
+
+
+@pytest.mark.parametrize(
+    ("said", "age", "after", "goes"),
+    [
+        ("r01", 0, SETTINGS.linger, True),
+        ("r012", 0, SETTINGS.linger, True),
+        ("r01", 0, SETTINGS.linger - 0.1, False),  # some do not know yet
+        ("r0", 0, SETTINGS.linger, False),
+        ("s01", 0, SETTINGS.linger, False),
+        ("d01", 0, SETTINGS.linger, False),
+        ("a", 0, SETTINGS.linger, False),
+        ("r01", SETTINGS.word_counts, SETTINGS.linger, True),
+        ("r01", SETTINGS.word_counts + 0.1, SETTINGS.linger, False),  # said too long ago
+    ],
+)
+def test_a_shard_goes_when_all_its_owners_have_it(
+    said: str, age: float, after: float, goes: bool
+) -> None:
+    side = drained()
+    for peer in (B, C):
+        word(side, peer, "r0123", NOW + after)
+    word(side, D, said, NOW + after - age)
+    side.tick(NOW + after)
+    assert states(side.core.replicas) == ("aaaa" if goes else "dddd")
+    assert bool(side.told(Leave)) is goes
+    assert side.store.shards.tolist() == ([] if goes else ALL)
+    assert (side.core.evidence.of(D, 0) is None) is goes
+
+
+def test_only_what_is_covered_goes_and_then_the_peer() -> None:
+    side = drained()
+    for peer in (B, C, D):
+        word(side, peer, "r01", NOW + 40, [1, 3])
+    side.tick(NOW + 40)
+    assert [drop.shards.tolist() for drop in side.told(Drop)] == [[1, 3]]
+    assert side.told(Leave) == []
+    assert side.core.announcement().leaving
+    assert side.core.announcement().ready.tolist() == [0, 2]  # it serves to the end
+    for peer in (B, C, D):
+        word(side, peer, "r01", NOW + 41)
+    side.tick(NOW + 41)
+    assert states(side.core.replicas) == "aaaa"
+    assert len(side.told(Leave)) == 1
+
+
+def test_nothing_goes_without_evidence_unless_there_is_nothing_of_it() -> None:
+    side = drained(())
+    side.tick(NOW + SETTINGS.linger)
+    assert states(side.core.replicas) == "aaaa"
+    side = drained()
+    side.tick(NOW + 1000)
+    assert states(side.core.replicas) == "dddd"
+
+
+def test_a_shard_that_was_never_ready_goes_at_once_when_others_have_it() -> None:
+    side = side_of(B, C, D, chunks=(0,))
+    side.core.leaving = True
+    side.tick(NOW)
+    assert states(side.core.replicas) == "ssss"
+    for peer in (B, C, D):
+        word(side, peer, "r0")
+    side.tick(NOW)
+    assert states(side.core.replicas) == "aaaa"
+
+
+def released(side: Side, now: float) -> list[int]:
+    side.done.clear()
+    side.tick(now)
+    return [chunk for one in side.told(Release) for chunk in one.chunks.of(JOB)]
+
+
+def test_deltas_are_released_when_everybody_has_them() -> None:
+    side = side_of(A, B, C, chunks=(0, 1, 2))
+    late = NOW + SETTINGS.release_every
+    assert released(side, late) == []  # who knows
+    word(side, B, "r012", NOW - 1000)  # an old word says what its peer has at least
+    word(side, C, "s12")
+    assert released(side, late + 1) == []  # not again so soon
+    assert released(side, 2 * late - NOW) == [1, 2]
+    assert list(side.store.retained(JOB)) == [0]
+
+
+def test_who_may_come_back_must_have_them_too() -> None:
+    side = side_of(A, B, C, chunks=(0, 1))
+    for peer in (B, C):
+        word(side, peer, "r01")
+    side.around.gone_with[2] = [D]
+    late = NOW + SETTINGS.release_every
+    assert released(side, late) == []
+    word(side, D, "r1", numbers=[2])
+    assert released(side, 2 * late - NOW) == [1]
+    word(side, C, "s", numbers=[3])
+    assert released(side, 3 * late - 2 * NOW) == []  # one shard lacks everything
+
+
+def test_what_peers_said_who_have_no_part_in_a_shard_any_more_is_forgotten() -> None:
+    side = side_of(A, B, C, chunks=(0,))
+    side.around.gone_with[1] = [D]
+    for peer in (B, D):
+        word(side, peer, "s0")
+    side.tick(NOW + SETTINGS.release_every)
+    known = [side.core.evidence.of(D, shard) is not None for shard in ALL]
+    assert known == [False, True, False, False]
+    assert side.core.evidence.of(B, 0) is not None
+
+
+def test_who_begins_anew_has_said_nothing() -> None:
+    side = side_of(A, B, C, chunks=(0,))
+    word(side, B, "r0")
+    side.core.restarted(B)
+    side.tick(NOW)
+    assert states(side.core.replicas) == "ssss"
+
+
+def test_nothing_is_told_twice() -> None:
+    side = side_of(A, B, C)
+    side.tick(NOW)
+    assert len(side.told(Announce)) == 1
+    side.tick(NOW + 1)
+    assert len(side.told(Announce)) == 1
+    word(side, B, "r", numbers=[0])
+    side.tick(NOW + 2)
+    assert len(side.told(Announce)) == 2
+
+
+def test_without_any_member_nothing_is_let_go() -> None:
+    side = side_of(A, chunks=(0,))
+    side.core.leaving = True
+    side.around.capacities = {}
+    side.tick(NOW)
+    assert states(side.core.replicas) == "ssss"
+
+
+def test_answers_to_nothing_are_nothing() -> None:
+    side = side_of(A, B, C)
+    side.tick(NOW)
+    side.done.clear()
+    for message in (*MESSAGES, None):
+        assert side.core.answered(999, message, NOW) == []
+    assert side.core.stored(999, "what", NOW) == []
+    assert side.around.suspected == []
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_whatever_comes_in_whatever_order_it_goes_on(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    side, other = side_of(A, B, C, chunks=(0,)), Side(B, Around(A, B, C), store(chunks=range(9)))
+    for step in range(60):
+        now = NOW + step
+        side.tick(now)
+        for call in list(side.calls):
+            chosen = rng.integers(0, len(MESSAGES) + 1)
+            if rng.random() < 0.3:
+                side.answer(call, other.answers.to(call.message), now)
+            elif rng.random() < 0.5:
+                side.answer(call, [*MESSAGES, None][chosen], now)
+    for now in range(2000, 2030):
+        side.tick(now)
+        for call in [call for call in side.calls if call.peer == C]:
+            side.answer(call, None, now)
+        talk(side, other, now)
+    assert side.store.digest() == other.store.digest()
+    assert {type(call) for call in side.told(Call)} == {Call}
+
+
+def test_the_rules_of_the_swarm_say_how_many_begin() -> None:
+    around = Around(A, B, C)
+    side = Side(A, around, store(chunks=[0]), rules=Rules(quorum=3))
+    side.tick(NOW)
+    late = NOW + SETTINGS.patience
+    word(side, B, "s", late)
+    side.tick(late)
+    assert states(side.core.replicas) == "ssss"
+    word(side, C, "s0", late)
+    side.tick(late)
+    assert states(side.core.replicas) == "rrrr"
