@@ -3,10 +3,9 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from giaann_p2p.model.delta import Delta
 from giaann_p2p.model.digest import digest
+from giaann_p2p.model.rows import Neuron
 from giaann_p2p.sim.lessons import Lessons
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.layout import Shards
@@ -57,7 +56,7 @@ class Promises:
         for shard, chunks in held.items():
             self._durable.get(peer, {}).pop(shard, None)
             others = [other for other in self._peers if other is not peer and other.keeps]
-            having = [o for o in others if chunks <= o.store.sets([shard]).get(shard, Applied())]
+            having = [other for other in others if chunks <= _chunks(other, shard)]
             if chunks and len(having) < min(self._quorum, len(others)):
                 self.broken(f"{peer.name} let go of shard {shard}, which {len(having)} others have")
 
@@ -94,7 +93,7 @@ class Promises:
             problems.append(f"shard {shard} has {len(ready)} ready replicas")
         for peer in ready:
             problems += self._content(shard, peer)
-        sets = [peer.store.sets([shard])[shard] for peer in ready]
+        sets = [_chunks(peer, shard) for peer in ready]
         if any(chunks != sets[0] for chunks in sets):
             problems.append(f"shard {shard} has replicas with different chunks")
         return problems
@@ -120,17 +119,24 @@ class Promises:
                 continue
             for peer in there:
                 ready = peer.core.replicas.state(shard) is State.READY
-                if ready and (job, chunk) not in peer.store.sets([shard])[shard]:
+                if ready and (job, chunk) not in _chunks(peer, shard):
                     problems.append(f"chunk {chunk} was acknowledged for shard {shard} and is lost")
                     break
         return problems
 
-    def served(self, peer: "Storage", shards: Iterable[int], answer: Delta) -> None:
-        """A peer serves rows of some shards: they must be what its chunks come to, just now."""
-        for shard in shards:
-            chunks = numbers(peer.store.sets([shard])[shard])
-            if not _is_part(answer, self._lessons.content(shard, chunks), shard, self._lessons):
+    def served(self, peer: "Storage", asked: Iterable[Neuron], answer: Delta) -> None:
+        """A peer serves some neurons' rows: they must be what its chunks come to, just now."""
+        by_shard: dict[int, list[Neuron]] = {}
+        for neuron in asked:
+            by_shard.setdefault(self._lessons.layout.shard_of(*neuron), []).append(neuron)
+        for shard, neurons in by_shard.items():
+            whole = self._lessons.content(shard, numbers(_chunks(peer, shard)))
+            if any(_row(answer, neuron) != _row(whole, neuron) for neuron in neurons):
                 self.broken(f"{peer.name} serves rows of shard {shard} that are wrong")
+
+
+def _chunks(peer: "Storage", shard: int) -> Applied:
+    return peer.store.sets([shard]).get(shard, Applied())
 
 
 def numbers(applied: Applied) -> frozenset[int]:
@@ -138,21 +144,11 @@ def numbers(applied: Applied) -> frozenset[int]:
     return frozenset(chunk for job in applied for chunk in applied.of(job))
 
 
-def _is_part(answer: Delta, whole: Delta, shard: int, lessons: Lessons) -> bool:
-    """Tell whether those rows of an answer that are a shard's are as in the whole of it."""
-    rows = np.flatnonzero(answer.count)
-    homes = lessons.layout.shards_of(answer.concept[rows], answer.feature[rows])
-    return all(
-        _row(answer, at) == _found(whole, answer, at) for at in rows[homes == shard].tolist()
-    )
-
-
-def _found(whole: Delta, answer: Delta, at: int) -> object:
-    there = whole.find(int(answer.concept[at]), int(answer.feature[at]))
-    return None if there is None else _row(whole, there)
-
-
-def _row(delta: Delta, at: int) -> object:
+def _row(delta: Delta, neuron: Neuron) -> object:
+    """Return what stands in a neuron's row, in an order of its own; None if there is none."""
+    at = delta.find(*neuron)
+    if at is None or not delta.count[at]:
+        return None
     held = slice(int(delta.row_starts[at]), int(delta.row_starts[at + 1]))
     target = delta.target[held]
     fields = (

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from giaann_p2p.errors import DamagedError, GiaannError, MessageError, RecordError
+from giaann_p2p.model.rows import Neuron
 from giaann_p2p.sim.lessons import SPEC
 from giaann_p2p.sim.node import Node
 from giaann_p2p.sim.swarm import Swarm
@@ -125,10 +126,15 @@ class Storage(Node):
         """Have it checked what is served here."""
         if not isinstance(question, Read):
             return
-        rows = decode_parcel(said.parcel, self.store.limits)
-        found = np.flatnonzero(rows.count)
-        shards = self.swarm.layout.shards_of(rows.concept[found], rows.feature[found])
-        self.swarm.promises.served(self, np.unique(shards).tolist(), rows)
+        concepts = np.frombuffer(question.concepts, "<u8").tolist()
+        features = np.frombuffer(question.features, "<u8").tolist()
+        moved = set(unpacked(said.moved, self.swarm.layout.shards).tolist())
+        asked = [
+            neuron
+            for neuron in map(Neuron, concepts, features)
+            if self.swarm.layout.shard_of(*neuron) not in moved
+        ]
+        self.swarm.promises.served(self, asked, decode_parcel(said.parcel, self.store.limits))
 
     def _reply(self, question: Message, reply: Callable[[bytes], None], answer: Message) -> None:
         if isinstance(question, Push) and isinstance(answer, Pushed):

@@ -1,0 +1,99 @@
+"""Each kind of fault does what it says, to a swarm that was well, and is mended in the end."""
+
+from collections.abc import Callable
+
+import pytest
+
+from giaann_p2p.sim.client import Client
+from giaann_p2p.sim.faults import KINDS, Faults
+from giaann_p2p.sim.network import Weather
+from giaann_p2p.sim.storage import QUICK_DISK, join
+from giaann_p2p.sim.swarm import Swarm
+
+END = 300.0
+Does = Callable[[Swarm], bool]
+
+DOES: dict[str, Does] = {
+    "crash": lambda swarm: sum(not node.alive for node in swarm.storages) == 1,
+    "stop": lambda swarm: sum(node.stopped for node in swarm.storages) == 1,
+    "partition": lambda swarm: {(b, a) for a, b in swarm.network.cut} == swarm.network.cut != set(),
+    "one way": lambda swarm: len(swarm.network.cut) == 1,
+    "slow": lambda swarm: [n > 1 for n in swarm.network.slow.values()] == [True],
+    "disk full": lambda swarm: sum(node.disk.capacity is not None for node in swarm.storages) == 1,
+    "slow disk": lambda swarm: sum(node.disk_delay > QUICK_DISK for node in swarm.storages) == 1,
+    "weather": lambda swarm: swarm.network.weather != Weather(),
+    "join": lambda swarm: len(swarm.storages) == 7,
+    "leave": lambda swarm: sum(node.core.leaving for node in swarm.storages) == 1,
+    "lose": lambda swarm: sum(node.lost for node in swarm.storages) == 1,
+    "client crash": lambda swarm: not swarm.clients[0].alive,
+}
+
+
+class Quiet(Faults):
+    """Lets happen what it is told to, and nothing else."""
+
+    def _next(self) -> None:
+        pass
+
+
+@pytest.fixture
+def swarm() -> Swarm:
+    swarm = Swarm(3, everything=True)
+    for _ in range(6):
+        join(swarm)
+    swarm.clients.append(Client(swarm, "client0", b"one job of many.", [0, 1], 0.0))
+    swarm.clock.run_until(60)
+    return swarm
+
+
+def test_every_kind_is_tried() -> None:
+    assert set(DOES) == {kind.name for kind in KINDS}
+
+
+@pytest.mark.parametrize("kind", DOES)
+def test_a_fault_does_what_it_says_and_is_mended(swarm: Swarm, kind: str) -> None:
+    faults = Quiet(swarm, END)
+    assert not DOES[kind](swarm)
+    faults.let(kind)
+    assert DOES[kind](swarm)
+    swarm.clock.run_until(END + 200)
+    assert swarm.problems() == []
+    if kind not in ("join", "lose"):
+        assert not DOES[kind](swarm) or swarm.storages[0].left or kind == "leave"
+
+
+@pytest.mark.parametrize("kind", sorted(set(DOES) - {"join", "leave", "lose", "weather"}))
+def test_a_fault_ends_by_itself(swarm: Swarm, kind: str) -> None:
+    faults = Quiet(swarm, 10_000.0)
+    faults.let(kind)
+    swarm.clock.run_until(155)
+    assert not DOES[kind](swarm)
+
+
+def test_no_more_is_lost_than_can_be_made_good(swarm: Swarm) -> None:
+    faults = Quiet(swarm, END)
+    for _ in range(9):
+        faults.let("lose")
+    assert sum(node.lost for node in swarm.storages) == 1
+    swarm.clock.run_until(250)
+    for _ in range(9):
+        faults.let("lose")
+        faults.let("leave")
+    assert sum(node.lost or node.core.leaving for node in swarm.storages) == 1
+
+
+def test_the_swarm_does_not_grow_without_end(swarm: Swarm) -> None:
+    faults = Quiet(swarm, END)
+    for _ in range(20):
+        faults.let("join")
+    assert len(swarm.storages) == 12
+
+
+def test_when_all_is_mended_nothing_goes_wrong_any_more(swarm: Swarm) -> None:
+    faults = Faults(swarm, END)
+    swarm.clock.run_until(END)
+    told = len(swarm.trace.told)
+    faults.heal()
+    swarm.clock.run_until(END + 300)
+    later = [line.what for line in swarm.trace.told][told:]
+    assert not [what for what in later if "crashes" in what or "cut off" in what]
