@@ -70,9 +70,7 @@ class Applied:
         return all(chunks <= other.of(job) for job, chunks in self._sets.items())
 
     def __or__(self, other: "Applied") -> "Applied":
-        return Applied(
-            {job: self.of(job) | other.of(job) for job in dict.fromkeys([*self, *other])}
-        )
+        return Applied({job: self.of(job) | other.of(job) for job in self._sets | other._sets})
 
     def __sub__(self, other: "Applied") -> "Applied":
         left = {job: chunks - other.of(job) for job, chunks in self._sets.items()}

@@ -39,7 +39,7 @@ from giaann_p2p.swarm.record import (
     unproven,
 )
 
-MOST_RECORDS = 4096
+MOST_RECORDS = 1 << 14
 FORGET = 24 * 3600.0
 _LEAST_FORGET = 2 * SKEW + MOST_LIFETIME
 _FEWEST_ROWS = 16

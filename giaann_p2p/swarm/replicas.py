@@ -26,8 +26,10 @@ class Replicas:
     def __init__(self, me: Peer, shards: int, held: Iterable[int]) -> None:
         self.me = me
         self._states = [State.ABSENT] * shards
+        self._held = {state: set[int]() for state in State}  # but for those that are absent
         for shard in held:
             self._states[shard] = State.SYNCING
+            self._held[State.SYNCING].add(shard)
         self._owners: list[Owners] = [()] * shards
         self._draining: dict[int, float] = {}  # since when
         self.changes = 0
@@ -60,7 +62,7 @@ class Replicas:
 
     def all(self, *states: State) -> Shards:
         """Return the shards that are one of these, ascending."""
-        return np.array([n for n, s in enumerate(self._states) if s in states], np.uint16)
+        return np.array(sorted(set().union(*(self._held[state] for state in states))), np.uint16)
 
     @property
     def held(self) -> Shards:
@@ -96,6 +98,10 @@ class Replicas:
         self._turn(shard, Turn.COVERED)
 
     def _turn(self, shard: int, turn: Turn) -> None:
-        self._states[shard] = turned(self._states[shard], turn)
+        before = self._states[shard]
+        self._states[shard] = after = turned(before, turn)
+        self._held[before].discard(shard)
+        if after is not State.ABSENT:
+            self._held[after].add(shard)
         self._draining.pop(shard, None)
         self.changes += 1

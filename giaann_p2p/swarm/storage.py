@@ -147,11 +147,15 @@ class StoragePeer:
 
     def answered(self, number: int, answer: Message | None, now: float) -> list[Action]:
         """Go on with an answer, or with None when there was none in time."""
-        return self._calls.done(number, answer, now) + self._decided(now)
+        return self._calls.done(number, answer, now) + self._next(now)
 
     def stored(self, number: int, error: str | None, now: float) -> list[Action]:
         """Go on when the store has done something, or could not."""
-        return self._deeds.done(number, error, now) + self._decided(now)
+        return self._deeds.done(number, error, now) + self._next(now)
+
+    def _next(self, now: float) -> list[Action]:
+        """Ask at once for what is next, and not only at the next tick."""
+        return self._comparing.due(now) + self._arrivals.due(now) + self._decided(now)
 
     def restarted(self, peer: Peer) -> None:
         """A peer began anew: what it said before counts no longer."""
