@@ -48,6 +48,7 @@ class Arrivals:
         self._settings, self._replicas, self._others = settings, replicas, others
         self._calls, self._deeds, self._limits, self._again = calls, deeds, limits, again
         self._bandwidth = Bandwidth(settings.bandwidth, now)
+        self._wanted: dict[int, Peer] = {}
         self._arriving: dict[int, _Arrival] = {}
         self._kept: dict[int, Import] = {}
 
@@ -55,16 +56,18 @@ class Arrivals:
         return len(self._arriving)
 
     def want(self, peer: Peer, shard: int) -> None:
-        """Have a shard sent by a peer, unless it is on its way, or too many others are."""
-        if shard not in self._arriving and len(self._arriving) < self._settings.transfers:
-            self._arriving[shard] = _Arrival(peer)
+        """Have a shard sent by a peer, unless it is on its way; behind those wanted before."""
+        if shard not in self._arriving:
+            self._wanted[shard] = peer
 
     def due(self, now: float) -> list[Action]:
         """Ask for what is next of each."""
-        for shard in {*self._arriving, *self._kept}:
-            if not self._replicas.holds(shard):
-                self._arriving.pop(shard, None)
-                self._kept.pop(shard, None)
+        for begun in (self._arriving, self._kept, self._wanted):
+            for shard in [shard for shard in begun if not self._replicas.holds(shard)]:
+                del begun[shard]
+        while self._wanted and len(self._arriving) < self._settings.transfers:
+            shard = next(iter(self._wanted))
+            self._arriving[shard] = _Arrival(self._wanted.pop(shard))
         actions: list[Action] = []
         for shard, arrival in self._arriving.items():
             if not arrival.waiting and self._bandwidth.free(now):

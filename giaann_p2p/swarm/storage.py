@@ -155,7 +155,7 @@ class StoragePeer:
 
     def _next(self, now: float) -> list[Action]:
         """Ask at once for what is next, and not only at the next tick."""
-        return self._comparing.due(now) + self._arrivals.due(now) + self._decided(now)
+        return self._arrivals.due(now) + self._decided(now)
 
     def restarted(self, peer: Peer) -> None:
         """A peer began anew: what it said before counts no longer."""
