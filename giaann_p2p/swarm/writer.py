@@ -145,16 +145,21 @@ class Writer:
         chunk.asking.add(peer)
         parcel = chunk.cut(shards)
         chunk.sent += len(parcel)
-        number = self._calls.number(partial(self._told, chunk, peer))
+        number = self._calls.number(partial(self._told, chunk, peer, shards))
         question = Push(chunk.job, chunk.chunk, packed(shards, self._shards), parcel)
         return Call(number, peer, question, self._timeout)
 
-    def _told(self, chunk: _Chunk, peer: Peer, answer: Message | None, now: float) -> list[Act]:
+    def _told(
+        self, chunk: _Chunk, peer: Peer, pushed: Shards, answer: Message | None, now: float
+    ) -> list[Act]:
         chunk.asking.discard(peer)
         chunk.failed(peer, now)  # for the shards that it does not hold, too
         try:
             if isinstance(answer, Pushed):
-                chunk.acked(peer, unpacked(answer.shards, self._shards))
+                taken = unpacked(answer.shards, self._shards)
+                if not np.isin(taken, pushed).all():
+                    raise MessageError("shards that were not pushed")
+                chunk.acked(peer, taken)
             elif not isinstance(answer, Refused):
                 raise MessageError("no answer to a push")
         except MessageError:

@@ -1,0 +1,233 @@
+"""Bringing chunks to their owners, against peers of every temper."""
+
+import random
+
+import pytest
+
+from giaann_p2p.model.digest import digest
+from giaann_p2p.store.layout import Shards
+from giaann_p2p.swarm.actions import Call, Reply
+from giaann_p2p.swarm.messages import Message, Push, Pushed, Refused
+from giaann_p2p.swarm.shardset import packed, unpacked
+from giaann_p2p.swarm.writer import Act, Committed, Writer
+from tests.helpers_swarm import (
+    JOB,
+    LESSONS,
+    MESSAGES,
+    NOW,
+    OTHER_JOB,
+    SHARDS,
+    A,
+    Around,
+    B,
+    C,
+    D,
+    Side,
+    shards,
+    store,
+)
+
+ALL = packed(shards(*range(SHARDS)), SHARDS)
+NONE = packed(shards(), SHARDS)
+
+
+class Writing:
+    """A writer, with what it asked for and committed."""
+
+    def __init__(self, *members: bytes) -> None:
+        self.around = Around(*map(type(A), members))
+        self.writer = Writer(SHARDS, 2, self.around, 4.0)
+        self.calls: list[Call] = []
+        self.committed: list[Committed] = []
+
+    def do(self, acts: list[Act]) -> None:
+        for act in acts:
+            if isinstance(act, Call):
+                self.calls.append(act)
+            else:
+                self.committed.append(act)
+
+    def push(self, chunk: int = 1, job: bytes = JOB, now: float = NOW) -> None:
+        def cut(numbers: Shards) -> bytes:
+            return LESSONS.parcel(chunk, numbers)
+
+        self.do(self.writer.push(job, chunk, cut, now))
+
+    def answer(self, peer: bytes, message: Message | None, now: float = NOW) -> None:
+        call = next(call for call in self.calls if call.peer == peer)
+        self.calls.remove(call)
+        self.do(self.writer.answered(call.number, message, now))
+
+    def tick(self, now: float) -> list[bytes]:
+        """Return who is asked now."""
+        before = len(self.calls)
+        self.do(self.writer.tick(now))
+        return sorted(call.peer for call in self.calls[before:])
+
+    def pushed(self, peer: bytes) -> list[int]:
+        """Return for which shards a peer is being asked."""
+        (question,) = [call.message for call in self.calls if call.peer == peer]
+        assert isinstance(question, Push)
+        return unpacked(question.shards, SHARDS).tolist()
+
+
+def test_every_owner_gets_all_that_is_its_own_in_one_message() -> None:
+    one = Writing(A, B, C, D)
+    one.push()
+    placement = one.around.placement(NOW)
+    assert sorted(call.peer for call in one.calls) == [A, B, C, D]
+    for call in one.calls:
+        assert isinstance(call.message, Push)
+        owned = placement.shards_of(call.peer)
+        assert call.message == Push(JOB, 1, packed(owned, SHARDS), LESSONS.parcel(1, owned))
+        assert call.timeout == 4.0
+
+
+def test_a_chunk_is_committed_with_a_quorum_for_each_shard() -> None:
+    one = Writing(A, B, C)
+    one.push()
+    one.answer(A, Pushed(ALL))
+    assert one.committed == []
+    one.answer(B, Pushed(packed(shards(0, 1, 2), SHARDS)))
+    assert one.committed == []  # shard 3 has one
+    assert len(one.writer) == 1
+    one.answer(C, Pushed(packed(shards(3), SHARDS)))
+    assert one.committed == [Committed(JOB, 1)]
+    assert len(one.writer) == 0
+    assert one.tick(NOW + 100) == []
+    assert set(one.around.trusted) == {A, B, C}
+
+
+def test_an_acknowledgement_counts_once() -> None:
+    one = Writing(A, B)
+    one.push()
+    one.answer(A, Pushed(packed(shards(0, 1, 2), SHARDS)))
+    for now, said in ((NOW + 10, shards()), (NOW + 20, shards(3))):
+        assert one.tick(now) == [A]
+        assert one.pushed(A) == [3]
+        one.answer(A, Pushed(packed(said, SHARDS)), now)
+    assert one.committed == []
+    assert one.tick(NOW + 40) == []
+    one.answer(B, Pushed(ALL))
+    assert one.committed == [Committed(JOB, 1)]
+
+
+@pytest.mark.parametrize("answer", [None, Refused("full"), Pushed(NONE)])
+def test_who_has_it_not_is_asked_again_later_and_later(answer: Message | None) -> None:
+    one = Writing(A)
+    one.push()
+    now, pauses = NOW, []
+    for _ in range(7):
+        one.answer(A, answer, now)
+        assert one.tick(now + 0.4) == []
+        pause = 0.5
+        while not one.tick(now + pause):
+            pause *= 2
+        pauses.append(pause)
+        now += pause
+    assert pauses == [0.5, 1, 2, 4, 8, 8, 8]
+    assert one.around.suspected == ([A] * 7 if answer is None else [])
+
+
+def test_who_owns_a_shard_by_then_is_asked() -> None:
+    one = Writing(A, B)
+    one.push()
+    one.answer(A, Pushed(ALL))
+    one.answer(B, None)
+    one.around.capacities = dict.fromkeys([A, C], 1)
+    assert one.tick(NOW + 0.1) == [C]
+    one.answer(C, Pushed(ALL))
+    assert one.committed == [Committed(JOB, 1)]
+
+
+def test_without_members_it_waits() -> None:
+    one = Writing()
+    one.push()
+    assert one.calls == []
+    one.around.capacities = {A: 1, B: 1}
+    assert one.tick(NOW + 1) == [A, B]
+
+
+def test_chunks_go_side_by_side_and_none_twice() -> None:
+    one = Writing(A, B)
+    one.push(1)
+    one.push(1)
+    one.push(2)
+    one.push(1, OTHER_JOB)
+    assert len(one.calls) == 6
+    assert len(one.writer) == 3
+    one.writer.give_up(JOB, 1)
+    one.writer.give_up(JOB, 7)
+    for _ in range(3):
+        one.answer(A, Pushed(ALL))
+        one.answer(B, Pushed(ALL))
+    assert one.committed == [Committed(JOB, 2), Committed(OTHER_JOB, 1)]
+
+
+LIES: dict[str, Message | None] = {
+    "none in time": None,
+    "no set": Pushed(b""),
+    "a set of another form": Pushed(b"\3"),
+    "a longer set": Pushed(b"\2\1\1"),
+}
+
+
+@pytest.mark.parametrize("name", LIES)
+def test_a_lie_leads_to_suspicion_and_nothing_else(name: str) -> None:
+    one = Writing(A, B)
+    one.push()
+    one.answer(A, Pushed(ALL))
+    one.answer(B, LIES[name])
+    assert (one.committed, one.around.suspected, one.around.trusted) == ([], [B], [A])
+    assert one.tick(NOW + 1) == [B]
+
+
+def test_shards_that_were_not_pushed_do_not_count() -> None:
+    one = Writing(A, B)
+    one.push()
+    one.answer(A, Pushed(ALL))
+    one.answer(B, Pushed(packed(shards(0, 1, 2), SHARDS)))
+    assert one.tick(NOW + 1) == [B]
+    assert one.pushed(B) == [3]
+    one.answer(B, Pushed(ALL), NOW + 1)
+    assert (one.committed, one.around.suspected) == ([], [B])
+
+
+def test_any_kind_of_message_but_two_is_suspicious() -> None:
+    for message in MESSAGES:
+        one = Writing(A)
+        one.push()
+        one.answer(A, message)
+        suspicious = not isinstance(message, Pushed | Refused)
+        assert one.around.suspected == ([A] if suspicious else [])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_chunks_arrive_once_whatever_gets_lost(seed: int) -> None:
+    rng = random.Random(seed)
+    one = Writing(A, B, C, D)
+    sides = {peer: Side(peer, one.around, store()) for peer in (A, B, C, D)}
+    chunks = list(range(5))
+    for step in range(300):
+        now = NOW + step / 2
+        if chunks and rng.random() < 0.3:
+            one.push(chunks.pop(), now=now)
+        one.tick(now)
+        for call in list(one.calls):
+            if rng.random() < 0.5:
+                one.answer(call.peer, None, now)  # or another of the same peer
+                continue
+            side, question = sides[call.peer], call.message
+            assert isinstance(question, Push)
+            side.done.clear()
+            side.do(side.core.asked(1, question, now), now)
+            (said,) = side.told(Reply)
+            one.calls.remove(call)
+            lost = rng.random() < 0.3
+            one.do(one.writer.answered(call.number, None if lost else said.message, now))
+    assert sorted(chunk for _, chunk in one.committed) == list(range(5))
+    for shard in range(SHARDS):
+        taken = [side.store.sets([shard])[shard].of(JOB) for side in sides.values()]
+        assert all(sum(chunk in some for some in taken) >= 2 for chunk in range(5))
+        for side, some in zip(sides.values(), taken, strict=True):
+            assert side.store.content(shard).digest == digest(LESSONS.content(shard, some))
