@@ -13,6 +13,7 @@ import numpy as np
 
 from giaann_p2p.errors import DamagedError, MessageError
 from giaann_p2p.model.delta import Delta
+from giaann_p2p.model.ids import PRIME
 from giaann_p2p.model.rows import Answer, DeltaRows, Neuron, Question, Row
 from giaann_p2p.store.codec.parcel import Limits, decode
 from giaann_p2p.store.layout import Layout
@@ -180,11 +181,13 @@ class Reader:
         return []
 
     def _check(self, found: Delta, parts: list[_Part]) -> None:
-        """Raise MessageError for rows that nobody asked for."""
+        """Raise MessageError for rows that nobody asked for, or that lack their names."""
         rows = np.flatnonzero(found.count)
         told = set(zip(found.concept[rows].tolist(), found.feature[rows].tolist(), strict=True))
         if not told <= {neuron for part in parts for neuron in part.neurons}:
             raise MessageError("rows that were not asked for")
+        if not {word for neuron in told for word in neuron} <= {*found.names, PRIME}:
+            raise MessageError("rows without their names")
 
 
 def _outcome(reading: _Reading) -> Answered:

@@ -1,0 +1,275 @@
+"""Reading rows: the quickest peer first, another one when it is late, fails or lies."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from giaann_p2p.model.delta import total
+from giaann_p2p.model.rows import DeltaRows, Neuron, Question, Row
+from giaann_p2p.store.codec.parcel import encode
+from giaann_p2p.swarm.actions import Call
+from giaann_p2p.swarm.answers import Answers
+from giaann_p2p.swarm.identity import Peer
+from giaann_p2p.swarm.messages import Message, Part, Read, Refused, Rows
+from giaann_p2p.swarm.reader import Act, Answered, Reader
+from giaann_p2p.swarm.replica import State
+from giaann_p2p.swarm.shardset import packed
+from tests.helpers_swarm import (
+    LAYOUT,
+    LESSONS,
+    LIMITS,
+    MESSAGES,
+    NOW,
+    SHARDS,
+    A,
+    Around,
+    B,
+    C,
+    sent,
+    shards,
+    store,
+)
+
+CHUNKS = range(4)
+STORE = store(chunks=CHUNKS)
+ANSWERS = Answers(STORE, lambda shard: State.READY)
+NEURONS = sorted({neuron for chunk in CHUNKS for neuron in LESSONS.neurons(chunk)})
+HOME = min(LAYOUT.shard_of(*neuron) for neuron in NEURONS)
+SAME = [neuron for neuron in NEURONS if LAYOUT.shard_of(*neuron) == HOME][:4]
+"""Some neurons of one shard."""
+NONE = packed(shards(), SHARDS)
+
+
+class Reading:
+    """A reader, with what it asked and was answered."""
+
+    def __init__(self, *ready: Peer, patience: float = 15.0) -> None:
+        self.around = Around()
+        self.around.ready_at = {shard: list(ready) for shard in range(SHARDS)}
+        self.reader = Reader(LAYOUT, LIMITS, self.around, 4.0, patience)
+        self.calls: list[Call] = []
+        self.told: list[Answered] = []
+
+    def do(self, acts: list[Act]) -> None:
+        for act in acts:
+            if isinstance(act, Call):
+                self.calls.append(act)
+            else:
+                self.told.append(act)
+
+    def read(self, neurons: list[Neuron], now: float = NOW) -> int:
+        number, acts = self.reader.read(Question(neurons), now)
+        self.do(acts)
+        return number
+
+    def answer(self, message: Message | None, now: float = NOW, at: int = 0) -> None:
+        call = self.calls.pop(at)
+        self.do(self.reader.answered(call.number, message, now))
+
+    def serve(self, now: float = NOW, at: int = 0) -> None:
+        """Answer as an honest peer does."""
+        self.answer(sent(ANSWERS.to(sent(self.calls[at].message))), now, at)
+
+    @property
+    def asked(self) -> list[Peer]:
+        return [call.peer for call in self.calls]
+
+    @property
+    def rows(self) -> list[Row | None] | None:
+        (said,) = self.told
+        return said.rows
+
+
+def assert_rows(found: list[Row | None] | None, neurons: list[Neuron]) -> None:
+    assert found is not None
+    known = DeltaRows(total([LESSONS.delta(chunk) for chunk in CHUNKS]))
+    for row, wanted in zip(found, known.read(Question(neurons)), strict=True):
+        assert (row is None) == (wanted is None)
+        if row is not None and wanted is not None:
+            assert (row.neuron, row.name, row.count) == (wanted.neuron, wanted.name, wanted.count)
+            assert sorted(row.strength.tolist()) == sorted(wanted.strength.tolist())
+
+
+def test_rows_come_in_the_order_of_the_question() -> None:
+    one = Reading(A)
+    wanted = [*NEURONS[::-1], Neuron(5, 0), *NEURONS[:3]]  # one that is not, and some twice
+    number = one.read(wanted)
+    assert one.asked == [A]  # one message for all shards
+    one.serve()
+    assert_rows(one.rows, wanted)
+    assert (one.told[0].number, one.told[0].missing) == (number, [])
+    assert len(one.reader) == 0
+    assert one.around.trusted == [A]
+
+
+def test_shards_of_different_peers_are_put_together() -> None:
+    one = Reading(A)
+    for shard in range(SHARDS):
+        one.around.ready_at[shard] = [A, B][shard % 2 :][:1]
+    one.read(NEURONS)
+    for call in one.calls:
+        assert isinstance(call.message, Read)
+        concepts, features = (
+            np.frombuffer(data, "<u8") for data in (call.message.concepts, call.message.features)
+        )
+        homes = LAYOUT.shards_of(concepts, features) % 2
+        assert set(homes.tolist()) == {int(call.peer == B)}
+    while one.calls:
+        assert one.told == []
+        one.serve()
+    assert_rows(one.rows, NEURONS)
+
+
+def test_nothing_is_read_at_once() -> None:
+    one = Reading(A)
+    one.read([])
+    assert one.rows == []
+
+
+def test_the_quickest_is_asked_first_and_who_is_unknown_is_tried() -> None:
+    one = Reading(A, B, C)
+    one.reader.latencies.took(A, 0.03)
+    one.reader.latencies.took(B, 0.02)
+    one.reader.latencies.took(C, 0.04)
+    one.read(SAME)
+    assert one.asked == [B]
+    one = Reading(A, B)
+    one.reader.latencies.took(A, 0.2)
+    one.read(SAME)
+    assert one.asked == [B]
+
+
+def test_when_one_is_late_another_is_asked_and_the_first_answer_counts() -> None:
+    one = Reading(A, B)
+    one.reader.latencies.took(A, 0.01)
+    one.read(SAME)
+    when = one.reader.next_tick(NOW)
+    assert NOW < when < NOW + 0.1
+    one.do(one.reader.tick(when - 0.001))
+    assert one.asked == [A]
+    one.do(one.reader.tick(when))
+    assert one.asked == [A, B]
+    one.serve(NOW + 0.2, at=1)
+    assert_rows(one.rows, SAME)
+    one.serve(NOW + 0.3)  # too late, and no harm
+    assert len(one.told) == 1
+    assert one.reader.latencies.late(A) > 0.2 or one.reader.latencies.usual(A) > 0.005
+
+
+@pytest.mark.parametrize("answer", [None, Refused("busy"), Rows(encode(total([])), b"\1")])
+def test_when_one_has_it_not_another_is_asked_at_once(answer: Message | None) -> None:
+    one = Reading(A, B)
+    one.read(SAME)
+    one.answer(answer, NOW + 0.01)
+    assert one.asked == [B]
+    one.serve(NOW + 0.02)
+    assert_rows(one.rows, SAME)
+    assert one.around.suspected == ([] if isinstance(answer, Rows) else [A])
+
+
+def test_only_what_moved_is_asked_of_another() -> None:
+    one = Reading(A, B)
+    one.read(NEURONS)
+    there = {shard: State.SYNCING if shard == HOME else State.READY for shard in range(SHARDS)}
+    one.answer(Answers(STORE, there.__getitem__).to(one.calls[0].message))
+    (call,) = one.calls
+    assert (call.peer, one.told) == (B, [])
+    assert isinstance(call.message, Read)
+    concepts = np.frombuffer(call.message.concepts, "<u8").tolist()
+    assert set(concepts) == {n.concept for n in NEURONS if LAYOUT.shard_of(*n) == HOME}
+    one.serve()
+    assert_rows(one.rows, NEURONS)
+
+
+def test_all_are_tried_anew_after_a_while() -> None:
+    one = Reading(A, B)
+    one.read(SAME)
+    one.answer(None)
+    one.answer(None)
+    assert one.calls == []
+    assert one.reader.next_tick(NOW) == NOW + 0.2
+    one.do(one.reader.tick(NOW + 0.19))
+    assert one.calls == []
+    one.do(one.reader.tick(NOW + 0.2))
+    one.serve(NOW + 0.3)
+    assert_rows(one.rows, SAME)
+
+
+def test_when_the_time_is_up_it_says_what_is_missing() -> None:
+    one = Reading(A, patience=5.0)
+    one.around.ready_at[HOME] = []
+    number = one.read(NEURONS)
+    one.serve()
+    for tenths in range(1, 50):
+        one.do(one.reader.tick(NOW + tenths / 10))
+        assert one.told == []
+        assert one.reader.next_tick(NOW + tenths / 10) <= NOW + 5
+    one.do(one.reader.tick(NOW + 5))
+    assert one.told == [Answered(number, None, [HOME])]
+    assert len(one.reader) == 0
+
+
+def test_who_cannot_be_reached_is_not_asked() -> None:
+    one = Reading(A, B)
+    one.around.unreachable = {A}
+    one.read(SAME)
+    assert one.asked == [B]
+    one.around.unreachable = {A, B}
+    one.answer(None)
+    assert one.asked == []
+
+
+def test_questions_go_side_by_side() -> None:
+    one = Reading(A)
+    first, second = one.read(SAME[:1]), one.read(SAME[1:2])
+    assert first != second
+    one.serve(at=1)
+    one.serve()
+    assert [said.number for said in one.told] == [second, first]
+    assert one.reader.next_tick(NOW) == NOW + 15
+
+
+def parcel_of(*neurons: Neuron) -> bytes:
+    return STORE.rows(neurons)
+
+
+FOREIGN = next(neuron for neuron in NEURONS if neuron not in SAME)
+NAMELESS = replace(LESSONS.content(HOME, CHUNKS), names={})
+LIES: dict[str, Message | None] = {
+    "none in time": None,
+    "of another kind": Part(b""),
+    "no parcel": Rows(b"none", NONE),
+    "half a parcel": Rows(parcel_of(*SAME)[:-1], NONE),
+    "no set of shards": Rows(parcel_of(*SAME), b""),
+    "a longer set of shards": Rows(parcel_of(*SAME), b"\2\1\1"),
+    "rows that were not asked for": Rows(parcel_of(*SAME, FOREIGN), NONE),
+    "rows without names": Rows(encode(NAMELESS), NONE),
+}
+
+
+@pytest.mark.parametrize("name", LIES)
+def test_a_lie_leads_to_suspicion_and_another_peer(name: str) -> None:
+    one = Reading(A, B)
+    wanted = [n for n in NEURONS if LAYOUT.shard_of(*n) == HOME] if "names" in name else SAME
+    one.read(wanted)
+    one.answer(LIES[name])
+    assert (one.told, one.around.suspected, one.around.trusted) == ([], [A], [])
+    assert one.asked == [B]
+    one.serve()
+    assert_rows(one.rows, wanted)
+
+
+def test_any_kind_of_message_but_one_is_suspicious() -> None:
+    for message in MESSAGES:
+        if not isinstance(message, Rows):
+            one = Reading(A)
+            one.read(SAME)
+            one.answer(message)
+            assert (one.told, one.around.suspected) == ([], [A])
+
+
+def test_answers_to_nothing_are_nothing() -> None:
+    one = Reading(A)
+    for message in (*MESSAGES, None):
+        assert one.reader.answered(99, message, NOW) == []
