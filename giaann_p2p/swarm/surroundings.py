@@ -7,6 +7,9 @@ from giaann_p2p.swarm.directory import Directory
 from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.placement import Placement
 
+_SPARE = 64
+"""Incarnations of peers that the directory has forgotten; more are forgotten, too."""
+
 
 class Surroundings:
     """The view of one peer; its own record is in it, too."""
@@ -24,12 +27,15 @@ class Surroundings:
         `restarted` is told of a peer that began anew: it may have lost what it said it had.
         """
         said = self.directory.merge(record, now)
-        if said is None:
+        if said is None or said.role != "storage":
             return
         known = self._incarnations.get(said.peer)
         if known is not None and known != said.incarnation:
             restarted(said.peer)
         self._incarnations[said.peer] = said.incarnation
+        if len(self._incarnations) > 2 * len(self.directory) + _SPARE:
+            there = filter(self.directory.announcement, self._incarnations)
+            self._incarnations = {peer: self._incarnations[peer] for peer in there}
 
     def version(self, now: float) -> int:
         """Return a number that is another one when members or their shards have changed."""

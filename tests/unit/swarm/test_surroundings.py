@@ -1,0 +1,136 @@
+"""What a peer sees around it, by others' records."""
+
+import pytest
+
+from giaann_p2p.errors import RecordError
+from giaann_p2p.swarm.identity import Identity, Peer
+from giaann_p2p.swarm.record import Announcement, signed
+from giaann_p2p.swarm.shardset import packed
+from giaann_p2p.swarm.surroundings import Surroundings
+from tests.helpers_swarm import LAYOUT, SHARDS, shards
+
+NOW = 1_800_000_000
+SWARM = bytes(range(32))
+ONE, TWO, THREE = (Identity.from_seed(bytes([number]) * 32) for number in (1, 2, 3))
+NOBODY: tuple[int, ...] = ()
+
+
+def record(
+    identity: Identity,
+    sequence: int = 1,
+    ready: tuple[int, ...] = NOBODY,
+    syncing: tuple[int, ...] = NOBODY,
+    **fields: object,
+) -> bytes:
+    said: dict[str, object] = {
+        "swarm_id": SWARM,
+        "peer": identity.peer,
+        "role": "storage",
+        "incarnation": 1,
+        "sequence": sequence,
+        "issued": NOW,
+        "capacity": 1 << 30,
+        "ready": packed(shards(*ready), SHARDS),
+        "syncing": packed(shards(*syncing), SHARDS),
+    }
+    return signed(identity, Announcement(**said | fields))  # type: ignore[arg-type]
+
+
+class Seeing(Surroundings):
+    """Surroundings that note who began anew."""
+
+    def __init__(self) -> None:
+        super().__init__(ONE.peer, SWARM, LAYOUT, 2)
+        self.restarted: list[Peer] = []
+
+    def tell(self, *records: bytes, now: float = NOW) -> None:
+        for data in records:
+            self.learn(data, now, self.restarted.append)
+
+
+def test_who_is_there_with_what() -> None:
+    one = Seeing()
+    one.tell(
+        record(ONE, ready=(0, 1)),
+        record(TWO, ready=(1,), syncing=(2,)),
+        record(THREE, syncing=(1,), state="draining"),
+    )
+    assert one.members(NOW) == dict.fromkeys([ONE.peer, TWO.peer], 1 << 30)
+    assert set(one.holders(1, NOW)) == {ONE.peer, TWO.peer, THREE.peer}
+    assert set(one.ready(1, NOW)) == {ONE.peer, TWO.peer}
+    assert list(one.holders(2, NOW)) == [TWO.peer]
+    assert list(one.ready(2, NOW)) == []
+    assert set(one.placement(NOW).peers) == {ONE.peer, TWO.peer}
+    assert len(one.placement(NOW).owners(3)) == 2
+    assert len(one.records(NOW)) == 3
+
+
+def test_who_went_may_come_back_and_is_a_witness() -> None:
+    one = Seeing()
+    one.tell(record(TWO, ready=(1,), syncing=(2,)))
+    later = NOW + 3600
+    assert one.members(later) == {}
+    assert list(one.holders(1, later)) == []
+    assert list(one.witnesses(1, later)) == [TWO.peer]
+    assert list(one.witnesses(1, NOW)) == [TWO.peer]
+    assert list(one.placement(later).peers) == []
+
+
+def test_placement_is_made_anew_only_when_something_changed() -> None:
+    one = Seeing()
+    one.tell(record(TWO))
+    placed, version = one.placement(NOW), one.version(NOW)
+    one.tell(record(TWO, 2))
+    assert one.placement(NOW) is placed
+    assert one.version(NOW) == version
+    one.tell(record(THREE))
+    assert one.version(NOW) != version
+    assert set(one.placement(NOW).peers) == {TWO.peer, THREE.peer}
+
+
+def test_who_does_not_answer_is_out_of_reach_for_a_while() -> None:
+    one = Seeing()
+    assert not one.reachable(TWO.peer, NOW)
+    one.tell(record(TWO))
+    assert one.reachable(TWO.peer, NOW)
+    one.suspect(TWO.peer, NOW)
+    assert not one.reachable(TWO.peer, NOW + 0.5)
+    one.heard(TWO.peer)
+    assert one.reachable(TWO.peer, NOW + 0.5)
+
+
+def test_a_peer_that_began_anew_is_told_of_once() -> None:
+    one = Seeing()
+    one.tell(record(TWO), record(TWO, 2), record(THREE, incarnation=7))
+    assert one.restarted == []
+    one.tell(record(TWO, 3, incarnation=2), record(TWO, 4, incarnation=2))
+    assert one.restarted == [TWO.peer]
+    one.tell(record(TWO, 2))  # an old one, which somebody still has
+    assert one.restarted == [TWO.peer]
+
+
+def test_a_process_of_two_roles_begins_anew_by_its_storage_alone() -> None:
+    one = Seeing()
+    one.tell(record(TWO, incarnation=1))
+    one.tell(record(TWO, 9, role="compute", incarnation=2, capacity=0))
+    one.tell(record(TWO, 2, incarnation=1))
+    assert one.restarted == []
+
+
+def test_strangers_in_any_number_do_not_fill_the_memory() -> None:
+    one = Seeing()
+    one.tell(record(TWO))
+    for number in range(200):
+        stranger = Identity.from_seed(number.to_bytes(32, "big"))
+        at = NOW + 100_000 * number  # all who came before are forgotten by then
+        one.tell(record(stranger, issued=at), now=at)
+    assert len(one._incarnations) < 80
+
+
+def test_a_record_that_cannot_be_right_changes_nothing() -> None:
+    one = Seeing()
+    forged = record(TWO)[:64] + record(THREE)[64:]
+    with pytest.raises(RecordError):
+        one.tell(forged)
+    assert one.members(NOW) == {}
+    assert one.restarted == []
