@@ -79,8 +79,8 @@ def sim(
 ) -> None:
     """Let a swarm's worst days happen in memory, and check that it keeps what it promises.
 
-    A seed stands for one history: crashes, torn disks, partitions, lost and doubled messages,
-    peers that come, go and are lost. Then all is mended, and everything must be there.
+    A seed stands for one history of crashes, torn disks, cut links, lost messages
+    and peers that come and go. Then all is mended, and everything must be there.
     """
     from giaann_p2p.sim.seeds import Played, Size, play, summary
 
@@ -149,7 +149,7 @@ def _script(file: Path, seeds: str | None, seed: int | None) -> None:
         raise TextError(f"{file}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise TextError(f"{file} is no UTF-8 text") from None
-    found = play(text, seed or 0)
+    found = play(text, seed or 0, str(file))
     say(found, end="")
     if expects(text) and found != text:
         complain(f"{readable(str(file))} expects something else")

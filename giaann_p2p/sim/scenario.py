@@ -29,6 +29,7 @@ _EXPECTED = ">"
 _LOOK_EVERY = 5.0
 _MOST_SECONDS = 100_000.0
 _MOST_PEERS = 200
+_NAMELESS = "name a node, as peer0 or client0; all stands for all storage peers"
 _MOST_TOLD = 4
 """Problems that `check` spells out."""
 _SUMMED_UP = ("has <Replicas", "pushes chunk", "chunk ")
@@ -38,8 +39,11 @@ Words = list[str]
 Command = Callable[["Scenario", Words], Iterable[str] | None]
 
 
-def play(script: str, seed: int = 0) -> str:
-    """Play a script; return it with what came of each command below it."""
+def play(script: str, seed: int = 0, name: str = "script") -> str:
+    """Play a script; return it with what came of each command below it.
+
+    UsageError names the line that cannot be played.
+    """
     scenario, lines = Scenario(seed), list[str]()
     for number, line in enumerate(script.splitlines(), 1):
         if line.startswith(_EXPECTED):
@@ -48,7 +52,7 @@ def play(script: str, seed: int = 0) -> str:
         try:
             lines += [f"{_EXPECTED} {told}" for told in scenario.do(line)]
         except UsageError as error:
-            raise UsageError(f"line {number}, {line!r}: {error}") from None
+            raise UsageError(f"{name}:{number}: {line!r}: {error}") from None
     return "".join(line + "\n" for line in lines)
 
 
@@ -72,12 +76,12 @@ class Scenario:
         if words[1:2] == ["push"]:
             self._push(words[0], words[2:])
             return self._news()
-        for name, command in _COMMANDS.items():
+        for name, command in COMMANDS.items():
             size = len(name.split())
             if words[:size] == name.split():
                 said = list(command(self, words[size:]) or ())
                 return [*self._news(), *said]
-        raise UsageError(f"there is no such command; there are {', '.join([*_COMMANDS, 'push'])}")
+        raise UsageError(f"there is no such command; there are {', '.join([*COMMANDS, 'push'])}")
 
     def _news(self) -> list[str]:
         """Return what happened since it was last asked, but for what others sum up."""
@@ -99,18 +103,18 @@ class Scenario:
     def _push(self, name: str, words: Words) -> None:
         """Let a client have chunks learned; the next new one begins when it is named."""
         first, last = _range(words)
+        wanted = range(first, last + 1)
         name = "client0" if name == "client" else name
         clients = self.swarm.clients
+        for other in clients:
+            if other.name != name and set(wanted) & set(other.chunks):
+                raise UsageError(f"{other.name} pushes some of these; give each client its own")
         if name == f"client{len(clients)}":
             job = random.Random(f"{self.swarm.seed} job {len(clients)}").randbytes(16)
             clients.append(Client(self.swarm, name, job, [], self.swarm.skew()))
         client = self._node(name)
         if not isinstance(client, Client):
             raise UsageError(f"{name} is a storage peer; clients push")
-        wanted = range(first, last + 1)
-        for other in clients:
-            if other is not client and set(wanted) & set(other.chunks):
-                raise UsageError(f"{other.name} pushes some of these; give each client its own")
         client.push(list(wanted))
 
     def run(self, words: Words) -> Iterator[str]:
@@ -272,13 +276,13 @@ class Scenario:
         for node in self.swarm.nodes:
             if node.name == name:
                 return node
-        raise UsageError(f"there is no {name or 'name of a node here'}")
+        raise UsageError(f"there is no {name}" if name else _NAMELESS)
 
     def _some(self, names: Words) -> list[Node]:
         if names == ["all"]:
             return list(self.swarm.storages)
         if not names:
-            raise UsageError("name a node, as peer0 or client0, or all storage peers by all")
+            raise UsageError(_NAMELESS)
         return [self._node(name) for name in names]
 
     def _running(self, names: Words) -> list[Node]:
@@ -292,8 +296,8 @@ class Scenario:
         return [_storage(node) for node in self._running(names)]
 
     def _storage(self, names: Words) -> Storage:
-        (node,) = self._some(names)[:1]
-        return _storage(node)
+        _none(names[1:])
+        return _storage(self._node(names[0] if names else ""))
 
     def _two(self, names: Words) -> tuple[Node, Node]:
         if len(names) != 2:
@@ -301,7 +305,7 @@ class Scenario:
         return self._node(names[0]), self._node(names[1])
 
 
-_COMMANDS: dict[str, Command] = {
+COMMANDS: dict[str, Command] = {
     "storages": Scenario.storages,
     "join": Scenario.join,
     "run": Scenario.run,

@@ -58,8 +58,7 @@ def test_a_fault_does_what_it_says_and_is_mended(swarm: Swarm, kind: str) -> Non
     assert DOES[kind](swarm)
     swarm.clock.run_until(END + 200)
     assert swarm.problems() == []
-    if kind not in ("join", "lose"):
-        assert not DOES[kind](swarm) or swarm.storages[0].left or kind == "leave"
+    assert DOES[kind](swarm) is (kind in ("join", "leave", "lose"))
 
 
 @pytest.mark.parametrize("kind", sorted(set(DOES) - {"join", "leave", "lose", "weather"}))
