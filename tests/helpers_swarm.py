@@ -24,10 +24,13 @@ from giaann_p2p.swarm.answers import Answers
 from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.messages import (
     AskPart,
+    Beat,
     Compare,
     Compared,
     Fetch,
     Fetched,
+    Heard,
+    Learn,
     Message,
     Offer,
     Offered,
@@ -38,6 +41,7 @@ from giaann_p2p.swarm.messages import (
     Read,
     Refused,
     Rows,
+    Taken,
     decode,
     encode,
 )
@@ -243,6 +247,10 @@ MESSAGES: list[Message] = [
     Offered(b"a manifest"),
     AskPart(3, b"a digest", 5),
     Part(b"a parcel"),
+    Learn(JOB, 4, ["Bees make honey.", "Wasps make none."]),
+    Taken(),
+    Beat(JOB, [1, 2], [3], [(4, "out of memory")]),
+    Heard([2]),
     Refused("it cannot be done, not even in Zürich"),
 ]
 """One of each kind."""

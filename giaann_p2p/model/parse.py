@@ -15,13 +15,10 @@ from giaann_p2p.model import english, lexicon
 from giaann_p2p.model.columns import Word, columns, concepts, merge_nouns
 from giaann_p2p.model.rows import Name
 from giaann_p2p.model.sequence import SequenceBuilder, Sequences
-from giaann_p2p.model.spec import ModelSpec
+from giaann_p2p.model.spec import CHUNK, ModelSpec
 from giaann_p2p.model.tagger import Tagger
 from giaann_p2p.model.text import LONG_SENTENCE, LONG_WORD, Sentence
 from giaann_p2p.model.workers import in_processes
-
-CHUNK = 64
-"""Sentences in a chunk, the unit of learning."""
 
 _CHUNKS_AT_ONCE = 8
 T = TypeVar("T")

@@ -15,6 +15,9 @@ UNIT_BITS = 16
 
 UNITS = 1 << UNIT_BITS
 
+CHUNK = 64
+"""Sentences in a chunk, the unit of learning."""
+
 # The official en_core_web_sm 3.8.0 (see `english.digest_of`) and this package's word lists (see
 # `lexicon.digest`). A test holds both to what is installed.
 EN_CORE_WEB_SM_3_8_0 = "8c858368ae3dc9879671de1b3d4f1d16"

@@ -7,7 +7,7 @@ import msgspec
 
 from giaann_p2p.errors import DamagedError
 from giaann_p2p.model.delta import Delta
-from giaann_p2p.model.parse import CHUNK
+from giaann_p2p.model.spec import CHUNK
 from giaann_p2p.solo.corpus import Corpus
 from giaann_p2p.store.applied import JOB_BYTES
 from giaann_p2p.store.store import Store

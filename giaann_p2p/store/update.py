@@ -9,8 +9,7 @@ from giaann_p2p.errors import DamagedError, UsageError
 from giaann_p2p.model.delta import EMPTY, Delta
 from giaann_p2p.model.ids import PRIME
 from giaann_p2p.model.learn import increment
-from giaann_p2p.model.parse import CHUNK
-from giaann_p2p.model.spec import ModelSpec
+from giaann_p2p.model.spec import CHUNK, ModelSpec
 from giaann_p2p.store.applied import JOB_BYTES
 from giaann_p2p.store.codec.parcel import Limits, decode
 from giaann_p2p.store.layout import Layout, Shards

@@ -10,6 +10,7 @@ from typing import Annotated
 import msgspec
 
 from giaann_p2p.errors import MessageError
+from giaann_p2p.model.spec import CHUNK
 from giaann_p2p.store.applied import JOB_BYTES
 from giaann_p2p.store.layout import MOST_SHARDS
 
@@ -22,6 +23,11 @@ Job = Annotated[bytes, msgspec.Meta(min_length=JOB_BYTES, max_length=JOB_BYTES)]
 Chunk = Annotated[int, msgspec.Meta(ge=0, lt=1 << 32)]
 Shard = Annotated[int, msgspec.Meta(ge=0, lt=MOST_SHARDS)]
 _ONE_EACH = msgspec.Meta(max_length=MOST_SHARDS)
+_MOST_SENTENCES = CHUNK
+_MOST_CHUNKS = 1 << 10
+"""What a worker tells of at once; it has some slots, and reports what is done as it comes."""
+Chunks = Annotated[list[Chunk], msgspec.Meta(max_length=_MOST_CHUNKS)]
+Reason = Annotated[str, msgspec.Meta(max_length=200)]
 
 
 class Message(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -129,9 +135,9 @@ class Part(Message, frozen=True, tag="part"):
 class Learn(Message, frozen=True, tag="learn"):
     """Learn a chunk of my job, and bring it to its owners."""
 
-    job: bytes
-    chunk: int
-    sentences: list[str]
+    job: Job
+    chunk: Chunk
+    sentences: Annotated[list[str], msgspec.Meta(max_length=_MOST_SENTENCES)]
 
 
 class Taken(Message, frozen=True, tag="taken"):
@@ -141,16 +147,16 @@ class Taken(Message, frozen=True, tag="taken"):
 class Beat(Message, frozen=True, tag="beat"):
     """How it goes with the chunks of your job."""
 
-    job: bytes
-    working: list[int]
-    done: list[int]
-    failed: list[tuple[int, str]]
+    job: Job
+    working: Chunks
+    done: Chunks
+    failed: Annotated[list[tuple[Chunk, Reason]], msgspec.Meta(max_length=_MOST_CHUNKS)]
 
 
 class Heard(Message, frozen=True, tag="heard"):
     """Thank you; these you may leave."""
 
-    leave: list[int]
+    leave: Chunks
 
 
 class Refused(Message, frozen=True, tag="refused"):

@@ -28,9 +28,9 @@ from rich.table import Table
 
 from giaann_p2p.model.ids import word_id
 from giaann_p2p.model.learn import learn
-from giaann_p2p.model.parse import CHUNK, Parser, max_chars
+from giaann_p2p.model.parse import Parser, max_chars
 from giaann_p2p.model.sequence import Ids, Sequences
-from giaann_p2p.model.spec import ModelSpec
+from giaann_p2p.model.spec import CHUNK, ModelSpec
 from giaann_p2p.model.text import Sentence, document_sentences
 from giaann_p2p.store.codec.parcel import encode
 from giaann_p2p.swarm.overlap import grouped, sketch

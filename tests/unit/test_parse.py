@@ -10,10 +10,10 @@ import pytest
 
 from giaann_p2p.errors import PipelineError, PromptError
 from giaann_p2p.model import parse as parse_module
-from giaann_p2p.model.parse import CHUNK, Parsed, Parser, Reason, Skips, chunks, parse_chunks
+from giaann_p2p.model.parse import Parsed, Parser, Reason, Skips, chunks, parse_chunks
 from giaann_p2p.model.rows import Name
 from giaann_p2p.model.sequence import Sequences
-from giaann_p2p.model.spec import LEXICON_1, ModelSpec
+from giaann_p2p.model.spec import CHUNK, LEXICON_1, ModelSpec
 from giaann_p2p.model.text import LONG_SENTENCE, LONG_WORD, Sentence, text_sentences
 from tests.helpers import DATA, assert_same_sequences, concatenated
 

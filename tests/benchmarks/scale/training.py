@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from giaann_p2p.model.parse import CHUNK
+from giaann_p2p.model.spec import CHUNK
 from giaann_p2p.net.frames import HEADER
 from giaann_p2p.store.codec.parcel import encode
 from giaann_p2p.store.layout import Layout

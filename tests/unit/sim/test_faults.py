@@ -25,6 +25,7 @@ DOES: dict[str, Does] = {
     "join": lambda swarm: len(swarm.storages) == 7,
     "leave": lambda swarm: sum(node.core.leaving for node in swarm.storages) == 1,
     "lose": lambda swarm: sum(node.lost for node in swarm.storages) == 1,
+    "forge": lambda swarm: any("slandered" in line for line in swarm.trace.lines),
     "client crash": lambda swarm: not swarm.clients[0].alive,
 }
 
@@ -61,7 +62,7 @@ def test_a_fault_does_what_it_says_and_is_mended(swarm: Swarm, kind: str) -> Non
     assert DOES[kind](swarm) is (kind in ("join", "leave", "lose"))
 
 
-@pytest.mark.parametrize("kind", sorted(set(DOES) - {"join", "leave", "lose", "weather"}))
+@pytest.mark.parametrize("kind", sorted(set(DOES) - {"join", "leave", "lose", "weather", "forge"}))
 def test_a_fault_ends_by_itself(swarm: Swarm, kind: str) -> None:
     faults = Quiet(swarm, 10_000.0)
     faults.let(kind)

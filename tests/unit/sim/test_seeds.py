@@ -54,11 +54,10 @@ def test_a_history_that_raises_is_one_that_failed(monkeypatch: pytest.MonkeyPatc
 def test_a_history_fails_that_is_not_well_in_time() -> None:
     (one,) = play([1], Size(storages=4, clients=1, minutes=0.0, chunks=2), 1)
     assert (one.outcome.problems, one.outcome.settled > 0) == ([], True)
-    assert run(1, storages=4, clients=1, chunks=2, trouble=0.0, most=0.0).problems
+    assert run(1, storages=4, clients=1, chunks=2, trouble=0.0, patience=0.0).problems
 
 
-def test_a_history_may_last_longer_than_usual(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(seeds_module, "MOST", seeds_module.TROUBLE + 200)
+def test_a_history_may_last_longer_than_usual() -> None:
     (one,) = play([1], Size(storages=4, clients=1, minutes=21.0, chunks=2), 1)
     assert one.outcome.problems == []
     assert 1260 <= one.outcome.settled < 1460
