@@ -178,6 +178,21 @@ def test_a_shard_that_goes_while_it_is_compared_is_absent(monkeypatch: pytest.Mo
     assert said == Compared(b"rrar", [0, 0, -1, 0], [applied(1).to_bytes()])
 
 
+def test_a_shard_that_comes_while_it_is_compared_is_absent_still(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    held = store([0, 1, 3], [1])
+    marks = held.fingerprints
+
+    def begun() -> dict[int, bytes]:
+        held.hold([2])
+        return marks()
+
+    monkeypatch.setattr(held, "fingerprints", begun)
+    said = answering(held).to(compare(b"", b"", b"", b""))
+    assert said == Compared(b"rrar", [0, 0, -1, 0], [applied(1).to_bytes()])
+
+
 def test_deltas_are_those_that_came() -> None:
     held = store([0, 1, 2], [1, 2, 3])
     said = sent(answering(held).to(fetch([1, 2, 3], 1, 3, 9)))
@@ -190,9 +205,10 @@ def test_deltas_are_those_that_came() -> None:
         assert_same(decode(piece.parcel, LIMITS), wanted)
 
 
-def test_a_chunk_is_gone_if_it_is_gone_for_one_of_the_shards() -> None:
+@pytest.mark.parametrize("kept_for", [0, 2])
+def test_a_chunk_is_gone_if_it_is_gone_for_one_of_the_shards(kept_for: int) -> None:
     held = store(chunks=[1])
-    held.apply([update(2, 0, 1)])
+    held.apply([update(2, kept_for)])
     said = answering(held).to(fetch([0, 2], 1, 2))
     assert isinstance(said, Fetched)
     assert Applied.from_bytes(said.gone) == applied(2)

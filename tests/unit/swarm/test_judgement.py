@@ -89,6 +89,7 @@ def test_nothing_is_covered_where_there_are_no_owners() -> None:
         (["d0"], [0]),
         (["r012", None], []),  # who knows what it has
         (["r012", "a"], []),  # it will want everything
+        (["r012", "a012"], []),  # whatever it says
         (["r345"], []),
     ],
 )

@@ -49,6 +49,7 @@ def test_placement_begins_and_ends_things() -> None:
     replicas.covered(1)
     replicas.covered(3)
     assert states(replicas) == "rasa"
+    assert replicas._draining == {}
 
 
 def test_only_syncing_and_draining_shards_are_let_go() -> None:
