@@ -12,6 +12,7 @@ from giaann_p2p.store.layout import Shards
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.transfer import Export
 from giaann_p2p.swarm.messages import (
+    MOST_READ,
     AskPart,
     Compare,
     Compared,
@@ -34,8 +35,6 @@ _MOST_EXPORTED = 1 << 23
 """Connections of all shards that are offered at once; each takes some ten bytes."""
 _MOST_FETCHED = 2 << 20
 """Bytes of deltas in an answer; a larger delta goes alone."""
-_MOST_READ = 1 << 12
-"""Neurons that may be asked for at once."""
 
 StateOf = Callable[[int], State]
 
@@ -70,7 +69,7 @@ class Answers:
     def _rows(self, question: Read) -> Message:
         concepts = np.frombuffer(_whole(question.concepts, 8), "<u8")
         features = np.frombuffer(_whole(question.features, 8), "<u8")
-        if len(concepts) != len(features) or len(concepts) > _MOST_READ:
+        if len(concepts) != len(features) or len(concepts) > MOST_READ:
             raise MessageError(f"{len(concepts)} concepts and {len(features)} features to be read")
         shards = self._store.layout.shards_of(concepts, features)
         serves = {shard: self._state_of(shard).serves for shard in np.unique(shards).tolist()}

@@ -18,6 +18,9 @@ VERSION = 1
 MOST_BYTES = 8 << 20
 """Of one message; a shard's part is smaller, and an answer is cut before it grows so far."""
 
+MOST_READ = 1 << 12
+"""Neurons that may be asked for at once."""
+
 _MOST_PIECES = 1 << 16
 Job = Annotated[bytes, msgspec.Meta(min_length=JOB_BYTES, max_length=JOB_BYTES)]
 Chunk = Annotated[int, msgspec.Meta(ge=0, lt=1 << 32)]

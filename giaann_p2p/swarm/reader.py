@@ -5,7 +5,7 @@ nothing but what was asked for. A peer that fails, is late or has not what it wa
 the next one be asked; nobody being left, all are tried anew until the time is up.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import NamedTuple, Protocol
 
@@ -21,7 +21,7 @@ from giaann_p2p.swarm.actions import Call
 from giaann_p2p.swarm.desk import Desk
 from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.latency import Latencies
-from giaann_p2p.swarm.messages import Message, Read, Rows
+from giaann_p2p.swarm.messages import MOST_READ, Message, Read, Rows
 from giaann_p2p.swarm.shardset import unpacked
 
 _PAUSE = 0.2
@@ -99,7 +99,11 @@ class Reader:
         by_shard: dict[int, list[Neuron]] = {}
         for neuron in dict.fromkeys(question.neurons):
             by_shard.setdefault(self._layout.shard_of(*neuron), []).append(neuron)
-        parts = [_Part(shard, neurons) for shard, neurons in sorted(by_shard.items())]
+        parts = [
+            _Part(shard, neurons[at : at + MOST_READ])
+            for shard, neurons in sorted(by_shard.items())
+            for at in range(0, len(neurons), MOST_READ)
+        ]
         reading = _Reading(self._numbers, question, parts, now + self._patience)
         self._readings[self._numbers] = reading
         return self._numbers, self.tick(now)
@@ -136,7 +140,10 @@ class Reader:
                 peer = self._choice(part, now)
                 if peer is not None:
                     asked.setdefault(peer, []).append(part)
-        return [self._call(peer, parts, now) for peer, parts in asked.items()]
+        calls: list[Act] = []
+        for peer, wanted in asked.items():
+            calls += [self._call(peer, parts, now) for parts in _in_turns(wanted)]
+        return calls
 
     def _choice(self, part: _Part, now: float) -> Peer | None:
         """Return whom to ask next, and note when another one is to be asked."""
@@ -190,8 +197,19 @@ class Reader:
             raise MessageError("rows without their names")
 
 
+def _in_turns(parts: list[_Part]) -> Iterator[list[_Part]]:
+    """Put together as many parts as one question may ask for."""
+    some: list[_Part] = []
+    for part in parts:
+        if some and sum(len(p.neurons) for p in [*some, part]) > MOST_READ:
+            yield some
+            some = []
+        some.append(part)
+    yield some
+
+
 def _outcome(reading: _Reading) -> Answered:
-    missing = [part.shard for part in reading.parts if part.rows is None]
+    missing = sorted({part.shard for part in reading.parts if part.rows is None})
     if missing:
         return Answered(reading.number, None, missing)
     rows: dict[Neuron, Row | None] = {}

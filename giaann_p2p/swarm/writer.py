@@ -17,11 +17,12 @@ from giaann_p2p.store.layout import Shards
 from giaann_p2p.swarm.actions import Call
 from giaann_p2p.swarm.desk import Desk
 from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.messages import Message, Push, Pushed, Refused
+from giaann_p2p.swarm.messages import MOST_BYTES, Message, Push, Pushed, Refused
 from giaann_p2p.swarm.placement import Placement
 from giaann_p2p.swarm.shardset import packed, unpacked
 
 _NONE = np.empty(0, np.uint16)
+_MOST_PARCEL = MOST_BYTES // 2
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 8.0
 
@@ -144,6 +145,9 @@ class Writer:
     def _call(self, chunk: _Chunk, peer: Peer, shards: Shards) -> Call:
         chunk.asking.add(peer)
         parcel = chunk.cut(shards)
+        while len(parcel) > _MOST_PARCEL and len(shards) > 1:
+            shards = shards[: len(shards) // 2]  # the others' turn comes behind these
+            parcel = chunk.cut(shards)
         chunk.sent += len(parcel)
         number = self._calls.number(partial(self._told, chunk, peer, shards))
         question = Push(chunk.job, chunk.chunk, packed(shards, self._shards), parcel)

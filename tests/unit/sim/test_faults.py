@@ -59,7 +59,7 @@ def test_a_fault_does_what_it_says_and_is_mended(swarm: Swarm, kind: str) -> Non
     assert DOES[kind](swarm)
     swarm.clock.run_until(END + 200)
     assert swarm.problems() == []
-    assert DOES[kind](swarm) is (kind in ("join", "leave", "lose"))
+    assert DOES[kind](swarm) is (kind in ("join", "leave", "lose", "forge"))
 
 
 @pytest.mark.parametrize("kind", sorted(set(DOES) - {"join", "leave", "lose", "weather", "forge"}))
