@@ -70,16 +70,27 @@ def test_a_fault_ends_by_itself(swarm: Swarm, kind: str) -> None:
     assert not DOES[kind](swarm)
 
 
+@pytest.mark.parametrize("kind", sorted(set(DOES) - {"join", "leave", "lose"}))
+def test_all_is_mended_at_once_in_the_end(swarm: Swarm, kind: str) -> None:
+    faults = Quiet(swarm, 60.1)
+    faults.let(kind)
+    swarm.clock.run_until(60.1)
+    assert not DOES[kind](swarm)
+
+
 def test_no_more_is_lost_than_can_be_made_good(swarm: Swarm) -> None:
     faults = Quiet(swarm, END)
+    for _ in range(2):
+        join(swarm)
+    for until, lost in [(100, 1), (245, 1), (255, 2), (410, 3), (600, 3)]:
+        swarm.clock.run_until(until)
+        for _ in range(9):
+            faults.let("lose")
+        assert sum(node.lost for node in swarm.storages) == lost
     for _ in range(9):
-        faults.let("lose")
-    assert sum(node.lost for node in swarm.storages) == 1
-    swarm.clock.run_until(250)
-    for _ in range(9):
-        faults.let("lose")
         faults.let("leave")
-    assert sum(node.lost or node.core.leaving for node in swarm.storages) == 1
+    assert not any(node.core.leaving for node in swarm.storages)  # five remain
+    assert swarm.problems() == []
 
 
 def test_the_swarm_does_not_grow_without_end(swarm: Swarm) -> None:

@@ -61,6 +61,24 @@ def test_what_waited_is_gone_if_it_dies_before_it_goes_on(swarm: Swarm) -> None:
     assert done == []
 
 
+def test_what_it_was_asked_while_it_stood_still_is_gone_with_its_life(swarm: Swarm) -> None:
+    asked = list[bytes]()
+
+    class Other(Node):
+        def deliver(self, sender: Peer, data: bytes, reply: object) -> None:
+            asked.append(data)
+
+    other = Other("other", B, swarm.clock, swarm.network, swarm.trace, swarm.surroundings(B), 0.0)
+    other.stop()
+    node(swarm).ask(B, Offer(3), 4.0, lambda answer: None)
+    swarm.clock.run_until(2)
+    other.die()
+    other.alive = True
+    other.go_on()
+    swarm.clock.run_until(10)
+    assert asked == []
+
+
 @pytest.mark.parametrize(
     ("data", "read"), [(b"no message at all", None), (b"", None), (None, Refused("why"))]
 )

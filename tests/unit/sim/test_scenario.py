@@ -41,6 +41,7 @@ def test_a_client_has_chunks_learned(scenario: Scenario) -> None:
     assert scenario.do("client push 2-3") == []
     assert scenario.do("client0 push 3-4") == []  # what it has already counts once
     assert scenario.do("run 40") == ["client0 has 5 chunks of 5 committed"]
+    assert scenario.do("client0 push 0-4") == []
     assert scenario.do("run 40") == []
     assert scenario.do("client1 push 7-7") == []
     assert scenario.do("run 40") == ["client1 has 1 chunks of 1 committed"]
