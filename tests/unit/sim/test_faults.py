@@ -70,12 +70,22 @@ def test_a_fault_ends_by_itself(swarm: Swarm, kind: str) -> None:
     assert not DOES[kind](swarm)
 
 
-@pytest.mark.parametrize("kind", sorted(set(DOES) - {"join", "leave", "lose"}))
+@pytest.mark.parametrize("kind", sorted(set(DOES) - {"join", "leave", "lose", "forge"}))
 def test_all_is_mended_at_once_in_the_end(swarm: Swarm, kind: str) -> None:
     faults = Quiet(swarm, 60.1)
     faults.let(kind)
     swarm.clock.run_until(60.1)
     assert not DOES[kind](swarm)
+
+
+def test_nobody_believes_what_a_stranger_says_in_a_peers_name(swarm: Swarm) -> None:
+    faults = Quiet(swarm, END)
+    faults.let("forge")
+    swarm.clock.run_until(70)
+    refused = [line for line in swarm.trace.told if "did not sign this record" in line.what]
+    assert len(refused) == 6  # five other peers, and a client
+    assert not any(node.core.leaving for node in swarm.storages)
+    assert swarm.problems() == []
 
 
 def test_no_more_is_lost_than_can_be_made_good(swarm: Swarm) -> None:
