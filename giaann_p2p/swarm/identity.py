@@ -6,6 +6,7 @@ for here never passes for another thing there.
 
 import base64
 import re
+from functools import lru_cache
 from typing import Annotated, NewType
 
 import msgspec
@@ -50,6 +51,7 @@ class Identity:
         return self._key.sign(_signed(kind, data))
 
 
+@lru_cache(maxsize=1024)  # one process may be several peers, who all hear the same
 def verified(peer: Peer, kind: str, data: bytes, signature: bytes) -> bool:
     """Tell whether a peer signed some bytes as a thing of a kind."""
     try:

@@ -7,6 +7,7 @@ takes one byte, a thousand shards of 65,536 some 1,100, and no set more than `mo
 """
 
 from enum import IntEnum
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +38,7 @@ def packed(shards: Shards, count: int) -> bytes:
     return _packed(_mask_of(shards, count))
 
 
+@lru_cache(maxsize=1024)  # what a peer holds is said again and again
 def unpacked(data: bytes, count: int) -> Shards:
     """Return the ascending shards, out of so many; MessageError if no set is encoded so."""
     if not 1 <= len(data) <= most_bytes(count):
@@ -50,7 +52,9 @@ def unpacked(data: bytes, count: int) -> Shards:
         raise MessageError(f"a set of shards of form {data[0]}")
     if _packed(mask) != data:
         raise MessageError("a set of shards in a longer way than its own")
-    return np.flatnonzero(mask).astype(np.uint16)
+    shards = np.flatnonzero(mask).astype(np.uint16)
+    shards.flags.writeable = False
+    return shards
 
 
 def _packed(mask: npt.NDArray[np.bool_]) -> bytes:
