@@ -61,11 +61,12 @@ class Promises:
                 self.broken(f"{peer.name} let go of shard {shard}, which {len(having)} others have")
 
     def commit(self, job: bytes, chunk: int) -> None:
-        """A client takes a chunk to be safe: so many must have said that they have it."""
+        """A client takes a chunk to be safe: so many must have it, or have said so."""
         self.committed.add((job, chunk))
         for shard in range(self._lessons.layout.shards):
             peers = self._acked.get(((job, chunk), shard), set())
-            if len(peers) < self._quorum:
+            having = {p for p in self._peers if p.keeps and (job, chunk) in _chunks(p, shard)}
+            if len(peers | having) < self._quorum:
                 self.broken(f"chunk {chunk} is taken to be safe; shard {shard} has it once")
 
     def check(self) -> list[str]:

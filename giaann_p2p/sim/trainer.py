@@ -53,9 +53,12 @@ class Trainer(Node):
     def learn(self, data: bytes) -> None:
         """Take a record into the directory."""
         try:
-            self.around.learn(data, self.now, lambda peer: None)
+            said = self.around.learn(data, self.now, lambda peer: None)
         except RecordError as error:
             self.say(f"refuses a record: {error}")
+            return
+        if said is not None and said.role == "compute" and self._coordinator is not None:
+            self._do(self._coordinator.announced(said.peer, self.now))
 
     def deliver(self, sender: Peer, data: bytes, reply: Callable[[bytes], None]) -> None:
         """Take a record, or word of a worker."""

@@ -55,6 +55,13 @@ class Coordinator:
         self._workers = set(workers)
         return self._acts(actions)
 
+    def announced(self, peer: Peer, now: float) -> list[Act]:
+        """A worker renewed its record: so it is there, though it may have nothing to tell of.
+
+        Without this, one whose only order was lost on its way would be silent for ever.
+        """
+        return self._acts(self._schedule.heartbeat(peer, (), now)) if peer in self._workers else []
+
     def tick(self, now: float) -> list[Act]:
         """Do what is due."""
         return self._acts(self._schedule.tick(now))

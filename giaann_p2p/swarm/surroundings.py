@@ -6,6 +6,7 @@ from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.directory import Directory
 from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.placement import Placement
+from giaann_p2p.swarm.record import Announcement
 
 _SPARE = 64
 """Incarnations of peers that the directory has forgotten; more are forgotten, too."""
@@ -21,14 +22,16 @@ class Surroundings:
         self._placed: tuple[int, Placement] | None = None
         self._incarnations: dict[Peer, int] = {}
 
-    def learn(self, record: bytes, now: float, restarted: Callable[[Peer], None]) -> None:
-        """Take a record in; RecordError if it cannot be right.
+    def learn(
+        self, record: bytes, now: float, restarted: Callable[[Peer], None]
+    ) -> Announcement | None:
+        """Take a record in and return what it says that is new; RecordError if it cannot be right.
 
         `restarted` is told of a peer that began anew: it may have lost what it said it had.
         """
         said = self.directory.merge(record, now)
         if said is None or said.role != "storage":
-            return
+            return said
         known = self._incarnations.get(said.peer)
         if known is not None and known != said.incarnation:
             restarted(said.peer)
@@ -36,6 +39,7 @@ class Surroundings:
         if len(self._incarnations) > 2 * len(self.directory) + _SPARE:
             there = filter(self.directory.announcement, self._incarnations)
             self._incarnations = {peer: self._incarnations[peer] for peer in there}
+        return said
 
     def version(self, now: float) -> int:
         """Return a number that is another one when members or their shards have changed."""
