@@ -11,7 +11,16 @@ from giaann_p2p.swarm.actions import Call
 from giaann_p2p.swarm.desk import Desk
 from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.messages import Beat, Heard, Learn, Message, Refused
-from giaann_p2p.swarm.schedule import Action, Finished, GaveUp, Lease, Revoke, Schedule
+from giaann_p2p.swarm.schedule import (
+    MOST_SLOTS,
+    Action,
+    Finished,
+    GaveUp,
+    Lease,
+    Revoke,
+    Schedule,
+    State,
+)
 
 _TIMEOUT = 4.0
 
@@ -46,13 +55,16 @@ class Coordinator:
         return self._acts(actions)
 
     def seen(self, workers: Mapping[Peer, int], now: float) -> list[Act]:
-        """Learn which compute peers are there, each with its slots."""
+        """Learn which compute peers are there, each with the slots that it has free."""
         actions: list[Action] = []
-        for peer in sorted(self._workers - set(workers)):
+        for peer in sorted(self._workers - workers.keys()):
+            self._workers.discard(peer)
+            self._left.pop(peer, None)
             actions += self._schedule.left(peer, now)
-        for peer in sorted(set(workers) - self._workers):
-            actions += self._schedule.joined(peer, workers[peer], now)
-        self._workers = set(workers)
+        for peer in sorted(workers.keys() - self._workers):
+            if workers[peer] > 0:  # else it may have some later
+                self._workers.add(peer)
+                actions += self._schedule.joined(peer, min(workers[peer], MOST_SLOTS), now)
         return self._acts(actions)
 
     def announced(self, peer: Peer, now: float) -> list[Act]:
@@ -96,8 +108,12 @@ class Coordinator:
             elif isinstance(action, GaveUp):
                 self._given_up[action.chunk] = action.reasons
             elif isinstance(action, Finished):
-                acts.append(Over(dict(self._given_up)))
+                acts.append(self._over())
         return acts
+
+    def _over(self) -> Over:
+        failed = self._schedule.chunks(State.FAILED)  # a late worker may have brought some since
+        return Over({chunk: self._given_up[chunk] for chunk in failed})
 
     def _learn(self, peer: Peer, chunk: int) -> Call:
         self._left.get(peer, set()).discard(chunk)

@@ -1,0 +1,279 @@
+"""The coordinator of a job: what its schedule decides becomes calls, and what it hears events."""
+
+from collections.abc import Collection, Mapping
+
+import pytest
+from pyroaring import BitMap
+
+from giaann_p2p.swarm.actions import Call
+from giaann_p2p.swarm.coordinator import Act, Coordinator, Over
+from giaann_p2p.swarm.identity import Peer
+from giaann_p2p.swarm.messages import Beat, Heard, Learn, Message, Refused, Taken
+from giaann_p2p.swarm.schedule import MOST_SLOTS, Pace, Schedule, State
+from tests.helpers_swarm import JOB, MESSAGES, NOW, OTHER_JOB, A, B, C, D, sent
+
+PACE = Pace(lease=10, longest=100, rest=2, failures=2, losses=4)
+STRANGER = Refused("this is not known here as a worker at this job")
+
+
+class InOrder:
+    """The first that waits."""
+
+    def pick(self, waiting: BitMap, busy: Collection[int]) -> int:
+        return waiting[0]
+
+
+def sentences(chunk: int) -> list[str]:
+    """Return the text of a chunk."""
+    return [f"Sentence {chunk}.", "Another one."]
+
+
+class Leading:
+    """A coordinator, with what it asked for and said at last."""
+
+    def __init__(self, chunks: int, committed: Collection[int] = ()) -> None:
+        self.schedule = Schedule(InOrder(), committed, PACE)
+        self.coordinator = Coordinator(JOB, self.schedule, sentences)
+        self.over: list[Over] = []
+        self.do(self.coordinator.read(chunks, True, NOW))
+
+    def do(self, acts: list[Act]) -> list[tuple[Peer, int]]:
+        """Return who is to learn which chunk."""
+        orders = []
+        for act in acts:
+            if isinstance(act, Call):
+                question = sent(act.message)
+                assert isinstance(question, Learn)
+                assert question == Learn(JOB, question.chunk, sentences(question.chunk))
+                assert act.timeout == 4.0
+                orders.append((act.peer, question.chunk))
+            else:
+                self.over.append(act)
+        return orders
+
+    def seen(self, workers: Mapping[Peer, int], now: float = NOW) -> list[tuple[Peer, int]]:
+        return self.do(self.coordinator.seen(workers, now))
+
+    def tick(self, now: float) -> list[tuple[Peer, int]]:
+        return self.do(self.coordinator.tick(now))
+
+    def beat(
+        self,
+        peer: Peer,
+        working: Collection[int] = (),
+        done: Collection[int] = (),
+        failed: Mapping[int, str] | None = None,
+        job: bytes = JOB,
+        now: float = NOW,
+    ) -> tuple[Message, list[tuple[Peer, int]]]:
+        """Let a worker tell; return what it is answered, and who is to learn what then."""
+        beat = Beat(job, list(working), list(done), list((failed or {}).items()))
+        answer, acts = self.coordinator.beat(peer, beat, now)
+        return sent(answer), self.do(acts)
+
+    def all(self, state: State) -> list[int]:
+        return list(self.schedule.chunks(state))
+
+
+def test_leases_become_orders_with_the_chunks_sentences() -> None:
+    one = Leading(4)
+    assert one.seen({B: 1, A: 2}) == [(A, 0), (A, 1), (B, 2)]
+    assert one.seen({B: 1, A: 2}) == []
+    assert one.all(State.LEASED) == [0, 1, 2]
+
+
+def test_orders_have_numbers_of_their_own_and_nothing_follows_from_answers() -> None:
+    one = Leading(4)
+    calls = one.coordinator.seen({A: 2, B: 1}, NOW)
+    numbers = [call.number for call in calls if isinstance(call, Call)]
+    assert len(set(numbers)) == 3
+    for number, message in zip(numbers, (Taken(), Refused("no slot is free"), None), strict=True):
+        assert one.coordinator.answered(number, message, NOW) == []
+    for message in (*MESSAGES, None):
+        assert one.coordinator.answered(99, message, NOW) == []
+    assert one.all(State.LEASED) == [0, 1, 2]
+
+
+def test_what_is_committed_is_not_leased_again() -> None:
+    one = Leading(4, committed=[0, 2])
+    assert one.seen({A: 9}) == [(A, 1), (A, 3)]
+
+
+def test_text_may_come_bit_by_bit() -> None:
+    one = Leading.__new__(Leading)
+    one.schedule, one.over = Schedule(InOrder(), (), PACE), []
+    one.coordinator = Coordinator(JOB, one.schedule, sentences)
+    assert one.seen({A: 2}) == []
+    assert one.do(one.coordinator.read(1, False, NOW)) == [(A, 0)]
+    assert one.beat(A, done=[0]) == (Heard([]), [])
+    assert one.over == []
+    assert one.do(one.coordinator.read(2, True, NOW)) == [(A, 1)]
+    one.beat(A, done=[1])
+    assert one.over == [Over({})]
+
+
+def test_a_job_of_nothing_is_over_at_once() -> None:
+    assert Leading(0).over == [Over({})]
+    assert Leading(2, committed=[0, 1]).over == [Over({})]
+
+
+def test_who_leaves_has_its_chunks_learned_by_others() -> None:
+    one = Leading(2)
+    assert one.seen({A: 1}) == [(A, 0)]
+    assert one.seen({B: 1}, NOW + 1) == [(B, 0)]
+    assert one.beat(A, working=[0]) == (STRANGER, [])
+    assert one.seen({A: 1, B: 1}, NOW + 2) == [(A, 1)]
+    assert one.seen({}, NOW + 3) == []
+    assert one.all(State.WAITING) == [0, 1]
+
+
+def test_who_comes_with_work_keeps_it() -> None:
+    one = Leading(3)
+    one.seen({A: 1})
+    assert one.seen({A: 1, B: 1}) == [(B, 1)]
+    one = Leading(3, committed=[1])
+    one.seen({A: 2})
+    assert one.all(State.LEASED) == [0, 2]
+    assert one.beat(A, working=[0, 1, 2]) == (Heard([1]), [])
+
+
+@pytest.mark.parametrize(("slots", "leased"), [(0, 0), (1, 1), (1 << 31, MOST_SLOTS)])
+def test_any_number_of_slots_may_be_told(slots: int, leased: int) -> None:
+    one = Leading(MOST_SLOTS + 5)
+    assert len(one.seen({A: slots})) == leased
+
+
+def test_who_had_no_slot_free_comes_in_when_it_has() -> None:
+    one = Leading(2)
+    assert one.seen({A: 0}) == []
+    assert one.beat(A, working=[0]) == (STRANGER, [])
+    assert one.seen({A: 1}) == [(A, 0)]
+    assert one.seen({A: 0}) == []  # it has none free, for it learns; it did not leave
+    assert one.beat(A, working=[0]) == (Heard([]), [])
+
+
+def test_beats_prolong_leases() -> None:
+    one = Leading(1)
+    one.seen({A: 1})
+    for now in range(5, 60, 5):
+        assert one.beat(A, working=[0], now=NOW + now) == (Heard([]), [])
+        assert one.tick(NOW + now + 4) == []
+    one.tick(NOW + 65)
+    assert one.all(State.WAITING) == [0]
+
+
+def test_done_and_failed_reach_the_schedule() -> None:
+    one = Leading(4)
+    one.seen({A: 2, B: 1})
+    answer, orders = one.beat(A, done=[0], failed={1: "out of memory"})
+    assert (answer, orders) == (Heard([]), [(A, 3)])
+    assert one.all(State.COMMITTED) == [0]
+    assert one.all(State.WAITING) == [1]
+    assert one.tick(NOW + 1.9) == []
+    assert one.tick(NOW + 2) == []  # A has failed on it
+    assert one.beat(B, done=[2], now=NOW + 2) == (Heard([]), [(B, 1)])
+
+
+def test_strangers_and_other_jobs_are_refused() -> None:
+    one = Leading(2)
+    one.seen({A: 1})
+    assert one.beat(B, done=[0]) == (STRANGER, [])
+    assert one.beat(A, done=[0], job=OTHER_JOB) == (STRANGER, [])
+    assert one.all(State.COMMITTED) == []
+    assert one.beat(A, done=[0]) == (Heard([]), [(A, 1)])
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        Beat(JOB, [2], [], []),
+        Beat(JOB, [0, 2], [], []),
+        Beat(JOB, [], [2], []),
+        Beat(JOB, [], [], [(2, "it is none")]),
+        Beat(JOB, [], [(1 << 32) - 1], []),
+        Beat(JOB, list(range(MOST_SLOTS + 1)), [], []),
+    ],
+)
+def test_chunks_that_no_job_has_are_refused(told: Beat) -> None:
+    one = Leading(2)
+    one.seen({A: 1})
+    answer, acts = one.coordinator.beat(A, told, NOW)
+    assert isinstance(answer, Refused)
+    assert answer.reason.startswith("chunk")
+    assert acts == []
+    assert one.all(State.LEASED) == [0]
+
+
+def test_what_was_good_in_a_beat_counts_although_the_rest_is_not() -> None:
+    one = Leading(2)
+    one.seen({A: 1})
+    answer, orders = one.beat(A, done=[0, 9])
+    assert answer == Refused("chunk: there is no 9, the job has 2 by now")
+    assert orders == [(A, 1)]
+    assert one.all(State.COMMITTED) == [0]
+
+
+def test_what_is_somebody_elses_by_now_is_told_with_the_next_beat_once() -> None:
+    one = Leading(1)
+    one.seen({A: 1})
+    one.tick(NOW + 10)  # A is silent
+    assert one.seen({A: 1, B: 1}, NOW + 10) == [(B, 0)]
+    assert one.beat(A, now=NOW + 11) == (Heard([0]), [])
+    assert one.beat(A, now=NOW + 12) == (Heard([]), [])
+    assert one.beat(B, working=[0], now=NOW + 12) == (Heard([]), [])
+    assert one.beat(A, working=[0], now=NOW + 13) == (Heard([0]), [])  # it has not left it
+
+
+def test_the_slower_of_two_is_told_to_leave() -> None:
+    one = Leading(2)
+    one.seen({A: 1, B: 1})
+    one.beat(A, done=[0], now=NOW + 1)
+    one.beat(B, working=[1], now=NOW + 9)
+    assert one.tick(NOW + 18.5) == [(A, 1)]
+    assert one.beat(A, done=[1], now=NOW + 18.6) == (Heard([]), [])
+    assert one.beat(B, working=[1], now=NOW + 18.7) == (Heard([1]), [])
+    assert one.over == [Over({})]
+
+
+def test_who_is_to_learn_it_again_is_not_told_to_leave_it() -> None:
+    one = Leading(1)
+    one.seen({A: 1})
+    one.tick(NOW + 10)
+    assert one.beat(A, now=NOW + 10) == (Heard([]), [(A, 0)])
+    assert one.beat(A, working=[0], now=NOW + 11) == (Heard([]), [])
+
+
+def test_who_left_is_told_nothing_of_before_when_it_comes_back() -> None:
+    one = Leading(1)
+    one.seen({A: 1})
+    one.tick(NOW + 10)
+    one.seen({B: 1}, NOW + 11)
+    one.seen({A: 1, B: 1}, NOW + 12)
+    assert one.beat(A, now=NOW + 12) == (Heard([]), [])
+
+
+def test_when_all_is_done_it_says_once_what_was_given_up_and_why() -> None:
+    one = Leading(2)
+    one.seen({A: 1, B: 1})
+    one.beat(A, done=[0], now=NOW + 1)
+    assert one.beat(B, failed={1: "no"}, now=NOW + 1) == (Heard([]), [])
+    assert one.tick(NOW + 3) == [(A, 1)]
+    assert one.over == []
+    one.beat(A, failed={1: "no, not here"}, now=NOW + 4)
+    assert one.over == [Over({1: ("no", "no, not here")})]
+    one.tick(NOW + 5)
+    one.beat(A, done=[0], now=NOW + 5)
+    assert len(one.over) == 1
+
+
+def test_what_was_given_up_and_brought_all_the_same_is_not_told_of() -> None:
+    one = Leading(2)
+    one.seen({A: 1, B: 1, C: 1, D: 1})
+    for peer, chunk, now in ((A, 0, 1), (C, 0, 3)):
+        one.beat(peer, failed={chunk: "no"}, now=NOW + now)
+        one.tick(NOW + now + 2)
+    assert one.all(State.FAILED) == [0]
+    assert one.over == []
+    one.beat(C, done=[0], now=NOW + 6)  # and yet
+    one.beat(B, done=[1], now=NOW + 7)
+    assert one.over == [Over({})]
