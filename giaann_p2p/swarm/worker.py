@@ -19,6 +19,8 @@ _EVERY = 3.0
 _TIMEOUT = 4.0
 _PATIENCE = 120.0
 """Seconds without a word of a coordinator after which it has gone."""
+_MOST_REASON = 200
+"""Characters that a beat carries for each chunk that failed."""
 
 Key = tuple[Peer, bytes]
 """A coordinator and its job."""
@@ -43,36 +45,40 @@ class Worker:
         self._slots, self._writer = slots, pushes
         self._calls = Desk[Message | None, Action]()
         self._orders: dict[Key, _Orders] = {}
-        self._computing: set[tuple[bytes, int]] = set()
-        self._pushing: dict[int, int] = {}  # the writer's numbers by ours
+        self._on_its_way: set[tuple[bytes, int]] = set()
+        """Chunks that are computed or pushed, each once, whoever wants them."""
 
     @property
     def free(self) -> int:
         """How many chunks more it takes."""
-        return self._slots - sum(len(orders.working) for orders in self._orders.values())
+        return self._slots - len(self._on_its_way)
 
     def asked(self, ticket: int, sender: Peer, order: Learn, now: float) -> list[Action]:
         """Take a chunk, if there is a slot free."""
-        orders = self._orders.setdefault((sender, order.job), _Orders(now, now + _EVERY))
+        key, task = (sender, order.job), (order.job, order.chunk)
+        orders = self._orders.get(key, _Orders(now, now + _EVERY))
         orders.heard = now
-        if order.chunk in orders.working:
+        if order.chunk in orders.working or order.chunk in orders.done:
             return [Reply(ticket, Taken())]
-        if self.free <= 0:
+        if self.free <= 0 and task not in self._on_its_way:
             return [Reply(ticket, Refused("no slot is free"))]
+        self._orders[key] = orders  # not before: who is refused leaves nothing behind
         orders.working.add(order.chunk)
         orders.failed.pop(order.chunk, None)
-        if (order.job, order.chunk) in self._computing:
+        if task in self._on_its_way:
             return [Reply(ticket, Taken())]
-        self._computing.add((order.job, order.chunk))
+        self._on_its_way.add(task)
         return [Reply(ticket, Taken()), Compute(order.job, order.chunk, order.sentences)]
 
     def computed(self, job: bytes, chunk: int, outcome: Cut | str, now: float) -> list[Action]:
         """Bring to its owners what was learned, or tell why it could not be."""
+        if (job, chunk) not in self._on_its_way:
+            return []  # nobody wants it any longer
         if isinstance(outcome, str):
-            self._computing.discard((job, chunk))
+            self._on_its_way.discard((job, chunk))
             for orders in self._of(job, chunk):
                 orders.working.discard(chunk)
-                orders.failed[chunk] = outcome
+                orders.failed[chunk] = outcome[:_MOST_REASON]
             return self._told(job, now)
         return self._pushed(self._writer.push(job, chunk, outcome, now), now)
 
@@ -104,7 +110,7 @@ class Worker:
         return self._pushed(self._writer.answered(number, answer, now), now)
 
     def _committed(self, done: Committed, now: float) -> list[Action]:
-        self._computing.discard((done.job, done.chunk))
+        self._on_its_way.discard((done.job, done.chunk))
         for orders in self._of(done.job, done.chunk):
             orders.working.discard(done.chunk)
             orders.done.add(done.chunk)
@@ -153,5 +159,5 @@ class Worker:
     def _leave(self, job: bytes, chunk: int) -> None:
         """Go no further with a chunk that nobody here wants any longer."""
         if not self._of(job, chunk):
-            self._computing.discard((job, chunk))
+            self._on_its_way.discard((job, chunk))
             self._writer.give_up(job, chunk)

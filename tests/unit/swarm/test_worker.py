@@ -1,0 +1,429 @@
+"""A compute peer at work, between coordinators and storage peers of every temper."""
+
+import pytest
+
+from giaann_p2p.store.layout import Shards
+from giaann_p2p.swarm.actions import Action, Call, Compute, Reply
+from giaann_p2p.swarm.identity import Peer
+from giaann_p2p.swarm.messages import Beat, Heard, Learn, Message, Push, Pushed, Refused, Taken
+from giaann_p2p.swarm.shardset import packed
+from giaann_p2p.swarm.worker import Worker
+from giaann_p2p.swarm.writer import Writer
+from tests.helpers_swarm import (
+    JOB,
+    LESSONS,
+    MESSAGES,
+    NOW,
+    OTHER_JOB,
+    SHARDS,
+    A,
+    Around,
+    B,
+    C,
+    D,
+    sent,
+    shards,
+)
+
+ALL = packed(shards(*range(SHARDS)), SHARDS)
+TEXT = ["Bees make honey."]
+FULL = Refused("no slot is free")
+
+
+class Working:
+    """A worker, with what it was to learn and what it asked for. C and D lead; A and B store."""
+
+    def __init__(self, slots: int = 2) -> None:
+        self.worker = Worker(slots, Writer(SHARDS, 2, Around(A, B), 4.0))
+        self.learning: list[tuple[bytes, int]] = []
+        self.calls: list[Call] = []
+        self.replies: dict[int, Message] = {}
+        self.tickets = 0
+
+    def do(self, actions: list[Action]) -> None:
+        for action in actions:
+            if isinstance(action, Call):
+                self.calls.append(action)
+            elif isinstance(action, Reply):
+                self.replies[action.ticket] = sent(action.message)
+            else:
+                assert isinstance(action, Compute)
+                assert action.sentences == TEXT
+                self.learning.append((action.job, action.chunk))
+
+    def order(self, chunk: int, peer: Peer = C, job: bytes = JOB, now: float = NOW) -> Message:
+        """Let a coordinator ask for a chunk; return what it is answered."""
+        self.tickets += 1
+        self.do(self.worker.asked(self.tickets, peer, Learn(job, chunk, TEXT), now))
+        return self.replies[self.tickets]
+
+    def computed(self, chunk: int, error: str = "", job: bytes = JOB, now: float = NOW) -> None:
+        """Let a chunk be learned, or not."""
+
+        def cut(numbers: Shards) -> bytes:
+            return LESSONS.parcel(chunk, numbers)
+
+        self.do(self.worker.computed(job, chunk, error or cut, now))
+
+    def tick(self, now: float) -> None:
+        self.do(self.worker.tick(now))
+
+    def of(self, peer: Peer) -> list[Message]:
+        """Return what a peer is being asked."""
+        return [sent(call.message) for call in self.calls if call.peer == peer]
+
+    def answer(self, peer: Peer, message: Message | None, now: float = NOW) -> None:
+        call = next(call for call in self.calls if call.peer == peer)
+        self.calls.remove(call)
+        self.do(self.worker.answered(call.number, message, now))
+
+    def stored(self, now: float = NOW) -> None:
+        """Let the owners have all that is pushed."""
+        for peer in (A, B):
+            while self.of(peer):
+                self.answer(peer, Pushed(ALL), now)
+
+    def heard(self, peer: Peer, *leave: int, now: float = NOW) -> None:
+        self.answer(peer, Heard(list(leave)), now)
+
+
+def beat(
+    working: list[int], done: list[int] | None = None, failed: dict[int, str] | None = None
+) -> Beat:
+    """Return what is told of the job."""
+    return Beat(JOB, working, done or [], list((failed or {}).items()))
+
+
+def test_a_chunk_is_learned_brought_to_its_owners_and_told_of() -> None:
+    one = Working()
+    assert one.order(7) == Taken()
+    assert one.learning == [(JOB, 7)]
+    assert one.calls == []
+    one.computed(7)
+    assert one.of(A) == one.of(B) == [Push(JOB, 7, ALL, LESSONS.parcel(7, shards(0, 1, 2, 3)))]
+    one.answer(A, Pushed(ALL))
+    assert one.of(C) == []
+    one.answer(B, Pushed(ALL))
+    assert one.of(C) == [beat([], [7])]  # at once
+    one.heard(C)
+    one.tick(NOW + 100)
+    assert one.calls == []  # C has no more to be told
+
+
+def test_it_takes_as_many_chunks_as_it_has_slots() -> None:
+    one = Working(slots=2)
+    assert one.worker.free == 2
+    assert [one.order(1), one.order(2, D, OTHER_JOB), one.order(3)] == [Taken(), Taken(), FULL]
+    assert one.worker.free == 0
+    one.computed(1)
+    assert one.order(3) == FULL  # it is being pushed
+    one.stored()
+    assert one.worker.free == 1
+    assert one.order(3) == Taken()
+    assert one.learning == [(JOB, 1), (OTHER_JOB, 2), (JOB, 3)]
+
+
+def test_nothing_is_kept_of_orders_that_are_refused() -> None:
+    one = Working(slots=1)
+    one.order(1)
+    for number in range(20):
+        assert one.order(2, D, bytes([number]) * 16) == FULL
+    one.tick(NOW + 3)
+    assert [call.peer for call in one.calls] == [C]
+
+
+def test_an_order_that_comes_twice_is_one() -> None:
+    one = Working(slots=1)
+    assert [one.order(1), one.order(1)] == [Taken(), Taken()]
+    one.computed(1)
+    assert one.order(1) == Taken()
+    one.stored()
+    assert one.order(1) == Taken()  # C has not heard yet that it is done
+    assert one.learning == [(JOB, 1)]
+    assert one.of(C) == [beat([], [1])]
+    one.heard(C)
+    assert one.order(1) == Taken()
+    assert one.learning == [(JOB, 1), (JOB, 1)]  # C has heard, and wants it all the same
+
+
+def test_two_that_want_the_same_chunk_get_it_for_one_slot() -> None:
+    one = Working(slots=1)
+    assert [one.order(1, C), one.order(1, D), one.order(2, D)] == [Taken(), Taken(), FULL]
+    one.computed(1)
+    assert one.order(1, D) == Taken()
+    one.stored()
+    assert one.of(C) == one.of(D) == [beat([], [1])]
+    assert one.learning == [(JOB, 1)]
+    assert one.worker.free == 1
+
+
+def test_the_same_number_of_two_jobs_is_two_chunks() -> None:
+    one = Working()
+    one.order(1, C)
+    one.order(1, C, OTHER_JOB)
+    assert one.learning == [(JOB, 1), (OTHER_JOB, 1)]
+    one.computed(1)
+    one.stored()
+    assert one.of(C) == [beat([], [1])]
+    one.tick(NOW + 3)
+    assert one.of(C) == [beat([], [1]), Beat(OTHER_JOB, [1], [], [])]
+
+
+def test_who_comes_to_a_chunk_that_is_pushed_waits_for_it() -> None:
+    one = Working()
+    one.order(1, C)
+    one.computed(1)
+    assert one.order(1, D) == Taken()
+    one.stored()
+    assert one.of(D) == [beat([], [1])]
+    assert one.learning == [(JOB, 1)]
+
+
+def test_what_fails_is_told_at_once_with_the_reason_to_all_that_want_it() -> None:
+    one = Working(slots=2)
+    one.order(1, C)
+    one.order(1, D)
+    one.order(2, D)
+    one.computed(1, "out of memory")
+    assert one.of(C) == [beat([], [], {1: "out of memory"})]
+    assert one.of(D) == [beat([2], [], {1: "out of memory"})]
+    assert one.worker.free == 1
+    one.heard(C)
+    one.heard(D)
+    assert one.calls == []
+    assert one.order(1) == Taken()
+    assert one.learning == [(JOB, 1), (JOB, 2), (JOB, 1)]
+
+
+def test_a_long_reason_is_cut_so_that_it_can_be_told() -> None:
+    one = Working()
+    one.order(1)
+    one.computed(1, "w" * 10_000)
+    assert one.of(C) == [beat([], [], {1: "w" * 200})]
+
+
+def test_what_is_ordered_again_has_not_failed_any_longer() -> None:
+    one = Working()
+    one.order(1)
+    one.computed(1, "no")
+    one.answer(C, None)
+    one.order(1)
+    one.tick(NOW + 3)
+    assert one.of(C) == [beat([1])]
+
+
+@pytest.mark.parametrize("answer", [None, *(m for m in MESSAGES if not isinstance(m, Heard))])
+def test_it_is_told_again_until_it_is_heard(answer: Message | None) -> None:
+    one = Working()
+    for chunk in (1, 2):
+        one.order(chunk)
+    one.computed(1)
+    one.stored()
+    one.computed(2, "no")
+    told = [beat([2], [1]), beat([], [1], {2: "no"})]
+    for turn in range(5):
+        assert one.of(C) == [told[min(turn, 1)]]
+        one.answer(C, answer, NOW + 3 * turn)
+        one.tick(NOW + 3 * turn + 2.9)
+        assert one.calls == []
+        one.tick(NOW + 3 * turn + 3)
+    one.heard(C, now=NOW + 15)
+    one.tick(NOW + 99)
+    assert one.calls == []
+
+
+def test_it_tells_every_few_seconds_what_it_is_at() -> None:
+    one = Working()
+    one.order(2)
+    one.order(1)
+    one.tick(NOW + 2.9)
+    assert one.calls == []
+    for turn in range(1, 4):
+        one.tick(NOW + 3 * turn)
+        assert one.of(C) == [beat([1, 2])]
+        assert one.calls[0].timeout == 4.0
+        one.tick(NOW + 3 * turn + 0.1)
+        assert len(one.calls) == 1
+        one.heard(C, now=NOW + 3 * turn + 1)
+        assert one.calls == []
+
+
+def test_what_happens_while_it_tells_is_told_behind_it() -> None:
+    one = Working(slots=3)
+    for chunk in (1, 2, 3):
+        one.order(chunk)
+    one.tick(NOW + 3)
+    one.computed(1)
+    one.stored()
+    one.computed(2, "no")
+    assert one.of(C) == [beat([1, 2, 3])]  # one at a time
+    one.tick(NOW + 9)
+    assert len(one.calls) == 1
+    one.heard(C)
+    assert one.of(C) == [beat([3], [1], {2: "no"})]
+    one.heard(C)
+    one.tick(NOW + 9)
+    assert one.of(C) == [beat([3])]
+
+
+def test_a_chunk_that_is_left_is_pushed_no_further() -> None:
+    one = Working(slots=1)
+    one.order(1)
+    one.computed(1)
+    one.tick(NOW + 3)
+    one.heard(C, 1, 5, now=NOW + 3)
+    assert one.worker.free == 1
+    one.answer(A, Pushed(ALL))
+    one.answer(B, None)
+    one.tick(NOW + 50)
+    assert one.calls == []
+
+
+def test_a_chunk_that_is_left_while_it_is_learned_is_not_pushed() -> None:
+    one = Working(slots=1)
+    one.order(1)
+    one.tick(NOW + 3)
+    one.heard(C, 1, now=NOW + 3)
+    assert one.worker.free == 1
+    one.computed(1)
+    one.computed(1, "no")
+    one.tick(NOW + 50)
+    assert one.calls == []
+
+
+def test_a_chunk_that_is_left_and_ordered_again_is_brought_once() -> None:
+    one = Working(slots=1)
+    one.order(1)
+    one.tick(NOW + 3)
+    one.heard(C, 1, now=NOW + 3)
+    assert one.order(1, now=NOW + 4) == Taken()
+    one.computed(1)
+    one.computed(1)
+    assert len(one.of(A)) == 1
+    one.stored()
+    one.computed(1)
+    assert one.of(A) == []
+    assert one.of(C) == [beat([], [1])]
+
+
+def test_a_chunk_that_another_wants_is_not_given_up() -> None:
+    one = Working(slots=1)
+    one.order(1, C)
+    one.order(1, D)
+    one.tick(NOW + 3)
+    one.heard(C, 1, now=NOW + 3)
+    one.heard(D, now=NOW + 3)
+    assert one.worker.free == 0
+    one.computed(1, now=NOW + 4)
+    one.tick(NOW + 6)
+    assert one.of(C) == []  # it has gone its way
+    assert one.of(D) == [beat([1])]
+    one.stored(NOW + 6)
+    one.heard(D, 1, now=NOW + 6)  # too late
+    assert one.of(D) == [beat([], [1])]
+    assert one.of(C) == []
+
+
+def test_none_can_leave_what_is_anothers() -> None:
+    one = Working(slots=2)
+    one.order(1, C)
+    one.order(2, D)
+    one.tick(NOW + 3)
+    one.heard(D, 1, now=NOW + 3)
+    one.heard(C, 2, now=NOW + 3)
+    one.tick(NOW + 6)
+    assert (one.of(C), one.of(D)) == ([beat([1])], [beat([2])])
+
+
+def test_who_is_silent_for_long_is_forgotten_and_what_it_wanted_is_finished() -> None:
+    one = Working(slots=2)
+    one.order(1)
+    one.order(2)
+    one.computed(1)
+    told = 0
+    for now in range(1, 121):
+        one.tick(NOW + now)
+        while one.of(C):
+            told += 1
+            one.answer(C, None, NOW + now)
+    assert told == 40
+    one.tick(NOW + 120.5)
+    one.tick(NOW + 200)
+    assert one.of(C) == []
+    assert one.worker.free == 0  # both are on their way
+    one.computed(2, now=NOW + 200)
+    assert one.of(A) == [
+        Push(JOB, chunk, ALL, LESSONS.parcel(chunk, shards(0, 1, 2, 3))) for chunk in (1, 2)
+    ]
+    one.stored(NOW + 201)
+    assert one.calls == []
+    assert one.worker.free == 2
+
+
+def test_who_resumes_the_job_of_one_that_is_gone_finds_its_chunk_on_its_way() -> None:
+    one = Working(slots=1)
+    one.order(1, C)
+    one.tick(NOW + 121)
+    assert one.order(1, D, now=NOW + 130) == Taken()
+    assert one.learning == [(JOB, 1)]
+    one.computed(1, now=NOW + 131)
+    one.stored(NOW + 131)
+    assert (one.of(C), one.of(D)) == ([], [beat([], [1])])
+
+
+def test_a_word_at_least_every_two_minutes_is_enough() -> None:
+    for again in (True, False):
+        one = Working(slots=1)
+        one.order(1)
+        one.tick(NOW + 100)
+        if again:
+            one.answer(C, None, NOW + 100)
+            one.order(1, now=NOW + 100)
+        else:
+            one.heard(C, now=NOW + 100)
+        one.tick(NOW + 219)
+        assert one.of(C) == [beat([1])]
+        one.answer(C, None, NOW + 219)
+        one.tick(NOW + 220.5)
+        one.tick(NOW + 230)
+        assert one.of(C) == []
+
+
+def test_an_answer_that_comes_when_its_coordinator_is_forgotten_is_nothing() -> None:
+    one = Working(slots=1)
+    one.order(1)
+    one.tick(NOW + 3)
+    one.tick(NOW + 121)
+    one.heard(C, 1, now=NOW + 122)
+    assert one.calls == []
+    assert one.worker.free == 0
+
+
+def test_if_owners_cannot_be_reached_it_goes_on_trying_and_telling() -> None:
+    one = Working(slots=1)
+    one.order(1)
+    one.computed(1)
+    pushes = 0
+    for now in range(60):
+        one.tick(NOW + now)
+        for peer in (A, B):
+            while one.of(peer):
+                pushes += 1
+                one.answer(peer, None, NOW + now)
+        while one.of(C):
+            assert one.of(C) == [beat([1])]
+            one.heard(C, now=NOW + now)
+    assert pushes >= 16
+    one.tick(NOW + 70)
+    one.stored(NOW + 70)
+    one.heard(C, now=NOW + 70)
+    assert one.of(C) == [beat([], [1])]
+
+
+def test_answers_to_nothing_are_nothing() -> None:
+    one = Working()
+    one.order(1)
+    for message in (*MESSAGES, None):
+        assert one.worker.answered(99, message, NOW) == []
+    one.computed(5)  # nobody asked for it
+    assert one.calls == []
