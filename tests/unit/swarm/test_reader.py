@@ -11,7 +11,7 @@ from giaann_p2p.store.codec.parcel import encode
 from giaann_p2p.swarm.actions import Call
 from giaann_p2p.swarm.answers import Answers
 from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.messages import Message, Part, Read, Refused, Rows
+from giaann_p2p.swarm.messages import MOST_READ, Message, Part, Read, Refused, Rows
 from giaann_p2p.swarm.reader import Act, Answered, Reader
 from giaann_p2p.swarm.replica import State
 from giaann_p2p.swarm.shardset import packed
@@ -125,6 +125,60 @@ def test_nothing_is_read_at_once() -> None:
     one = Reading(A)
     one.read([])
     assert one.rows == []
+
+
+def asked_at_once(call: Call) -> int:
+    """Return for how many neurons a peer is asked; it answers no more than a message carries."""
+    assert isinstance(call.message, Read)
+    count = len(call.message.concepts) // 8
+    assert 0 < count <= MOST_READ
+    return count
+
+
+def neurons_of(home: int, count: int) -> list[Neuron]:
+    """Return some neurons of a shard that are, and others that are not."""
+    there = [neuron for neuron in NEURONS if LAYOUT.shard_of(*neuron) == home]
+    concept = there[0].concept
+    return [*(Neuron(concept, 1_000_000 + at) for at in range(count - len(there))), *there]
+
+
+def test_more_neurons_of_a_shard_than_a_message_carries_are_asked_in_turns() -> None:
+    one = Reading(A)
+    wanted = neurons_of(HOME, 2 * MOST_READ + 5)
+    one.read(wanted)
+    assert [asked_at_once(call) for call in one.calls] == [MOST_READ, MOST_READ, 5]
+    for _ in range(3):
+        assert one.told == []
+        one.serve(at=len(one.calls) - 1)
+    assert_rows(one.rows, wanted)
+
+
+def test_more_neurons_of_a_peer_than_a_message_carries_are_asked_in_turns() -> None:
+    one = Reading(A, B)
+    each = MOST_READ // 2 - 1  # of two shards, but not of three
+    homes = sorted({LAYOUT.shard_of(*neuron) for neuron in NEURONS})
+    assert len(homes) == 4
+    wanted = [neuron for home in homes for neuron in neurons_of(home, each)]
+    one.read(wanted)
+    assert one.asked == [A, A]
+    assert [asked_at_once(call) for call in one.calls] == [2 * each, 2 * each]
+    one.serve()
+    assert one.told == []
+    one.answer(None)  # the other half alone is asked of another
+    assert one.asked == [B]
+    assert asked_at_once(one.calls[0]) == 2 * each
+    one.serve()
+    assert_rows(one.rows, wanted)
+
+
+def test_as_many_as_a_message_carries_go_into_one() -> None:
+    one = Reading(A)
+    homes = sorted({LAYOUT.shard_of(*neuron) for neuron in NEURONS})[:2]
+    wanted = [neuron for home in homes for neuron in neurons_of(home, MOST_READ // 2)]
+    one.read(wanted)
+    assert [asked_at_once(call) for call in one.calls] == [MOST_READ]
+    one.serve()
+    assert_rows(one.rows, wanted)
 
 
 def test_the_quickest_is_asked_first_and_who_is_unknown_is_tried() -> None:
