@@ -6,6 +6,7 @@ import pytest
 
 from giaann_p2p.model.digest import digest
 from giaann_p2p.store.layout import Shards
+from giaann_p2p.swarm import writer
 from giaann_p2p.swarm.actions import Call, Reply
 from giaann_p2p.swarm.messages import Message, Push, Pushed, Refused
 from giaann_p2p.swarm.shardset import packed, unpacked
@@ -200,6 +201,64 @@ def test_any_kind_of_message_but_two_is_suspicious() -> None:
         one.answer(A, message)
         suspicious = not isinstance(message, Pushed | Refused)
         assert one.around.suspected == ([A] if suspicious else [])
+
+
+def test_what_is_too_large_for_one_message_goes_shard_by_shard(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(writer, "_MOST_PARCEL", 0)
+    one = Writing(A, B)
+    one.push()
+    for shard in range(SHARDS):
+        now = NOW + 10 * shard
+        if shard:
+            assert one.tick(now) == [A, B]
+        for peer in (A, B):
+            assert one.committed == []
+            assert one.pushed(peer) == [shard]
+            (question,) = [call.message for call in one.calls if call.peer == peer]
+            assert isinstance(question, Push)
+            assert question.parcel == LESSONS.parcel(1, shards(shard))
+            one.answer(peer, Pushed(packed(shards(shard), SHARDS)), now)
+    assert one.committed == [Committed(JOB, 1)]
+    assert one.around.suspected == []
+
+
+@pytest.mark.parametrize(("less", "wanted"), [(0, [0, 1]), (1, [0])])
+def test_what_is_too_large_is_halved_until_it_fits(
+    monkeypatch: pytest.MonkeyPatch, less: int, wanted: list[int]
+) -> None:
+    chunk = 2  # it has something for each shard
+    monkeypatch.setattr(writer, "_MOST_PARCEL", len(LESSONS.parcel(chunk, shards(0, 1))) - less)
+    one = Writing(A, B)
+    one.push(chunk)
+    assert one.pushed(A) == wanted
+    one.answer(A, Pushed(packed(shards(0, 1, 2), SHARDS)))  # more than it was sent
+    assert one.around.suspected == [A]
+
+
+def test_what_is_cut_by_shards_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer, "_MOST_PARCEL", len(LESSONS.parcel(1, shards(0, 1))))
+    one = Writing(A, B, C, D)
+    sides = {peer: Side(peer, one.around, store()) for peer in (A, B, C, D)}
+    one.push()
+    now = NOW
+    while not one.committed:
+        for call in list(one.calls):
+            side, question = sides[call.peer], call.message
+            assert isinstance(question, Push)
+            side.done.clear()
+            side.do(side.core.asked(1, question, now), now)
+            (said,) = side.told(Reply)
+            one.answer(call.peer, said.message, now)
+        now += 10
+        assert now < NOW + 100
+        one.tick(now)
+    for shard in range(SHARDS):
+        have = [s for s in sides.values() if 1 in s.store.sets([shard])[shard].of(JOB)]
+        assert len(have) >= 2
+        for side in have:
+            assert side.store.content(shard).digest == digest(LESSONS.content(shard, [1]))
 
 
 @pytest.mark.parametrize("seed", range(5))
