@@ -277,3 +277,12 @@ def test_what_was_given_up_and_brought_all_the_same_is_not_told_of() -> None:
     one.beat(C, done=[0], now=NOW + 6)  # and yet
     one.beat(B, done=[1], now=NOW + 7)
     assert one.over == [Over({})]
+
+
+def test_a_worker_whose_only_order_was_lost_is_heard_of_by_its_record() -> None:
+    leading = Leading(1)
+    assert leading.seen({A: 1}) == [(A, 0)]
+    assert leading.tick(NOW + 11) == []  # silent: it never got the order, so it has nothing to say
+    assert leading.all(State.WAITING) == [0]
+    assert leading.do(leading.coordinator.announced(B, NOW + 12)) == []
+    assert leading.do(leading.coordinator.announced(A, NOW + 12)) == [(A, 0)]
