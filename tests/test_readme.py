@@ -56,7 +56,7 @@ def test_the_commands_run(folder: Path) -> None:
         for line in block.splitlines()
         if line.startswith("giaann ")
     ]
-    assert len(commands) == 8
+    assert len(commands) == 10
     output = [_run(folder, ["bash", "-c", command]) for command in commands]
     assert "learned 139 of 141 sentences" in output[0]
     assert "appears in English from 1642 as anarchisme" in output[1]
