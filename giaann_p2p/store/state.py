@@ -39,7 +39,7 @@ Recall = Callable[[int, bytes, int], Delta]
 """Reads back what a shard got from a chunk of a job."""
 
 _MOST = (1 << 31) - 1
-_PART = 1 << 17
+_PART = 1 << 14
 """Connections from which on the next shard begins another part of a snapshot. Each connection of a
 part takes some 90 bytes while it is written or read."""
 

@@ -4,6 +4,7 @@ What it decides, `Schedule` decides; here its decisions become calls, and answer
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import NamedTuple
 
 from giaann_p2p.errors import MessageError
@@ -118,9 +119,10 @@ class Coordinator:
     def _learn(self, peer: Peer, chunk: int) -> Call:
         self._left.get(peer, set()).discard(chunk)
         question = Learn(self.job, chunk, self._sentences(chunk))
-        return Call(self._calls.number(_taken), peer, question, _TIMEOUT)
+        return Call(self._calls.number(partial(self._taken, peer, chunk)), peer, question, _TIMEOUT)
 
-
-def _taken(answer: Message | None, now: float) -> list[Act]:
-    """Nothing follows: a lease that was not taken is not prolonged by heartbeats, and runs out."""
-    return []
+    def _taken(self, peer: Peer, chunk: int, answer: Message | None, now: float) -> list[Act]:
+        """Go on when an order was refused; one that was lost is named by no beat, and runs out."""
+        if not isinstance(answer, Refused) or peer not in self._workers:
+            return []
+        return self._acts(self._schedule.declined(peer, chunk, now))

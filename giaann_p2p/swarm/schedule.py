@@ -5,7 +5,7 @@ A chunk is waiting, leased, committed or failed, and moves as the table `MOVES` 
 1. A waiting chunk is leased to a worker that has a slot free, as the policy picks them.
 2. A heartbeat prolongs the leases that it names. A lease ends with silence, after `longest` seconds
    whatever the heartbeats say, or with its worker; when its last lease has ended, a chunk waits.
-   A worker that fell silent gets nothing until it is heard of.
+   A worker that fell silent, or declined a chunk, gets nothing until it is heard of.
 3. Each time that a chunk's lease ran out, the next one is twice as long, up to 32 times.
 4. When nothing waits, a chunk that takes twice as long as usual is leased to a second worker. Both
    may finish: its updates are applied at most once.
@@ -289,6 +289,15 @@ class Schedule:
         actions = self._return(worker, chunk)
         self._hear(worker, now)
         return [*actions, *self._hand_out(now)]
+
+    def declined(self, worker: bytes, chunk: int, now: float) -> list[Action]:
+        """Take in that a worker has no room: no fault of the chunk's, nor is the worker lost."""
+        self._check(chunk)
+        if worker not in self._held.get(chunk, {}):
+            return []
+        self._past.setdefault(chunk, _Past())
+        self._workers[worker].silent = True  # it gets nothing until it is heard of
+        return [*self._return(worker, chunk), *self._hand_out(now)]
 
     def tick(self, now: float) -> list[Action]:
         """Take in that time has passed."""

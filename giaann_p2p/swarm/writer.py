@@ -157,19 +157,22 @@ class Writer:
         self, chunk: _Chunk, peer: Peer, pushed: Shards, answer: Message | None, now: float
     ) -> list[Act]:
         chunk.asking.discard(peer)
-        chunk.failed(peer, now)  # for the shards that it does not hold, too
+        complete = False
         try:
             if isinstance(answer, Pushed):
                 taken = unpacked(answer.shards, self._shards)
                 if not np.isin(taken, pushed).all():
                     raise MessageError("shards that were not pushed")
                 chunk.acked(peer, taken)
+                complete = len(taken) == len(pushed)
             elif not isinstance(answer, Refused):
                 raise MessageError("no answer to a push")
         except MessageError:
             self._others.suspect(peer, now)
         else:
             self._others.heard(peer)
+        if not complete:  # else what is still to come for it goes at once
+            chunk.failed(peer, now)
         key = chunk.job, chunk.chunk
         if self._chunks.get(key) is not chunk or int(chunk.acks.min()) < self._quorum:
             return []

@@ -117,6 +117,16 @@ def test_one_shard_of_which_too_little_is_known_is_enough_to_wait() -> None:
     assert one.tick(NOW + 9) == []
 
 
+def test_of_shards_of_which_enough_is_known_no_more_is_asked() -> None:
+    one = Counting(A, B, C)
+    one.tick()
+    one.answer(A, same(1))
+    one.answer(B, Compared(b"rrra", [0, 0, 0, -1], [applied(1).to_bytes()]))
+    one.answer(C, None)
+    assert one.tick(NOW + 1) == [B, C]
+    assert (one.asked(B), one.asked(C)) == ([3], [3])
+
+
 def test_other_jobs_do_not_count() -> None:
     one = Counting(A, B)
     one.tick()

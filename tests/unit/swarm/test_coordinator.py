@@ -82,12 +82,12 @@ def test_leases_become_orders_with_the_chunks_sentences() -> None:
     assert one.all(State.LEASED) == [0, 1, 2]
 
 
-def test_orders_have_numbers_of_their_own_and_nothing_follows_from_answers() -> None:
+def test_orders_have_numbers_of_their_own_and_nothing_follows_but_from_refusals() -> None:
     one = Leading(4)
     calls = one.coordinator.seen({A: 2, B: 1}, NOW)
     numbers = [call.number for call in calls if isinstance(call, Call)]
     assert len(set(numbers)) == 3
-    for number, message in zip(numbers, (Taken(), Refused("no slot is free"), None), strict=True):
+    for number, message in zip(numbers, (Taken(), Heard([]), None), strict=True):
         assert one.coordinator.answered(number, message, NOW) == []
     for message in (*MESSAGES, None):
         assert one.coordinator.answered(99, message, NOW) == []
@@ -286,3 +286,16 @@ def test_a_worker_whose_only_order_was_lost_is_heard_of_by_its_record() -> None:
     assert leading.all(State.WAITING) == [0]
     assert leading.do(leading.coordinator.announced(B, NOW + 12)) == []
     assert leading.do(leading.coordinator.announced(A, NOW + 12)) == [(A, 0)]
+
+
+def test_who_has_no_room_is_asked_again_when_heard_of_and_nothing_is_given_up() -> None:
+    leading = Leading(1)
+    (call,) = [act for act in leading.coordinator.seen({A: 1}, NOW) if isinstance(act, Call)]
+    for turn in range(10):  # far more often than a chunk may be lost
+        acts = leading.coordinator.answered(call.number, Refused("no slot is free"), NOW + turn)
+        assert acts == []
+        assert leading.all(State.WAITING) == [0]
+        assert leading.tick(NOW + turn) == []
+        acts = leading.coordinator.announced(A, NOW + turn)
+        (call,) = [act for act in acts if isinstance(act, Call)]
+    assert leading.all(State.LEASED) == [0]

@@ -171,13 +171,17 @@ def test_more_neurons_of_a_peer_than_a_message_carries_are_asked_in_turns() -> N
     assert_rows(one.rows, wanted)
 
 
-def test_as_many_as_a_message_carries_go_into_one() -> None:
+@pytest.mark.parametrize("more", [0, 1])
+def test_as_many_as_a_message_carries_go_into_one_and_no_more(more: int) -> None:
     one = Reading(A)
-    homes = sorted({LAYOUT.shard_of(*neuron) for neuron in NEURONS})[:2]
-    wanted = [neuron for home in homes for neuron in neurons_of(home, MOST_READ // 2)]
+    half = MOST_READ // 2
+    first, second = sorted({LAYOUT.shard_of(*neuron) for neuron in NEURONS})[:2]
+    wanted = [*neurons_of(first, half), *neurons_of(second, half + more)]
     one.read(wanted)
-    assert [asked_at_once(call) for call in one.calls] == [MOST_READ]
-    one.serve()
+    counts = [asked_at_once(call) for call in one.calls]
+    assert counts == ([half, half + 1] if more else [MOST_READ])
+    while one.calls:
+        one.serve()
     assert_rows(one.rows, wanted)
 
 

@@ -266,6 +266,15 @@ def test_what_happens_while_it_tells_is_told_behind_it() -> None:
     assert one.of(C) == [beat([3])]
 
 
+def test_what_fails_while_it_tells_is_told_behind_it() -> None:
+    one = Working()
+    one.order(1)
+    one.tick(NOW + 3)
+    one.computed(1, "no")
+    one.heard(C)
+    assert one.of(C) == [beat([], [], {1: "no"})]
+
+
 def test_a_chunk_that_is_left_is_pushed_no_further() -> None:
     one = Working(slots=1)
     one.order(1)
@@ -333,6 +342,17 @@ def test_none_can_leave_what_is_anothers() -> None:
     one.heard(C, 2, now=NOW + 3)
     one.tick(NOW + 6)
     assert (one.of(C), one.of(D)) == ([beat([1])], [beat([2])])
+
+
+def test_none_can_leave_what_one_wanted_that_is_gone() -> None:
+    one = Working(slots=2)
+    one.order(1, C)
+    one.tick(NOW + 121)
+    one.order(2, D, now=NOW + 121)
+    one.tick(NOW + 124)
+    one.heard(D, 1, now=NOW + 124)
+    one.computed(1, now=NOW + 125)
+    assert len(one.of(A)) == 1
 
 
 def test_who_is_silent_for_long_is_forgotten_and_what_it_wanted_is_finished() -> None:
