@@ -11,7 +11,7 @@ from giaann_p2p.sim import storage as sim_storage
 from giaann_p2p.store import ledger, state, store
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.disk.sync import NEVER
-from giaann_p2p.swarm import answers, directory, doubts, storage, writer
+from giaann_p2p.swarm import directory, doubts, storage, writer
 from giaann_p2p.swarm.shardset import packed
 
 Patch = Callable[[pytest.MonkeyPatch], None]
@@ -99,10 +99,12 @@ def _forget_the_disk_at_a_restart(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(sim_storage, "StoragePeer", forgetful)
 
 
-def _send_deltas_of_other_shards(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(store, "cut", lambda update, asked, layout: update._replace(shards=asked))
-    encode = answers.encode
-    patch.setattr(answers, "encode", lambda delta: encode(total([delta, delta])))
+def _send_deltas_twice_as_strong(patch: pytest.MonkeyPatch) -> None:
+    def doubled(update: Any, asked: Any, layout: Any) -> Any:
+        whole = total([update.delta, update.delta])
+        return update._replace(shards=asked, delta=whole, parcel=b"")
+
+    patch.setattr(store, "cut", doubled)
 
 
 def _never_push_again(patch: pytest.MonkeyPatch) -> None:
@@ -132,7 +134,7 @@ BUGS = [
     Bug("add what is there already", _add_what_is_there_already),
     Bug("acknowledge what is not held", _acknowledge_what_is_not_held),
     Bug("forget the disk at a restart", _forget_the_disk_at_a_restart),
-    Bug("send deltas of other shards", _send_deltas_of_other_shards),
+    Bug("send deltas twice as strong", _send_deltas_twice_as_strong),
     Bug("never push again", _never_push_again),
     Bug("never forgive", _never_forgive),
     Bug("never notice a death", _never_notice_a_death),
