@@ -57,7 +57,7 @@ LAYOUT = Layout(shards=SHARDS)
 LESSONS = Lessons(LAYOUT)
 JOB, OTHER_JOB = b"a job of a test.", b"and another one."
 NOW = 1000.0
-SETTINGS = Settings(most_fetched=4)
+SETTINGS = Settings()
 A, B, C, D = (Peer(letter * 32) for letter in (b"A", b"B", b"C", b"D"))
 Kind = TypeVar("Kind")
 

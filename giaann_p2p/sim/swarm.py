@@ -44,7 +44,7 @@ class Swarm:
         self.clock, self.trace = Clock(), Trace(everything)
         self.network = Network(self.clock, random.Random(f"{seed} network"))
         self.rules = Rules()
-        self.settings = settings or Settings(most_fetched=8)  # so that whole shards travel, too
+        self.settings = settings or Settings()
         self.layout = Layout(shards=self.rules.shards)
         self.lessons = Lessons(self.layout)
         founder = Identity.from_seed(random.Random(f"{seed} founder").randbytes(32))

@@ -1,8 +1,12 @@
 """Getting the chunks that a peer has and this one lacks: their deltas, or whole shards.
 
-Deltas are asked for where few are missing. A whole shard comes where many are, or where the deltas
-are not kept any longer; it takes the place of what is here, with those deltas added that were taken
-in here and not there. If these are not kept here, the other side must fetch what it lacks first.
+Deltas are asked for first, all that are still kept: a delta is kept as long as somebody might lack
+it, and whoever takes it in keeps it, too. Had it come inside a whole shard instead, and were its
+last keeper lost, it could not be told apart again for a replica that has other chunks.
+
+What is missing then comes in a whole shard, which takes the place of what is here, with those
+deltas added that were taken in here and not there. If these are not kept here, the other side must
+fetch what it lacks first.
 """
 
 from collections.abc import Callable
@@ -59,15 +63,10 @@ class Fetching:
         """Ask a peer for what it has beyond what is here, as it just told."""
         if peer in self._coming:
             return []
-        left = []
-        for lack in self._lacking(peer, now):
-            many = len(lack.chunks) > self._settings.most_fetched
-            shards = self._sent_whole(peer, lack.shards) if many else lack.shards
-            if shards:
-                left.append(Lack(lack.chunks, shards))
-        if not left:
+        lacking = self._lacking(peer, now)
+        if not lacking:
             return []
-        lack = max(left, key=lambda lack: len(lack.shards))
+        lack = max(lacking, key=lambda lack: len(lack.shards))
         self._coming[peer] = lack
         number = self._calls.number(partial(self._told, peer, lack))
         asked = packed(np.array(lack.shards, np.uint16), self._replicas.shards)
@@ -95,13 +94,6 @@ class Fetching:
                 found.setdefault(lacking.digest, Lack(lacking, [])).shards.append(shard)
         return list(found.values())
 
-    def _sent_whole(self, peer: Peer, shards: list[int]) -> list[int]:
-        """Have whole shards sent; return those that cannot be."""
-        able = [shard for shard in shards if self._takes_whole(peer, shard)]
-        for shard in able:
-            self._whole(peer, shard)
-        return [shard for shard in shards if shard not in able]
-
     def _takes_whole(self, peer: Peer, shard: int) -> bool:
         """Tell whether what is here and not there could be added to a shard that comes."""
         word = self._evidence.of(peer, shard)
@@ -119,10 +111,10 @@ class Fetching:
             self._others.suspect(peer, now)
             return []
         self._others.heard(peer)
-        if gone:
-            self._sent_whole(peer, lack.shards)
         if not updates:
             del self._coming[peer]
+            for shard in filter(partial(self._takes_whole, peer), lack.shards if gone else []):
+                self._whole(peer, shard)
             return []
         return [Apply(self._deeds.number(partial(self._stored, peer)), updates)]
 

@@ -26,8 +26,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     quorum of its owners goes on with what they have."""
     release_every: float = 30.0
     """How often it is asked which deltas everybody has, so that they need not be kept."""
-    most_fetched: int = 64
-    """Chunks: a replica that lacks more than these takes the whole shard instead, if it can."""
     transfers: int = 4
     """How many shards arrive at the same time."""
     bandwidth: float = 50e6
@@ -40,5 +38,5 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             raise UsageError("linger must be more than word_counts")
         if self.hurry_every <= 0 or self.hurry_every > self.compare_every:
             raise UsageError("hurry_every must be above 0 and at most compare_every")
-        if self.transfers < 1 or self.bandwidth < 0 or self.most_fetched < 0:
-            raise UsageError("transfers must be 1 or more; bandwidth and most_fetched not below 0")
+        if self.transfers < 1 or self.bandwidth < 0:
+            raise UsageError("transfers must be 1 or more, and bandwidth not below 0")

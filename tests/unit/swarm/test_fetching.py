@@ -140,13 +140,13 @@ def test_an_old_word_makes_nobody_ask() -> None:
     assert [call for call in one.calls if isinstance(call.message, Fetch)] == []
 
 
-def test_many_chunks_come_with_the_whole_shard() -> None:
-    one, other = sides(store(chunks=[9]), store(chunks=range(5)))
-    compare(one, other, NOW)
-    one.tick(NOW)
-    wholes = [call.message for call in one.calls if isinstance(call.message, Offer)]
-    assert wholes == [Offer(0), Offer(1), Offer(2), Offer(3)]
-    assert [call for call in one.calls if isinstance(call.message, Fetch)] == []
+def test_whatever_is_kept_comes_as_deltas_and_is_kept_here() -> None:
+    one, other, call = fetching(store(chunks=[9]), store(chunks=range(200)))
+    assert asked(call) == ([0, 1, 2, 3], applied(*range(9), *range(10, 200)))
+    one.answer(call, sent(other.answers.to(call.message)), NOW + 1)
+    one.tick(NOW + 1)
+    assert [call for call in one.calls if isinstance(call.message, Offer)] == []
+    assert one.store.retained_for(0) == one.store.sets([0])[0] == applied(*range(200))
 
 
 def test_a_whole_shard_comes_only_where_what_is_here_can_be_added() -> None:
@@ -164,10 +164,11 @@ def test_what_is_not_kept_any_longer_comes_with_the_whole_shard() -> None:
     one, other, call = fetching(store(chunks=[0]), theirs)
     one.answer(call, sent(other.answers.to(call.message)), NOW + 1)
     assert one.store.sets([0])[0] == applied(0, 2)
-    one.tick(NOW + 1)
-    assert Offer(0) in [call.message for call in one.calls]
-    talk(one, other, NOW + 1)
+    for later in range(1, 4):
+        one.tick(NOW + later)
+        talk(one, other, NOW + later)
     assert one.store.digest() == theirs.digest()
+    assert one.store.retained_for(0) == applied(0, 2)
 
 
 def test_shards_that_went_meanwhile_get_nothing() -> None:

@@ -22,7 +22,6 @@ def test_the_usual_ones_fit() -> None:
         ({"hurry_every": 5.1}, "hurry_every"),
         ({"transfers": 0}, "transfers"),
         ({"bandwidth": -1.0}, "bandwidth"),
-        ({"most_fetched": -1}, "most_fetched"),
     ],
 )
 def test_what_breaks_a_rule_is_named(changed: dict[str, float], broken: str) -> None:
@@ -38,7 +37,6 @@ def test_what_breaks_a_rule_is_named(changed: dict[str, float], broken: str) -> 
         {"hurry_every": 5.0},
         {"transfers": 1},
         {"bandwidth": 0.0},
-        {"most_fetched": 0},
     ],
 )
 def test_what_just_keeps_it_will_do(changed: dict[str, float]) -> None:
