@@ -766,3 +766,12 @@ def test_compacting_lets_go_of_what_dropped_shards_had() -> None:
     assert len(store._state.columns.neurons) == kept.delta.neurons < count / 2
     assert store.digest() == kept.digest
     assert store.content(0).applied == kept.applied
+
+
+@pytest.mark.parametrize("numbers", [[1, 0], [1, 1]])
+def test_an_update_names_each_shard_once_and_in_order(numbers: list[int]) -> None:
+    store = Store.in_memory(SMALL, Layout(shards=4))
+    store.hold(range(4))
+    with pytest.raises(UsageError, match="shards are to be ascending"):
+        store.apply([Update(JOB, 0, np.array(numbers, np.uint16), EMPTY)])
+    assert list(store.applied(1, JOB)) == []
