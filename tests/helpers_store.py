@@ -16,7 +16,7 @@ from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.store.disk.fake_disk import FakeDisk
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.store.store import Store
-from giaann_p2p.store.update import Update
+from giaann_p2p.store.update import Update, cut
 from tests.helpers import SMALL, built
 from tests.helpers_parcel import delta_of
 from tests.helpers_plain import batch_of
@@ -141,6 +141,14 @@ def assert_recalled(store: Store, expected: plain.Store) -> None:
         assert_cut(found, chunk, expected)
         one = asked[number % len(asked)]
         assert_cut(store.recall(job, number, [one]), chunk, expected)
+        for some in (asked, [one]):
+            recalled = store.recall(job, number, some)
+            parcels = store.parcels(job, number, some)
+            assert [told.tolist() for told, _ in parcels] == [u.shards.tolist() for u in recalled]
+            for update, (told, parcel) in zip(recalled, parcels, strict=True):
+                same = Update.received(job, number, told, parcel, store.limits)
+                assert_cut([cut(same, told, store.layout)], chunk, expected)
+                assert cut(same, told, store.layout).delta.names.keys() == update.delta.names.keys()
 
 
 def assert_cut(found: list[Update], chunk: plain.Chunk, expected: plain.Store) -> None:

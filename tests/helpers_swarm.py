@@ -120,7 +120,7 @@ def applied(*chunks: int, job: bytes = JOB) -> Applied:
     """Return a set of chunks of a job."""
     found = Applied()
     for chunk in chunks:
-        found.add(job, chunk)
+        found = found.plus(job, chunk)
     return found
 
 

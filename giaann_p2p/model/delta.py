@@ -73,10 +73,15 @@ class Delta:
         """M."""
         return len(self.target)
 
+    @property
+    def lengths(self) -> Ints:
+        """[N] how many connections each neuron's row has."""
+        return self.row_starts[1:] - self.row_starts[:-1]
+
     @cached_property
     def source(self) -> Slots:
         """[M] index of the neuron that fires."""
-        return np.repeat(np.arange(self.neurons, dtype=np.int32), np.diff(self.row_starts))
+        return np.repeat(np.arange(self.neurons, dtype=np.int32), self.lengths)
 
     def find(self, concept: int, feature: int) -> int | None:
         """Return the index of a neuron, or None."""
@@ -102,7 +107,7 @@ class Delta:
         kept[self.target[held]] = True
         slot = np.cumsum(kept) - 1
         concept, feature = self.concept[kept], self.feature[kept]
-        rows = np.where(chosen, np.diff(self.row_starts), 0)[kept]
+        rows = np.where(chosen, self.lengths, 0)[kept]
         used = np.unique(np.concatenate([concept, feature])).tolist()
         return Delta(
             concept,

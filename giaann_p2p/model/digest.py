@@ -22,7 +22,7 @@ _CONNECTION = np.dtype(
 
 def row_digests(delta: Delta) -> Iterator[int]:
     """Digest each row: the neuron's number, names and occurrences, and all its connections."""
-    lengths = np.diff(delta.row_starts)
+    lengths = delta.lengths
     rows = np.flatnonzero((delta.count > 0) | (lengths > 0))
     ends = np.cumsum(lengths[rows])
     first = 0

@@ -80,7 +80,14 @@ class Promises:
         for shard in range(self._lessons.layout.shards):
             problems += self._shard(shard, there)
         problems += self._kept(there)
-        return problems
+        return problems or self._contents(there)
+
+    def _contents(self, there: list["Storage"]) -> list[str]:
+        found = []
+        for peer in there:
+            for shard in peer.core.replicas.all(State.READY).tolist():
+                found += self._content(shard, peer)
+        return found
 
     def _shard(self, shard: int, there: list["Storage"]) -> list[str]:
         states = {peer: peer.core.replicas.state(shard) for peer in there}
@@ -92,8 +99,6 @@ class Promises:
         ]
         if len(ready) != min(self._replicas, len(there)):
             problems.append(f"shard {shard} has {len(ready)} ready replicas")
-        for peer in ready:
-            problems += self._content(shard, peer)
         sets = [_chunks(peer, shard) for peer in ready]
         if any(chunks != sets[0] for chunks in sets):
             problems.append(f"shard {shard} has replicas with different chunks")
@@ -101,8 +106,6 @@ class Promises:
 
     def _content(self, shard: int, peer: "Storage") -> list[str]:
         held = peer.store.content(shard)
-        if not len(held.shards):
-            return [f"{peer.name} says that shard {shard} is ready, and has nothing of it"]
         if held.digest != self._digest(shard, numbers(held.applied[0])):
             return [f"shard {shard} at {peer.name} is not what its chunks come to"]
         return []

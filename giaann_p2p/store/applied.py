@@ -18,12 +18,12 @@ _DENSE = 1 << 13
 
 
 class Applied:
-    """One shard's chunks, by job."""
+    """One shard's chunks, by job. A set never changes, so that many may look at one."""
 
     def __init__(self, sets: dict[bytes, BitMap] | None = None) -> None:
         self._sets = sets or {}
-        self._count = sum(map(len, self._sets.values()))
-        self._fingerprint = reduce(xor, map(self._mark, self._sets), 0)
+        self._count: int | None = None
+        self._fingerprint: int | None = None
         self._digest = b""
 
     def __contains__(self, chunk: tuple[bytes, int]) -> bool:
@@ -42,17 +42,25 @@ class Applied:
         return f"<Applied: {len(self):,} chunks of {len(self._sets):,} jobs>"
 
     def __len__(self) -> int:
+        if self._count is None:
+            self._count = sum(map(len, self._sets.values()))
         return self._count
+
+    def __bool__(self) -> bool:
+        return any(self._sets.values())
 
     @property
     def nbytes(self) -> int:
         """How much memory they take, about."""
-        sparse, dense = 2 * self._count, self._count // 8 + _DENSE * len(self._sets)
+        sparse, dense = 2 * len(self), len(self) // 8 + _DENSE * len(self._sets)
         return SET_BYTES * len(self._sets) + min(sparse, dense)
 
     @property
     def fingerprint(self) -> int:
         """The same for the same chunks, and seldom for others; not beyond this process."""
+        if self._fingerprint is None:
+            marks = (_mark(job, chunks) for job, chunks in self._sets.items())
+            self._fingerprint = reduce(xor, marks, 0)
         return self._fingerprint
 
     @property
@@ -84,30 +92,22 @@ class Applied:
         """Tell whether both have a chunk in common."""
         return any(chunks.intersect(other.of(job)) for job, chunks in self._sets.items())
 
-    def copy(self) -> "Applied":
-        """Return the same chunks, to be changed on their own."""
-        return Applied({job: chunks.copy() for job, chunks in self._sets.items()})
-
-    def add(self, job: bytes, chunk: int) -> None:
-        """Note a chunk."""
+    def plus(self, job: bytes, chunk: int) -> "Applied":
+        """Return these chunks and one more; the other jobs' chunks are shared."""
         if (job, chunk) in self:
-            return
-        self._fingerprint ^= self._mark(job)
-        self._sets.setdefault(job, BitMap()).add(chunk)
-        self._fingerprint ^= self._mark(job)
-        self._count += 1
-        self._digest = b""
-
-    def _mark(self, job: bytes) -> int:
-        chunks = self._sets.get(job)
-        return hash((job, len(chunks), chunks.max())) if chunks else 0
+            return self
+        before = self.of(job)
+        after = before.copy()
+        after.add(chunk)
+        found = Applied({**self._sets, job: after})
+        found._count = len(self) + 1
+        found._fingerprint = self.fingerprint ^ _mark(job, before) ^ _mark(job, after)
+        return found
 
     def to_bytes(self) -> bytes:
         """Return the one encoding of these chunks."""
-        for chunks in self._sets.values():
-            chunks.run_optimize()
         return msgspec.msgpack.encode(
-            [(job, self._sets[job].serialize()) for job in sorted(self._sets)]
+            [(job, _bytes(self._sets[job])) for job in sorted(self._sets)]
         )
 
     @classmethod
@@ -121,3 +121,14 @@ class Applied:
         if len(sets) < len(pairs) or any(len(job) != JOB_BYTES for job in sets):
             raise DamagedError("no set of chunks: a job is named twice, or by no job's name")
         return cls(sets)
+
+
+def _mark(job: bytes, chunks: BitMap) -> int:
+    return hash((job, len(chunks), chunks.max())) if chunks else 0
+
+
+def _bytes(chunks: BitMap) -> bytes:
+    packed = chunks.copy()  # somebody else may be looking at it
+    packed.run_optimize()
+    data: bytes = packed.serialize()
+    return data

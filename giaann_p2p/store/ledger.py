@@ -46,16 +46,10 @@ class Ledger:
         (group,) = self._groups_of(np.array([shard]))
         return self._sets[int(group)]
 
-    def copies(self, shards: Iterable[int]) -> list[Applied]:
-        """Return the chunks of each of some shards, as they are now; shared where they are one."""
-        groups = [int(self._group[shard]) for shard in shards]
-        copied = {group: self._sets[group].copy() for group in set(groups)}
-        return [copied[group] for group in groups]
-
-    def digests(self) -> dict[int, bytes]:
-        """Return the digest of each shard's chunks; it is made once for each change of a set."""
-        made = {group: chunks.digest for group, chunks in self._sets.items()}
-        return {int(shard): made[int(self._group[shard])] for shard in self.shards}
+    def some(self, shards: Iterable[int]) -> dict[int, Applied]:
+        """Return the chunks of some shards, those of them that are held."""
+        groups = ((shard, int(self._group[shard])) for shard in shards if shard in self)
+        return {shard: self._sets[group] for shard, group in groups}
 
     def lacking(self, job: bytes, chunk: int, shards: Shards) -> Shards:
         """Return the shards, of some that are held, that have not taken a chunk in."""
@@ -71,15 +65,12 @@ class Ledger:
             chunks = self._sets[group]
             if (job, chunk) in chunks:
                 continue
-            if len(part) < np.count_nonzero(self._group == group):
-                chunks = chunks.copy()
-            else:
+            if len(part) == np.count_nonzero(self._group == group):
                 self._forget(group)
-            chunks.add(job, chunk)
-            self._group[part] = self._group_of(chunks)
+            self._group[part] = self._group_of(chunks.plus(job, chunk))
 
     def hold(self, shard: int, applied: Applied) -> None:
-        """Begin to hold a shard, or to hold something else for it; the set is the ledger's now."""
+        """Begin to hold a shard, or to hold something else for it."""
         self.drop(shard)
         self._group[shard] = self._group_of(applied)
 

@@ -156,7 +156,7 @@ class State:
         """Let shards hold this, in the place of what they held."""
         self.columns.adopt(held.shards, held.delta)
         for number, applied in zip(held.shards.tolist(), held.applied, strict=True):
-            self.ledger.hold(number, applied.copy())  # the caller's stays as it is
+            self.ledger.hold(number, applied)
 
     def united(self, held: Content, recall: Recall) -> Content:
         """Return what shards hold elsewhere with what they hold here beyond that.
@@ -211,7 +211,7 @@ class State:
         shards = held.shards.tolist()
         self.check_shards(shards)
         check_delta(held.delta, self.spec)
-        rows = (held.delta.count > 0) | (np.diff(held.delta.row_starts) > 0)
+        rows = (held.delta.count > 0) | (held.delta.lengths > 0)
         homes = self.columns.layout.shards_of(held.delta.concept[rows], held.delta.feature[rows])
         if len(set(shards)) < len(shards) or len(shards) != len(held.applied):
             raise UsageError("each shard's content comes once, with its set of chunks")
@@ -230,7 +230,7 @@ class State:
             merged = [(number, self.columns.merge(number)) for number in shards]
         held = [(number, shard) for number, shard in merged if shard]
         numbers = [number for number, _ in held]
-        applied = self.ledger.copies(numbers)
+        applied = list(self.ledger.some(numbers).values())
         return Captured(numbers, [shard for _, shard in held], applied, self.columns)
 
     def content(self, captured: Captured) -> Content:

@@ -48,7 +48,7 @@ from giaann_p2p.store.state import (
 )
 from giaann_p2p.store.statistics import Statistics, statistics
 from giaann_p2p.store.undisturbed import undisturbed
-from giaann_p2p.store.update import Update, cut, update_head, update_of, update_record
+from giaann_p2p.store.update import Update, cut, parcel_of, update_head, update_of, update_record
 
 _LEAST_LOG = 64 << 20
 _LOG_TO_SNAPSHOT = 2
@@ -335,10 +335,14 @@ class Store:
         It comes in as many updates as it came. DamagedError, once, for a record that is not what
         was written; it is retained no longer.
         """
-        with self._writing:
-            found = self._recorded(job, chunk, np.unique(np.fromiter(shards, np.int64)))
+        found = self._found(job, chunk, shards)
         updates = [(update_of(record, self.limits), asked) for asked, record in found]
         return [cut(update, asked, self.layout) for update, asked in updates]
+
+    def parcels(self, job: bytes, chunk: int, shards: Iterable[int]) -> list[tuple[Shards, bytes]]:
+        """Return the same as parcels; a record that is for these shards alone is not even read."""
+        found = self._found(job, chunk, shards)
+        return [(asked, parcel_of(one, asked, self.limits, self.layout)) for asked, one in found]
 
     def release(self, job: bytes, chunks: Iterable[int]) -> None:
         """Retain the deltas of some chunks no longer. After a restart they may be back."""
@@ -359,14 +363,7 @@ class Store:
         They stay as they are now; equal sets are one object.
         """
         with self._writing:
-            ledger = self._state.ledger
-            held = [number for number in shards if number in ledger]
-            return dict(zip(held, ledger.copies(held), strict=True))
-
-    def fingerprints(self) -> dict[int, bytes]:
-        """Return a digest of each shard's chunks: equal, anywhere, exactly for the same ones."""
-        with self._writing:
-            return self._state.ledger.digests()
+            return self._state.ledger.some(shards)
 
     def digests(self) -> Iterator[tuple[int, int]]:
         """Digest what each shard holds: equal exactly for equal content."""
@@ -440,6 +437,12 @@ class Store:
                     self._state.archive.discard(kept)
                     raise
         return found
+
+    def _found(
+        self, job: bytes, chunk: int, shards: Iterable[int]
+    ) -> list[tuple[Shards, memoryview]]:
+        with self._writing:
+            return self._recorded(job, chunk, np.unique(np.fromiter(shards, np.int64)))
 
     def _payload(self, kept: Kept) -> memoryview:
         if not self._disk or not kept.place:

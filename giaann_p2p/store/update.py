@@ -11,7 +11,7 @@ from giaann_p2p.model.ids import PRIME
 from giaann_p2p.model.learn import increment
 from giaann_p2p.model.spec import CHUNK, ModelSpec
 from giaann_p2p.store.applied import JOB_BYTES
-from giaann_p2p.store.codec.parcel import Limits, decode
+from giaann_p2p.store.codec.parcel import Limits, decode, encode
 from giaann_p2p.store.layout import Layout, Shards
 
 _HEAD = struct.Struct(f"<{JOB_BYTES}sII")
@@ -76,7 +76,7 @@ def _most_units(spec: ModelSpec) -> int:
 
 
 def _nameless(delta: Delta) -> int:
-    rows = (delta.count > 0) | (np.diff(delta.row_starts) > 0)
+    rows = (delta.count > 0) | (delta.lengths > 0)
     words = np.unique(np.concatenate([delta.concept[rows], delta.feature[rows]])).tolist()
     named = {word for word, text in delta.names.items() if text}
     return len(set(words) - named - {PRIME})
@@ -111,11 +111,21 @@ def update_of(record: memoryview, limits: Limits) -> Update:
     return Update(job, chunk, shards, decode(parcel, limits), parcel)
 
 
+def parcel_of(record: memoryview, shards: Shards, limits: Limits, layout: Layout) -> bytes:
+    """Return as a parcel what a record has for some of its shards: as it is, if that is for all."""
+    _, _, told = update_head(record)
+    if len(shards) == len(told):
+        return bytes(record[head_size(len(told)) :])
+    return encode(cut(update_of(record, limits), shards, layout).delta)
+
+
 def cut(update: Update, shards: Shards, layout: Layout) -> Update:
     """Return of an update what is meant for some of its shards, without the rows of others."""
     delta = update.delta
-    rows = (delta.count > 0) | (np.diff(delta.row_starts) > 0)
-    wanted = rows & np.isin(layout.shards_of(delta.concept, delta.feature), shards)
+    rows = (delta.count > 0) | (delta.lengths > 0)
+    chosen = np.zeros(layout.shards, np.bool_)
+    chosen[shards] = True
+    wanted = rows & chosen[layout.shards_of(delta.concept, delta.feature)]
     if np.array_equal(wanted, rows):
         return update._replace(shards=shards)
     part = delta.cut(wanted.astype(np.int64)).get(1, EMPTY)

@@ -7,7 +7,6 @@ import numpy as np
 from giaann_p2p.errors import GiaannError, MessageError, UsageError
 from giaann_p2p.model.rows import Neuron
 from giaann_p2p.store.applied import Applied
-from giaann_p2p.store.codec.parcel import encode
 from giaann_p2p.store.layout import Shards
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.transfer import Export
@@ -82,20 +81,19 @@ class Answers:
         shards = self._shards(question.shards).tolist()
         if len(question.marks) != len(shards):
             raise MessageError(f"{len(question.marks)} marks of {len(shards)} shards")
-        held, marks = self._store.sets(shards), self._store.fingerprints()
+        held = self._store.sets(shards)
         order = dict[bytes, int]()
-        states, which = [], []
+        sets, states, which = list[bytes](), list[State](), list[int]()
         for shard, mark in zip(shards, question.marks, strict=True):
-            mine = marks.get(shard) if shard in held else None  # it may go in between
-            states.append(self._state_of(shard) if mine is not None else State.ABSENT)
-            known = mine is None or mine == mark
-            which.append(-1 if known or mine is None else order.setdefault(mine, len(order)))
-        first = {at: shard for shard, at in zip(reversed(shards), reversed(which), strict=True)}
-        return Compared(
-            "".join(state.value for state in states).encode(),
-            which,
-            [held[first[at]].to_bytes() for at in order.values()],
-        )
+            mine = held.get(shard)
+            states.append(State.ABSENT if mine is None else self._state_of(shard))
+            if mine is None or mine.digest == mark:
+                which.append(-1)
+                continue
+            which.append(order.setdefault(mine.digest, len(order)))
+            if len(order) > len(sets):
+                sets.append(mine.to_bytes())
+        return Compared("".join(state.value for state in states).encode(), which, sets)
 
     def _fetched(self, question: Fetch) -> Message:
         shards = self._shards(question.shards)
@@ -111,12 +109,11 @@ class Answers:
         size = 0
         for job in wanted:
             for chunk in wanted.of(job) - gone.of(job):
-                for update in self._store.recall(job, chunk, here):
-                    parcel = bytes(update.parcel) or encode(update.delta)
+                for told, parcel in self._store.parcels(job, chunk, here):
                     size += len(parcel)
                     if pieces and size > _MOST_FETCHED:
                         return Fetched(pieces, gone.to_bytes())
-                    pieces.append(Piece(job, chunk, self._packed(update.shards), parcel))
+                    pieces.append(Piece(job, chunk, self._packed(told), parcel))
         return Fetched(pieces, gone.to_bytes())
 
     def _offered(self, question: Offer) -> Message:

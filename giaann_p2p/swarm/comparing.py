@@ -53,10 +53,6 @@ class Held(Protocol):
         """Return the chunks that some shards have taken in, as they are now."""
         ...
 
-    def fingerprints(self) -> dict[int, bytes]:
-        """Return a mark of each shard's set of chunks."""
-        ...
-
     def retained_for(self, shard: int) -> Applied:
         """Return the chunks whose deltas for a shard are kept."""
         ...
@@ -118,12 +114,10 @@ class Comparing:
 
     def _question(self, peer: Peer, shards: list[int], now: float) -> Call:
         self._asking[peer] = True
-        mine, marks = self._held.sets(shards), self._held.fingerprints()
-        shards = [shard for shard in shards if shard in mine and shard in marks]
-        question = Compare(
-            packed(np.array(shards, np.uint16), self._replicas.shards),
-            [marks[shard] for shard in shards],
-        )
+        mine = self._held.sets(shards)
+        shards = list(mine)
+        marks = [chunks.digest for chunks in mine.values()]
+        question = Compare(packed(np.array(shards, np.uint16), self._replicas.shards), marks)
         number = self._desk.number(partial(self._told, peer, shards, mine, now))
         return Call(number, peer, question, self._settings.call_timeout)
 

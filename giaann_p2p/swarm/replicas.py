@@ -62,7 +62,8 @@ class Replicas:
 
     def all(self, *states: State) -> Shards:
         """Return the shards that are one of these, ascending."""
-        return np.array(sorted(set().union(*(self._held[state] for state in states))), np.uint16)
+        found = [shard for state in states for shard in self._held[state]]
+        return np.array(sorted(found), np.uint16)
 
     @property
     def held(self) -> Shards:

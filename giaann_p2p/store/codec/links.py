@@ -81,7 +81,7 @@ def reached(links: Links, strengths: Strengths, shape: Shape) -> Reached:
     ends = _ends(links.steps, shape)
     rows = np.append(0, np.cumsum(links.links, dtype=np.int64))
     check(rows[-1] == len(links.skips) == len(ends) - 1, "rows, targets and steps of other links")
-    target = np.repeat(_targets(links, rows), np.diff(ends))
+    target = np.repeat(_targets(links, rows), ends[1:] - ends[:-1])
     place = np.tile(np.arange(shape.places, dtype=shape.dtype), _STATES).take(links.steps)
     _check_order(place, links.steps < shape.places)
     strength = _strength(links.steps, place, strengths, shape.places)
@@ -100,7 +100,7 @@ def _ends(steps: Places, shape: Shape) -> Ints:
 
 def _first_of_links(delta: Delta) -> Flags:
     new = first_of_runs(delta.target)
-    new[delta.row_starts[:-1][np.diff(delta.row_starts) > 0]] = True
+    new[delta.row_starts[:-1][delta.lengths > 0]] = True
     return new
 
 
@@ -113,9 +113,10 @@ def _places(delta: Delta, shape: Shape) -> Places:
 
 def _skips(delta: Delta, new: Ints) -> tuple[Ints, Ints]:
     rows = np.searchsorted(new, delta.row_starts)
-    lengths = np.diff(rows)
+    lengths = rows[1:] - rows[:-1]
     target = delta.target[new]
-    skips = np.diff(target, prepend=np.int32(-1)) - 1
+    skips = target - 1
+    skips[1:] -= target[:-1]
     first = rows[:-1][lengths > 0]
     skips[first] = target[first]
     return lengths.astype(np.uint32), skips.astype(np.uint32)
@@ -138,4 +139,5 @@ def _strength(steps: Places, place: Places, strengths: Strengths, places: int) -
     told = (steps < places) | (steps >= 2 * places)
     at = np.flatnonzero(told)
     values = restored(strengths, place[at])
-    return np.repeat(values, np.diff(at, append=len(steps)))
+    ends = np.append(at[1:], len(steps))
+    return np.repeat(values, ends - at)

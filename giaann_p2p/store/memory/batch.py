@@ -146,7 +146,7 @@ def batch_of(
 
     `number` tells each neuron's number, `head` each numbered neuron's last piece so far.
     """
-    lengths = np.diff(delta.row_starts)
+    lengths = delta.lengths
     chosen = np.flatnonzero((shard >= 0) & ((delta.count > 0) | (lengths > 0)))
     chosen = chosen[np.argsort(shard[chosen], kind="stable")]  # grouped by shard
     starts = np.concatenate([[0], np.cumsum(lengths[chosen])])

@@ -15,7 +15,7 @@ ONE, TWO = b"one job of many.", b"and another one."
 def applied(*chunks: tuple[bytes, int]) -> Applied:
     found = Applied()
     for job, number in chunks:
-        found.add(job, number)
+        found = found.plus(job, number)
     return found
 
 
@@ -56,23 +56,24 @@ def test_the_digest_follows_what_is_there() -> None:
     found = applied((ONE, 1), (TWO, 3))
     first = found.digest
     assert len(first) == 16
-    assert applied((TWO, 3), (ONE, 1)).digest == found.copy().digest == first
+    assert applied((TWO, 3), (ONE, 1)).digest == found.digest == first
     assert Applied.from_bytes(found.to_bytes()).digest == first
-    found.add(ONE, 1)
-    assert found.digest == first
-    found.add(ONE, 2)
-    assert found.digest == applied((ONE, 2), (ONE, 1), (TWO, 3)).digest != first
+    assert found.plus(ONE, 1).digest == first
+    assert found.plus(ONE, 2).digest == applied((ONE, 2), (ONE, 1), (TWO, 3)).digest != first
     assert Applied().digest == hashlib.blake2b(b"\x90", digest_size=16).digest()
 
 
-def test_copies_go_on_alone() -> None:
+def test_a_set_never_changes() -> None:
     found = applied((ONE, 1))
-    other = found.copy()
-    other.add(ONE, 2)
-    other.add(TWO, 2)
-    joined = found | Applied()
-    joined.add(ONE, 3)
+    before = found.fingerprint, found.to_bytes()
+    other = found.plus(ONE, 2).plus(TWO, 2)
+    joined = (found | Applied()).plus(ONE, 3)
     assert found == applied((ONE, 1))
+    assert (found.fingerprint, found.to_bytes()) == before
+    assert (len(found), len(other), len(joined)) == (1, 3, 2)
+    assert other.fingerprint == applied((TWO, 2), (ONE, 2), (ONE, 1)).fingerprint
+    assert found
+    assert not Applied()
 
 
 @pytest.mark.parametrize("order", range(3))

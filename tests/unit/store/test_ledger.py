@@ -30,6 +30,7 @@ def assert_like(ledger: Ledger, plain: dict[int, set[tuple[bytes, int]]]) -> Non
 def test_a_ledger_is_a_dictionary_of_sets(seed: int) -> None:
     rng = random.Random(seed)
     ledger, plain = Ledger(SHARDS), dict[int, set[tuple[bytes, int]]]()
+    seen = dict[int, tuple[Applied, int]]()
     for _ in range(200):
         number, job, chunk = rng.randrange(SHARDS), rng.choice(JOBS), rng.randrange(4)
         deed = rng.random()
@@ -41,7 +42,7 @@ def test_a_ledger_is_a_dictionary_of_sets(seed: int) -> None:
             plain.pop(number, None)
         elif deed < 0.2 and plain:
             taken = rng.choice(list(plain))
-            ledger.hold(number, ledger.of(taken).copy())
+            ledger.hold(number, ledger.of(taken))
             plain[number] = plain[taken].copy()
         elif plain:
             some = sorted(rng.sample(list(plain), rng.randrange(1, len(plain) + 1)))
@@ -51,9 +52,10 @@ def test_a_ledger_is_a_dictionary_of_sets(seed: int) -> None:
             for n in some:
                 plain[n].add((job, chunk))
         assert_like(ledger, plain)
-        copies = ledger.copies(plain)
-        assert copies == [ledger.of(n) for n in plain]
-        assert not {id(copy) for copy in copies} & {id(ledger.of(n)) for n in plain}
+        assert ledger.some([*plain, -1, SHARDS]) == {n: ledger.of(n) for n in plain}
+        for n, (before, size) in seen.items():
+            assert len(before) == size, f"what was shown of {n} has changed"
+        seen = {n: (ledger.of(n), len(ledger.of(n))) for n in plain}
 
 
 def test_shards_with_the_same_chunks_share_one_set() -> None:
@@ -69,7 +71,7 @@ def test_shards_with_the_same_chunks_share_one_set() -> None:
         ledger.add(JOBS[1], 7, shards(number))
         assert repr(ledger) == f"<Ledger: 8 shards, {1 if number == SHARDS - 1 else 2} sets>"
     assert ledger.nbytes < small + 1000
-    assert len({id(copy) for copy in ledger.copies(range(SHARDS))}) == 1
+    assert len({id(one) for one in ledger.some(range(SHARDS)).values()}) == 1
 
 
 def test_what_is_not_held_is_said() -> None:

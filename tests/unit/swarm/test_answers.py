@@ -123,11 +123,11 @@ def test_rows_of_shards_that_are_not_ready_are_not_told(letter: str) -> None:
 )
 def test_what_cannot_be_answered_is_refused(question: Message, why: str) -> None:
     held = store(chunks=[1])
-    before = held.fingerprints()
+    before = held.sets(range(SHARDS))
     said = answering(held).to(question)
     assert isinstance(said, Refused)
     assert why in said.reason
-    assert held.fingerprints() == before
+    assert held.sets(range(SHARDS)) == before
 
 
 def test_whatever_is_asked_is_answered() -> None:
@@ -144,7 +144,7 @@ def test_what_the_store_cannot_do_is_refused(
     def fails(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr(held, "recall", fails)
+    monkeypatch.setattr(held, "parcels", fails)
     assert answering(held).to(fetch([0], 1)) == Refused(str(error))
 
 
@@ -163,34 +163,6 @@ def test_comparing_tells_only_what_is_not_the_same() -> None:
 def test_a_shard_that_the_store_has_not_yet_or_no_longer_is_absent() -> None:
     said = answering(store([1]), "rrrr").to(compare(b"", b"", b"", b""))
     assert said == Compared(b"araa", [-1, 0, -1, -1], [applied().to_bytes()])
-
-
-def test_a_shard_that_goes_while_it_is_compared_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
-    held = store(chunks=[1])
-    marks = held.fingerprints
-
-    def dropped() -> dict[int, bytes]:
-        held.drop([2])
-        return marks()
-
-    monkeypatch.setattr(held, "fingerprints", dropped)
-    said = answering(held).to(compare(b"", b"", b"", b""))
-    assert said == Compared(b"rrar", [0, 0, -1, 0], [applied(1).to_bytes()])
-
-
-def test_a_shard_that_comes_while_it_is_compared_is_absent_still(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    held = store([0, 1, 3], [1])
-    marks = held.fingerprints
-
-    def begun() -> dict[int, bytes]:
-        held.hold([2])
-        return marks()
-
-    monkeypatch.setattr(held, "fingerprints", begun)
-    said = answering(held).to(compare(b"", b"", b"", b""))
-    assert said == Compared(b"rrar", [0, 0, -1, 0], [applied(1).to_bytes()])
 
 
 def test_deltas_are_those_that_came() -> None:
@@ -234,7 +206,7 @@ def test_an_answer_is_full_before_it_is_too_long(monkeypatch: pytest.MonkeyPatch
 
 def test_who_asks_for_all_chunks_of_what_is_not_here_is_not_kept_busy() -> None:
     endless = Applied()
-    endless.add(JOB, 0)
+    endless = endless.plus(JOB, 0)
     endless.of(JOB).add_range(0, 1 << 32)
     for numbers in ([], [3]):
         question = Fetch(packed(shards(*numbers), SHARDS), endless.to_bytes())

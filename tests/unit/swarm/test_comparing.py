@@ -152,7 +152,7 @@ LIES = {
 @pytest.mark.parametrize("name", LIES)
 def test_a_lie_leads_to_suspicion_and_nothing_else(name: str) -> None:
     side = asking()
-    before = side.store.fingerprints()
+    before = side.store.sets(range(SHARDS))
     call = to(side, B)
     side.done.clear()
     side.answer(call, LIES[name], NOW + 1)
@@ -160,7 +160,7 @@ def test_a_lie_leads_to_suspicion_and_nothing_else(name: str) -> None:
     assert side.around.trusted == []
     assert side.done == []
     assert [side.core.evidence.of(B, shard) for shard in range(SHARDS)] == [None] * SHARDS
-    assert side.store.fingerprints() == before
+    assert side.store.sets(range(SHARDS)) == before
     side.tick(NOW + 20)
     assert to(side, B)  # and it is asked again, when its time has come
 
@@ -214,7 +214,7 @@ def test_chunks_go_both_ways_in_one_round() -> None:
         for side, partner in ((one, other), (other, one)):
             side.tick(now)
             talk(side, partner, now)
-    assert one.store.fingerprints() == other.store.fingerprints()
-    assert one.store.fingerprints()[0] == applied(0, 1, 2, 3).digest
+    assert one.store.sets(range(SHARDS)) == other.store.sets(range(SHARDS))
+    assert one.store.sets([0])[0].digest == applied(0, 1, 2, 3).digest
     assert one.store.digest() == other.store.digest()
     assert len(one.told(Apply)) == len(other.told(Apply)) == 1

@@ -79,7 +79,7 @@ def test_what_is_lacking_is_asked_for_and_taken_in() -> None:
     assert asked(call) == ([0, 1, 2, 3], applied(2, 3))
     one.answer(call, sent(other.answers.to(call.message)), NOW + 1)
     assert mine.digest() == theirs.digest()
-    assert mine.fingerprints() == theirs.fingerprints()
+    assert mine.sets(range(SHARDS)) == theirs.sets(range(SHARDS))
     assert one.core.evidence.of(B, 0) is not None
     assert one.around.trusted == [B, B]
     one.tick(NOW + 1)
@@ -227,14 +227,14 @@ def lied_to() -> tuple[Side, Side, Call]:
 @pytest.mark.parametrize("name", LIES)
 def test_a_lie_leads_to_suspicion_and_nothing_else(name: str) -> None:
     one, other, call = lied_to()
-    before = one.store.digest(), one.store.fingerprints()
+    before = one.store.digest(), one.store.sets(range(SHARDS))
     one.done.clear()
     one.around.trusted.clear()
     one.answer(call, LIES[name], NOW + 1)
     assert one.done == []
     assert one.around.suspected == [B]
     assert one.around.trusted == []
-    assert (one.store.digest(), one.store.fingerprints()) == before
+    assert (one.store.digest(), one.store.sets(range(SHARDS))) == before
     one.tick(NOW + 20)
     talk(one, other, NOW + 20)  # who mends his ways is asked again
     assert one.store.digest() == other.store.digest()
