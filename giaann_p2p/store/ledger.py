@@ -48,19 +48,23 @@ class Ledger:
 
     def some(self, shards: Iterable[int]) -> dict[int, Applied]:
         """Return the chunks of some shards, those of them that are held."""
-        groups = ((shard, int(self._group[shard])) for shard in shards if shard in self)
-        return {shard: self._sets[group] for shard, group in groups}
+        most, group_of = len(self._group), self._group.item
+        there = [(shard, group_of(shard)) for shard in shards if 0 <= shard < most]
+        return {shard: self._sets[group] for shard, group in there if group != _ABSENT}
 
     def lacking(self, job: bytes, chunk: int, shards: Shards) -> Shards:
         """Return the shards, of some that are held, that have not taken a chunk in."""
         groups = self._groups_of(shards)
-        having = [g for g in np.unique(groups).tolist() if (job, chunk) in self._sets[g]]
-        return shards[~np.isin(groups, having)] if having else shards
+        kinds = set(groups.tolist())
+        having = [group for group in kinds if (job, chunk) in self._sets[group]]
+        if len(having) in (0, len(kinds)):  # as nearly always
+            return shards[: 0 if having else len(shards)]
+        return shards[~np.isin(groups, having)]
 
     def add(self, job: bytes, chunk: int, shards: Shards) -> None:
         """Note that some shards have taken a chunk in."""
         groups = self._group[shards]
-        for group in np.unique(groups).tolist():
+        for group in sorted(set(groups.tolist())):
             part = shards[groups == group]
             chunks = self._sets[group]
             if (job, chunk) in chunks:

@@ -239,7 +239,8 @@ class Directory:
         claims.known_for[row] = now - entry.first
         claims.live[row] = found.state != "left"
         claims.holds[row] = found.state != "left" and found.role == "storage"
-        claims.claim(row, sets.ready, sets.syncing)
+        if old is None or old.announcement.shards != found.shards:
+            claims.claim(row, sets.ready, sets.syncing)
         self._version += self._claim(row, entry) != before
         self._due = min(self._due, now + found.lifetime)
 

@@ -104,6 +104,11 @@ class Announcement(
         """Whose record it is, and in which role."""
         return self.peer, self.role
 
+    @property
+    def shards(self) -> tuple[bytes, bytes]:
+        """Those that it serves, and those that it fetches."""
+        return self.ready, self.syncing
+
     def __repr__(self) -> str:
         return f"<{self.role} {name_of(self.peer)} {self.state}, {self.sequence}>"
 

@@ -107,7 +107,7 @@ def _unpacked(cursor: Cursor, most_items: int) -> Array:
     if dtype.kind == "i" and base >> 63:
         base -= 1 << 64
     narrow = _narrow(cursor, form, count, width)
-    _check_range(dtype, base, int(narrow.max(initial=0)), at)
+    _check_range(dtype, base, narrow, at)
     return _widened(narrow, dtype, base, count)
 
 
@@ -139,9 +139,11 @@ def _decompressed(frame: memoryview, size: int, at: int) -> npt.NDArray[np.uint8
     return np.frombuffer(found, np.uint8)
 
 
-def _check_range(dtype: np.dtype[Any], base: int, span: int, at: int) -> None:
+def _check_range(dtype: np.dtype[Any], base: int, narrow: Array, at: int) -> None:
     low, high = _BOUNDS[dtype]
-    if not low <= base <= base + span <= high:
+    if low <= base and base + (1 << 8 * narrow.itemsize) <= high:
+        return  # whatever the values are
+    if not low <= base <= base + int(narrow.max(initial=0)) <= high:
         raise DamagedError(f"values beyond {dtype} (at byte {at})")
 
 

@@ -10,6 +10,8 @@ _NUMBER_BITS = 64
 
 def varint(number: int) -> bytes:
     """Return a number from 0 to 2^64 - 1 as LEB128."""
+    if number <= 0x7F:
+        return bytes((number,))
     found = bytearray()
     while number > 0x7F:
         found.append(number & 0x7F | 0x80)
@@ -33,7 +35,10 @@ class Cursor:
 
     def byte(self) -> int:
         """Return the next byte."""
-        return self.take(1)[0]
+        if self.at >= len(self._data):
+            raise DamagedError(f"1 bytes are wanted at byte {self.at}, there are fewer")
+        self.at += 1
+        return self._data[self.at - 1]
 
     def varint(self) -> int:
         """Return the next number."""

@@ -79,9 +79,10 @@ def linked(delta: Delta, shape: Shape) -> tuple[Links, Strengths]:
 def reached(links: Links, strengths: Strengths, shape: Shape) -> Reached:
     """Return the connections of the rows; DamagedError if they are none."""
     ends = _ends(links.steps, shape)
-    rows = np.append(0, np.cumsum(links.links, dtype=np.int64))
+    rows = np.zeros(len(links.links) + 1, np.int64)
+    links.links.cumsum(out=rows[1:])
     check(rows[-1] == len(links.skips) == len(ends) - 1, "rows, targets and steps of other links")
-    target = np.repeat(_targets(links, rows), ends[1:] - ends[:-1])
+    target = _targets(links, rows).repeat(ends[1:] - ends[:-1])
     place = np.tile(np.arange(shape.places, dtype=shape.dtype), _STATES).take(links.steps)
     _check_order(place, links.steps < shape.places)
     strength = _strength(links.steps, place, strengths, shape.places)
@@ -93,7 +94,7 @@ def reached(links: Links, strengths: Strengths, shape: Shape) -> Reached:
 def _ends(steps: Places, shape: Shape) -> Ints:
     """Return where each link's connections start, and the end of the last."""
     check(steps.max(initial=0) < _STATES * shape.places, "a step of no kind")
-    new = np.flatnonzero(steps < shape.places)
+    (new,) = (steps < shape.places).nonzero()
     check(not len(steps) or (len(new) > 0 and new[0] == 0), "a connection of no link")
     return np.append(new, len(steps))
 
@@ -124,9 +125,10 @@ def _skips(delta: Delta, new: Ints) -> tuple[Ints, Ints]:
 
 def _targets(links: Links, rows: Ints) -> Slots:
     """Return where each link leads; so many 32-bit numbers cannot add up to 63 bits."""
-    far = np.cumsum(links.skips, dtype=np.int64) + np.arange(len(links.skips))
-    before = np.append(-1, far)[rows[:-1]] + 1
-    target: Ints = far - np.repeat(before, links.links)
+    far = np.full(len(links.skips) + 1, -1)
+    links.skips.cumsum(out=far[1:])
+    far[1:] += np.arange(len(links.skips))
+    target: Ints = far[1:] - (far[rows[:-1]] + 1).repeat(links.links)
     check(target.max(initial=-1) < len(links.links), "a target that is no neuron")
     return target.astype(np.int32)
 
@@ -137,7 +139,7 @@ def _check_order(place: Places, new: Flags) -> None:
 
 def _strength(steps: Places, place: Places, strengths: Strengths, places: int) -> Ints:
     told = (steps < places) | (steps >= 2 * places)
-    at = np.flatnonzero(told)
+    (at,) = told.nonzero()
     values = restored(strengths, place[at])
     ends = np.append(at[1:], len(steps))
-    return np.repeat(values, ends - at)
+    return values.repeat(ends - at)
