@@ -46,7 +46,9 @@ def _seeds(text: str) -> list[int]:
 def sim(
     seeds: Annotated[
         str | None,
-        typer.Option(metavar="A-B", help="Which histories, as 0-299 or 3,7,10-19. [default: 0-9]"),
+        typer.Option(
+            metavar="A-B", help="Which histories, as 0-299 or 3,7,10-19. \\[default: 0-9]"
+        ),
     ] = None,
     seed: Annotated[
         int | None, typer.Option(min=0, max=_MOST_SEED, help="A single history.")

@@ -104,7 +104,7 @@ def train(
     ] = 0,
     seed_tokens: Annotated[
         int | None,
-        typer.Option(metavar="S", help="Size of the segments, for a new brain. [default: 12]"),
+        typer.Option(metavar="S", help="Size of the segments, for a new brain. \\[default: 12]"),
     ] = None,
     device: Device = "auto",
     json_output: Json = False,
@@ -192,7 +192,7 @@ def evaluate(
     db: Db,
     seed_tokens: Annotated[
         int | None,
-        typer.Option(min=1, metavar="S", help="Seed of each sentence. [default: the model's]"),
+        typer.Option(min=1, metavar="S", help="Seed of each sentence. \\[default: the model's]"),
     ] = None,
     timing: Timing = TimingName.AUTO,
     feed: Annotated[
@@ -228,7 +228,7 @@ def recall(
     db: Db,
     words: Annotated[
         int | None,
-        typer.Option(min=1, help="Words given of each sentence. [default: the model's S]"),
+        typer.Option(min=1, help="Words given of each sentence. \\[default: the model's S]"),
     ] = None,
     timing: Timing = TimingName.AUTO,
     missed: Annotated[

@@ -1,0 +1,35 @@
+"""Amounts as people write them: 8GiB, 500 MB, 1.5 GB/s."""
+
+import re
+
+from giaann_p2p.errors import UsageError
+
+_AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", re.ASCII)
+_FACTORS = {"": 1, "b": 1} | {
+    letter + end: base**power
+    for power, letter in enumerate("kmgt", 1)
+    for end, base in (("ib", 1024), ("b", 1000), ("", 1000))
+}
+
+
+def nbytes(text: str) -> int:
+    """Read a number of bytes; UsageError if it is none."""
+    found = _AMOUNT.fullmatch(text)
+    factor = _FACTORS.get(found[2].lower()) if found else None
+    if found is None or factor is None:
+        raise UsageError(f"{text!r} is no number of bytes; write it as 8GiB, 500MB or 1000000")
+    return round(float(found[1]) * factor)
+
+
+def rate(text: str) -> int:
+    """Read a number of bytes a second; the `/s` may be left out."""
+    return nbytes(text.strip().removesuffix("/s"))
+
+
+def readable_bytes(number: float) -> str:
+    """Write a number of bytes with three digits or so."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if abs(number) < 1024:
+            return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
+        number /= 1024
+    return f"{number:.1f} TiB"

@@ -1,0 +1,1 @@
+"""The swarm's daemons: thin programs around `giaann_p2p`."""

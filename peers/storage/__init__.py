@@ -1,0 +1,1 @@
+"""The storage peer: holds columns for a swarm."""

@@ -1,0 +1,53 @@
+"""What can be set of a storage peer."""
+
+from typing import Annotated
+
+from giaann_p2p.errors import UsageError
+from giaann_p2p.units import nbytes, rate
+from peers.options import Options, told
+
+_LEAST_CAPACITY = 64 << 20
+
+
+class StorageOptions(Options, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a storage peer can be told."""
+
+    join: Annotated[str, told("The swarm's join link, as its founder printed it.", "LINK")]
+    capacity: Annotated[
+        str,
+        told(
+            "Memory to give to the swarm, as 8GiB. A peer gets its share of the "
+            "columns in proportion to it, and refuses more.",
+            "SIZE",
+        ),
+    ] = "1GiB"
+    memory_only: Annotated[
+        bool,
+        told(
+            "Write nothing but the identity to the disk. What was acknowledged then "
+            "lives only as long as this process or another replica."
+        ),
+    ] = False
+    bandwidth: Annotated[
+        str,
+        told(
+            "How much a second may arrive when whole shards are fetched, as 50MB/s; 0 "
+            "for as much as there is. Pushes and reads are not counted.",
+            "RATE",
+        ),
+    ] = "50MB/s"
+
+    def __post_init__(self) -> None:
+        if self.capacity_bytes < _LEAST_CAPACITY:
+            raise UsageError(f"capacity must be at least 64MiB; it is {self.capacity}")
+        _ = self.bandwidth_bytes
+
+    @property
+    def capacity_bytes(self) -> int:
+        """The same as a number."""
+        return nbytes(self.capacity)
+
+    @property
+    def bandwidth_bytes(self) -> int:
+        """The same as a number."""
+        return rate(self.bandwidth)

@@ -1,0 +1,95 @@
+"""What can be set of daemons: on the command line, in a file, or not at all."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from bootstrap.options import BootstrapOptions
+from giaann_p2p.errors import UsageError
+from peers.command import command
+from peers.options import Options, described, options
+from peers.storage.options import StorageOptions
+
+KINDS = [StorageOptions, BootstrapOptions]
+
+
+def run(kind: type[Options], *arguments: str) -> tuple[list[Options], Any]:
+    app, seen = typer.Typer(), list[Options]()
+    app.command()(command(kind, seen.append, "Do it."))
+    return seen, CliRunner().invoke(app, arguments)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_option_is_explained(kind: type[Options]) -> None:
+    _, result = run(kind, "--help")
+    assert result.exit_code == 0
+    for name, told in described(kind).items():
+        assert f"--{name.replace('_', '-')}" in result.output
+        assert len(str(told.description)) > 20
+        assert str(told.description).endswith(".")
+
+
+def test_the_command_line_goes_before_the_file_and_that_before_the_default(tmp_path: Path) -> None:
+    file = tmp_path / "storage.toml"
+    file.write_text('join = "giaann:1"\ncapacity = "2GiB"\nlisten = ["/ip4/1.2.3.4/tcp/1"]\n')
+    seen, result = run(StorageOptions, "--config", str(file), "--capacity", "3GiB")
+    assert result.exit_code == 0, result.output
+    assert seen == [
+        StorageOptions(join="giaann:1", capacity="3GiB", listen=("/ip4/1.2.3.4/tcp/1",))
+    ]
+    assert seen[0].bandwidth == "50MB/s"
+    assert options(StorageOptions, {"join": "x"}).listen == ("/ip4/0.0.0.0/tcp/0",)
+
+
+def test_several_addresses_and_switches() -> None:
+    seen, result = run(
+        StorageOptions, "--join", "x", "--listen", "a", "--listen", "b", "--memory-only"
+    )
+    assert result.exit_code == 0, result.output
+    assert seen == [StorageOptions(join="x", listen=("a", "b"), memory_only=True)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "complaint"),
+    [
+        (StorageOptions, {}, "--join is missing. The swarm's join link"),
+        (StorageOptions, {"join": "x", "capacity": "a lot"}, "'a lot' is no number of bytes"),
+        (StorageOptions, {"join": "x", "capacity": "1MiB"}, "capacity must be at least 64MiB"),
+        (StorageOptions, {"join": "x", "bandwidth": "fast"}, "'fast' is no number of bytes"),
+        (StorageOptions, {"join": "x", "metrics_port": 1 << 16}, "--metrics-port"),
+        (StorageOptions, {"join": "x", "log": "xml"}, "Invalid enum value 'xml' - at --log"),
+        (BootstrapOptions, {"shards": 0}, "--shards"),
+        (BootstrapOptions, {"new": "a", "join": "b"}, "not both"),
+    ],
+)
+def test_what_cannot_be_is_told(
+    kind: type[Options], given: dict[str, object], complaint: str
+) -> None:
+    with pytest.raises(UsageError) as error:
+        options(kind, given)
+    assert complaint in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("capacity = ", "is no TOML"),
+        ("capcity = '1GiB'", "there is no option 'capcity'; there are data_dir, listen"),
+        ("listen = [1]", "storage.toml: Expected `str`, got `int` - at --listen"),
+    ],
+)
+def test_a_file_that_cannot_be_is_told(tmp_path: Path, text: str, complaint: str) -> None:
+    file = tmp_path / "storage.toml"
+    file.write_text(text)
+    with pytest.raises(UsageError) as error:
+        options(StorageOptions, {"join": "x"}, file)
+    assert str(file) in str(error.value)
+    assert complaint in str(error.value)
+
+
+def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be read: No such file"):
+        options(StorageOptions, {}, tmp_path / "none.toml")
