@@ -7,6 +7,7 @@ steps aside until it gets some. Their first turns come in the order in which the
 from collections import deque
 from collections.abc import Iterable
 
+from giaann_p2p.errors import MessageError
 from giaann_p2p.net.bodies import Outgoing
 from giaann_p2p.net.frames import HEADER, Buffer, Kind, Sealer
 
@@ -14,7 +15,8 @@ from giaann_p2p.net.frames import HEADER, Buffer, Kind, Sealer
 class Outbox:
     """Frames to come of one stream."""
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, most_urgent: int) -> None:
+        self._most_urgent = most_urgent
         self._sealer = Sealer(number)
         self._hello: list[Buffer] = [self._sealer.hello]
         self._urgent: deque[tuple[Kind, int, bytes]] = deque()
@@ -38,6 +40,12 @@ class Outbox:
             self._turns.append(None)
         else:
             self._urgent.append((kind, request, payload))
+
+    def check(self) -> None:
+        """Stop a peer that asks and asks and never reads what it is told: MessageError."""
+        if len(self._urgent) > self._most_urgent:
+            most = self._most_urgent
+            raise MessageError(f"{most:,} short answers wait for you to read them")
 
     def add(self, body: Outgoing) -> None:
         """Give a body turns from now on."""

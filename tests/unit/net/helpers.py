@@ -74,4 +74,4 @@ def assert_nothing_is_held(side: Connection) -> None:
     assert side.idle
     assert side._room_in.used == side._room_out.used == 0
     assert side._alarms.next() == float("inf")
-    assert side._mine == side._theirs == 0
+    assert side._books.mine == side._books.theirs == 0

@@ -1,0 +1,100 @@
+"""The requests that this side makes, until there is an answer or none is wanted any more."""
+
+from giaann_p2p.errors import PeerError
+from giaann_p2p.net.bodies import Incoming
+from giaann_p2p.net.books import Books
+from giaann_p2p.net.errors import Reason, Refused, TimedOut, Unreachable
+from giaann_p2p.net.events import Event, Failed, Responded
+from giaann_p2p.net.exchange import Exchange
+from giaann_p2p.net.frames import NUMBER, Frame, Kind
+from giaann_p2p.net.refusals import no_room, too_long
+from giaann_p2p.net.states import CALLER, Deed, next_state
+from giaann_p2p.net.traffic import Traffic
+
+
+class Caller:
+    """See the module; rules 4 to 7 of states.py."""
+
+    def __init__(self, books: Books, traffic: Traffic) -> None:
+        self._books = books
+        self._traffic = traffic
+
+    def request(self, body: bytes, deadline: float) -> int:
+        """Ask; return the request's number. Refused if there is too much under way already."""
+        books, limits, size = self._books, self._books.limits, len(body)
+        if size > limits.longest:
+            raise too_long("a request", size, limits.longest)
+        if books.mine >= limits.calls:
+            raise Refused(Reason.BUSY, f"{limits.calls:,} calls to the peer are open already")
+        if not books.room_out.take(size):
+            raise no_room("a request", size, "to the peer")
+        exchange = books.enter_mine()
+        self._traffic.send(exchange, Kind.REQUEST, body)
+        books.alarms.set(exchange.request, deadline)
+        return exchange.request
+
+    def cancel(self, request: int) -> None:
+        """No longer wait for an answer; nothing if there was one."""
+        exchange = self._books.open.get(request)
+        if exchange is not None and exchange.state in CALLER:
+            self._abandon(exchange)
+
+    def expire(self, exchange: Exchange, events: list[Event]) -> None:
+        """Take in that a deadline has come."""
+        self._abandon(exchange)
+        events.append(Failed(exchange.request, TimedOut("the peer has not answered in time")))
+
+    def take_response(self, frame: Frame, events: list[Event]) -> None:
+        """Take a whole response in."""
+        exchange = self._books.known(frame)
+        if exchange is not None:
+            next_state(exchange.state, frame.kind)
+            self._books.leave(exchange)
+            events.append(Responded(frame.request, bytes(frame.payload)))
+
+    def take_long(self, frame: Frame, events: list[Event]) -> None:
+        """Take the beginning of a long response in."""
+        (size,) = NUMBER.unpack(frame.payload)
+        exchange = self._books.known(frame)
+        if exchange is None:
+            return
+        exchange.state = next_state(exchange.state, frame.kind)
+        books, limits = self._books, self._books.limits
+        incoming = Incoming(size, limits.window)
+        if size > limits.longest:
+            why = too_long("the response", size, limits.longest)
+        elif not books.room_in.take(size):
+            why = no_room("a response", size)
+        else:
+            self._traffic.expect(exchange, incoming)
+            return
+        self._abandon(exchange)
+        events.append(Failed(frame.request, why))
+
+    def take_error(self, frame: Frame, why: Refused, events: list[Event]) -> None:
+        """Take in that there will be no response."""
+        exchange = self._books.known(frame)
+        if exchange is not None:
+            next_state(exchange.state, frame.kind)
+            self._books.leave(exchange)
+            events.append(Failed(frame.request, why))
+
+    def _abandon(self, exchange: Exchange) -> None:
+        """Give a call up, and tell the peer if it may have heard of it."""
+        body = exchange.outgoing
+        next_state(exchange.state, Deed.DROP)
+        self._books.leave(exchange)
+        if body is None or body.announced:
+            self._books.outbox.put(Kind.CANCEL, exchange.request)
+
+
+def failure(error: PeerError, exchange: Exchange) -> PeerError:
+    """Return how a call fails that was open when its connection ended.
+
+    It is a new error for each, so that none holds another's traceback.
+    """
+    if exchange.outgoing is not None and not exchange.outgoing.announced:
+        return Unreachable(f"nothing was sent: {error}")
+    if isinstance(error, Refused):
+        return Refused(error.reason, str(error))
+    return type(error)(str(error))

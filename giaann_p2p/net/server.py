@@ -1,0 +1,92 @@
+"""The requests that the peer makes, until they are answered or nobody waits for it any more."""
+
+from giaann_p2p.net.bodies import Incoming
+from giaann_p2p.net.books import Books
+from giaann_p2p.net.errors import Reason, Refused
+from giaann_p2p.net.events import Cancelled, Event, Requested
+from giaann_p2p.net.exchange import Exchange
+from giaann_p2p.net.frames import NUMBER, Frame, Kind
+from giaann_p2p.net.refusals import no_room, too_long
+from giaann_p2p.net.states import Deed, Phase, State, next_phase, next_state
+from giaann_p2p.net.traffic import Traffic
+
+
+class Server:
+    """See the module; rules 8 to 10 of states.py."""
+
+    def __init__(self, books: Books, traffic: Traffic) -> None:
+        self._books = books
+        self._traffic = traffic
+
+    def respond(self, request: int, body: bytes) -> None:
+        """Answer; nothing if nobody waits for it any more."""
+        books, limits, size = self._books, self._books.limits, len(body)
+        exchange = books.open.get(request)
+        if exchange is None:
+            return
+        following = next_state(exchange.state, Deed.ANSWER)
+        if size > limits.longest:
+            self.refuse(request, too_long("the response", size, limits.longest))
+        elif not books.room_out.take(size):
+            self.refuse(request, no_room("a response", size))
+        else:
+            exchange.state = following
+            self._traffic.send(exchange, Kind.RESPONSE, body)
+            self._traffic.put_off(exchange)
+
+    def refuse(self, request: int, why: Refused) -> None:
+        """Say that there will be no answer; nothing if nobody waits for it any more."""
+        exchange = self._books.open.get(request)
+        if exchange is not None:
+            next_state(exchange.state, Deed.REFUSE)
+            self._books.leave(exchange)
+            self._books.outbox.put(Kind.ERROR, request, why.to_bytes())
+
+    def expire(self, exchange: Exchange, events: list[Event]) -> None:
+        """Take in that a body has not moved for too long."""
+        after = f"nothing of it moved for {self._books.limits.stalled_after:g} s"
+        if exchange.state is State.ANSWERING:
+            events.append(Cancelled(exchange.request))
+        self.refuse(exchange.request, Refused(Reason.STALLED, after))
+
+    def take_request(self, frame: Frame, phase: Phase, events: list[Event]) -> None:
+        """Take a whole request in, or refuse it; MessageError if the peer may not make it."""
+        size = len(frame.payload)
+        exchange = self._admit(frame, phase, size)
+        if exchange is not None:
+            exchange.held = size
+            events.append(Requested(frame.request, bytes(frame.payload)))
+
+    def take_long(self, frame: Frame, phase: Phase) -> None:
+        """Take the beginning of a long request in, or refuse it, as a whole one."""
+        (size,) = NUMBER.unpack(frame.payload)
+        incoming = Incoming(size, self._books.limits.window)
+        exchange = self._admit(frame, phase, size)
+        if exchange is not None:
+            self._traffic.expect(exchange, incoming)
+
+    def take_cancel(self, frame: Frame, events: list[Event]) -> None:
+        """Take in that nobody waits for an answer any more."""
+        exchange = self._books.known(frame)
+        if exchange is not None:
+            state, exchange.state = exchange.state, next_state(exchange.state, frame.kind)
+            self._books.leave(exchange)
+            if state is not State.TAKING:
+                events.append(Cancelled(frame.request))
+
+    def _admit(self, frame: Frame, phase: Phase, size: int) -> Exchange | None:
+        """Enter a request, if there is room for it; the bytes are taken then."""
+        books, limits = self._books, self._books.limits
+        next_phase(phase, frame.kind)
+        exchange = books.enter_theirs(frame.request, next_state(State.UNKNOWN, frame.kind))
+        if size > limits.longest:
+            why = too_long("a request", size, limits.longest)
+        elif books.theirs > limits.calls:
+            why = Refused(Reason.BUSY, f"{limits.calls:,} of your requests are open already")
+        elif not books.room_in.take(size):
+            why = no_room("a request", size)
+        else:
+            return exchange
+        self.refuse(frame.request, why)
+        books.outbox.check()
+        return None
