@@ -25,7 +25,8 @@ class Alarms:
         self._due[request] = when
         if when < before:
             heappush(self._heap, (when, request))
-            self._shrink()
+            if len(self._heap) > 2 * len(self._due) + 64:
+                self._shrink()
 
     def drop(self, request: int) -> None:
         """Let a request never be due."""
@@ -53,6 +54,5 @@ class Alarms:
         return due
 
     def _shrink(self) -> None:
-        if len(self._heap) > 2 * len(self._due) + 64:
-            self._heap = [(when, request) for request, when in self._due.items()]
-            heapify(self._heap)
+        self._heap = [(when, request) for request, when in self._due.items()]
+        heapify(self._heap)

@@ -12,19 +12,31 @@ from giaann_p2p.net.limits import FREE
 class Outgoing:
     """A body to be sent, in turns of one chunk."""
 
-    __slots__ = ("_at", "_body", "_credit", "_digest", "_whole", "announced", "parked", "request")
+    __slots__ = (
+        "_at",
+        "_body",
+        "_credit",
+        "_digest",
+        "_whole",
+        "announced",
+        "complete",
+        "parked",
+        "request",
+    )
+    _digest: xxh3_64  # of what was sent of a long one
 
     def __init__(self, whole: Kind, request: int, body: bytes) -> None:
         self.request = request
         self.announced = False
         """The peer will hear of it."""
+        self.complete = False
+        """All of it is on its way."""
         self.parked = False
         """It waits for credit."""
         self._whole = whole
-        self._body = memoryview(body)
+        self._body: Buffer = body
         self._at = 0
         self._credit = FREE
-        self._digest = xxh3_64()
 
     def __repr__(self) -> str:
         return f"<Outgoing {self.request}: {self._at:,} of {len(self._body):,} bytes sent>"
@@ -34,11 +46,6 @@ class Outgoing:
         """The length of the body."""
         return len(self._body)
 
-    @property
-    def complete(self) -> bool:
-        """Whether all of it is on its way."""
-        return self.announced and self._at == len(self._body)
-
     def turn(self, sealer: Sealer) -> list[Buffer]:
         """Return the frames of one turn; it is parked if the next one needs credit."""
         pieces: list[Buffer] = []
@@ -46,14 +53,17 @@ class Outgoing:
             self.announced = True
             if len(self._body) <= CHUNK:
                 self._at = len(self._body)
+                self.complete = True
                 return sealer.seal(self._whole, self.request, self._body)
             pieces = sealer.seal(Kind.LONG, self.request, NUMBER.pack(len(self._body)))
+            self._body, self._digest = memoryview(self._body), xxh3_64()
         chunk = self._body[self._at : self._at + CHUNK]
         pieces += sealer.seal(Kind.CHUNK, self.request, chunk)
         self._digest.update(chunk)
         self._at += len(chunk)
         self._credit -= len(chunk)
-        if self.complete:
+        if self._at == len(self._body):
+            self.complete = True
             ending = ENDING.pack(len(self._body), self._digest.intdigest())
             pieces += sealer.seal(Kind.END, self.request, ending)
         self.parked = self._lacks_credit()
@@ -68,7 +78,7 @@ class Outgoing:
 
     def forget(self) -> None:
         """Let go of the bytes."""
-        self._body = memoryview(b"")
+        self._body = b""
 
     def _lacks_credit(self) -> bool:
         return self._credit < min(CHUNK, len(self._body) - self._at)

@@ -165,7 +165,8 @@ class Connection:
         self._books.now = self._heard = now
         try:
             for frame in self._framer.feed(data):
-                self._take(frame, events)
+                if not self.over:
+                    self._on[frame.kind](frame, events)
         except MessageError as error:
             why = Refused(Reason.FAILED, f"what you sent cannot be: {error}")
             events += self._end(Broken(f"the peer broke the rules: {error}"), why)
@@ -203,10 +204,6 @@ class Connection:
             self._ping(now)
         self._check_over()
         return events
-
-    def _take(self, frame: Frame, events: list[Event]) -> None:
-        if not self.over:
-            self._on[frame.kind](frame, events)
 
     # Pings.
 
