@@ -13,7 +13,8 @@ from giaann_p2p.net.alarms import NEVER
 from giaann_p2p.net.connection import Connection
 from giaann_p2p.net.errors import Reason, Refused
 from giaann_p2p.net.events import Cancelled, Event, Failed, Requested
-from giaann_p2p.net.transport import ByteStream, Handler, Peer
+from giaann_p2p.net.transport import ByteStream, Handler
+from giaann_p2p.swarm.identity import Peer
 
 
 class Link:

@@ -13,7 +13,8 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from giaann_p2p.net.frames import Buffer
-from giaann_p2p.net.transport import ByteStream, Peer
+from giaann_p2p.net.transport import ByteStream
+from giaann_p2p.swarm.identity import Peer
 
 CAPACITY = 1 << 18
 """Bytes on one way of a stream, and not read yet, from which on a writer has to wait."""

@@ -21,7 +21,8 @@ from giaann_p2p.net.errors import Reason, Refused, Unreachable
 from giaann_p2p.net.limits import TransportLimits
 from giaann_p2p.net.link import Link
 from giaann_p2p.net.room import Room
-from giaann_p2p.net.transport import ByteStream, Handler, Lost, Peer, Streams
+from giaann_p2p.net.transport import ByteStream, Handler, Lost, Streams
+from giaann_p2p.swarm.identity import Peer
 
 
 def draw_number() -> int:

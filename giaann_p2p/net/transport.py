@@ -1,9 +1,9 @@
 """How peers reach each other: what everything above the network may count on.
 
-A peer is named by 32 bytes that the transport has proved to be its own. A call is one request and
-its response, opaque bytes both; it ends by its timeout, whatever happens, with the whole response
-or an error of errors.py. Below that, a transport may be made of byte streams: those are named here
-too.
+A peer is named by its public key, which the transport has proved to be its own. A call is one
+request and its response, opaque bytes both; it ends by its timeout, whatever happens, with the
+whole response or an error of errors.py. Below that, a transport may be made of byte streams: those
+are named here too.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -11,10 +11,7 @@ from typing import Protocol
 
 from giaann_p2p.errors import PeerError
 from giaann_p2p.net.frames import Buffer
-
-Peer = bytes
-"""A peer's id."""
-PEER_BYTES = 32
+from giaann_p2p.swarm.identity import Peer
 
 Handler = Callable[[Peer, bytes], Awaitable[bytes]]
 """Answers a request. A GiaannError that it raises is told to the caller, in its words; any other

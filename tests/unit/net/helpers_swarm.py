@@ -11,14 +11,15 @@ from giaann_p2p.net.limits import TransportLimits
 from giaann_p2p.net.link import Link
 from giaann_p2p.net.memory import Network
 from giaann_p2p.net.streams import StreamTransport
-from giaann_p2p.net.transport import Handler, Peer
+from giaann_p2p.net.transport import Handler
+from giaann_p2p.swarm.identity import Peer
 from tests.unit.net.helpers import QUICK
 
 LIMITS = TransportLimits(connection=QUICK)
 
 
 def peer_id(number: int) -> Peer:
-    return bytes([number]) * 32
+    return Peer(bytes([number]) * 32)
 
 
 async def double(peer: Peer, body: bytes) -> bytes:

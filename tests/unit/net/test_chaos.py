@@ -11,7 +11,7 @@ import pytest
 
 from giaann_p2p.net.errors import Broken, Refused, TimedOut, Unreachable
 from giaann_p2p.net.limits import Limits, TransportLimits
-from giaann_p2p.net.transport import Peer
+from giaann_p2p.swarm.identity import Peer
 from tests.unit.net.helpers import QUICK
 from tests.unit.net.helpers_swarm import Place, swarm
 

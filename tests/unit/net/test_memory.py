@@ -8,9 +8,10 @@ import pytest
 
 from giaann_p2p.net.clock import run
 from giaann_p2p.net.memory import CAPACITY, Network
-from giaann_p2p.net.transport import ByteStream, Peer
+from giaann_p2p.net.transport import ByteStream
+from giaann_p2p.swarm.identity import Peer
 
-A, B = b"a" * 32, b"b" * 32
+A, B = Peer(b"a" * 32), Peer(b"b" * 32)
 
 
 class Ends:

@@ -9,7 +9,7 @@ from giaann_p2p.net.clock import run
 from giaann_p2p.net.errors import Reason, Refused, Unreachable
 from giaann_p2p.net.frames import Kind, Sealer
 from giaann_p2p.net.limits import TransportLimits
-from giaann_p2p.net.transport import Peer
+from giaann_p2p.swarm.identity import Peer
 from tests.unit.net.helpers import QUICK
 from tests.unit.net.helpers_swarm import LIMITS, Place, peer_id, swarm
 
