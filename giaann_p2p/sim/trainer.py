@@ -11,11 +11,12 @@ from giaann_p2p.sim.node import Node
 from giaann_p2p.sim.swarm import Swarm
 from giaann_p2p.swarm.actions import Call
 from giaann_p2p.swarm.census import Census
+from giaann_p2p.swarm.chunks import State
 from giaann_p2p.swarm.coordinator import Act, Coordinator, Over
 from giaann_p2p.swarm.identity import Identity, Peer
 from giaann_p2p.swarm.messages import Beat, Message, decode, encode
 from giaann_p2p.swarm.policy import AtRandom
-from giaann_p2p.swarm.schedule import Schedule, State
+from giaann_p2p.swarm.schedule import Schedule
 
 _TIMEOUT = 4.0
 

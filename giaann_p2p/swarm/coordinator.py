@@ -9,19 +9,12 @@ from typing import NamedTuple
 
 from giaann_p2p.errors import MessageError
 from giaann_p2p.swarm.actions import Call
+from giaann_p2p.swarm.chunks import State
+from giaann_p2p.swarm.decisions import Action, Finished, GaveUp, Lease, Revoke
 from giaann_p2p.swarm.desk import Desk
 from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.messages import Beat, Heard, Learn, Message, Refused
-from giaann_p2p.swarm.schedule import (
-    MOST_SLOTS,
-    Action,
-    Finished,
-    GaveUp,
-    Lease,
-    Revoke,
-    Schedule,
-    State,
-)
+from giaann_p2p.swarm.schedule import MOST_SLOTS, Schedule
 
 _TIMEOUT = 4.0
 

@@ -6,10 +6,12 @@ import pytest
 from pyroaring import BitMap
 
 from giaann_p2p.swarm.actions import Call
+from giaann_p2p.swarm.chunks import State
 from giaann_p2p.swarm.coordinator import Act, Coordinator, Over
 from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.messages import Beat, Heard, Learn, Message, Refused, Taken
-from giaann_p2p.swarm.schedule import MOST_SLOTS, Pace, Schedule, State
+from giaann_p2p.swarm.pace import Pace
+from giaann_p2p.swarm.schedule import MOST_SLOTS, Schedule
 from tests.helpers_swarm import JOB, MESSAGES, NOW, OTHER_JOB, A, B, C, D, sent
 
 PACE = Pace(lease=10, longest=100, rest=2, failures=2, losses=4)

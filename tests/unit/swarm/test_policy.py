@@ -11,9 +11,11 @@ from giaann_p2p.model.delta import Delta, total
 from giaann_p2p.model.digest import digest
 from giaann_p2p.model.learn import learn
 from giaann_p2p.model.sequence import Ids
+from giaann_p2p.swarm.chunks import State
+from giaann_p2p.swarm.decisions import Lease
 from giaann_p2p.swarm.overlap import BUCKETS, Common, grouped, sketch
 from giaann_p2p.swarm.policy import AtRandom, LeastOverlap
-from giaann_p2p.swarm.schedule import Lease, Policy, Schedule, State
+from giaann_p2p.swarm.schedule import Policy, Schedule
 from tests.helpers import SMALL, assert_same, built
 
 JOB, OTHER = b"one job of many.", b"and another one."

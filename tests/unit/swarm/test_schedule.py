@@ -8,21 +8,11 @@ import pytest
 from pyroaring import BitMap
 
 from giaann_p2p.errors import MessageError, UsageError
+from giaann_p2p.swarm.chunks import MOVES, Event, State
+from giaann_p2p.swarm.decisions import Action, Finished, GaveUp, Lease, Revoke
+from giaann_p2p.swarm.pace import Pace
 from giaann_p2p.swarm.policy import AtRandom, LeastOverlap
-from giaann_p2p.swarm.schedule import (
-    MOST_SLOTS,
-    MOVES,
-    Action,
-    Event,
-    Finished,
-    GaveUp,
-    Lease,
-    Pace,
-    Policy,
-    Revoke,
-    Schedule,
-    State,
-)
+from giaann_p2p.swarm.schedule import MOST_SLOTS, Policy, Schedule
 
 A, B, C, D = b"a", b"b", b"c", b"d"
 PACE = Pace(lease=10, longest=100, rest=2, in_flight=8, failures=3, losses=4)

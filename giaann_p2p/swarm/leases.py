@@ -1,0 +1,75 @@
+"""Which worker has which chunk, and until when: one chunk may be leased to several."""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+
+@dataclass
+class Held:
+    """A lease."""
+
+    start: float
+    until: float
+
+
+class Leases:
+    """Those that have not ended."""
+
+    def __init__(self) -> None:
+        self._held: dict[int, dict[bytes, Held]] = {}
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __contains__(self, chunk: int) -> bool:
+        return chunk in self._held
+
+    def __repr__(self) -> str:
+        return f"<Leases: {self._count:,} of {len(self._held):,} chunks>"
+
+    @property
+    def chunks(self) -> Collection[int]:
+        """The chunks that are leased."""
+        return self._held.keys()
+
+    @property
+    def ends(self) -> list[float]:
+        """When each runs out."""
+        return [lease.until for leases in self._held.values() for lease in leases.values()]
+
+    def holders(self, chunk: int) -> Collection[bytes]:
+        """Return the workers that have a chunk, in the order in which they got it."""
+        return self._held.get(chunk, {}).keys()
+
+    def of(self, worker: bytes, chunk: int) -> Held | None:
+        """Return a worker's lease of a chunk, if it has one."""
+        return self._held.get(chunk, {}).get(worker)
+
+    def begin(self, worker: bytes, chunk: int, lease: Held) -> None:
+        """Let a worker have a chunk."""
+        self._held.setdefault(chunk, {})[worker] = lease
+        self._count += 1
+
+    def end(self, worker: bytes, chunk: int) -> None:
+        """Let it no longer have it."""
+        del self._held[chunk][worker]
+        if not self._held[chunk]:
+            del self._held[chunk]
+        self._count -= 1
+
+    def lapsed(self, now: float) -> list[tuple[bytes, int]]:
+        """Return the worker and the chunk of each lease that has run out."""
+        return [
+            (worker, chunk)
+            for chunk, leases in self._held.items()
+            for worker, lease in leases.items()
+            if lease.until <= now
+        ]
+
+    def single(self, wait: float) -> Iterator[tuple[float, int]]:
+        """Return the chunks that one worker alone has, and when it will have had each so long."""
+        for chunk, leases in self._held.items():
+            if len(leases) == 1:
+                (lease,) = leases.values()
+                yield lease.start + wait, chunk
