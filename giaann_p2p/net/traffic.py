@@ -1,8 +1,8 @@
 """The bodies of one connection under way, both ways, and what they bring about in the books.
 
-A short body is one frame. A long one moves by chunks and credit; the peer may not let one of its
-own request, or of the response to it, stand still for longer than `stalled_after`. What this side
-asked for has a deadline of its own instead.
+A short body is one frame; a long one moves by chunks and credit. What belongs to a request of the
+peer may not stand still for longer than `stalled_after`; what this side asked for has a deadline of
+its own instead.
 """
 
 from giaann_p2p.net.bodies import Incoming, Outgoing
