@@ -58,8 +58,9 @@ class Traffic:
         exchange = self._books.known(frame)
         if exchange is None or exchange.incoming is None:
             return
-        exchange.state = next_state(exchange.state, frame.kind)
-        body = exchange.incoming.finish(frame.payload)
+        following = next_state(exchange.state, frame.kind)
+        body = exchange.incoming.finish(frame.payload)  # if it cannot be, nothing has ended well
+        exchange.state = following
         exchange.incoming = None
         if exchange.state is State.DONE:
             self._books.leave(exchange)

@@ -424,6 +424,23 @@ def test_who_breaks_the_rules_is_told_and_left(message: str) -> None:
     assert_nothing_is_held(rogue.honest)
 
 
+@pytest.mark.parametrize("mine", [True, False], ids=["response", "request"])
+def test_a_long_body_that_ends_wrong_fails_the_call_and_asks_nothing(mine: bool) -> None:
+    rogue = Rogue()
+    number = rogue.honest.request(b"?", 1e9) if mine else 1
+    rogue.hear()
+    events = rogue.send(Kind.LONG, number, LONG)
+    for _ in range(4):
+        events += rogue.send(Kind.CHUNK, number, bytes(CHUNK))
+    events += rogue.send(Kind.END, number, ENDING.pack(1 << 20, 5))
+    if mine:
+        kind, words = failure(list(events))
+        assert kind is Broken
+        assert "the checksum of a body does not fit" in words
+    else:
+        assert events == []
+
+
 def test_late_frames_of_what_is_done_are_dropped_unread() -> None:
     rogue = Rogue()
     number = rogue.honest.request(b"", 1e9)
