@@ -5,7 +5,7 @@ import re
 from giaann_p2p.errors import UsageError
 
 _AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", re.ASCII)
-_FACTORS = {"": 1, "b": 1} | {
+_FACTORS: dict[str, int] = {"": 1, "b": 1} | {
     letter + end: base**power
     for power, letter in enumerate("kmgt", 1)
     for end, base in (("ib", 1024), ("b", 1000), ("", 1000))

@@ -23,10 +23,13 @@ from giaann_p2p.swarm.actions import (
 from giaann_p2p.swarm.answers import Answers
 from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.messages import (
+    AskDigests,
     AskPart,
     Beat,
     Compare,
     Compared,
+    Digest,
+    Digests,
     Fetch,
     Fetched,
     Heard,
@@ -247,6 +250,8 @@ MESSAGES: list[Message] = [
     Offered(b"a manifest"),
     AskPart(3, b"a digest", 5),
     Part(b"a parcel"),
+    AskDigests(SHARDS_OF_ALL),
+    Digests(packed(shards(0), SHARDS), [Digest(b"r", b"of chunks", b"of content", 5, 70)]),
     Learn(JOB, 4, ["Bees make honey.", "Wasps make none."]),
     Taken(),
     Beat(JOB, [1, 2], [3], [(4, "out of memory")]),

@@ -12,8 +12,8 @@ import numpy as np
 from giaann_p2p.model.delta import Delta
 from giaann_p2p.model.ids import PRIME
 
-_BYTES = 32
-_MODULUS = 1 << 8 * _BYTES
+DIGEST_BYTES = 32
+_MODULUS = 1 << 8 * DIGEST_BYTES
 _AT_ONCE = 1 << 18
 _CONNECTION = np.dtype(
     [("concept", "<u8"), ("feature", "<u8"), ("branch", "u1"), ("segment", "u1"), ("units", "<i8")]
@@ -45,7 +45,7 @@ def added(digests: Iterator[int]) -> int:
 
 def readable(number: int) -> str:
     """Return a digest as 64 hex digits."""
-    return f"{number:0{2 * _BYTES}x}"
+    return f"{number:0{2 * DIGEST_BYTES}x}"
 
 
 def _digests(delta: Delta, rows: list[int]) -> Iterator[int]:
@@ -61,7 +61,7 @@ def _digests(delta: Delta, rows: list[int]) -> Iterator[int]:
             (int(delta.row_starts[row]) - start) * _CONNECTION.itemsize,
             (int(delta.row_starts[row + 1]) - start) * _CONNECTION.itemsize,
         )
-        whole = hashlib.blake2b(_head(delta, row), digest_size=_BYTES)
+        whole = hashlib.blake2b(_head(delta, row), digest_size=DIGEST_BYTES)
         whole.update(data[held])
         yield int.from_bytes(whole.digest(), "little")
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from giaann_p2p.errors import GiaannError, MessageError, UsageError
+from giaann_p2p.model.digest import DIGEST_BYTES
 from giaann_p2p.model.rows import Neuron
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.layout import Shards
@@ -12,9 +13,12 @@ from giaann_p2p.store.store import Store
 from giaann_p2p.store.transfer import Export
 from giaann_p2p.swarm.messages import (
     MOST_READ,
+    AskDigests,
     AskPart,
     Compare,
     Compared,
+    Digest,
+    Digests,
     Fetch,
     Fetched,
     Message,
@@ -34,6 +38,8 @@ _MOST_EXPORTED = 1 << 23
 """Connections of all shards that are offered at once; each takes some ten bytes."""
 _MOST_FETCHED = 2 << 20
 """Bytes of deltas in an answer; a larger delta goes alone."""
+_MOST_DIGESTED = 1 << 19
+"""Connections that are digested for one answer; they take about a second."""
 
 StateOf = Callable[[int], State]
 
@@ -63,6 +69,8 @@ class Answers:
             return self._offered(question)
         if isinstance(question, AskPart):
             return self._part(question)
+        if isinstance(question, AskDigests):
+            return self._digested(question)
         raise MessageError(f"{type(question).__name__} is no question")
 
     def _rows(self, question: Read) -> Message:
@@ -139,6 +147,27 @@ class Answers:
         if export is None or export.manifest.digest != question.digest:
             raise UsageError(f"shard {question.shard} is not offered with this digest any longer")
         return Part(export.part(question.number))
+
+    def _digested(self, question: AskDigests) -> Message:
+        """Digest the shards one by one, for as long as that does not take too long."""
+        shards = self._shards(question.shards)
+        found, size = list[Digest](), 0
+        for shard in shards.tolist():
+            if size > _MOST_DIGESTED:
+                break
+            found.append(self._digest(shard))
+            size += found[-1].connections
+        return Digests(self._packed(shards[: len(found)]), found)
+
+    def _digest(self, shard: int) -> Digest:
+        state, held = self._state_of(shard), self._store.content(shard)
+        letter = state.value.encode()
+        if not len(held.shards):
+            return Digest(letter, b"", b"", 0, 0)
+        content = held.digest.to_bytes(DIGEST_BYTES, "little")
+        rows = int(np.count_nonzero(held.delta.count))
+        chunks = held.applied[0].digest
+        return Digest(letter, chunks, content, rows, held.delta.connections)
 
     def _packed(self, shards: Shards) -> bytes:
         return packed(shards, self._store.layout.shards)

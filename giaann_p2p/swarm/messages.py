@@ -135,6 +135,33 @@ class Part(Message, frozen=True, tag="part"):
     parcel: bytes
 
 
+class AskDigests(Message, frozen=True, tag="digests?"):
+    """What do your replicas of some shards come to?"""
+
+    shards: bytes
+
+
+class Digests(Message, frozen=True, tag="digests"):
+    """This, for the first of those shards: as many as could be worked out at once."""
+
+    shards: bytes
+    found: Annotated[list["Digest"], _ONE_EACH]
+    """For each of these in turn."""
+
+
+class Digest(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """A replica, in short."""
+
+    state: Annotated[bytes, msgspec.Meta(min_length=1, max_length=1)]
+    """Its letter; see `swarm.replica`."""
+    chunks: Annotated[bytes, msgspec.Meta(max_length=16)]
+    """The digest of its set of chunks; empty where nothing is held."""
+    content: Annotated[bytes, msgspec.Meta(max_length=32)]
+    """The digest of its rows, which add up."""
+    rows: Annotated[int, msgspec.Meta(ge=0)]
+    connections: Annotated[int, msgspec.Meta(ge=0)]
+
+
 class Learn(Message, frozen=True, tag="learn"):
     """Learn a chunk of my job, and bring it to its owners."""
 
@@ -181,6 +208,8 @@ AnyMessage = (
     | Offered
     | AskPart
     | Part
+    | AskDigests
+    | Digests
     | Learn
     | Taken
     | Beat

@@ -13,9 +13,12 @@ from giaann_p2p.store.transfer import Import, Manifest
 from giaann_p2p.swarm import answers
 from giaann_p2p.swarm.answers import Answers
 from giaann_p2p.swarm.messages import (
+    AskDigests,
     AskPart,
     Compare,
     Compared,
+    Digest,
+    Digests,
     Fetch,
     Fetched,
     Message,
@@ -256,3 +259,22 @@ def test_what_is_offered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answers, "_MOST_EXPORTED", 0)
     one.to(Offer(2))
     assert list(one._exports) == [2]  # the last one stays, however large it is
+
+
+def test_replicas_are_digested(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = store([0, 2, 3], [1, 2])
+    one = answering(held, "rasd")
+    said = one.to(AskDigests(ALL))
+    assert isinstance(said, Digests)
+    assert unpacked(said.shards, SHARDS).tolist() == [0, 1, 2, 3]
+    assert [found.state for found in said.found] == [b"r", b"a", b"s", b"d"]
+    assert said.found[1] == Digest(b"a", b"", b"", 0, 0)
+    for shard in (0, 2, 3):
+        content, found = held.content(shard), said.found[shard]
+        assert found.chunks == applied(1, 2).digest
+        assert int.from_bytes(found.content, "little") == content.digest
+        assert found.connections == content.delta.connections
+        assert found.rows == np.count_nonzero(content.delta.count)
+    monkeypatch.setattr(answers, "_MOST_DIGESTED", said.found[0].connections - 1)
+    some = one.to(AskDigests(ALL))
+    assert some == Digests(packed(shards(0), SHARDS), said.found[:1])

@@ -1,0 +1,51 @@
+"""A swarm at a glance."""
+
+import pytest
+
+from giaann_p2p.swarm.overview import Overview, overview
+from giaann_p2p.swarm.placement import Placement
+from tests.helpers_swarm import LAYOUT, SHARDS
+from tests.unit.swarm.test_surroundings import NOW, ONE, THREE, TWO, Seeing, record
+
+ALL = tuple(range(SHARDS))
+
+
+def seen(*records: bytes, now: float = NOW, replicas: int = 2) -> Overview:
+    around = Seeing()
+    around.tell(*records)
+    placement: Placement = around.placement(now)
+    return overview(around.directory, LAYOUT, placement, replicas, now)
+
+
+def test_all_is_well() -> None:
+    compute = record(THREE, role="compute", capacity=0, ready=(), device="cpu", slots=3)
+    found = seen(record(ONE, ready=ALL, used=77), record(TWO, ready=ALL), compute)
+    assert found.verdict == "healthy"
+    assert (found.shards, found.replicas, found.gone) == (SHARDS, 2, [])
+    assert [one.role for one in found.peers] == ["compute", "storage", "storage"]
+    first = next(one for one in found.peers if one.peer == ONE.peer)
+    assert (first.used, first.ready, first.syncing, first.owns) == (77, SHARDS, 0, SHARDS)
+    assert (found.peers[0].device, found.peers[0].slots, found.peers[0].owns) == ("cpu", 3, 0)
+    assert found.health.least == 2
+
+
+@pytest.mark.parametrize(
+    ("records", "verdict", "under", "lost"),
+    [
+        ([record(ONE, ready=ALL)], "degraded", SHARDS, 0),
+        ([record(ONE, ready=ALL), record(TWO, ready=ALL[1:], syncing=(0,))], "degraded", 1, 0),
+        ([record(ONE, ready=ALL[1:]), record(TWO, ready=ALL[1:])], "lost", 1, 1),
+        ([], "lost", SHARDS, SHARDS),
+    ],
+)
+def test_what_is_not_well(records: list[bytes], verdict: str, under: int, lost: int) -> None:
+    found = seen(*records)
+    assert found.verdict == verdict
+    assert (found.health.under, found.health.lost) == (under, lost)
+
+
+def test_who_went_without_leave_may_come_back() -> None:
+    found = seen(record(ONE, ready=ALL), now=NOW + 40)
+    assert found.peers == []
+    assert found.gone == [ONE.peer]
+    assert found.verdict == "lost"
