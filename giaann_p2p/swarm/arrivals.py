@@ -1,21 +1,30 @@
-"""Whole shards on their way here: offered, sent in parts within a budget of bytes, taken in."""
+"""Whole shards on their way here: offered, sent in parts within a budget of bytes, taken in.
+
+What is offered has a set of chunks of its own, and may have got some a moment ago. So those that
+are lacking here are asked for once more when the set is known, until none of them is kept there any
+longer: only such a chunk comes inside the shard alone (see `Fetching`).
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
 from giaann_p2p.errors import DamagedError, MessageError
+from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.codec.parcel import Limits
 from giaann_p2p.store.state import Content
 from giaann_p2p.store.transfer import Import, Manifest
-from giaann_p2p.swarm.actions import Action, Adopt, Call
+from giaann_p2p.swarm.actions import Action, Adopt, Apply, Call
 from giaann_p2p.swarm.bandwidth import Bandwidth
-from giaann_p2p.swarm.comparing import Others
+from giaann_p2p.swarm.comparing import Held, Others
+from giaann_p2p.swarm.deltas import Lack, deltas_of, request
 from giaann_p2p.swarm.desk import Desk
 from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.messages import AskPart, Message, Offer, Offered, Part
 from giaann_p2p.swarm.replicas import Replicas
 from giaann_p2p.swarm.settings import Settings
+
+Then = Callable[[Message | None, float], list[Action]]
 
 
 @dataclass
@@ -25,6 +34,8 @@ class _Arrival:
     peer: Peer
     parts: Import | None = None
     """What came, once it was offered."""
+    has_deltas: bool = False
+    """Nothing that is offered is kept there as a delta and lacking here."""
     content: Content | None = None
     """What all parts come to, once they are there."""
     waiting: bool = False
@@ -39,6 +50,7 @@ class Arrivals:
         settings: Settings,
         replicas: Replicas,
         others: Others,
+        held: Held,
         calls: Desk[Message | None, Action],
         deeds: Desk[str | None, Action],
         limits: Limits,
@@ -46,6 +58,7 @@ class Arrivals:
         now: float,
     ) -> None:
         self._settings, self._replicas, self._others = settings, replicas, others
+        self._held = held
         self._calls, self._deeds, self._limits, self._again = calls, deeds, limits, again
         self._bandwidth = Bandwidth(settings.bandwidth, now)
         self._wanted: dict[int, Peer] = {}
@@ -76,16 +89,27 @@ class Arrivals:
         return actions
 
     def _next(self, shard: int, arrival: _Arrival) -> Action:
+        if arrival.parts is None:
+            return self._call(arrival, Offer(shard), partial(self._offered, shard, arrival))
+        if not arrival.has_deltas:
+            lack = Lack(self._lacking(arrival.parts.manifest), [shard])
+            then = partial(self._fetched, shard, arrival, lack)
+            return self._call(arrival, request(lack, self._replicas), then)
         if arrival.content is not None:
             number = self._deeds.number(partial(self._adopted, shard, arrival))
             return Adopt(number, arrival.content)
-        if arrival.parts is None:
-            number = self._calls.number(partial(self._offered, shard, arrival))
-            return Call(number, arrival.peer, Offer(shard), self._settings.call_timeout)
         part = arrival.parts.missing[0]
-        number = self._calls.number(partial(self._came, shard, arrival, part))
-        question = AskPart(shard, arrival.parts.manifest.digest, part)
+        then = partial(self._came, shard, arrival, part)
+        return self._call(arrival, AskPart(shard, arrival.parts.manifest.digest, part), then)
+
+    def _call(self, arrival: _Arrival, question: Message, then: Then) -> Call:
+        number = self._calls.number(then)
         return Call(number, arrival.peer, question, self._settings.call_timeout)
+
+    def _lacking(self, manifest: Manifest) -> Applied:
+        """Return the chunks that are offered and not here."""
+        here = self._held.sets([manifest.shard]).get(manifest.shard, Applied())
+        return Applied.from_bytes(manifest.applied) - here
 
     def _offered(
         self, shard: int, arrival: _Arrival, answer: Message | None, now: float
@@ -104,6 +128,27 @@ class Arrivals:
             return self._failed(shard, arrival, now)
         return self._on(shard, arrival, now)
 
+    def _fetched(
+        self, shard: int, arrival: _Arrival, lack: Lack, answer: Message | None, now: float
+    ) -> list[Action]:
+        try:
+            updates, _ = deltas_of(answer, lack, self._replicas, self._limits)
+        except (MessageError, DamagedError):
+            return self._failed(shard, arrival, now)
+        self._bandwidth.spent(sum(len(update.parcel) for update in updates))
+        if updates:
+            self._others.heard(arrival.peer)
+            return [Apply(self._deeds.number(partial(self._applied, shard, arrival)), updates)]
+        arrival.has_deltas = True
+        return self._on(shard, arrival, now)
+
+    def _applied(
+        self, shard: int, arrival: _Arrival, error: str | None, now: float
+    ) -> list[Action]:
+        if error is not None:
+            return self._adopted(shard, arrival, error, now)
+        return self._on(shard, arrival, now)
+
     def _came(
         self, shard: int, arrival: _Arrival, number: int, answer: Message | None, now: float
     ) -> list[Action]:
@@ -120,6 +165,9 @@ class Arrivals:
     def _on(self, shard: int, arrival: _Arrival, now: float) -> list[Action]:
         self._others.heard(arrival.peer)
         arrival.waiting = False
+        here = arrival.parts is not None and not self._lacking(arrival.parts.manifest)
+        if here and self._arriving.get(shard) is arrival:
+            del self._arriving[shard]  # all of it came otherwise meanwhile
         return self.due(now)
 
     def _failed(self, shard: int, arrival: _Arrival, now: float) -> list[Action]:

@@ -4,37 +4,26 @@ Deltas are asked for first, all that are still kept: a delta is kept as long as 
 it, and whoever takes it in keeps it, too. Had it come inside a whole shard instead, and were its
 last keeper lost, it could not be told apart again for a replica that has other chunks.
 
-What is missing then comes in a whole shard, which takes the place of what is here, with those
-deltas added that were taken in here and not there. If these are not kept here, the other side must
-fetch what it lacks first.
+What is missing then comes in a whole shard (see `Arrivals`), which takes the place of what is here,
+with those deltas added that were taken in here and not there. If these are not kept here, the other
+side must fetch what it lacks first.
 """
 
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
-
-import numpy as np
 
 from giaann_p2p.errors import DamagedError, MessageError
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.codec.parcel import Limits
-from giaann_p2p.store.update import Update
 from giaann_p2p.swarm.actions import Action, Apply, Call
 from giaann_p2p.swarm.comparing import Held, Others
+from giaann_p2p.swarm.deltas import Lack, deltas_of, request
 from giaann_p2p.swarm.desk import Desk
 from giaann_p2p.swarm.evidence import Evidence
 from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.messages import Fetch, Fetched, Message
+from giaann_p2p.swarm.messages import Message
 from giaann_p2p.swarm.replicas import Replicas
 from giaann_p2p.swarm.settings import Settings
-from giaann_p2p.swarm.shardset import packed, unpacked
-
-
-class Lack(NamedTuple):
-    """Chunks that some shards lack here."""
-
-    chunks: Applied
-    shards: list[int]
 
 
 class Fetching:
@@ -69,8 +58,7 @@ class Fetching:
         lack = max(lacking, key=lambda lack: len(lack.shards))
         self._coming[peer] = lack
         number = self._calls.number(partial(self._told, peer, lack))
-        asked = packed(np.array(lack.shards, np.uint16), self._replicas.shards)
-        question = Fetch(asked, lack.chunks.to_bytes())
+        question = request(lack, self._replicas)
         return [Call(number, peer, question, self._settings.call_timeout)]
 
     def _lacking(self, peer: Peer, now: float) -> list[Lack]:
@@ -105,7 +93,7 @@ class Fetching:
 
     def _told(self, peer: Peer, lack: Lack, answer: Message | None, now: float) -> list[Action]:
         try:
-            updates, gone = self._read(lack, answer)
+            updates, gone = deltas_of(answer, lack, self._replicas, self._limits)
         except (MessageError, DamagedError):
             del self._coming[peer]
             self._others.suspect(peer, now)
@@ -117,20 +105,6 @@ class Fetching:
                 self._whole(peer, shard)
             return []
         return [Apply(self._deeds.number(partial(self._stored, peer)), updates)]
-
-    def _read(self, lack: Lack, answer: Message | None) -> tuple[list[Update], Applied]:
-        if not isinstance(answer, Fetched):
-            raise MessageError("no answer to a request for deltas")
-        updates = []
-        for piece in answer.updates:
-            shards = unpacked(piece.shards, self._replicas.shards)
-            if (piece.job, piece.chunk) not in lack.chunks or not set(shards) <= set(lack.shards):
-                raise MessageError("a delta that was not asked for")
-            here = shards[[self._replicas.holds(shard) for shard in shards.tolist()]]
-            updates.append(
-                Update.received(piece.job, piece.chunk, here, piece.parcel, self._limits)
-            )
-        return updates, Applied.from_bytes(answer.gone)
 
     def _stored(self, peer: Peer, error: str | None, now: float) -> list[Action]:
         del self._coming[peer]

@@ -98,7 +98,15 @@ class StoragePeer:
         self._capacity, self._others, self._held, self._limits = capacity, others, held, limits
         self._calls, self._deeds = Desk[Message | None, Action](), Desk[str | None, Action]()
         self._arrivals = Arrivals(
-            settings, self.replicas, others, self._calls, self._deeds, limits, self._hurry, now
+            settings,
+            self.replicas,
+            others,
+            held,
+            self._calls,
+            self._deeds,
+            limits,
+            self._hurry,
+            now,
         )
         self._fetching = Fetching(
             settings,

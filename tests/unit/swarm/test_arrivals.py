@@ -5,19 +5,34 @@ from dataclasses import replace
 import msgspec
 import pytest
 
+from giaann_p2p.model.delta import EMPTY as EMPTY_DELTA
 from giaann_p2p.model.delta import Delta
 from giaann_p2p.store import transfer
 from giaann_p2p.store.codec.parcel import encode
 from giaann_p2p.store.state import Content
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.transfer import Export, Manifest
-from giaann_p2p.swarm.actions import Action, Adopt, Call
+from giaann_p2p.swarm.actions import Action, Adopt, Apply, Call
+from giaann_p2p.swarm.answers import Answers
 from giaann_p2p.swarm.arrivals import Arrivals
 from giaann_p2p.swarm.desk import Desk
-from giaann_p2p.swarm.messages import AskPart, Message, Offer, Offered, Part, Refused
+from giaann_p2p.swarm.messages import (
+    AskPart,
+    Fetch,
+    Fetched,
+    Message,
+    Offer,
+    Offered,
+    Part,
+    Piece,
+    Refused,
+)
+from giaann_p2p.swarm.replica import State
 from giaann_p2p.swarm.replicas import Replicas
 from giaann_p2p.swarm.settings import Settings
+from giaann_p2p.swarm.shardset import packed
 from tests.helpers_swarm import (
+    JOB,
     LESSONS,
     LIMITS,
     MESSAGES,
@@ -30,6 +45,7 @@ from tests.helpers_swarm import (
     applied,
     shards,
     store,
+    update,
 )
 
 
@@ -45,10 +61,12 @@ class Arriving:
         self.around, self.replicas = Around(), Replicas(A, SHARDS, range(SHARDS))
         self.calls, self.deeds = Desk[Message | None, Action](), Desk[str | None, Action]()
         self.again: list[tuple[bytes, float]] = []
+        self.store = store()
         self.arrivals = Arrivals(
             Settings(**changed),  # type: ignore[arg-type]
             self.replicas,
             self.around,
+            self.store,
             self.calls,
             self.deeds,
             LIMITS,
@@ -90,6 +108,8 @@ class Arriving:
 def answer_to(question: Message, export: Export) -> Message:
     if isinstance(question, Offer):
         return Offered(export.manifest.to_bytes())
+    if isinstance(question, Fetch):
+        return Fetched([], question.chunks)
     assert isinstance(question, AskPart)
     assert question.digest == export.manifest.digest
     return Part(export.part(question.number))
@@ -109,7 +129,7 @@ def test_a_shard_comes_part_by_part_and_is_taken_in() -> None:
     assert parts > 2
     one.want(1)
     assert one.asked == [Offer(1)]
-    assert one.serve(export) == 1 + parts
+    assert one.serve(export) == 2 + parts
     mine = store([1])
     mine.adopt(one.adopted.content)
     assert mine.content(1).digest == taught(*range(20)).content(1).digest
@@ -121,11 +141,90 @@ def test_a_shard_comes_part_by_part_and_is_taken_in() -> None:
     assert set(one.around.trusted) == {B}
 
 
-def test_a_shard_without_anything_comes_at_once() -> None:
-    one = Arriving()
+def test_a_shard_without_any_rows_comes_at_once() -> None:
+    one, nothing = Arriving(), Content(shards(2), [applied(7)], EMPTY_DELTA)
     one.want(2)
-    assert one.serve(export_of(2)) == 1
-    assert one.adopted.content.applied == [applied()]
+    assert one.serve(Export(nothing)) == 2
+    assert one.adopted.content.applied == [applied(7)]
+
+
+def test_nothing_comes_of_which_all_is_here() -> None:
+    one = Arriving()
+    one.store.apply([update(chunk, 1) for chunk in range(3)])
+    one.want(1)
+    one.answer(answer_to(Offer(1), export_of(1, 0, 2)))
+    assert (one.actions, len(one.arrivals), one.around.suspected) == ([], 0, [])
+    one.want(1)
+    one.answer(answer_to(Offer(1), export_of(1, 0, 2, 3)))
+    assert one.asked == [Fetch(packed(shards(1), SHARDS), applied(3).to_bytes())]
+
+
+def test_deltas_that_are_kept_there_come_before_the_shard() -> None:
+    """Else a chunk that came there a moment ago would have no delta here."""
+    one, sender = Arriving(), taught(*range(20))
+    sender.release(JOB, range(18))
+    answers = Answers(sender, lambda shard: State.READY)
+    one.want(1)
+    while isinstance(one.actions[0], Call):
+        one.answer(answers.to(one.asked[0]))
+        if isinstance(one.actions[0], Apply):
+            (deed,) = one.actions
+            one.store.apply(deed.updates)
+            one.actions = one.deeds.done(deed.number, None, NOW)
+            assert isinstance(one.asked[0], Fetch)  # until nothing comes
+    one.store.adopt(one.adopted.content)
+    assert one.store.content(1).digest == sender.content(1).digest
+    assert one.store.retained_for(1) == applied(18, 19)
+
+
+def test_a_shard_of_which_all_chunks_came_as_deltas_does_not_come_whole() -> None:
+    one = Arriving()
+    one.want(1)
+    one.answer(answer_to(Offer(1), export_of(1, 4)))
+    one.answer(Fetched([piece(4, 1)], applied().to_bytes()))
+    (deed,) = one.actions
+    assert isinstance(deed, Apply)
+    one.store.apply(deed.updates)
+    assert one.deeds.done(deed.number, None, NOW) == []
+    assert len(one.arrivals) == len(one.calls) == len(one.deeds) == 0
+
+
+def piece(chunk: int, *numbers: int) -> Piece:
+    some = shards(*numbers)
+    return Piece(JOB, chunk, packed(some, SHARDS), LESSONS.parcel(chunk, some))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        None,
+        Part(b""),
+        Fetched([piece(3, 1)], applied().to_bytes()),
+        Fetched([piece(4, 1, 2)], applied().to_bytes()),
+        Fetched([Piece(JOB, 4, packed(shards(1), SHARDS), b"none")], applied().to_bytes()),
+        Fetched([], b"none"),
+    ],
+    ids=["none", "another kind", "another chunk", "another shard", "no parcel", "no set"],
+)
+def test_a_lie_about_deltas(answer: Message | None) -> None:
+    one = Arriving()
+    one.want(1)
+    one.answer(answer_to(Offer(1), export_of(1, 4)))
+    one.answer(answer)
+    assert (one.actions, one.around.suspected, len(one.arrivals)) == ([], [B], 0)
+
+
+def test_deltas_that_come_with_a_shard_count_as_bytes() -> None:
+    one = Arriving(bandwidth=1.0)
+    one.want(1)
+    one.answer(answer_to(Offer(1), export_of(1, 4, 5)))
+    one.answer(Fetched([piece(4, 1)], applied().to_bytes()))
+    (deed,) = one.actions
+    assert isinstance(deed, Apply)
+    one.store.apply(deed.updates)
+    assert one.deeds.done(deed.number, None, NOW) == []
+    assert one.arrivals.due(NOW + len(piece(4, 1).parcel) - 1.0) == []
+    assert len(one.arrivals.due(NOW + len(piece(4, 1).parcel))) == 1
 
 
 def test_a_shard_is_wanted_once_and_only_some_at_a_time() -> None:
@@ -153,6 +252,7 @@ def test_parts_wait_for_bandwidth() -> None:
     one, export = Arriving(bandwidth=1.0), export_of(1, *range(20))
     one.want(1)
     one.answer(answer_to(Offer(1), export))
+    one.answer(answer_to(one.asked[0], export))
     part = export.part(0)
     one.answer(Part(part))
     assert one.actions == []  # that was more than a second's worth
@@ -165,12 +265,12 @@ def test_parts_wait_for_bandwidth() -> None:
 def test_what_came_before_a_sender_failed_is_kept_for_the_next() -> None:
     one, export = Arriving(), export_of(1, *range(20))
     one.want(1)
-    for _ in range(3):
+    for _ in range(4):
         one.answer(answer_to(one.asked[0], export))
     one.answer(None)
     assert (one.around.suspected, len(one.arrivals)) == ([B], 0)
     one.want(1, peer=C)
-    assert one.serve(export) == 1 + len(export.manifest.parts) - 2
+    assert one.serve(export) == 2 + len(export.manifest.parts) - 2
     assert one.adopted.content.digest == taught(*range(20)).content(1).digest
 
 
@@ -180,7 +280,7 @@ def test_what_came_of_something_else_is_not_used() -> None:
     one.answer(answer_to(Offer(1), export))
     one.answer(None)
     one.want(1)
-    assert one.serve(newer) == 1 + len(newer.manifest.parts)
+    assert one.serve(newer) == 2 + len(newer.manifest.parts)
     assert one.adopted.content.digest == taught(*range(21)).content(1).digest
 
 
@@ -196,7 +296,7 @@ def test_halves_are_kept_of_few_shards_and_of_none_that_went() -> None:
     assert list(one.arrivals._kept) == [1]
 
 
-@pytest.mark.parametrize("parts", [0, 1])
+@pytest.mark.parametrize("parts", [0, 2])
 def test_a_shard_that_went_meanwhile_is_asked_for_no_further(parts: int) -> None:
     one, export = Arriving(), export_of(1, *range(20))
     one.want(1)
@@ -283,6 +383,7 @@ def test_a_lie_about_a_part(name: str) -> None:
     one = Arriving()
     one.want(1)
     one.answer(answer_to(Offer(1), GOOD))
+    one.answer(answer_to(one.asked[0], GOOD))
     one.answer(PARTS[name])
     assert (one.actions, one.around.suspected, len(one.arrivals)) == ([], [B], 0)
     one.want(1, peer=C)
@@ -331,6 +432,7 @@ def test_any_kind_of_message_but_one_is_suspicious() -> None:
         one.answer(message)
         one.want(1)
         one.answer(answer_to(Offer(1), GOOD))
+        one.answer(answer_to(one.asked[0], GOOD))
         one.answer(message)
         assert (one.actions, one.around.suspected) == ([], [B, B])
 

@@ -171,6 +171,23 @@ def test_what_is_not_kept_any_longer_comes_with_the_whole_shard() -> None:
     assert one.store.retained_for(0) == applied(0, 2)
 
 
+def test_a_chunk_that_came_there_meanwhile_is_kept_here_too() -> None:
+    """Else, with its keeper lost, none could join this replica and one that has yet another."""
+    theirs = store(chunks=[0, 1])
+    theirs.release(JOB, [0])
+    one, other, call = fetching(store(), theirs)
+    one.answer(call, sent(other.answers.to(call.message)), NOW + 1)
+    one.tick(NOW + 1)
+    came = 5
+    while mine := [call for call in one.calls if call.peer == B]:
+        if isinstance(mine[0].message, Offer):
+            theirs.apply([update(came, *range(SHARDS))])
+            came += 1
+        one.answer(mine[0], sent(other.answers.to(mine[0].message)), NOW + 1)
+    assert one.store.sets([0])[0] >= applied(0, 1, 5)
+    assert one.store.sets([0])[0] == one.store.retained_for(0) | applied(0)
+
+
 def test_shards_that_went_meanwhile_get_nothing() -> None:
     one, other, call = fetching(store(), store(chunks=[1]))
     one.core.replicas.covered(2)

@@ -1,0 +1,59 @@
+"""Asking a peer for the deltas of chunks, and reading its answer."""
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from giaann_p2p.errors import MessageError
+from giaann_p2p.store.applied import Applied
+from giaann_p2p.store.codec.parcel import Limits
+from giaann_p2p.store.update import Update
+from giaann_p2p.swarm.messages import Fetch, Fetched, Message
+from giaann_p2p.swarm.shardset import packed, unpacked
+
+
+class Lack(NamedTuple):
+    """Chunks that some shards lack here."""
+
+    chunks: Applied
+    shards: list[int]
+
+
+class Holding(Protocol):
+    """What is held here; see `Replicas`."""
+
+    @property
+    def shards(self) -> int:
+        """How many shards there are in the swarm."""
+        ...
+
+    def holds(self, shard: int) -> bool:
+        """Tell whether anything of a shard is here."""
+        ...
+
+
+def request(lack: Lack, replicas: Holding) -> Fetch:
+    """Return the question for what is lacking."""
+    asked = packed(np.array(lack.shards, np.uint16), replicas.shards)
+    return Fetch(asked, lack.chunks.to_bytes())
+
+
+def deltas_of(
+    answer: Message | None, lack: Lack, replicas: Holding, limits: Limits
+) -> tuple[list[Update], Applied]:
+    """Return the deltas that came, for shards that are held here, and what is kept no longer.
+
+    MessageError or DamagedError for no answer, and for one that holds what was not asked for.
+    """
+    if not isinstance(answer, Fetched):
+        raise MessageError("no answer to a request for deltas")
+    updates = []
+    for piece in answer.updates:
+        shards = unpacked(piece.shards, replicas.shards)
+        if (piece.job, piece.chunk) not in lack.chunks or not set(shards) <= set(lack.shards):
+            raise MessageError("a delta that was not asked for")
+        here = shards[[replicas.holds(shard) for shard in shards.tolist()]]
+        update = Update.received(piece.job, piece.chunk, here, piece.parcel, limits)
+        if len(here):
+            updates.append(update)
+    return updates, Applied.from_bytes(answer.gone)
