@@ -20,7 +20,7 @@ from giaann_p2p.swarm.comparing import Held, Others
 from giaann_p2p.swarm.deltas import Lack, deltas_of, request
 from giaann_p2p.swarm.desk import Desk
 from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.messages import AskPart, Message, Offer, Offered, Part
+from giaann_p2p.swarm.messages import AskPart, Message, Offer, Offered, Part, Refused
 from giaann_p2p.swarm.replicas import Replicas
 from giaann_p2p.swarm.settings import Settings
 
@@ -125,7 +125,7 @@ class Arrivals:
             arrival.parts = kept if same else Import(manifest, self._limits)
             _put_together(arrival)
         except (MessageError, DamagedError):
-            return self._failed(shard, arrival, now)
+            return self._failed(shard, arrival, answer, now)
         return self._on(shard, arrival, now)
 
     def _fetched(
@@ -134,7 +134,7 @@ class Arrivals:
         try:
             updates, _ = deltas_of(answer, lack, self._replicas, self._limits)
         except (MessageError, DamagedError):
-            return self._failed(shard, arrival, now)
+            return self._failed(shard, arrival, answer, now)
         self._bandwidth.spent(sum(len(update.parcel) for update in updates))
         if updates:
             self._others.heard(arrival.peer)
@@ -159,7 +159,7 @@ class Arrivals:
             arrival.parts.take(number, answer.parcel)
             _put_together(arrival)
         except (MessageError, DamagedError):
-            return self._failed(shard, arrival, now)
+            return self._failed(shard, arrival, answer, now)
         return self._on(shard, arrival, now)
 
     def _on(self, shard: int, arrival: _Arrival, now: float) -> list[Action]:
@@ -170,7 +170,9 @@ class Arrivals:
             del self._arriving[shard]  # all of it came otherwise meanwhile
         return self.due(now)
 
-    def _failed(self, shard: int, arrival: _Arrival, now: float) -> list[Action]:
+    def _failed(
+        self, shard: int, arrival: _Arrival, answer: Message | None, now: float
+    ) -> list[Action]:
         if arrival.parts is not None and arrival.parts.missing:  # else they come to nothing
             self._kept.pop(shard, None)
             self._kept[shard] = arrival.parts
@@ -178,7 +180,10 @@ class Arrivals:
                 del self._kept[next(iter(self._kept))]
         if self._arriving.get(shard) is arrival:
             del self._arriving[shard]
-        self._others.suspect(arrival.peer, now)
+        if isinstance(answer, Refused):
+            self._others.heard(arrival.peer)
+        else:
+            self._others.suspect(arrival.peer, now)
         return []
 
     def _adopted(

@@ -12,7 +12,7 @@ from giaann_p2p.swarm.actions import Action, Call
 from giaann_p2p.swarm.desk import Desk
 from giaann_p2p.swarm.evidence import Evidence, Word
 from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.messages import Compare, Compared, Message
+from giaann_p2p.swarm.messages import Compare, Compared, Message, Refused
 from giaann_p2p.swarm.replica import State
 from giaann_p2p.swarm.replicas import Replicas
 from giaann_p2p.swarm.settings import Settings
@@ -93,7 +93,7 @@ class Comparing:
             if peer in self._asking or not self._others.reachable(peer, now):
                 continue
             if now >= self._next.get(peer, now):
-                actions.append(self._question(peer, shards, now))
+                actions += self._question(peer, shards, now)
         return actions
 
     def _partners(self, now: float) -> dict[Peer, list[int]]:
@@ -112,14 +112,16 @@ class Comparing:
         self._next = {peer: when for peer, when in self._next.items() if peer in found}
         return found
 
-    def _question(self, peer: Peer, shards: list[int], now: float) -> Call:
-        self._asking[peer] = True
+    def _question(self, peer: Peer, shards: list[int], now: float) -> list[Action]:
         mine = self._held.sets(shards)
+        if not mine:
+            return []  # they are about to be held
+        self._asking[peer] = True
         shards = list(mine)
         marks = [chunks.digest for chunks in mine.values()]
         question = Compare(packed(np.array(shards, np.uint16), self._replicas.shards), marks)
         number = self._desk.number(partial(self._told, peer, shards, mine, now))
-        return Call(number, peer, question, self._settings.call_timeout)
+        return [Call(number, peer, question, self._settings.call_timeout)]
 
     def _told(
         self,
@@ -132,6 +134,9 @@ class Comparing:
     ) -> list[Action]:
         counts = self._asking.pop(peer)
         self._next[peer] = now + self._pause(shards)
+        if isinstance(answer, Refused):
+            self._others.heard(peer)
+            return []
         try:
             words = words_of(answer, shards, mine, asked)
         except (MessageError, DamagedError):

@@ -21,9 +21,14 @@ from giaann_p2p.swarm.deltas import Lack, deltas_of, request
 from giaann_p2p.swarm.desk import Desk
 from giaann_p2p.swarm.evidence import Evidence
 from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.messages import Message
+from giaann_p2p.swarm.messages import Message, Refused
 from giaann_p2p.swarm.replicas import Replicas
 from giaann_p2p.swarm.settings import Settings
+
+Asked = tuple[bytes, tuple[int, ...]]
+"""A set of chunks, by its digest, and the shards for which it was asked for."""
+_MOST_TRIED = 256
+"""Peers of which it is known what was asked for in vain; they come and go."""
 
 
 class Fetching:
@@ -47,6 +52,7 @@ class Fetching:
         self._calls, self._deeds = calls, deeds
         self._again, self._whole = again, whole
         self._coming: dict[Peer, Lack] = {}
+        self._tried: dict[Peer, set[Asked]] = {}
 
     def after(self, peer: Peer, now: float) -> list[Action]:
         """Ask a peer for what it has beyond what is here, as it just told."""
@@ -55,11 +61,25 @@ class Fetching:
         lacking = self._lacking(peer, now)
         if not lacking:
             return []
-        lack = max(lacking, key=lambda lack: len(lack.shards))
+        lack = self._next_of(peer, lacking)
         self._coming[peer] = lack
         number = self._calls.number(partial(self._told, peer, lack))
         question = request(lack, self._replicas)
         return [Call(number, peer, question, self._settings.call_timeout)]
+
+    def _next_of(self, peer: Peer, lacking: list[Lack]) -> Lack:
+        """Return what to ask a peer for: what most shards lack, but each in its turn.
+
+        What did come is lacking no longer, so what was asked for and is lacking still was in vain.
+        """
+        tried = self._tried.pop(peer, set())
+        open_now = {(lack.chunks.digest, tuple(lack.shards)): lack for lack in lacking}
+        fresh = open_now.keys() - tried
+        asked = max(fresh or open_now, key=lambda asked: (len(asked[1]), asked))
+        self._tried[peer] = {asked} | (tried & open_now.keys() if fresh else set())
+        if len(self._tried) > _MOST_TRIED:
+            del self._tried[next(iter(self._tried))]
+        return open_now[asked]
 
     def _lacking(self, peer: Peer, now: float) -> list[Lack]:
         """Return what a peer has that is neither here nor on its way."""
@@ -92,6 +112,10 @@ class Fetching:
         return not beyond or beyond <= self._held.retained_for(shard)
 
     def _told(self, peer: Peer, lack: Lack, answer: Message | None, now: float) -> list[Action]:
+        if isinstance(answer, Refused):
+            del self._coming[peer]
+            self._others.heard(peer)
+            return []
         try:
             updates, gone = deltas_of(answer, lack, self._replicas, self._limits)
         except (MessageError, DamagedError):

@@ -274,6 +274,19 @@ def test_what_came_before_a_sender_failed_is_kept_for_the_next() -> None:
     assert one.adopted.content.digest == taught(*range(20)).content(1).digest
 
 
+@pytest.mark.parametrize("answers", [0, 1, 2, 3])
+def test_a_refusal_is_no_silence_and_what_came_before_is_kept(answers: int) -> None:
+    one, export = Arriving(), export_of(1, *range(20))
+    one.want(1)
+    for _ in range(answers):
+        one.answer(answer_to(one.asked[0], export))
+    one.answer(Refused("not offered any longer"))
+    assert (one.actions, len(one.arrivals)) == ([], 0)
+    assert (one.around.suspected, one.around.trusted[-1]) == ([], B)
+    one.want(1, peer=C)
+    assert one.serve(export) == 2 + len(export.manifest.parts) - max(0, answers - 2)
+
+
 def test_what_came_of_something_else_is_not_used() -> None:
     one, export, newer = Arriving(), export_of(1, *range(20)), export_of(1, *range(21))
     one.want(1)
@@ -338,7 +351,6 @@ GOOD = Export(taught(1, 2, 3).content(1))
 EMPTY = Export(taught().content(1))
 LIES: dict[str, Message | None] = {
     "none in time": None,
-    "refused": Refused("not held here"),
     "of another kind": Part(b""),
     "no manifest": Offered(b"none"),
     "of another shard": Offered(export_of(2, 1, 2, 3).manifest.to_bytes()),
@@ -369,7 +381,6 @@ def test_a_lie_about_what_there_is(name: str) -> None:
 
 PARTS: dict[str, Message | None] = {
     "none in time": None,
-    "refused": Refused("not offered any longer"),
     "of another kind": Offered(GOOD.manifest.to_bytes()),
     "nothing": Part(b""),
     "another part": Part(export_of(1, 7).part(0)),
@@ -426,7 +437,7 @@ def test_parts_that_come_to_nothing_are_not_kept(export: Export) -> None:
 
 
 def test_any_kind_of_message_but_one_is_suspicious() -> None:
-    for message in MESSAGES:
+    for message in [message for message in MESSAGES if not isinstance(message, Refused)]:
         one = Arriving()
         one.want(1)
         one.answer(message)

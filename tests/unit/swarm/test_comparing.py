@@ -117,12 +117,22 @@ def test_an_answer_becomes_evidence() -> None:
 
 
 def test_only_shards_that_the_store_holds_are_asked_for() -> None:
+    side = Side(A, Around(A, B, C), store([2]))
+    for hold in side.core.tick(NOW):
+        if isinstance(hold, Call):  # the rest is not carried out yet
+            assert isinstance(hold.message, Compare)
+            assert unpacked(hold.message.shards, SHARDS).tolist() == [2]
+            assert hold.message.marks == [applied().digest]
+
+
+def test_nobody_is_asked_as_long_as_nothing_is_held() -> None:
     side = Side(A, Around(A, B, C))
-    actions = side.core.tick(NOW)  # which nobody carries out for now
-    (question, _) = (action.message for action in actions if isinstance(action, Call))
-    assert isinstance(question, Compare)
-    assert question.marks == []
-    assert unpacked(question.shards, SHARDS).tolist() == []
+    actions = side.core.tick(NOW)
+    assert [action for action in actions if isinstance(action, Call)] == []
+    side.do(actions, NOW)
+    assert side.store.shards.tolist() == [0, 1, 2, 3]
+    side.tick(NOW + 1)
+    assert [call.peer for call in compares(side)] == [B, C]
 
 
 def lie(**changed: object) -> Compared:
@@ -132,7 +142,6 @@ def lie(**changed: object) -> Compared:
 
 LIES = {
     "none in time": None,
-    "refused": Refused("I am busy"),
     "of another kind": Pushed(b""),
     "of a third kind": Offered(b""),
     "too few states": lie(states=b"rrr"),
@@ -169,7 +178,18 @@ def test_any_kind_of_message_but_one_is_suspicious() -> None:
     for message in MESSAGES:
         side = asking()
         side.answer(to(side, B), message, NOW)
-        assert side.around.suspected == ([] if isinstance(message, Compared) else [B])
+        assert side.around.suspected == ([] if isinstance(message, Compared | Refused) else [B])
+
+
+def test_a_refusal_is_no_silence_and_tells_nothing() -> None:
+    side = asking()
+    side.answer(to(side, B), Refused("I am busy"), NOW + 1)
+    assert (side.around.suspected, side.around.trusted) == ([], [B])
+    assert side.core.evidence.of(B, 0) is None
+    side.tick(NOW + 1)
+    assert [call.peer for call in side.calls] == [C]  # not at once
+    side.tick(NOW + 20)
+    assert to(side, B)
 
 
 def test_what_a_peer_says_that_began_anew_meanwhile_does_not_count() -> None:

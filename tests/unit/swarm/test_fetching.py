@@ -9,6 +9,8 @@ from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.codec.parcel import encode
 from giaann_p2p.store.store import Store
 from giaann_p2p.swarm.actions import Apply, Call
+from giaann_p2p.swarm.evidence import Word
+from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.messages import (
     Compare,
     Fetch,
@@ -171,6 +173,44 @@ def test_what_is_not_kept_any_longer_comes_with_the_whole_shard() -> None:
     assert one.store.retained_for(0) == applied(0, 2)
 
 
+def test_what_cannot_be_had_does_not_keep_back_what_can() -> None:
+    mine, theirs = store(chunks=[0]), store(chunks=[0])
+    mine.apply([update(9, 0, 2, 3)])
+    mine.release(JOB, [0, 9])  # so that no whole shard can be added to what is here
+    theirs.apply([update(1, 0, 2, 3), update(2, 1), update(3, 1)])
+    theirs.release(JOB, [1])
+    one, other, call = fetching(mine, theirs)
+    fetched = [asked(call)]
+    for later in (1, 2, 3, 4):
+        one.answer(one.calls[-1], sent(other.answers.to(one.calls[-1].message)), NOW + later)
+        one.tick(NOW + later)
+        compare(one, other, NOW + later)
+        fetched += [asked(call) for call in one.calls if isinstance(call.message, Fetch)]
+    most = ([0, 2, 3], applied(1))
+    assert fetched == [most, ([1], applied(2, 3)), most, most, most]
+    assert mine.sets([1])[1] == applied(0, 2, 3)
+
+
+def test_what_was_asked_for_in_vain_is_forgotten_of_peers_long_gone() -> None:
+    one, _ = sides(store(), store())
+    for number in range(300):
+        stranger = Peer(number.to_bytes(32, "little"))
+        one.core.evidence.heard(stranger, 0, Word(State.READY, applied(number), NOW))
+        one.do(one.core._fetching.after(stranger, NOW), NOW)
+    assert len(one.core._fetching._tried) == 256
+
+
+def test_a_refusal_is_no_silence_and_another_time_it_is_asked_again() -> None:
+    one, other, call = lied_to()
+    one.around.trusted.clear()
+    one.answer(call, Refused("I am busy"), NOW + 1)
+    assert (one.around.suspected, one.around.trusted) == ([], [B])
+    assert [call for call in one.calls if call.peer == B] == []  # not at once
+    one.tick(NOW + 20)
+    talk(one, other, NOW + 20)
+    assert one.store.digest() == other.store.digest()
+
+
 def test_a_chunk_that_came_there_meanwhile_is_kept_here_too() -> None:
     """Else, with its keeper lost, none could join this replica and one that has yet another."""
     theirs = store(chunks=[0, 1])
@@ -220,7 +260,6 @@ def piece(chunk: int, *numbers: int, job: bytes = JOB, parcel: bytes = b"") -> P
 GOOD = piece(1, 0, 1)
 LIES: dict[str, Message | None] = {
     "none in time": None,
-    "refused": Refused("I am busy"),
     "of another kind": Part(b""),
     "another chunk": Fetched([piece(3, 0)], NONE),
     "another job": Fetched([piece(1, 0, job=OTHER_JOB)], NONE),
@@ -259,7 +298,7 @@ def test_a_lie_leads_to_suspicion_and_nothing_else(name: str) -> None:
 
 def test_any_kind_of_message_but_one_is_suspicious() -> None:
     for message in MESSAGES:
-        if not isinstance(message, Fetched):
+        if not isinstance(message, Fetched | Refused):
             one, _, call = lied_to()
             one.answer(call, message, NOW + 1)
             assert one.around.suspected == [B]
