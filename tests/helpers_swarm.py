@@ -81,6 +81,7 @@ class Around:
         self.ready_at: dict[int, list[Peer]] = {}
         self.syncing_at: dict[int, list[Peer]] = {}
         self.gone_with: dict[int, list[Peer]] = {}
+        self.looked: float | None = NOW
         self.unreachable: set[Peer] = set()
         self.suspected: list[Peer] = []
         self.trusted: list[Peer] = []
@@ -100,6 +101,9 @@ class Around:
 
     def ready(self, shard: int, now: float) -> Sequence[Peer]:
         return self.ready_at.get(shard, [])
+
+    def looked_at(self) -> float | None:
+        return self.looked
 
     def witnesses(self, shard: int, now: float) -> Sequence[Peer]:
         return [*self.holders(shard, now), *self.gone_with.get(shard, [])]

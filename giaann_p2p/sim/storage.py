@@ -93,6 +93,10 @@ class Storage(Node):
         """Get what others know of everybody, as a look-up in the directory does."""
         for data in self.swarm.records_seen_from(self):
             self.learn(data)
+        if self.swarm.is_heard(self):
+            self.around.looked(self.now)
+        else:
+            self.later(_RETRY, self._look)
 
     @property
     def keeps(self) -> bool:

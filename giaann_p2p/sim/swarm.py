@@ -100,6 +100,17 @@ class Swarm:
             if other is not node and other.alive:
                 self.network.tell(node.peer, other.peer, b"\0" + record)
 
+    def is_heard(self, node: "Node") -> bool:
+        """Tell whether somebody answers a node that looks the directory up.
+
+        There is a bootstrap peer that may know of nobody, and is never gone: who is not cut off
+        from all the others reaches it, or one of them.
+        """
+        others = [other.peer for other in self.nodes if other is not node]
+        cut = self.network.cut
+        heard = [peer for peer in others if not {(node.peer, peer), (peer, node.peer)} & cut]
+        return bool(heard) or not others
+
     def records_seen_from(self, node: "Node") -> list[bytes]:
         """Return what those know who can be reached, as a look-up in the directory does."""
         found: list[bytes] = []

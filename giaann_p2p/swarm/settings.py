@@ -23,7 +23,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     or two peers might let go of a shard at the same time, each trusting in the other."""
     patience: float = 20.0
     """How long a shard of which nobody has a ready replica waits for one to come back, before a
-    quorum of its owners goes on with what they have."""
+    quorum of its owners goes on with what they have. It counts from when the directory was looked
+    up first: who cannot look it up knows of nobody, and waits."""
     release_every: float = 30.0
     """How often it is asked which deltas everybody has, so that they need not be kept."""
     transfers: int = 4

@@ -48,6 +48,10 @@ class Others(comparing.Others, Protocol):
         """Return the storage peers that are to hold something, with their capacities."""
         ...
 
+    def looked_at(self) -> float | None:
+        """Return when the directory was looked up first; None if it never was so far."""
+        ...
+
     def witnesses(self, shard: int, now: float) -> Sequence[Peer]:
         """Return those that hold a shard, or may come back and hold it."""
         ...
@@ -214,11 +218,16 @@ class StoragePeer:
         words = self._words(shard, now)
         if caught_up(mine, words):
             return True
-        if now - self._begun < self.settings.patience or self._others.ready(shard, now):
+        if not self._has_waited(now) or self._others.ready(shard, now):
             return False
         owners = self.replicas.owners(shard)
         others = [peer for peer in owners if peer != self.me]
         return may_begin(mine, words, others, min(self.rules.quorum, len(owners)))
+
+    def _has_waited(self, now: float) -> bool:
+        """Tell whether others had time to be heard of; who never found the directory knows none."""
+        looked = self._others.looked_at()
+        return looked is not None and now - max(self._begun, looked) >= self.settings.patience
 
     def _words(self, shard: int, now: float) -> dict[Peer, Word]:
         return dict(self.evidence.on(shard, now - self.settings.word_counts))

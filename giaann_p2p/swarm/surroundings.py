@@ -21,6 +21,7 @@ class Surroundings:
         self._layout, self._replicas = layout, replicas
         self._placed: tuple[int, Placement] | None = None
         self._incarnations: dict[Peer, int] = {}
+        self._looked_at: float | None = None
 
     def learn(
         self, record: bytes, now: float, restarted: Callable[[Peer], None]
@@ -40,6 +41,15 @@ class Surroundings:
             there = filter(self.directory.announcement, self._incarnations)
             self._incarnations = {peer: self._incarnations[peer] for peer in there}
         return said
+
+    def looked(self, now: float) -> None:
+        """The directory was looked up: somebody was asked for it, and answered."""
+        if self._looked_at is None:
+            self._looked_at = now
+
+    def looked_at(self) -> float | None:
+        """Return when the directory was looked up first; None if it never was so far."""
+        return self._looked_at
 
     def version(self, now: float) -> int:
         """Return a number that is another one when members or their shards have changed."""

@@ -193,6 +193,28 @@ def test_alone_it_waits_for_its_patience_and_begins() -> None:
     assert states(side.core.replicas) == "rrrr"
 
 
+def test_alone_without_the_directory_it_waits_however_long_it_takes() -> None:
+    side = side_of(A, held=[])
+    side.around.looked = None
+    side.tick(NOW)
+    side.tick(NOW + 1000)
+    assert states(side.core.replicas) == "ssss"
+    side.around.looked = found = NOW + 1000
+    side.tick(found)
+    side.tick(found + SETTINGS.patience - 0.1)
+    assert states(side.core.replicas) == "ssss"  # others must have had time to be heard of
+    side.tick(found + SETTINGS.patience)
+    assert states(side.core.replicas) == "rrrr"
+
+
+def test_without_the_directory_it_may_catch_up_with_whom_it_met() -> None:
+    side = side_of(A, B, C, chunks=(0,))
+    side.around.looked = None
+    word(side, B, "r0")
+    side.tick(NOW)
+    assert states(side.core.replicas) == "rrrr"
+
+
 def drained(chunks: tuple[int, ...] = (0, 1)) -> Side:
     """Return a peer that has all shards ready, which are others' from now on."""
     side = side_of(A, chunks=chunks)

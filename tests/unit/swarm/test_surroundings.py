@@ -65,6 +65,15 @@ def test_who_is_there_with_what() -> None:
     assert len(one.records(NOW)) == 3
 
 
+def test_when_the_directory_was_looked_up_first() -> None:
+    one = Seeing()
+    one.tell(record(TWO))
+    assert one.looked_at() is None
+    one.looked(NOW + 3)
+    one.looked(NOW + 9)
+    assert one.looked_at() == NOW + 3
+
+
 def test_who_went_may_come_back_and_is_a_witness() -> None:
     one = Seeing()
     one.tell(record(TWO, ready=(1,), syncing=(2,)))
