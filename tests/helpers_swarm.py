@@ -191,14 +191,14 @@ class Side:
             elif isinstance(action, Apply | Adopt):
                 self.do(self.core.stored(action.number, self._stored(action), now), now)
 
-    def _stored(self, action: Apply | Adopt) -> str | None:
+    def _stored(self, action: Apply | Adopt) -> GiaannError | None:
         try:
             if isinstance(action, Apply):
                 self.store.apply(action.updates)
             else:
                 self.store.adopt(action.content)
         except GiaannError as error:
-            return str(error)
+            return error
         return None
 
     def tick(self, now: float) -> None:

@@ -236,7 +236,7 @@ class Storage(Node):
             if isinstance(action, Hold | Drop):
                 return False
             if isinstance(action, Apply | Adopt):
-                self._do(self.core.stored(action.number, str(error), self.now))
+                self._do(self.core.stored(action.number, error, self.now))
             return True
         if isinstance(action, Apply | Adopt):
             self._do(self.core.stored(action.number, None, self.now))

@@ -43,14 +43,14 @@ class Drop(NamedTuple):
 
 
 class Apply(NamedTuple):
-    """Take updates in, durably, and tell: `stored(number, error or None)`."""
+    """Take updates in, durably, and tell: `stored(number, the store's error or None)`."""
 
     number: int
     updates: list[Update]
 
 
 class Adopt(NamedTuple):
-    """Take in what a shard holds elsewhere, durably, and tell: `stored(number, error or None)`."""
+    """Take in what a shard holds elsewhere, durably, and tell as for `Apply`."""
 
     number: int
     content: Content

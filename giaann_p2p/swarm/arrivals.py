@@ -3,13 +3,16 @@
 What is offered has a set of chunks of its own, and may have got some a moment ago. So those that
 are lacking here are asked for once more when the set is known, until none of them is kept there any
 longer: only such a chunk comes inside the shard alone (see `Fetching`).
+
+What came whole and cannot be taken in, for the store is full, is kept and tried again; meanwhile no
+more is asked for. What is turned down for another reason, or too often, is not sent again at once.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from giaann_p2p.errors import DamagedError, MessageError
+from giaann_p2p.errors import DamagedError, GiaannError, MessageError
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.codec.parcel import Limits
 from giaann_p2p.store.state import Content
@@ -23,6 +26,7 @@ from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.messages import AskPart, Message, Offer, Offered, Part, Refused
 from giaann_p2p.swarm.replicas import Replicas
 from giaann_p2p.swarm.settings import Settings
+from giaann_p2p.swarm.strain import Strain
 
 Then = Callable[[Message | None, float], list[Action]]
 
@@ -38,8 +42,16 @@ class _Arrival:
     """Nothing that is offered is kept there as a delta and lacking here."""
     content: Content | None = None
     """What all parts come to, once they are there."""
+    refused: int = 0
+    """How often the store had no room for it."""
     waiting: bool = False
     """For an answer, or for the store."""
+
+
+_MOST_TRIES = 5
+"""Times that a shard is given to a store that has no room for it."""
+_REST = 60.0
+"""Seconds in which what the store did not take in is not asked for again of the same peer."""
 
 
 class Arrivals:
@@ -52,7 +64,7 @@ class Arrivals:
         others: Others,
         held: Held,
         calls: Desk[Message | None, Action],
-        deeds: Desk[str | None, Action],
+        deeds: Desk[GiaannError | None, Action],
         limits: Limits,
         again: Callable[[Peer, float], None],
         now: float,
@@ -64,6 +76,8 @@ class Arrivals:
         self._wanted: dict[int, Peer] = {}
         self._arriving: dict[int, _Arrival] = {}
         self._kept: dict[int, Import] = {}
+        self._strain = Strain()
+        self._rests: dict[tuple[Peer, int], float] = {}  # until when
 
     def __len__(self) -> int:
         return len(self._arriving)
@@ -78,9 +92,14 @@ class Arrivals:
         for begun in (self._arriving, self._kept, self._wanted):
             for shard in [shard for shard in begun if not self._replicas.holds(shard)]:
                 del begun[shard]
+        if self._strain.rests(now):
+            return []
+        self._rests = {key: until for key, until in self._rests.items() if now < until}
         while self._wanted and len(self._arriving) < self._settings.transfers:
             shard = next(iter(self._wanted))
-            self._arriving[shard] = _Arrival(self._wanted.pop(shard))
+            peer = self._wanted.pop(shard)
+            if (peer, shard) not in self._rests:
+                self._arriving[shard] = _Arrival(peer)
         actions: list[Action] = []
         for shard, arrival in self._arriving.items():
             if not arrival.waiting and self._bandwidth.free(now):
@@ -143,10 +162,10 @@ class Arrivals:
         return self._on(shard, arrival, now)
 
     def _applied(
-        self, shard: int, arrival: _Arrival, error: str | None, now: float
+        self, shard: int, arrival: _Arrival, error: GiaannError | None, now: float
     ) -> list[Action]:
         if error is not None:
-            return self._adopted(shard, arrival, error, now)
+            return self._turned_down(shard, arrival, error, now)
         return self._on(shard, arrival, now)
 
     def _came(
@@ -165,9 +184,8 @@ class Arrivals:
     def _on(self, shard: int, arrival: _Arrival, now: float) -> list[Action]:
         self._others.heard(arrival.peer)
         arrival.waiting = False
-        here = arrival.parts is not None and not self._lacking(arrival.parts.manifest)
-        if here and self._arriving.get(shard) is arrival:
-            del self._arriving[shard]  # all of it came otherwise meanwhile
+        if arrival.parts is not None and not self._lacking(arrival.parts.manifest):
+            self._over(shard, arrival)  # all of it came otherwise meanwhile
         return self.due(now)
 
     def _failed(
@@ -178,8 +196,7 @@ class Arrivals:
             self._kept[shard] = arrival.parts
             if len(self._kept) > self._settings.transfers:
                 del self._kept[next(iter(self._kept))]
-        if self._arriving.get(shard) is arrival:
-            del self._arriving[shard]
+        self._over(shard, arrival)
         if isinstance(answer, Refused):
             self._others.heard(arrival.peer)
         else:
@@ -187,13 +204,30 @@ class Arrivals:
         return []
 
     def _adopted(
-        self, shard: int, arrival: _Arrival, error: str | None, now: float
+        self, shard: int, arrival: _Arrival, error: GiaannError | None, now: float
     ) -> list[Action]:
+        if error is not None:
+            return self._turned_down(shard, arrival, error, now)
+        self._strain.told(None, now)
+        self._over(shard, arrival)
+        self._again(arrival.peer, now)
+        return []
+
+    def _turned_down(
+        self, shard: int, arrival: _Arrival, error: GiaannError, now: float
+    ) -> list[Action]:
+        """Go on when the store did not take in what came."""
+        arrival.refused += 1
+        if self._strain.told(error, now) and arrival.refused < _MOST_TRIES:
+            arrival.waiting = False
+        else:
+            self._over(shard, arrival)
+            self._rests[arrival.peer, shard] = now + _REST
+        return []
+
+    def _over(self, shard: int, arrival: _Arrival) -> None:
         if self._arriving.get(shard) is arrival:
             del self._arriving[shard]
-        if error is None:
-            self._again(arrival.peer, now)
-        return []
 
 
 def _put_together(arrival: _Arrival) -> None:

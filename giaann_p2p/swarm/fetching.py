@@ -12,7 +12,7 @@ side must fetch what it lacks first.
 from collections.abc import Callable
 from functools import partial
 
-from giaann_p2p.errors import DamagedError, MessageError
+from giaann_p2p.errors import DamagedError, GiaannError, MessageError
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.codec.parcel import Limits
 from giaann_p2p.swarm.actions import Action, Apply, Call
@@ -24,6 +24,7 @@ from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.messages import Message, Refused
 from giaann_p2p.swarm.replicas import Replicas
 from giaann_p2p.swarm.settings import Settings
+from giaann_p2p.swarm.strain import Strain
 
 Asked = tuple[bytes, tuple[int, ...]]
 """A set of chunks, by its digest, and the shards for which it was asked for."""
@@ -42,7 +43,7 @@ class Fetching:
         held: Held,
         evidence: Evidence,
         calls: Desk[Message | None, Action],
-        deeds: Desk[str | None, Action],
+        deeds: Desk[GiaannError | None, Action],
         limits: Limits,
         again: Callable[[Peer, float], None],
         whole: Callable[[Peer, int], None],
@@ -52,11 +53,12 @@ class Fetching:
         self._calls, self._deeds = calls, deeds
         self._again, self._whole = again, whole
         self._coming: dict[Peer, Lack] = {}
+        self._strain = Strain()
         self._tried: dict[Peer, set[Asked]] = {}
 
     def after(self, peer: Peer, now: float) -> list[Action]:
         """Ask a peer for what it has beyond what is here, as it just told."""
-        if peer in self._coming:
+        if peer in self._coming or self._strain.rests(now):
             return []
         lacking = self._lacking(peer, now)
         if not lacking:
@@ -130,8 +132,9 @@ class Fetching:
             return []
         return [Apply(self._deeds.number(partial(self._stored, peer)), updates)]
 
-    def _stored(self, peer: Peer, error: str | None, now: float) -> list[Action]:
+    def _stored(self, peer: Peer, error: GiaannError | None, now: float) -> list[Action]:
         del self._coming[peer]
+        self._strain.told(error, now)
         if error is None:
             self._again(peer, now)
         return []

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
-from giaann_p2p.errors import DamagedError, MessageError
+from giaann_p2p.errors import DamagedError, GiaannError, MessageError
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.codec.parcel import Limits
 from giaann_p2p.store.layout import Shards
@@ -100,7 +100,10 @@ class StoragePeer:
         self.evidence = Evidence()
         self.leaving = False
         self._capacity, self._others, self._held, self._limits = capacity, others, held, limits
-        self._calls, self._deeds = Desk[Message | None, Action](), Desk[str | None, Action]()
+        self._calls, self._deeds = (
+            Desk[Message | None, Action](),
+            Desk[GiaannError | None, Action](),
+        )
         self._arrivals = Arrivals(
             settings,
             self.replicas,
@@ -152,16 +155,18 @@ class StoragePeer:
             return [Reply(ticket, Refused(str(error)))]
         return [Apply(self._deeds.number(partial(self._pushed, ticket, here)), [update])]
 
-    def _pushed(self, ticket: int, shards: Shards, error: str | None, now: float) -> list[Action]:
+    def _pushed(
+        self, ticket: int, shards: Shards, error: GiaannError | None, now: float
+    ) -> list[Action]:
         if error:
-            return [Reply(ticket, Refused(error))]
+            return [Reply(ticket, Refused(str(error)))]
         return [Reply(ticket, Pushed(packed(shards, self.rules.shards)))]
 
     def answered(self, number: int, answer: Message | None, now: float) -> list[Action]:
         """Go on with an answer, or with None when there was none in time."""
         return self._calls.done(number, answer, now) + self._next(now)
 
-    def stored(self, number: int, error: str | None, now: float) -> list[Action]:
+    def stored(self, number: int, error: GiaannError | None, now: float) -> list[Action]:
         """Go on when the store has done something, or could not."""
         return self._deeds.done(number, error, now) + self._next(now)
 

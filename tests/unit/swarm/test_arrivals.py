@@ -5,6 +5,7 @@ from dataclasses import replace
 import msgspec
 import pytest
 
+from giaann_p2p.errors import DiskError, GiaannError, StoreFull, UsageError
 from giaann_p2p.model.delta import EMPTY as EMPTY_DELTA
 from giaann_p2p.model.delta import Delta
 from giaann_p2p.store import transfer
@@ -59,7 +60,7 @@ class Arriving:
 
     def __init__(self, **changed: float) -> None:
         self.around, self.replicas = Around(), Replicas(A, SHARDS, range(SHARDS))
-        self.calls, self.deeds = Desk[Message | None, Action](), Desk[str | None, Action]()
+        self.calls, self.deeds = Desk[Message | None, Action](), Desk[GiaannError | None, Action]()
         self.again: list[tuple[bytes, float]] = []
         self.store = store()
         self.arrivals = Arrivals(
@@ -237,15 +238,69 @@ def test_a_shard_is_wanted_once_and_only_some_at_a_time() -> None:
     assert one.asked == [Offer(1), Offer(2)]
 
 
-def test_a_store_that_fails_makes_room_for_another_try() -> None:
+@pytest.mark.parametrize("error", [StoreFull("the store is full"), DiskError("no space left")])
+def test_what_there_is_no_room_for_is_kept_and_tried_again(error: GiaannError) -> None:
     one, export = Arriving(), export_of(1, 5)
     one.want(1)
     one.serve(export)
-    one.deeds.done(one.adopted.number, "the disk is full", NOW)
+    before = one.adopted
+    assert one.deeds.done(before.number, error, NOW) == []
+    assert (len(one.arrivals), one.again, one.around.suspected) == (1, [], [])
+    one.actions.clear()
+    one.want(2)
+    assert one.actions == []  # nothing more as long as there is no room
+    again, more = one.arrivals.due(NOW + 1)
+    assert isinstance(again, Adopt)
+    assert again.content is before.content
+    assert isinstance(more, Call)
+    assert one.deeds.done(again.number, None, NOW + 2) == []
+    assert (len(one.arrivals), one.again) == (1, [(B, NOW + 2)])
+
+
+def test_what_there_is_never_room_for_is_not_sent_again_at_once() -> None:
+    one, export, now, tries = Arriving(), export_of(1, 5), NOW, 0
+    one.want(1)
+    one.serve(export)
+    while one.actions:
+        assert one.deeds.done(one.adopted.number, StoreFull("full"), now) == []
+        tries, now = tries + 1, now + 20
+        one.actions = one.arrivals.due(now)
+    assert (tries, len(one.arrivals), one.around.suspected) == (5, 0, [])
+    last = now - 20
+    one.want(1, now=last + 59)
+    assert one.actions == []
+    one.want(1, peer=C, now=last + 59)
+    assert one.asked == [Offer(1)]
+    one.answer(None, last + 59)
+    one.want(1, now=last + 60)
+    assert one.asked == [Offer(1)]
+
+
+def test_what_the_store_turns_down_is_not_sent_again_at_once() -> None:
+    one = Arriving()
+    one.want(1)
+    one.serve(export_of(1, 5))
+    assert one.deeds.done(one.adopted.number, UsageError("each has others"), NOW) == []
     assert (len(one.arrivals), one.again, one.around.suspected) == (0, [], [])
     one.actions.clear()
+    one.want(1, 2)
+    assert one.asked == [Offer(2)]
+    one.want(1, now=NOW + 60)
+    assert one.asked == [Offer(2), Offer(1)]
+
+
+def test_deltas_that_there_is_no_room_for_are_asked_for_later() -> None:
+    one = Arriving()
     one.want(1)
-    assert one.asked == [Offer(1)]
+    one.answer(answer_to(Offer(1), export_of(1, 4, 5)))
+    one.answer(Fetched([piece(4, 1)], applied().to_bytes()))
+    (deed,) = one.actions
+    assert isinstance(deed, Apply)
+    assert one.deeds.done(deed.number, StoreFull("full"), NOW) == []
+    assert one.arrivals.due(NOW + 0.9) == []
+    (call,) = one.arrivals.due(NOW + 1)
+    assert isinstance(call, Call)
+    assert isinstance(call.message, Fetch)
 
 
 def test_parts_wait_for_bandwidth() -> None:

@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import pytest
 
+from giaann_p2p.errors import DiskError
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.codec.parcel import encode
 from giaann_p2p.store.store import Store
@@ -245,8 +246,11 @@ def test_a_store_that_fails_is_no_fault_of_the_peer_and_ends_the_wait() -> None:
     answer = sent(other.answers.to(call.message))
     (deed, *_) = one.core.answered(call.number, answer, NOW + 1)
     assert isinstance(deed, Apply)
-    one.do(one.core.stored(deed.number, "the disk is full", NOW + 2), NOW + 2)
+    one.do(one.core.stored(deed.number, DiskError("the disk is full"), NOW + 2), NOW + 2)
     assert one.around.suspected == []
+    one.tick(NOW + 2.9)
+    compare(one, other, NOW + 2.9)
+    assert [call for call in one.calls if isinstance(call.message, Fetch)] == []  # no room yet
     one.tick(NOW + 20)
     compare(one, other, NOW + 20)
     assert asked(one.calls[-1]) == ([0, 1, 2, 3], applied(1))

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from giaann_p2p.errors import DiskError
 from giaann_p2p.swarm.actions import Announce, Apply, Call, Drop, Hold, Leave, Release, Reply
 from giaann_p2p.swarm.evidence import Word
 from giaann_p2p.swarm.messages import Fetched, Message, Push, Pushed, Refused
@@ -122,7 +123,7 @@ def test_a_push_that_the_store_fails_to_take_in_is_refused() -> None:
     side = side_of(A)
     (apply,) = side.core.asked(7, push(1, 0), NOW)
     assert isinstance(apply, Apply)
-    assert side.core.stored(apply.number, "the disk is full", NOW)[0] == Reply(
+    assert side.core.stored(apply.number, DiskError("the disk is full"), NOW)[0] == Reply(
         7, Refused("the disk is full")
     )
 
@@ -365,7 +366,7 @@ def test_answers_to_nothing_are_nothing() -> None:
     side.done.clear()
     for message in (*MESSAGES, None):
         assert side.core.answered(999, message, NOW) == []
-    assert side.core.stored(999, "what", NOW) == []
+    assert side.core.stored(999, DiskError("what"), NOW) == []
     assert side.around.suspected == []
 
 
