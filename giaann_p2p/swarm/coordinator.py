@@ -37,7 +37,7 @@ class Coordinator:
     def __init__(self, job: bytes, schedule: Schedule, sentences: Sentences) -> None:
         self.job, self._schedule, self._sentences = job, schedule, sentences
         self._calls = Desk[Message | None, Act]()
-        self._workers: set[Peer] = set()
+        self._workers: dict[Peer, int] = {}  # with their slots
         self._left: dict[Peer, set[int]] = {}  # what a worker is told to leave, when it next beats
         self._given_up: dict[int, tuple[str, ...]] = {}
 
@@ -49,16 +49,22 @@ class Coordinator:
         return self._acts(actions)
 
     def seen(self, workers: Mapping[Peer, int], now: float) -> list[Act]:
-        """Learn which compute peers are there, each with the slots that it has free."""
+        """Learn which compute peers are there, and how many chunks each works on at a time.
+
+        One with other coordinators may have less room than that; it declines what is too much.
+        """
         actions: list[Action] = []
-        for peer in sorted(self._workers - workers.keys()):
-            self._workers.discard(peer)
+        for peer in sorted(self._workers.keys() - workers.keys()):
+            del self._workers[peer]
             self._left.pop(peer, None)
             actions += self._schedule.left(peer, now)
-        for peer in sorted(workers.keys() - self._workers):
-            if workers[peer] > 0:  # else it may have some later
-                self._workers.add(peer)
-                actions += self._schedule.joined(peer, min(workers[peer], MOST_SLOTS), now)
+        for peer, told in sorted(workers.items()):
+            slots = min(told, MOST_SLOTS)
+            if slots > 0 and slots != self._workers.get(
+                peer
+            ):  # without any it finishes what it has
+                self._workers[peer] = slots
+                actions += self._schedule.joined(peer, slots, now)
         return self._acts(actions)
 
     def announced(self, peer: Peer, now: float) -> list[Act]:

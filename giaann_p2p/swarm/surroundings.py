@@ -68,7 +68,7 @@ class Surroundings:
         return self._placed[1]
 
     def workers(self, now: float) -> dict[Peer, int]:
-        """Return the compute peers that are there, each with its free slots."""
+        """Return the compute peers that are there, and how many chunks each works on at a time."""
         said = [one for one in self.directory.live(now) if one.role == "compute"]
         return {one.peer: one.slots for one in said if one.state == "active"}
 

@@ -145,12 +145,21 @@ def test_any_number_of_slots_may_be_told(slots: int, leased: int) -> None:
     assert len(one.seen({A: slots})) == leased
 
 
-def test_who_had_no_slot_free_comes_in_when_it_has() -> None:
+def test_more_slots_take_more_chunks() -> None:
+    one = Leading(4)
+    assert one.seen({A: 1}) == [(A, 0)]
+    assert one.seen({A: 1}) == []
+    assert one.seen({A: 3}) == [(A, 1), (A, 2)]
+    assert one.seen({A: 1}) == []
+    assert one.beat(A, done=[0]) == (Heard([]), [])  # it has two still
+
+
+def test_who_had_no_slots_comes_in_when_it_has() -> None:
     one = Leading(2)
     assert one.seen({A: 0}) == []
     assert one.beat(A, working=[0]) == (STRANGER, [])
     assert one.seen({A: 1}) == [(A, 0)]
-    assert one.seen({A: 0}) == []  # it has none free, for it learns; it did not leave
+    assert one.seen({A: 0}) == []  # it takes no more; it did not leave
     assert one.beat(A, working=[0]) == (Heard([]), [])
 
 
