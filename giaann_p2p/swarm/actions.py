@@ -70,6 +70,13 @@ class Compute(NamedTuple):
     sentences: list[str]
 
 
+class Stop(NamedTuple):
+    """Learn a chunk no further, if it is still being learned, and tell nothing of it."""
+
+    job: bytes
+    chunk: int
+
+
 class Announce(NamedTuple):
     """Tell everybody what is held here."""
 
@@ -82,4 +89,4 @@ class Leave(NamedTuple):
     """Nothing is left to hand over: stop."""
 
 
-Action = Call | Reply | Hold | Drop | Apply | Adopt | Release | Announce | Compute | Leave
+Action = Call | Reply | Hold | Drop | Apply | Adopt | Release | Announce | Compute | Stop | Leave

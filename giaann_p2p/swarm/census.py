@@ -1,12 +1,14 @@
 """Finding out which chunks of a job are committed, from those who have them.
 
 So a job is resumed by whoever has its text: nothing of it need be remembered. Enough owners of each
-shard are asked; a chunk counts if so many of each shard's have it.
+shard are asked; a chunk counts if so many of each shard's have it. Those are asked with whom the
+shard is ready, for who is syncing may lack most; the others, too, where these are not enough.
 """
 
+from collections.abc import Sequence
 from functools import partial, reduce
 from operator import and_
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from pyroaring import BitMap
@@ -29,8 +31,20 @@ class Others(Protocol):
     """What is known of the storage peers; see `Surroundings`."""
 
     def placement(self, now: float) -> Owned:
-        """Return who should hold which shard."""
+        """Return who should hold which shard; the same object as long as nothing has changed."""
         ...
+
+    def ready(self, shard: int, now: float) -> Sequence[Peer]:
+        """Return those that are there and say that a shard is ready with them."""
+        ...
+
+
+class _Owners(NamedTuple):
+    """Who should hold a shard."""
+
+    all: Sequence[Peer]
+    ready: Sequence[Peer]
+    """Those who say that they do."""
 
 
 class Census:
@@ -44,6 +58,9 @@ class Census:
         self._calls = Desk[Message | None, Call]()
         self._asking: set[Peer] = set()
         self._next: dict[Peer, float] = {}
+        self._in_vain: set[Peer] = set()
+        self._placement: Owned | None = None
+        self._owners: dict[int, _Owners] = {}  # by this placement
         self._told: dict[int, dict[Peer, BitMap]] = {shard: {} for shard in range(shards)}
 
     @property
@@ -70,17 +87,32 @@ class Census:
         """Ask the owners that have not told yet."""
         if self.committed is not None:
             return []
-        placement = self._others.placement(now)
+        self._look(now)
         asked: dict[Peer, list[int]] = {}
         for shard, told in self._told.items():
-            for peer in placement.owners(shard):
-                if len(told) < self._quorum and peer not in told:
+            for peer in self._to_tell(shard) if len(told) < self._quorum else ():
+                if peer not in told:
                     asked.setdefault(peer, []).append(shard)
         return [
             self._question(peer, shards)
             for peer, shards in asked.items()
             if peer not in self._asking and now >= self._next.get(peer, now)
         ]
+
+    def _look(self, now: float) -> None:
+        """See who has what now."""
+        placement = self._others.placement(now)
+        if placement is not self._placement:
+            self._placement = placement
+            for shard in range(self._shards):
+                owners, ready = placement.owners(shard), set(self._others.ready(shard, now))
+                self._owners[shard] = _Owners(owners, [peer for peer in owners if peer in ready])
+
+    def _to_tell(self, shard: int) -> Sequence[Peer]:
+        """Return the owners to be asked: the ready ones, as long as these will do."""
+        owners = self._owners[shard]
+        ready = [peer for peer in owners.ready if peer not in self._in_vain]
+        return ready if len({*self._told[shard], *ready}) >= self._quorum else owners.all
 
     def _question(self, peer: Peer, shards: list[int]) -> Call:
         self._asking.add(peer)
@@ -96,8 +128,11 @@ class Census:
         try:
             words = words_of(answer, shards, dict.fromkeys(shards, Applied()), now)
         except (MessageError, DamagedError):
+            self._in_vain.add(peer)
             return []
         for shard, word in words.items():
-            if word.state is not State.ABSENT:
+            if word.state is State.ABSENT:
+                self._in_vain.add(peer)
+            else:
                 self._told[shard][peer] = word.chunks.of(self._job)
         return []

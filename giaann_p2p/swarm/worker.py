@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from giaann_p2p.swarm import writer
-from giaann_p2p.swarm.actions import Action, Call, Compute, Reply
+from giaann_p2p.swarm.actions import Action, Call, Compute, Reply, Stop
 from giaann_p2p.swarm.desk import Desk
 from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.messages import Beat, Heard, Learn, Message, Refused, Taken
@@ -42,6 +42,7 @@ class Worker:
     """See the module."""
 
     def __init__(self, slots: int, pushes: Writer) -> None:
+        """Make one that works on so many chunks at a time, whoever wants them."""
         self._slots, self._writer = slots, pushes
         self._calls = Desk[Message | None, Action]()
         self._orders: dict[Key, _Orders] = {}
@@ -146,18 +147,22 @@ class Worker:
         orders.done -= set(beat.done)
         for chunk, _ in beat.failed:
             orders.failed.pop(chunk, None)
+        actions: list[Action] = []
         for chunk in answer.leave:
             if chunk in orders.working:
                 orders.working.discard(chunk)
-                self._leave(key[1], chunk)
+                actions += self._leave(key[1], chunk)
         if orders.done or orders.failed:
-            return [self._beat(key, orders, now)]
+            return [*actions, self._beat(key, orders, now)]
         if not orders.working:
             del self._orders[key]
-        return []
+        return actions
 
-    def _leave(self, job: bytes, chunk: int) -> None:
+    def _leave(self, job: bytes, chunk: int) -> list[Action]:
         """Go no further with a chunk that nobody here wants any longer."""
-        if not self._of(job, chunk):
-            self._on_its_way.discard((job, chunk))
-            self._writer.give_up(job, chunk)
+        if self._of(job, chunk):
+            return []
+        self._on_its_way.discard((job, chunk))
+        if self._writer.give_up(job, chunk):
+            return []  # it was learned by then
+        return [Stop(job, chunk)]

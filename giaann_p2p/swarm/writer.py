@@ -119,9 +119,9 @@ class Writer:
         new = self._chunks[job, chunk] = _Chunk(job, chunk, cut, self._shards)
         return self._due(new, now)
 
-    def give_up(self, job: bytes, chunk: int) -> None:
-        """Bring a chunk no further; what arrived stays."""
-        self._chunks.pop((job, chunk), None)
+    def give_up(self, job: bytes, chunk: int) -> bool:
+        """Bring a chunk no further, if it is on its way; what arrived stays."""
+        return self._chunks.pop((job, chunk), None) is not None
 
     def answered(self, number: int, answer: Message | None, now: float) -> list[Act]:
         """Go on with an answer, or with None when there was none in time."""

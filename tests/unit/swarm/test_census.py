@@ -127,6 +127,55 @@ def test_of_shards_of_which_enough_is_known_no_more_is_asked() -> None:
     assert (one.asked(B), one.asked(C)) == ([3], [3])
 
 
+def ready_at(one: Counting, *peers: Peer) -> None:
+    one.around.ready_at = {shard: list(peers) for shard in ALL}
+
+
+def test_those_are_asked_with_whom_shards_are_ready() -> None:
+    one = Counting(A, B, C)
+    ready_at(one, C, A, D)
+    assert one.tick() == [A, C]  # D owns nothing
+    one.answer(C, same(1, 2))
+    one.answer(A, same(1, 2))
+    assert one.committed == [1, 2]
+
+
+def test_where_those_are_not_enough_all_are_asked() -> None:
+    one = Counting(A, B, C)
+    ready_at(one, B)
+    one.around.ready_at[2] = [A, C]
+    assert one.tick() == [A, B, C]
+    assert [one.asked(peer) for peer in (A, B, C)] == [ALL, [0, 1, 3], ALL]
+
+
+@pytest.mark.parametrize("answer", [None, Refused("busy"), GONE])
+def test_if_one_of_them_tells_nothing_the_others_are_asked_at_once(answer: Message | None) -> None:
+    one = Counting(A, B, C)
+    ready_at(one, A, B)
+    assert one.tick() == [A, B]
+    one.answer(A, same(1))
+    assert one.answer(B, answer) == [C]
+    assert one.tick(NOW + 1) == [B]
+    one.answer(B, same(1), NOW + 1)
+    assert one.committed == [1]
+
+
+def test_who_says_ready_and_has_nothing_is_not_waited_for() -> None:
+    one = Counting(A, B, C)
+    ready_at(one, A, B)
+    one.tick()
+    one.answer(A, None)
+    one.answer(B, None)
+    for peer in (A, B):
+        one.tick(NOW + 1)
+        one.answer(peer, Compared(b"rrra", [0, 0, 0, -1], [applied(1).to_bytes()]), NOW + 1)
+    one.answer(C, None, NOW + 1)
+    assert one.tick(NOW + 2) == [A, B, C]
+    for peer in (A, B):
+        one.answer(peer, said(applied(1)), NOW + 2)
+    assert one.committed == [1]
+
+
 def test_other_jobs_do_not_count() -> None:
     one = Counting(A, B)
     one.tick()

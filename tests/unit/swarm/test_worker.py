@@ -3,7 +3,7 @@
 import pytest
 
 from giaann_p2p.store.layout import Shards
-from giaann_p2p.swarm.actions import Action, Call, Compute, Reply
+from giaann_p2p.swarm.actions import Action, Call, Compute, Reply, Stop
 from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.messages import Beat, Heard, Learn, Message, Push, Pushed, Refused, Taken
 from giaann_p2p.swarm.shardset import packed
@@ -36,6 +36,7 @@ class Working:
     def __init__(self, slots: int = 2) -> None:
         self.worker = Worker(slots, Writer(SHARDS, 2, Around(A, B), 4.0))
         self.learning: list[tuple[bytes, int]] = []
+        self.stopped: list[tuple[bytes, int]] = []
         self.calls: list[Call] = []
         self.replies: dict[int, Message] = {}
         self.tickets = 0
@@ -46,6 +47,8 @@ class Working:
                 self.calls.append(action)
             elif isinstance(action, Reply):
                 self.replies[action.ticket] = sent(action.message)
+            elif isinstance(action, Stop):
+                self.stopped.append((action.job, action.chunk))
             else:
                 assert isinstance(action, Compute)
                 assert action.sentences == TEXT
@@ -282,6 +285,7 @@ def test_a_chunk_that_is_left_is_pushed_no_further() -> None:
     one.tick(NOW + 3)
     one.heard(C, 1, 5, now=NOW + 3)
     assert one.worker.free == 1
+    assert one.stopped == []  # it was learned by then
     one.answer(A, Pushed(ALL))
     one.answer(B, None)
     one.tick(NOW + 50)
@@ -294,7 +298,8 @@ def test_a_chunk_that_is_left_while_it_is_learned_is_not_pushed() -> None:
     one.tick(NOW + 3)
     one.heard(C, 1, now=NOW + 3)
     assert one.worker.free == 1
-    one.computed(1)
+    assert one.stopped == [(JOB, 1)]
+    one.computed(1)  # all the same
     one.computed(1, "no")
     one.tick(NOW + 50)
     assert one.calls == []
@@ -323,6 +328,7 @@ def test_a_chunk_that_another_wants_is_not_given_up() -> None:
     one.heard(C, 1, now=NOW + 3)
     one.heard(D, now=NOW + 3)
     assert one.worker.free == 0
+    assert one.stopped == []
     one.computed(1, now=NOW + 4)
     one.tick(NOW + 6)
     assert one.of(C) == []  # it has gone its way
@@ -331,6 +337,17 @@ def test_a_chunk_that_another_wants_is_not_given_up() -> None:
     one.heard(D, 1, now=NOW + 6)  # too late
     assert one.of(D) == [beat([], [1])]
     assert one.of(C) == []
+
+
+def test_what_is_left_is_stopped_also_when_there_is_more_to_tell() -> None:
+    one = Working(slots=2)
+    one.order(1)
+    one.order(2)
+    one.tick(NOW + 3)
+    one.computed(2, "no", now=NOW + 3)  # while the beat is on its way
+    one.heard(C, 1, now=NOW + 3)
+    assert one.stopped == [(JOB, 1)]
+    assert one.of(C) == [beat([], [], {2: "no"})]
 
 
 def test_none_can_leave_what_is_anothers() -> None:

@@ -157,8 +157,8 @@ def test_chunks_go_side_by_side_and_none_twice() -> None:
     one.push(1, OTHER_JOB)
     assert len(one.calls) == 6
     assert len(one.writer) == 3
-    one.writer.give_up(JOB, 1)
-    one.writer.give_up(JOB, 7)
+    assert one.writer.give_up(JOB, 1)
+    assert not one.writer.give_up(JOB, 7)
     for _ in range(3):
         one.answer(A, Pushed(ALL))
         one.answer(B, Pushed(ALL))
