@@ -168,7 +168,7 @@ class Side:
             around,
             self.store,
             self.store.shards,
-            self.store.limits,
+            SPEC,
             NOW,
         )
         self.answers = Answers(self.store, self.core.replicas.state)

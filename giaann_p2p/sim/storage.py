@@ -72,7 +72,7 @@ class Storage(Node):
             self.around,
             self.store,
             self.store.shards,
-            self.store.limits,
+            SPEC,
             self.now,
         )
         self.answers = Answers(self.store, self.core.replicas.state)

@@ -14,7 +14,7 @@ from functools import partial
 
 from giaann_p2p.errors import DamagedError, GiaannError, MessageError
 from giaann_p2p.store.applied import Applied
-from giaann_p2p.store.codec.parcel import Limits
+from giaann_p2p.store.codec.parcel import Limits, sizes_of
 from giaann_p2p.store.state import Content
 from giaann_p2p.store.transfer import Import, Manifest
 from giaann_p2p.swarm.actions import Action, Adopt, Apply, Call
@@ -23,6 +23,7 @@ from giaann_p2p.swarm.comparing import Held, Others
 from giaann_p2p.swarm.deltas import Lack, deltas_of, request
 from giaann_p2p.swarm.desk import Desk
 from giaann_p2p.swarm.identity import Peer
+from giaann_p2p.swarm.limits import of_part
 from giaann_p2p.swarm.messages import AskPart, Message, Offer, Offered, Part, Refused
 from giaann_p2p.swarm.replicas import Replicas
 from giaann_p2p.swarm.settings import Settings
@@ -38,6 +39,8 @@ class _Arrival:
     peer: Peer
     parts: Import | None = None
     """What came, once it was offered."""
+    left: int = 0
+    """Connections that are still to come, as they were promised."""
     has_deltas: bool = False
     """Nothing that is offered is kept there as a delta and lacking here."""
     content: Content | None = None
@@ -66,6 +69,7 @@ class Arrivals:
         calls: Desk[Message | None, Action],
         deeds: Desk[GiaannError | None, Action],
         limits: Limits,
+        most: int,
         again: Callable[[Peer, float], None],
         now: float,
     ) -> None:
@@ -75,7 +79,8 @@ class Arrivals:
         self._bandwidth = Bandwidth(settings.bandwidth, now)
         self._wanted: dict[int, Peer] = {}
         self._arriving: dict[int, _Arrival] = {}
-        self._kept: dict[int, Import] = {}
+        self._kept: dict[int, _Arrival] = {}
+        self._most = most  # connections of a shard
         self._strain = Strain()
         self._rests: dict[tuple[Peer, int], float] = {}  # until when
 
@@ -139,13 +144,22 @@ class Arrivals:
             manifest = Manifest.from_bytes(answer.manifest)
             if manifest.shard != shard:
                 raise MessageError(f"shard {manifest.shard} was offered, not {shard}")
-            kept = self._kept.pop(shard, None)
-            same = kept is not None and kept.manifest == manifest
-            arrival.parts = kept if same else Import(manifest, self._limits)
+            if manifest.connections > self._most:
+                raise MessageError(f"a shard of {manifest.connections} connections")
+            self._begin(arrival, manifest)
             _put_together(arrival)
         except (MessageError, DamagedError):
             return self._failed(shard, arrival, answer, now)
         return self._on(shard, arrival, now)
+
+    def _begin(self, arrival: _Arrival, manifest: Manifest) -> None:
+        """Go on with what came before, if it is of the same."""
+        kept = self._kept.pop(manifest.shard, None)
+        if kept and kept.parts and kept.parts.manifest == manifest:
+            arrival.parts, arrival.left = kept.parts, kept.left
+        else:
+            limits = of_part(self._limits, manifest.connections)
+            arrival.parts, arrival.left = Import(manifest, limits), manifest.connections
 
     def _fetched(
         self, shard: int, arrival: _Arrival, lack: Lack, answer: Message | None, now: float
@@ -175,7 +189,11 @@ class Arrivals:
             if not isinstance(answer, Part) or arrival.parts is None:
                 raise MessageError("no answer to a wish for a part of a shard")
             self._bandwidth.spent(len(answer.parcel))
+            size = sizes_of(answer.parcel).connections
+            if size > arrival.left:
+                raise MessageError("parts of a shard with more connections than were promised")
             arrival.parts.take(number, answer.parcel)
+            arrival.left -= size
             _put_together(arrival)
         except (MessageError, DamagedError):
             return self._failed(shard, arrival, answer, now)
@@ -193,7 +211,7 @@ class Arrivals:
     ) -> list[Action]:
         if arrival.parts is not None and arrival.parts.missing:  # else they come to nothing
             self._kept.pop(shard, None)
-            self._kept[shard] = arrival.parts
+            self._kept[shard] = arrival
             if len(self._kept) > self._settings.transfers:
                 del self._kept[next(iter(self._kept))]
         self._over(shard, arrival)

@@ -6,10 +6,13 @@ import numpy as np
 
 from giaann_p2p.errors import MessageError
 from giaann_p2p.store.applied import Applied
-from giaann_p2p.store.codec.parcel import Limits
+from giaann_p2p.store.codec.parcel import Limits, sizes_of
 from giaann_p2p.store.update import Update
-from giaann_p2p.swarm.messages import Fetch, Fetched, Message
+from giaann_p2p.swarm.messages import MOST_BYTES, Fetch, Fetched, Message
 from giaann_p2p.swarm.shardset import packed, unpacked
+
+MOST_UNPACKED = MOST_BYTES
+"""Neurons, connections and bytes of text in an answer; a delta that comes alone may be larger."""
 
 
 class Lack(NamedTuple):
@@ -43,15 +46,21 @@ def deltas_of(
 ) -> tuple[list[Update], Applied]:
     """Return the deltas that came, for shards that are held here, and what is kept no longer.
 
-    MessageError or DamagedError for no answer, and for one that holds what was not asked for.
+    MessageError or DamagedError for no answer, and for one that holds what was not asked for. What
+    is too much for one answer is left out: it can be asked for again.
     """
     if not isinstance(answer, Fetched):
         raise MessageError("no answer to a request for deltas")
-    updates = []
+    updates: list[Update] = []
+    size = 0
     for piece in answer.updates:
         shards = unpacked(piece.shards, replicas.shards)
         if (piece.job, piece.chunk) not in lack.chunks or not set(shards) <= set(lack.shards):
             raise MessageError("a delta that was not asked for")
+        told = sizes_of(piece.parcel)
+        size += told.neurons + told.connections + told.text
+        if updates and size > MOST_UNPACKED:
+            break
         here = shards[[replicas.holds(shard) for shard in shards.tolist()]]
         update = Update.received(piece.job, piece.chunk, here, piece.parcel, limits)
         if len(here):

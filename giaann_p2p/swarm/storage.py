@@ -11,8 +11,8 @@ from typing import Protocol
 import numpy as np
 
 from giaann_p2p.errors import DamagedError, GiaannError, MessageError
+from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.store.applied import Applied
-from giaann_p2p.store.codec.parcel import Limits
 from giaann_p2p.store.layout import Shards
 from giaann_p2p.store.update import Update
 from giaann_p2p.swarm import comparing
@@ -33,6 +33,7 @@ from giaann_p2p.swarm.evidence import Evidence, Word
 from giaann_p2p.swarm.fetching import Fetching
 from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.judgement import caught_up, covered, everywhere, may_begin
+from giaann_p2p.swarm.limits import of_chunk, of_shard
 from giaann_p2p.swarm.messages import Message, Push, Pushed, Refused
 from giaann_p2p.swarm.placement import Placement
 from giaann_p2p.swarm.replica import State
@@ -92,14 +93,15 @@ class StoragePeer:
         others: Others,
         held: Held,
         on_disk: Shards,
-        limits: Limits,
+        spec: ModelSpec,
         now: float,
     ) -> None:
         self.me, self.rules, self.settings = me, rules, settings
         self.replicas = Replicas(me, rules.shards, on_disk.tolist())
         self.evidence = Evidence()
         self.leaving = False
-        self._capacity, self._others, self._held, self._limits = capacity, others, held, limits
+        self._capacity, self._others, self._held = capacity, others, held
+        self._limits = limits = of_chunk(spec)
         self._calls, self._deeds = (
             Desk[Message | None, Action](),
             Desk[GiaannError | None, Action](),
@@ -112,6 +114,7 @@ class StoragePeer:
             self._calls,
             self._deeds,
             limits,
+            of_shard(capacity),
             self._hurry,
             now,
         )

@@ -93,8 +93,8 @@ def _forget_the_disk_at_a_restart(patch: pytest.MonkeyPatch) -> None:
     make = storage.StoragePeer
 
     def forgetful(*arguments: Any) -> storage.StoragePeer:
-        *front, _, limits, now = arguments
-        return make(*front, np.empty(0, np.uint16), limits, now)
+        *front, _, spec, now = arguments
+        return make(*front, np.empty(0, np.uint16), spec, now)
 
     patch.setattr(sim_storage, "StoragePeer", forgetful)
 

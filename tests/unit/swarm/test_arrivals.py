@@ -49,6 +49,8 @@ from tests.helpers_swarm import (
     update,
 )
 
+MOST = 1_000_000
+
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,6 +73,7 @@ class Arriving:
             self.calls,
             self.deeds,
             LIMITS,
+            MOST,
             lambda peer, now: self.again.append((peer, now)),
             NOW,
         )
@@ -467,6 +470,27 @@ def liar(*parcels: bytes, digest: bytes = bytes(32)) -> Export:
     return export
 
 
+def test_a_shard_that_fits_into_no_memory_is_not_asked_for() -> None:
+    for connections, questions in ((MOST, 1), (MOST + 1, 0)):
+        one = Arriving()
+        one.want(1)
+        one.answer(offered(GOOD.manifest, connections=connections))
+        assert (len(one.asked), len(one.around.suspected)) == (questions, 1 - questions)
+
+
+@pytest.mark.parametrize("promised", [0, 100])
+def test_no_more_comes_than_was_promised(promised: int) -> None:
+    one, export = Arriving(), export_of(1, *range(20))
+    export.manifest = msgspec.structs.replace(export.manifest, connections=promised)
+    one.want(1)
+    came = 0
+    while one.actions:
+        came += isinstance(one.asked[0], AskPart)
+        one.answer(answer_to(one.asked[0], export))
+    assert came <= 1
+    assert one.around.suspected == [B]
+
+
 @pytest.mark.parametrize(
     "export",
     [
@@ -484,7 +508,7 @@ def test_parts_that_come_to_nothing_are_not_kept(export: Export) -> None:
         while one.actions:
             one.answer(answer_to(one.asked[0], export))
         assert one.around.suspected == [B] * suspicions
-        assert all(half.missing for half in one.arrivals._kept.values())
+        assert all(half.parts and half.parts.missing for half in one.arrivals._kept.values())
         assert len(one.arrivals) == len(one.calls) == len(one.deeds) == 0
     one.want(1, peer=C)
     one.serve(GOOD)

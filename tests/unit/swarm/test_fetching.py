@@ -7,8 +7,9 @@ import pytest
 
 from giaann_p2p.errors import DiskError
 from giaann_p2p.store.applied import Applied
-from giaann_p2p.store.codec.parcel import encode
+from giaann_p2p.store.codec.parcel import encode, sizes_of
 from giaann_p2p.store.store import Store
+from giaann_p2p.swarm import deltas
 from giaann_p2p.swarm.actions import Apply, Call
 from giaann_p2p.swarm.evidence import Word
 from giaann_p2p.swarm.identity import Peer
@@ -210,6 +211,29 @@ def test_a_refusal_is_no_silence_and_another_time_it_is_asked_again() -> None:
     one.tick(NOW + 20)
     talk(one, other, NOW + 20)
     assert one.store.digest() == other.store.digest()
+
+
+def test_what_unpacks_to_too_much_for_one_answer_is_asked_for_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    parcels = [LESSONS.parcel(chunk, shards(*range(SHARDS))) for chunk in (0, 1)]
+    sizes = map(sizes_of, parcels)
+    most = sum(told.neurons + told.connections + told.text for told in sizes)
+    monkeypatch.setattr(deltas, "MOST_UNPACKED", most)
+    one, other, call = fetching(store(), store(chunks=range(3)))
+    one.answer(call, sent(other.answers.to(call.message)), NOW + 1)
+    assert one.store.sets([0])[0] == applied(0, 1)
+    assert one.around.suspected == []
+    one.tick(NOW + 2)
+    talk(one, other, NOW + 2)
+    assert one.store.digest() == other.store.digest()
+
+
+def test_a_single_delta_passes_whatever_it_unpacks_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deltas, "MOST_UNPACKED", 1)
+    one, other, call = fetching(store(), store(chunks=range(2)))
+    one.answer(call, sent(other.answers.to(call.message)), NOW + 1)
+    assert one.store.sets([0])[0] == applied(0)
 
 
 def test_a_chunk_that_came_there_meanwhile_is_kept_here_too() -> None:

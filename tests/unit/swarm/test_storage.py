@@ -1,9 +1,14 @@
 """A storage peer as a whole: ready, draining, dropped, released, told."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from giaann_p2p.errors import DiskError
+from giaann_p2p.model.delta import EMPTY
+from giaann_p2p.sim.lessons import SPEC
+from giaann_p2p.store.codec.parcel import encode
 from giaann_p2p.swarm.actions import Announce, Apply, Call, Drop, Hold, Leave, Release, Reply
 from giaann_p2p.swarm.evidence import Word
 from giaann_p2p.swarm.messages import Fetched, Message, Push, Pushed, Refused
@@ -117,6 +122,15 @@ def test_a_push_of_nonsense_is_refused(name: str) -> None:
     side = side_of(A)
     assert isinstance(reply(side, BAD_PUSHES[name]), Refused)
     assert side.store.sets([1]) == {1: applied()}
+
+
+def test_a_push_of_more_than_a_chunk_can_add_is_refused() -> None:
+    side, count = side_of(A), 64 * SPEC.max_tokens + 1
+    ones, none = np.ones(count, np.int64), np.zeros(count + 1, np.int64)
+    neurons = np.arange(1, count + 1, dtype=np.uint64)
+    bomb = replace(EMPTY, concept=neurons, feature=neurons, count=ones, row_starts=none)
+    said = reply(side, Push(JOB, 1, packed(shards(1), SHARDS), encode(bomb)))
+    assert said == Refused("a parcel with neurons: 5121; at most 5120 may be")
 
 
 def test_a_push_that_the_store_fails_to_take_in_is_refused() -> None:

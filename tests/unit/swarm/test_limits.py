@@ -1,0 +1,54 @@
+"""How much a message may come to: enough for whoever is honest, and no more."""
+
+import pytest
+
+from giaann_p2p.errors import DamagedError
+from giaann_p2p.model.columns import Word
+from giaann_p2p.model.delta import Delta
+from giaann_p2p.model.learn import learn
+from giaann_p2p.model.sequence import SequenceBuilder
+from giaann_p2p.model.spec import CHUNK, ModelSpec
+from giaann_p2p.store.codec.parcel import decode, encode
+from giaann_p2p.swarm.limits import MOST_CONNECTIONS, of_chunk, of_part, of_shard
+
+SPEC = ModelSpec(seed_tokens=4, max_tokens=9)
+
+
+def largest() -> Delta:
+    """Return what a chunk adds of which no two words are the same."""
+    builder = SequenceBuilder(SPEC.branches)
+    numbers = iter(range(10**6))
+    for _ in range(CHUNK):
+        words = [f"word{next(numbers)}" for _ in range(SPEC.max_tokens)]
+        builder.add([Word(text, text, True, 0, len(text)) for text in words])
+    return learn(builder.build(), SPEC)
+
+
+def test_the_largest_chunk_passes_and_a_larger_one_does_not() -> None:
+    whole, limits = largest(), of_chunk(SPEC)
+    assert limits.neurons == whole.neurons
+    assert whole.connections <= limits.connections < 2 * whole.connections
+    assert decode(encode(whole), limits).connections == whole.connections
+    smaller = of_chunk(ModelSpec(seed_tokens=4, max_tokens=6))
+    with pytest.raises(DamagedError, match="a parcel with neurons: 576; at most 384 may be"):
+        decode(encode(whole), smaller)
+
+
+def test_a_chunk_of_the_usual_model_is_bounded_by_its_sentences() -> None:
+    limits = of_chunk(ModelSpec())
+    assert (limits.neurons, limits.connections) == (64 * 80, 64 * 80 * 79)
+    assert (limits.branches, limits.segments) == (ModelSpec().branches, ModelSpec().segments)
+
+
+def test_a_part_has_what_was_promised_and_goes_into_a_message() -> None:
+    whole, limits = largest(), of_chunk(SPEC)
+    part = of_part(limits, whole.connections)
+    assert decode(encode(whole), part).connections == whole.connections
+    with pytest.raises(DamagedError, match="a parcel with connections"):
+        decode(encode(whole), of_part(limits, whole.connections - 1))
+    assert of_part(limits, 1 << 31).connections == MOST_CONNECTIONS
+    assert of_part(limits, 1 << 31).segments == limits.segments
+
+
+def test_a_shard_goes_into_memory() -> None:
+    assert of_shard(9_000) == 1_000
