@@ -12,7 +12,7 @@ from giaann_p2p.store.codec.parcel import Limits
 from giaann_p2p.swarm.messages import MOST_BYTES
 
 MOST_CONNECTIONS = MOST_BYTES
-"""In a part of a shard: each takes a byte or more in a message, but for texts that nobody writes."""
+"""In a part of a shard: each takes a byte or more in a message, unless a text hardly varies."""
 _MOST_TEXT = 8 * MOST_BYTES
 _CONNECTION = 9
 """Bytes of memory that a connection takes at least."""
