@@ -24,6 +24,7 @@ from giaann_p2p.swarm.answers import Answers
 from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.messages import (
     AskDigests,
+    AskManifest,
     AskPart,
     Beat,
     Compare,
@@ -34,6 +35,7 @@ from giaann_p2p.swarm.messages import (
     Fetched,
     Heard,
     Learn,
+    ManifestIs,
     Message,
     Offer,
     Offered,
@@ -260,6 +262,8 @@ MESSAGES: list[Message] = [
     Taken(),
     Beat(JOB, [1, 2], [3], [(4, "out of memory")]),
     Heard([2]),
+    AskManifest(),
+    ManifestIs(b"a manifest"),
     Refused("it cannot be done, not even in Zürich"),
 ]
 """One of each kind."""

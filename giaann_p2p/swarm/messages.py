@@ -189,6 +189,16 @@ class Heard(Message, frozen=True, tag="heard"):
     leave: Chunks
 
 
+class AskManifest(Message, frozen=True, tag="manifest?"):
+    """What did all of this swarm agree on?"""
+
+
+class ManifestIs(Message, frozen=True, tag="manifest"):
+    """This: see `Manifest.read`; its hash is the swarm's id."""
+
+    manifest: bytes
+
+
 class Refused(Message, frozen=True, tag="refused"):
     """I can't, for this reason; nothing has changed."""
 
@@ -214,6 +224,8 @@ AnyMessage = (
     | Taken
     | Beat
     | Heard
+    | AskManifest
+    | ManifestIs
     | Refused
 )
 

@@ -1,0 +1,55 @@
+"""What the shells of peers go by, beside the decisions: see `swarm.settings` for those."""
+
+import msgspec
+
+from giaann_p2p.errors import UsageError
+from giaann_p2p.swarm.record import LIFETIME
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """See each. Seconds, unless something else is said."""
+
+    tick: float = 1.0
+    """How often a peer looks at everything anew."""
+    look_every: float = 3.0
+    """How often the board is looked at. Less: who comes or goes is known sooner; more: fewer
+    look-ups, one for each role and peer."""
+    look_within: float = 5.0
+    """How long a look at the board, or a post, may take; then it has failed."""
+    grace: float = LIFETIME / 3
+    """How long after the last look at the board its records still age. From then on time stands
+    still for them: that the board is gone says nothing of the peers. With the time between two
+    announcements, a third of a record's life, it must come to less than that life."""
+    post_every: float = 1.0
+    """The least between two posts of the own record, whatever happens. Less: others know sooner
+    what is ready here; more: fewer stores."""
+    retry: float = 1.0
+    """The pause before what the disk refused is tried again."""
+    snapshot_retry: float = 60.0
+    """The same for a snapshot, which nothing waits for."""
+    queue_bytes: int = 64 << 20
+    """Bytes of updates that may wait for the store. From here on a push is refused as busy."""
+    queue_deeds: int = 4096
+    """The same, in updates."""
+    group_bytes: int = 8 << 20
+    """Bytes of updates that are made durable at once. More: fewer waits for the disk; less: less
+    waiting for the others of the group."""
+    threads: int = 2
+    """Threads that answer what takes more than a moment."""
+    waiting: int = 64
+    """Questions that wait for one of them; a further one is refused as busy."""
+    inline_neurons: int = 16
+    """A question for so many rows is answered at once, without a thread: it takes about as long
+    as handing it over."""
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            if getattr(self, name) <= 0:
+                raise UsageError(
+                    f"options: {name} must be more than 0; it is {getattr(self, name)}"
+                )
+        if self.grace + LIFETIME / 3 >= LIFETIME:
+            raise UsageError(
+                f"options: grace and a third of a record's life must come to less than its life,"
+                f" {LIFETIME} s; grace is {self.grace} s"
+            )
