@@ -25,4 +25,5 @@ class Clock:
         self._zero = wall() - since()
 
     def __call__(self) -> float:
+        """Return what time it is."""
         return self._zero + self._since()

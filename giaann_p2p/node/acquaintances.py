@@ -1,0 +1,94 @@
+"""Addresses of peers that were there lately, in a small file: how to come back without a bootstrap.
+
+They are only where to knock: whoever opens is proved by the transport, and the manifest by its
+hash. The file is written whole or not at all, at most once a minute, and holds so many peers.
+"""
+
+import asyncio
+import logging
+from collections.abc import Iterable
+from concurrent.futures import Executor
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from giaann_p2p.node.lookout import Lookout
+from giaann_p2p.swarm.link import fault_of
+from giaann_p2p.swarm.record import MOST_RECORD_ADDRESSES, Announcement
+
+MOST_PEERS = 64
+_MOST_BYTES = 1 << 18
+_WRITE_EVERY = 60.0
+_FORMAT = 1
+
+
+class _File(msgspec.Struct, forbid_unknown_fields=True):
+    format: int
+    peers: list[list[str]]
+
+
+class Acquaintances:
+    """The file, and what it said when this began."""
+
+    def __init__(self, path: Path, log: logging.Logger | None = None) -> None:
+        self._path = path
+        self._log = log or logging.getLogger("giaann.node")
+        self._peers = self._read()
+
+    def __repr__(self) -> str:
+        return f"<Acquaintances in {self._path}: {len(self._peers)} peers>"
+
+    @property
+    def addresses(self) -> list[str]:
+        """Where peers answered, those seen last first; to be tried beside a link's."""
+        return [address for peer in self._peers for address in peer]
+
+    async def run(self, lookout: Lookout, executor: Executor | None = None) -> None:
+        """Note down again and again who is there."""
+        await lookout.whole.wait()
+        while True:
+            around = lookout.others.around
+            live = around.directory.live(lookout.time())
+            if self.note(said for said in live if said.peer != around.me):
+                loop = asyncio.get_running_loop()
+                await loop.run_in_executor(executor, self.write)
+            await asyncio.sleep(_WRITE_EVERY)
+
+    def note(self, there: Iterable[Announcement]) -> bool:
+        """Take in who is there; tell whether that is news."""
+        storing_first = sorted(there, key=lambda said: (said.role != "storage", said.peer))
+        now = [list(said.addresses) for said in storing_first if said.addresses]
+        known = {address for peer in now for address in peer}
+        before = [peer for peer in self._peers if not known & {*peer}]
+        peers = [*now, *before][:MOST_PEERS]
+        is_new = sorted(peers) != sorted(self._peers)
+        self._peers = peers
+        return is_new
+
+    def write(self) -> None:
+        """Put all into the file; that it cannot be written is told, and does no further harm."""
+        new = self._path.with_name(self._path.name + ".new")
+        try:
+            new.write_bytes(msgspec.json.encode(_File(_FORMAT, self._peers)))
+            new.replace(self._path)
+        except OSError as error:
+            with suppress(OSError):
+                new.unlink(missing_ok=True)
+            self._log.warning("known peers are not noted down: %s: %s", new, error.strerror)
+
+    def _read(self) -> list[list[str]]:
+        try:
+            with self._path.open("rb") as file:
+                data = file.read(_MOST_BYTES + 1)
+            found = msgspec.json.decode(data, type=_File)
+        except FileNotFoundError:
+            return []
+        except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+            self._log.warning("the list of known peers cannot be read: %s: %s", self._path, error)
+            return []
+        if found.format != _FORMAT or len(data) > _MOST_BYTES:
+            self._log.warning("the list of known peers is of another release: %s", self._path)
+            return []
+        peers = [[one for one in peer if not fault_of(one)] for peer in found.peers]
+        return [peer[:MOST_RECORD_ADDRESSES] for peer in peers if peer][:MOST_PEERS]

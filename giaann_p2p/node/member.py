@@ -1,0 +1,76 @@
+"""Joining a swarm: its manifest from whoever has it, checked against what the join link says."""
+
+import asyncio
+from collections.abc import Sequence
+
+from giaann_p2p.errors import MessageError, PeerError, UsageError
+from giaann_p2p.net.errors import Unreachable
+from giaann_p2p.net.transport import Peer, Transport
+from giaann_p2p.swarm.identity import Peer as Member
+from giaann_p2p.swarm.identity import name_of, to_text
+from giaann_p2p.swarm.manifest import Manifest, Versions
+from giaann_p2p.swarm.messages import AskManifest, ManifestIs, Refused, decode, encode
+
+_WITHIN = 5.0
+
+
+async def joined(
+    transport: Transport,
+    peers: Sequence[Peer],
+    swarm_id: bytes,
+    here: Versions,
+    *,
+    computes: bool = False,
+    within: float = _WITHIN,
+) -> Manifest:
+    """Return the swarm's manifest, from the first peer that has it.
+
+    Unreachable if none does, UsageError if what is installed here does not fit the swarm.
+    """
+    manifest = await fetched(transport, peers, swarm_id, within=within)
+    if differences := manifest.differences(here, computes=computes):
+        raise UsageError(
+            f"this peer does not fit the swarm {manifest.name!r}: {'; '.join(differences)}"
+        )
+    return manifest
+
+
+async def fetched(
+    transport: Transport, peers: Sequence[Peer], swarm_id: bytes, *, within: float = _WITHIN
+) -> Manifest:
+    """Ask all at once for the manifest, and return the first that is the swarm's."""
+    if not peers:
+        raise UsageError("there is no peer to be asked for the swarm's manifest; get a join link")
+    loop = asyncio.get_running_loop()
+    asked = {loop.create_task(_asked(transport, peer, swarm_id, within)): peer for peer in {*peers}}
+    faults: dict[Peer, str] = {}
+    try:
+        for answer in asyncio.as_completed(asked):
+            found = await answer
+            if isinstance(found, Manifest):
+                return found
+            faults[found[0]] = found[1]
+    finally:
+        for task in asked:
+            task.cancel()
+        await asyncio.gather(*asked, return_exceptions=True)
+    why = "; ".join(f"{name_of(Member(peer))}: {fault}" for peer, fault in sorted(faults.items()))
+    raise Unreachable(
+        f"no peer has the manifest of the swarm {to_text(swarm_id)} ({why}); see whether the"
+        " peers of the join link are up and can be reached from here, or get a newer link"
+    )
+
+
+async def _asked(
+    transport: Transport, peer: Peer, swarm_id: bytes, within: float
+) -> Manifest | tuple[Peer, str]:
+    try:
+        data = await transport.call(peer, encode(AskManifest()), timeout=within)
+        answer = decode(data)
+        if isinstance(answer, Refused):
+            raise MessageError(answer.reason)
+        if not isinstance(answer, ManifestIs):
+            raise MessageError("it answered something else")
+        return Manifest.read(answer.manifest, swarm_id)
+    except PeerError as error:
+        return peer, str(error)

@@ -1,0 +1,387 @@
+"""A storage peer, alive: it feeds `swarm.storage` with what happens, and does what that decides.
+
+1. Nothing is decided before the first look at the board went well, for who knows of nobody would
+   take itself for the only peer. What is asked meanwhile is answered with what there is.
+2. An update is acknowledged when it is on the disk, and an acknowledgement is given once.
+3. Over its bounds it refuses, in words, and stays up. An error that nobody planned for ends it:
+   `run` raises it, and nothing is left running.
+"""
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+from giaann_p2p.errors import MessageError, PeerError
+from giaann_p2p.net.board import Board
+from giaann_p2p.net.errors import Reason
+from giaann_p2p.net.errors import Refused as Turned
+from giaann_p2p.net.transport import Transport
+from giaann_p2p.node.acquaintances import Acquaintances
+from giaann_p2p.node.answering import Answering
+from giaann_p2p.node.calls import Calls
+from giaann_p2p.node.clock import Clock
+from giaann_p2p.node.counters import Counters
+from giaann_p2p.node.holdings import Holdings
+from giaann_p2p.node.keeper import Keeper
+from giaann_p2p.node.lookout import Lookout
+from giaann_p2p.node.options import Options
+from giaann_p2p.node.presence import Presence
+from giaann_p2p.node.rules import Rules
+from giaann_p2p.store.store import Store
+from giaann_p2p.swarm.actions import (
+    Action,
+    Adopt,
+    Announce,
+    Apply,
+    Call,
+    Drop,
+    Hold,
+    Leave,
+    Release,
+    Reply,
+)
+from giaann_p2p.swarm.identity import Identity, Peer, name_of
+from giaann_p2p.swarm.manifest import Manifest
+from giaann_p2p.swarm.messages import (
+    AskManifest,
+    ManifestIs,
+    Message,
+    Push,
+    Pushed,
+    Read,
+    Refused,
+    decode,
+    encode,
+)
+from giaann_p2p.swarm.record import MOST_CAPACITY, MOST_RECORD_ADDRESSES, Announcement, Load
+from giaann_p2p.swarm.replica import State
+from giaann_p2p.swarm.settings import Settings
+from giaann_p2p.swarm.shardset import packed
+from giaann_p2p.swarm.storage import StoragePeer
+from giaann_p2p.swarm.surroundings import Surroundings
+
+_BUSY = "busy: too many updates wait for the disk already; push again later"
+_BEGINNING = "this peer has just begun and knows nobody yet; push again in a moment"
+_LEAVING = "this peer has ended; ask another one"
+
+
+class StorageNode:
+    """See the module. The store stays the caller's, to be closed when `run` has ended."""
+
+    def __init__(
+        self,
+        identity: Identity,
+        manifest: Manifest,
+        store: Store,
+        transport: Transport,
+        board: Board,
+        *,
+        capacity: int,
+        addresses: Callable[[], Sequence[str]] = tuple,
+        acquaintances: Acquaintances | None = None,
+        settings: Settings | None = None,
+        options: Options | None = None,
+        clock: Callable[[], float] | None = None,
+        incarnation: Callable[[], int] = lambda: secrets.randbits(63),
+        log: logging.Logger | None = None,
+    ) -> None:
+        self.me = identity.peer
+        self.counters = Counters()
+        self._manifest, self._store, self._transport = manifest, store, transport
+        self._capacity, self._addresses, self._acquaintances = capacity, addresses, acquaintances
+        self._options = options or Options()
+        self._clock = clock or Clock()
+        self._log = log or logging.getLogger("giaann.storage")
+        self._incarnation, self._settled = incarnation(), False
+        self._threads = ThreadPoolExecutor(self._options.threads, "giaann-answers")
+        self._writer = ThreadPoolExecutor(2, "giaann-store")  # one for deeds, one for snapshots
+        self._settings, self._holdings = settings or Settings(), Holdings(store)
+        self.lookout = self._new_lookout(board)
+        self.core = self._new_core()
+        self.keeper = Keeper(
+            store,
+            self._holdings,
+            self._stored,
+            write=self._writer,
+            beside=self._writer,
+            options=self._options,
+            log=self._log,
+        )
+        self.presence = Presence(
+            identity,
+            board,
+            self.lookout,
+            self._record,
+            self._clock,
+            options=self._options,
+            log=self._log,
+        )
+        self.calls = Calls(transport, self._failed)
+        self.answering = Answering(store, self._state_of, self._threads, self._options)
+        self._pushes: dict[int, asyncio.Future[Message]] = {}
+        self._tickets = 0
+        self._load, self._counted = Load(), (0, 0)
+        self._fault: BaseException | None = None
+        self._over, self._left, self._ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self._told = ""
+
+    def __repr__(self) -> str:
+        return f"<StorageNode {name_of(self.me)}: {self.core.replicas!r}>"
+
+    @property
+    def ready(self) -> bool:
+        """Whether it knows the others, and all that it should hold is ready here."""
+        replicas = self.core.replicas
+        syncing = replicas.all(State.SYNCING)
+        return self.lookout.whole.is_set() and self._settled and not len(syncing)
+
+    async def run(self) -> None:
+        """Live, until it has left, or is closed, or fails."""
+        self._transport.serve(self._answer)
+        self._transport.on_lost(self._lost)
+        held = len(self._store.shards)
+        self._log.info("%s begins with %d shards here already", name_of(self.me), held)
+        tasks = [self._start(part) for part in self._parts()]
+        try:
+            await self._over.wait()
+        finally:
+            await self._end(tasks)
+        if self._fault is not None:
+            raise self._fault
+
+    def leave(self) -> None:
+        """Hand over all that is here, then end."""
+        if not self.core.leaving:
+            self._log.info("draining: %d shards are to be handed over", len(self._store.shards))
+            self._do(self.core.leave(self._clock()))
+            self.presence.changed()
+
+    async def close(self) -> None:
+        """End now, whatever is still here."""
+        self._over.set()
+        await self._ended.wait()
+
+    # Its parts, and their end.
+
+    def _new_lookout(self, board: Board) -> Lookout:
+        manifest = self._manifest
+        return Lookout(
+            board,
+            Surroundings(self.me, manifest.swarm_id, manifest.layout, manifest.replicas),
+            manifest.layout,
+            manifest.swarm_id,
+            self._clock,
+            restarted=self._restarted,
+            options=self._options,
+            log=self._log,
+        )
+
+    def _new_core(self) -> StoragePeer:
+        return StoragePeer(
+            self.me,
+            self._capacity,
+            Rules.of(self._manifest),
+            self._settings,
+            self.lookout.others,
+            self._holdings,
+            self._store.shards,
+            self._store.limits,
+            self._clock(),
+        )
+
+    def _parts(self) -> list[Coroutine[Any, Any, None]]:
+        parts = [
+            self.lookout.run(),
+            self.presence.run(),
+            self.keeper.run(),
+            self._tick(),
+            self._departure(),
+        ]
+        if self._acquaintances is not None:
+            parts.append(self._acquaintances.run(self.lookout, self._threads))
+        return parts
+
+    def _start(self, part: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        def over(task: asyncio.Task[None]) -> None:
+            if not task.cancelled() and (error := task.exception()) is not None:
+                self._failed(error)
+
+        task = asyncio.get_running_loop().create_task(part)
+        task.add_done_callback(over)
+        return task
+
+    def _failed(self, error: BaseException) -> None:
+        """End, for something is wrong that nobody planned for."""
+        if self._fault is None:
+            self._fault = error
+            self._log.error("ends, for it cannot go on: %s", str(error) or repr(error))
+        self._over.set()
+
+    async def _end(self, tasks: Sequence[asyncio.Task[None]]) -> None:
+        self._over.set()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self.calls.end()
+        for future in self._pushes.values():
+            if not future.done():
+                future.set_exception(Turned(Reason.LEAVING, _LEAVING))
+        await self.answering.end()
+        if self._left.is_set() and self._fault is None:
+            await self.presence.say("left")
+            self._log.info("left")
+        self._threads.shutdown()
+        self._writer.shutdown()
+        self._ended.set()
+
+    async def _departure(self) -> None:
+        """End when all is handed over, and nothing is left to be done."""
+        await self._left.wait()
+        await self.keeper.idle()
+        self._over.set()
+
+    async def _tick(self) -> None:
+        await self.lookout.whole.wait()
+        leaving = self.core.leaving
+        self.core = self._new_core()  # it waits for others from now on, not from before
+        self.core.leaving = leaving
+        self._settled = True
+        while True:
+            self._count()
+            self._do(self.core.tick(self._clock()))
+            self._tell()
+            await asyncio.sleep(self._options.tick)
+
+    # What happens, and what comes of it.
+
+    def _do(self, actions: Sequence[Action], *, pushed: bool = False) -> None:
+        for action in actions:
+            if isinstance(action, Call):
+                self.calls.start(action, partial(self._answered, action.number))
+            elif isinstance(action, Reply):
+                self._reply(action)
+            elif isinstance(action, Announce):
+                self.presence.changed()
+            elif isinstance(action, Leave):
+                self._left.set()
+            elif isinstance(action, Hold | Drop | Apply | Adopt | Release):
+                self.counters.repairs += isinstance(action, Adopt)
+                if isinstance(action, Apply) and not pushed:
+                    self.counters.repairs += len(action.updates)
+                self.keeper.do(action)
+
+    def _answered(self, number: int, answer: Message | None) -> None:
+        self._do(self.core.answered(number, answer, self._clock()))
+
+    def _stored(self, number: int, error: str | None) -> None:
+        self._do(self.core.stored(number, error, self._clock()))
+
+    def _reply(self, action: Reply) -> None:
+        future = self._pushes.get(action.ticket)  # none if nobody waits for it any more
+        if future is not None and not future.done():
+            future.set_result(action.message)
+
+    def _restarted(self, peer: Peer) -> None:
+        self.core.restarted(peer)
+
+    def _state_of(self, shard: int) -> State:
+        return self.core.replicas.state(shard)
+
+    def _lost(self, peer: bytes, error: PeerError) -> None:
+        self.counters.lost += 1
+        self._log.debug("lost the connection to %s: %s", name_of(Peer(peer)), error)
+
+    async def _answer(self, peer: bytes, body: bytes) -> bytes:
+        if self._over.is_set():
+            raise Turned(Reason.LEAVING, _LEAVING)
+        self.counters.bytes_in += len(body)
+        try:
+            question = decode(body)
+        except MessageError:
+            self.counters.unreadable += 1
+            raise
+        answer = await self._to(question)
+        if isinstance(answer, Refused):
+            self.counters.refused += 1
+            self.counters.busy += answer.reason.startswith("busy")
+        data = encode(answer)
+        self.counters.bytes_out += len(data)
+        return data
+
+    async def _to(self, question: Message) -> Message:
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        if isinstance(question, Push):
+            self.counters.pushes += 1
+            answer = await self._push(question)
+            self.counters.pushed += isinstance(answer, Pushed)
+            self.counters.push_seconds.took(loop.time() - began)
+        elif isinstance(question, Read):
+            self.counters.reads += 1
+            answer = await self.answering.to(question)
+            self.counters.read_seconds.took(loop.time() - began)
+        else:
+            self.counters.questions += 1
+            if isinstance(question, AskManifest):
+                return ManifestIs(self._manifest.to_bytes())
+            answer = await self.answering.to(question)
+        return answer
+
+    async def _push(self, question: Push) -> Message:
+        if not self._settled:
+            return Refused(_BEGINNING)
+        if self.keeper.full:
+            return Refused(_BUSY)
+        self._tickets += 1
+        ticket = self._tickets
+        future: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
+        self._pushes[ticket] = future
+        try:
+            self._do(self.core.asked(ticket, question, self._clock()), pushed=True)
+            return await future
+        finally:
+            del self._pushes[ticket]
+
+    # What it says of itself.
+
+    def _record(self) -> Announcement:
+        count, said = self._manifest.layout.shards, self.core.announcement()
+        return Announcement(
+            swarm_id=self._manifest.swarm_id,
+            peer=self.me,
+            role="storage",
+            state="draining" if said.leaving else "active",
+            incarnation=self._incarnation,
+            sequence=0,
+            issued=0,
+            capacity=self._capacity,
+            used=min(self._store.nbytes, MOST_CAPACITY),
+            ready=packed(said.ready, count),
+            syncing=packed(said.syncing, count),
+            load=self._load,
+            addresses=tuple(self._addresses())[:MOST_RECORD_ADDRESSES],
+        )
+
+    def _count(self) -> None:
+        now = self.counters.reads, self.counters.pushes
+        reads, writes = (new - old for new, old in zip(now, self._counted, strict=True))
+        self._load = Load(
+            queue=len(self.keeper),
+            reads=int(reads / self._options.tick),
+            writes=int(writes / self._options.tick),
+        )
+        self._counted = now
+
+    def _tell(self) -> None:
+        replicas = self.core.replicas
+        ready, draining = len(replicas.all(State.READY)), len(replicas.all(State.DRAINING))
+        told = f"ready {ready}/{ready + len(replicas.all(State.SYNCING))} shards"
+        if draining:
+            told += f", {draining} to be handed over"
+        if told != self._told:
+            self._told = told
+            self._log.info(told)

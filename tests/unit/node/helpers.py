@@ -1,0 +1,265 @@
+"""A town of storage peers in one process, in made-up time, with real stores on disks in memory."""
+
+import asyncio
+import logging
+import random
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from giaann_p2p.net import clock
+from giaann_p2p.net.limits import Limits, TransportLimits
+from giaann_p2p.net.memory import Network
+from giaann_p2p.net.memory_board import MemoryBoard
+from giaann_p2p.net.streams import StreamTransport
+from giaann_p2p.node.clock import Clock
+from giaann_p2p.node.lookout import Lookout
+from giaann_p2p.node.options import Options
+from giaann_p2p.node.pushing import Pushing
+from giaann_p2p.node.reading import Reading
+from giaann_p2p.node.rules import Rules
+from giaann_p2p.node.storage import StorageNode
+from giaann_p2p.sim.lessons import SPEC, Lessons
+from giaann_p2p.store.codec.parcel import Limits as ParcelLimits
+from giaann_p2p.store.disk.fake_disk import FakeDisk
+from giaann_p2p.store.layout import Layout
+from giaann_p2p.store.store import Store
+from giaann_p2p.store.update import Update
+from giaann_p2p.swarm.identity import Identity
+from giaann_p2p.swarm.manifest import Manifest
+from giaann_p2p.swarm.settings import Settings
+from giaann_p2p.swarm.surroundings import Surroundings
+
+LAYOUT = Layout(shards=16)
+ALL = np.arange(LAYOUT.shards, dtype=np.uint16)
+LESSONS = Lessons(LAYOUT)
+JOB = b"a job of a test."
+EPOCH = 1.8e9
+MANIFEST = Manifest.founded(
+    Identity.from_seed(b"f" * 32), "town", spec=SPEC, layout=LAYOUT, replicas=3
+)
+LIMITS = TransportLimits(
+    connection=Limits(longest=1 << 23, bytes_in=1 << 24, bytes_out=1 << 24), drain_within=1.0
+)
+GIB = 1 << 30
+
+
+def identity(number: int) -> Identity:
+    return Identity.from_seed(bytes([number]) * 32)
+
+
+def lesson(chunk: int, limits: ParcelLimits) -> Update:
+    """Return what all shards learn from a chunk."""
+    return Update.received(JOB, chunk, ALL, LESSONS.parcel(chunk, ALL), limits)
+
+
+def taught(chunks: Iterable[int]) -> dict[int, int]:
+    """Return the digest of each shard that has learned some chunks."""
+    store = Store.in_memory(SPEC, LAYOUT)
+    store.hold(ALL.tolist())
+    store.apply([lesson(chunk, store.limits) for chunk in chunks])
+    return dict(store.digests())
+
+
+class House:
+    """One storage peer, which can die and come back with its disk."""
+
+    def __init__(self, town: "Town", number: int) -> None:
+        self.town, self.number = town, number
+        self.identity = identity(number)
+        self.me = self.identity.peer
+        self.disk = FakeDisk()
+        self.error: BaseException | None = None
+        self.options, self.settings = Options(), Settings()
+
+    def begin(self) -> None:
+        """Come up, with what the disk has."""
+        loop = asyncio.get_running_loop()
+        self.store = Store.open(self.disk, SPEC, LAYOUT, retain=True, clock=loop.time)
+        self.transport = self.town.transport(self.me)
+        self.node = StorageNode(
+            self.identity,
+            MANIFEST,
+            self.store,
+            self.transport,
+            self.town.board.view(self.me),
+            capacity=GIB,
+            addresses=lambda: [f"/ip4/10.0.0.{self.number}/tcp/4100/p2p/x"],
+            settings=self.settings,
+            options=self.options,
+            clock=Clock(lambda: EPOCH, loop.time),
+            incarnation=partial(self.town.chance.getrandbits, 63),
+            log=logging.getLogger(f"giaann.storage.{self.number}"),
+        )
+        self.task = loop.create_task(self._live())
+
+    async def _live(self) -> None:
+        try:
+            await self.node.run()
+        except Exception as error:  # noqa: BLE001  (the test asks for it)
+            self.error = error
+
+    async def end(self) -> None:
+        """Go, in good order."""
+        await self.node.close()
+        await self.task
+        await self.transport.close()
+        self.store.close()
+
+    async def gone(self) -> None:
+        """Wait until it has left, and close what it leaves."""
+        await self.task
+        await self.transport.close()
+        self.store.close()
+
+    async def die(self) -> None:
+        """Be gone at once, without a word to anybody, the disk torn."""
+        self.town.freeze(self)
+        disk = self.disk.crash(self.town.chance)
+        self.task.cancel()
+        await asyncio.gather(self.task, return_exceptions=True)
+        self.town.network.stop(self.me)
+        await self.transport.close()
+        self.disk = disk
+
+    def come_back(self) -> None:
+        """Begin anew with what the disk kept."""
+        self.town.freeze(self, frozen=False)
+        for other in self.town.peers:
+            self.town.network.reset(self.me, other)
+        self.begin()
+
+
+class Town:
+    """Houses, the network and the board between them."""
+
+    def __init__(self, seed: int) -> None:
+        self.chance = random.Random(seed)
+        self.network = Network(self.chance)
+        self.board = MemoryBoard(self.chance, (0.002, 0.05))
+        self.houses: list[House] = []
+        self.clients: list[Client] = []
+        self.complaints: list[dict[str, Any]] = []
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: self.complaints.append(context))
+
+    @property
+    def peers(self) -> list[bytes]:
+        return [house.me for house in self.houses] + [client.me for client in self.clients]
+
+    @property
+    def alive(self) -> list[House]:
+        return [house for house in self.houses if not house.task.done()]
+
+    def transport(self, me: bytes) -> StreamTransport:
+        for other in self.peers:
+            for ends in ((me, other), (other, me)):
+                self.network.way(*ends).latency = (0.0005, 0.01)
+        return StreamTransport(self.network.node(me), LIMITS, partial(self.chance.getrandbits, 64))
+
+    def add(self, **options: Any) -> House:
+        house = House(self, len(self.houses) + 1)
+        for name, value in options.items():
+            setattr(house, name, value)
+        house.begin()
+        self.houses.append(house)
+        return house
+
+    def freeze(self, house: House, frozen: bool = True) -> None:
+        self.network.freeze(house.me, [peer for peer in self.peers if peer != house.me], frozen)
+
+    async def until(self, holds: Callable[[], bool], within: float = 120.0) -> float:
+        """Wait until something holds; return how long that took."""
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
+        while not holds():
+            assert loop.time() - begun < within, [house.node for house in self.alive]
+            await asyncio.sleep(0.1)
+        return loop.time() - begun
+
+    def settled(self) -> bool:
+        """Tell whether each shard is ready where it should be, and nowhere else."""
+        replicas = min(3, len(self.alive))
+        counts = np.zeros(LAYOUT.shards, int)
+        for house in self.alive:
+            if not house.node.ready:
+                return False
+            counts[house.node.core.replicas.held] += 1
+        return bool(np.all(counts == replicas))
+
+    def digests(self) -> list[dict[int, int]]:
+        """Return what each house has: the digests of its shards."""
+        return [dict(house.store.digests()) for house in self.alive]
+
+    def holds_what(self, chunks: Iterable[int]) -> bool:
+        """Tell whether every replica has exactly what some chunks come to."""
+        wanted = taught(chunks)
+        return all(found == {shard: wanted[shard] for shard in found} for found in self.digests())
+
+    async def close(self) -> None:
+        for client in self.clients:
+            await client.close()
+        for house in self.alive:
+            await house.end()
+        await asyncio.sleep(60)  # what still flies arrives
+        left = {repr(task) for task in asyncio.all_tasks() if task is not asyncio.current_task()}
+        assert left == set()
+        assert self.complaints == []
+
+
+class Client:
+    """Somebody who pushes and reads."""
+
+    def __init__(self, town: Town, number: int = 200) -> None:
+        self.town, self.me = town, identity(number).peer
+        town.clients.append(self)
+        loop = asyncio.get_running_loop()
+        self.clock = Clock(lambda: EPOCH, loop.time)
+        self.transport = town.transport(self.me)
+        around = Surroundings(self.me, MANIFEST.swarm_id, LAYOUT, MANIFEST.replicas)
+        self.lookout = Lookout(
+            town.board.view(self.me), around, LAYOUT, MANIFEST.swarm_id, self.clock
+        )
+        others = self.lookout.others
+        self.pushing = Pushing(self.transport, Rules.of(MANIFEST), others, self.clock)
+        self.reading = Reading(self.transport, MANIFEST, others, self.clock)
+        self.task = loop.create_task(self.lookout.run())
+        self.committed: list[int] = []
+
+    async def push(self, chunk: int) -> None:
+        await self.lookout.whole.wait()
+        await self.pushing.push(JOB, chunk, partial(LESSONS.parcel, chunk))
+        self.committed.append(chunk)
+
+    async def push_all(self, chunks: Iterable[int], at_once: int = 3) -> None:
+        """Push some chunks, a few at a time."""
+        room = asyncio.Semaphore(at_once)
+
+        async def one(chunk: int) -> None:
+            async with room:
+                await self.push(chunk)
+
+        async with asyncio.TaskGroup() as group:
+            for chunk in chunks:
+                group.create_task(one(chunk))
+
+    async def close(self) -> None:
+        self.task.cancel()
+        await asyncio.gather(self.task, return_exceptions=True)
+        await self.pushing.close()
+        await self.reading.close()
+        await self.transport.close()
+
+
+def play(story: Callable[[Town], Awaitable[None]], *, seed: int = 0) -> None:
+    """Run a story in a town, and check that nothing is left of it."""
+
+    async def main() -> None:
+        town = Town(seed)
+        await story(town)
+        await town.close()
+
+    told: Coroutine[Any, Any, None] = main()
+    clock.run(told)
