@@ -13,6 +13,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
+from contextlib import suppress
 from functools import partial
 from typing import TypeVar
 
@@ -145,12 +146,14 @@ class Keeper:
                 self._queue.append(deed)
 
     async def _in_thread(self, executor: Executor | None, work: Callable[[], T]) -> T:
-        """Wait for a thread to do something, also when this is cancelled meanwhile."""
+        """Wait for a thread to do something, to its end, however often this is cancelled."""
         future = asyncio.get_running_loop().run_in_executor(executor, work)
         try:
             return await asyncio.shield(future)
         except asyncio.CancelledError:
-            await asyncio.wait({future})
+            while not future.done():
+                with suppress(asyncio.CancelledError):
+                    await asyncio.wait({future})
             raise
 
     # In the thread.

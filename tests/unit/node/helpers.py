@@ -5,11 +5,11 @@ import logging
 import random
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from giaann_p2p.net import clock
+from giaann_p2p.net.clock import VirtualLoop
 from giaann_p2p.net.limits import Limits, TransportLimits
 from giaann_p2p.net.memory import Network
 from giaann_p2p.net.memory_board import MemoryBoard
@@ -44,6 +44,7 @@ LIMITS = TransportLimits(
     connection=Limits(longest=1 << 23, bytes_in=1 << 24, bytes_out=1 << 24), drain_within=1.0
 )
 GIB = 1 << 30
+T = TypeVar("T")
 
 
 def identity(number: int) -> Identity:
@@ -159,10 +160,9 @@ class Town:
                 self.network.way(*ends).latency = (0.0005, 0.01)
         return StreamTransport(self.network.node(me), LIMITS, partial(self.chance.getrandbits, 64))
 
-    def add(self, **options: Any) -> House:
+    def add(self, options: Options | None = None) -> House:
         house = House(self, len(self.houses) + 1)
-        for name, value in options.items():
-            setattr(house, name, value)
+        house.options = options or house.options
         house.begin()
         self.houses.append(house)
         return house
@@ -253,7 +253,34 @@ class Client:
         await self.transport.close()
 
 
-def play(story: Callable[[Town], Awaitable[None]], *, seed: int = 0) -> None:
+class SlowLoop(VirtualLoop):
+    """A loop whose threads take their time: before they do something, and before they tell."""
+
+    def run_in_executor(
+        self, executor: object, func: Callable[..., T], *args: object
+    ) -> asyncio.Future[T]:
+        future: asyncio.Future[T] = self.create_future()
+
+        def tell(done: asyncio.Future[T]) -> None:
+            if (error := done.exception()) is not None:
+                future.set_exception(error)
+            else:
+                future.set_result(done.result())
+
+        def work() -> None:
+            done = VirtualLoop.run_in_executor(self, executor, func, *args)
+            self.call_later(0.03, tell, done)
+
+        self.call_later(0.03, work)
+        return future
+
+
+def play(
+    story: Callable[[Town], Awaitable[None]],
+    *,
+    seed: int = 0,
+    loop: type[VirtualLoop] = VirtualLoop,
+) -> None:
     """Run a story in a town, and check that nothing is left of it."""
 
     async def main() -> None:
@@ -262,4 +289,5 @@ def play(story: Callable[[Town], Awaitable[None]], *, seed: int = 0) -> None:
         await town.close()
 
     told: Coroutine[Any, Any, None] = main()
-    clock.run(told)
+    with asyncio.Runner(loop_factory=loop) as runner:
+        runner.run(told)

@@ -4,7 +4,24 @@ import asyncio
 
 import pytest
 
-from tests.unit.node.helpers import Client, Town, play
+from giaann_p2p.net.errors import Refused as Turned
+from giaann_p2p.node.options import Options
+from giaann_p2p.swarm.messages import Message, Push, Pushed, Refused, Taken, decode, encode
+from giaann_p2p.swarm.replica import State
+from giaann_p2p.swarm.shardset import packed
+from tests.unit.node.helpers import (
+    ALL,
+    JOB,
+    LAYOUT,
+    LESSONS,
+    Client,
+    SlowLoop,
+    Town,
+    identity,
+    play,
+)
+
+SHARDS_OF_ALL = packed(ALL, LAYOUT.shards)
 
 
 def test_a_swarm_forms_and_every_shard_is_ready_three_times() -> None:
@@ -37,3 +54,174 @@ def test_chunks_are_learned_while_peers_die_join_and_leave(seed: int) -> None:
         await town.until(lambda: town.settled() and town.holds_what(range(60)))
 
     play(story, seed=seed)
+
+
+def test_a_peer_that_comes_back_with_its_disk_catches_up() -> None:
+    async def story(town: Town) -> None:
+        for _ in range(4):
+            town.add()
+        client = Client(town)
+        await town.until(town.settled)
+        await client.push_all(range(10))
+        await town.houses[2].die()
+        await client.push_all(range(10, 30))
+        town.houses[2].come_back()
+        await town.until(lambda: town.settled() and town.holds_what(range(30)))
+
+    play(story)
+
+
+def test_a_swarm_of_which_all_die_at_once_is_what_it_was() -> None:
+    async def story(town: Town) -> None:
+        for _ in range(3):
+            town.add()
+        client = Client(town)
+        await town.until(town.settled)
+        await client.push_all(range(20))
+        for house in town.houses:
+            await house.die()
+        assert town.alive == []
+        await asyncio.sleep(100)
+        for house in town.houses:
+            house.come_back()
+        await town.until(lambda: town.settled() and town.holds_what(range(20)))
+
+    play(story)
+
+
+def test_while_the_board_is_gone_nobody_thinks_itself_alone() -> None:
+    async def story(town: Town) -> None:
+        for _ in range(5):
+            town.add()
+        client = Client(town)
+        await town.until(town.settled)
+        await asyncio.sleep(15)  # the last news is on the board, and seen
+        held = [house.node.core.replicas.held.tolist() for house in town.houses]
+        town.board.lose(*town.peers)
+        await client.push_all(range(5))
+        for _ in range(60):
+            await asyncio.sleep(10)
+            assert [house.node.core.replicas.held.tolist() for house in town.houses] == held
+        await client.push_all(range(5, 10))
+        neurons = LESSONS.neurons(3)
+        assert all(row is not None for row in await client.reading.rows(neurons))
+        town.board.lose(*town.peers, lost=False)
+        for _ in range(60):
+            await asyncio.sleep(0.5)
+            assert [house.node.core.replicas.held.tolist() for house in town.houses] == held
+        await town.until(lambda: town.settled() and town.holds_what(range(10)))
+
+    play(story)
+
+
+def test_a_peer_without_a_board_decides_nothing_and_says_so() -> None:
+    async def story(town: Town) -> None:
+        me = identity(1).peer
+        town.board.lose(me)
+        house = town.add()
+        client = Client(town)
+        await asyncio.sleep(100)
+        assert not house.node.ready
+        assert len(house.store.shards) == 0
+        push = Push(JOB, 1, SHARDS_OF_ALL, LESSONS.parcel(1, ALL))
+        answer = decode(await client.transport.call(me, encode(push), timeout=1))
+        assert isinstance(answer, Refused)
+        assert answer.reason.startswith("this peer has just begun")
+        town.board.lose(me, lost=False)
+        await town.until(lambda: house.node.ready)
+        assert len(house.store.shards) == LAYOUT.shards
+
+    play(story)
+
+
+def test_it_waits_for_the_others_from_its_first_look_on_and_not_from_its_beginning() -> None:
+    async def story(town: Town) -> None:
+        for _ in range(3):
+            town.add()
+        client = Client(town)
+        await town.until(town.settled)
+        await client.push_all(range(5))
+        for house in town.houses:
+            await house.die()
+        town.board.lose(town.houses[0].me)
+        town.houses[0].come_back()
+        await asyncio.sleep(60)
+        town.board.lose(town.houses[0].me, lost=False)
+        await town.until(lambda: len(town.houses[0].node.core.replicas.held) == 16, 15)
+        await asyncio.sleep(10)
+        assert not len(town.houses[0].node.core.replicas.all(State.READY))
+
+    play(story)
+
+
+def test_a_request_that_is_no_message_is_refused_and_counted() -> None:
+    async def story(town: Town) -> None:
+        house, client = town.add(), Client(town)
+        for body in (b"", b"rubbish", encode(Pushed(b"\0"))[:-1]):
+            with pytest.raises(Turned, match="message"):
+                await client.transport.call(house.me, body, timeout=1)
+        assert house.node.counters.unreadable == 3
+        answer = decode(await client.transport.call(house.me, encode(Taken()), timeout=1))
+        assert answer == Refused("Taken is no question")
+        assert house.node.counters.refused == 1
+
+    play(story)
+
+
+def test_a_handler_that_fails_is_told_as_a_failure_and_the_peer_stays_up() -> None:
+    async def story(town: Town) -> None:
+        for _ in range(3):
+            town.add()
+        client = Client(town)
+        await town.until(town.settled)
+
+        async def fails(question: Message) -> Message:
+            raise ZeroDivisionError("a mistake")
+
+        for house in town.houses[:2]:
+            house.node.answering.to = fails  # type: ignore[method-assign]
+        await client.push_all(range(3))
+        rows = await client.reading.rows(LESSONS.neurons(1))  # the third one is right
+        assert all(rows)
+        assert {str(one["exception"]) for one in town.complaints} == {"a mistake"}
+        town.complaints.clear()
+        await asyncio.sleep(10)
+        town.complaints.clear()
+        assert all(house.error is None for house in town.alive)
+
+    play(story)
+
+
+def test_a_flood_of_pushes_is_refused_beyond_the_bound_and_nothing_is_lost() -> None:
+    async def story(town: Town) -> None:
+        for _ in range(3):
+            town.add(options=Options(queue_deeds=4))
+        client = Client(town)
+        await town.until(town.settled)
+        await client.push_all(range(60), at_once=60)
+        refused = [house.node.counters.busy for house in town.houses]
+        assert all(refused), refused
+        assert all(house.node.counters.pushed == 60 for house in town.houses)
+        await town.until(lambda: town.settled() and town.holds_what(range(60)))
+
+    play(story, loop=SlowLoop)
+
+
+def test_a_mistake_in_the_store_ends_the_peer_and_says_so() -> None:
+    async def story(town: Town) -> None:
+        for _ in range(4):
+            town.add()
+        client = Client(town)
+        await town.until(town.settled)
+
+        def fails(*_: object) -> None:
+            raise ZeroDivisionError("a mistake")
+
+        bad = town.houses[0]
+        bad.store.apply = fails  # type: ignore[assignment, method-assign]
+        await client.push_all(range(10))
+        await bad.gone()
+        assert isinstance(bad.error, ZeroDivisionError)
+        await town.until(lambda: town.settled() and town.holds_what(range(10)))
+
+    play(story)

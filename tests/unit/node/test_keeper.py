@@ -1,0 +1,383 @@
+"""Deeds in one thread: in order, together where they can be, each with its own outcome."""
+
+import asyncio
+import errno
+import random
+import threading
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from giaann_p2p.errors import UsageError
+from giaann_p2p.net.clock import VirtualLoop
+from giaann_p2p.node.holdings import Holdings
+from giaann_p2p.node.keeper import Keeper
+from giaann_p2p.node.options import Options
+from giaann_p2p.sim.lessons import SPEC
+from giaann_p2p.store import store as store_module
+from giaann_p2p.store.applied import Applied
+from giaann_p2p.store.disk.fake_disk import FakeDisk
+from giaann_p2p.store.layout import Shards
+from giaann_p2p.store.store import Store
+from giaann_p2p.store.update import Update
+from giaann_p2p.swarm.actions import Adopt, Apply, Drop, Hold, Release
+from tests.unit.node.helpers import ALL, JOB, LAYOUT, LESSONS, SlowLoop, lesson, taught
+
+
+def some(*numbers: int) -> Shards:
+    return np.array(numbers, np.uint16)
+
+
+class Desk:
+    """A keeper, and what it told."""
+
+    def __init__(
+        self,
+        store: Store,
+        options: Options | None = None,
+        write: ThreadPoolExecutor | None = None,
+    ) -> None:
+        self.store, self.holdings = store, Holdings(store)
+        self.told: dict[int, str | None] = {}
+        self.keeper = Keeper(
+            store, self.holdings, self.told.__setitem__, options=options, write=write, beside=write
+        )
+        self.task = asyncio.get_running_loop().create_task(self.keeper.run())
+
+    def apply(self, number: int, shards: Shards = ALL) -> None:
+        """Have a chunk taken in, of the same number."""
+        parcel = LESSONS.parcel(number, shards)
+        update = Update.received(JOB, number, shards, parcel, self.store.limits)
+        self.keeper.do(Apply(number, [update]))
+
+    async def end(self) -> None:
+        self.task.cancel()
+        await asyncio.gather(self.task, return_exceptions=True)
+        assert len(asyncio.all_tasks()) == 1
+
+
+def play(
+    story: Callable[[Desk], Awaitable[None]],
+    store: Store | None = None,
+    options: Options | None = None,
+    loop: type[VirtualLoop] = SlowLoop,
+) -> Desk:
+    async def main() -> Desk:
+        desk = Desk(store or Store.in_memory(SPEC, LAYOUT, retain=True), options)
+        await story(desk)
+        await desk.end()
+        return desk
+
+    with asyncio.Runner(loop_factory=loop) as runner:
+        return runner.run(main())
+
+
+def test_an_update_finds_the_shards_that_were_to_be_held_before_it() -> None:
+    async def story(desk: Desk) -> None:
+        desk.keeper.do(Hold(ALL))
+        desk.apply(1)
+        assert repr(desk.keeper).startswith("<Keeper: 2 deeds wait")
+        await desk.keeper.idle()
+        assert desk.told == {1: None}
+        assert dict(desk.store.digests()) == taught([1])
+        assert desk.holdings.sets([0, 99]) == desk.store.sets([0])
+        assert desk.holdings.fingerprints() == desk.store.fingerprints()
+        assert desk.holdings.retained_for(3) == desk.store.retained_for(3)
+
+    play(story)
+
+
+def test_updates_that_wait_are_made_durable_together() -> None:
+    disk = FakeDisk()
+
+    async def story(desk: Desk) -> None:
+        desk.keeper.do(Hold(ALL))
+        for chunk in range(20):
+            desk.apply(chunk)
+        await desk.keeper.idle()
+        assert desk.keeper.groups == 1
+        for chunk in range(20, 40):
+            desk.apply(chunk)
+        await desk.keeper.idle()
+        assert desk.keeper.groups == 2
+        assert desk.keeper.applied == 40
+        assert desk.told == dict.fromkeys(range(40))
+
+    play(story, Store.open(disk, SPEC, LAYOUT))
+
+
+def test_a_group_has_so_many_bytes() -> None:
+    async def story(desk: Desk) -> None:
+        desk.keeper.do(Hold(ALL))
+        for chunk in range(20):
+            desk.apply(chunk)
+        await desk.keeper.idle()
+        assert desk.keeper.groups == 20
+
+    play(story, options=Options(group_bytes=1))
+
+
+def test_each_of_a_group_has_its_own_error() -> None:
+    async def story(desk: Desk) -> None:
+        desk.keeper.do(Hold(some(0, 1, 2)))
+        desk.apply(1, some(0, 1))
+        desk.apply(2, some(2, 3))
+        desk.apply(3, some(2))
+        await desk.keeper.idle()
+        assert desk.told == {1: None, 2: "shard 3 is not held here", 3: None}
+        assert desk.keeper.applied == 2
+
+    play(story)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_whatever_comes_in_whatever_order_is_as_if_done_one_by_one(seed: int) -> None:
+    chance = random.Random(seed)
+
+    async def story(desk: Desk) -> None:
+        plain = Store.in_memory(SPEC, LAYOUT, retain=True)
+        for number in range(60):
+            shards = some(*sorted(chance.sample(range(16), chance.randrange(1, 6))))
+            draw = chance.random()
+            if draw < 0.3:
+                desk.keeper.do(Hold(shards))
+                plain.hold(shards.tolist())
+            elif draw < 0.4:
+                await desk.keeper.idle()  # what is late for these is not to be acknowledged
+                desk.keeper.do(Drop(shards))
+                plain.drop(shards.tolist())
+            elif draw < 0.95:
+                desk.apply(number, shards)
+                update = Update.received(
+                    JOB, number, shards, LESSONS.parcel(number, shards), plain.limits
+                )
+                wanted = None
+                try:
+                    plain.apply([update])
+                except UsageError as error:
+                    wanted = str(error)
+                expected[number] = wanted
+            else:
+                await asyncio.sleep(chance.random() / 5)
+        await desk.keeper.idle()
+        assert desk.told == expected
+        assert dict(desk.store.digests()) == dict(plain.digests())
+        assert desk.store.sets(range(16)) == plain.sets(range(16))
+
+    expected: dict[int, str | None] = {}
+    play(story)
+
+
+@pytest.mark.parametrize("wait", [0.0, 0.01, 0.04])
+def test_what_comes_for_a_shard_that_is_let_go_meanwhile_is_not_acknowledged(wait: float) -> None:
+    """Be it that it waits, is about to be written, or is written and not told yet."""
+
+    async def story(desk: Desk) -> None:
+        desk.keeper.do(Hold(ALL))
+        await desk.keeper.idle()
+        desk.apply(1, some(3, 4))
+        desk.apply(2, some(5))
+        await asyncio.sleep(wait)
+        assert desk.told == {}
+        desk.keeper.do(Drop(some(4)))
+        desk.apply(3, some(3))
+        await desk.keeper.idle()
+        assert "being let go" in str(desk.told.pop(1))
+        assert desk.told == {2: None, 3: None}
+        assert 4 not in desk.store.shards
+        assert not desk.keeper.full
+
+    play(story)
+
+
+def test_what_was_adopted_for_a_shard_that_is_let_go_is_not_said_to_be_there() -> None:
+    async def story(desk: Desk) -> None:
+        elsewhere = Store.in_memory(SPEC, LAYOUT)
+        elsewhere.hold([3])
+        desk.keeper.do(Adopt(1, elsewhere.content(3)))
+        desk.keeper.do(Drop(some(3)))
+        await desk.keeper.idle()
+        assert "being let go" in str(desk.told[1])
+
+    play(story)
+
+
+def test_adopting_and_releasing() -> None:
+    async def story(desk: Desk) -> None:
+        elsewhere = Store.in_memory(SPEC, LAYOUT)
+        elsewhere.hold([3])
+        elsewhere.apply([lesson(7, elsewhere.limits)._replace(shards=some(3))])
+        desk.keeper.do(Hold(some(3, 4)))
+        desk.keeper.do(Adopt(1, elsewhere.content(3)))
+        desk.apply(2, some(3, 4))
+        await desk.keeper.idle()
+        assert desk.told == {1: None, 2: None}
+        assert sorted(desk.store.applied(3, JOB)) == [2, 7]
+        assert sorted(desk.store.retained(JOB)) == [2]
+        chunks = Applied()
+        chunks.add(JOB, 2)
+        desk.keeper.do(Release(chunks))
+        await desk.keeper.idle()
+        assert not desk.store.retained(JOB)
+
+    play(story)
+
+
+def test_to_hold_and_to_drop_are_tried_until_they_are_done(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    disk = FakeDisk()
+
+    async def story(desk: Desk) -> None:
+        disk.fail_at(1, errno.ENOSPC, times=3)
+        desk.keeper.do(Hold(ALL))
+        desk.apply(1)
+        await asyncio.sleep(0.5)
+        assert desk.told == {}
+        await desk.keeper.idle()
+        assert desk.told == {1: None}
+        assert len(desk.store.shards) == 16
+
+    play(story, Store.open(disk, SPEC, LAYOUT))
+    assert [record.message for record in caplog.records if "trying again" in record.message]
+    assert len(caplog.records) == 1
+
+
+def test_what_the_disk_refuses_is_told_and_may_come_again() -> None:
+    disk = FakeDisk()
+
+    async def story(desk: Desk) -> None:
+        desk.keeper.do(Hold(ALL))
+        await desk.keeper.idle()
+        disk.fail_at(1, errno.EIO, times=1000)
+        for chunk in (1, 2):
+            desk.apply(chunk)
+        await desk.keeper.idle()
+        assert all("Input/output error" in str(desk.told[chunk]) for chunk in (1, 2))
+        disk.fail_at(1, errno.EIO, times=0)
+        desk.apply(1)
+        desk.apply(2)
+        await desk.keeper.idle()
+        assert desk.told == {1: None, 2: None}
+        assert dict(desk.store.digests()) == taught([1, 2])
+
+    play(story, Store.open(disk, SPEC, LAYOUT))
+
+
+def test_it_is_full_of_updates_or_of_their_bytes() -> None:
+    async def story(desk: Desk) -> None:
+        desk.keeper.do(Hold(ALL))
+        await desk.keeper.idle()
+        for chunk in range(3):
+            assert not desk.keeper.full
+            desk.apply(chunk)
+        assert desk.keeper.full
+        await desk.keeper.idle()
+        assert not desk.keeper.full
+        assert desk.keeper._nbytes == 0
+
+    play(story, options=Options(queue_deeds=3))
+    size = sum(len(LESSONS.parcel(chunk, ALL)) for chunk in range(3))
+    play(story, options=Options(queue_bytes=size))
+
+
+@pytest.mark.parametrize("what", ["apply", "hold", "drop", "adopt", "release", "sets"])
+def test_a_mistake_ends_it(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story(desk: Desk) -> None:
+        def fails(*_: object) -> None:
+            raise ZeroDivisionError("a mistake")
+
+        monkeypatch.setattr(desk.store, what, fails)
+        chunks = Applied()
+        chunks.add(JOB, 1)
+        for deed in (Hold(ALL), Drop(ALL), Release(chunks)):
+            desk.keeper.do(deed)
+        elsewhere = Store.in_memory(SPEC, LAYOUT)
+        elsewhere.hold([3])
+        desk.keeper.do(Adopt(1, elsewhere.content(3)))
+        desk.apply(1)
+        with pytest.raises(ZeroDivisionError, match="a mistake"):
+            await desk.task
+
+    play(story)
+
+
+def test_a_store_that_takes_no_writes_any_more_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story(desk: Desk) -> None:
+        desk.keeper.do(Hold(ALL))
+        await desk.keeper.idle()
+        desk.store.close()
+        desk.apply(1)
+        with pytest.raises(UsageError, match="this store is closed"):
+            await desk.task
+
+    play(story)
+
+
+def test_a_snapshot_is_made_when_it_is_time_and_again_after_a_while(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(store_module, "_LEAST_LOG", 1)
+    disk = FakeDisk()
+
+    async def story(desk: Desk) -> None:
+        disk.fail_at(4, errno.ENOSPC)  # behind the holding
+        desk.keeper.do(Hold(ALL))
+        await asyncio.sleep(0.2)
+        assert desk.keeper.snapshots == 0
+        desk.apply(1)
+        await asyncio.sleep(30)
+        assert desk.keeper.snapshots == 0
+        await asyncio.sleep(40)
+        for chunk in range(2, 20):
+            desk.apply(chunk)
+            await asyncio.sleep(0.2)
+        assert desk.keeper.snapshots >= 1
+        assert not desk.store.snapshot_due
+        assert dict(desk.store.digests()) == taught(range(1, 20))
+
+    play(story, Store.open(disk, SPEC, LAYOUT))
+
+
+def test_with_a_real_thread_the_loop_goes_on_while_the_disk_takes_its_time(tmp_path: Path) -> None:
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        with Store.at(tmp_path, SPEC, LAYOUT) as store, ThreadPoolExecutor(2) as executor:
+            desk = Desk(store, write=executor)
+            desk.keeper.do(Hold(ALL))
+            await desk.keeper.idle()
+            may_go_on, began = threading.Event(), asyncio.Event()
+            apply = store.apply
+
+            def slowly(updates: list[Update]) -> list[Shards]:
+                loop.call_soon_threadsafe(began.set)
+                assert may_go_on.wait(60)
+                return apply(updates)
+
+            store.apply = slowly  # type: ignore[assignment, method-assign]
+            desk.apply(1)
+            await began.wait()
+            for chunk in range(2, 50):
+                desk.apply(chunk)
+            assert desk.holdings.sets([0])[0] == Applied()  # told without waiting
+            assert desk.told == {}
+            may_go_on.set()
+            await desk.keeper.idle()
+            assert desk.told == dict.fromkeys(range(1, 50))
+            assert desk.keeper.groups == 2
+            may_go_on.clear()
+            began.clear()
+            desk.apply(50)
+            await began.wait()
+            desk.task.cancel()
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            assert not desk.task.done()  # what was begun is done first
+            may_go_on.set()
+            await desk.end()
+            assert dict(store.digests()) == taught(range(1, 51))
+
+    asyncio.run(main())
