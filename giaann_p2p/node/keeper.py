@@ -154,6 +154,7 @@ class Keeper:
             while not future.done():
                 with suppress(asyncio.CancelledError):
                     await asyncio.wait({future})
+            future.exception()  # it is over, and what went wrong is nobody's any more
             raise
 
     # In the thread.

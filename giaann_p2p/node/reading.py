@@ -60,15 +60,14 @@ class Reading:
             return await future
         finally:
             del self._waiting[number]
+            self._arm()
 
     async def close(self) -> None:
         """End all; who waits is cancelled."""
         for future in self._waiting.values():
             future.cancel()
-        if self._timer is not None:
-            self._timer.cancel()
         await self._calls.end()
-        if self._timer is not None:  # a last answer may have set it
+        if self._timer is not None:
             self._timer.cancel()
 
     def _do(self, acts: list[Act]) -> None:

@@ -1,0 +1,182 @@
+"""Answers beside the loop: bounded, and true although the store changes meanwhile."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import numpy as np
+import pytest
+
+from giaann_p2p.net.clock import VirtualLoop
+from giaann_p2p.node.answering import Answering
+from giaann_p2p.node.options import Options
+from giaann_p2p.sim.lessons import SPEC
+from giaann_p2p.store.applied import Applied
+from giaann_p2p.store.store import Store
+from giaann_p2p.store.transfer import Manifest
+from giaann_p2p.swarm.answers import Answers
+from giaann_p2p.swarm.messages import (
+    AskPart,
+    Compare,
+    Compared,
+    Fetch,
+    Message,
+    Offer,
+    Offered,
+    Part,
+    Read,
+    Refused,
+    Rows,
+    Taken,
+)
+from giaann_p2p.swarm.replica import State
+from giaann_p2p.swarm.shardset import packed, unpacked
+from tests.unit.node.helpers import ALL, JOB, LAYOUT, LESSONS, SlowLoop, lesson
+
+SHARDS_OF_ALL = packed(ALL, LAYOUT.shards)
+
+
+class Place:
+    """A store with a few chunks, all of it ready, and who answers for it."""
+
+    def __init__(self, options: Options | None = None) -> None:
+        self.store = Store.in_memory(SPEC, LAYOUT, retain=True)
+        self.store.hold(ALL.tolist())
+        self.store.apply([lesson(chunk, self.store.limits) for chunk in range(8)])
+        self.states = [State.READY] * LAYOUT.shards
+        self.answering = Answering(self.store, self.states.__getitem__, options=options)
+        self.plain = Answers(self.store, self.states.__getitem__)
+
+    def all_questions(self) -> list[Message]:
+        chunks = Applied()
+        chunks.add(JOB, 3)
+        return [
+            read(1),
+            read(30),
+            Compare(SHARDS_OF_ALL, [b"other"] * LAYOUT.shards),
+            Fetch(SHARDS_OF_ALL, chunks.to_bytes()),
+            Offer(3),
+            AskPart(3, b"no digest", 0),
+            Taken(),
+            Read(b"123", b""),
+            Compare(b"rubbish", []),
+        ]
+
+
+def read(neurons: int) -> Read:
+    known = [neuron for chunk in range(8) for neuron in LESSONS.neurons(chunk)][:neurons]
+    assert len(known) == neurons
+    concepts, features = zip(*known, strict=True)
+    return Read(np.array(concepts, "<u8").tobytes(), np.array(features, "<u8").tobytes())
+
+
+def play(
+    story: Callable[[Place], Awaitable[None]],
+    options: Options | None = None,
+    loop: type[VirtualLoop] = SlowLoop,
+) -> None:
+    async def main() -> None:
+        place = Place(options)
+        await story(place)
+        await place.answering.end()
+        assert repr(place.answering) == "<Answering: 0 questions wait>"
+        assert len(asyncio.all_tasks()) == 1
+
+    with asyncio.Runner(loop_factory=loop) as runner:
+        runner.run(main())
+
+
+def test_every_answer_is_what_it_would_be_at_once() -> None:
+    async def story(place: Place) -> None:
+        for question in place.all_questions():
+            assert await place.answering.to(question) == place.plain.to(question), question
+
+    play(story)
+
+
+def test_a_shard_can_be_had_part_by_part() -> None:
+    async def story(place: Place) -> None:
+        shard = LAYOUT.shard_of(*LESSONS.neurons(1)[0])
+        offered = await place.answering.to(Offer(shard))
+        assert isinstance(offered, Offered)
+        digest = Manifest.from_bytes(offered.manifest).digest
+        parts = [place.answering.to(AskPart(shard, digest, 0)) for _ in range(3)]
+        assert all(isinstance(part, Part) for part in await asyncio.gather(*parts))
+
+    play(story)
+
+
+def test_small_questions_for_rows_wait_for_nobody_and_the_others_have_their_bound() -> None:
+    async def story(place: Place) -> None:
+        loop = asyncio.get_running_loop()
+        waiting = [asyncio.ensure_future(place.answering.to(read(30))) for _ in range(3)]
+        await asyncio.sleep(0)
+        begun = loop.time()
+        refused = await place.answering.to(read(30))
+        assert isinstance(refused, Refused)
+        assert refused.reason.startswith("busy")
+        assert isinstance(await place.answering.to(read(2)), Rows)
+        assert loop.time() == begun
+        assert all(isinstance(answer, Rows) for answer in await asyncio.gather(*waiting))
+        assert isinstance(await place.answering.to(read(30)), Rows)
+
+    play(story, Options(waiting=3))
+
+
+def test_who_stops_waiting_makes_room_and_leaves_no_thread_behind() -> None:
+    async def story(place: Place) -> None:
+        for _ in range(5):
+            asked = asyncio.ensure_future(place.answering.to(read(30)))
+            await asyncio.sleep(0.01)
+            asked.cancel()
+            await asyncio.gather(asked, return_exceptions=True)
+        assert not place.answering.busy
+        await place.answering.end()
+        assert place.answering._working == set()
+
+    play(story, Options(waiting=1))
+
+
+@pytest.mark.parametrize("when", [0.01, 0.04])
+def test_rows_of_a_shard_that_is_let_go_meanwhile_are_said_to_have_moved(when: float) -> None:
+    async def story(place: Place) -> None:
+        asked = asyncio.ensure_future(place.answering.to(read(30)))
+        await asyncio.sleep(when)
+        place.states[:8] = [State.ABSENT] * 8
+        place.store.drop(range(8))
+        answer = await asked
+        assert isinstance(answer, Rows)
+        moved = unpacked(answer.moved, LAYOUT.shards).tolist()
+        assert moved
+        assert max(moved) < 8
+        assert answer == place.plain.to(read(30))
+
+    play(story)
+
+
+def test_rows_of_shards_that_go_one_after_the_other_are_refused_in_the_end() -> None:
+    async def story(place: Place) -> None:
+        asked = asyncio.ensure_future(place.answering.to(read(60)))
+        for shard in range(LAYOUT.shards):
+            await asyncio.sleep(0.02)
+            place.states[shard] = State.ABSENT
+        answer = await asked
+        assert isinstance(answer, Refused)
+        assert "on the move" in answer.reason
+
+    play(story)
+
+
+def test_what_a_shard_is_was_looked_at_before_its_chunks() -> None:
+    """Or it would be told to be ready with chunks of a time when it was not."""
+
+    async def story(place: Place) -> None:
+        place.states[3] = State.SYNCING
+        question = Compare(packed(np.array([3], np.uint16), LAYOUT.shards), [b"other"])
+        asked = asyncio.ensure_future(place.answering.to(question))
+        await asyncio.sleep(0.01)
+        place.states[3] = State.READY
+        answer = await asked
+        assert isinstance(answer, Compared)
+        assert answer.states == b"s"
+
+    play(story)

@@ -1,0 +1,311 @@
+"""Looking at the board, and being seen on it."""
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Awaitable, Callable
+
+import msgspec
+import pytest
+
+from giaann_p2p.errors import UsageError
+from giaann_p2p.net.clock import run
+from giaann_p2p.net.memory_board import MemoryBoard
+from giaann_p2p.node.clock import Clock, passed
+from giaann_p2p.node.lookout import Lookout
+from giaann_p2p.node.options import Options
+from giaann_p2p.node.presence import Presence
+from giaann_p2p.swarm.identity import Identity, Peer, name_of
+from giaann_p2p.swarm.record import LIFETIME, Announcement, signed, signed_as
+from giaann_p2p.swarm.shardset import packed
+from giaann_p2p.swarm.surroundings import Surroundings
+from tests.unit.node.helpers import ALL, EPOCH, GIB, LAYOUT, MANIFEST, identity
+
+ME = identity(1)
+BOUNDS = Options()
+
+
+def announcement(who: Identity, sequence: int = 1, now: float = EPOCH) -> Announcement:
+    return Announcement(
+        swarm_id=MANIFEST.swarm_id,
+        peer=who.peer,
+        role="storage",
+        incarnation=7,
+        sequence=sequence,
+        issued=int(now),
+        capacity=GIB,
+        ready=packed(ALL, LAYOUT.shards),
+    )
+
+
+class Place:
+    """A board, somebody who looks at it, and others whose records are on it."""
+
+    def __init__(self) -> None:
+        loop = asyncio.get_running_loop()
+        self.clock = Clock(lambda: EPOCH, loop.time)
+        self.board = MemoryBoard(random.Random(0))
+        self.around = Surroundings(ME.peer, MANIFEST.swarm_id, LAYOUT, 3)
+        self.restarted: list[Peer] = []
+        self.draft = announcement(ME)
+        view = self.board.view(ME.peer)
+        self.lookout = Lookout(
+            view,
+            self.around,
+            LAYOUT,
+            MANIFEST.swarm_id,
+            self.clock,
+            restarted=self.restarted.append,
+        )
+        self.presence = Presence(ME, view, self.lookout, lambda: self.draft, self.clock)
+
+    def leave(self, who: Identity, sequence: int = 1, **what: object) -> None:
+        """Put a record of somebody's on the board."""
+        said = announcement(who, sequence, self.clock())
+        record = signed(who, msgspec.structs.replace(said, **what))
+        self.board.leave(who.peer, "storage", record, LIFETIME)
+
+    def members(self) -> set[Peer]:
+        return set(self.lookout.others.members(self.clock()))
+
+
+def play(story: Callable[[Place], Awaitable[None]]) -> None:
+    async def main() -> None:
+        place = Place()
+        tasks = [asyncio.ensure_future(place.lookout.run())]
+        tasks.append(asyncio.ensure_future(place.presence.run()))
+        await story(place)
+        for task in tasks:
+            assert not task.done(), task
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        assert len(asyncio.all_tasks()) == 1
+
+    run(main())
+
+
+def test_who_leaves_a_record_is_known_and_who_leaves_none_any_more_is_missed(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+
+    async def story(place: Place) -> None:
+        await asyncio.sleep(10)
+        assert place.members() == {ME.peer}
+        place.leave(identity(2))
+        await asyncio.sleep(BOUNDS.look_every + 1)
+        assert place.members() == {ME.peer, identity(2).peer}
+        assert repr(place.lookout) == "<Lookout: 1 storage peers are there>"
+        await asyncio.sleep(LIFETIME)
+        assert place.members() == {ME.peer}
+
+    play(story)
+    name = name_of(identity(2).peer)
+    assert [record.message for record in caplog.records] == [
+        f"found 1 storage peers, 1 are there: {name}",
+        f"lost 1 storage peers, 0 are there: {name}",
+    ]
+
+
+def test_a_peer_that_began_anew_is_told_of_once_and_never_oneself() -> None:
+    async def story(place: Place) -> None:
+        place.leave(identity(2))
+        place.leave(ME, 5, incarnation=3)
+        await asyncio.sleep(10)
+        place.leave(identity(2), 2, incarnation=8)
+        await asyncio.sleep(20)
+        assert place.restarted == [identity(2).peer]
+
+    play(story)
+
+
+def test_what_cannot_be_right_is_refused_counted_and_seldom_told_of(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def story(place: Place) -> None:
+        forged = signed_as(identity(3), announcement(identity(2)))
+        for record in (b"", b"rubbish", forged):
+            place.board.leave(b"x" * 32, "storage", record, 1e9)
+        place.leave(identity(4))
+        await asyncio.sleep(100)
+        assert place.lookout.refused > 50
+        assert len(caplog.records) == 2
+        assert "refused 1 records from the board" in caplog.records[0].message
+
+    play(story)
+
+
+def test_while_the_board_is_gone_no_record_ends_and_behind_that_those_of_the_dead_do() -> None:
+    async def story(place: Place) -> None:
+        for number in (2, 3):
+            place.leave(identity(number))
+        await asyncio.sleep(5)
+        everybody = place.members()
+        assert len(everybody) == 3
+        version = place.around.version(place.lookout.time())
+        place.board.lose(ME.peer)
+        for _ in range(50):
+            await asyncio.sleep(100)
+            assert place.members() == everybody
+        assert place.around.version(place.lookout.time()) == version
+        assert place.lookout.time() < place.clock() - 4000
+        assert place.lookout.others.ready(3, 0) == place.lookout.others.witnesses(3, 0)
+        place.leave(identity(2), 2)
+        place.board.lose(ME.peer, lost=False)
+        await asyncio.sleep(15)
+        assert place.members() == {ME.peer, identity(2).peer}
+        assert place.lookout.time() == place.clock()
+
+    play(story)
+
+
+def test_a_board_that_comes_back_is_taken_in_at_one_stroke() -> None:
+    async def story(place: Place) -> None:
+        for number in range(2, 100):
+            place.leave(identity(number))
+        await asyncio.sleep(5)
+        everybody = place.members()
+        place.board.lose(ME.peer)
+        await asyncio.sleep(100)
+        for number in range(2, 100):
+            place.leave(identity(number), 2)
+        place.board.leave(b"x" * 32, "storage", b"rubbish", 1e9)
+        place.board.lose(ME.peer, lost=False)
+        seen = []
+        look = asyncio.ensure_future(place.lookout.look())
+        while not look.done():
+            seen.append(place.members() | {ME.peer} == everybody)
+            await asyncio.sleep(0)
+        assert place.lookout.time() == place.clock()
+        assert place.members() | {ME.peer} == everybody  # itself it knows without a record
+        assert all(seen)
+        assert len(seen) > 98 / 16
+        assert place.lookout.refused == 1
+
+    play(story)
+
+
+def test_a_thousand_records_are_taken_in_small_helpings() -> None:
+    async def story(place: Place) -> None:
+        await asyncio.sleep(5)
+        many = [Identity.from_seed(number.to_bytes(32, "little")) for number in range(1, 301)]
+        for one in many:
+            place.leave(one)
+        turns = 0
+        look = asyncio.ensure_future(place.lookout.look())
+        while not look.done():
+            await asyncio.sleep(0)
+            turns += 1
+        assert len(place.members()) == 301
+        assert turns >= 300 / 16
+
+    play(story)
+
+
+def test_the_own_record_is_posted_at_each_change_but_not_more_than_once_a_second() -> None:
+    async def story(place: Place) -> None:
+        await asyncio.sleep(0.5)
+        assert place.presence.posts == 1
+        for _ in range(100):
+            place.presence.changed()
+            await asyncio.sleep(0.1)
+        assert 9 <= place.presence.posts <= 11
+        posts = place.presence.posts
+        await asyncio.sleep(100)
+        assert 9 <= place.presence.posts - posts <= 11  # every third of its life
+
+    play(story)
+
+
+def test_the_sequence_goes_on_where_the_last_life_ended() -> None:
+    async def story(place: Place) -> None:
+        ahead = int(EPOCH * 1000) + 3_000_000  # its clock was wrong then
+        place.leave(ME, ahead, incarnation=3)
+        await asyncio.sleep(5)
+        said = place.around.directory.announcement(ME.peer)
+        assert said is not None
+        assert (said.sequence, said.incarnation) == (ahead + 1, 7)
+        assert said.issued == int(EPOCH)
+
+    play(story)
+
+
+def test_another_one_with_the_same_identity_is_noticed(caplog: pytest.LogCaptureFixture) -> None:
+    async def story(place: Place) -> None:
+        await asyncio.sleep(5)
+        place.leave(ME, int(EPOCH * 1000) + 60_000, incarnation=3)
+        await asyncio.sleep(30)
+        assert "somebody else announces itself as this peer" in caplog.text
+        assert len(caplog.records) == 1
+
+    play(story)
+
+
+def test_trouble_with_the_board_is_told_when_it_begins_and_when_it_ends(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+
+    async def story(place: Place) -> None:
+        await asyncio.sleep(5)
+        place.board.latency = (7.0, 7.0)
+        await asyncio.sleep(60)
+        place.board.latency = (0.0, 0.0)
+        place.board.lose(ME.peer)
+        await asyncio.sleep(60)
+        place.board.lose(ME.peer, lost=False)
+        await asyncio.sleep(60)
+
+    play(story)
+    told = sorted(record.message.split(", trying")[0] for record in caplog.records)
+    assert told == [
+        "the board of the swarm cannot be reached",
+        "the board of the swarm is reached again",
+        "the board, for the own record, cannot be reached",
+        "the board, for the own record, is reached again",
+    ]
+
+
+def test_a_last_word_is_said_if_the_board_takes_it() -> None:
+    async def story(place: Place) -> None:
+        await asyncio.sleep(5)
+        await place.presence.say("left")
+        assert place.members() == set()
+        place.board.lose(ME.peer)
+        await place.presence.say("left")
+
+    play(story)
+
+
+def test_before_the_first_look_nothing_is_posted() -> None:
+    async def story(place: Place) -> None:
+        place.board.lose(ME.peer)
+        await asyncio.sleep(100)
+        assert place.board.posts == 0
+        assert not place.lookout.whole.is_set()
+        place.board.lose(ME.peer, lost=False)
+        await asyncio.sleep(15)
+        assert place.presence.posts >= 1
+
+    play(story)
+
+
+def test_a_clock_goes_by_the_wall_once_and_by_what_passed_since() -> None:
+    wall, since = [100.0], [7.0]
+    clock = Clock(lambda: wall[0], lambda: since[0])
+    assert clock() == 100
+    wall[0], since[0] = 50, 9
+    assert clock() == 102
+    before = passed()
+    assert passed() >= before
+    assert abs(Clock()() - time.time()) < 60
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [({"tick": 0}, "tick must be more than 0"), ({"grace": 20}, "grace and a third")],
+)
+def test_options_that_cannot_be_are_refused(wrong: dict[str, float], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        Options(**wrong)
