@@ -5,6 +5,7 @@ import logging
 import random
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -73,12 +74,15 @@ class House:
         self.me = self.identity.peer
         self.disk = FakeDisk()
         self.error: BaseException | None = None
-        self.options, self.settings = Options(), Settings()
+        self.options, self.settings = town.options, town.settings
 
     def begin(self) -> None:
         """Come up, with what the disk has."""
         loop = asyncio.get_running_loop()
-        self.store = Store.open(self.disk, SPEC, LAYOUT, retain=True, clock=loop.time)
+        if self.town.directory is not None:
+            self.store = Store.at(self.town.directory / str(self.number), SPEC, LAYOUT, retain=True)
+        else:
+            self.store = Store.open(self.disk, SPEC, LAYOUT, retain=True, clock=loop.time)
         self.transport = self.town.transport(self.me)
         self.node = StorageNode(
             self.identity,
@@ -136,7 +140,10 @@ class House:
 class Town:
     """Houses, the network and the board between them."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, directory: Path | None = None) -> None:
+        self.directory = directory
+        """Where real stores are; without it, they are on disks in memory."""
+        self.options, self.settings = Options(), Settings()
         self.chance = random.Random(seed)
         self.network = Network(self.chance)
         self.board = MemoryBoard(self.chance, (0.002, 0.05))
@@ -203,7 +210,7 @@ class Town:
             await client.close()
         for house in self.alive:
             await house.end()
-        await asyncio.sleep(60)  # what still flies arrives
+        await asyncio.sleep(0.1 if self.directory else 60)  # what still flies arrives
         left = {repr(task) for task in asyncio.all_tasks() if task is not asyncio.current_task()}
         assert left == set()
         assert self.complaints == []
@@ -220,7 +227,12 @@ class Client:
         self.transport = town.transport(self.me)
         around = Surroundings(self.me, MANIFEST.swarm_id, LAYOUT, MANIFEST.replicas)
         self.lookout = Lookout(
-            town.board.view(self.me), around, LAYOUT, MANIFEST.swarm_id, self.clock
+            town.board.view(self.me),
+            around,
+            LAYOUT,
+            MANIFEST.swarm_id,
+            self.clock,
+            options=town.options,
         )
         others = self.lookout.others
         self.pushing = Pushing(self.transport, Rules.of(MANIFEST), others, self.clock)
