@@ -2,6 +2,9 @@
 
 They are only where to knock: whoever opens is proved by the transport, and the manifest by its
 hash. The file is written whole or not at all, at most once a minute, and holds so many peers.
+
+It also says how far the sequence of the own records has come. Others remember that for a day, the
+board for seconds: a peer whose clock was set back while it was down would be ignored until then.
 """
 
 import asyncio
@@ -10,6 +13,7 @@ from collections.abc import Iterable
 from concurrent.futures import Executor
 from contextlib import suppress
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
@@ -21,11 +25,14 @@ MOST_PEERS = 64
 _MOST_BYTES = 1 << 18
 _WRITE_EVERY = 60.0
 _FORMAT = 1
+_SLACK = 3_600_000
+"""By how much a sequence, in milliseconds, may have gone on since it was noted down."""
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):
     format: int
     peers: list[list[str]]
+    sequence: Annotated[int, msgspec.Meta(ge=0, lt=1 << 62)] = 0
 
 
 class Acquaintances:
@@ -34,7 +41,8 @@ class Acquaintances:
     def __init__(self, path: Path, log: logging.Logger | None = None) -> None:
         self._path = path
         self._log = log or logging.getLogger("giaann.node")
-        self._peers = self._read()
+        self._peers, self._sequence = self._read()
+        self._noted = self._sequence
 
     def __repr__(self) -> str:
         return f"<Acquaintances in {self._path}: {len(self._peers)} peers>"
@@ -44,51 +52,60 @@ class Acquaintances:
         """Where peers answered, those seen last first; to be tried beside a link's."""
         return [address for peer in self._peers for address in peer]
 
+    @property
+    def sequence(self) -> int:
+        """No less than the sequence of any record of the own; 0 if none is known."""
+        return self._sequence + _SLACK if self._sequence else 0
+
     async def run(self, lookout: Lookout, executor: Executor | None = None) -> None:
         """Note down again and again who is there."""
         await lookout.whole.wait()
         while True:
             around = lookout.others.around
             live = around.directory.live(lookout.time())
-            if self.note(said for said in live if said.peer != around.me):
+            mine = [said.sequence for said in live if said.peer == around.me]
+            others = [said for said in live if said.peer != around.me]
+            if self.note(others, max(mine, default=0)):
                 loop = asyncio.get_running_loop()
                 await loop.run_in_executor(executor, self.write)
             await asyncio.sleep(_WRITE_EVERY)
 
-    def note(self, there: Iterable[Announcement]) -> bool:
-        """Take in who is there; tell whether that is news."""
+    def note(self, there: Iterable[Announcement], sequence: int = 0) -> bool:
+        """Take in who is there, and the own sequence; tell whether that is to be noted down."""
         storing_first = sorted(there, key=lambda said: (said.role != "storage", said.peer))
         now = [list(said.addresses) for said in storing_first if said.addresses]
         known = {address for peer in now for address in peer}
         before = [peer for peer in self._peers if not known & {*peer}]
         peers = [*now, *before][:MOST_PEERS]
         is_new = sorted(peers) != sorted(self._peers)
-        self._peers = peers
-        return is_new
+        self._peers, self._sequence = peers, max(self._sequence, sequence)
+        return is_new or self._sequence - self._noted > _SLACK // 2
 
     def write(self) -> None:
         """Put all into the file; that it cannot be written is told, and does no further harm."""
         new = self._path.with_name(self._path.name + ".new")
         try:
-            new.write_bytes(msgspec.json.encode(_File(_FORMAT, self._peers)))
+            new.write_bytes(msgspec.json.encode(_File(_FORMAT, self._peers, self._sequence)))
             new.replace(self._path)
+            self._noted = self._sequence
         except OSError as error:
             with suppress(OSError):
                 new.unlink(missing_ok=True)
             self._log.warning("known peers are not noted down: %s: %s", new, error.strerror)
 
-    def _read(self) -> list[list[str]]:
+    def _read(self) -> tuple[list[list[str]], int]:
         try:
             with self._path.open("rb") as file:
                 data = file.read(_MOST_BYTES + 1)
             found = msgspec.json.decode(data, type=_File)
         except FileNotFoundError:
-            return []
+            return [], 0
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
             self._log.warning("the list of known peers cannot be read: %s: %s", self._path, error)
-            return []
+            return [], 0
         if found.format != _FORMAT or len(data) > _MOST_BYTES:
             self._log.warning("the list of known peers is of another release: %s", self._path)
-            return []
+            return [], 0
         peers = [[one for one in peer if not fault_of(one)] for peer in found.peers]
-        return [peer[:MOST_RECORD_ADDRESSES] for peer in peers if peer][:MOST_PEERS]
+        peers = [peer[:MOST_RECORD_ADDRESSES] for peer in peers if peer][:MOST_PEERS]
+        return peers, found.sequence

@@ -33,10 +33,14 @@ class Presence:
         draft: Callable[[], Announcement],
         clock: Callable[[], float],
         *,
+        last: int = 0,
         options: Options | None = None,
         log: logging.Logger | None = None,
     ) -> None:
-        """Take `draft`, which says what is to be said now; its sequence and time are set here."""
+        """Take `draft`, which says what is to be said now; its sequence and time are set here.
+
+        `last` is no less than any sequence of an earlier life, as far as that is known.
+        """
         self.posts = 0
         """So far, those that somebody has taken."""
         self._identity, self._board, self._lookout = identity, board, lookout
@@ -46,7 +50,7 @@ class Presence:
         within = self._options.look_within
         self._contact = Contact("the board, for the own record,", self._log, within)
         self._news = asyncio.Event()
-        self._sequence = 0
+        self._sequence = last
         self._doubled = False
 
     def changed(self) -> None:
@@ -93,7 +97,7 @@ class Presence:
         known = self._lookout.others.around.directory.announcement(draft.peer, draft.role)
         if known is None:
             return self._sequence
-        if self._sequence and known.incarnation != draft.incarnation and not self._doubled:
+        if self.posts and known.incarnation != draft.incarnation and not self._doubled:
             self._doubled = True
             self._log.error(
                 "somebody else announces itself as this peer: stop one of the two, or give it an"

@@ -117,6 +117,7 @@ class StorageNode:
             self.lookout,
             self._record,
             self._clock,
+            last=acquaintances.sequence if acquaintances is not None else 0,
             options=self._options,
             log=self._log,
         )

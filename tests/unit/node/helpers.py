@@ -94,7 +94,7 @@ class House:
             addresses=lambda: [f"/ip4/10.0.0.{self.number}/tcp/4100/p2p/x"],
             settings=self.settings,
             options=self.options,
-            clock=Clock(lambda: EPOCH, loop.time),
+            clock=Clock(lambda: EPOCH + loop.time(), loop.time),
             incarnation=partial(self.town.chance.getrandbits, 63),
             log=logging.getLogger(f"giaann.storage.{self.number}"),
         )
@@ -223,7 +223,7 @@ class Client:
         self.town, self.me = town, identity(number).peer
         town.clients.append(self)
         loop = asyncio.get_running_loop()
-        self.clock = Clock(lambda: EPOCH, loop.time)
+        self.clock = Clock(lambda: EPOCH + loop.time(), loop.time)
         self.transport = town.transport(self.me)
         around = Surroundings(self.me, MANIFEST.swarm_id, LAYOUT, MANIFEST.replicas)
         self.lookout = Lookout(

@@ -39,6 +39,22 @@ def test_who_was_there_is_known_after_a_restart(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["peers.json"]
 
 
+def test_a_sequence_is_never_noted_to_be_less_than_it_was(tmp_path: Path) -> None:
+    file = tmp_path / "peers.json"
+    known = Acquaintances(file)
+    assert known.sequence == 0
+    last, noted = 1_800_000_000_000, 0
+    for _ in range(500):
+        last += 60_000
+        if known.note([], last):
+            noted += 1
+            known.write()
+        assert Acquaintances(file).sequence > last
+    assert noted <= 500 / 30 + 1
+    assert not known.note([], 5)
+    assert Acquaintances(file).sequence > last
+
+
 def test_it_has_its_bounds(tmp_path: Path) -> None:
     known = Acquaintances(tmp_path / "peers.json")
     for first in range(1, 200, 20):

@@ -42,7 +42,7 @@ def announcement(who: Identity, sequence: int = 1, now: float = EPOCH) -> Announ
 class Place:
     """A board, somebody who looks at it, and others whose records are on it."""
 
-    def __init__(self) -> None:
+    def __init__(self, last: int = 0) -> None:
         loop = asyncio.get_running_loop()
         self.clock = Clock(lambda: EPOCH, loop.time)
         self.board = MemoryBoard(random.Random(0))
@@ -58,7 +58,7 @@ class Place:
             self.clock,
             restarted=self.restarted.append,
         )
-        self.presence = Presence(ME, view, self.lookout, lambda: self.draft, self.clock)
+        self.presence = Presence(ME, view, self.lookout, lambda: self.draft, self.clock, last=last)
 
     def leave(self, who: Identity, sequence: int = 1, **what: object) -> None:
         """Put a record of somebody's on the board."""
@@ -70,9 +70,9 @@ class Place:
         return set(self.lookout.others.members(self.clock()))
 
 
-def play(story: Callable[[Place], Awaitable[None]]) -> None:
+def play(story: Callable[[Place], Awaitable[None]], last: int = 0) -> None:
     async def main() -> None:
-        place = Place()
+        place = Place(last)
         tasks = [asyncio.ensure_future(place.lookout.run())]
         tasks.append(asyncio.ensure_future(place.presence.run()))
         await story(place)
@@ -229,6 +229,21 @@ def test_the_sequence_goes_on_where_the_last_life_ended() -> None:
         assert said.issued == int(EPOCH)
 
     play(story)
+
+
+def test_the_sequence_goes_on_although_the_board_has_forgotten_it(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    ahead = int(EPOCH * 1000) + 3_000_000
+
+    async def story(place: Place) -> None:
+        await asyncio.sleep(5)
+        said = place.around.directory.announcement(ME.peer)
+        assert said is not None
+        assert said.sequence == ahead + 1
+
+    play(story, ahead)
+    assert caplog.text == ""
 
 
 def test_another_one_with_the_same_identity_is_noticed(caplog: pytest.LogCaptureFixture) -> None:
