@@ -59,10 +59,8 @@ class Coordinator:
             self._left.pop(peer, None)
             actions += self._schedule.left(peer, now)
         for peer, told in sorted(workers.items()):
-            slots = min(told, MOST_SLOTS)
-            if slots > 0 and slots != self._workers.get(
-                peer
-            ):  # without any it finishes what it has
+            slots = min(told, MOST_SLOTS)  # without any, it finishes what it has
+            if slots > 0 and slots != self._workers.get(peer):
                 self._workers[peer] = slots
                 actions += self._schedule.joined(peer, slots, now)
         return self._acts(actions)

@@ -193,6 +193,22 @@ def test_what_cannot_be_had_does_not_keep_back_what_can() -> None:
     assert mine.sets([1])[1] == applied(0, 2, 3)
 
 
+def test_what_came_is_remembered_no_longer() -> None:
+    mine, theirs = store(chunks=[0]), store(chunks=[0])
+    mine.apply([update(9, 0)])
+    mine.release(JOB, [0, 9])
+    theirs.apply([update(1, 0)])
+    theirs.release(JOB, [1])
+    one, other, _ = fetching(mine, theirs)
+    for later in range(20, 40):  # there is always something new
+        theirs.apply([update(later, 1)])
+        one.answer(one.calls[-1], sent(other.answers.to(one.calls[-1].message)), NOW + later)
+        one.tick(NOW + later)
+        compare(one, other, NOW + later)
+    assert len(mine.sets([1])[1]) > 10
+    assert len(one.core._fetching._tried[B]) <= 2
+
+
 def test_what_was_asked_for_in_vain_is_forgotten_of_peers_long_gone() -> None:
     one, _ = sides(store(), store())
     for number in range(300):

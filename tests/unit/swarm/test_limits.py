@@ -46,6 +46,7 @@ def test_a_part_has_what_was_promised_and_goes_into_a_message() -> None:
     assert decode(encode(whole), part).connections == whole.connections
     with pytest.raises(DamagedError, match="a parcel with connections"):
         decode(encode(whole), of_part(limits, whole.connections - 1))
+    assert of_part(limits, 1000).neurons > 2000  # of which each may be one end of a connection
     assert of_part(limits, 1 << 31).connections == MOST_CONNECTIONS
     assert of_part(limits, 1 << 31).segments == limits.segments
 

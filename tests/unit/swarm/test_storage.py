@@ -142,6 +142,10 @@ def test_a_push_that_the_store_fails_to_take_in_is_refused() -> None:
     )
 
 
+def test_a_shard_is_taken_that_fits_into_the_memory_that_is_given() -> None:
+    assert side_of(A).core._arrivals._most == (1 << 30) // 9
+
+
 def test_rows_of_other_shards_in_a_push_do_not_count() -> None:
     side = side_of(A)
     everything = LESSONS.parcel(1, shards(*ALL))
