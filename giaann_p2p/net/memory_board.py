@@ -10,7 +10,7 @@ import random
 import msgspec
 
 from giaann_p2p.net.errors import Unreachable
-from giaann_p2p.net.transport import Peer
+from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.record import Role
 
 

@@ -15,7 +15,16 @@ import numpy as np
 from giaann_p2p.node.options import Options
 from giaann_p2p.store.store import Store
 from giaann_p2p.swarm.answers import Answers, StateOf
-from giaann_p2p.swarm.messages import AskPart, Compare, Message, Offer, Read, Refused, Rows
+from giaann_p2p.swarm.messages import (
+    AskDigests,
+    AskPart,
+    Compare,
+    Message,
+    Offer,
+    Read,
+    Refused,
+    Rows,
+)
 from giaann_p2p.swarm.replica import State
 from giaann_p2p.swarm.shardset import unpacked
 
@@ -75,7 +84,7 @@ class Answering:
     async def _in_thread(self, question: Message) -> Message:
         if isinstance(question, Read):
             return await self._rows(question)
-        if isinstance(question, Compare):
+        if isinstance(question, Compare | AskDigests):
             return await self._work(Answers(self._store, self._states().__getitem__), question)
         return await self._work(self._answers, question)
 

@@ -21,16 +21,12 @@ class Holdings:
     def look(self) -> None:
         """See what the store holds now."""
         shards = self._store.shards.tolist()
-        self._now = self._store.sets(shards), self._store.fingerprints()
+        self._now = self._store.sets(shards)
 
     def sets(self, shards: Iterable[int]) -> dict[int, Applied]:
         """Return the chunks that some shards have taken in, those that are held here."""
-        known = self._now[0]
+        known = self._now
         return {shard: known[shard] for shard in shards if shard in known}
-
-    def fingerprints(self) -> dict[int, bytes]:
-        """Return a mark of each shard's set of chunks."""
-        return self._now[1]
 
     def retained_for(self, shard: int) -> Applied:
         """Return the chunks whose deltas for a shard are kept; seldom asked, so it may wait."""

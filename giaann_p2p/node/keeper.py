@@ -24,7 +24,7 @@ from giaann_p2p.store.store import Store
 from giaann_p2p.swarm.actions import Adopt, Apply, Drop, Hold, Release
 
 Deed = Hold | Drop | Apply | Adopt | Release
-Told = Callable[[int, str | None], None]
+Told = Callable[[int, GiaannError | None], None]
 """Is told the number of what is stored, or why it is not."""
 T = TypeVar("T")
 
@@ -130,7 +130,7 @@ class Keeper:
             self._nbytes -= _size(deed)
             if isinstance(deed, Apply | Adopt):
                 late = self._let_go and self._let_go & _shards(deed)
-                self._told(deed.number, error or (_LET_GO if late else None))
+                self._told(deed.number, error or (StoreError(_LET_GO) if late else None))
         return True
 
     def _part_with(self, drop: Drop) -> None:
@@ -141,7 +141,7 @@ class Keeper:
         for deed in waiting:
             if isinstance(deed, Apply | Adopt) and gone & _shards(deed):
                 self._nbytes -= _size(deed)
-                asyncio.get_running_loop().call_soon(self._told, deed.number, _LET_GO)
+                asyncio.get_running_loop().call_soon(self._told, deed.number, StoreError(_LET_GO))
             else:
                 self._queue.append(deed)
 
@@ -159,7 +159,7 @@ class Keeper:
 
     # In the thread.
 
-    def _carry_out(self, deeds: Sequence[Deed]) -> list[str | None] | None:
+    def _carry_out(self, deeds: Sequence[Deed]) -> list[GiaannError | None] | None:
         """Change the store; return an error, or none, for each; None at all if to be repeated."""
         try:
             first = deeds[0]
@@ -173,7 +173,7 @@ class Keeper:
         finally:
             self._holdings.look()
 
-    def _held(self, deed: Hold | Drop) -> list[str | None] | None:
+    def _held(self, deed: Hold | Drop) -> list[GiaannError | None] | None:
         change = self._store.hold if isinstance(deed, Hold) else self._store.drop
         try:
             change(deed.shards.tolist())
@@ -185,14 +185,14 @@ class Keeper:
         self._refused = False
         return [None]
 
-    def _released(self, deed: Release) -> list[str | None]:
+    def _released(self, deed: Release) -> list[GiaannError | None]:
         for job in deed.chunks:
             error = self._tried(partial(self._store.release, job, deed.chunks.of(job)))
             if error:
                 self._log.warning("deltas that everybody has are still kept: %s", error)
         return [None]
 
-    def _applied(self, deeds: Sequence[Apply]) -> list[str | None]:
+    def _applied(self, deeds: Sequence[Apply]) -> list[GiaannError | None]:
         updates = [update for deed in deeds for update in deed.updates]
         error = self._tried(lambda: self._store.apply(updates))
         self.groups += 1
@@ -202,15 +202,15 @@ class Keeper:
             return [error] * len(deeds)
         return [one for deed in deeds for one in self._applied([deed])]
 
-    def _tried(self, change: Callable[[], object]) -> str | None:
+    def _tried(self, change: Callable[[], object]) -> GiaannError | None:
         """Change the store; return why that cannot be, if it takes changes at all."""
         try:
             change()
         except UsageError as error:
             self._store.release(b"", ())  # raises if the store is closed to all
-            return str(error)
+            return error
         except GiaannError as error:
-            return str(error)
+            return error
         return None
 
     # Snapshots.

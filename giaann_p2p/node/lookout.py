@@ -89,6 +89,7 @@ class Lookout:
             for records in found:
                 await self._take(records[:MOST_RECORDS])
         self._looked = self._clock()
+        self._around.looked(self._looked)
         self.whole.set()
         self._tell()
         return True

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 
 from giaann_p2p.errors import MessageError, PeerError, UsageError
 from giaann_p2p.net.errors import Unreachable
-from giaann_p2p.net.transport import Peer, Transport
-from giaann_p2p.swarm.identity import Peer as Member
-from giaann_p2p.swarm.identity import name_of, to_text
+from giaann_p2p.net.transport import Transport
+from giaann_p2p.swarm.identity import Peer, name_of, to_text
 from giaann_p2p.swarm.manifest import Manifest, Versions
 from giaann_p2p.swarm.messages import AskManifest, ManifestIs, Refused, decode, encode
 
@@ -54,7 +53,7 @@ async def fetched(
         for task in asked:
             task.cancel()
         await asyncio.gather(*asked, return_exceptions=True)
-    why = "; ".join(f"{name_of(Member(peer))}: {fault}" for peer, fault in sorted(faults.items()))
+    why = "; ".join(f"{name_of(peer)}: {fault}" for peer, fault in sorted(faults.items()))
     raise Unreachable(
         f"no peer has the manifest of the swarm {to_text(swarm_id)} ({why}); see whether the"
         " peers of the join link are up and can be reached from here, or get a newer link"

@@ -48,6 +48,10 @@ class Outlook:
         """Return those that hold a shard, or may come back and hold it."""
         return self.around.witnesses(shard, self._time())
 
+    def looked_at(self) -> float | None:
+        """Return when the directory was looked up first; None if it never was so far."""
+        return self.around.looked_at()
+
     def reachable(self, peer: Peer, now: float) -> bool:
         """Tell whether a peer is there and has answered lately."""
         return self.around.reachable(peer, now)

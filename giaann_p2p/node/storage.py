@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
-from giaann_p2p.errors import MessageError, PeerError
+from giaann_p2p.errors import GiaannError, MessageError, PeerError
 from giaann_p2p.net.board import Board
 from giaann_p2p.net.errors import Reason
 from giaann_p2p.net.errors import Refused as Turned
@@ -190,7 +190,7 @@ class StorageNode:
             self.lookout.others,
             self._holdings,
             self._store.shards,
-            self._store.limits,
+            self._manifest.spec,
             self._clock(),
         )
 
@@ -247,9 +247,6 @@ class StorageNode:
 
     async def _tick(self) -> None:
         await self.lookout.whole.wait()
-        leaving = self.core.leaving
-        self.core = self._new_core()  # it waits for others from now on, not from before
-        self.core.leaving = leaving
         self._settled = True
         while True:
             self._count()
@@ -278,7 +275,7 @@ class StorageNode:
     def _answered(self, number: int, answer: Message | None) -> None:
         self._do(self.core.answered(number, answer, self._clock()))
 
-    def _stored(self, number: int, error: str | None) -> None:
+    def _stored(self, number: int, error: GiaannError | None) -> None:
         self._do(self.core.stored(number, error, self._clock()))
 
     def _reply(self, action: Reply) -> None:

@@ -15,6 +15,7 @@ from giaann_p2p.store.store import Store
 from giaann_p2p.store.transfer import Manifest
 from giaann_p2p.swarm.answers import Answers
 from giaann_p2p.swarm.messages import (
+    AskDigests,
     AskPart,
     Compare,
     Compared,
@@ -47,13 +48,13 @@ class Place:
         self.plain = Answers(self.store, self.states.__getitem__)
 
     def all_questions(self) -> list[Message]:
-        chunks = Applied()
-        chunks.add(JOB, 3)
+        chunks = Applied().plus(JOB, 3)
         return [
             read(1),
             read(30),
             Compare(SHARDS_OF_ALL, [b"other"] * LAYOUT.shards),
             Fetch(SHARDS_OF_ALL, chunks.to_bytes()),
+            AskDigests(SHARDS_OF_ALL),
             Offer(3),
             AskPart(3, b"no digest", 0),
             Taken(),

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from giaann_p2p.errors import UsageError
+from giaann_p2p.errors import GiaannError, UsageError
 from giaann_p2p.net.clock import VirtualLoop
 from giaann_p2p.node.holdings import Holdings
 from giaann_p2p.node.keeper import Keeper
@@ -43,9 +43,12 @@ class Desk:
         self.store, self.holdings = store, Holdings(store)
         self.told: dict[int, str | None] = {}
         self.keeper = Keeper(
-            store, self.holdings, self.told.__setitem__, options=options, write=write, beside=write
+            store, self.holdings, self._tell, options=options, write=write, beside=write
         )
         self.task = asyncio.get_running_loop().create_task(self.keeper.run())
+
+    def _tell(self, number: int, error: GiaannError | None) -> None:
+        self.told[number] = None if error is None else str(error)
 
     def apply(self, number: int, shards: Shards = ALL) -> None:
         """Have a chunk taken in, of the same number."""
@@ -84,7 +87,6 @@ def test_an_update_finds_the_shards_that_were_to_be_held_before_it() -> None:
         assert desk.told == {1: None}
         assert dict(desk.store.digests()) == taught([1])
         assert desk.holdings.sets([0, 99]) == desk.store.sets([0])
-        assert desk.holdings.fingerprints() == desk.store.fingerprints()
         assert desk.holdings.retained_for(3) == desk.store.retained_for(3)
 
     play(story)
@@ -217,8 +219,7 @@ def test_adopting_and_releasing() -> None:
         assert desk.told == {1: None, 2: None}
         assert sorted(desk.store.applied(3, JOB)) == [2, 7]
         assert sorted(desk.store.retained(JOB)) == [2]
-        chunks = Applied()
-        chunks.add(JOB, 2)
+        chunks = Applied().plus(JOB, 2)
         desk.keeper.do(Release(chunks))
         await desk.keeper.idle()
         assert not desk.store.retained(JOB)
@@ -291,8 +292,7 @@ def test_a_mistake_ends_it(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
             raise ZeroDivisionError("a mistake")
 
         monkeypatch.setattr(desk.store, what, fails)
-        chunks = Applied()
-        chunks.add(JOB, 1)
+        chunks = Applied().plus(JOB, 1)
         for deed in (Hold(ALL), Drop(ALL), Release(chunks)):
             desk.keeper.do(deed)
         elsewhere = Store.in_memory(SPEC, LAYOUT)
