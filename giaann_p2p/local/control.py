@@ -1,0 +1,138 @@
+"""What a supervisor is asked over its socket, and what it answers: JSON, one message a line.
+
+Only the owner may ask: the socket's folder lets nobody else in, and whoever connects is looked at.
+Every answer tells how the swarm is now, or what was wrong with the question.
+"""
+
+import asyncio
+import os
+import socket
+import struct
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from giaann_p2p.errors import GiaannError, UsageError
+from giaann_p2p.local.peer import View
+
+MOST_QUESTION = 1 << 16
+_CREDENTIALS = struct.Struct("3i")  # process, user, group
+
+
+class Look(msgspec.Struct, frozen=True, tag="look"):
+    """How is everything?"""
+
+    memory: bool = False
+    """Also how much memory each takes, which takes some milliseconds a peer."""
+
+
+class Add(msgspec.Struct, frozen=True, tag="add"):
+    """Start more peers."""
+
+    role: str
+    count: int = 1
+
+
+class Kill(msgspec.Struct, frozen=True, tag="kill"):
+    """Send a peer a signal. KILL, STOP and CONT reach all that it has started, too."""
+
+    name: str
+    number: int
+
+
+class Restart(msgspec.Struct, frozen=True, tag="restart"):
+    """End a peer if it runs, and start it with the same data and ports."""
+
+    name: str
+
+
+class Down(msgspec.Struct, frozen=True, tag="down"):
+    """End everything; asked twice, or `now`, without waiting for anybody."""
+
+    now: bool = False
+
+
+Question = Look | Add | Kill | Restart | Down
+read_question = msgspec.json.Decoder(Question).decode
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """How the swarm is, after what was asked has begun."""
+
+    error: str = ""
+    usage: bool = False
+    """The error is that of whoever asks."""
+    link: str = ""
+    pid: int = 0
+    """The supervisor."""
+    peers: list[View] = []
+    started: list[str] = []
+    """The names of peers that the question has brought."""
+
+
+read_answer = msgspec.json.Decoder(Answer).decode
+
+
+class Counter:
+    """Where questions are answered."""
+
+    def __init__(self, answer: Callable[[Question], Awaitable[Answer]]) -> None:
+        self._answer = answer
+        self._serving: set[asyncio.Task[None]] = set()
+
+    async def open(self, path: Path) -> None:
+        """Listen."""
+        door = _door(path)
+        self._server = await asyncio.start_unix_server(self._serve, sock=door, limit=MOST_QUESTION)
+
+    async def close(self) -> None:
+        """Stop listening; answers that are being written are still written."""
+        self._server.close()
+        for task in self._serving:
+            task.cancel()
+        await asyncio.gather(*self._serving, return_exceptions=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        if task is not None:
+            self._serving.add(task)
+            task.add_done_callback(self._serving.discard)
+        try:
+            if _may_ask(writer.get_extra_info("socket")):
+                while line := await reader.readline():
+                    writer.write(msgspec.json.encode(await self._answered(line)) + b"\n")
+                    await writer.drain()
+        except (OSError, ValueError, asyncio.CancelledError):
+            pass  # it is gone, its question is too long, or all ends
+        finally:
+            writer.close()
+            with suppress(OSError):
+                await writer.wait_closed()
+
+    async def _answered(self, line: bytes) -> Answer:
+        try:
+            return await self._answer(read_question(line))
+        except msgspec.DecodeError as error:
+            return Answer(error=f"that is no question: {error}", usage=True)
+        except GiaannError as error:
+            return Answer(error=str(error), usage=isinstance(error, UsageError))
+
+
+def _door(path: Path) -> socket.socket:
+    """Return a socket that only its owner can use."""
+    door = socket.socket(socket.AF_UNIX)
+    try:
+        door.bind(str(path))
+        path.chmod(0o600)
+    except OSError as error:
+        door.close()
+        raise UsageError(f"{path} cannot be listened at: {error.strerror}") from None
+    return door
+
+
+def _may_ask(connection: socket.socket) -> bool:
+    found = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    _, user, _ = _CREDENTIALS.unpack(found)
+    return user in (os.getuid(), 0)

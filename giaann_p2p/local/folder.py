@@ -1,0 +1,192 @@
+"""The folder of a swarm on this machine.
+
+    lock                   held by the supervisor while it lives; its process number is in it
+    swarm.json             what the swarm is, its join link, its peers and their ports
+    run/                   sockets; where the folder's path is too long for those, a link to a
+                           short one
+    logs/NAME.log          of each peer, of the supervisor and of the zygote
+    peers/NAME/data/       the peer's own
+    peers/NAME/status.json what it tells of itself
+
+While a supervisor holds the lock nobody else touches any of it. Whoever gets the lock first takes
+away what a supervisor that was killed has left: processes, sockets, statuses.
+"""
+
+import fcntl
+import os
+import shutil
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from giaann_p2p.errors import StoreError, UsageError
+from giaann_p2p.local import linux
+from giaann_p2p.local.roles import Spec
+from giaann_p2p.local.small_file import read_json, write_json
+from giaann_p2p.local.status_file import StatusFile
+
+_MOST_RUN = 80
+"""A socket's path has up to 107 bytes, with its own name and, for a peer's, a folder's."""
+_PREFIX = "giaann-run-"
+_ENDS_WITHIN = 5.0
+
+
+class Known(msgspec.Struct, frozen=True, kw_only=True):
+    """What is kept of a peer, so that it comes back as it was."""
+
+    name: str
+    role: str
+    listen: str = ""
+    metrics_port: int = 0
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """What is kept of a swarm."""
+
+    spec: Spec
+    link: str = ""
+    peers: list[Known] = []
+
+
+class Folder:
+    """Where everything is."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = Path(os.path.realpath(path))
+
+    def __repr__(self) -> str:
+        return f"<Folder: {self.path}>"
+
+    @property
+    def run(self) -> Path:
+        """The folder of the sockets, by its short path."""
+        return Path(os.path.realpath(self.path / "run"))
+
+    @property
+    def socket(self) -> Path:
+        """The supervisor's socket."""
+        return self.run / "control.sock"
+
+    def log(self, name: str) -> Path:
+        """Return where a process writes what it does."""
+        return self.path / "logs" / f"{name}.log"
+
+    def data(self, name: str) -> Path:
+        """Return a peer's own folder."""
+        return self.path / "peers" / name / "data"
+
+    def status(self, name: str) -> Path:
+        """Return where a peer tells of itself."""
+        return self.path / "peers" / name / "status.json"
+
+    def record(self) -> Record | None:
+        """Read what the swarm is; None if there has been none."""
+        return read_json(self.path / "swarm.json", Record)
+
+    def keep(self, record: Record) -> None:
+        """Write what the swarm is."""
+        write_json(self.path / "swarm.json", record)
+
+    def erase(self) -> None:
+        """Remove the folder and all in it; StoreError if it is no swarm's, or in use."""
+        if not (self.path / "lock").exists():
+            raise StoreError(f"{self.path} is no swarm's folder; nothing was removed")
+        with Hold(self):
+            shutil.rmtree(self.path)
+
+
+class Hold:
+    """The right to a folder: no remnants are in it, and nobody else uses it."""
+
+    def __init__(self, folder: Folder) -> None:
+        self.folder = folder
+        _make(folder.path)
+        self._lock = os.open(folder.path / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            if not _locked(self._lock):
+                number = _number(self._lock)
+                raise StoreError(
+                    f"{folder.path} is in use by process {number or 'unknown'}; end that swarm"
+                    f" (giaann swarm down --dir {folder.path}), or name another folder"
+                )
+            os.ftruncate(self._lock, 0)
+            os.pwrite(self._lock, str(os.getpid()).encode(), 0)
+            _clear(folder)
+        except BaseException:
+            os.close(self._lock)
+            raise
+
+    def __enter__(self) -> "Hold":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def prepare(self) -> None:
+        """Make the folders for sockets and logs."""
+        (self.folder.path / "logs").mkdir(exist_ok=True)
+        run = self.folder.path / "run"
+        if len(os.fsencode(run)) <= _MOST_RUN:
+            run.mkdir(mode=0o700)
+        else:
+            run.symlink_to(_short_folder())
+
+    def close(self) -> None:
+        """Leave no socket behind, and let others have the folder."""
+        if self._lock < 0:
+            return
+        _remove_run(self.folder.path / "run")
+        with suppress(OSError):
+            os.ftruncate(self._lock, 0)
+        os.close(self._lock)
+        self._lock = -1
+
+
+def _make(path: Path) -> None:
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        strange = not (path / "lock").exists() and any(path.iterdir())
+    except OSError as error:
+        raise UsageError(f"{path} cannot be a swarm's folder: {error.strerror}") from None
+    if strange:
+        raise UsageError(f"{path} has other things in it; name a new folder, or an empty one")
+
+
+def _locked(lock: int) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _number(lock: int) -> int:
+    text = os.pread(lock, 20, 0)
+    return int(text) if text.isdigit() else 0
+
+
+def _clear(folder: Folder) -> None:
+    """Take away what a supervisor that was killed has left."""
+    linux.kill_marked(folder.path, _ENDS_WITHIN)
+    _remove_run(folder.path / "run")
+    for status in folder.path.glob("peers/*/status.json"):
+        StatusFile(status).remove()
+
+
+def _remove_run(run: Path) -> None:
+    if run.is_symlink():
+        target = Path(os.path.realpath(run))
+        if target.name.startswith(_PREFIX) and target.is_dir():  # else it is not ours
+            shutil.rmtree(target, ignore_errors=True)
+        run.unlink()
+    elif run.exists():
+        shutil.rmtree(run, ignore_errors=True)
+
+
+def _short_folder() -> Path:
+    for parent in (tempfile.gettempdir(), "/tmp"):  # noqa: S108  (mkdtemp makes it ours alone)
+        if len(os.fsencode(parent)) + len(_PREFIX) + 9 <= _MOST_RUN:
+            return Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
+    raise UsageError("no folder has a path that is short enough for sockets")

@@ -1,0 +1,129 @@
+"""What Linux tells of processes, and what only Linux does for them: see proc(5) and prctl(2)."""
+
+import ctypes
+import os
+import signal
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from giaann_p2p.errors import UsageError
+from giaann_p2p.local.errors import LocalSwarmError
+
+MARK = "GIAANN_LOCAL_SWARM"
+"""A variable in the environment of each process of a swarm: the swarm's folder."""
+
+_SET_DEATH_SIGNAL, _SET_NAME, _SET_SUBREAPER = 1, 15, 36
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_LIBC.prctl.argtypes = [ctypes.c_int, *[ctypes.c_ulong] * 4]
+_PROC = Path("/proc")
+_PAUSE = 0.02
+
+
+class Memory(NamedTuple):
+    """Of a process, in bytes."""
+
+    shared: int
+    """Its part of what it shares with others."""
+    private: int
+    """What is its own."""
+
+
+def die_with_parent() -> None:
+    """Have this process killed when the one that forked it ends."""
+    _prctl(_SET_DEATH_SIGNAL, signal.SIGKILL)
+
+
+def adopt_orphans() -> None:
+    """Become the parent of all descendants whose parents die."""
+    _prctl(_SET_SUBREAPER, 1)
+
+
+def call_it(name: str) -> None:
+    """Give this process a name, for ps and top; its first 15 bytes are shown."""
+    text = ctypes.create_string_buffer(os.fsencode(name))
+    _prctl(_SET_NAME, ctypes.addressof(text))
+
+
+def threads() -> int:
+    """Return how many threads this process has, those that Python does not know of as well."""
+    return sum(1 for _ in Path("/proc/self/task").iterdir())
+
+
+def children(pid: int) -> list[int]:
+    """Return a process's children; none if there is no such process."""
+    found: list[int] = []
+    with suppress(OSError):
+        for task in (_PROC / str(pid) / "task").iterdir():
+            found += map(int, (task / "children").read_text().split())
+    return found
+
+
+def descendants(pid: int) -> list[int]:
+    """Return a process's children, their children, and so on."""
+    found = children(pid)
+    for one in found:
+        found += children(one)
+    return found
+
+
+def command(pid: int) -> str:
+    """Return the name of the program that a process runs; empty if there is no such process."""
+    try:
+        return (_PROC / str(pid) / "comm").read_text().rstrip("\n")
+    except OSError:
+        return ""
+
+
+def memory(pid: int) -> Memory | None:
+    """Return how much memory a process takes; None if there is no such process."""
+    try:
+        lines = (_PROC / str(pid) / "smaps_rollup").read_text().splitlines()[1:]
+    except OSError:
+        return None
+    sizes = {
+        name: int(size.split()[0]) << 10 for name, _, size in (x.partition(":") for x in lines)
+    }
+    private = sizes["Private_Clean"] + sizes["Private_Dirty"]
+    return Memory(max(sizes["Pss"] - private, 0), private)
+
+
+def marked(folder: Path) -> list[int]:
+    """Return the processes of the swarm in a folder, as far as this user may see."""
+    wanted = os.fsencode(f"{MARK}={folder}")
+    found = []
+    for process in _PROC.iterdir():
+        if process.name.isdecimal():
+            with suppress(OSError):  # it has ended, or is somebody else's
+                if wanted in (process / "environ").read_bytes().split(b"\0"):
+                    found.append(int(process.name))
+    return found
+
+
+def kill_marked(folder: Path, within: float) -> None:
+    """Kill every process of the swarm in a folder; return when none is left."""
+    until = time.monotonic() + within
+    while left := marked(folder):
+        if time.monotonic() > until:
+            raise LocalSwarmError(f"process {left[0]} of {folder} does not end; see what it does")
+        for pid in left:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(_PAUSE)
+
+
+def signal_named(name: str) -> signal.Signals:
+    """Read a signal, as KILL, SIGKILL or 9."""
+    text = name.strip().upper()
+    with suppress(KeyError):
+        return signal.Signals[text if text.startswith("SIG") else f"SIG{text}"]
+    with suppress(ValueError):
+        return signal.Signals(int(text))
+    raise UsageError(f"{name!r} is no signal; take one as KILL, TERM, STOP or a number")
+
+
+def _prctl(option: int, value: int) -> None:
+    if _LIBC.prctl(option, value, 0, 0, 0):
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))

@@ -1,0 +1,109 @@
+"""The supervisor's side of the zygote: orders go in, news come out, and its death is noticed."""
+
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from giaann_p2p.local import linux
+from giaann_p2p.local.errors import LocalSwarmError
+from giaann_p2p.local.folder import Folder
+from giaann_p2p.local.orders import Failed, News, Order, Ready, line_of, read_news
+
+_ENDS_WITHIN = 5.0
+_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+"""No pool of threads may be there when peers are forked; and with many peers a machine one thread
+each is enough."""
+
+
+class Nursery:
+    """One zygote."""
+
+    def __init__(self, folder: Folder, on_news: Callable[[News], None]) -> None:
+        self._folder = folder
+        self._on_news = on_news
+        self._process: subprocess.Popen[bytes] | None = None
+        self._writer: asyncio.StreamWriter | None = None
+        self.ended = asyncio.Event()
+        """It is gone, with all that it had."""
+
+    async def start(self, modules: Sequence[str], within: float) -> None:
+        """Have the modules imported; LocalSwarmError if that fails."""
+        ours, theirs = socket.socketpair()
+        with theirs:
+            self._process = _run(self._folder, theirs.fileno(), modules)
+        self._reader, self._writer = await asyncio.open_connection(sock=ours)
+        try:
+            async with asyncio.timeout(within):
+                line = await self._reader.readline()
+        except TimeoutError:
+            raise LocalSwarmError(f"the imports of peers took more than {within:g} s") from None
+        first = read_news(line) if line else Failed("see logs/zygote.log")
+        if not isinstance(first, Ready):
+            why = first.why if isinstance(first, Failed) else repr(first)
+            raise LocalSwarmError(f"what peers need could not be imported: {why}")
+        self._listener = asyncio.create_task(self._listen())
+
+    @property
+    def pid(self) -> int:
+        """Its process; 0 before there is one."""
+        return 0 if self._process is None else self._process.pid
+
+    def tell(self, order: Order) -> None:
+        """Give an order; nothing happens if the zygote has ended."""
+        if self._writer is not None and not self.ended.is_set():
+            self._writer.write(line_of(order))
+
+    async def close(self) -> None:
+        """End it, and with it all that it has forked; nothing is left."""
+        if self._writer is not None:
+            self._writer.close()
+            with suppress(OSError):
+                await self._writer.wait_closed()
+        if self._process is not None:
+            await asyncio.to_thread(self._wait, self._process)
+
+    async def _listen(self) -> None:
+        with suppress(OSError):
+            while line := await self._reader.readline():
+                self._on_news(read_news(line))
+        self.ended.set()
+
+    def _wait(self, process: "subprocess.Popen[bytes]") -> None:
+        try:
+            process.wait(_ENDS_WITHIN)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        linux.kill_marked(self._folder.path, _ENDS_WITHIN)
+
+
+def places() -> str:
+    """Return where this process imports from, for one that is to do the same."""
+    return os.pathsep.join(os.path.abspath(place) for place in sys.path)  # noqa: PTH100
+
+
+def _run(folder: Folder, line: int, modules: Sequence[str]) -> "subprocess.Popen[bytes]":
+    command = [sys.executable, "-P", "-m", "giaann_p2p.local.zygote", str(line), str(folder.path)]
+    run = str(folder.run)
+    environment = {
+        **os.environ,
+        **_ONE_THREAD,
+        "PYTHONPATH": places(),
+        "TMPDIR": run,
+        "XDG_RUNTIME_DIR": run,
+        linux.MARK: str(folder.path),
+    }
+    with folder.log("zygote").open("ab") as log:
+        return subprocess.Popen(  # noqa: S603  (our own program)
+            [*command, *modules],
+            pass_fds=[line],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )

@@ -1,0 +1,117 @@
+"""The supervisor's process: `python -m giaann_p2p.local.supervise`, started by `LocalSwarm`.
+
+It reads one line, what swarm to run in which folder, and writes one when it answers, or why it does
+not. It ends with whoever started it, which it knows by the end of its input, unless it is to stay.
+The last line that it writes says why the swarm has ended.
+"""
+
+import asyncio
+import logging
+import os
+import shutil
+import signal
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from giaann_p2p.errors import GiaannError, UsageError
+from giaann_p2p.local.folder import Folder, Hold, Record
+from giaann_p2p.local.roles import Spec
+from giaann_p2p.local.supervisor import Supervisor
+
+_LOG = logging.getLogger(__name__)
+
+
+class Launch(msgspec.Struct, frozen=True):
+    """What to run."""
+
+    folder: str
+    spec: Spec
+
+
+class Word(msgspec.Struct, frozen=True):
+    """How it went: nothing if well."""
+
+    error: str = ""
+    usage: bool = False
+    """The error is that of whoever started it."""
+
+
+def main() -> int:
+    """Be the supervisor."""
+    os.umask(0o077)
+    try:
+        launch = msgspec.json.decode(_first_line(), type=Launch)
+        folder = Folder(Path(launch.folder))
+        with Hold(folder) as hold:
+            hold.prepare()
+            _write_log(folder.log("supervisor"))
+            try:
+                asyncio.run(_run(folder, launch.spec))
+            finally:
+                hold.close()
+                if launch.spec.temporary:
+                    shutil.rmtree(folder.path, ignore_errors=True)
+    except (GiaannError, msgspec.DecodeError) as error:
+        _LOG.error("%s", error)
+        _say(Word(str(error), isinstance(error, UsageError)))
+        return 1
+    _say(Word())
+    return 0
+
+
+async def _run(folder: Folder, spec: Spec) -> None:
+    record = folder.record()
+    if record is not None:
+        _fits(folder, record, spec)
+    supervisor = Supervisor(folder, spec, record)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        loop.add_signal_handler(number, supervisor.down)
+    if spec.attached:
+        loop.add_reader(sys.stdin.fileno(), _end_of_input, supervisor)
+    await supervisor.open()
+    _say(Word())
+    await supervisor.run()
+
+
+def _fits(folder: Folder, record: Record, spec: Spec) -> None:
+    for name in ("name", "shards", "replicas"):
+        before, now = getattr(record.spec, name), getattr(spec, name)
+        if before != now:
+            raise UsageError(
+                f"the swarm in {folder.path} has {name} {before}, for good; {name} {now} needs"
+                " another folder"
+            )
+
+
+def _end_of_input(supervisor: Supervisor) -> None:
+    if not os.read(sys.stdin.fileno(), 1 << 10):
+        asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
+        supervisor.down()
+
+
+def _first_line() -> bytes:
+    """Read a line without what is behind it."""
+    line = bytearray()
+    while (byte := os.read(sys.stdin.fileno(), 1)) not in (b"", b"\n"):
+        line += byte
+    return bytes(line)
+
+
+def _write_log(file: Path) -> None:
+    log = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    os.dup2(log, sys.stderr.fileno())
+    os.close(log)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+
+
+def _say(word: Word) -> None:
+    with suppress(OSError):  # nobody listens any more
+        os.write(sys.stdout.fileno(), msgspec.json.encode(word) + b"\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

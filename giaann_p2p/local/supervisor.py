@@ -1,0 +1,367 @@
+"""Who watches the peers of a swarm on this machine, and does what is asked of it.
+
+The rules:
+1. The first bootstrap peer begins alone, for the others need its link; then all others at once.
+2. A peer that has ended stays so, unless it was to be restarted, by somebody or by itself.
+3. A signal that stops or kills reaches all that a peer has started, as if its machine did; others
+   reach the peer alone, which has to end its own processes in good order.
+4. At the end all peers are asked at once to leave, soon asked again (there is nobody left to hand
+   anything over to), and killed when their time is up. Nothing is left, however it ends.
+"""
+
+import asyncio
+import logging
+import os
+import signal
+import time
+from collections import deque
+from contextlib import suppress
+from pathlib import Path
+
+from giaann_p2p.errors import GiaannError, UsageError
+from giaann_p2p.local import linux
+from giaann_p2p.local.control import Add, Answer, Counter, Down, Kill, Look, Question, Restart
+from giaann_p2p.local.errors import LocalSwarmError
+from giaann_p2p.local.folder import Folder, Known, Record
+from giaann_p2p.local.nursery import Nursery
+from giaann_p2p.local.orders import Ended, News, Paused, Refused, Signal, Spawn, Spawned
+from giaann_p2p.local.peer import Peer, View, how_ended
+from giaann_p2p.local.roles import BOOTSTRAP, Spec, arguments_of, role_named
+from giaann_p2p.local.status_file import StatusFile
+from giaann_p2p.local.suggest import nearest
+
+_LOG = logging.getLogger(__name__)
+_LOOK_EVERY = 0.05
+_ASK_AGAIN = 1.0
+_KILLED_WITHIN = 5.0
+_LAST_LINES, _LAST_BYTES = 5, 4096
+_MOST_ADDED = 100
+_REACH_ALL = (signal.SIGKILL, signal.SIGSTOP, signal.SIGCONT)
+_REFUSED = 127
+_FIRST = f"{BOOTSTRAP}-1"
+"""Who makes the swarm; it is given the same arguments each time."""
+
+
+class Supervisor:
+    """One swarm."""
+
+    def __init__(self, folder: Folder, spec: Spec, record: Record | None = None) -> None:
+        self._folder = folder
+        self._spec = spec
+        self._link = ""
+        self._peers = {known.name: Peer(known) for known in (record.peers if record else [])}
+        self._nursery = Nursery(folder, self._hear)
+        self._counter = Counter(self._answer)
+        self._changed = asyncio.Event()
+        self._ending, self._hurry = asyncio.Event(), asyncio.Event()
+        self._restarting: set[str] = set()
+
+    async def open(self) -> None:
+        """Begin to answer."""
+        await self._counter.open(self._folder.socket)
+
+    async def run(self) -> None:
+        """Run the swarm until somebody ends it; LocalSwarmError if something else does."""
+        work = asyncio.create_task(self._work())
+        ending = asyncio.create_task(self._ending.wait())
+        try:
+            await asyncio.wait([work, ending], return_when=asyncio.FIRST_COMPLETED)
+            if work.done() and not self._ending.is_set():
+                work.result()
+        finally:
+            await _cancelled(work, ending)
+            await self._down()
+
+    def down(self, now: bool = False) -> None:
+        """End everything; the second time, or `now`, without waiting for anybody."""
+        if now or self._ending.is_set():
+            self._hurry.set()
+        self._ending.set()
+        self._changed.set()
+
+    async def _work(self) -> None:
+        await self._nursery.start(self._spec.modules, self._spec.start_within)
+        watch = asyncio.create_task(self._watch())
+        begin = asyncio.create_task(self._begin())
+        gone = asyncio.create_task(self._nursery.ended.wait())
+        try:
+            await asyncio.wait([watch, begin, gone], return_when=asyncio.FIRST_EXCEPTION)
+            for task in (watch, begin):
+                if task.done():
+                    task.result()
+            await asyncio.wait([watch, gone], return_when=asyncio.FIRST_COMPLETED)
+            if watch.done():
+                watch.result()
+            raise LocalSwarmError(
+                f"process {self._nursery.pid}, from which all peers were forked, has been killed;"
+                " all peers have ended with it"
+            )
+        finally:
+            await _cancelled(watch, begin, gone)
+
+    async def _begin(self) -> None:
+        """Start those who were there before, and as many more as are wanted."""
+        for role, count in self._spec.counts.items():
+            there = sum(peer.known.role == role for peer in self._peers.values())
+            for _ in range(count - there):
+                self._new(role)
+        first, *others = sorted(self._peers.values(), key=lambda peer: peer.known.role != BOOTSTRAP)
+        self._start(first)
+        self._link = await self._link_of(first)
+        self._keep()
+        for peer in others:
+            if not peer.alive:
+                self._start(peer)
+
+    async def _link_of(self, first: Peer) -> str:
+        until = time.monotonic() + self._spec.start_within
+        while first.status is None or not first.status.link:
+            if first.ended:
+                raise LocalSwarmError(f"{self._why(first)}, before it has told its link")
+            if time.monotonic() > until:
+                took = f"in {self._spec.start_within:g} s"
+                raise LocalSwarmError(
+                    f"{first.name} has not told its link {took}{self._said(first)}"
+                )
+            await self._change()
+        return first.status.link
+
+    # What becomes of peers
+
+    def _new(self, role: str) -> Peer:
+        taken = [int(name.rpartition("-")[2]) for name in self._peers if name.startswith(role)]
+        known = Known(name=f"{role}-{max(taken, default=0) + 1}", role=role)
+        peer = self._peers[known.name] = Peer(known)
+        return peer
+
+    def _start(self, peer: Peer) -> None:
+        name, role = peer.name, peer.known.role
+        folder, spec = self._folder, self._spec
+        folder.data(name).mkdir(parents=True, exist_ok=True)
+        StatusFile(folder.status(name)).remove()
+        peer.begin(time.time())
+        self._nursery.tell(
+            Spawn(
+                name=name,
+                entry=spec.entries[role],
+                arguments=arguments_of(
+                    role,
+                    spec,
+                    link="" if name == _FIRST else self._link,
+                    data=folder.data(name),
+                    status_file=folder.status(name),
+                    listen=peer.listen,
+                    metrics_port=peer.known.metrics_port,
+                ),
+                log=str(folder.log(name)),
+                folder=str(folder.data(name)),
+                environment=spec.environment,
+            )
+        )
+
+    def _hear(self, news: News) -> None:
+        if isinstance(news, Spawned | Ended | Paused | Refused):
+            peer = self._peers[news.name]
+            match news:
+                case Spawned():
+                    peer.pid = news.pid
+                    _LOG.info("%s begins as process %d", news.name, news.pid)
+                case Paused():
+                    peer.paused = news.paused
+                    _LOG.info("%s %s", news.name, "is stopped" if news.paused else "goes on")
+                case Refused():
+                    _LOG.error("%s cannot be started: %s", news.name, news.why)
+                    self._end(peer, _REFUSED)
+                case Ended():
+                    _LOG.info("%s %s", news.name, how_ended(news.code))
+                    self._end(peer, news.code)
+        self._changed.set()
+
+    def _end(self, peer: Peer, code: int) -> None:
+        now = time.time()
+        self._look_at(peer)
+        peer.end(code, now)
+        if self._spec.restarts and peer.wanted:
+            peer.again_at = now + peer.pause_before_restart()
+
+    async def _watch(self) -> None:
+        """Read what peers tell of themselves, and start again those whose time has come."""
+        while True:
+            if [peer for peer in self._peers.values() if self._look_at(peer)]:
+                self._keep()
+                self._changed.set()
+            now = time.time()
+            for peer in list(self._peers.values()):
+                if peer.again_at <= now:
+                    peer.restarts += 1
+                    self._start(peer)
+            await asyncio.sleep(_LOOK_EVERY)
+
+    def _look_at(self, peer: Peer) -> bool:
+        if not peer.pid:
+            return False
+        try:
+            return peer.hear(StatusFile(self._folder.status(peer.name)).read())
+        except GiaannError as error:
+            _LOG.warning("%s tells what cannot be read: %s", peer.name, error)
+            return False
+
+    def _keep(self) -> None:
+        known = [peer.known for peer in self._peers.values()]
+        self._folder.keep(Record(spec=self._spec, link=self._link, peers=known))
+
+    async def _change(self) -> None:
+        """Wait until something has changed, or a moment."""
+        self._changed.clear()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LOOK_EVERY):
+                await self._changed.wait()
+
+    # What is asked
+
+    async def _answer(self, question: Question) -> Answer:
+        started: list[str] = []
+        memory = False
+        match question:
+            case Look():
+                memory = question.memory
+            case Add():
+                started = self._add(question.role, question.count)
+            case Kill():
+                self._kill(self._peer(question.name), question.number)
+            case Restart():
+                await self._restart(self._peer(question.name))
+            case Down():
+                self.down(question.now)
+        return Answer(link=self._link, pid=os.getpid(), peers=self._views(memory), started=started)
+
+    def _views(self, memory: bool) -> list[View]:
+        now = time.time()
+        return [
+            peer.view(now, _memory(peer.pid) if memory and peer.pid else 0)
+            for peer in self._peers.values()
+        ]
+
+    def _add(self, role: str, count: int) -> list[str]:
+        role_named(role)
+        if not 1 <= count <= _MOST_ADDED:
+            raise UsageError(f"{count} peers cannot be added: take 1 to {_MOST_ADDED}")
+        self._not_ending()
+        if not self._link:
+            raise LocalSwarmError("the first peer has not begun yet; wait until it is ready")
+        added = [self._new(role) for _ in range(count)]
+        for peer in added:
+            self._start(peer)
+        self._keep()
+        return [peer.name for peer in added]
+
+    def _kill(self, peer: Peer, number: int) -> None:
+        if number not in signal.valid_signals():
+            raise UsageError(f"there is no signal {number}")
+        if not peer.alive:
+            raise UsageError(f"{peer.name} does not run; start it again with restart")
+        if number in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT):
+            peer.wanted = False
+        self._send(peer, number)
+
+    async def _restart(self, peer: Peer) -> None:
+        self._not_ending()
+        if peer.name in self._restarting:
+            raise UsageError(f"{peer.name} is being restarted already")
+        self._restarting.add(peer.name)
+        try:
+            if peer.alive:
+                peer.wanted = False
+                await self._leave([peer], again=False)
+            self._not_ending()
+            self._start(peer)
+            peer.restarts += 1
+        finally:
+            self._restarting.discard(peer.name)
+
+    def _not_ending(self) -> None:
+        if self._ending.is_set():
+            raise LocalSwarmError("the swarm is ending")
+
+    def _peer(self, name: str) -> Peer:
+        if name not in self._peers:
+            raise UsageError(f"there is no peer {name!r}{nearest(name, self._peers)}")
+        return self._peers[name]
+
+    def _send(self, peer: Peer, number: int) -> None:
+        self._nursery.tell(Signal(peer.name, number, number in _REACH_ALL))
+
+    # How it ends
+
+    async def _leave(self, peers: list[Peer], again: bool) -> None:
+        """Ask peers to leave, and kill those that have not when their time is up."""
+        until = time.monotonic() + self._spec.grace
+        ask_again = time.monotonic() + _ASK_AGAIN if again else float("inf")
+        self._ask_to_leave(peers)
+        while _any_alive(peers) and time.monotonic() < until and not self._hurry.is_set():
+            if time.monotonic() > ask_again:
+                self._ask_to_leave(peers)
+                ask_again = float("inf")
+            await self._change()
+        until = time.monotonic() + _KILLED_WITHIN
+        for peer in peers:
+            if peer.alive:
+                _LOG.warning("%s does not leave, and is killed", peer.name)
+                self._send(peer, signal.SIGKILL)
+        while _any_alive(peers) and time.monotonic() < until and not self._gone():
+            await self._change()
+
+    def _ask_to_leave(self, peers: list[Peer]) -> None:
+        for peer in peers:
+            if peer.alive:
+                self._send(peer, signal.SIGTERM)
+                self._send(peer, signal.SIGCONT)
+
+    def _gone(self) -> bool:
+        return self._nursery.ended.is_set()
+
+    async def _down(self) -> None:
+        self._ending.set()
+        for peer in self._peers.values():
+            peer.wanted, peer.again_at = False, float("inf")
+        if not self._gone():
+            await self._leave(list(self._peers.values()), again=True)
+        await self._nursery.close()
+        await self._counter.close()
+        _LOG.info("all has ended")
+
+    def _why(self, peer: Peer) -> str:
+        code = peer.code
+        return f"{peer.name} {'runs' if code is None else how_ended(code)}{self._said(peer)}"
+
+    def _said(self, peer: Peer) -> str:
+        words = last_words(self._folder.log(peer.name))
+        return f"; it said last: {words}" if words else ""
+
+
+def last_words(log: Path) -> str:
+    """Return the end of a log in a line."""
+    try:
+        with log.open("rb") as file:
+            file.seek(max(log.stat().st_size - _LAST_BYTES, 0))
+            text = file.read().decode(errors="replace")
+    except OSError:
+        return ""
+    return " | ".join(
+        deque((line.strip() for line in text.splitlines() if line.strip()), _LAST_LINES)
+    )
+
+
+def _any_alive(peers: list[Peer]) -> bool:
+    return any(peer.alive for peer in peers)
+
+
+def _memory(pid: int) -> int:
+    found = [linux.memory(one) for one in (pid, *linux.descendants(pid))]
+    return sum(memory.shared + memory.private for memory in found if memory is not None)
+
+
+async def _cancelled(*tasks: "asyncio.Task[object]") -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

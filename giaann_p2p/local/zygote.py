@@ -1,0 +1,194 @@
+"""The process that peers are forked from: `python -m giaann_p2p.local.zygote FD FOLDER MODULE...`.
+
+Importing hivemind and torch takes seconds and hundreds of megabytes. This process does it once;
+what it forks shares all that memory. The rules:
+
+- It has one thread and no event loop, or a fork would copy locks that nobody opens again.
+- It does what it is told over a socket (see `orders`), and tells what becomes of the peers.
+- It is the parent of all that its peers leave behind, and kills that: no process outlives its peer.
+- When the socket closes it kills all it has and ends. When it is killed, so are its peers.
+"""
+
+import gc
+import os
+import select
+import signal
+import socket
+import sys
+from collections.abc import Iterable
+from contextlib import suppress
+from importlib import import_module
+from types import FrameType
+
+from giaann_p2p.local import child, linux
+from giaann_p2p.local.orders import (
+    Ended,
+    Failed,
+    Hangup,
+    Line,
+    Order,
+    Paused,
+    Ready,
+    Refused,
+    Signal,
+    Spawn,
+    Spawned,
+)
+
+_OVER = (os.CLD_EXITED, os.CLD_KILLED, os.CLD_DUMPED)
+_ANY = os.WEXITED | os.WSTOPPED | os.WCONTINUED | os.WNOHANG
+
+
+class Zygote:
+    """Peers by process, and the line to the supervisor."""
+
+    def __init__(self, line: Line) -> None:
+        self._line = line
+        self._me = os.getpid()
+        self._names: dict[int, str] = {}  # by process
+        self._woken, self._waker = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        self._told_to_end = False
+
+    def run(self) -> None:
+        """Do as told until the line is closed, or SIGTERM comes; then nothing is left."""
+        signal.set_wakeup_fd(self._waker, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+        signal.signal(signal.SIGTERM, self._end)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        waiting = select.poll()
+        waiting.register(self._line, select.POLLIN)
+        waiting.register(self._woken, select.POLLIN)
+        try:
+            self._line.tell(Ready(self._me))
+            while not self._told_to_end:
+                ready = [number for number, _ in waiting.poll()]
+                if self._woken in ready:
+                    os.read(self._woken, 1 << 16)
+                    self._reap()
+                if self._line.fileno() in ready:
+                    for order in self._line.orders():
+                        self._obey(order)
+        except Hangup:
+            pass
+        finally:
+            self._kill_all()
+
+    def _end(self, _number: int, _frame: FrameType | None) -> None:
+        self._told_to_end = True
+
+    def _obey(self, order: Order) -> None:
+        match order:
+            case Spawn():
+                self._spawn(order)
+            case Signal():
+                for pid, name in self._names.items():
+                    if name == order.name:
+                        _send(pid, order.number, order.everyone)
+
+    def _spawn(self, peer: Spawn) -> None:
+        if (threads := linux.threads()) != 1:
+            self._line.tell(
+                Refused(peer.name, f"what was imported has begun {threads - 1} threads")
+            )
+            return
+        sys.stdout.flush()
+        sys.stderr.flush()
+        before = signal.pthread_sigmask(signal.SIG_SETMASK, signal.valid_signals())
+        try:
+            pid = os.fork()
+        except OSError as error:
+            self._line.tell(Refused(peer.name, f"no process can be made: {error.strerror}"))
+            return
+        else:
+            if not pid:
+                child.become(peer, self._me, self._let_go)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        self._names[pid] = peer.name
+        self._line.tell(Spawned(peer.name, pid))
+
+    def _let_go(self) -> None:
+        signal.set_wakeup_fd(-1)
+        self._line.close()
+        os.close(self._woken)
+        os.close(self._waker)
+
+    def _reap(self) -> None:
+        """Tell what became of peers. A peer's number is free only when its orphans are dead."""
+        while found := self._next():
+            pid, over = found.si_pid, found.si_code in _OVER
+            name = self._names.get(pid)
+            if over and name is not None:
+                _send(pid, signal.SIGKILL, everyone=True)
+            options = os.WEXITED if over else os.WSTOPPED | os.WCONTINUED
+            os.waitid(os.P_PID, pid, options | os.WNOHANG)
+            if name is None:
+                continue
+            if over:
+                del self._names[pid]
+                self._kill_orphans()
+                died = found.si_code != os.CLD_EXITED
+                self._line.tell(Ended(name, pid, -found.si_status if died else found.si_status))
+            else:
+                self._line.tell(Paused(name, pid, found.si_code == os.CLD_STOPPED))
+
+    @staticmethod
+    def _next() -> "os.waitid_result | None":
+        try:
+            return os.waitid(os.P_ALL, 0, _ANY | os.WNOWAIT)
+        except ChildProcessError:
+            return None
+
+    def _kill_orphans(self) -> None:
+        for pid in linux.children(self._me):
+            if pid not in self._names:
+                _send(pid, signal.SIGKILL, everyone=False)
+
+    def _kill_all(self) -> None:
+        """Kill all descendants: each, when its parent is dead, is a child of this process."""
+        while left := linux.children(self._me):
+            for pid in left:
+                _send(pid, signal.SIGKILL, everyone=pid in self._names)
+            with suppress(ChildProcessError):
+                os.waitpid(-1, 0)
+
+
+def _send(pid: int, number: int, everyone: bool) -> None:
+    with suppress(ProcessLookupError):
+        if everyone:
+            try:
+                os.killpg(pid, number)
+            except ProcessLookupError:  # it has no group of its own yet
+                os.kill(pid, number)
+        else:
+            os.kill(pid, number)
+
+
+def prepare(modules: Iterable[str]) -> None:
+    """Import what peers will need, in a way that forks share it."""
+    gc.disable()  # what it would move or mark is never shared
+    for module in modules:
+        import_module(module)
+    gc.collect()
+    gc.freeze()
+    gc.enable()
+
+
+def main() -> int:
+    """Be the zygote."""
+    number, _folder, *modules = sys.argv[1:]  # the folder is there to be seen in ps
+    line = Line(socket.socket(fileno=int(number)))
+    linux.adopt_orphans()
+    linux.call_it("giaann-zygote")
+    try:
+        prepare(modules)
+    except Exception as error:  # noqa: BLE001  (a module may raise anything)
+        with suppress(Hangup):
+            line.tell(Failed(f"{type(error).__name__}: {error}"))
+        return 1
+    Zygote(line).run()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
