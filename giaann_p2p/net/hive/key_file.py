@@ -1,0 +1,76 @@
+"""The file with a peer's secret key: whoever has it is that peer.
+
+It is in libp2p's own form, for p2pd reads it too. It is made whole or not at all, and only its
+owner may read it; of two who make it at once, both go on with the one that was there first.
+"""
+
+import os
+import secrets
+from pathlib import Path
+
+from giaann_p2p.errors import UsageError
+from giaann_p2p.swarm.identity import PEER_BYTES, Identity
+
+_HEAD = b"\x08\x01\x12\x40"
+"""A private key of kind 1, Ed25519, of 64 bytes: the seed and the public key."""
+_SIZE = len(_HEAD) + 2 * PEER_BYTES
+
+
+def open_key_file(path: Path) -> Identity:
+    """Return the identity that a file keeps; a file that is not there is made, with a new one."""
+    try:
+        data = _read(path)
+    except FileNotFoundError:
+        write_key_file(path, secrets.token_bytes(PEER_BYTES))
+        data = _read(path)
+    seed = data[len(_HEAD) :][:PEER_BYTES]
+    identity = Identity.from_seed(seed) if len(data) == _SIZE else None
+    if identity is None or data != _HEAD + seed + identity.peer:
+        raise UsageError(
+            f"{path} is no key of a peer: bring the right file back, or remove it to become"
+            " another peer"
+        )
+    return identity
+
+
+def write_key_file(path: Path, seed: bytes) -> None:
+    """Make the file of a seed's identity, unless there is a file already."""
+    data = _HEAD + seed + Identity.from_seed(seed).peer
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    try:
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            try:
+                os.write(descriptor, data)  # so few bytes are written whole, or not at all
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+            os.link(draft, path)
+        finally:
+            draft.unlink()
+        _sync(path.parent)
+    except FileExistsError:
+        return
+    except OSError as error:
+        raise UsageError(
+            f"the key file {path} cannot be made: {error.strerror}; name one in a folder that can"
+            " be written to"
+        ) from None
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(_SIZE + 1)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise UsageError(f"the key file {path} cannot be read: {error.strerror}") from None
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

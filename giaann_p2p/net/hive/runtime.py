@@ -1,0 +1,66 @@
+"""The folder with the sockets between this process and its p2pd.
+
+Nobody but its user can enter it, so nobody else on the machine commands the p2pd. Each run has its
+own, and holds a lock in it; a run that was killed holds none any more, and the next one, whoever's
+it is, takes its folder away.
+"""
+
+import fcntl
+import os
+import shutil
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+from giaann_p2p.errors import UsageError
+
+_PREFIX = "giaann-p2pd-"
+_LOCK = "lock"
+_MOST_PATH = 80
+"""A socket's path has up to 107 bytes, with its own name and the folder's."""
+
+
+class Runtime:
+    """A folder that lasts as long as this run."""
+
+    def __init__(self, parent: Path | None = None) -> None:
+        parent = _parent() if parent is None else parent
+        if len(os.fsencode(parent)) > _MOST_PATH:
+            raise UsageError(f"folder: {parent} is too long a path for sockets; name a shorter one")
+        sweep(parent)
+        try:
+            self.path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
+        except OSError as error:
+            raise UsageError(
+                f"folder: no sockets can be made in {parent}: {error.strerror}"
+            ) from None
+        draft = self.path / f"{_LOCK}.new"
+        self._lock = os.open(draft, os.O_RDWR | os.O_CREAT, 0o600)
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        draft.rename(self.path / _LOCK)  # it is never seen open
+
+    def close(self) -> None:
+        """Take the folder away."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        os.close(self._lock)
+
+
+def sweep(parent: Path) -> None:
+    """Take away the folders of this user's runs that were killed."""
+    for folder in parent.glob(_PREFIX + "*"):
+        with suppress(OSError):
+            if folder.stat().st_uid != os.getuid():
+                continue
+            lock = os.open(folder / _LOCK, os.O_RDWR)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder)
+            finally:
+                os.close(lock)
+
+
+def _parent() -> Path:
+    found = os.environ.get("XDG_RUNTIME_DIR")
+    if found and len(os.fsencode(found)) <= _MOST_PATH and os.access(found, os.W_OK):
+        return Path(found)
+    return Path(tempfile.gettempdir())

@@ -1,0 +1,58 @@
+"""Streams between peers over libp2p, for calls (see net/streams.py)."""
+
+from collections.abc import Callable, Sequence
+
+from giaann_p2p.errors import UsageError
+from giaann_p2p.net.hive.host import Host
+from giaann_p2p.net.hive.peer_id import peer_of_address, way_to
+from giaann_p2p.net.transport import ByteStream, Peer
+from giaann_p2p.swarm.identity import Peer as Named
+
+_DIAL_WITHIN = 30.0
+"""Seconds after which p2pd gives up. Who dials gives up sooner, and then p2pd does at once."""
+
+
+class HiveStreams:
+    """Streams of one host."""
+
+    def __init__(self, host: Host, addresses_of: Callable[[Named], Sequence[str]]) -> None:
+        """Take a host, and how to learn a peer's addresses: from the directory, say.
+
+        What is no address of that peer is passed over. For a peer without any, p2pd asks those that
+        it knows, which takes longer.
+        """
+        self._host = host
+        self._addresses_of = addresses_of
+
+    def __repr__(self) -> str:
+        return f"<HiveStreams of {self._host!r}>"
+
+    @property
+    def me(self) -> Peer:
+        """This peer."""
+        return self._host.me
+
+    async def dial(self, peer: Peer) -> ByteStream:
+        """Open a stream; OSError if there is none; if cancelled, none is left."""
+        named = Named(peer)
+        ways = _ways(named, self._addresses_of(named))
+        return await self._host.open_stream(named, ways, _DIAL_WITHIN)
+
+    def listen(self, accept: Callable[[Peer, ByteStream], None]) -> None:
+        """Hand over each stream that a peer opens."""
+        self._host.accept(accept)
+
+    def stop(self) -> None:
+        """Take no stream any more."""
+        self._host.accept(None)
+
+
+def _ways(peer: Named, addresses: Sequence[str]) -> list[str]:
+    found = []
+    for address in addresses:
+        try:
+            if peer_of_address(address) == peer:
+                found.append(way_to(address))
+        except UsageError:  # a stranger wrote it
+            continue
+    return found
