@@ -97,11 +97,15 @@ class Control:
             pipe.abort()
 
     async def _dial(self, among: set[Pipe]) -> Pipe:
+        pipe = Pipe(among)
         loop = asyncio.get_running_loop()
         try:
-            _, pipe = await loop.create_unix_connection(lambda: Pipe(among), str(self._socket))
+            await loop.create_unix_connection(lambda: pipe, str(self._socket))
         except OSError as error:
             raise ConnectionRefusedError(f"p2pd is not there: {error.strerror}") from None
+        except asyncio.CancelledError:
+            pipe.abort()  # it may have been made just now
+            raise
         return pipe
 
 

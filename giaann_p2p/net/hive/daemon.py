@@ -52,20 +52,16 @@ class Daemon:
     @classmethod
     async def start(cls, key_file: Path, socket: Path, config: HostConfig) -> "Daemon":
         """Start one, and return when it is ready; DaemonError if it does not start."""
+        spawning = asyncio.create_task(_spawned(_command(key_file, socket, config), config))
         try:
-            process = await asyncio.create_subprocess_exec(
-                *_command(key_file, socket, config),
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.STDOUT,
-                env=_environment(config),
-                limit=_LONGEST_LINE,
-            )
+            daemon = cls(await asyncio.shield(spawning))
         except OSError as error:
             raise DaemonError(
                 f"p2pd cannot be started: {error}; install hivemind again, for this machine"
             ) from None
-        daemon = cls(process)
+        except asyncio.CancelledError:  # a half-made process would be nobody's
+            await cls(await spawning).stop()
+            raise
         try:
             async with asyncio.timeout(config.start_within):
                 await daemon._ready
@@ -87,6 +83,7 @@ class Daemon:
 
     async def stop(self) -> None:
         """End it; if it does not go, kill it."""
+        self._ready.cancel()
         with suppress(ProcessLookupError):
             self._process.terminate()
         try:
@@ -112,8 +109,22 @@ class Daemon:
         await self._process.wait()
         if not self._ready.done():
             self._ready.set_exception(
-                DaemonError(f"p2pd ended at once: {self.last_words}; {_remedy(self.last_words)}")
+                DaemonError(
+                    f"p2pd ended at once: {self.last_words}; see that the listen addresses are of"
+                    " this machine"
+                )
             )
+
+
+async def _spawned(command: list[str], config: HostConfig) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        *command,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        env=_environment(config),
+        limit=_LONGEST_LINE,
+    )
 
 
 async def _line(output: asyncio.StreamReader) -> str:
@@ -122,12 +133,6 @@ async def _line(output: asyncio.StreamReader) -> str:
     except ValueError:  # longer than any should be; it was dropped
         return "(a very long line)"
     return data.decode(errors="replace").rstrip() or ("(an empty line)" if data else "")
-
-
-def _remedy(words: str) -> str:
-    if "address already in use" in words:
-        return "another process listens there: end it, or listen at another port"
-    return "see that the listen addresses are of this machine"
 
 
 def _command(key_file: Path, socket: Path, config: HostConfig) -> list[str]:

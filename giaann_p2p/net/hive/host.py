@@ -10,7 +10,6 @@
 
 import asyncio
 import logging
-import re
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
@@ -23,13 +22,14 @@ from giaann_p2p.net.hive.key_file import open_key_file
 from giaann_p2p.net.hive.life import STREAMS, Accept, Life
 from giaann_p2p.net.hive.peer_id import peer_of_address, way_to
 from giaann_p2p.net.hive.pipe import Pipe
+from giaann_p2p.net.hive.ports import ports_of, taken
 from giaann_p2p.net.hive.runtime import Runtime
 from giaann_p2p.swarm.identity import Peer
 
 _LOG = logging.getLogger(__name__)
-_PORT = re.compile(r"/(tcp|udp)/(\d+)")
 _SETTLED = 60.0
 """Seconds after which a p2pd that ends has not failed to start."""
+_PORT_TRIES, _PORT_PAUSE = 20, 0.05
 Hook = Callable[[Life], Awaitable[None]]
 
 
@@ -135,6 +135,7 @@ class Host:
         self._runtime.close()
 
     async def _begin(self) -> Life:
+        await self._wait_for_ports()
         life = await Life.start(self._key_file, self._runtime.path, self.config, self._welcome)
         try:
             self.addresses = await life.control.addresses()
@@ -146,7 +147,7 @@ class Host:
         except BaseException:
             await life.close("it never began")
             raise
-        self.config = self.config.settled(_ports(self.addresses))
+        self.config = self.config.settled(ports_of(self.addresses))
         return life
 
     async def _keep(self, life: Life) -> None:
@@ -177,6 +178,16 @@ class Host:
                 _LOG.warning("%s; trying again", error)
             pause = min(2 * pause, self.config.again_most)
 
+    async def _wait_for_ports(self) -> None:
+        """Wait for ports that a p2pd which is ending still has."""
+        for _ in range(_PORT_TRIES):
+            if not (address := taken(self.config.listen)):
+                return
+            await asyncio.sleep(_PORT_PAUSE)
+        raise DaemonError(
+            f"another process listens at {address} already: end it, or listen at another port"
+        )
+
     def _welcome(self, peer: Peer, pipe: Pipe) -> None:
         if self._accept is None:
             pipe.abort("nobody takes streams here")
@@ -189,12 +200,3 @@ async def _done(work: Awaitable[None]) -> None:
         await work
     except (GiaannError, OSError) as error:  # the next life may be better
         _LOG.warning("after p2pd was started again: %s", error)
-
-
-def _ports(addresses: Sequence[str]) -> dict[str, int]:
-    """Return the ports that p2pd listens at, by their protocol."""
-    found: dict[str, int] = {}
-    for address in addresses:
-        for protocol, port in _PORT.findall(address)[:1]:
-            found.setdefault(protocol, int(port))
-    return found

@@ -15,6 +15,7 @@ _MOST_HELD = 1 << 20
 """Bytes that wait to be read, above which nothing more is taken from the socket."""
 _MOST_UNSENT = 1 << 20
 """Bytes that wait to be sent, above which a writer waits."""
+_TURN = 1 << 18
 _LINGER = 5.0
 """Seconds for what was written to be taken, after a close."""
 _VARINT_BYTES = 5
@@ -35,6 +36,7 @@ class Pipe(asyncio.Protocol):
         self._stopped = False  # the socket is not read for now
         self._full = False  # the socket takes nothing for now
         self._closing = False
+        self._in_a_row = 0  # bytes written since others had their turn
         self._readers: list[asyncio.Future[None]] = []
         self._writers: list[asyncio.Future[None]] = []
         self._timer: asyncio.TimerHandle | None = None
@@ -46,6 +48,8 @@ class Pipe(asyncio.Protocol):
     async def read(self) -> bytes:
         """Return what has come, at least a byte; none at the end."""
         while not self._chunks:
+            if self._closing:
+                return b""
             if self._error is not None:
                 raise self._broken()
             if self._ended:
@@ -61,7 +65,14 @@ class Pipe(asyncio.Protocol):
         """Send; return when there is room for more."""
         if self._error is not None or self._closing:
             raise self._broken()
-        self._open().writelines(pieces)
+        transport = self._open()
+        if transport.is_closing():  # it knows already what it has not told yet
+            raise ConnectionResetError("it was closed")
+        transport.writelines(pieces)
+        self._in_a_row += sum(map(len, pieces))
+        if self._in_a_row >= _TURN:
+            self._in_a_row = 0
+            await asyncio.sleep(0)  # or one who writes to a fast reader would keep the loop
         while self._full:
             await self._wait(self._writers)
             if self._error is not None:
@@ -88,6 +99,7 @@ class Pipe(asyncio.Protocol):
         self._closing = True
         self._chunks.clear()
         self._held = 0
+        _wake(self._readers)
         transport = self._open()
         if self._ended:
             transport.close()
@@ -101,6 +113,7 @@ class Pipe(asyncio.Protocol):
         """End at once, both ways."""
         if self._error is None:
             self._end(ConnectionAbortedError(why))
+            self._among.discard(self)
             if self._transport is not None:
                 self._transport.abort()
 
@@ -109,6 +122,9 @@ class Pipe(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin."""
         self._transport = cast("asyncio.Transport", transport)
+        if self._error is not None:  # who wanted it has given up
+            self._transport.abort()
+            return
         self._transport.set_write_buffer_limits(high=_MOST_UNSENT)
         self._among.add(self)
 

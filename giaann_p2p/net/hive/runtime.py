@@ -40,9 +40,11 @@ class Runtime:
         draft.rename(self.path / _LOCK)  # it is never seen open
 
     def close(self) -> None:
-        """Take the folder away."""
-        shutil.rmtree(self.path, ignore_errors=True)
-        os.close(self._lock)
+        """Take the folder away; nothing if that is done."""
+        if self._lock >= 0:
+            shutil.rmtree(self.path, ignore_errors=True)
+            os.close(self._lock)
+            self._lock = -1
 
 
 def sweep(parent: Path) -> None:

@@ -1,0 +1,171 @@
+"""Real p2pd's, started, killed, stopped, and ended."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import uvloop
+
+from giaann_p2p.errors import UsageError
+from giaann_p2p.net.hive.daemon import DaemonError
+from giaann_p2p.net.hive.host import Host
+from giaann_p2p.net.hive.peer_id import libp2p_name
+from giaann_p2p.swarm.identity import Identity
+from tests.unit.net.hive.helpers import LOOPBACK, Place, hosts, runs, stop, until
+
+GHOST = Identity.from_seed(bytes(32)).peer
+
+
+def environment_of(pid: int) -> list[str]:
+    return Path(f"/proc/{pid}/environ").read_text().split("\0")
+
+
+@pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_it_is_who_its_key_says_and_leaves_nothing(
+    loop: Callable[[], asyncio.AbstractEventLoop],
+) -> None:
+    async def story(place: Place) -> None:
+        host = await place.host()
+        (address,) = host.addresses
+        assert address.startswith("/ip4/127.0.0.1/tcp/")
+        assert address.endswith(f"/p2p/{libp2p_name(host.me)}")
+        assert await host.control.me() == host.me
+        assert "p2pd" in repr(host)
+        assert "GOGC=400" in environment_of(place.note(host))
+
+    hosts(story, loop)
+
+
+def test_hosts_connect_by_their_addresses() -> None:
+    async def story(place: Place) -> None:
+        first, second = await place.host(), await place.host()
+        ghost = f"/ip4/127.0.0.1/tcp/9/p2p/{libp2p_name(GHOST)}"
+        found = await first.connect([*second.addresses, ghost, *first.addresses])
+        assert found == [second.me]
+        assert await first.control.peers() == [second.me]
+        with pytest.raises(UsageError, match="names no peer"):
+            await first.connect(["/ip4/127.0.0.1/tcp/9"])
+        odd = f"/ip4/127.0.0.1/tcp/99999999/p2p/{libp2p_name(GHOST)}"
+        assert await first.connect([odd]) == []
+
+    hosts(story)
+
+
+def test_p2pd_is_started_again_with_the_same_key_and_port() -> None:
+    async def story(place: Place) -> None:
+        lives: list[int] = []
+        host = await place.host()
+
+        async def hook(life: object) -> None:
+            lives.append(place.note(host) if host.pid else 0)
+
+        await host.each_life(hook)
+        me, addresses = host.me, host.addresses
+        for number in (1, 2):
+            os.kill(place.note(host), signal.SIGKILL)
+            await until(lambda number=number: len(lives) == 1 + number)  # type: ignore[misc]
+            assert await host.control.me() == me
+            assert host.addresses == addresses
+        assert host.deaths == 2
+        assert len(set(lives)) == 3
+        assert [why.split(":")[0] for why in place.deaths] == ["p2pd ended with -9"] * 2
+        host.forget(hook)
+
+    hosts(story)
+
+
+def test_while_p2pd_is_gone_all_fails_at_once() -> None:
+    async def story(place: Place) -> None:
+        host = await place.host(again_after=5.0)
+        os.kill(place.note(host), signal.SIGKILL)
+        await until(lambda: host.deaths == 1)
+        assert host.pid is None
+        with pytest.raises(ConnectionError, match="is being started again"):
+            await host.open_stream(GHOST, [], 5)
+        with pytest.raises(ConnectionError, match="is being started again"):
+            await host.connect([])
+
+    hosts(story)
+
+
+def test_a_p2pd_that_was_stopped_is_replaced() -> None:
+    async def story(place: Place) -> None:
+        host = await place.host(check_every=0.1, answer_within=0.3)
+        before = place.note(host)
+        await stop(before)
+        await until(lambda: host.deaths == 1 and host.pid is not None)
+        assert place.note(host) != before
+        assert place.deaths == ["p2pd did not answer for 0.3 s"]
+
+    hosts(story)
+
+
+def test_a_host_closes_while_its_p2pd_is_stopped() -> None:
+    async def story(place: Place) -> None:
+        host = await place.host()
+        await stop(place.note(host))
+
+    hosts(story)
+
+
+def test_a_port_that_is_taken() -> None:
+    async def story(place: Place) -> None:
+        first = await place.host()
+        with pytest.raises(DaemonError, match="another process listens at /ip4/127"):
+            await Host.start(place.folder / "9.key", place.config(listen=first.config.listen))
+        with pytest.raises(DaemonError, match=r"p2pd ended at once: .*this machine"):
+            await Host.start(place.folder / "9.key", place.config(listen=("/ip4/192.0.2.1/tcp/0",)))
+
+    hosts(story)
+
+
+def test_a_start_that_is_given_up_leaves_nothing() -> None:
+    async def story(place: Place) -> None:
+        for pause in (0, 0.01, 0.05, 0.1, 0.2):
+            task = asyncio.create_task(Host.start(place.folder / "9.key", place.config()))
+            await asyncio.sleep(pause)
+            task.cancel()
+            ended = await asyncio.gather(task, return_exceptions=True)
+            if isinstance(ended[0], Host):
+                await ended[0].close()
+
+    hosts(story)
+
+
+@pytest.mark.slow
+def test_p2pd_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
+    program = f"""
+import asyncio, os, pathlib, warnings
+warnings.simplefilter("ignore")
+from giaann_p2p.net.hive.host import Host
+from giaann_p2p.net.hive.config import HostConfig
+async def main():
+    folder = pathlib.Path({str(tmp_path)!r})
+    host = await Host.start(folder / "a.key", HostConfig(listen={LOOPBACK!r}, folder=folder))
+    print(host.pid, flush=True)
+    await asyncio.sleep(60)
+asyncio.run(main())
+"""
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        pid = int(process.stdout.readline())
+        assert runs(pid)
+        process.kill()
+    for _ in range(500):
+        if not runs(pid):
+            break
+        time.sleep(0.01)
+    assert not runs(pid)
+
+    async def story(place: Place) -> None:
+        await place.host(folder=tmp_path)
+        assert len(os.listdir(tmp_path)) == 2  # noqa: PTH208  (what was left is swept)
+
+    hosts(story)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.key"]
