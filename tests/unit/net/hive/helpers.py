@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 import uvloop
 
 from giaann_p2p.net.hive.config import HostConfig
@@ -89,7 +90,11 @@ def hosts(
 
 async def nothing_runs() -> None:
     """Wait for what is ending; no task but this one may stay."""
-    await until(lambda: asyncio.all_tasks() == {asyncio.current_task()}, _PATIENCE)
+    me = asyncio.current_task()
+    try:
+        await until(lambda: asyncio.all_tasks() == {me}, _PATIENCE)
+    except TimeoutError:
+        pytest.fail(f"these run on: {asyncio.all_tasks() - {me}}")
 
 
 async def until(holds: Callable[[], bool], within: float = 20.0) -> None:

@@ -1,0 +1,263 @@
+"""The swarm's directory as a board that all peers keep together: hivemind's DHT under our records.
+
+1. Each peer is a node of the DHT. A record lies with the nodes that are nearest to its place's key,
+   and with its own peer.
+2. Joining goes on in the background for ever: while no node is known, all seeds are tried again and
+   again, and so after each new start of p2pd; nobody waits for it.
+3. A node that does not answer costs `call_within` once, and is left out for a while.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from typing import Any
+
+from hivemind.dht.node import DHTNode
+from hivemind.dht.routing import DHTID
+from hivemind.p2p import PeerID
+from hivemind.p2p.p2p_daemon_bindings.utils import P2PDaemonError
+
+from giaann_p2p.errors import GiaannError, RecordError, UsageError
+from giaann_p2p.net.errors import Unreachable
+from giaann_p2p.net.hive.guard import MOST_NEIGHBOURS, Finding, Guard
+from giaann_p2p.net.hive.host import Host
+from giaann_p2p.net.hive.life import Life
+from giaann_p2p.net.hive.peer_id import libp2p_id, peer_of_address
+from giaann_p2p.net.hive.shelf import Shelf, node_key
+from giaann_p2p.store.layout import Layout
+from giaann_p2p.swarm.identity import Peer
+from giaann_p2p.swarm.record import Role
+
+_LOG = logging.getLogger(__name__)
+REPLICAS = 5
+"""Nodes that keep a record."""
+_BEAM = 8
+"""Nodes near a key that are asked before the nearest count as found."""
+_CALL_WITHIN = 1.5
+_WITHIN = 6.0
+_CONNECT_WITHIN = 3.0
+_LEFT_OUT = 5.0
+"""Seconds for which a node that did not answer is not asked; twice as many each further time."""
+_FIRST_PAUSE, _MOST_PAUSE = 0.2, 10.0
+_REFRESH = 60.0
+
+
+class HiveBoard:
+    """The board as this peer sees it; made by `start`."""
+
+    def __init__(
+        self,
+        host: Host,
+        swarm_id: bytes,
+        layout: Layout,
+        seeds: Callable[[], Iterable[str]],
+        clock: Callable[[], float],
+    ) -> None:
+        self._host = host
+        self._swarm_id = swarm_id
+        self._seeds = seeds
+        self._clock = clock
+        self._shelf = Shelf(swarm_id, layout)
+        self._guard: Guard | None = None
+        self._node: DHTNode
+        self._joining: asyncio.Task[None] | None = None
+        self._searches: set[asyncio.Task[Any]] = set()
+
+    def __repr__(self) -> str:
+        return f"<HiveBoard: {self.nodes} nodes known, {self._shelf!r}>"
+
+    @classmethod
+    async def start(
+        cls,
+        host: Host,
+        swarm_id: bytes,
+        layout: Layout,
+        seeds: Callable[[], Iterable[str]],
+        clock: Callable[[], float] | None = None,
+    ) -> "HiveBoard":
+        """Take part. `seeds` gives addresses of peers that may be alive, whenever some are needed.
+
+        `clock` is as swarm/record.py wants it: in seconds since 1970, and never goes back.
+        """
+        board = cls(host, swarm_id, layout, seeds, clock or steady_clock())
+        await host.each_life(board._live)
+        return board
+
+    @property
+    def nodes(self) -> int:
+        """How many others are known."""
+        return len(self._node.protocol.routing_table.peer_id_to_uid) if self._guard else 0
+
+    @property
+    def refused(self) -> int:
+        """How many records were not taken from others."""
+        return self._shelf.refused
+
+    async def post(self, role: Role, record: bytes, lifetime: float) -> None:
+        """Leave this peer's own record for some seconds; Unreachable if nobody has taken it."""
+        me = self._host.me
+        key = self._shelf.key(role, me)
+        try:
+            self._shelf.put(key, record, me, lifetime, self._clock())
+        except RecordError as error:
+            raise UsageError(f"nobody would take this record: {error}") from None
+        taken: list[bool] = []
+        with suppress(TimeoutError):  # what has been taken by then is enough
+            async with asyncio.timeout(_WITHIN):
+                await self._spread(key, record, lifetime, taken)
+        if not any(taken):
+            raise Unreachable(
+                f"no other node took the record; {self.nodes} are known, {len(taken)} said no"
+            )
+
+    async def look(self, role: Role) -> list[bytes]:
+        """Return all records of a role; Unreachable if there was nobody to be asked."""
+        guard = self._guard
+        keys = self._shelf.keys(role)
+        if guard is None:
+            raise Unreachable("the board is not there yet; try again")
+        finding = Finding(keys)
+        guard.findings.add(finding)
+        try:
+            with suppress(TimeoutError):  # what has come by then is told
+                async with asyncio.timeout(_WITHIN):
+                    await self._nearest(keys)
+                    for peer_id, key in finding.cut:
+                        await self._node.protocol.call_find(peer_id, [DHTID.from_bytes(key)])
+        finally:
+            guard.findings.discard(finding)
+        if not finding.answers:
+            raise Unreachable(f"no node of the board answered; {self.nodes} are known")
+        for key in keys:
+            finding.records.update(dict.fromkeys(self._shelf.get(key, self._clock())))
+        return list(finding.records)
+
+    async def close(self) -> None:
+        """Take part no more."""
+        self._host.forget(self._live)
+        await self._end(gone=False)
+
+    async def _live(self, life: Life) -> None:
+        """Become a node, in a new life of p2pd."""
+        await self._end(gone=True)
+        guard = Guard(life.p2p, self._swarm_id, self._shelf, self._clock, self._heard)
+        try:
+            async with asyncio.timeout(_WITHIN):  # if p2pd ends now, hivemind waits for ever
+                self._node = await self._new_node(guard)
+        except P2PDaemonError as error:
+            raise ConnectionAbortedError(f"p2pd takes no node of a board: {error}") from None
+        self._guard = guard
+        self._joining = asyncio.create_task(self._join_for_ever())
+
+    async def _new_node(self, guard: Guard) -> DHTNode:
+        return await DHTNode.create(
+            p2p=guard,
+            node_id=DHTID.from_bytes(node_key(self._swarm_id, self._host.me)),
+            bucket_size=MOST_NEIGHBOURS,
+            num_replicas=REPLICAS,
+            wait_timeout=_CALL_WITHIN,
+            blacklist_time=_LEFT_OUT,
+            cache_locally=False,
+            cache_nearest=0,
+            cache_size=1,
+            cache_on_store=False,
+        )
+
+    def _heard(self, peer_id: PeerID) -> None:
+        """Ask a node again that was left out, for it is there."""
+        if self._guard is not None:
+            self._node.blacklist.register_success(peer_id)
+
+    async def _end(self, *, gone: bool) -> None:
+        guard, self._guard = self._guard, None
+        if self._joining is not None:
+            self._joining.cancel()
+            await asyncio.gather(self._joining, return_exceptions=True)
+        if guard is not None:
+            guard.close()
+            if not gone:
+                with suppress(TimeoutError):  # p2pd has gone before the board
+                    async with asyncio.timeout(_CALL_WITHIN):
+                        await guard.leave()
+        await asyncio.gather(*self._searches, return_exceptions=True)
+
+    async def _join_for_ever(self) -> None:
+        pause = _FIRST_PAUSE
+        while True:
+            try:
+                async with asyncio.timeout(_WITHIN):
+                    await self._join()
+            except (GiaannError, OSError) as error:
+                _LOG.info("joining the board: %s", error)
+            if self.nodes:
+                pause = _REFRESH
+            await asyncio.sleep(pause)
+            pause = _FIRST_PAUSE if self.nodes else min(2 * pause, _MOST_PAUSE)
+
+    async def _join(self) -> None:
+        """Meet the seeds, unless others are known, and through them those who are near."""
+        if not self.nodes:
+            met = await self._host.connect(_good(self._seeds()), _CONNECT_WITHIN)
+            await asyncio.gather(*[self._meet(peer) for peer in met])
+        if self.nodes:
+            await self._nearest([node_key(self._swarm_id, self._host.me)])
+
+    async def _meet(self, peer: Peer) -> None:
+        await self._node.protocol.call_ping(PeerID(libp2p_id(peer)))
+
+    async def _nearest(self, keys: Sequence[bytes]) -> dict[bytes, list[PeerID]]:
+        """Return who is nearest to each key, after asking who might know."""
+        queries = [DHTID.from_bytes(key) for key in keys]
+        search = asyncio.create_task(
+            self._node.find_nearest_nodes(
+                queries, k_nearest=_BEAM, beam_size=_BEAM, exclude_self=True
+            )
+        )
+        # A search that is cancelled leaves tasks for ever; one that is let go on ends by itself.
+        self._searches.add(search)
+        search.add_done_callback(self._searches.discard)
+        await asyncio.wait({search})
+        if search.exception() is not None:
+            raise Unreachable("the search for nodes of the board went wrong")
+        found = search.result()
+        return {query.to_bytes(): list(found[query].values()) for query in queries}
+
+    async def _spread(self, key: bytes, record: bytes, lifetime: float, taken: list[bool]) -> None:
+        """Leave a record with the nearest nodes that take it; note what each of them said."""
+        if self._guard is None:
+            return
+        left = (await self._nearest([key]))[key]
+        while left and sum(taken) < REPLICAS:
+            some = REPLICAS - sum(taken)
+            wave, left = left[:some], left[some:]
+            await asyncio.gather(
+                *[self._leave(peer_id, key, record, lifetime, taken) for peer_id in wave]
+            )
+
+    async def _leave(
+        self, peer_id: PeerID, key: bytes, record: bytes, lifetime: float, taken: list[bool]
+    ) -> None:
+        said = await self._node.protocol.call_store(
+            peer_id, [DHTID.from_bytes(key)], [record], [float(lifetime)]
+        )
+        taken.append(bool(said) and bool(said[0]))
+
+
+def steady_clock() -> Callable[[], float]:
+    """Return a clock that tells the seconds since 1970, and never goes back."""
+    start = time.time() - time.monotonic()
+    return lambda: start + time.monotonic()
+
+
+def _good(addresses: Iterable[str]) -> list[str]:
+    found = []
+    for address in addresses:
+        try:
+            peer_of_address(address)
+        except UsageError as error:
+            _LOG.warning("a seed is passed over: %s", error)
+            continue
+        found.append(address)
+    return found

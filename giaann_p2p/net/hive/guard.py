@@ -1,0 +1,239 @@
+"""What stands between hivemind's DHT and the network: it looks into every message, both ways.
+
+hivemind's DHT finds the nodes that are near a key; what is kept there is ours (see shelf.py), so
+nothing that a stranger wrote comes to hivemind's own store, or is read by its serialiser. A node's
+place among the keys is made from its peer, and whoever claims another one is not believed.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
+
+import msgspec
+from hivemind.p2p import P2P, PeerID
+from hivemind.proto import dht_pb2
+
+from giaann_p2p.errors import MessageError, RecordError, UsageError
+from giaann_p2p.net.hive.peer_id import peer_of_id
+from giaann_p2p.net.hive.shelf import KEY_BYTES, Shelf, node_key
+from giaann_p2p.swarm.identity import Peer, to_text
+
+MOST_KEYS = 16
+"""Of one question."""
+MOST_NEIGHBOURS = 20
+"""That an answer names for each key."""
+_MOST_ANSWER = 1 << 21
+"""Bytes of records in an answer; p2pd drops messages over 4 MiB, and then nobody is answered."""
+Handler = Callable[[Any, Any], Awaitable[Any]]
+_RECORDS = msgspec.msgpack.Decoder(list[bytes])
+
+
+class Finding:
+    """What the answers to some questions brought."""
+
+    def __init__(self, keys: list[bytes]) -> None:
+        self.keys = frozenset(keys)
+        self.answers = 0
+        self.records: dict[bytes, None] = {}
+        self.cut: list[tuple[Any, bytes]] = []
+        """Nodes that had more than fitted in, and the key."""
+
+
+class Guard:
+    """A P2P as hivemind's DHT knows it."""
+
+    def __init__(
+        self,
+        p2p: P2P,
+        swarm_id: bytes,
+        shelf: Shelf,
+        clock: Callable[[], float],
+        heard: Callable[[PeerID], None],
+    ) -> None:
+        self.peer_id: PeerID = p2p.peer_id
+        self.findings: set[Finding] = set()
+        """Those that go on."""
+        self._p2p = p2p
+        self._swarm_id = swarm_id
+        self._shelf = shelf
+        self._clock = clock
+        self._heard = heard
+        self._handlers: dict[str, Handler] = {}
+        self._names: list[str] = []
+        self._calls: set[asyncio.Task[Any]] = set()
+        self._closed = False
+
+    def close(self) -> None:
+        """Let all calls fail at once."""
+        self._closed = True
+        for call in list(self._calls):
+            call.cancel()
+
+    async def leave(self) -> None:
+        """Answer no calls any more."""
+        for name in self._names:
+            await self._p2p.remove_protobuf_handler(name)
+
+    # What hivemind's DHT calls.
+
+    async def add_protobuf_handler(
+        self,
+        name: str,
+        handler: Handler,
+        message: Any,  # noqa: ANN401  (a protobuf type)
+        **options: Any,  # noqa: ANN401
+    ) -> None:
+        """Register a handler, behind ours."""
+        method = name.rpartition(".")[2]
+        ours = {"rpc_ping": self._ping, "rpc_find": self._find, "rpc_store": self._store}
+        self._handlers[method] = handler
+        self._names.append(self._name(method))
+        await self._p2p.add_protobuf_handler(
+            self._name(method), self._minded(ours[method]), message
+        )
+
+    async def remove_protobuf_handler(self, name: str, **options: Any) -> None:  # noqa: ANN401
+        """Leave that to `leave`."""
+
+    async def call_protobuf_handler(
+        self,
+        peer_id: PeerID,
+        name: str,
+        request: Any,  # noqa: ANN401
+        answer: Any,  # noqa: ANN401  (a protobuf type)
+    ) -> Any:  # noqa: ANN401
+        """Ask a peer, and hand on what of its answer can be right."""
+        peer = peer_of_id(peer_id.to_bytes())
+        name = self._name(name.rpartition(".")[2])
+        found = await self._call(self._p2p.call_protobuf_handler(peer_id, name, request, answer))
+        self._check_node(peer, found.peer.node_id)
+        if answer is dht_pb2.FindResponse:
+            self._harvest(peer_id, request, found)
+        return found
+
+    def _name(self, method: str) -> str:
+        """Return what libp2p calls a method: another swarm's nodes do not have it."""
+        return f"/giaann/{to_text(self._swarm_id)}/{method}/1"
+
+    async def _call(self, call: Coroutine[Any, Any, Any]) -> Any:  # noqa: ANN401
+        if self._closed:
+            call.close()
+            raise ConnectionAbortedError("this peer is leaving the network")
+        task = asyncio.ensure_future(call)
+        self._calls.add(task)
+        try:
+            return await task
+        except asyncio.CancelledError:
+            if self._closed:
+                raise ConnectionAbortedError("this peer is leaving the network") from None
+            raise
+        finally:
+            self._calls.discard(task)
+
+    # What others ask.
+
+    def _minded(self, handler: Handler) -> Handler:
+        """Answer what cannot be with few words: hivemind would tell a stranger all it knows."""
+
+        async def minded(request: Any, context: Any) -> Any:  # noqa: ANN401
+            try:
+                self._check_node(peer_of_id(context.remote_id.to_bytes()), request.peer.node_id)
+                self._heard(context.remote_id)
+                return await handler(request, context)
+            except (MessageError, UsageError) as error:
+                raise MessageError(str(error)) from None
+            except Exception:  # noqa: BLE001  (whatever it is, it is not for strangers)
+                raise MessageError("this peer could not answer") from None
+
+        return minded
+
+    async def _ping(self, request: Any, context: Any) -> Any:  # noqa: ANN401
+        request.validate = False  # else a stranger has this peer call back, and wait for it
+        return await self._handlers["rpc_ping"](request, context)
+
+    async def _find(self, request: Any, context: Any) -> Any:  # noqa: ANN401
+        _check_keys(request.keys)
+        response = await self._handlers["rpc_find"](request, context)
+        room = _MOST_ANSWER
+        for key, result in zip(request.keys, response.results, strict=True):
+            records = self._shelf.get(key, self._clock())
+            result.expiration_time = len(records)
+            value = msgspec.msgpack.encode(records) if records else b""
+            if len(value) <= room:
+                result.value = value
+                room -= len(value)
+        return response
+
+    async def _store(self, request: Any, context: Any) -> Any:  # noqa: ANN401
+        _check_keys(request.keys)
+        count = len(request.keys)
+        if len(request.values) != count or len(request.expiration_time) != count:
+            raise MessageError("values: not as many as keys")
+        peer = peer_of_id(context.remote_id.to_bytes())
+        asked = zip(request.keys, request.values, request.expiration_time, strict=True)
+        taken = [self._take(peer, key, value, lifetime) for key, value, lifetime in asked]
+        ping = dht_pb2.PingRequest(peer=request.peer)
+        known = await self._handlers["rpc_ping"](ping, context)
+        return dht_pb2.StoreResponse(store_ok=taken, peer=known.peer)
+
+    def _take(self, peer: Peer, key: bytes, value: bytes, lifetime: float) -> bool:
+        try:
+            self._shelf.put(key, value, peer, lifetime, self._clock())
+        except RecordError:
+            return False
+        return True
+
+    # What others answer.
+
+    def _harvest(self, peer_id: PeerID, request: Any, response: Any) -> None:  # noqa: ANN401
+        if len(response.results) != len(request.keys):
+            raise MessageError("results: not as many as keys")
+        for key, result in zip(request.keys, response.results, strict=True):
+            self._keep_honest_neighbours(result)
+            for finding in self.findings:
+                if key in finding.keys:
+                    self._gather(finding, peer_id, key, result, alone=len(request.keys) == 1)
+            result.ClearField("value")
+            result.ClearField("expiration_time")
+            result.type = dht_pb2.NOT_FOUND
+
+    def _gather(
+        self,
+        finding: Finding,
+        peer_id: PeerID,
+        key: bytes,
+        result: Any,  # noqa: ANN401
+        *,
+        alone: bool,
+    ) -> None:
+        finding.answers += 1
+        if result.value:
+            try:
+                records = _RECORDS.decode(result.value)
+            except msgspec.MsgspecError as error:
+                raise MessageError(f"value: no records: {error}") from None
+            finding.records.update(dict.fromkeys(self._shelf.fitting(key, records, self._clock())))
+        elif result.expiration_time > 0 and not alone:
+            finding.cut.append((peer_id, key))
+
+    def _keep_honest_neighbours(self, result: Any) -> None:  # noqa: ANN401
+        pairs = list(zip(result.nearest_node_ids, result.nearest_peer_ids, strict=False))
+        del result.nearest_node_ids[:], result.nearest_peer_ids[:]
+        for node_id, number in pairs[:MOST_NEIGHBOURS]:
+            try:
+                self._check_node(peer_of_id(number), node_id)
+            except (UsageError, MessageError):
+                continue
+            result.nearest_node_ids.append(node_id)
+            result.nearest_peer_ids.append(number)
+
+    def _check_node(self, peer: Peer, node_id: bytes) -> None:
+        if node_id != node_key(self._swarm_id, peer):
+            raise MessageError("node: of another swarm, or not at its own place")
+
+
+def _check_keys(keys: Any) -> None:  # noqa: ANN401
+    if not 1 <= len(keys) <= MOST_KEYS:
+        raise MessageError(f"keys: {len(keys):,} of them; 1 to {MOST_KEYS} can be")
+    if any(len(key) != KEY_BYTES for key in keys):
+        raise MessageError(f"keys: each has {KEY_BYTES} bytes")

@@ -1,0 +1,131 @@
+"""The records that a node of the DHT keeps for others, and what it takes in.
+
+1. Only a peer itself leaves its record, in the place that is its own: nobody fills the places of
+   others, and nobody brings an old record back.
+2. The newest holds, by its sequence, for its lifetime from when it came, by the clock here. So the
+   clocks of peers may differ as far as swarm/record.py lets them.
+3. A place has room for `most` bytes; when it is full, who is in it may renew, and nobody else
+   comes in.
+"""
+
+from collections.abc import Iterable
+from hashlib import sha1
+
+import msgspec
+
+from giaann_p2p.errors import RecordError
+from giaann_p2p.store.layout import Layout
+from giaann_p2p.swarm.identity import Peer
+from giaann_p2p.swarm.record import (
+    BUCKETS,
+    Announcement,
+    Role,
+    bucket_of,
+    place_of,
+    prove,
+    sets_of,
+    unproven,
+)
+
+MOST_PLACE = 1 << 19
+"""Bytes of the records of one place: a thousand of 500 bytes."""
+KEY_BYTES = 20
+ROLES: tuple[Role, ...] = ("storage", "compute")
+
+
+class _Held(msgspec.Struct, frozen=True, gc=False):
+    data: bytes
+    sequence: int
+    until: float
+
+
+class Shelf:
+    """Records by their places."""
+
+    def __init__(self, swarm_id: bytes, layout: Layout, most: int = MOST_PLACE) -> None:
+        self.refused = 0
+        """Records that were not taken."""
+        self._swarm_id, self._layout, self._most = swarm_id, layout, most
+        places = [(role, bucket) for role in ROLES for bucket in range(BUCKETS)]
+        self._keys = {place: _key_of(place_of(swarm_id, *place)) for place in places}
+        self._places: dict[bytes, dict[Peer, _Held]] = {key: {} for key in self._keys.values()}
+
+    def __repr__(self) -> str:
+        count = sum(map(len, self._places.values()))
+        size = sum(map(_size, self._places.values()))
+        return f"<Shelf: {count:,} records, {size:,} bytes>"
+
+    def keys(self, role: Role) -> list[bytes]:
+        """Return the keys of all places of a role."""
+        return [self._keys[role, bucket] for bucket in range(BUCKETS)]
+
+    def key(self, role: Role, peer: Peer) -> bytes:
+        """Return the key of a peer's place."""
+        return self._keys[role, bucket_of(peer)]
+
+    def put(self, key: bytes, data: bytes, peer: Peer, lifetime: float, now: float) -> None:
+        """Take in what a peer brings; RecordError says why not."""
+        try:
+            self._put(key, data, peer, lifetime, now)
+        except RecordError:
+            self.refused += 1
+            raise
+
+    def get(self, key: bytes, now: float) -> list[bytes]:
+        """Return what a place holds."""
+        place = self._places.get(key, {})
+        _clear(place, now)
+        return [held.data for held in place.values()]
+
+    def fitting(self, key: bytes, records: Iterable[bytes], now: float) -> list[bytes]:
+        """Return those of some records that may be in a place; nobody's signature is checked."""
+        found = []
+        for data in records:
+            try:
+                self._in_place(key, unproven(data, now, self._swarm_id, self._layout))
+            except RecordError:
+                continue
+            found.append(data)
+        return found
+
+    def _put(self, key: bytes, data: bytes, peer: Peer, lifetime: float, now: float) -> None:
+        place = self._places.get(key)
+        if place is None:
+            raise RecordError("key: no place of this swarm")
+        if not lifetime > 0:
+            raise RecordError(f"lifetime: it is {lifetime}")
+        found = unproven(data, now, self._swarm_id, self._layout, peer)
+        self._in_place(key, found)
+        _clear(place, now)
+        held = place.get(peer)
+        if held is not None and data == held.data:
+            return
+        if held is not None and found.sequence <= held.sequence:
+            raise RecordError(f"sequence: {found.sequence} comes after {held.sequence}")
+        if _size(place) - (len(held.data) if held else 0) + len(data) > self._most:
+            raise RecordError(f"no room: {self._most:,} bytes of others are here already")
+        prove(data, found)
+        sets_of(found, self._layout)
+        place[peer] = _Held(data, found.sequence, now + min(lifetime, found.lifetime))
+
+    def _in_place(self, key: bytes, found: Announcement) -> None:
+        if self.key(found.role, found.peer) != key:
+            raise RecordError("key: the record belongs into another place")
+
+
+def node_key(swarm_id: bytes, peer: Peer) -> bytes:
+    """Return where a peer itself stands among the keys: nobody chooses it."""
+    return sha1(b"giaann node\0" + swarm_id + peer, usedforsecurity=False).digest()
+
+
+def _key_of(place: str) -> bytes:
+    return sha1(place.encode(), usedforsecurity=False).digest()
+
+
+def _size(place: dict[Peer, _Held]) -> int:
+    return sum(len(held.data) for held in place.values())
+
+
+def _clear(place: dict[Peer, _Held], now: float) -> None:
+    for peer in [peer for peer, held in place.items() if held.until <= now]:
+        del place[peer]

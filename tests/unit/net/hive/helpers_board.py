@@ -1,0 +1,43 @@
+"""A swarm for boards, and the records on them."""
+
+from collections.abc import Callable
+from typing import Any
+
+from giaann_p2p.net.hive.board import HiveBoard, steady_clock
+from giaann_p2p.net.hive.host import Host
+from giaann_p2p.store.layout import Layout
+from giaann_p2p.swarm.identity import Identity
+from giaann_p2p.swarm.record import Announcement, next_sequence, signed_as
+from tests.unit.net.hive.helpers import Place
+
+SWARM = bytes(range(32))
+LAYOUT = Layout(shards=8)
+NOW = 1_900_000_000.0
+
+
+def record(identity: Identity, now: float, later: int = 0, **changes: Any) -> bytes:  # noqa: ANN401
+    fields = {
+        "swarm_id": SWARM,
+        "peer": identity.peer,
+        "role": "storage",
+        "incarnation": 1,
+        "sequence": next_sequence(now) + later,
+        "issued": int(now),
+        "capacity": 1000,
+        **changes,
+    }
+    return signed_as(identity, Announcement(**fields))
+
+
+async def board(
+    place: Place,
+    host: Host | None = None,
+    seeds: Callable[[], tuple[str, ...]] | None = None,
+    ahead: float = 0.0,
+    swarm: bytes = SWARM,
+) -> HiveBoard:
+    """Start a board, of a new host; its seed is the first host."""
+    clock = steady_clock()
+    host = host or await place.host()
+    found = seeds or (lambda: place.hosts[0].addresses)
+    return await HiveBoard.start(host, swarm, LAYOUT, found, lambda: clock() + ahead)

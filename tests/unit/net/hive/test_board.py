@@ -1,0 +1,255 @@
+"""A board that real hosts keep together."""
+
+import asyncio
+import os
+import signal
+from typing import Any
+
+import pytest
+from hivemind.dht.routing import DHTID
+from hivemind.p2p import PeerID
+from hivemind.p2p.p2p_daemon_bindings.utils import P2PHandlerError
+from hivemind.proto import dht_pb2
+
+from giaann_p2p.errors import UsageError
+from giaann_p2p.net.errors import Unreachable
+from giaann_p2p.net.hive import guard
+from giaann_p2p.net.hive.board import HiveBoard, steady_clock
+from giaann_p2p.net.hive.peer_id import libp2p_id, libp2p_name
+from giaann_p2p.net.hive.shelf import node_key
+from giaann_p2p.swarm.identity import Identity
+from tests.unit.net.hive.helpers import Place, hosts, stop, until
+from tests.unit.net.hive.helpers_board import SWARM, board, record
+
+CLOCK = steady_clock()
+
+
+async def all_closed(*boards: HiveBoard) -> None:
+    await asyncio.gather(*[one.close() for one in boards])
+
+
+def test_what_one_leaves_all_find() -> None:
+    async def story(place: Place) -> None:
+        boards = [await board(place) for _ in range(3)]
+        await until(lambda: all(one.nodes for one in boards))
+        left = []
+        for one, host in zip(boards, place.hosts, strict=True):
+            left.append(record(host.identity, CLOCK()))
+            await one.post("storage", left[-1], 30)
+        for one in boards:
+            assert sorted(await one.look("storage")) == sorted(left)
+            assert await one.look("compute") == []
+        newer = record(place.hosts[0].identity, CLOCK(), later=10)
+        await boards[0].post("storage", newer, 30)
+        assert set(await boards[1].look("storage")) == {newer, *left[1:]}
+        assert "2 nodes known" in repr(boards[2])
+        await all_closed(*boards)
+
+    hosts(story)
+
+
+def test_who_is_alone_is_told_and_a_first_node_finds_nothing() -> None:
+    async def story(place: Place) -> None:
+        first = await board(place)
+        mine = record(place.hosts[0].identity, CLOCK())
+        for _ in range(2):
+            with pytest.raises(Unreachable, match="no node of the board answered"):
+                await first.look("storage")
+            with pytest.raises(Unreachable, match="no other node took the record"):
+                await first.post("storage", mine, 30)
+        second = await board(place)
+        await until(lambda: second.nodes > 0)
+        assert await second.look("compute") == []
+        assert await second.look("storage") == [mine]  # it has kept its own
+        with pytest.raises(UsageError, match="nobody would take this record"):
+            await second.post("storage", mine, 30)
+        await all_closed(first, second)
+
+    hosts(story)
+
+
+def test_seeds_that_come_later_are_found() -> None:
+    async def story(place: Place) -> None:
+        ghost = Identity.from_seed(bytes(32)).peer
+        addresses = [f"/ip4/127.0.0.1/tcp/9/p2p/{libp2p_name(ghost)}", "nonsense"]
+        late = await board(place, seeds=lambda: tuple(addresses))
+        with pytest.raises(Unreachable):
+            await late.look("storage")
+        first = await board(place)
+        addresses += place.hosts[1].addresses
+        await until(lambda: late.nodes == 1)
+        assert await late.look("storage") == []
+        await all_closed(first, late)
+
+    hosts(story)
+
+
+def test_clocks_an_hour_apart_do_no_harm() -> None:
+    async def story(place: Place) -> None:
+        offsets = (-1700.0, 0.0, 1700.0)
+        boards = [await board(place, ahead=ahead) for ahead in offsets]
+        await until(lambda: all(one.nodes for one in boards))
+        left = []
+        for one, host, ahead in zip(boards, place.hosts, offsets, strict=True):
+            left.append(record(host.identity, CLOCK() + ahead))
+            await one.post("storage", left[-1], 30)
+        for one in boards:
+            assert sorted(await one.look("storage")) == sorted(left)
+        await all_closed(*boards)
+
+    hosts(story)
+
+
+@pytest.mark.parametrize("victim", [0, 1])
+def test_the_board_is_joined_again_when_p2pd_was_started_again(victim: int) -> None:
+    async def story(place: Place) -> None:
+        # The seed has seeds of its own: it would wait to be asked otherwise.
+        seeds = lambda: tuple(a for host in place.hosts for a in host.addresses)  # noqa: E731
+        boards = [await board(place, seeds=seeds) for _ in range(2)]
+        await until(lambda: all(one.nodes for one in boards))
+        os.kill(place.note(place.hosts[victim]), signal.SIGKILL)
+        await until(lambda: place.hosts[victim].deaths == 1)
+        mine = record(place.hosts[victim].identity, CLOCK())
+
+        for _ in range(200):
+            try:
+                await boards[victim].post("storage", mine, 30)
+                break
+            except Unreachable:
+                await asyncio.sleep(0.05)
+        assert mine in await boards[1 - victim].look("storage")
+        await all_closed(*boards)
+
+    hosts(story)
+
+
+def test_a_node_that_is_stopped_holds_nobody_up_for_long() -> None:
+    async def story(place: Place) -> None:
+        boards = [await board(place) for _ in range(3)]
+        await until(lambda: all(one.nodes == 2 for one in boards))
+        mine = record(place.hosts[1].identity, CLOCK())
+        await boards[1].post("storage", mine, 30)
+        await stop(place.note(place.hosts[2]))
+        assert mine in await boards[0].look("storage")
+        assert PeerID(libp2p_id(place.hosts[2].me)) in boards[0]._node.blacklist
+        assert mine in await boards[0].look("storage")
+        os.kill(place.note(place.hosts[2]), signal.SIGCONT)
+        await all_closed(*boards)
+
+    hosts(story)
+
+
+def test_two_swarms_on_one_host_do_not_mix() -> None:
+    async def story(place: Place) -> None:
+        other = bytes(32)
+        first = await board(place)
+        others = [await board(place, host=place.hosts[0], swarm=other)]
+        others.append(await board(place, swarm=other))
+        await until(lambda: others[1].nodes > 0)
+        mine = record(place.hosts[1].identity, CLOCK(), swarm_id=other)
+        await others[1].post("storage", mine, 30)
+        assert await others[0].look("storage") == [mine]
+        assert first.nodes == 0
+        await all_closed(first, *others)
+
+    hosts(story)
+
+
+def test_what_strangers_send_is_refused() -> None:
+    async def story(place: Place) -> None:
+        first = await board(place)
+        stranger = await place.host()
+        await stranger.connect(place.hosts[0].addresses)
+        life = stranger._life
+        assert life is not None
+        target = PeerID(libp2p_id(place.hosts[0].me))
+        node = dht_pb2.NodeInfo(node_id=node_key(SWARM, stranger.me))
+        shelf = first._shelf
+        mine = shelf.key("storage", stranger.me)
+        good = record(stranger.identity, CLOCK())
+
+        async def ask(method: str, request: Any, answer: Any) -> Any:  # noqa: ANN401
+            name = first._guard._name(method)  # type: ignore[union-attr]
+            call = life.p2p.call_protobuf_handler(target, name, request, answer)
+            return await asyncio.wait_for(call, 5)
+
+        async def leave(key: bytes, value: bytes, life: float = 30.0, **other: Any) -> list[bool]:  # noqa: ANN401
+            request = dht_pb2.StoreRequest(
+                keys=[key], values=[value], expiration_time=[life], peer=node, **other
+            )
+            return list((await ask("rpc_store", request, dht_pb2.StoreResponse)).store_ok)
+
+        ghost = Identity.from_seed(bytes(32))
+        for key, value in (
+            (bytes(20), b"rubbish"),
+            (mine, b"rubbish"),
+            (mine, record(ghost, CLOCK())),
+            (shelf.key("storage", ghost.peer), record(ghost, CLOCK())),
+            (mine, record(stranger.identity, CLOCK() + 9999)),
+            (mine, b"\xc7\xff\x50" + bytes(300)),
+        ):
+            assert await leave(key, value) == [False]
+        assert await leave(mine, good, 1e300, in_cache=[True], subkeys=[b"\x50"]) == [True]
+        assert shelf.get(mine, CLOCK() + 29) == [good]
+        assert shelf.get(mine, CLOCK() + 31) == []
+        with pytest.raises(P2PHandlerError, match="20 bytes"):
+            await leave(b"short", good)
+        many = dht_pb2.FindRequest(keys=[bytes(20)] * 17, peer=node)
+        with pytest.raises(P2PHandlerError, match="1 to 16 can be"):
+            await ask("rpc_find", many, dht_pb2.FindResponse)
+        lame = dht_pb2.StoreRequest(keys=[mine], values=[], peer=node)
+        with pytest.raises(P2PHandlerError, match="not as many as keys"):
+            await ask("rpc_store", lame, dht_pb2.StoreResponse)
+        liar = dht_pb2.NodeInfo(node_id=node_key(SWARM, ghost.peer))
+        with pytest.raises(P2PHandlerError, match="not at its own place"):
+            await ask("rpc_ping", dht_pb2.PingRequest(peer=liar), dht_pb2.PingResponse)
+        ping = dht_pb2.PingRequest(peer=node, validate=True)
+        assert not (await ask("rpc_ping", ping, dht_pb2.PingResponse)).available
+        assert first.refused == 6
+        await all_closed(first)
+
+    hosts(story)
+
+
+def test_answers_of_liars_are_sifted() -> None:
+    async def story(place: Place) -> None:
+        boards = [await board(place) for _ in range(2)]
+        await until(lambda: all(one.nodes for one in boards))
+        liar = boards[0]
+        good = record(place.hosts[1].identity, CLOCK())
+        key = liar._shelf.key("storage", place.hosts[1].me)
+        ghost = Identity.from_seed(bytes(32)).peer
+        wrong = [b"rubbish", record(place.hosts[1].identity, CLOCK(), swarm_id=bytes(32))]
+        shelf, node = liar._shelf, liar._node
+        honest = shelf.get
+        shelf.get = lambda asked, now: [*wrong, good] if asked == key else []  # type: ignore[method-assign]
+        table = node.protocol.routing_table
+        table.add_or_update_node(DHTID.from_bytes(bytes(20)), PeerID(libp2p_id(ghost)))
+        table.add_or_update_node(DHTID.from_bytes(b"\1" * 20), PeerID(b"\x12\x20" + bytes(32)))
+        assert await boards[1].look("storage") == [good]
+        assert boards[1].nodes == 1
+        shelf.get = honest  # type: ignore[method-assign]
+        await all_closed(*boards)
+
+    hosts(story)
+
+
+def test_more_than_fits_into_an_answer_is_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story(place: Place) -> None:
+        boards = [await board(place) for _ in range(2)]
+        await until(lambda: all(one.nodes for one in boards))
+        shelf, now = boards[0]._shelf, CLOCK()
+        want = set()
+        for number in range(160):
+            one = Identity.from_seed(number.to_bytes(32, "big"))
+            data = record(one, now, addresses=(f"/dns4/{'a' * 200}/tcp/{number}/p2p/x",))
+            shelf.put(shelf.key("storage", one.peer), data, one.peer, 30, now)
+            want.add(data)
+        sizes = [sum(map(len, shelf.get(key, now))) for key in shelf.keys("storage")]
+        most = max(sizes) + 200
+        assert 4 * most < sum(sizes)
+        monkeypatch.setattr(guard, "_MOST_ANSWER", most)
+        assert set(await boards[1].look("storage")) == want
+        await all_closed(*boards)
+
+    hosts(story)

@@ -1,0 +1,132 @@
+"""What a node keeps for others, and what it does not."""
+
+from typing import Any
+
+import pytest
+
+from giaann_p2p.errors import RecordError
+from giaann_p2p.net.hive.shelf import Shelf, node_key
+from giaann_p2p.swarm.identity import Identity
+from giaann_p2p.swarm.record import BUCKETS, SKEW, bucket_of
+from tests.unit.net.hive.helpers_board import LAYOUT, NOW, SWARM, record
+
+ME, OTHER = (Identity.from_seed(bytes([number] * 32)) for number in (1, 2))
+
+
+def shelf(most: int = 1 << 19) -> Shelf:
+    return Shelf(SWARM, LAYOUT, most)
+
+
+def test_a_record_lies_in_its_place_for_its_lifetime() -> None:
+    held, data = shelf(), record(ME, NOW)
+    key = held.key("storage", ME.peer)
+    held.put(key, data, ME.peer, 30, NOW)
+    assert held.get(key, NOW + 29.9) == [data]
+    held.put(key, data, ME.peer, 30, NOW + 20)  # the same again prolongs nothing
+    assert held.get(key, NOW + 30) == []
+    assert repr(held) == "<Shelf: 0 records, 0 bytes>"
+    assert len(set(held.keys("storage") + held.keys("compute"))) == 2 * BUCKETS
+    assert held.keys("storage")[bucket_of(ME.peer)] == key
+
+
+def test_it_lies_for_less_if_its_peer_wants_that() -> None:
+    held, data = shelf(), record(ME, NOW)
+    key = held.key("storage", ME.peer)
+    held.put(key, data, ME.peer, 10, NOW)
+    assert held.get(key, NOW + 10) == []
+    held.put(key, data, ME.peer, 1e9, NOW)
+    assert held.get(key, NOW + 30) == []
+
+
+@pytest.mark.parametrize("ahead", [-SKEW, 0, SKEW])
+def test_clocks_may_differ(ahead: float) -> None:
+    held, data = shelf(), record(ME, NOW + ahead)
+    key = held.key("storage", ME.peer)
+    held.put(key, data, ME.peer, 30, NOW)
+    assert held.get(key, NOW + 29) == [data]
+    assert held.get(key, NOW + 30) == []
+
+
+def test_the_newest_holds() -> None:
+    held, first, second = shelf(), record(ME, NOW), record(ME, NOW, later=1)
+    key = held.key("storage", ME.peer)
+    held.put(key, first, ME.peer, 30, NOW)
+    held.put(key, second, ME.peer, 30, NOW)
+    assert held.get(key, NOW) == [second]
+    with pytest.raises(RecordError, match="sequence"):
+        held.put(key, first, ME.peer, 30, NOW)
+    other = record(ME, NOW, later=1, capacity=5)
+    with pytest.raises(RecordError, match="sequence"):
+        held.put(key, other, ME.peer, 30, NOW)
+    assert held.get(key, NOW) == [second]
+    assert held.refused == 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"swarm_id": bytes(32)}, "swarm_id"),
+        ({"issued": int(NOW) + SKEW + 60}, "issued"),
+        ({"issued": int(NOW) - SKEW - 60}, "issued"),
+        ({"lifetime": 301}, "lifetime"),
+        ({"role": "compute", "capacity": 0}, "another place"),
+        ({"ready": b"\xff"}, "ready"),
+        ({"protocol": 99}, "protocol"),
+        ({"addresses": ("not one",)}, "addresses"),
+    ],
+)
+def test_what_is_not_taken(changes: dict[str, Any], words: str) -> None:
+    held = shelf()
+    key = held.key("storage", ME.peer)
+    with pytest.raises(RecordError, match=words):
+        held.put(key, record(ME, NOW, **changes), ME.peer, 30, NOW)
+    assert held.get(key, NOW) == []
+
+
+def test_nobody_leaves_what_is_another_peers() -> None:
+    held, data = shelf(), record(ME, NOW)
+    mine, theirs = held.key("storage", ME.peer), held.key("storage", OTHER.peer)
+    with pytest.raises(RecordError, match="peer"):
+        held.put(mine, data, OTHER.peer, 30, NOW)
+    forged = data[:-1] + bytes([data[-1] ^ 1])
+    changed = record(OTHER, NOW)[:64] + data[64:]
+    for wrong in (forged, changed, b"", data[:64], bytes(100_000)):
+        with pytest.raises(RecordError):
+            held.put(mine, wrong, ME.peer, 30, NOW)
+    with pytest.raises(RecordError, match="lifetime"):
+        held.put(mine, data, ME.peer, float("nan"), NOW)
+    for key in (bytes(20), b"", b"x" * 1000):
+        with pytest.raises(RecordError, match="no place of this swarm"):
+            held.put(key, data, ME.peer, 30, NOW)
+    assert mine != theirs
+    with pytest.raises(RecordError, match="another place"):
+        held.put(theirs, data, ME.peer, 30, NOW)
+
+
+def test_a_full_place_keeps_who_is_in_it() -> None:
+    crowd = [Identity.from_seed(number.to_bytes(32, "big")) for number in range(400)]
+    crowd = [one for one in crowd if bucket_of(one.peer) == bucket_of(ME.peer)]
+    size = len(record(ME, NOW))
+    held = shelf(most=3 * size + 10)
+    key = held.key("storage", ME.peer)
+    for one in crowd[:3]:
+        held.put(key, record(one, NOW), one.peer, 30, NOW)
+    with pytest.raises(RecordError, match="no room"):
+        held.put(key, record(ME, NOW), ME.peer, 30, NOW)
+    held.put(key, record(crowd[0], NOW, later=9), crowd[0].peer, 30, NOW)
+    assert len(held.get(key, NOW)) == 3
+    held.put(key, record(ME, NOW), ME.peer, 30, NOW + 30)
+    assert len(held.get(key, NOW + 30)) == 1
+
+
+def test_what_may_be_in_a_place() -> None:
+    held, data = shelf(), record(ME, NOW)
+    key = held.key("storage", ME.peer)
+    wrong = [b"", b"x" * 200, record(ME, NOW, swarm_id=bytes(32)), record(ME, NOW - 9999)]
+    assert held.fitting(key, [*wrong, data, *wrong], NOW) == [data]
+    assert held.fitting(held.key("compute", ME.peer), [data], NOW) == []
+
+
+def test_a_node_stands_where_its_peer_puts_it() -> None:
+    assert node_key(SWARM, ME.peer) != node_key(SWARM, OTHER.peer)
+    assert node_key(SWARM, ME.peer) != node_key(bytes(32), ME.peer)
