@@ -46,6 +46,21 @@ def test_calls_of_all_sizes_both_ways(loop: Callable[[], asyncio.AbstractEventLo
     hosts(story, loop)
 
 
+def test_quic_is_there_for_who_wants_it() -> None:
+    async def story(place: Place) -> None:
+        listen = ("/ip4/127.0.0.1/udp/0/quic-v1",)
+        made = [await place.host(listen=listen) for _ in range(2)]
+        assert all("/quic-v1/p2p/" in host.addresses[0] for host in made)
+        assert all("/udp/0/" not in host.config.listen[0] for host in made)
+        first, second = map(place.transport, made)
+        second.serve(echo)
+        body = random_bytes(300_000)
+        assert await first.call(second.me, body, timeout=10) == body
+        await asyncio.gather(first.close(), second.close())
+
+    hosts(story)
+
+
 def test_many_at_once_of_many_peers() -> None:
     async def story(place: Place) -> None:
         transports = [place.transport(await place.host()) for _ in range(3)]
