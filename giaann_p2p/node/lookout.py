@@ -125,7 +125,7 @@ class Lookout:
                 self._refuse(error)
             if number % _HELPING == _HELPING - 1:
                 await asyncio.sleep(0)
-        self._looked = now = self._clock()
+        now = self._clock()
         for record in right:
             self.learn(record, now)
 

@@ -128,6 +128,7 @@ class StorageNode:
         self._load, self._counted = Load(), (0, 0)
         self._fault: BaseException | None = None
         self._over, self._left, self._ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self._ended.set()  # until it runs
         self._told = ""
 
     def __repr__(self) -> str:
@@ -142,6 +143,7 @@ class StorageNode:
 
     async def run(self) -> None:
         """Live, until it has left, or is closed, or fails."""
+        self._ended.clear()
         self._transport.serve(self._answer)
         self._transport.on_lost(self._lost)
         held = len(self._store.shards)

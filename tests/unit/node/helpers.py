@@ -177,13 +177,15 @@ class Town:
     def freeze(self, house: House, frozen: bool = True) -> None:
         self.network.freeze(house.me, [peer for peer in self.peers if peer != house.me], frozen)
 
-    async def until(self, holds: Callable[[], bool], within: float = 120.0) -> float:
+    async def until(
+        self, holds: Callable[[], bool], within: float = 120.0, every: float = 0.1
+    ) -> float:
         """Wait until something holds; return how long that took."""
         loop = asyncio.get_running_loop()
         begun = loop.time()
         while not holds():
             assert loop.time() - begun < within, [house.node for house in self.alive]
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(every)
         return loop.time() - begun
 
     def settled(self) -> bool:

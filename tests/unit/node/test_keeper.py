@@ -354,7 +354,7 @@ def test_with_a_real_thread_the_loop_goes_on_while_the_disk_takes_its_time(tmp_p
 
             def slowly(updates: list[Update]) -> list[Shards]:
                 loop.call_soon_threadsafe(began.set)
-                assert may_go_on.wait(60)
+                assert may_go_on.wait(5)
                 return apply(updates)
 
             store.apply = slowly  # type: ignore[assignment, method-assign]

@@ -1,11 +1,14 @@
 """Storage peers, alive: they find each other, share the shards out, and stay of one mind."""
 
 import asyncio
+import logging
 
 import pytest
 
+from giaann_p2p.net.errors import Reason
 from giaann_p2p.net.errors import Refused as Turned
 from giaann_p2p.node.options import Options
+from giaann_p2p.swarm.actions import Drop
 from giaann_p2p.swarm.messages import Message, Push, Pushed, Refused, Taken, decode, encode
 from giaann_p2p.swarm.replica import State
 from giaann_p2p.swarm.shardset import packed
@@ -223,5 +226,118 @@ def test_a_mistake_in_the_store_ends_the_peer_and_says_so() -> None:
         await bad.gone()
         assert isinstance(bad.error, ZeroDivisionError)
         await town.until(lambda: town.settled() and town.holds_what(range(10)))
+
+    play(story)
+
+
+def test_what_is_ready_is_soon_known_to_all() -> None:
+    async def story(town: Town) -> None:
+        for _ in range(4):
+            town.add()
+        await town.until(town.settled)
+        new = town.add()
+        await town.until(lambda: new.node.ready)
+        held = new.node.core.replicas.held.tolist()
+        assert held
+
+        def known() -> bool:
+            outlooks = [house.node.lookout.others for house in town.houses]
+            return all(new.me in one.ready(shard, 0) for one in outlooks for shard in held)
+
+        await town.until(known, 5)
+
+    play(story)
+
+
+def test_all_that_was_decided_is_done_before_it_ends() -> None:
+    async def story(town: Town) -> None:
+        house = town.add()
+        await town.until(lambda: house.node.ready)
+        for shard in range(4):
+            house.node.keeper.do(Drop(ALL[shard : shard + 1]))
+        house.node._left.set()
+        await house.task
+        assert house.store.shards.tolist() == list(range(4, 16))
+        await house.gone()
+
+    play(story, loop=SlowLoop)
+
+
+def test_who_has_left_holds_nothing_any_more_and_the_others_know() -> None:
+    async def story(town: Town) -> None:
+        for _ in range(4):
+            town.add()
+        client = Client(town)
+        await town.until(town.settled)
+        await client.push_all(range(5))
+        gone = town.houses[2]
+        gone.node.leave()
+        gone.node.leave()
+        await gone.task
+        assert gone.error is None
+        assert len(gone.store.shards) == 0
+        await gone.gone()
+        await asyncio.sleep(5)
+        for house in town.alive:
+            said = house.node.lookout.others.around.directory.announcement(gone.me)
+            assert said is not None
+            assert said.state == "left"
+        assert town.settled()
+
+    play(story, loop=SlowLoop)
+
+
+def test_who_waits_for_a_peer_that_ends_is_told() -> None:
+    async def story(town: Town) -> None:
+        for _ in range(3):
+            town.add()
+        client = Client(town)
+        await town.until(town.settled)
+        house = town.houses[0]
+        push = encode(Push(JOB, 1, SHARDS_OF_ALL, LESSONS.parcel(1, ALL)))
+        told = asyncio.ensure_future(client.transport.call(house.me, push, timeout=60))
+        await town.until(lambda: house.node.counters.pushes == 1, every=0.001)
+        await house.node.close()
+        with pytest.raises(Turned, match="this peer has ended") as caught:
+            await told
+        assert caught.value.reason is Reason.LEAVING
+        with pytest.raises(Turned, match="this peer has ended"):
+            await client.transport.call(house.me, push, timeout=60)
+        await house.gone()
+
+    play(story, loop=SlowLoop)
+
+
+def test_what_a_peer_says_of_itself_is_told_once_for_each_change(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+
+    async def story(town: Town) -> None:
+        for _ in range(4):
+            town.add()
+        await town.until(town.settled)
+        await asyncio.sleep(100)
+        town.houses[0].node.leave()
+        await town.houses[0].gone()
+
+    play(story)
+    told = [one.message for one in caplog.records if one.name == "giaann.storage.1"]
+    assert told[0].endswith("begins with 0 shards here already")
+    assert "ready 11/11 shards" in told
+    assert told[-4:] == [
+        "draining: 11 shards are to be handed over",
+        "ready 0/0 shards, 11 to be handed over",
+        "ready 0/0 shards",
+        "left",
+    ]
+    assert len(told) < 15
+
+
+def test_a_peer_that_never_ran_can_be_closed() -> None:
+    async def story(town: Town) -> None:
+        house = town.add()
+        await house.end()
+        await house.node.close()
 
     play(story)
