@@ -18,6 +18,7 @@ from tests.unit.node.helpers import (
     LAYOUT,
     LESSONS,
     Client,
+    House,
     SlowLoop,
     Town,
     identity,
@@ -240,11 +241,12 @@ def test_what_is_ready_is_soon_known_to_all() -> None:
         held = new.node.core.replicas.held.tolist()
         assert held
 
-        def known() -> bool:
-            outlooks = [house.node.lookout.others for house in town.houses]
+        def known(*houses: House) -> bool:
+            outlooks = [house.node.lookout.others for house in houses]
             return all(new.me in one.ready(shard, 0) for one in outlooks for shard in held)
 
-        await town.until(known, 5)
+        await town.until(lambda: known(new), 1.2)
+        await town.until(lambda: known(*town.houses), 4)
 
     play(story)
 
