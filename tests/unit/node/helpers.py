@@ -15,6 +15,7 @@ from giaann_p2p.net.limits import Limits, TransportLimits
 from giaann_p2p.net.memory import Network
 from giaann_p2p.net.memory_board import MemoryBoard
 from giaann_p2p.net.streams import StreamTransport
+from giaann_p2p.node.acquaintances import Acquaintances
 from giaann_p2p.node.clock import Clock
 from giaann_p2p.node.lookout import Lookout
 from giaann_p2p.node.options import Options
@@ -74,6 +75,9 @@ class House:
         self.me = self.identity.peer
         self.disk = FakeDisk()
         self.error: BaseException | None = None
+        self.skew = 0.0
+        """By how much its clock is wrong when it begins."""
+        self.acquaintances: Path | None = None
         self.options, self.settings = town.options, town.settings
 
     def begin(self) -> None:
@@ -92,9 +96,10 @@ class House:
             self.town.board.view(self.me),
             capacity=GIB,
             addresses=lambda: [f"/ip4/10.0.0.{self.number}/tcp/4100/p2p/x"],
+            acquaintances=Acquaintances(self.acquaintances) if self.acquaintances else None,
             settings=self.settings,
             options=self.options,
-            clock=Clock(lambda: EPOCH + loop.time(), loop.time),
+            clock=Clock(lambda: EPOCH + self.skew + loop.time(), loop.time),
             incarnation=partial(self.town.chance.getrandbits, 63),
             log=logging.getLogger(f"giaann.storage.{self.number}"),
         )
@@ -167,8 +172,9 @@ class Town:
                 self.network.way(*ends).latency = (0.0005, 0.01)
         return StreamTransport(self.network.node(me), LIMITS, partial(self.chance.getrandbits, 64))
 
-    def add(self, options: Options | None = None) -> House:
+    def add(self, options: Options | None = None, acquaintances: Path | None = None) -> House:
         house = House(self, len(self.houses) + 1)
+        house.acquaintances = acquaintances
         house.options = options or house.options
         house.begin()
         self.houses.append(house)

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from pathlib import Path
 
 import pytest
 
@@ -341,5 +342,23 @@ def test_a_peer_that_never_ran_can_be_closed() -> None:
         house = town.add()
         await house.end()
         await house.node.close()
+
+    play(story)
+
+
+def test_who_comes_back_with_its_clock_set_back_is_heard_at_once(tmp_path: Path) -> None:
+    async def story(town: Town) -> None:
+        house = town.add(acquaintances=tmp_path / "peers.json")
+        for _ in range(3):
+            town.add()
+        await town.until(town.settled)
+        await asyncio.sleep(60)
+        await house.die()
+        await asyncio.sleep(100)  # its last record is nowhere on the board any more
+        house.skew = -2000.0
+        house.come_back()
+        await asyncio.sleep(8)
+        for other in town.houses[1:]:
+            assert house.me in other.node.lookout.others.members(0)
 
     play(story)
