@@ -28,6 +28,8 @@ from giaann_p2p.swarm.messages import (
 from giaann_p2p.swarm.replica import State
 from giaann_p2p.swarm.shardset import unpacked
 
+BUSY = "busy"
+"""How a refusal begins that is none if it is asked again later."""
 _NUMBER = 8  # bytes of half a neuron
 _TRIES = 3
 
@@ -63,7 +65,7 @@ class Answering:
         if isinstance(question, Read) and self._is_small(question):
             return self._answers.to(question)
         if self.busy:
-            return Refused("busy: too many questions wait already; ask another peer, or later")
+            return Refused(f"{BUSY}: too many questions wait already; ask another peer, or later")
         self._waiting += 1
         try:
             if isinstance(question, Offer | AskPart):
@@ -94,7 +96,7 @@ class Answering:
             answer = await self._work(Answers(self._store, states.__getitem__), question)
             if not isinstance(answer, Rows) or self._still(states, answer):
                 return answer
-        return Refused("busy: the shards of these rows are on the move; ask another peer")
+        return Refused(f"{BUSY}: the shards of these rows are on the move; ask another peer")
 
     def _states(self) -> tuple[State, ...]:
         return tuple(map(self._state_of, range(self._shards)))

@@ -15,10 +15,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
-from giaann_p2p.errors import GiaannError, MessageError, PeerError
+from giaann_p2p.errors import GiaannError, PeerError
 from giaann_p2p.net.board import Board
-from giaann_p2p.net.errors import Reason
-from giaann_p2p.net.errors import Refused as Turned
 from giaann_p2p.net.transport import Transport
 from giaann_p2p.node.acquaintances import Acquaintances
 from giaann_p2p.node.answering import Answering
@@ -30,6 +28,7 @@ from giaann_p2p.node.keeper import Keeper
 from giaann_p2p.node.lookout import Lookout
 from giaann_p2p.node.options import Options
 from giaann_p2p.node.presence import Presence
+from giaann_p2p.node.reception import Reception
 from giaann_p2p.node.rules import Rules
 from giaann_p2p.store.store import Store
 from giaann_p2p.swarm.actions import (
@@ -47,15 +46,8 @@ from giaann_p2p.swarm.actions import (
 from giaann_p2p.swarm.identity import Identity, Peer, name_of
 from giaann_p2p.swarm.manifest import Manifest
 from giaann_p2p.swarm.messages import (
-    AskManifest,
-    ManifestIs,
     Message,
     Push,
-    Pushed,
-    Read,
-    Refused,
-    decode,
-    encode,
 )
 from giaann_p2p.swarm.record import MOST_CAPACITY, MOST_RECORD_ADDRESSES, Announcement, Load
 from giaann_p2p.swarm.replica import State
@@ -63,10 +55,6 @@ from giaann_p2p.swarm.settings import Settings
 from giaann_p2p.swarm.shardset import packed
 from giaann_p2p.swarm.storage import StoragePeer
 from giaann_p2p.swarm.surroundings import Surroundings
-
-_BUSY = "busy: too many updates wait for the disk already; push again later"
-_BEGINNING = "this peer has just begun and knows nobody yet; push again in a moment"
-_LEAVING = "this peer has ended; ask another one"
 
 
 class StorageNode:
@@ -96,7 +84,7 @@ class StorageNode:
         self._options = options or Options()
         self._clock = clock or Clock()
         self._log = log or logging.getLogger("giaann.storage")
-        self._incarnation, self._settled = incarnation(), False
+        self._incarnation = incarnation()
         self._threads = ThreadPoolExecutor(self._options.threads, "giaann-answers")
         self._writer = ThreadPoolExecutor(2, "giaann-store")  # one for deeds, one for snapshots
         self._settings, self._holdings = settings or Settings(), Holdings(store)
@@ -123,8 +111,13 @@ class StorageNode:
         )
         self.calls = Calls(transport, self._failed)
         self.answering = Answering(store, self._state_of, self._threads, self._options)
-        self._pushes: dict[int, asyncio.Future[Message]] = {}
-        self._tickets = 0
+        self.reception = Reception(
+            manifest.to_bytes(),
+            self.answering,
+            self.counters,
+            self._take,
+            lambda: self.keeper.full,
+        )
         self._load, self._counted = Load(), (0, 0)
         self._fault: BaseException | None = None
         self._over, self._left, self._ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
@@ -139,12 +132,12 @@ class StorageNode:
         """Whether it knows the others, and all that it should hold is ready here."""
         replicas = self.core.replicas
         syncing = replicas.all(State.SYNCING)
-        return self.lookout.whole.is_set() and self._settled and not len(syncing)
+        return self.reception.open and not len(syncing)
 
     async def run(self) -> None:
         """Live, until it has left, or is closed, or fails."""
         self._ended.clear()
-        self._transport.serve(self._answer)
+        self._transport.serve(self.reception.answer)
         self._transport.on_lost(self._lost)
         held = len(self._store.shards)
         self._log.info("%s begins with %d shards here already", name_of(self.me), held)
@@ -226,13 +219,11 @@ class StorageNode:
 
     async def _end(self, tasks: Sequence[asyncio.Task[None]]) -> None:
         self._over.set()
+        self.reception.close()
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await self.calls.end()
-        for future in self._pushes.values():
-            if not future.done():
-                future.set_exception(Turned(Reason.LEAVING, _LEAVING))
         await self.answering.end()
         if self._left.is_set() and self._fault is None:
             await self.presence.say("left")
@@ -249,7 +240,7 @@ class StorageNode:
 
     async def _tick(self) -> None:
         await self.lookout.whole.wait()
-        self._settled = True
+        self.reception.open = True
         while True:
             self._count()
             self._do(self.core.tick(self._clock()))
@@ -263,7 +254,7 @@ class StorageNode:
             if isinstance(action, Call):
                 self.calls.start(action, partial(self._answered, action.number))
             elif isinstance(action, Reply):
-                self._reply(action)
+                self.reception.reply(action)
             elif isinstance(action, Announce):
                 self.presence.changed()
             elif isinstance(action, Leave):
@@ -280,11 +271,6 @@ class StorageNode:
     def _stored(self, number: int, error: GiaannError | None) -> None:
         self._do(self.core.stored(number, error, self._clock()))
 
-    def _reply(self, action: Reply) -> None:
-        future = self._pushes.get(action.ticket)  # none if nobody waits for it any more
-        if future is not None and not future.done():
-            future.set_result(action.message)
-
     def _restarted(self, peer: Peer) -> None:
         self.core.restarted(peer)
 
@@ -295,56 +281,8 @@ class StorageNode:
         self.counters.lost += 1
         self._log.debug("lost the connection to %s: %s", name_of(Peer(peer)), error)
 
-    async def _answer(self, peer: bytes, body: bytes) -> bytes:
-        if self._over.is_set():
-            raise Turned(Reason.LEAVING, _LEAVING)
-        self.counters.bytes_in += len(body)
-        try:
-            question = decode(body)
-        except MessageError:
-            self.counters.unreadable += 1
-            raise
-        answer = await self._to(question)
-        if isinstance(answer, Refused):
-            self.counters.refused += 1
-            self.counters.busy += answer.reason.startswith("busy")
-        data = encode(answer)
-        self.counters.bytes_out += len(data)
-        return data
-
-    async def _to(self, question: Message) -> Message:
-        loop = asyncio.get_running_loop()
-        began = loop.time()
-        if isinstance(question, Push):
-            self.counters.pushes += 1
-            answer = await self._push(question)
-            self.counters.pushed += isinstance(answer, Pushed)
-            self.counters.push_seconds.took(loop.time() - began)
-        elif isinstance(question, Read):
-            self.counters.reads += 1
-            answer = await self.answering.to(question)
-            self.counters.read_seconds.took(loop.time() - began)
-        else:
-            self.counters.questions += 1
-            if isinstance(question, AskManifest):
-                return ManifestIs(self._manifest.to_bytes())
-            answer = await self.answering.to(question)
-        return answer
-
-    async def _push(self, question: Push) -> Message:
-        if not self._settled:
-            return Refused(_BEGINNING)
-        if self.keeper.full:
-            return Refused(_BUSY)
-        self._tickets += 1
-        ticket = self._tickets
-        future: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
-        self._pushes[ticket] = future
-        try:
-            self._do(self.core.asked(ticket, question, self._clock()), pushed=True)
-            return await future
-        finally:
-            del self._pushes[ticket]
+    def _take(self, ticket: int, question: Push) -> None:
+        self._do(self.core.asked(ticket, question, self._clock()), pushed=True)
 
     # What it says of itself.
 

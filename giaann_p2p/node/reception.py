@@ -1,0 +1,121 @@
+"""Where the requests of other peers come in: read, counted, handed on, answered.
+
+1. An update is answered when it is on the disk; meanwhile its ticket waits here, unless its sender
+   has stopped waiting.
+2. Over its bounds, or before this peer knows the others, an update is refused in words.
+3. When this peer ends, whoever waits is told so.
+"""
+
+import asyncio
+from collections.abc import Callable
+
+from giaann_p2p.errors import MessageError
+from giaann_p2p.net.errors import Reason
+from giaann_p2p.net.errors import Refused as Turned
+from giaann_p2p.node.answering import BUSY, Answering
+from giaann_p2p.node.counters import Counters
+from giaann_p2p.swarm.actions import Reply
+from giaann_p2p.swarm.messages import (
+    AskManifest,
+    ManifestIs,
+    Message,
+    Push,
+    Pushed,
+    Read,
+    Refused,
+    decode,
+    encode,
+)
+
+_BUSY = f"{BUSY}: too many updates wait for the disk already; push again later"
+_BEGINNING = "this peer has just begun and knows nobody yet; push again in a moment"
+_LEAVING = "this peer has ended; ask another one"
+
+
+class Reception:
+    """`take` is given each update with its ticket; `full` tells whether there is no room for it."""
+
+    def __init__(
+        self,
+        manifest: bytes,
+        answering: Answering,
+        counters: Counters,
+        take: Callable[[int, Push], None],
+        full: Callable[[], bool],
+    ) -> None:
+        self.open = False
+        """Whether updates are taken in."""
+        self._manifest, self._answering, self._counters = manifest, answering, counters
+        self._take, self._full = take, full
+        self._waiting: dict[int, asyncio.Future[Message]] = {}
+        self._tickets = 0
+        self._closed = False
+
+    def __repr__(self) -> str:
+        return f"<Reception: {len(self._waiting)} updates wait>"
+
+    async def answer(self, peer: bytes, body: bytes) -> bytes:
+        """Answer a request; see `net.transport.Handler`."""
+        if self._closed:
+            raise Turned(Reason.LEAVING, _LEAVING)
+        counters = self._counters
+        counters.bytes_in += len(body)
+        try:
+            question = decode(body)
+        except MessageError:
+            counters.unreadable += 1
+            raise
+        answer = await self._to(question)
+        if isinstance(answer, Refused):
+            counters.refused += 1
+            counters.busy += answer.reason.startswith(BUSY)
+        data = encode(answer)
+        counters.bytes_out += len(data)
+        return data
+
+    def reply(self, reply: Reply) -> None:
+        """Answer an update, if somebody still waits."""
+        future = self._waiting.get(reply.ticket)
+        if future is not None and not future.done():
+            future.set_result(reply.message)
+
+    def close(self) -> None:
+        """Answer nothing any more, and tell those who wait."""
+        self._closed = True
+        for future in self._waiting.values():
+            if not future.done():
+                future.set_exception(Turned(Reason.LEAVING, _LEAVING))
+
+    async def _to(self, question: Message) -> Message:
+        counters, loop = self._counters, asyncio.get_running_loop()
+        began = loop.time()
+        if isinstance(question, Push):
+            counters.pushes += 1
+            answer = await self._pushed(question)
+            counters.pushed += isinstance(answer, Pushed)
+            counters.push_seconds.took(loop.time() - began)
+        elif isinstance(question, Read):
+            counters.reads += 1
+            answer = await self._answering.to(question)
+            counters.read_seconds.took(loop.time() - began)
+        else:
+            counters.questions += 1
+            if isinstance(question, AskManifest):
+                return ManifestIs(self._manifest)
+            answer = await self._answering.to(question)
+        return answer
+
+    async def _pushed(self, question: Push) -> Message:
+        if not self.open:
+            return Refused(_BEGINNING)
+        if self._full():
+            return Refused(_BUSY)
+        self._tickets += 1
+        ticket = self._tickets
+        future: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
+        self._waiting[ticket] = future
+        try:
+            self._take(ticket, question)
+            return await future
+        finally:
+            del self._waiting[ticket]
