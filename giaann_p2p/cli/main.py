@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from giaann_p2p import __version__
-from giaann_p2p.cli import sim, solo
+from giaann_p2p.cli import sim, solo, swarm
 from giaann_p2p.cli.terminal import EXIT_CODES, FAILED, complain, ctrl_c_told
 from giaann_p2p.errors import GiaannError
 
@@ -18,6 +18,7 @@ app = typer.Typer(
     add_completion=False,
 )
 app.add_typer(solo.app, name="solo")
+app.add_typer(swarm.app, name="swarm")
 app.command("sim", epilog=EXIT_CODES)(sim.sim)
 
 

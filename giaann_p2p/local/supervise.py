@@ -1,8 +1,9 @@
 """The supervisor's process: `python -m giaann_p2p.local.supervise`, started by `LocalSwarm`.
 
 It reads one line, what swarm to run in which folder, and writes one when it answers, or why it does
-not. It ends with whoever started it, which it knows by the end of its input, unless it is to stay.
-The last line that it writes says why the swarm has ended.
+not. It ends with whoever started it, which it knows by the end of its input, unless it is to stay;
+SIGTERM ends it in good order, a second one or SIGQUIT without waiting for anybody. The last line
+that it writes says why the swarm has ended.
 """
 
 import asyncio
@@ -70,6 +71,7 @@ async def _run(folder: Folder, spec: Spec) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         loop.add_signal_handler(number, supervisor.down)
+    loop.add_signal_handler(signal.SIGQUIT, supervisor.down, True)
     if spec.attached:
         loop.add_reader(sys.stdin.fileno(), _end_of_input, supervisor)
     await supervisor.open()

@@ -14,15 +14,14 @@ import logging
 import os
 import signal
 import time
-from collections import deque
 from contextlib import suppress
-from pathlib import Path
 
 from giaann_p2p.errors import GiaannError, UsageError
 from giaann_p2p.local import linux
 from giaann_p2p.local.control import Add, Answer, Counter, Down, Kill, Look, Question, Restart
 from giaann_p2p.local.errors import LocalSwarmError
 from giaann_p2p.local.folder import Folder, Known, Record
+from giaann_p2p.local.logs import last_words
 from giaann_p2p.local.nursery import Nursery
 from giaann_p2p.local.orders import Ended, News, Paused, Refused, Signal, Spawn, Spawned
 from giaann_p2p.local.peer import Peer, View, how_ended
@@ -34,7 +33,6 @@ _LOG = logging.getLogger(__name__)
 _LOOK_EVERY = 0.05
 _ASK_AGAIN = 1.0
 _KILLED_WITHIN = 5.0
-_LAST_LINES, _LAST_BYTES = 5, 4096
 _MOST_ADDED = 100
 _REACH_ALL = (signal.SIGKILL, signal.SIGSTOP, signal.SIGCONT)
 _REFUSED = 127
@@ -233,14 +231,16 @@ class Supervisor:
                 await self._restart(self._peer(question.name))
             case Down():
                 self.down(question.now)
-        return Answer(link=self._link, pid=os.getpid(), peers=self._views(memory), started=started)
+        peers = await self._views(memory)
+        return Answer(link=self._link, pid=os.getpid(), peers=peers, started=started)
 
-    def _views(self, memory: bool) -> list[View]:
+    async def _views(self, memory: bool) -> list[View]:
+        sizes: dict[int, int] = {}
+        if memory:
+            running = [peer.pid for peer in self._peers.values() if peer.pid]
+            sizes = await asyncio.to_thread(_memory, running)
         now = time.time()
-        return [
-            peer.view(now, _memory(peer.pid) if memory and peer.pid else 0)
-            for peer in self._peers.values()
-        ]
+        return [peer.view(now, sizes.get(peer.pid, 0)) for peer in self._peers.values()]
 
     def _add(self, role: str, count: int) -> list[str]:
         role_named(role)
@@ -339,26 +339,17 @@ class Supervisor:
         return f"; it said last: {words}" if words else ""
 
 
-def last_words(log: Path) -> str:
-    """Return the end of a log in a line."""
-    try:
-        with log.open("rb") as file:
-            file.seek(max(log.stat().st_size - _LAST_BYTES, 0))
-            text = file.read().decode(errors="replace")
-    except OSError:
-        return ""
-    return " | ".join(
-        deque((line.strip() for line in text.splitlines() if line.strip()), _LAST_LINES)
-    )
-
-
 def _any_alive(peers: list[Peer]) -> bool:
     return any(peer.alive for peer in peers)
 
 
-def _memory(pid: int) -> int:
-    found = [linux.memory(one) for one in (pid, *linux.descendants(pid))]
-    return sum(memory.shared + memory.private for memory in found if memory is not None)
+def _memory(processes: list[int]) -> dict[int, int]:
+    """Return how much memory processes take, with all that they have started."""
+    found = {}
+    for process in processes:
+        sizes = [linux.memory(one) for one in (process, *linux.descendants(process))]
+        found[process] = sum(size.shared + size.private for size in sizes if size is not None)
+    return found
 
 
 async def _cancelled(*tasks: "asyncio.Task[object]") -> None:

@@ -17,25 +17,28 @@ import sys
 import tempfile
 import time
 from collections.abc import Collection
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
 import msgspec
 
-from giaann_p2p.errors import UsageError
+from giaann_p2p.errors import GiaannError, UsageError
 from giaann_p2p.local import linux
 from giaann_p2p.local.control import Answer, Question
 from giaann_p2p.local.errors import LocalSwarmError, NotRunningError
+from giaann_p2p.local.folder import Hold
+from giaann_p2p.local.logs import last_words
 from giaann_p2p.local.nursery import places
 from giaann_p2p.local.peer import State, View, how_ended
 from giaann_p2p.local.remote import Remote
 from giaann_p2p.local.roles import Spec
 from giaann_p2p.local.suggest import nearest
 from giaann_p2p.local.supervise import Launch, Word
-from giaann_p2p.local.supervisor import last_words
 
 _PAUSE = 0.02
 _FAREWELL_WITHIN = 15.0
+_NEVER = float("inf")
 _ENDS_BEYOND_GRACE = 20.0
 
 
@@ -98,35 +101,50 @@ class LocalSwarm(Remote):
 
     def close(self, now: bool = False) -> None:
         """End everything; `now`: without waiting for anybody."""
-        process, self._process = self._process, None
+        process = self._process
         if process is not None:
             try:
                 process.send_signal(signal.SIGTERM)
                 if now:
-                    process.send_signal(signal.SIGTERM)
+                    self.hurry()
                 process.wait(self.spec.grace + _ENDS_BEYOND_GRACE)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
             finally:
                 _close_pipes(process)
-        linux.kill_marked(self.folder.path, _ENDS_BEYOND_GRACE)
+                self._process = None
+            if process.returncode < 0:  # it was killed, and has left things behind
+                with suppress(GiaannError), Hold(self.folder):
+                    pass
         if self.spec.temporary:
             shutil.rmtree(self.folder.path, ignore_errors=True)
+
+    def hurry(self) -> None:
+        """End everything without waiting for anybody; return at once."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGQUIT)
 
     def wait_ready(self, names: Collection[str] = (), within: float | None = None) -> None:
         """Return when these peers are ready, or all; LocalSwarmError if one of them has ended."""
         until = time.monotonic() + (self.spec.start_within if within is None else within)
-        while not (peers := self._chosen(names)) or any(one.state != State.READY for one in peers):
-            for peer in peers:
-                if peer.code is not None:
-                    words = last_words(self.folder.log(peer.name))
-                    said = f"; it said last: {words}" if words else ""
-                    raise LocalSwarmError(f"{peer.name} {how_ended(peer.code)}{said}")
-            if time.monotonic() > until:
-                late = ", ".join(f"{one.name} is {one.state}" for one in peers)
-                raise LocalSwarmError(f"not all peers are ready in time: {late or 'none is there'}")
+        while not self.is_ready(until, names):
             time.sleep(_PAUSE)
+
+    def is_ready(self, until: float = _NEVER, names: Collection[str] = ()) -> bool:
+        """Whether these peers are ready, or all; LocalSwarmError if one has ended, or after a
+        time of the monotonic clock."""
+        peers = self._chosen(names)
+        for peer in peers:
+            if peer.code is not None:
+                words = last_words(self.folder.log(peer.name))
+                said = f"; it said last: {words}" if words else ""
+                raise LocalSwarmError(f"{peer.name} {how_ended(peer.code)}{said}")
+        late = [f"{peer.name} is {peer.state}" for peer in peers if peer.state != State.READY]
+        if (late or not peers) and time.monotonic() > until:
+            what = ", ".join(late) or "none has begun"
+            raise LocalSwarmError(f"not all peers are ready in time: {what}")
+        return bool(peers) and not late
 
     def wait_ended(self, name: str, within: float = 30.0) -> int:
         """Return what a peer has ended with: an exit code or, negative, a signal."""

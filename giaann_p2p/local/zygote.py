@@ -122,11 +122,12 @@ class Zygote:
                 _send(pid, signal.SIGKILL, everyone=True)
             options = os.WEXITED if over else os.WSTOPPED | os.WCONTINUED
             os.waitid(os.P_PID, pid, options | os.WNOHANG)
+            if over:
+                self._names.pop(pid, None)
+                self._kill_orphans()
             if name is None:
                 continue
             if over:
-                del self._names[pid]
-                self._kill_orphans()
                 died = found.si_code != os.CLD_EXITED
                 self._line.tell(Ended(name, pid, -found.si_status if died else found.si_status))
             else:
@@ -140,6 +141,7 @@ class Zygote:
             return None
 
     def _kill_orphans(self) -> None:
+        """Kill what has lost its parent; whatever that had started comes up next."""
         for pid in linux.children(self._me):
             if pid not in self._names:
                 _send(pid, signal.SIGKILL, everyone=False)

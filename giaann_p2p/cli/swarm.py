@@ -1,0 +1,322 @@
+"""`giaann swarm`: a swarm on this machine, to try one: started, looked at, harmed, ended."""
+
+import os
+import shlex
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.live import Live
+from rich.text import Text
+
+from giaann_p2p.cli import swarm_view
+from giaann_p2p.cli.terminal import (
+    EXIT_CODES,
+    FAILED,
+    INTERRUPTED,
+    complain,
+    errors,
+    readable,
+    say,
+    say_json,
+)
+
+if TYPE_CHECKING:
+    from giaann_p2p.local.control import Answer
+    from giaann_p2p.local.remote import Remote
+    from giaann_p2p.local.roles import Spec
+    from giaann_p2p.local.swarm import LocalSwarm
+
+app = typer.Typer(
+    help="A swarm on this machine, to try one: many peers, each a process, in one folder.",
+    epilog=EXIT_CODES,
+    no_args_is_help=True,
+)
+
+_LOOK_EVERY = 0.2
+
+
+def _directory(name: str) -> Path:
+    if not name:
+        raise typer.BadParameter("a folder's name cannot be empty")
+    return Path(name)
+
+
+Dir = Annotated[
+    Path | None,
+    typer.Option(
+        "--dir",
+        envvar="GIAANN_SWARM",
+        metavar="FOLDER",
+        parser=_directory,
+        help="The swarm's folder. [default: ~/.local/state/giaann/swarm]",
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Write JSON, for machines.")]
+Names = Annotated[list[str], typer.Argument(metavar="NAME...", help="Peers, as storage-1.")]
+
+
+@app.command()
+def up(
+    folder: Dir = None,
+    storage: Annotated[
+        int | None, typer.Option(min=0, help="Storage peers, at least. [default: 3]")
+    ] = None,
+    compute: Annotated[
+        int | None, typer.Option(min=0, help="Compute peers, at least. [default: 0]")
+    ] = None,
+    bootstrap: Annotated[
+        int | None, typer.Option(min=1, help="Bootstrap peers, at least. [default: 1]")
+    ] = None,
+    replicas: Annotated[
+        int | None, typer.Option(min=1, help="How many peers hold each shard. [default: 2]")
+    ] = None,
+    shards: Annotated[
+        int | None, typer.Option(min=1, help="Shards, a power of two. [default: 256]")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="The swarm's name. [default: local]")] = None,
+    restart: Annotated[
+        bool, typer.Option("--restart", help="Start peers again that end by themselves.")
+    ] = False,
+    grace: Annotated[
+        float, typer.Option(min=0, help="Seconds that peers have for ending in good order.")
+    ] = 10.0,
+    detach: Annotated[
+        bool, typer.Option("--detach", help="Return when all are ready; `down` ends them.")
+    ] = False,
+    json_output: Json = False,
+) -> None:
+    """Start a swarm, and show its peers until Ctrl-C, which ends them; a second one kills them.
+
+    A folder that has held a swarm gets it back: the same peers, data, ports and link.
+    """
+    from giaann_p2p.local.swarm import LocalSwarm
+
+    given = {
+        "storages": storage,
+        "computes": compute,
+        "bootstraps": bootstrap,
+        "replicas": replicas,
+        "shards": shards,
+        "name": name,
+    }
+    place = _folder(folder)
+    spec = _spec(place, {key: value for key, value in given.items() if value is not None})
+    swarm = LocalSwarm(place, spec, restarts=restart, grace=grace, attached=not detach)
+    with _ended_by_signals(swarm) as asked:
+        try:
+            swarm.start()
+            if detach:
+                _until_ready(swarm, asked)
+                _tell(swarm, json_output, folder)
+                swarm.let_go()
+            else:
+                _show(swarm, asked, json_output, folder)
+        finally:
+            if asked:
+                complain("ending all peers; Ctrl-C again to kill them")
+            swarm.close()
+    if asked:
+        raise typer.Exit(INTERRUPTED)
+
+
+@app.command()
+def status(folder: Dir = None, json_output: Json = False) -> None:
+    """Tell how each peer is; the exit code is 0 if all are ready, else 1."""
+    remote = _remote(folder)
+    answer = remote.look(memory=True)
+    if json_output:
+        say_json(swarm_view.swarm_json(answer, remote.folder.path))
+    else:
+        say(swarm_view.table(answer))
+        if answer.link:
+            say(f"link: {answer.link}")
+    if not _all_ready(answer):
+        complain(swarm_view.health(answer))
+        raise typer.Exit(FAILED)
+
+
+@app.command()
+def add(
+    role: Annotated[str, typer.Argument(metavar="ROLE", help="storage, compute or bootstrap.")],
+    count: Annotated[int, typer.Argument(min=1, metavar="[N]", help="How many.")] = 1,
+    folder: Dir = None,
+    json_output: Json = False,
+) -> None:
+    """Start more peers, and write their names."""
+    names = _remote(folder).add(role, count)
+    say_json(names) if json_output else say("\n".join(names))
+
+
+@app.command()
+def kill(
+    names: Names,
+    folder: Dir = None,
+    signal_name: Annotated[
+        str, typer.Option("--signal", metavar="SIGNAL", help="As KILL, TERM, USR1 or a number.")
+    ] = "KILL",
+) -> None:
+    """Kill peers as a power cut would, or send them another signal.
+
+    KILL, STOP and CONT reach the processes that a peer has started, too.
+    """
+    from giaann_p2p.local.linux import signal_named
+
+    number, remote = signal_named(signal_name), _remote(folder)
+    for name in names:
+        remote.kill(name, number)
+
+
+@app.command()
+def stop(names: Names, folder: Dir = None) -> None:
+    """Let peers stand still, as a machine that hangs."""
+    remote = _remote(folder)
+    for name in names:
+        remote.stop(name)
+
+
+@app.command()
+def cont(names: Names, folder: Dir = None) -> None:
+    """Let peers that stand still go on."""
+    remote = _remote(folder)
+    for name in names:
+        remote.cont(name)
+
+
+@app.command()
+def restart(names: Names, folder: Dir = None) -> None:
+    """Start peers anew, with the same data and ports; those that run are ended before."""
+    remote = _remote(folder)
+    for name in names:
+        remote.restart(name)
+
+
+@app.command()
+def down(
+    folder: Dir = None,
+    now: Annotated[bool, typer.Option("--now", help="Kill the peers, do not wait.")] = False,
+    erase: Annotated[
+        bool, typer.Option("--erase", help="Remove the folder, data and all.")
+    ] = False,
+) -> None:
+    """End a swarm; return when nothing of it runs any more."""
+    from giaann_p2p.local.errors import NotRunningError
+
+    remote = _remote(folder)
+    with suppress(NotRunningError) if erase else nullcontext():
+        try:
+            remote.down(now)
+        except KeyboardInterrupt:
+            remote.down(now=True)
+            raise typer.Exit(INTERRUPTED) from None
+    if erase:
+        remote.folder.erase()
+
+
+@app.command()
+def logs(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A peer; supervisor; zygote.")],
+    folder: Dir = None,
+    lines: Annotated[int, typer.Option("--lines", "-n", min=0, help="The last ones.")] = 50,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until Ctrl-C.")] = False,
+) -> None:
+    """Write the end of what a peer has written."""
+    from giaann_p2p.local.logs import Log
+
+    log = Log(_remote(folder).folder, name)
+    for line in log.last(lines):
+        say(line)
+    while follow:
+        time.sleep(_LOOK_EVERY)
+        say(log.news(), end="")
+
+
+def _folder(given: Path | None) -> Path:
+    if given is not None:
+        return given
+    state = os.environ.get("XDG_STATE_HOME", "")
+    base = Path(state) if state.startswith("/") else Path.home() / ".local" / "state"
+    return base / "giaann" / "swarm"
+
+
+def _remote(folder: Path | None) -> "Remote":
+    from giaann_p2p.local.remote import Remote
+
+    return Remote(_folder(folder))
+
+
+def _spec(folder: Path, given: dict[str, object]) -> "Spec":
+    """Return the swarm that was in the folder, or a new one, with what was asked for."""
+    import msgspec
+
+    from giaann_p2p.local.folder import Folder
+    from giaann_p2p.local.roles import Spec
+
+    record = Folder(folder).record()
+    return msgspec.structs.replace(Spec() if record is None else record.spec, **given)
+
+
+def _all_ready(answer: "Answer") -> bool:
+    return bool(answer.peers) and all(peer.state == "ready" for peer in answer.peers)
+
+
+@contextmanager
+def _ended_by_signals(swarm: "LocalSwarm") -> Iterator[list[int]]:
+    """Collect the signals that ask for the end; the second one is for the peers themselves."""
+    asked: list[int] = []
+
+    def ask(number: int, _frame: object) -> None:
+        asked.append(number)
+        if len(asked) > 1:
+            swarm.hurry()
+
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, ask) for number in numbers}
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _until_ready(swarm: "LocalSwarm", asked: list[int]) -> None:
+    until = time.monotonic() + swarm.spec.start_within
+    while not swarm.is_ready(until):
+        if asked:
+            raise typer.Exit(INTERRUPTED)
+        time.sleep(_LOOK_EVERY)
+
+
+def _show(swarm: "LocalSwarm", asked: list[int], json_output: bool, folder: Path | None) -> None:
+    """Show the peers until somebody asks for the end."""
+    told = False
+    with Live(console=errors, auto_refresh=False, transient=True) as live:
+        while not asked:
+            answer = swarm.look()
+            if errors.is_terminal:
+                live.update(Text(_screen(answer)), refresh=True)
+            if not told and _all_ready(answer):
+                told = True
+                _tell(swarm, json_output, folder)
+            time.sleep(_LOOK_EVERY)
+
+
+def _screen(answer: "Answer") -> str:
+    rest = "Ctrl-C ends the swarm"
+    if not answer.peers:
+        return f"importing what peers need; {rest}"
+    return f"\n{swarm_view.table(answer)}\n{swarm_view.health(answer)}; {rest}"
+
+
+def _tell(swarm: "LocalSwarm", json_output: bool, folder: Path | None) -> None:
+    answer = swarm.look()
+    if json_output:
+        say_json(swarm_view.swarm_json(answer, swarm.folder.path))
+        return
+    say(answer.link)
+    option = "" if folder is None else f" --dir {shlex.quote(str(folder))}"
+    errors.print(readable(swarm_view.what_next(swarm.folder.path, option)), markup=False)

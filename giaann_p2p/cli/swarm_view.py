@@ -1,0 +1,86 @@
+"""How a swarm on this machine looks: a table for people, plain values for JSON."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+if TYPE_CHECKING:
+    from giaann_p2p.local.control import Answer
+    from giaann_p2p.local.peer import View
+
+_TITLES = ["peer", "state", "process", "for", "listens at", "metrics", "memory", "restarts"]
+_GAP = "  "
+
+
+def table(answer: "Answer") -> str:
+    """Show each peer in a line; columns that say nothing are left out."""
+    rows = [_TITLES, *(_row(peer) for peer in answer.peers)]
+    kept = [at for at in range(len(_TITLES)) if any(row[at] for row in rows[1:])]
+    widths = [max(len(row[at]) for row in rows) for at in kept]
+    return "\n".join(
+        _GAP.join(row[at].ljust(width) for at, width in zip(kept, widths, strict=True)).rstrip()
+        for row in rows
+    )
+
+
+def health(answer: "Answer") -> str:
+    """Say how many peers are ready."""
+    ready = sum(peer.state == "ready" for peer in answer.peers)
+    return f"{ready} of {len(answer.peers)} peers are ready"
+
+
+def swarm_json(answer: "Answer", folder: Path) -> dict[str, Any]:
+    """Return all that is known of a swarm."""
+    return {
+        "folder": str(folder),
+        "link": answer.link,
+        "supervisor": answer.pid,
+        "peers": msgspec.to_builtins(answer.peers),
+    }
+
+
+def what_next(folder: Path, option: str) -> str:
+    """Say what can be done with a swarm that runs."""
+    return "\n".join(
+        [
+            f"logs and data are in {folder}",
+            "from another terminal:",
+            f"  giaann swarm status{option}            how each peer is",
+            f"  giaann swarm kill storage-1{option}    and see the others go on",
+            f"  giaann swarm add storage{option}       one more",
+            f"  giaann swarm down{option}              end it",
+        ]
+    )
+
+
+def state(peer: "View") -> str:
+    """Say what a peer does."""
+    from giaann_p2p.local.peer import how_ended
+
+    if peer.code is not None:
+        return how_ended(peer.code)
+    if peer.told and peer.told != peer.state:
+        return f"{peer.state} ({peer.told})"
+    return str(peer.state)
+
+
+def _row(peer: "View") -> list[str]:
+    return [
+        peer.name,
+        state(peer),
+        str(peer.pid or ""),
+        _duration(peer.seconds),
+        peer.listen if peer.pid else "",
+        str(peer.metrics_port) if peer.pid and peer.metrics_port else "",
+        f"{peer.memory / 1e6:,.1f} MB" if peer.memory else "",
+        str(peer.restarts or ""),
+    ]
+
+
+def _duration(seconds: float) -> str:
+    minutes, second = divmod(int(seconds), 60)
+    hours, minute = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minute} min"
+    return f"{minute} min {second} s" if minute else f"{second} s"

@@ -1,0 +1,47 @@
+"""What the processes of a swarm have written."""
+
+from pathlib import Path
+
+from giaann_p2p.errors import UsageError
+from giaann_p2p.local.folder import Folder
+from giaann_p2p.local.suggest import nearest
+
+_MOST = 1 << 20
+
+
+class Log:
+    """One process's log, which may grow; UsageError if there is none."""
+
+    def __init__(self, folder: Folder, name: str) -> None:
+        self._file = folder.log(name)
+        self._read = 0  # so far
+        names = sorted(file.stem for file in self._file.parent.glob("*.log"))
+        if name not in names:
+            hint = nearest(name, names) or f": {', '.join(names) or 'nothing was ever started'}"
+            raise UsageError(f"{folder.path} has no log of {name!r}{hint}")
+
+    def last(self, count: int) -> list[str]:
+        """Return the last lines, of at most a megabyte."""
+        size = self._file.stat().st_size
+        self._read = max(size - _MOST, 0)
+        lines = self.news().splitlines()
+        return lines[len(lines) - count :] if count < len(lines) else lines
+
+    def news(self) -> str:
+        """Return what has been written since the last look."""
+        with self._file.open("rb") as file:
+            file.seek(self._read)
+            data = file.read(_MOST)
+        self._read += len(data)
+        return data.decode(errors="replace")
+
+
+def last_words(file: Path, lines: int = 5) -> str:
+    """Return the end of a log in a line."""
+    try:
+        with file.open("rb") as log:
+            log.seek(max(file.stat().st_size - (1 << 12), 0))
+            text = log.read().decode(errors="replace")
+    except OSError:
+        return ""
+    return " | ".join([line.strip() for line in text.splitlines() if line.strip()][-lines:])

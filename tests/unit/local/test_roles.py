@@ -1,0 +1,68 @@
+"""Command lines, and what swarm is possible."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from giaann_p2p.errors import UsageError
+from giaann_p2p.local.roles import Spec, arguments_of, role_named
+
+DATA, STATUS = Path("/s/data"), Path("/s/status.json")
+COMMON = "--data-dir /s/data --listen /ip4/127.0.0.1/tcp/{} --status-file /s/status.json"
+
+
+@pytest.mark.parametrize(
+    ("role", "link", "line"),
+    [
+        ("bootstrap", "", f"--new bees --shards 8 --replicas 3 {COMMON.format(0)}"),
+        ("bootstrap", "L", f"--join L {COMMON.format(0)}"),
+        ("storage", "L", f"--join L {COMMON.format(0)} --metrics-port 0 --memory-only"),
+        ("compute", "L", f"--join L {COMMON.format(0)} --metrics-port 0"),
+    ],
+)
+def test_each_role_has_its_command_line(role: str, link: str, line: str) -> None:
+    spec = Spec(name="bees", shards=8, replicas=3, arguments={"storage": ["--memory-only"]})
+    assert arguments_of(role, spec, link=link, data=DATA, status_file=STATUS) == line.split()
+
+
+def test_who_comes_back_has_its_ports() -> None:
+    found = arguments_of(
+        "storage",
+        Spec(),
+        link="L",
+        data=DATA,
+        status_file=STATUS,
+        listen="/ip4/127.0.0.1/tcp/41",
+        metrics_port=42,
+    )
+    assert found == f"--join L {COMMON.format(41)} --metrics-port 42".split()
+
+
+def test_what_is_imported_is_what_the_roles_call() -> None:
+    assert Spec().modules == ["bootstrap", "peers.storage"]
+    assert Spec(computes=1).modules == ["bootstrap", "peers.storage", "peers.compute"]
+    same = dict.fromkeys(("bootstrap", "storage", "compute"), "one:main")
+    assert Spec(entries=same, computes=1).modules == ["one"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"bootstraps": 0}, "at least one bootstrap peer"),
+        ({"storages": -1}, "-1 storage peers are not possible"),
+        ({"computes": 501}, "501 compute peers are not possible"),
+        ({"entries": {"storage": "peers.storage"}}, "'peers.storage' is not module:function"),
+    ],
+)
+def test_a_swarm_that_cannot_be_is_said(changes: dict[str, object], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        msgspec.structs.replace(Spec(), **changes)
+
+
+def test_a_role_that_is_not_there_is_said() -> None:
+    assert role_named("storage") == "storage"
+    with pytest.raises(UsageError, match=r"no role 'storege': did you mean storage\?; bootstrap, "):
+        role_named("storege")
+    with pytest.raises(UsageError, match="no role 'x'; bootstrap, storage, compute"):
+        role_named("x")

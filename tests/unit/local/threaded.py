@@ -1,0 +1,5 @@
+"""Begins a thread when it is imported."""
+
+import threading
+
+threading.Thread(target=threading.Event().wait, daemon=True).start()
