@@ -94,6 +94,7 @@ def up(
 
     A folder that has held a swarm gets it back: the same peers, data, ports and link.
     """
+    from giaann_p2p.local.errors import EndedError
     from giaann_p2p.local.swarm import LocalSwarm
 
     given = {
@@ -116,6 +117,8 @@ def up(
                 swarm.let_go()
             else:
                 _show(swarm, asked, json_output, folder)
+        except EndedError as end:
+            complain(str(end))
         finally:
             if asked:
                 complain("ending all peers; Ctrl-C again to kill them")
@@ -294,14 +297,23 @@ def _until_ready(swarm: "LocalSwarm", asked: list[int]) -> None:
 def _show(swarm: "LocalSwarm", asked: list[int], json_output: bool, folder: Path | None) -> None:
     """Show the peers until somebody asks for the end."""
     told = False
-    with Live(console=errors, auto_refresh=False, transient=True) as live:
+    with Live(
+        console=errors,
+        auto_refresh=False,
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
+    ) as live:
         while not asked:
             answer = swarm.look()
             if errors.is_terminal:
-                live.update(Text(_screen(answer)), refresh=True)
+                screen = Text(_screen(answer), no_wrap=True, overflow="ellipsis")
+                live.update(screen, refresh=True)
             if not told and _all_ready(answer):
                 told = True
+                live.stop()  # the table makes room for what stays
                 _tell(swarm, json_output, folder)
+                live.start()
             time.sleep(_LOOK_EVERY)
 
 

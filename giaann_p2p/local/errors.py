@@ -9,3 +9,7 @@ class LocalSwarmError(GiaannError):
 
 class NotRunningError(LocalSwarmError):
     """Nobody answers for the swarm: it has not been started, or has ended."""
+
+
+class EndedError(NotRunningError):
+    """The swarm has ended in good order, because somebody wished so."""

@@ -4,9 +4,11 @@ from pathlib import Path
 
 from giaann_p2p.errors import UsageError
 from giaann_p2p.local.folder import Folder
+from giaann_p2p.local.peer import how_ended
 from giaann_p2p.local.suggest import nearest
 
 _MOST = 1 << 20
+_LAST_LINES, _LAST_BYTES = 5, 4096
 
 
 class Log:
@@ -36,12 +38,17 @@ class Log:
         return data.decode(errors="replace")
 
 
-def last_words(file: Path, lines: int = 5) -> str:
-    """Return the end of a log in a line."""
+def how_it_ended(name: str, code: int, folder: Folder) -> str:
+    """Say how a peer has ended, and what it has written last."""
+    words = " | ".join(_last_lines(folder.log(name)))
+    return f"{name} {how_ended(code)}" + (f"; it said last: {words}" if words else "")
+
+
+def _last_lines(file: Path) -> list[str]:
     try:
         with file.open("rb") as log:
-            log.seek(max(file.stat().st_size - (1 << 12), 0))
+            log.seek(max(file.stat().st_size - _LAST_BYTES, 0))
             text = log.read().decode(errors="replace")
     except OSError:
-        return ""
-    return " | ".join([line.strip() for line in text.splitlines() if line.strip()][-lines:])
+        return []
+    return [line.strip() for line in text.splitlines() if line.strip()][-_LAST_LINES:]

@@ -77,11 +77,6 @@ class Peer:
         return self.known.name
 
     @property
-    def ended(self) -> bool:
-        """Whether it has run, and does no more."""
-        return self.code is not None
-
-    @property
     def alive(self) -> bool:
         """Whether it has begun, and has not ended."""
         return self._begun and self.code is None

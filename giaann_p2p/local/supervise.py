@@ -1,9 +1,9 @@
-"""The supervisor's process: `python -m giaann_p2p.local.supervise`, started by `LocalSwarm`.
+"""The supervisor's process: `python -m giaann_p2p.local.supervise FOLDER`; `LocalSwarm` starts it.
 
-It reads one line, what swarm to run in which folder, and writes one when it answers, or why it does
-not. It ends with whoever started it, which it knows by the end of its input, unless it is to stay;
-SIGTERM ends it in good order, a second one or SIGQUIT without waiting for anybody. The last line
-that it writes says why the swarm has ended.
+It reads one line, what swarm to run, and writes one when it answers, or why it does not. It ends
+with whoever started it, which it knows by the end of its input, unless it is to stay; SIGTERM ends
+it in good order, a second one or SIGQUIT without waiting for anybody. The last line that it writes
+says why the swarm has ended.
 """
 
 import asyncio
@@ -25,13 +25,6 @@ from giaann_p2p.local.supervisor import Supervisor
 _LOG = logging.getLogger(__name__)
 
 
-class Launch(msgspec.Struct, frozen=True):
-    """What to run."""
-
-    folder: str
-    spec: Spec
-
-
 class Word(msgspec.Struct, frozen=True):
     """How it went: nothing if well."""
 
@@ -44,16 +37,16 @@ def main() -> int:
     """Be the supervisor."""
     os.umask(0o077)
     try:
-        launch = msgspec.json.decode(_first_line(), type=Launch)
-        folder = Folder(Path(launch.folder))
+        spec = msgspec.json.decode(_first_line(), type=Spec)
+        folder = Folder(Path(sys.argv[1]))
         with Hold(folder) as hold:
             hold.prepare()
             _write_log(folder.log("supervisor"))
             try:
-                asyncio.run(_run(folder, launch.spec))
+                asyncio.run(_run(folder, spec))
             finally:
                 hold.close()
-                if launch.spec.temporary:
+                if spec.temporary:
                     shutil.rmtree(folder.path, ignore_errors=True)
     except (GiaannError, msgspec.DecodeError) as error:
         _LOG.error("%s", error)

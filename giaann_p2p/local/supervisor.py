@@ -21,7 +21,7 @@ from giaann_p2p.local import linux
 from giaann_p2p.local.control import Add, Answer, Counter, Down, Kill, Look, Question, Restart
 from giaann_p2p.local.errors import LocalSwarmError
 from giaann_p2p.local.folder import Folder, Known, Record
-from giaann_p2p.local.logs import last_words
+from giaann_p2p.local.logs import how_it_ended
 from giaann_p2p.local.nursery import Nursery
 from giaann_p2p.local.orders import Ended, News, Paused, Refused, Signal, Spawn, Spawned
 from giaann_p2p.local.peer import Peer, View, how_ended
@@ -79,23 +79,20 @@ class Supervisor:
 
     async def _work(self) -> None:
         await self._nursery.start(self._spec.modules, self._spec.start_within)
-        watch = asyncio.create_task(self._watch())
         begin = asyncio.create_task(self._begin())
         gone = asyncio.create_task(self._nursery.ended.wait())
+        pending = {begin, gone, asyncio.create_task(self._watch())}
         try:
-            await asyncio.wait([watch, begin, gone], return_when=asyncio.FIRST_EXCEPTION)
-            for task in (watch, begin):
-                if task.done():
-                    task.result()
-            await asyncio.wait([watch, gone], return_when=asyncio.FIRST_COMPLETED)
-            if watch.done():
-                watch.result()
-            raise LocalSwarmError(
-                f"process {self._nursery.pid}, from which all peers were forked, has been killed;"
-                " all peers have ended with it"
-            )
+            while not gone.done():
+                done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    task.result()  # raises what has gone wrong
         finally:
-            await _cancelled(watch, begin, gone)
+            await _cancelled(*pending)
+        raise LocalSwarmError(
+            f"process {self._nursery.pid}, from which all peers were forked, has been killed;"
+            " all peers have ended with it"
+        )
 
     async def _begin(self) -> None:
         """Start those who were there before, and as many more as are wanted."""
@@ -114,12 +111,12 @@ class Supervisor:
     async def _link_of(self, first: Peer) -> str:
         until = time.monotonic() + self._spec.start_within
         while first.status is None or not first.status.link:
-            if first.ended:
-                raise LocalSwarmError(f"{self._why(first)}, before it has told its link")
+            if first.code is not None:
+                raise LocalSwarmError(how_it_ended(first.name, first.code, self._folder))
             if time.monotonic() > until:
-                took = f"in {self._spec.start_within:g} s"
                 raise LocalSwarmError(
-                    f"{first.name} has not told its link {took}{self._said(first)}"
+                    f"{first.name} has not told its link in {self._spec.start_within:g} s;"
+                    f" see {self._folder.log(first.name)}"
                 )
             await self._change()
         return first.status.link
@@ -329,14 +326,6 @@ class Supervisor:
         await self._nursery.close()
         await self._counter.close()
         _LOG.info("all has ended")
-
-    def _why(self, peer: Peer) -> str:
-        code = peer.code
-        return f"{peer.name} {'runs' if code is None else how_ended(code)}{self._said(peer)}"
-
-    def _said(self, peer: Peer) -> str:
-        words = last_words(self._folder.log(peer.name))
-        return f"; it said last: {words}" if words else ""
 
 
 def _any_alive(peers: list[Peer]) -> bool:

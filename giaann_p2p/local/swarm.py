@@ -26,15 +26,15 @@ import msgspec
 from giaann_p2p.errors import GiaannError, UsageError
 from giaann_p2p.local import linux
 from giaann_p2p.local.control import Answer, Question
-from giaann_p2p.local.errors import LocalSwarmError, NotRunningError
+from giaann_p2p.local.errors import EndedError, LocalSwarmError, NotRunningError
 from giaann_p2p.local.folder import Hold
-from giaann_p2p.local.logs import last_words
+from giaann_p2p.local.logs import how_it_ended
 from giaann_p2p.local.nursery import places
 from giaann_p2p.local.peer import State, View, how_ended
 from giaann_p2p.local.remote import Remote
 from giaann_p2p.local.roles import Spec
 from giaann_p2p.local.suggest import nearest
-from giaann_p2p.local.supervise import Launch, Word
+from giaann_p2p.local.supervise import Word
 
 _PAUSE = 0.02
 _FAREWELL_WITHIN = 15.0
@@ -78,17 +78,16 @@ class LocalSwarm(Remote):
 
     def start(self) -> None:
         """Start the supervisor, which starts the peers; return as soon as it answers."""
-        process = self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "giaann_p2p.local.supervise"],
+        process = self._process = subprocess.Popen(  # noqa: S603  (our own program)
+            [sys.executable, "-P", "-m", "giaann_p2p.local.supervise", str(self.folder.path)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": places()},
             start_new_session=True,
         )
-        launch = Launch(str(self.folder.path), self.spec)
         if process.stdin is not None:
-            process.stdin.write(msgspec.json.encode(launch) + b"\n")
+            process.stdin.write(msgspec.json.encode(self.spec) + b"\n")
             process.stdin.flush()
         self._greeted(process)
 
@@ -137,9 +136,7 @@ class LocalSwarm(Remote):
         peers = self._chosen(names)
         for peer in peers:
             if peer.code is not None:
-                words = last_words(self.folder.log(peer.name))
-                said = f"; it said last: {words}" if words else ""
-                raise LocalSwarmError(f"{peer.name} {how_ended(peer.code)}{said}")
+                raise LocalSwarmError(how_it_ended(peer.name, peer.code, self.folder))
         late = [f"{peer.name} is {peer.state}" for peer in peers if peer.state != State.READY]
         if (late or not peers) and time.monotonic() > until:
             what = ", ".join(late) or "none has begun"
@@ -179,18 +176,23 @@ class LocalSwarm(Remote):
         except NotRunningError:
             if self._process is None:
                 raise
-            raise NotRunningError(self._farewell(self._process)) from None
+            raise self._farewell(self._process) from None
 
-    def _farewell(self, process: "subprocess.Popen[bytes]") -> str:
+    @staticmethod
+    def _farewell(process: "subprocess.Popen[bytes]") -> NotRunningError:
         """Return why the swarm has ended."""
         try:
             code = process.wait(_FAREWELL_WITHIN)
         except subprocess.TimeoutExpired:
-            return "the supervisor does not answer"
+            return NotRunningError("the supervisor does not answer; end it, or look into its log")
         word = _word(process)
         if word is None:
-            return f"the supervisor {how_ended(code)}, and all peers have ended with it"
-        return word.error or "the swarm has ended, as somebody wished"
+            return NotRunningError(
+                f"the supervisor {how_ended(code)}, and all peers have ended with it"
+            )
+        if word.error:
+            return NotRunningError(word.error)
+        return EndedError("the swarm has ended, as somebody wished")
 
     @staticmethod
     def _greeted(process: "subprocess.Popen[bytes]") -> None:
