@@ -8,6 +8,8 @@ from typing import Annotated, TypeVar, get_args, get_origin
 import msgspec
 import typer
 
+from giaann_p2p.errors import GiaannError
+from giaann_p2p.terminal import EXIT_CODES, FAILED, complain
 from peers.options import Options, described, options
 
 Kind = TypeVar("Kind", bound=Options)
@@ -37,6 +39,20 @@ _CONFIG = inspect.Parameter(
         typer.Option(metavar="FILE", help="TOML file with these options; see docs."),
     ],
 )
+
+
+def exit_code(told: Callable[..., None], arguments: list[str]) -> int:
+    """Run a command as the whole of a process would, and return its exit code."""
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    app.command(epilog=EXIT_CODES)(told)
+    try:
+        app(arguments)
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else FAILED
+    except GiaannError as error:
+        complain(str(error))
+        return FAILED
+    return 0
 
 
 def _parameter(field: msgspec.structs.FieldInfo, told: msgspec.Meta) -> inspect.Parameter:

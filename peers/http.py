@@ -5,12 +5,14 @@ and time, answered from what is at hand; whatever is not a GET of a page there i
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
 from giaann_p2p.errors import UsageError
 
+_LOG = logging.getLogger("giaann.http")
 _MOST_HEAD = 8192
 _WITHIN = 5.0
 """Seconds for a whole request."""
@@ -93,7 +95,11 @@ class HttpServer:
         if page is None:
             known = "\n".join(self._pages)
             return Page(404, f"there is no such page; there are:\n{known}\n".encode())
-        found = page()
+        try:
+            found = page()
+        except Exception:  # noqa: BLE001  (a page that cannot be made must not end the daemon)
+            _LOG.exception("the page %s cannot be made", target)
+            return Page(500, b"this page cannot be made now; the log says why\n")
         return found if method == "GET" else found._replace(body=b"")
 
 

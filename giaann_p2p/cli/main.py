@@ -5,10 +5,12 @@ from typing import Annotated
 
 import typer
 
+from bootstrap.command import bootstrap
 from giaann_p2p import __version__
-from giaann_p2p.cli import sim, solo, swarm
-from giaann_p2p.cli.terminal import EXIT_CODES, FAILED, complain, ctrl_c_told
+from giaann_p2p.cli import health, sim, solo, swarm
 from giaann_p2p.errors import GiaannError
+from giaann_p2p.terminal import EXIT_CODES, FAILED, complain, ctrl_c_told
+from peers.storage.command import storage
 
 app = typer.Typer(
     help="GIAANN: a sparse language model of concept columns.",
@@ -20,6 +22,10 @@ app = typer.Typer(
 app.add_typer(solo.app, name="solo")
 app.add_typer(swarm.app, name="swarm")
 app.command("sim", epilog=EXIT_CODES)(sim.sim)
+app.command("bootstrap", epilog=EXIT_CODES)(bootstrap)
+app.command("storage", epilog=EXIT_CODES)(storage)
+app.command("status", epilog=EXIT_CODES)(health.status)
+app.command("fsck", epilog=EXIT_CODES)(health.fsck)
 
 
 def _version(wanted: bool) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from giaann_p2p.cli import present
-from giaann_p2p.cli.terminal import (
+from giaann_p2p.terminal import (
     FAILED,
     INTERRUPTED,
     complain,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from giaann_p2p.cli import present
-from giaann_p2p.cli.terminal import (
+from giaann_p2p.terminal import (
     EXIT_CODES,
     FAILED,
     INTERRUPTED,

@@ -14,7 +14,7 @@ from rich.live import Live
 from rich.text import Text
 
 from giaann_p2p.cli import swarm_view
-from giaann_p2p.cli.terminal import (
+from giaann_p2p.terminal import (
     EXIT_CODES,
     FAILED,
     INTERRUPTED,

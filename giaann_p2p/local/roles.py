@@ -10,12 +10,14 @@ from giaann_p2p.local.suggest import nearest
 BOOTSTRAP, STORAGE, COMPUTE = "bootstrap", "storage", "compute"
 ROLES = (BOOTSTRAP, STORAGE, COMPUTE)
 ENTRIES = {
-    BOOTSTRAP: "bootstrap:main",
-    STORAGE: "peers.storage:main",
-    COMPUTE: "peers.compute:main",
+    BOOTSTRAP: "bootstrap.daemon:main",
+    STORAGE: "peers.storage.daemon:main",
+    COMPUTE: "peers.compute.daemon:main",
 }
 LISTEN = "/ip4/127.0.0.1/tcp/0"
 _MOST_PEERS = 500
+_PATIENCE = "4"
+"""Peers of one machine are started together, so who is to come back is back at once."""
 
 
 class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -92,4 +94,6 @@ def arguments_of(
         found = ["--new", spec.name, *sizes, *found]
     if role != BOOTSTRAP:
         found += ["--metrics-port", str(metrics_port)]
+    if role == STORAGE:
+        found += ["--patience", _PATIENCE]
     return [*found, *spec.arguments.get(role, ())]

@@ -165,6 +165,12 @@ class Directory:
         self._advance(now)
         return [self._entries[row].data for row in np.flatnonzero(self._claims.live).tolist()]
 
+    def addresses(self) -> list[str]:
+        """Return where the peers are that are known, those that are live first."""
+        order = np.argsort(~self._claims.live, kind="stable").tolist()
+        said = [self._entries[row].announcement for row in order if row in self._entries]
+        return [address for one in said for address in one.addresses]
+
     def alive(self, now: float) -> frozenset[Peer]:
         """Return the live peers that are not bypassed."""
         peers = {found.peer for found in self.live(now)}

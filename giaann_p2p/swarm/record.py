@@ -97,7 +97,7 @@ class Announcement(
     device: Annotated[str, msgspec.Meta(max_length=80)] = ""
     """What a compute peer computes on."""
     slots: _Number = 0
-    """How many more jobs a compute peer takes now."""
+    """How many chunks a compute peer works on at a time."""
 
     @property
     def key(self) -> Key:

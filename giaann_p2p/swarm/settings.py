@@ -39,5 +39,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             raise UsageError("linger must be more than word_counts")
         if self.hurry_every <= 0 or self.hurry_every > self.compare_every:
             raise UsageError("hurry_every must be above 0 and at most compare_every")
+        if self.patience < 0:
+            raise UsageError("patience must not be below 0")
         if self.transfers < 1 or self.bandwidth < 0:
             raise UsageError("transfers must be 1 or more, and bandwidth not below 0")

@@ -3,6 +3,7 @@
 from typing import Annotated
 
 from giaann_p2p.errors import UsageError
+from giaann_p2p.swarm.settings import Settings
 from giaann_p2p.units import nbytes, rate
 from peers.options import Options, told
 
@@ -37,17 +38,25 @@ class StorageOptions(Options, frozen=True, kw_only=True, forbid_unknown_fields=T
         ),
     ] = "50MB/s"
 
+    patience: Annotated[
+        float,
+        told(
+            "Seconds that a shard which nobody serves waits for peers that may come back with it, "
+            "before those that are there go on with what they have.",
+            "SECONDS",
+        ),
+    ] = Settings().patience
+
     def __post_init__(self) -> None:
         if self.capacity_bytes < _LEAST_CAPACITY:
             raise UsageError(f"capacity must be at least 64MiB; it is {self.capacity}")
-        _ = self.bandwidth_bytes
+        self.settings()  # names what cannot be
+
+    def settings(self) -> Settings:
+        """Return what the decisions go by."""
+        return Settings(bandwidth=rate(self.bandwidth), patience=self.patience)
 
     @property
     def capacity_bytes(self) -> int:
         """The same as a number."""
         return nbytes(self.capacity)
-
-    @property
-    def bandwidth_bytes(self) -> int:
-        """The same as a number."""
-        return rate(self.bandwidth)

@@ -41,7 +41,7 @@ def giaann() -> Run:
             patch.setattr(sys, "argv", ["giaann", *map(str, arguments)])
             patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data), encoding="utf-8"))
             patch.setenv("COLUMNS", "120")
-            patch.setattr("giaann_p2p.cli.terminal.errors.file", err := io.StringIO())
+            patch.setattr("giaann_p2p.terminal.errors.file", err := io.StringIO())
             code: object = 0
             with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(err):
                 try:

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from giaann_p2p.errors import UsageError
 from giaann_p2p.net.hive.host import Host
 from giaann_p2p.net.hive.peer_id import peer_of_address, way_to
-from giaann_p2p.net.transport import ByteStream, Peer
-from giaann_p2p.swarm.identity import Peer as Named
+from giaann_p2p.net.transport import ByteStream
+from giaann_p2p.swarm.identity import Peer
 
 _DIAL_WITHIN = 30.0
 """Seconds after which p2pd gives up. Who dials gives up sooner, and then p2pd does at once."""
@@ -15,7 +15,7 @@ _DIAL_WITHIN = 30.0
 class HiveStreams:
     """Streams of one host."""
 
-    def __init__(self, host: Host, addresses_of: Callable[[Named], Sequence[str]]) -> None:
+    def __init__(self, host: Host, addresses_of: Callable[[Peer], Sequence[str]]) -> None:
         """Take a host, and how to learn a peer's addresses: from the directory, say.
 
         What is no address of that peer is passed over. For a peer without any, p2pd asks those that
@@ -34,9 +34,8 @@ class HiveStreams:
 
     async def dial(self, peer: Peer) -> ByteStream:
         """Open a stream; OSError if there is none; if cancelled, none is left."""
-        named = Named(peer)
-        ways = _ways(named, self._addresses_of(named))
-        return await self._host.open_stream(named, ways, _DIAL_WITHIN)
+        ways = _ways(peer, self._addresses_of(peer))
+        return await self._host.open_stream(peer, ways, _DIAL_WITHIN)
 
     def listen(self, accept: Callable[[Peer, ByteStream], None]) -> None:
         """Hand over each stream that a peer opens."""
@@ -47,7 +46,7 @@ class HiveStreams:
         self._host.accept(None)
 
 
-def _ways(peer: Named, addresses: Sequence[str]) -> list[str]:
+def _ways(peer: Peer, addresses: Sequence[str]) -> list[str]:
     found = []
     for address in addresses:
         try:

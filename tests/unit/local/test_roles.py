@@ -17,7 +17,11 @@ COMMON = "--data-dir /s/data --listen /ip4/127.0.0.1/tcp/{} --status-file /s/sta
     [
         ("bootstrap", "", f"--new bees --shards 8 --replicas 3 {COMMON.format(0)}"),
         ("bootstrap", "L", f"--join L {COMMON.format(0)}"),
-        ("storage", "L", f"--join L {COMMON.format(0)} --metrics-port 0 --memory-only"),
+        (
+            "storage",
+            "L",
+            f"--join L {COMMON.format(0)} --metrics-port 0 --patience 4 --memory-only",
+        ),
         ("compute", "L", f"--join L {COMMON.format(0)} --metrics-port 0"),
     ],
 )
@@ -36,12 +40,16 @@ def test_who_comes_back_has_its_ports() -> None:
         listen="/ip4/127.0.0.1/tcp/41",
         metrics_port=42,
     )
-    assert found == f"--join L {COMMON.format(41)} --metrics-port 42".split()
+    assert found == f"--join L {COMMON.format(41)} --metrics-port 42 --patience 4".split()
 
 
 def test_what_is_imported_is_what_the_roles_call() -> None:
-    assert Spec().modules == ["bootstrap", "peers.storage"]
-    assert Spec(computes=1).modules == ["bootstrap", "peers.storage", "peers.compute"]
+    assert Spec().modules == ["bootstrap.daemon", "peers.storage.daemon"]
+    assert Spec(computes=1).modules == [
+        "bootstrap.daemon",
+        "peers.storage.daemon",
+        "peers.compute.daemon",
+    ]
     same = dict.fromkeys(("bootstrap", "storage", "compute"), "one:main")
     assert Spec(entries=same, computes=1).modules == ["one"]
 

@@ -14,6 +14,7 @@ def serving(ask: Callable[[HttpServer], Awaitable[None]]) -> None:
         pages = {
             "/healthz": lambda: Page(200, b"ok\n"),
             "/readyz": lambda: Page(503, b"not yet\n"),
+            "/broken": lambda: Page(1 // 0, b""),
         }
         server = HttpServer(pages)
         assert server.port == 0
@@ -44,7 +45,8 @@ async def said(server: HttpServer, request: bytes) -> bytes:
         (b"GET /healthz?x=1 HTTP/1.0\r\nHost: me\r\n\r\n", b"200 OK", b"ok\n"),
         (b"HEAD /healthz HTTP/1.1\r\n\r\n", b"200 OK", b""),
         (b"GET /readyz HTTP/1.1\r\n\r\n", b"503 Service Unavailable", b"not yet\n"),
-        (b"GET / HTTP/1.1\r\n\r\n", b"404 Not Found", b"/readyz\n"),
+        (b"GET / HTTP/1.1\r\n\r\n", b"404 Not Found", b"/broken\n"),
+        (b"GET /broken HTTP/1.1\r\n\r\n", b"500 Internal Server Error", b"says why\n"),
         (b"POST /healthz HTTP/1.1\r\n\r\n", b"405 Method Not Allowed", b"GET\n"),
         (b"GET /healthz HTTP/2\r\n\r\n", b"400 Bad Request", b"here\n"),
         (b"\xff\xfe nonsense\r\n\r\n", b"400 Bad Request", b"request\n"),

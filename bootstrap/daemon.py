@@ -1,0 +1,138 @@
+"""The bootstrap peer's process."""
+
+import ipaddress
+import logging
+import re
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+import msgspec
+
+from bootstrap.command import bootstrap
+from bootstrap.metrics import metrics_of
+from bootstrap.node import BootstrapNode
+from bootstrap.options import BootstrapOptions
+from giaann_p2p.errors import UsageError
+from giaann_p2p.local.status_file import READY, Status
+from giaann_p2p.net.hive.board import HiveBoard
+from giaann_p2p.net.hive.key_file import open_key_file
+from giaann_p2p.node.acquaintances import Acquaintances
+from giaann_p2p.node.place import Place
+from giaann_p2p.store.layout import Layout
+from giaann_p2p.swarm.identity import name_of, to_text
+from giaann_p2p.swarm.link import MOST_ADDRESSES, Link
+from giaann_p2p.swarm.manifest import Manifest
+from giaann_p2p.terminal import say
+from peers.command import exit_code
+from peers.folder import Folder, usual_folder
+from peers.metrics import Metrics
+from peers.network import manifest_of, network
+from peers.process import last, seen
+
+_LOG = logging.getLogger("giaann.bootstrap")
+_LOOPBACK = re.compile(r"/ip4/127\.|/ip6/::1/")
+_IP = re.compile(r"/ip[46]/([^/]+)/")
+_LONGEST = 12
+
+
+async def serve(options: BootstrapOptions) -> None:
+    """Be a bootstrap peer until it is ended."""
+    joined = Link.read(options.join) if options.join else None
+    named = joined.addresses if joined else ()
+    with Folder(_path(options, joined)) as folder:
+        founded = None if joined else _founded(options, folder)
+        known = Acquaintances(folder.known_peers)
+        async with network(folder, options, named, known) as place:
+            manifest = founded or await manifest_of(folder, place, Link.read(options.join).swarm_id)
+            board = await HiveBoard.start(
+                place.host, manifest.swarm_id, manifest.layout, place.book.seeds
+            )
+            try:
+                await _serve(options, place, manifest, board, known)
+            finally:
+                await board.close()
+
+
+async def _serve(
+    options: BootstrapOptions,
+    place: Place,
+    manifest: Manifest,
+    board: HiveBoard,
+    known: Acquaintances,
+) -> None:
+    node = BootstrapNode(place.host.me, manifest, place.transport, board, known)
+    place.book.directory = node.lookout.others.around.directory
+    link = str(Link(manifest.swarm_id, told_to_others(place.host.addresses)))
+    _LOG.info("serving the swarm %r; others join it with this link:", manifest.name)
+    say(link)
+    status = Status(
+        state=READY, link=link, peer=name_of(place.host.me), listen=place.host.config.listen[0]
+    )
+    async with seen(options, lambda: status, Metrics(partial(metrics_of, node)).page):
+        await last(node)
+
+
+def _path(options: BootstrapOptions, joined: Link | None) -> Path:
+    if options.data_dir:
+        return Path(options.data_dir)
+    if joined:
+        return usual_folder(to_text(joined.swarm_id)[:_LONGEST], "bootstrap")
+    if not options.new:
+        raise UsageError("give --new NAME to found a swarm, or --join LINK to serve one")
+    return usual_folder(re.sub(r"[^\w-]", "_", options.new), "bootstrap")
+
+
+def _founded(options: BootstrapOptions, folder: Folder) -> Manifest:
+    """Return the manifest of the swarm that this folder has founded, now or before."""
+    if (kept := folder.manifest()) is not None:
+        if options.new and options.new != kept.name:
+            raise UsageError(
+                f"{folder.path} has founded the swarm {kept.name!r}; give another --data-dir to "
+                f"found {options.new!r}"
+            )
+        return kept
+    if not options.new:
+        raise UsageError(f"{folder.path} has founded no swarm yet: give --new NAME")
+    founder = open_key_file(folder.founder_key)
+    manifest = Manifest.founded(
+        founder,
+        options.new,
+        layout=Layout(shards=options.shards, blocks=options.blocks),
+        replicas=options.replicas,
+        quorum=options.quorum,
+        admission="token" if options.token else "open",
+    )
+    folder.keep_manifest(manifest)
+    _LOG.info("founded the swarm %r: %s", manifest.name, _shape(manifest))
+    return manifest
+
+
+def _shape(manifest: Manifest) -> str:
+    said = msgspec.to_builtins(manifest.layout)
+    return (
+        f"{said['shards']} shards, {manifest.replicas} replicas of each, "
+        f"{manifest.quorum} of them make an update count"
+    )
+
+
+def told_to_others(addresses: Sequence[str]) -> tuple[str, ...]:
+    """Return which addresses a link names: public ones first, loopback only if need be."""
+    outside = [address for address in addresses if not _LOOPBACK.match(address)]
+    chosen = outside or list(addresses)
+    if not chosen:
+        raise UsageError("this peer has no address that others could dial: give --listen")
+    return tuple(sorted(chosen, key=_is_private)[:MOST_ADDRESSES])
+
+
+def _is_private(address: str) -> bool:
+    found = _IP.match(address)
+    try:
+        return ipaddress.ip_address(found[1]).is_private if found else False
+    except ValueError:
+        return False
+
+
+def main(arguments: list[str]) -> int:
+    """Run as a process of its own, and return its exit code."""
+    return exit_code(bootstrap, arguments)

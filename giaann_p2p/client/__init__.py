@@ -1,0 +1,1 @@
+"""A swarm as those see it who use it and hold nothing of it."""

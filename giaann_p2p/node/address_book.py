@@ -1,0 +1,49 @@
+"""Where peers are: those named at first, and those of the directory once there is one."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from giaann_p2p.errors import UsageError
+from giaann_p2p.swarm.directory import Directory
+from giaann_p2p.swarm.identity import Peer
+
+
+class AddressBook:
+    """`peer_of` tells whose an address is; UsageError where it can be nobody's."""
+
+    def __init__(self, named: Iterable[str], peer_of: Callable[[str], Peer]) -> None:
+        self.directory: Directory | None = None
+        self.strange: list[str] = []
+        """What is wrong with those that were named and are no peer's."""
+        self._named: dict[Peer, list[str]] = {}
+        for address in dict.fromkeys(named):
+            try:
+                self._named.setdefault(peer_of(address), []).append(address)
+            except UsageError as error:
+                self.strange.append(str(error))
+
+    def __repr__(self) -> str:
+        return f"<AddressBook: {len(self._named)} peers named>"
+
+    @property
+    def named(self) -> list[str]:
+        """The addresses of those named at first."""
+        return [address for addresses in self._named.values() for address in addresses]
+
+    @property
+    def peers(self) -> list[Peer]:
+        """Those named at first."""
+        return list(self._named)
+
+    def seeds(self) -> list[str]:
+        """Return addresses of peers that may be alive, those that were last there first."""
+        known = self.directory.addresses() if self.directory is not None else []
+        return list(dict.fromkeys([*known, *self.named]))
+
+    def of(self, peer: Peer) -> Sequence[str]:
+        """Return a peer's addresses, the newest first."""
+        told = list[str]()
+        if self.directory is not None:
+            for role in ("storage", "compute"):
+                said = self.directory.announcement(peer, role)
+                told += said.addresses if said else ()
+        return list(dict.fromkeys([*told, *self._named.get(peer, ())]))

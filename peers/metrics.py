@@ -1,0 +1,28 @@
+"""Metrics as Prometheus reads them, from numbers that are there anyway."""
+
+from collections.abc import Callable, Iterable
+
+from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
+from prometheus_client.core import Metric
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from prometheus_client.registry import Collector
+
+from peers.http import Page
+
+
+class Metrics(Collector):
+    """A page of metrics, each read when somebody asks; and what the process takes."""
+
+    def __init__(self, read: Callable[[], Iterable[Metric]]) -> None:
+        self._read = read
+        self._registry = CollectorRegistry()
+        ProcessCollector(registry=self._registry)
+        self._registry.register(self)
+
+    def collect(self) -> Iterable[Metric]:
+        """Return all as they are now."""
+        return self._read()
+
+    def page(self) -> Page:
+        """Return what Prometheus reads."""
+        return Page(200, generate_latest(self._registry), CONTENT_TYPE_LATEST)

@@ -1,0 +1,72 @@
+"""What a daemon's folder has to do with the network: its key, its ports, the manifest it knows."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+from giaann_p2p.errors import UsageError
+from giaann_p2p.net.errors import Unreachable
+from giaann_p2p.net.hive.config import HostConfig
+from giaann_p2p.net.hive.daemon import DaemonError
+from giaann_p2p.node.acquaintances import Acquaintances
+from giaann_p2p.node.member import joined
+from giaann_p2p.node.place import Place, placed
+from giaann_p2p.swarm.manifest import Manifest, Versions
+from peers.folder import Folder
+from peers.options import Options
+
+_LOG = logging.getLogger("giaann.daemon")
+_AGAIN = 5.0
+_MOST_AGAIN = 60.0
+
+
+@asynccontextmanager
+async def network(
+    folder: Folder, options: Options, named: Sequence[str], known: Acquaintances
+) -> AsyncIterator[Place]:
+    """Be on the network, where this daemon was before if it can be."""
+    last, named = folder.listen(options.listen), [*named, *known.addresses]
+    try:
+        entered = placed(folder.key, _config(options, last), named)
+        place = await entered.__aenter__()
+    except DaemonError as error:
+        if last == options.listen:
+            raise
+        _LOG.warning("cannot listen where it did before, taking free ports: %s", error)
+        entered = placed(folder.key, _config(options, options.listen), named)
+        place = await entered.__aenter__()
+    try:
+        for strange in place.book.strange:
+            _LOG.warning("%s", strange)
+        folder.keep_listen(options.listen, place.host.config.listen)
+        yield place
+    finally:
+        await entered.__aexit__(None, None, None)
+
+
+def _config(options: Options, listen: tuple[str, ...]) -> HostConfig:
+    return HostConfig(listen=listen, announce=options.announce, auto_relay=options.relay)
+
+
+async def manifest_of(folder: Folder, place: Place, swarm_id: bytes) -> Manifest:
+    """Return the swarm's manifest: the one kept here, or another peer's; wait until there is one.
+
+    UsageError if what is installed here does not fit the swarm.
+    """
+    here = Versions()
+    if (kept := folder.manifest(swarm_id)) is not None:
+        if differences := kept.differences(here, computes=False):
+            raise UsageError("; ".join(differences))
+        return kept
+    pause = _AGAIN
+    while True:
+        try:
+            manifest = await joined(place.transport, place.book.peers, swarm_id, here)
+        except Unreachable as error:
+            _LOG.warning("%s; trying again in %g s", error, pause)
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _MOST_AGAIN)
+        else:
+            folder.keep_manifest(manifest)
+            return manifest

@@ -1,0 +1,79 @@
+"""The storage peer's process."""
+
+from functools import partial
+from pathlib import Path
+
+from giaann_p2p.local.status_file import READY, Status
+from giaann_p2p.net.hive.board import HiveBoard
+from giaann_p2p.node.acquaintances import Acquaintances
+from giaann_p2p.node.place import Place
+from giaann_p2p.node.storage import StorageNode
+from giaann_p2p.store.budget import Budget
+from giaann_p2p.store.store import Store
+from giaann_p2p.swarm.identity import name_of, to_text
+from giaann_p2p.swarm.link import Link
+from giaann_p2p.swarm.manifest import Manifest
+from peers.command import exit_code
+from peers.folder import Folder, usual_folder
+from peers.metrics import Metrics
+from peers.network import manifest_of, network
+from peers.process import last, seen
+from peers.storage.command import storage
+from peers.storage.metrics import metrics_of
+from peers.storage.options import StorageOptions
+
+
+async def serve(options: StorageOptions) -> None:
+    """Be a storage peer until it has left."""
+    link = Link.read(options.join)
+    path = Path(options.data_dir or usual_folder(to_text(link.swarm_id)[:12], "storage"))
+    with Folder(path) as folder:
+        known = Acquaintances(folder.known_peers)
+        async with network(folder, options, link.addresses, known) as place:
+            manifest = await manifest_of(folder, place, link.swarm_id)
+            store = _store(options, folder, manifest)
+            try:
+                await _serve(options, place, manifest, store, known)
+            finally:
+                store.close()
+
+
+async def _serve(
+    options: StorageOptions, place: Place, manifest: Manifest, store: Store, known: Acquaintances
+) -> None:
+    board = await HiveBoard.start(place.host, manifest.swarm_id, manifest.layout, place.book.seeds)
+    try:
+        node = StorageNode(
+            place.host.identity,
+            manifest,
+            store,
+            place.transport,
+            board,
+            capacity=options.capacity_bytes,
+            addresses=lambda: place.host.addresses,
+            acquaintances=known,
+            settings=options.settings(),
+        )
+        place.book.directory = node.lookout.others.around.directory
+        metrics = Metrics(partial(metrics_of, node, store))
+        async with seen(options, lambda: _status(node, place), metrics.page):
+            await last(node)
+    finally:
+        await board.close()
+
+
+def _store(options: StorageOptions, folder: Folder, manifest: Manifest) -> Store:
+    budget = Budget(options.capacity_bytes)
+    if options.memory_only:
+        return Store.in_memory(manifest.spec, manifest.layout, budget, retain=True)
+    return Store.at(folder.store, manifest.spec, manifest.layout, budget=budget, retain=True)
+
+
+def _status(node: StorageNode, place: Place) -> Status:
+    state = "draining" if node.core.leaving else READY if node.ready else "syncing"
+    return Status(state=state, peer=name_of(node.me), listen=place.host.config.listen[0])
+
+
+def main(arguments: list[str]) -> int:
+    """Run as a process of its own, and return its exit code."""
+    return exit_code(storage, arguments)
