@@ -32,10 +32,13 @@ def may_begin(mine: Applied, words: Words, others: Iterable[Peer], quorum: int) 
     return 1 + sum(word.state is State.SYNCING for word in there) >= quorum
 
 
-def covered(mine: Applied, words: Words, owners: Iterable[Peer]) -> bool:
-    """Tell whether all owners of a shard are ready and have every chunk that is here."""
+def covered(mine: Applied, words: Words, owners: Iterable[Peer], quorum: int) -> bool:
+    """Tell whether all owners of a shard are ready and have every chunk that is here.
+
+    There must be a quorum of them: where hardly anybody is left, what is here is not to spare.
+    """
     told = [words.get(peer) for peer in owners]
-    return bool(told) and all(
+    return len(told) >= quorum and all(
         word is not None and word.state is State.READY and mine <= word.chunks for word in told
     )
 

@@ -243,7 +243,7 @@ class StoragePeer:
     def _let_go(self, now: float) -> list[Action]:
         dropped = []
         for shard, mine in self._held.sets(self._unwanted(now)).items():
-            if not mine or covered(mine, self._words(shard, now), self.replicas.owners(shard)):
+            if not mine or self._is_covered(shard, mine, now):
                 self.replicas.covered(shard)
                 self.evidence.forget_shard(shard)
                 dropped.append(shard)
@@ -252,6 +252,10 @@ class StoragePeer:
         if self.leaving and not len(self.replicas.held):
             actions.append(Leave())
         return actions
+
+    def _is_covered(self, shard: int, mine: Applied, now: float) -> bool:
+        owners, words = self.replicas.owners(shard), self._words(shard, now)
+        return covered(mine, words, owners, self.rules.quorum)
 
     def _unwanted(self, now: float) -> list[int]:
         """Return what may be let go as far as time is concerned."""

@@ -34,7 +34,7 @@ def _ack_before_sync(patch: pytest.MonkeyPatch) -> None:
 
 
 def _drop_too_early(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(storage, "covered", lambda mine, words, owners: True)
+    patch.setattr(storage, "covered", lambda mine, words, owners, quorum: True)
 
 
 def _forget_an_applied_chunk(patch: pytest.MonkeyPatch) -> None:

@@ -73,11 +73,16 @@ def test_beginning_where_nobody_is_ready(told: dict[str, str], quorum: int, begi
     ],
 )
 def test_covered_by_all_owners(told: dict[str, str], is_covered: bool) -> None:
-    assert covered(applied(0, 1), words(**told), [A, B]) is is_covered
+    assert covered(applied(0, 1), words(**told), [A, B], 2) is is_covered
 
 
 def test_nothing_is_covered_where_there_are_no_owners() -> None:
-    assert not covered(applied(), words(A="r"), [])
+    assert not covered(applied(), words(A="r"), [], 1)
+
+
+def test_nothing_is_covered_by_fewer_owners_than_a_quorum() -> None:
+    assert covered(applied(0), words(A="r0"), [A], 1)
+    assert not covered(applied(0), words(A="r0"), [A], 2)
 
 
 @pytest.mark.parametrize(
