@@ -203,10 +203,26 @@ def test_what_strangers_send_is_refused() -> None:
         liar = dht_pb2.NodeInfo(node_id=node_key(SWARM, ghost.peer))
         with pytest.raises(P2PHandlerError, match="not at its own place"):
             await ask("rpc_ping", dht_pb2.PingRequest(peer=liar), dht_pb2.PingResponse)
-        ping = dht_pb2.PingRequest(peer=node, validate=True)
-        assert not (await ask("rpc_ping", ping, dht_pb2.PingResponse)).available
         assert first.refused == 6
         await all_closed(first)
+
+    hosts(story)
+
+
+def test_nobody_makes_a_node_call_back() -> None:
+    async def story(place: Place) -> None:
+        boards = [await board(place) for _ in range(2)]
+        await until(lambda: all(one.nodes for one in boards))
+        node = dht_pb2.NodeInfo(node_id=node_key(SWARM, place.hosts[1].me))
+        ping = dht_pb2.PingRequest(peer=node, validate=True)
+        guarded = boards[1]._guard
+        assert guarded is not None
+        target = PeerID(libp2p_id(place.hosts[0].me))
+        answer = await guarded.call_protobuf_handler(
+            target, "DHTProtocol.rpc_ping", ping, dht_pb2.PingResponse
+        )
+        assert not answer.available
+        await all_closed(*boards)
 
     hosts(story)
 
@@ -228,6 +244,7 @@ def test_answers_of_liars_are_sifted() -> None:
         table.add_or_update_node(DHTID.from_bytes(b"\1" * 20), PeerID(b"\x12\x20" + bytes(32)))
         assert await boards[1].look("storage") == [good]
         assert boards[1].nodes == 1
+        assert not boards[1]._node.blacklist.banned_peers  # nobody was asked who is not there
         shelf.get = honest  # type: ignore[method-assign]
         await all_closed(*boards)
 

@@ -107,13 +107,31 @@ def test_who_takes_no_streams_opens_none() -> None:
     hosts(story)
 
 
+def test_streams_end_with_their_host() -> None:
+    async def story(place: Place) -> None:
+        first, second = await place.host(), await place.host()
+        taken: list[Pipe] = []
+        second.accept(lambda peer, pipe: taken.append(pipe))
+        stream = await place.streams(first).dial(second.me)
+        await until(lambda: bool(taken))
+        read = asyncio.create_task(stream.read())
+        await asyncio.sleep(0)
+        await first.close()
+        with pytest.raises(ConnectionAbortedError, match="leaving the network"):
+            await read
+        assert await taken[0].read() == b""
+        taken[0].close()
+
+    hosts(story)
+
+
 def test_a_dial_that_is_given_up_leaves_no_stream() -> None:
     async def story(place: Place) -> None:
         first, second = await place.host(), await place.host()
         taken: list[Pipe] = []
         second.accept(lambda peer, pipe: taken.append(pipe))
         streams = place.streams(first)
-        for turns in range(30):
+        for turns in range(0, 300, 5):  # shorter steps than a loop's timer has
             task = asyncio.create_task(streams.dial(second.me))
             for _ in range(turns):
                 await asyncio.sleep(0)
