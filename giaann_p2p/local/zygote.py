@@ -114,29 +114,23 @@ class Zygote:
         os.close(self._waker)
 
     def _reap(self) -> None:
-        """Tell what became of peers. A peer's number is free only when its orphans are dead."""
+        """Tell what became of peers."""
         while found := self._next():
-            pid, over = found.si_pid, found.si_code in _OVER
+            pid, status = found.si_pid, found.si_status
             name = self._names.get(pid)
-            if over and name is not None:
-                _send(pid, signal.SIGKILL, everyone=True)
-            options = os.WEXITED if over else os.WSTOPPED | os.WCONTINUED
-            os.waitid(os.P_PID, pid, options | os.WNOHANG)
-            if over:
+            if found.si_code in _OVER:
                 self._names.pop(pid, None)
                 self._kill_orphans()
-            if name is None:
-                continue
-            if over:
-                died = found.si_code != os.CLD_EXITED
-                self._line.tell(Ended(name, pid, -found.si_status if died else found.si_status))
-            else:
+                if name is not None:
+                    died = found.si_code != os.CLD_EXITED
+                    self._line.tell(Ended(name, pid, -status if died else status))
+            elif name is not None:
                 self._line.tell(Paused(name, pid, found.si_code == os.CLD_STOPPED))
 
     @staticmethod
     def _next() -> "os.waitid_result | None":
         try:
-            return os.waitid(os.P_ALL, 0, _ANY | os.WNOWAIT)
+            return os.waitid(os.P_ALL, 0, _ANY)
         except ChildProcessError:
             return None
 
