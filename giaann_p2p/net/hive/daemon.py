@@ -19,7 +19,7 @@ _LOG = logging.getLogger(__name__)
 _READY = "Peer ID:"
 _LAST_LINES = 5
 _LONGEST_LINE = 1 << 20
-_END_WITHIN = 3.0
+_END_WITHIN = 1.0
 
 
 class DaemonError(GiaannError):

@@ -88,9 +88,13 @@ class Host:
 
     async def each_life(self, hook: Hook) -> None:
         """Do something now, and again in each further life of p2pd."""
-        self._hooks.append(hook)
+        self.next_lives(hook)
         if self._life is not None:
             await hook(self._life)
+
+    def next_lives(self, hook: Hook) -> None:
+        """Do something in each further life of p2pd."""
+        self._hooks.append(hook)
 
     def forget(self, hook: Hook) -> None:
         """Do it no more."""

@@ -1,15 +1,25 @@
-"""Streams between peers over libp2p, for calls (see net/streams.py)."""
+"""Streams between peers over libp2p, for calls (see net/streams.py).
 
+libp2p does not dial again, for 5 s and longer each time, whom it has dialled in vain, unless that
+peer dials first. So after a new start of p2pd this peer connects to all it has had streams with:
+they need not wait.
+"""
+
+import asyncio
 from collections.abc import Callable, Sequence
 
 from giaann_p2p.errors import UsageError
 from giaann_p2p.net.hive.host import Host
+from giaann_p2p.net.hive.life import Life
 from giaann_p2p.net.hive.peer_id import peer_of_address, way_to
+from giaann_p2p.net.hive.pipe import Pipe
 from giaann_p2p.net.transport import ByteStream
 from giaann_p2p.swarm.identity import Peer
 
 _DIAL_WITHIN = 30.0
 """Seconds after which p2pd gives up. Who dials gives up sooner, and then p2pd does at once."""
+_AGAIN_WITHIN = 2.0
+_MOST_MET = 512
 
 
 class HiveStreams:
@@ -23,6 +33,8 @@ class HiveStreams:
         """
         self._host = host
         self._addresses_of = addresses_of
+        self._met: dict[Peer, None] = {}  # the last ones, the latest last
+        host.next_lives(self._connect_again)
 
     def __repr__(self) -> str:
         return f"<HiveStreams of {self._host!r}>"
@@ -35,15 +47,33 @@ class HiveStreams:
     async def dial(self, peer: Peer) -> ByteStream:
         """Open a stream; OSError if there is none; if cancelled, none is left."""
         ways = _ways(peer, self._addresses_of(peer))
-        return await self._host.open_stream(peer, ways, _DIAL_WITHIN)
+        stream = await self._host.open_stream(peer, ways, _DIAL_WITHIN)
+        self._note(peer)
+        return stream
 
     def listen(self, accept: Callable[[Peer, ByteStream], None]) -> None:
         """Hand over each stream that a peer opens."""
-        self._host.accept(accept)
+
+        def taken(peer: Peer, stream: Pipe) -> None:
+            self._note(peer)
+            accept(peer, stream)
+
+        self._host.accept(taken)
 
     def stop(self) -> None:
         """Take no stream any more."""
         self._host.accept(None)
+
+    def _note(self, peer: Peer) -> None:
+        self._met.pop(peer, None)
+        self._met[peer] = None
+        if len(self._met) > _MOST_MET:
+            del self._met[next(iter(self._met))]
+
+    async def _connect_again(self, life: Life) -> None:
+        ways = {peer: _ways(peer, self._addresses_of(peer)) for peer in self._met}
+        tries = [life.control.connect(peer, ways[peer], _AGAIN_WITHIN) for peer in ways]
+        await asyncio.gather(*tries, return_exceptions=True)
 
 
 def _ways(peer: Peer, addresses: Sequence[str]) -> list[str]:

@@ -12,6 +12,7 @@ import uvloop
 
 from giaann_p2p.errors import PeerError
 from giaann_p2p.net.errors import Broken, Unreachable
+from giaann_p2p.net.hive.life import Life
 from giaann_p2p.net.hive.pipe import Pipe
 from giaann_p2p.net.limits import Limits, TransportLimits
 from giaann_p2p.net.streams import StreamTransport
@@ -194,10 +195,7 @@ def test_a_p2pd_that_is_killed_breaks_calls_and_the_next_ones_go_on(victim: int)
             await call
         second.serve(echo)
         await until(lambda: place.hosts[victim].deaths == 1 and place.hosts[victim].pid is not None)
-        # The one that comes back dials first: libp2p lets 5 s pass before it dials once more whom
-        # it has dialled in vain, unless it is dialled by that peer.
-        sides = ((first, second), (second, first))
-        for source, target in sides[:: 1 if victim == 0 else -1]:
+        for source, target in ((first, second), (second, first)):
             for _ in range(100):
                 try:
                     assert await source.call(target.me, b"again", timeout=5) == b"again"
@@ -206,6 +204,30 @@ def test_a_p2pd_that_is_killed_breaks_calls_and_the_next_ones_go_on(victim: int)
                     await asyncio.sleep(0.05)
             else:
                 pytest.fail("nothing is answered after p2pd was started again")
+        await asyncio.gather(first.close(), second.close())
+
+    hosts(story)
+
+
+def test_who_was_dialled_in_vain_while_its_p2pd_was_away_is_reached_when_it_is_back() -> None:
+    async def story(place: Place) -> None:
+        lives: list[Life] = []
+        away, other = await place.host(again_after=0.5), await place.host()
+        first, second = place.transport(away), place.transport(other)
+        first.serve(echo)
+        assert await second.call(first.me, b"x", timeout=5) == b"x"
+
+        async def born(life: Life) -> None:
+            lives.append(life)
+
+        away.next_lives(born)  # after what the streams do then
+        os.kill(place.note(away), signal.SIGKILL)
+        await until(lambda: away.deaths == 1)
+        for _ in range(3):
+            with pytest.raises(PeerError):
+                await second.call(first.me, b"x", timeout=5)
+        await until(lambda: bool(lives))
+        assert await second.call(first.me, b"x", timeout=5) == b"x"
         await asyncio.gather(first.close(), second.close())
 
     hosts(story)
