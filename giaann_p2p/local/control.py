@@ -118,6 +118,8 @@ class Counter:
             return Answer(error=f"that is no question: {error}", usage=True)
         except GiaannError as error:
             return Answer(error=str(error), usage=isinstance(error, UsageError))
+        except OSError as error:
+            return Answer(error=f"the supervisor could not do it: {error}")
 
 
 def _door(path: Path) -> socket.socket:

@@ -85,8 +85,8 @@ def memory(pid: int) -> Memory | None:
     sizes = {
         name: int(size.split()[0]) << 10 for name, _, size in (x.partition(":") for x in lines)
     }
-    private = sizes["Private_Clean"] + sizes["Private_Dirty"]
-    return Memory(max(sizes["Pss"] - private, 0), private)
+    private = sizes.get("Private_Clean", 0) + sizes.get("Private_Dirty", 0)
+    return Memory(max(sizes.get("Pss", 0) - private, 0), private)
 
 
 def marked(folder: Path) -> list[int]:

@@ -133,7 +133,7 @@ class Peer:
             told=status.state,
             pid=self.pid,
             code=self.code,
-            seconds=max(now - self._since, 0.0),
+            seconds=max(now - self._since, 0.0) if self._begun else 0.0,
             restarts=self.restarts,
             peer=status.peer,
             listen=self.known.listen,

@@ -48,7 +48,7 @@ def main() -> int:
                 hold.close()
                 if spec.temporary:
                     shutil.rmtree(folder.path, ignore_errors=True)
-    except (GiaannError, msgspec.DecodeError) as error:
+    except (GiaannError, OSError, msgspec.DecodeError) as error:
         _LOG.error("%s", error)
         _say(Word(str(error), isinstance(error, UsageError)))
         return 1

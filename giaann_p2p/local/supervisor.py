@@ -5,8 +5,9 @@ The rules:
 2. A peer that has ended stays so, unless it was to be restarted, by somebody or by itself.
 3. A signal that stops or kills reaches all that a peer has started, as if its machine did; others
    reach the peer alone, which has to end its own processes in good order.
-4. At the end all peers are asked at once to leave, soon asked again (there is nobody left to hand
-   anything over to), and killed when their time is up. Nothing is left, however it ends.
+4. Who is to end is asked to leave, soon asked again (it comes back, or there is nobody left to hand
+   anything over to), and killed when its time is up: one peer that restarts, or at the end all of
+   them together. Nothing is left, however it ends.
 """
 
 import asyncio
@@ -126,13 +127,14 @@ class Supervisor:
     def _new(self, role: str) -> Peer:
         taken = [int(name.rpartition("-")[2]) for name in self._peers if name.startswith(role)]
         known = Known(name=f"{role}-{max(taken, default=0) + 1}", role=role)
+        self._folder.data(known.name).mkdir(parents=True, exist_ok=True)
         peer = self._peers[known.name] = Peer(known)
         return peer
 
     def _start(self, peer: Peer) -> None:
         name, role = peer.name, peer.known.role
         folder, spec = self._folder, self._spec
-        folder.data(name).mkdir(parents=True, exist_ok=True)
+        folder.data(name).mkdir(parents=True, exist_ok=True)  # somebody may have removed it
         StatusFile(folder.status(name)).remove()
         peer.begin(time.time())
         self._nursery.tell(
@@ -269,7 +271,7 @@ class Supervisor:
         try:
             if peer.alive:
                 peer.wanted = False
-                await self._leave([peer], again=False)
+                await self._leave([peer])
             self._not_ending()
             self._start(peer)
             peer.restarts += 1
@@ -290,10 +292,10 @@ class Supervisor:
 
     # How it ends
 
-    async def _leave(self, peers: list[Peer], again: bool) -> None:
+    async def _leave(self, peers: list[Peer]) -> None:
         """Ask peers to leave, and kill those that have not when their time is up."""
         until = time.monotonic() + self._spec.grace
-        ask_again = time.monotonic() + _ASK_AGAIN if again else float("inf")
+        ask_again = time.monotonic() + _ASK_AGAIN
         self._ask_to_leave(peers)
         while _any_alive(peers) and time.monotonic() < until and not self._hurry.is_set():
             if time.monotonic() > ask_again:
@@ -322,7 +324,7 @@ class Supervisor:
         for peer in self._peers.values():
             peer.wanted, peer.again_at = False, float("inf")
         if not self._gone():
-            await self._leave(list(self._peers.values()), again=True)
+            await self._leave(list(self._peers.values()))
         await self._nursery.close()
         await self._counter.close()
         _LOG.info("all has ended")

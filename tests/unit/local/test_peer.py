@@ -74,6 +74,7 @@ def test_only_news_are_news() -> None:
 
 def test_a_view_tells_all() -> None:
     one = peer()
+    assert one.view(100.0).seconds == 0
     begin(one)
     one.hear(Status(state="ready", pid=7, peer="P"))
     view = one.view(103.5, memory=5)

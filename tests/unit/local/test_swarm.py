@@ -158,6 +158,21 @@ def test_all_leave_together(new_swarm: NewSwarm, behaviour: str, codes: set[int]
         assert any(f"{peer.name} {words[code]}" in log for code in codes)
 
 
+def test_who_restarts_leaves_in_good_order(new_swarm: NewSwarm) -> None:
+    with new_swarm(entries=entries(storage="draining"), storages=1) as swarm:
+        swarm.restart("storage-1")
+        swarm.wait_ready()
+        assert "storage-1 ended with exit code 0" in swarm.folder.log("supervisor").read_text()
+
+
+def test_what_the_disk_refuses_is_told(new_swarm: NewSwarm) -> None:
+    with new_swarm(storages=0) as swarm:
+        (swarm.folder.path / "peers" / "storage-1").touch()
+        with pytest.raises(LocalSwarmError, match=r"the supervisor could not do it: .*Not a dir"):
+            swarm.add("storage")
+        assert states(swarm) == {"bootstrap-1": "ready"}
+
+
 def test_a_second_wish_kills(new_swarm: NewSwarm) -> None:
     with new_swarm(entries=entries("stubborn"), grace=1000.0) as swarm:
         supervisor = swarm.ask_down()
