@@ -213,11 +213,11 @@ def test_nobody_is_restarted_unasked(new_swarm: NewSwarm) -> None:
             "storage-[12] ended with exit code 1; it said last: .*RuntimeError: there is no bread",
         ),
         (
-            {"entries": entries(bootstrap="silent"), "start_within": 1.0},
-            "bootstrap-1 has not told its link in 1 s|not all peers are ready in time",
+            {"entries": entries(bootstrap="silent"), "start_within": 2.0},
+            "bootstrap-1 has not told its link in 2 s|not all peers are ready in time",
         ),
         (
-            {"entries": entries(storage="silent"), "start_within": 1.0},
+            {"entries": entries(storage="silent"), "start_within": 2.0},
             "not all peers are ready in time: storage-1 is starting, storage-2 is starting",
         ),
         (
