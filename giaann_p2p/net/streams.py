@@ -24,6 +24,9 @@ from giaann_p2p.net.room import Room
 from giaann_p2p.net.transport import ByteStream, Handler, Lost, Streams
 from giaann_p2p.swarm.identity import Peer
 
+_TRIES = 4
+"""Connections that a call may see end under it: one that was old, one that gave way, and spare."""
+
 
 def draw_number() -> int:
     """Return a number for a stream's checksums."""
@@ -86,12 +89,11 @@ class StreamTransport:
         if peer == self.me:
             raise UsageError("a peer does not call itself: call the handler")
         deadline = self._loop.time() + timeout
-        link = self._usable(peer)
-        if link is not None:
-            with suppress(Unreachable):  # it has ended before anything was sent
+        for _ in range(_TRIES):
+            link = self._usable(peer) or await self._dialled(peer, deadline)
+            with suppress(Unreachable):  # it ended, or gave way to another, with nothing sent
                 return await link.call(payload, deadline)
-        link = self._usable(peer) or await self._dialled(peer, deadline)
-        return await link.call(payload, deadline)
+        raise Unreachable("connections to the peer end as soon as they begin; nothing was sent")
 
     async def close(self) -> None:
         """Let what is under way end, for a while, then end all; nothing runs on afterwards."""

@@ -3,7 +3,7 @@
 1. Each peer is a node of the DHT. A record lies with the nodes that are nearest to its place's key,
    and with its own peer.
 2. Joining goes on in the background for ever: while no node is known, all seeds are tried again and
-   again, and so after each new start of p2pd; nobody waits for it.
+   again, and so after each new start of p2pd; only the first try is waited for.
 3. A node that does not answer costs `call_within` once, and is left out for a while.
 """
 
@@ -63,6 +63,7 @@ class HiveBoard:
         self._guard: Guard | None = None
         self._node: DHTNode
         self._joining: asyncio.Task[None] | None = None
+        self._tried = asyncio.Event()  # to join, in this life of p2pd
         self._searches: set[asyncio.Task[Any]] = set()
 
     def __repr__(self) -> str:
@@ -106,6 +107,7 @@ class HiveBoard:
         taken: list[bool] = []
         with suppress(TimeoutError):  # what has been taken by then is enough
             async with asyncio.timeout(_WITHIN):
+                await self._tried.wait()
                 await self._spread(key, record, lifetime, taken)
         if not any(taken):
             raise Unreachable(
@@ -123,6 +125,7 @@ class HiveBoard:
         try:
             with suppress(TimeoutError):  # what has come by then is told
                 async with asyncio.timeout(_WITHIN):
+                    await self._tried.wait()
                     await self._nearest(keys)
                     for peer_id, key in finding.cut:
                         await self._node.protocol.call_find(peer_id, [DHTID.from_bytes(key)])
@@ -149,6 +152,7 @@ class HiveBoard:
         except P2PDaemonError as error:
             raise ConnectionAbortedError(f"p2pd takes no node of a board: {error}") from None
         self._guard = guard
+        self._tried.clear()
         self._joining = asyncio.create_task(self._join_for_ever())
 
     async def _new_node(self, guard: Guard) -> DHTNode:
@@ -191,6 +195,7 @@ class HiveBoard:
                     await self._join()
             except (GiaannError, OSError) as error:
                 _LOG.info("joining the board: %s", error)
+            self._tried.set()
             if self.nodes:
                 pause = _REFRESH
             await asyncio.sleep(pause)

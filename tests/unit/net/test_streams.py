@@ -9,6 +9,7 @@ from giaann_p2p.net.clock import run
 from giaann_p2p.net.errors import Reason, Refused, Unreachable
 from giaann_p2p.net.frames import Kind, Sealer
 from giaann_p2p.net.limits import TransportLimits
+from giaann_p2p.net.link import Link
 from giaann_p2p.swarm.identity import Peer
 from tests.unit.net.helpers import QUICK
 from tests.unit.net.helpers_swarm import LIMITS, Place, peer_id, swarm
@@ -110,6 +111,27 @@ def test_who_dial_each_other_at_once_end_with_one_connection(seed: int) -> None:
         assert [peer.connections for peer in place.peers] == [1, 1]
 
     assert swarm(story, seed=seed).lost == []
+
+
+@pytest.mark.parametrize(("hasty", "fates"), [(3, {"answered"}), (4, {"Unreachable"})])
+def test_a_connection_that_gives_way_as_soon_as_it_begins_is_dialled_again(
+    hasty: int, fates: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story(place: Place) -> None:
+        dialled, links = place.peers[0]._dialled, list[Link]()
+
+        async def short(peer: Peer, deadline: float) -> Link:
+            link = await dialled(peer, deadline)
+            if len(links) < hasty:
+                links.append(link)
+                link.goodbye()
+            return link
+
+        monkeypatch.setattr(place.peers[0], "_dialled", short)
+        found = await fate(place, 0, 1, b"?", 5)
+        assert {found.partition(":")[0]} == fates
+
+    swarm(story)
 
 
 def test_nobody_there_is_unreachable_at_once() -> None:
