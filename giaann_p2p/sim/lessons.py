@@ -8,6 +8,7 @@ import numpy as np
 
 from giaann_p2p.model.columns import Word
 from giaann_p2p.model.delta import EMPTY, Delta, total
+from giaann_p2p.model.digest import digest
 from giaann_p2p.model.learn import learn
 from giaann_p2p.model.rows import Neuron
 from giaann_p2p.model.sequence import SequenceBuilder
@@ -20,6 +21,15 @@ _NOUNS, _OTHERS = 24, 12
 _SENTENCES, _TOKENS = 4, 7
 
 
+_MOST_PARCELS = 4096
+
+
+@cache
+def lessons_of(layout: Layout) -> "Lessons":
+    """Return the lessons for a layout: one object for all histories, which use the same."""
+    return Lessons(layout)
+
+
 class Lessons:
     """Numbered chunks; the same for everybody who asks."""
 
@@ -27,6 +37,7 @@ class Lessons:
         self.layout = layout
         self._parcels: dict[tuple[int, bytes], bytes] = {}
         self._parts: dict[tuple[int, int], Delta] = {}
+        self._digests: dict[tuple[int, frozenset[int]], int] = {}
 
     def delta(self, chunk: int) -> Delta:
         """Return a chunk's delta."""
@@ -36,6 +47,8 @@ class Lessons:
         """Return a chunk's rows for some shards, as they travel."""
         key = chunk, shards.tobytes()
         if key not in self._parcels:
+            if len(self._parcels) == _MOST_PARCELS:
+                self._parcels.clear()
             self._parcels[key] = encode(total([self.part(chunk, n) for n in shards.tolist()]))
         return self._parcels[key]
 
@@ -52,6 +65,13 @@ class Lessons:
     def content(self, shard: int, chunks: Iterable[int]) -> Delta:
         """Return what a shard holds that has taken in some chunks."""
         return total([EMPTY, *(self.part(chunk, shard) for chunk in chunks)])
+
+    def digest(self, shard: int, chunks: frozenset[int]) -> int:
+        """Return the digest of what a shard holds that has taken in some chunks."""
+        key = shard, chunks
+        if key not in self._digests:
+            self._digests[key] = digest(self.content(shard, sorted(chunks)))
+        return self._digests[key]
 
     def neurons(self, chunk: int) -> list[Neuron]:
         """Return the neurons that occur in a chunk."""

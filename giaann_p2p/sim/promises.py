@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from giaann_p2p.model.delta import Delta
-from giaann_p2p.model.digest import digest
 from giaann_p2p.model.rows import Neuron
 from giaann_p2p.sim.lessons import Lessons
 from giaann_p2p.store.applied import Applied
@@ -30,7 +29,6 @@ class Promises:
         self.committed: set[Chunk] = set()
         self.faults: list[str] = []
         """What was broken on the way."""
-        self._digests: dict[tuple[int, frozenset[int]], int] = {}
 
     def broken(self, what: str) -> None:
         """Note that something happened that never may."""
@@ -106,15 +104,9 @@ class Promises:
 
     def _content(self, shard: int, peer: "Storage") -> list[str]:
         held = peer.store.content(shard)
-        if held.digest != self._digest(shard, numbers(held.applied[0])):
+        if held.digest != self._lessons.digest(shard, numbers(held.applied[0])):
             return [f"shard {shard} at {peer.name} is not what its chunks come to"]
         return []
-
-    def _digest(self, shard: int, chunks: frozenset[int]) -> int:
-        key = shard, chunks
-        if key not in self._digests:
-            self._digests[key] = digest(self._lessons.content(shard, sorted(chunks)))
-        return self._digests[key]
 
     def _kept(self, there: list["Storage"]) -> list[str]:
         problems = []

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from giaann_p2p.sim.clock import Clock
-from giaann_p2p.sim.lessons import SPEC, Lessons
+from giaann_p2p.sim.lessons import SPEC, lessons_of
 from giaann_p2p.sim.network import Network
 from giaann_p2p.sim.promises import Promises
 from giaann_p2p.sim.trace import Trace
@@ -46,7 +46,7 @@ class Swarm:
         self.rules = Rules()
         self.settings = settings or Settings()
         self.layout = Layout(shards=self.rules.shards)
-        self.lessons = Lessons(self.layout)
+        self.lessons = lessons_of(self.layout)
         founder = Identity.from_seed(random.Random(f"{seed} founder").randbytes(32))
         self.manifest = Manifest.founded(
             founder, name="simulation", spec=SPEC, layout=self.layout, replicas=self.rules.replicas

@@ -124,11 +124,12 @@ def signed(identity: Identity, announcement: Announcement) -> bytes:
     """Return a record; UsageError where nobody would take it."""
     if announcement.peer != identity.peer:
         raise UsageError(f"{identity} cannot sign for {name_of(announcement.peer)}")
+    body = msgspec.msgpack.encode(announcement)
     try:
-        _check(_decoded(msgspec.msgpack.encode(announcement)))
+        _check(_decoded(body))
     except RecordError as error:
         raise UsageError(f"nobody would take this record: {error}") from None
-    return signed_as(identity, announcement)
+    return identity.sign(_KIND, body) + body
 
 
 def signed_as(identity: Identity, announcement: Announcement) -> bytes:
