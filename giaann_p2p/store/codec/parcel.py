@@ -34,6 +34,7 @@ _HEAD = struct.Struct("<4sB16s")
 _SIZES = struct.Struct("<IIIIHH")
 _STEPS = "as narrow as may be"
 _TYPES = ("u8", "u4", "u1", "u4", "u4", "i8", "u4", "u4", _STEPS, "i8", "u1", "i8")
+_DTYPES = {name: np.dtype(name) for name in set(_TYPES) - {_STEPS}}
 _SUM_BITS = 63
 _SLOT_BITS = 31
 _MOST_PLACES = 256
@@ -123,7 +124,7 @@ def _most_items(sizes: Sizes) -> int:
 def _check_arrays(arrays: list[npt.NDArray[Any]], sizes: Sizes, shape: Shape) -> None:
     names = [*Words._fields, "counts", *Links._fields, *Strengths._fields]
     for array, name, wanted in zip(arrays, names, _TYPES, strict=True):
-        dtype = shape.dtype if wanted == _STEPS else np.dtype(wanted)
+        dtype = shape.dtype if wanted == _STEPS else _DTYPES[wanted]
         if array.dtype != dtype:  # a name of a type costs more than all the rest
             raise DamagedError(f"{name} of type {array.dtype}, not {dtype}")
     told = (sizes.words, sizes.words, sizes.text, *[sizes.neurons] * 4, None, sizes.connections)
