@@ -5,11 +5,20 @@ import time
 
 import msgspec
 
+_LEVELS = {
+    logging.DEBUG: "debug",
+    logging.INFO: "info",
+    logging.WARNING: "warning",
+    logging.ERROR: "error",
+}
+_OURS = ("giaann", "giaann_p2p")
+"""What daemons and their nodes say, and what the modules of the library say."""
+
 
 class _Lines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         when = time.strftime("%H:%M:%S", time.localtime(record.created))
-        mark = "" if record.levelno <= logging.INFO else f"{record.levelname.lower()}: "
+        mark = "" if record.levelno <= logging.INFO else f"{_level(record)}: "
         text = _fit_to_print(record.getMessage())
         if record.exc_info:
             text += "\n" + self.formatException(record.exc_info)
@@ -20,13 +29,18 @@ class _Json(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         said: dict[str, object] = {
             "time": round(record.created, 3),
-            "level": record.levelname.lower(),
+            "level": _level(record),
             "logger": record.name,
             "message": record.getMessage(),
         }
         if record.exc_info:
             said["error"] = self.formatException(record.exc_info)
         return msgspec.json.encode(said).decode()
+
+
+def _level(record: logging.LogRecord) -> str:
+    """Return its usual name; libraries give it others."""
+    return _LEVELS.get(record.levelno, record.levelname.lower())
 
 
 def _fit_to_print(text: str) -> str:
@@ -38,7 +52,8 @@ def log_to_stderr(*, as_json: bool, level: str = "info") -> None:
     """Write what `giaann_p2p` and the daemons say from now on."""
     handler = logging.StreamHandler()
     handler.setFormatter(_Json() if as_json else _Lines())
-    logger = logging.getLogger("giaann")
-    logger.handlers[:] = [handler]
-    logger.setLevel(level.upper())
-    logger.propagate = False
+    for name in _OURS:
+        logger = logging.getLogger(name)
+        logger.handlers[:] = [handler]
+        logger.setLevel(level.upper())
+        logger.propagate = False

@@ -12,6 +12,8 @@ from giaann_p2p.cli.health_shown import overview_json, overview_shown, report_js
 from giaann_p2p.terminal import FAILED, errors, say, say_json
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from giaann_p2p.client.visit import Visit
     from giaann_p2p.swarm.checkup import Report
 
@@ -25,6 +27,7 @@ Join = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 _EVERY = 2.0
+_WIDE = 1000
 
 
 def status(
@@ -41,6 +44,9 @@ def status(
     from giaann_p2p.client.visit import visit
     from giaann_p2p.swarm.link import Link
 
+    if watch and as_json:
+        raise typer.BadParameter("--json shows how it is now; --watch goes on showing it: one only")
+
     async def seen() -> bool:
         async with visit(Link.read(join)) as visiting:
             return await _watched(visiting) if watch else _shown(visiting, as_json)
@@ -54,8 +60,15 @@ def _shown(visiting: "Visit", as_json: bool) -> bool:
     if as_json:
         say_json(overview_json(found))
     else:
-        Console().print(overview_shown(visiting.manifest.name, found))
+        _print(overview_shown(visiting.manifest.name, found))
     return found.verdict == "healthy"
+
+
+def _print(shown: "RenderableType") -> None:
+    console = Console()
+    if not console.is_terminal:  # whoever reads a file or a pipe wants all of it
+        console.width = _WIDE
+    console.print(shown, soft_wrap=True)
 
 
 async def _watched(visiting: "Visit") -> bool:

@@ -19,7 +19,7 @@ _MOST_NAMED = 8
 
 def overview_shown(swarm: str, found: Overview) -> RenderableType:
     """Return a table of the peers, and a verdict below it."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = Table(box=None, pad_edge=False, collapse_padding=True, header_style="bold")
     for column, justify in _COLUMNS:
         table.add_column(column, justify=justify, no_wrap=True)  # type: ignore[arg-type]
     for one in found.peers:
@@ -54,19 +54,19 @@ def _row(one: Seen) -> Iterator[str]:
 def _verdict(swarm: str, found: Overview) -> str:
     health = found.health
     storing = sum(one.role == "storage" for one in found.peers)
-    said = f"{swarm}: {found.verdict}. {storing} storage peers, {found.shards} shards; "
-    said += f"each has {health.least} of {found.replicas} replicas or more"
+    said = f"{swarm}: {found.verdict}. {_many(storing, 'storage peer')}; {found.shards} shards, "
+    said += f"{_many(found.replicas, 'replica')} of each wanted, {health.least} or more ready"
     if health.lost:
-        said += f"; {health.lost} are served by nobody"
+        said += f"; served by nobody: {_many(health.lost, 'shard')}"
     if health.under:
-        said += f"; {health.under} lack replicas"
+        said += f"; lacking replicas: {_many(health.under, 'shard')}"
     if health.unsettled:
-        said += f"; {health.unsettled} replicas are on their way"
+        said += f"; on their way: {_many(health.unsettled, 'replica')}"
     if found.gone:
         said += f"; went without leave and may come back: {_names(found.gone)}"
     if storing < found.replicas:
         more = found.replicas - storing
-        said += f". Start {more} more storage peer{'s' if more > 1 else ''}: giaann storage --join"
+        said += f". Start {_many(more, 'more storage peer')}: giaann storage --join LINK"
     return said
 
 
@@ -84,7 +84,7 @@ def report_lines(report: Report, expected: str) -> Iterator[str]:
         (report.under, "with too few replicas"),
     ):
         if shards:
-            yield f"{len(shards)} shards {what}: {_some(map(str, shards), len(shards))}"
+            yield f"{_many(len(shards), 'shard')} {what}: {_some(map(str, shards), len(shards))}"
     for one in report.damaged:
         yield f"shard {one.shard} differs, though it learned the same, at {_names(one.peers)}"
     if report.silent:
@@ -116,6 +116,10 @@ def _named(value: object) -> object:
     if isinstance(value, list | tuple):
         return [_named(one) for one in value]
     return value
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def _names(peers: Sequence[Peer]) -> str:

@@ -1,15 +1,19 @@
 """A visit to a swarm: its directory, its rows, and a way to bring chunks to their owners.
 
 A visitor has a key of its own that is forgotten afterwards, announces nothing and serves nothing.
+What goes wrong only for a while is tried again in silence; what is wrong for good is raised.
 """
 
 import asyncio
+import logging
 import tempfile
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from giaann_p2p.errors import UsageError
 from giaann_p2p.model.rows import Answer, Neuron
+from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.net.hive.board import HiveBoard
 from giaann_p2p.net.hive.config import HostConfig
 from giaann_p2p.node.clock import Clock
@@ -29,6 +33,9 @@ from giaann_p2p.swarm.writer import Cut
 ANYWHERE = HostConfig(listen=("/ip4/127.0.0.1/tcp/0",))
 """A visitor is not dialled; but p2pd listens somewhere."""
 _FIRST_LOOK = 10.0
+_ASK_THE_DOCTOR = "`giaann doctor --join LINK` looks into it"
+for _name in ("giaann", "giaann_p2p"):  # no handler: Python itself would print to the terminal
+    logging.getLogger(_name).addHandler(logging.NullHandler())
 
 
 class Visit:
@@ -69,7 +76,7 @@ async def visit(link: Link, config: HostConfig = ANYWHERE) -> AsyncIterator[Visi
     """Visit the swarm of a link; Unreachable if nobody there answers."""
     with tempfile.TemporaryDirectory(prefix="giaann-visit-") as folder:
         async with placed(Path(folder) / "key", config, link.addresses) as place:
-            manifest = await joined(place.transport, place.book.peers, link.swarm_id, Versions())
+            manifest = await _met(place, link)
             board = await HiveBoard.start(
                 place.host, manifest.swarm_id, manifest.layout, place.book.seeds
             )
@@ -78,6 +85,16 @@ async def visit(link: Link, config: HostConfig = ANYWHERE) -> AsyncIterator[Visi
                     yield visiting
             finally:
                 await board.close()
+
+
+async def _met(place: Place, link: Link) -> Manifest:
+    """Return the manifest, from the first peer of the link that answers."""
+    if not place.book.peers:
+        raise UsageError(f"the join link leads to nobody: {'; '.join(place.book.strange)}")
+    try:
+        return await joined(place.transport, place.book.peers, link.swarm_id, Versions())
+    except Unreachable as error:
+        raise Unreachable(f"{' '.join(str(error).split())}; {_ASK_THE_DOCTOR}") from None
 
 
 @asynccontextmanager
@@ -91,11 +108,21 @@ async def _looking(manifest: Manifest, place: Place, board: HiveBoard) -> AsyncI
     looking = asyncio.create_task(lookout.run())
     visiting = Visit(manifest, place, lookout, clock)
     try:
-        async with asyncio.timeout(_FIRST_LOOK):
-            await lookout.whole.wait()
+        await _seen_first(lookout)
         yield visiting
     finally:
         looking.cancel()
         await asyncio.gather(looking, return_exceptions=True)
         await visiting.pushing.close()
         await visiting.reading.close()
+
+
+async def _seen_first(lookout: Lookout) -> None:
+    try:
+        async with asyncio.timeout(_FIRST_LOOK):
+            await lookout.whole.wait()
+    except TimeoutError:
+        raise Unreachable(
+            "peers of the swarm answer, but their directory could not be read in "
+            f"{_FIRST_LOOK:g} s; {_ASK_THE_DOCTOR}"
+        ) from None

@@ -1,0 +1,175 @@
+"""`giaann status` and `giaann fsck`, as a user of a swarm of real processes runs them."""
+
+import asyncio
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from giaann_p2p.client.visit import Visit, visit
+from giaann_p2p.local.swarm import LocalSwarm
+from giaann_p2p.model.delta import Delta
+from giaann_p2p.solo.brain import Brain
+from giaann_p2p.store.codec.parcel import encode
+from giaann_p2p.store.layout import Shards
+from giaann_p2p.store.update import Update, cut
+from giaann_p2p.swarm.link import Link
+from tests.cli.conftest import Done, Run
+from tests.unit.net.hive.helpers import until
+
+SHARDS = 4
+HEAD = "peer role state ready syncing owns used of reads/s writes/s"
+JOB = b"a job of a test."
+SWARM = "kntjcgdvmvcstxwyzwhfjbrhfwzhci2hwxinfzz5xel3n55xkkfq"
+NOBODY = "12D3KooWCocgU7xjjKSfjcJvxnTj8ChMyRgLBQ7AAYK2GBf5X1Tn"
+
+
+class Running(NamedTuple):
+    """A healthy swarm that holds what a brain knows, and how it was with too few peers."""
+
+    link: str
+    alone: Done
+    alone_fsck: Done
+
+
+@pytest.fixture(scope="module")
+def swarm(giaann: Run, db: Path) -> Iterator[Running]:
+    with LocalSwarm(name="bees", shards=SHARDS, replicas=2, storages=1, grace=1.0) as local:
+        link = local.link
+        alone = giaann("status", "--join", link), giaann("fsck", "--wait", "0", "--join", link)
+        local.add("storage")
+        local.wait_ready()
+        with Brain.open(db, readonly=True) as brain:
+            asyncio.run(brought(link, brain.knowledge))
+        for _ in range(20):
+            if giaann("status", "--join", link).returncode == 0:
+                break
+        yield Running(link, *alone)
+
+
+async def brought(link: str, knowledge: Delta) -> None:
+    """Bring to a swarm, as one chunk, all that a brain knows."""
+    async with visit(Link.read(link)) as visiting:
+        await until(lambda: len(visiting.storage_peers()) == 2)
+        await visiting.push(JOB, 0, lambda shards: part(visiting, knowledge, shards))
+
+
+def part(visiting: Visit, knowledge: Delta, shards: Shards) -> bytes:
+    every = np.arange(SHARDS, dtype=np.uint16)
+    update = Update(JOB, 0, every, knowledge)
+    return encode(cut(update, shards, visiting.manifest.layout).delta)
+
+
+def test_status_of_a_healthy_swarm(giaann: Run, swarm: Running) -> None:
+    done = giaann("status", "--join", swarm.link)
+    assert (done.returncode, done.stderr) == (0, "")
+    head, *rows, empty, verdict = [line.rstrip() for line in done.stdout.splitlines()]
+    assert " ".join(head.split()) == HEAD
+    assert [row.split()[1:6] for row in rows] == [["storage", "active", "4", "0", "4"]] * 2
+    assert all("1.0 GiB" in row for row in rows)
+    assert not empty
+    assert verdict == (
+        "bees: healthy. 2 storage peers; 4 shards, 2 replicas of each wanted, 2 or more ready"
+    )
+
+
+def test_status_for_programs(giaann: Run, swarm: Running) -> None:
+    done = giaann("status", "--json", "--join", swarm.link)
+    assert (done.returncode, done.stderr) == (0, "")
+    found = json.loads(done.stdout)
+    assert found["verdict"] == "healthy"
+    assert [(one["role"], one["ready"]) for one in found["peers"]] == [("storage", 4)] * 2
+    assert len(found["peers"][0]["peer"]) == 52
+    assert found["health"] == {"least": 2, "mean": 2.0, "under": 0, "lost": 0, "unsettled": 0}
+
+
+def test_a_swarm_with_too_few_peers_is_told_what_to_do(swarm: Running) -> None:
+    assert (swarm.alone.returncode, swarm.alone.stderr) == (1, "")
+    assert "bees: degraded. 1 storage peer; 4 shards" in swarm.alone.stdout
+    assert "lacking replicas: 4 shards" in swarm.alone.stdout
+    assert "Start 1 more storage peer: giaann storage --join LINK" in swarm.alone.stdout
+    assert (swarm.alone_fsck.returncode, swarm.alone_fsck.stderr) == (0, "")
+    assert "4 shards with too few replicas: 0, 1, 2, 3" in swarm.alone_fsck.stdout
+
+
+def test_fsck_finds_replicas_equal_and_equal_to_a_solo_database(
+    giaann: Run, swarm: Running, db: Path
+) -> None:
+    done = giaann("fsck", "--join", swarm.link, "--against", db)
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert re.fullmatch(r"4 shards, \d+ rows, \d+ connections", lines[0])
+    assert lines[1].removeprefix("digest ") == lines[2].removeprefix("solo   ")
+    assert "the swarm holds the same" in lines
+    told = giaann("solo", "fsck", "--db", db).stdout
+    assert lines[1] in told
+
+
+def test_fsck_for_programs(giaann: Run, swarm: Running, db: Path) -> None:
+    done = giaann("fsck", "--json", "--join", swarm.link, "--against", db)
+    assert (done.returncode, done.stderr) == (0, "")
+    found = json.loads(done.stdout)
+    assert found["agrees"] is found["equal"] is True
+    assert found["digest"] == found["solo"]
+    assert (found["shards"], found["silent"], found["damaged"]) == (SHARDS, [], [])
+
+
+def test_fsck_tells_that_a_database_is_another(giaann: Run, swarm: Running, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    text = "Golden bees guard the hive against the wasps that come for the honey in autumn.\n"
+    assert giaann("solo", "train", "-", "--db", other, stdin=text).returncode == 0
+    done = giaann("fsck", "--join", swarm.link, "--against", other)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "that is not the same" in done.stdout.splitlines()
+    found = json.loads(giaann("fsck", "--json", "--join", swarm.link, "--against", other).stdout)
+    assert (found["agrees"], found["equal"]) == (True, False)
+
+
+def test_a_database_that_is_not_there(giaann: Run, swarm: Running, tmp_path: Path) -> None:
+    done = giaann("fsck", "--join", swarm.link, "--against", tmp_path / "none")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f"giaann: there is no store in {tmp_path / 'none'}\n"
+
+
+@pytest.mark.parametrize("command", ["status", "fsck"])
+@pytest.mark.parametrize(
+    ("link", "complaint"),
+    [
+        ("https://example.org", "a join link begins with giaann://, not with 'https://e'"),
+        ("giaann://short/ip4/1.2.3.4/tcp/1/p2p/x", "the join link's swarm"),
+        (f"giaann://{SWARM}", "the join link names no address; it should go on with one"),
+        (f"giaann://{SWARM}/ip4/127.0.0.1/tcp/1", "names no peer: it lacks its part /p2p/<peer>"),
+        (
+            f"giaann://{SWARM}/ip4/127.0.0.1/tcp/1/p2p/12D3KooWCocgU7xj",
+            "the join link leads to nobody: the peer of the address",
+        ),
+        (
+            f"giaann://{SWARM}/ip4/127.0.0.1/tcp/1/p2p/{NOBODY}",
+            "`giaann doctor --join LINK` looks into it",
+        ),
+    ],
+)
+def test_links_that_lead_nowhere(giaann: Run, command: str, link: str, complaint: str) -> None:
+    done = giaann(command, "--join", link)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert complaint in done.stderr
+    assert done.stderr.startswith("giaann: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_another_swarms_link_at_this_ones_address(giaann: Run, swarm: Running) -> None:
+    link = Link.read(swarm.link)
+    done = giaann("status", "--join", str(Link(b"x" * 32, link.addresses)))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "this is another swarm's manifest" in done.stderr
+
+
+def test_what_cannot_go_together(giaann: Run, swarm: Running) -> None:
+    done = giaann("status", "--json", "--watch", "--join", swarm.link)
+    assert done.returncode == 2
+    assert "one only" in done.stderr
+    assert giaann("status").returncode == 2

@@ -1,0 +1,101 @@
+"""Founding a swarm, going on with it, and which addresses a link tells."""
+
+from pathlib import Path
+
+import pytest
+
+from bootstrap.daemon import _founded, _path, told_to_others
+from bootstrap.options import BootstrapOptions
+from giaann_p2p.errors import SpecError, UsageError
+from giaann_p2p.net.hive.key_file import open_key_file
+from giaann_p2p.swarm.identity import to_text
+from giaann_p2p.swarm.link import MOST_ADDRESSES, Link
+from giaann_p2p.swarm.manifest import Manifest
+from peers.folder import Folder
+
+PEER = "/p2p/12D3KooWCocgU7xjjKSfjcJvxnTj8ChMyRgLBQ7AAYK2GBf5X1Tn"
+LOOPBACK = f"/ip4/127.0.0.1/tcp/1{PEER}"
+LOOPBACK_6 = f"/ip6/::1/tcp/1{PEER}"
+PRIVATE = f"/ip4/192.168.1.7/tcp/1{PEER}"
+LOCAL_6 = f"/ip6/fd00::1/tcp/1{PEER}"
+PUBLIC = f"/ip4/8.8.8.8/tcp/1{PEER}"
+NAME = f"/dns4/seed.example.org/tcp/1{PEER}"
+
+
+@pytest.mark.parametrize(
+    ("addresses", "told"),
+    [
+        ([LOOPBACK], [LOOPBACK]),
+        ([LOOPBACK, LOOPBACK_6], [LOOPBACK, LOOPBACK_6]),
+        ([LOOPBACK, PRIVATE], [PRIVATE]),
+        ([LOOPBACK_6, PRIVATE, LOCAL_6, PUBLIC], [PUBLIC, PRIVATE, LOCAL_6]),
+        ([PRIVATE, NAME, LOOPBACK], [NAME, PRIVATE]),
+        (["/ip4/no-number/tcp/1", PRIVATE], ["/ip4/no-number/tcp/1", PRIVATE]),
+    ],
+)
+def test_a_link_names_public_addresses_first(addresses: list[str], told: list[str]) -> None:
+    assert list(told_to_others(addresses)) == told
+
+
+def test_a_link_names_no_more_than_it_may() -> None:
+    many = [f"/ip4/192.168.1.{at}/tcp/1{PEER}" for at in range(MOST_ADDRESSES)]
+    found = told_to_others([*many, PUBLIC])
+    assert len(found) == MOST_ADDRESSES
+    assert found[0] == PUBLIC
+    Link(bytes(32), found)
+
+
+def test_a_peer_without_an_address_is_told_what_to_do() -> None:
+    with pytest.raises(UsageError, match="give --listen"):
+        told_to_others([])
+
+
+def options(**given: object) -> BootstrapOptions:
+    return BootstrapOptions(**given)  # type: ignore[arg-type]
+
+
+def test_a_swarm_is_founded_once(tmp_path: Path) -> None:
+    given = options(new="bees", shards=16, blocks=2, replicas=4, token=True)
+    with Folder(tmp_path) as folder:
+        first = _founded(given, folder)
+        assert (first.name, first.layout.shards, first.layout.blocks) == ("bees", 16, 2)
+        assert (first.replicas, first.quorum, first.admission) == (4, 3, "token")
+        assert first.founder == open_key_file(tmp_path / "founder.key").peer
+        assert Manifest.read(first.to_bytes(), first.swarm_id) == first
+    with Folder(tmp_path) as folder:
+        assert _founded(options(new="bees", shards=32), folder) == first
+        assert _founded(options(), folder) == first
+        with pytest.raises(UsageError, match=r"founded the swarm 'bees'; give another --data-dir"):
+            _founded(options(new="wasps"), folder)
+
+
+def test_without_a_name_nothing_is_founded(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="founded no swarm yet: give --new NAME"):
+        _founded(options(), Folder(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("given", "complaint"),
+    [
+        ({"replicas": 3, "quorum": 4}, "quorum must be 1 to 3"),
+        ({"shards": 100}, "shards"),
+        ({"blocks": 3}, "blocks"),
+        ({"new": "x" * 65}, "name must be of 1 to 64 letters"),
+    ],
+)
+def test_what_no_swarm_can_be(tmp_path: Path, given: dict[str, object], complaint: str) -> None:
+    with Folder(tmp_path) as folder:
+        with pytest.raises((SpecError, UsageError), match=complaint):
+            _founded(options(**{"new": "bees", **given}), folder)
+        assert folder.manifest() is None
+
+
+def test_where_its_folder_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    link = Link(bytes(range(32)), (PUBLIC,))
+    assert _path(options(data_dir="/a/b"), None) == Path("/a/b")
+    assert _path(options(new="my bees/../x"), None) == tmp_path / "giaann/my_bees____x/bootstrap"
+    found = _path(options(join=str(link)), link)
+    assert found == tmp_path / "giaann" / to_text(link.swarm_id)[:12] / "bootstrap"
+    with pytest.raises(UsageError, match="give --new NAME to found a swarm, or --join LINK"):
+        _path(options(), None)

@@ -1,0 +1,172 @@
+"""Asking all peers for digests: the honest, the slow, and those who say something else."""
+
+import asyncio
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from giaann_p2p.client.checkup import checked
+from giaann_p2p.swarm.checkup import Report
+from giaann_p2p.swarm.identity import Peer
+from giaann_p2p.swarm.messages import (
+    AskDigests,
+    Digest,
+    Digests,
+    Message,
+    Pushed,
+    Refused,
+    decode,
+    encode,
+)
+from giaann_p2p.swarm.shardset import packed, unpacked
+from tests.unit.node.helpers import LAYOUT, MANIFEST, Client, Town, play
+
+COUNT = LAYOUT.shards
+SAID = Digest(b"r", bytes(16), bytes(32), 2, 10)
+Answer = Callable[[list[int]], Message]
+
+
+def some(shards: list[int], found: int | None = None, said: Digest = SAID) -> Digests:
+    """Return an answer for some shards, with as many digests unless told otherwise."""
+    told = packed(np.array(shards, np.uint16), COUNT)
+    return Digests(told, [said] * (len(shards) if found is None else found))
+
+
+class Liar(Client):
+    """Somebody who answers questions for digests as a test says."""
+
+    def __init__(self, town: Town, number: int, answer: Answer) -> None:
+        super().__init__(town, number)
+        self.asked: list[list[int]] = []
+
+        async def handler(peer: Peer, body: bytes) -> bytes:
+            question = decode(body)
+            assert isinstance(question, AskDigests)
+            shards = unpacked(question.shards, COUNT).tolist()
+            self.asked.append(shards)
+            return encode(answer(shards))
+
+        self.transport.serve(handler)
+
+
+def honest(town: Town, number: int, at_once: int = COUNT, said: Digest = SAID) -> Liar:
+    return Liar(town, number, lambda shards: some(shards[:at_once], said=said))
+
+
+async def check(town: Town, *peers: Liar) -> Report:
+    """Compare what these say, asked by somebody."""
+    asker = Client(town)
+    return await checked(asker.transport, MANIFEST, [peer.me for peer in peers], 5.0)
+
+
+def test_real_peers_that_learned_the_same_agree() -> None:
+    async def story(town: Town) -> None:
+        houses = [town.add() for _ in range(3)]
+        client = Client(town)
+        await town.until(town.settled)
+        await client.push_all(range(3))
+        await town.until(lambda: town.holds_what(range(3)))
+        found = await checked(client.transport, MANIFEST, [house.me for house in houses])
+        assert found.agrees
+        assert found.under == found.silent == []
+        assert found.rows > 0
+        assert len(found.digest) == 64
+        town.freeze(houses[0])
+        found = await checked(client.transport, MANIFEST, [house.me for house in houses], 2.0)
+        assert found.agrees
+        assert found.silent == [houses[0].me]
+        assert found.under == list(range(COUNT))
+        town.freeze(houses[0], frozen=False)
+
+    play(story)
+
+
+@pytest.mark.parametrize("at_once", [1, 3, COUNT])
+def test_who_tells_of_some_at_a_time_is_asked_for_the_rest(at_once: int) -> None:
+    async def story(town: Town) -> None:
+        peers = [honest(town, number, at_once) for number in (100, 101, 102)]
+        found = await check(town, *peers)
+        assert found.agrees
+        assert found.rows == 2 * COUNT
+        rest = [list(range(first, COUNT)) for first in range(0, COUNT, at_once)]
+        assert [peer.asked for peer in peers] == [rest] * 3
+
+    play(story)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda shards: Refused("not now"),
+        lambda shards: Pushed(b""),
+        lambda shards: some([]),
+        lambda shards: some(shards, found=len(shards) - 1),
+        lambda shards: some(shards, found=len(shards) + 1),
+        lambda shards: some(shards[1:]),
+        lambda shards: some(shards[::2]),
+        lambda shards: Digests(b"\xff\xff", [SAID]),
+        lambda shards: some(shards[:2]) if shards[0] == 0 else Refused("enough"),
+        lambda shards: some(shards[:2]) if shards[0] == 0 else some([0, 1]),
+    ],
+    ids=[
+        "refuses",
+        "says something else",
+        "says nothing",
+        "too few digests",
+        "too many digests",
+        "not the first",
+        "every other",
+        "no shards at all",
+        "stops half way",
+        "says the same again",
+    ],
+)
+def test_liars_count_as_silent_and_for_nothing_else(answer: Answer) -> None:
+    async def story(town: Town) -> None:
+        liar = Liar(town, 99, answer)
+        found = await check(town, honest(town, 100), liar, honest(town, 101))
+        assert found.silent == [liar.me]
+        assert found.agrees
+        assert found.under == list(range(COUNT))
+        assert len(liar.asked) <= 2
+
+    play(story)
+
+
+def test_the_silent_cost_no_more_than_the_time_they_are_given() -> None:
+    async def story(town: Town) -> None:
+        first, second = honest(town, 100), honest(town, 101)
+        for ends in ((first.me, second.me), (second.me, first.me)):
+            town.network.way(*ends).blocked = False
+        asker = Client(town, 201)
+        town.network.freeze(second.me, [asker.me])
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
+        found = await checked(asker.transport, MANIFEST, [first.me, second.me], 5.0)
+        assert 5 <= loop.time() - begun < 10
+        assert found.silent == [second.me]
+        town.network.freeze(second.me, [asker.me], frozen=False)
+
+    play(story)
+
+
+def test_one_who_holds_something_else_is_named() -> None:
+    async def story(town: Town) -> None:
+        other = Digest(b"r", bytes(16), b"\1" * 32, 2, 10)
+        odd = honest(town, 102, said=other)
+        found = await check(town, honest(town, 100), honest(town, 101), odd)
+        assert not found.agrees
+        assert [one.peers for one in found.damaged] == [[odd.me]] * COUNT
+        assert found.digest == ""
+
+    play(story)
+
+
+def test_nobody_to_be_asked_is_no_agreement() -> None:
+    async def story(town: Town) -> None:
+        found = await check(town)
+        assert not found.agrees
+        assert found.lost == list(range(COUNT))
+
+    play(story)

@@ -1,0 +1,108 @@
+"""What daemons show to Prometheus, read as Prometheus reads it."""
+
+import random
+import re
+from collections.abc import Callable, Iterable
+from functools import partial
+
+import pytest
+from prometheus_client.core import Metric
+from prometheus_client.parser import text_string_to_metric_families
+
+from bootstrap.metrics import metrics_of as of_bootstrap
+from bootstrap.node import BootstrapNode
+from giaann_p2p.net.memory_board import MemoryBoard
+from giaann_p2p.node.counters import Histogram
+from peers.metrics import Metrics
+from peers.storage.metrics import _histogram
+from peers.storage.metrics import metrics_of as of_storage
+from tests.unit.bootstrap.helpers import booted
+from tests.unit.node.helpers import ALL, Client, Town, play
+
+UNITS = ("seconds", "bytes", "total", "info")
+THINGS = {"giaann_shards", "giaann_ready", "giaann_queue", "giaann_directory_records"}
+"""Plain numbers of something that the name says."""
+
+
+def families(read: Callable[[], Iterable[Metric]]) -> dict[str, Metric]:
+    """Return what Prometheus makes of the page; those of the process itself left out."""
+    page = Metrics(read).page()
+    assert page.status == 200
+    assert page.type.startswith("text/plain")
+    text = page.body.decode()
+    for name in re.findall(r"^(giaann_\w+?)(?:\{.*\})? ", text, re.MULTILINE):
+        base = re.sub(r"_(bucket|count|sum|created)$", "", name)
+        assert f"# HELP {base} " in text, name
+        assert f"# TYPE {base} " in text, name
+    found = list(text_string_to_metric_families(text))
+    assert any(one.name == "process_resident_memory_bytes" for one in found)
+    return {one.name: one for one in found if one.name.startswith("giaann_")}
+
+
+def check(found: dict[str, Metric]) -> None:
+    for name, one in found.items():
+        assert len(one.documentation) > 10, name
+        assert one.documentation.endswith("."), name
+        assert one.type in ("gauge", "counter", "histogram"), name
+        written = f"{name}_total" if one.type == "counter" else name
+        assert written in THINGS or written.endswith(UNITS), name
+
+
+def test_a_storage_peer_shows_what_it_does() -> None:
+    async def story(town: Town) -> None:
+        houses = [town.add() for _ in range(3)]
+        client = Client(town)
+        await town.until(town.settled)
+        await client.push_all(range(3))
+        node, store = houses[0].node, houses[0].store
+        await town.until(lambda: node.counters.pushed >= 3)
+        found = families(partial(of_storage, node, store))
+        check(found)
+        values = {
+            (sample.name, *sample.labels.values()): sample.value
+            for one in found.values()
+            for sample in one.samples
+        }
+        assert values["giaann_shards", "ready"] == len(ALL)
+        assert values["giaann_shards", "syncing"] == 0
+        assert values["giaann_ready",] == 1
+        assert values["giaann_pushes_total",] == node.counters.pushes
+        assert values["giaann_push_seconds_count",] == sum(node.counters.push_seconds.counts)
+        assert values["giaann_store_bytes",] == store.nbytes
+        assert values["giaann_directory_records",] == 3
+
+    play(story)
+
+
+def test_a_bootstrap_peer_shows_what_it_does() -> None:
+    async def story(node: BootstrapNode, board: MemoryBoard) -> None:
+        found = families(partial(of_bootstrap, node))
+        check(found)
+        assert found["giaann_directory_records"].samples[0].value == 0
+
+    booted(story, random.Random(1))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "first", "last"),
+    [((), 0, 0), ((0.00005,), 1, 1), ((0.002, 0.002, 99.0), 0, 3)],
+)
+def test_buckets_of_a_histogram_add_up(seconds: tuple[float, ...], first: int, last: int) -> None:
+    times = Histogram()
+    for one in seconds:
+        times.took(one)
+    found = families(lambda: [_histogram("read", "Seconds from a read on.", times)])
+    buckets = [one for one in found["giaann_read_seconds"].samples if one.name.endswith("bucket")]
+    values = [one.value for one in buckets]
+    assert values == sorted(values)
+    assert (values[0], values[-1]) == (first, last)
+    assert buckets[-1].labels == {"le": "+Inf"}
+    totals = {one.name: one.value for one in found["giaann_read_seconds"].samples}
+    assert totals["giaann_read_seconds_count"] == len(seconds)
+    assert totals["giaann_read_seconds_sum"] == pytest.approx(sum(seconds))
+
+
+def test_a_page_is_made_afresh() -> None:
+    count = iter(range(9))
+    page = Metrics(lambda: [Metric("giaann_x", f"The {next(count)}th of them.", "gauge")])
+    assert page.page().body != page.page().body

@@ -1,0 +1,137 @@
+"""A daemon's ports stay the same, and the manifest is asked for until it is there."""
+
+import asyncio
+import re
+import socket
+from pathlib import Path
+
+import pytest
+
+from giaann_p2p.errors import UsageError
+from giaann_p2p.net.errors import Unreachable
+from giaann_p2p.net.hive.daemon import DaemonError
+from giaann_p2p.node.acquaintances import Acquaintances
+from giaann_p2p.node.place import Place
+from giaann_p2p.swarm.identity import Identity
+from giaann_p2p.swarm.manifest import Manifest
+from peers import network as module
+from peers.folder import Folder
+from peers.network import manifest_of, network
+from peers.options import Options
+
+ANY = Options(listen=("/ip4/127.0.0.1/tcp/0",))
+MANIFEST = Manifest.founded(Identity.from_seed(b"f" * 32), "bees")
+
+
+def began(folder: Path, options: Options = ANY, named: tuple[str, ...] = ()) -> Place:
+    """Be on the network for a moment; return what it was like."""
+
+    async def main() -> Place:
+        with Folder(folder) as held:
+            known = Acquaintances(held.known_peers)
+            async with network(held, options, named, known) as place:
+                return place
+
+    return asyncio.run(main())
+
+
+def port_of(place: Place) -> int:
+    found = re.fullmatch(r"/ip4/127\.0\.0\.1/tcp/(\d+)", place.host.config.listen[0])
+    assert found is not None
+    return int(found[1])
+
+
+def test_a_free_port_stays_the_same_until_another_takes_it(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    first = began(tmp_path)
+    assert port_of(began(tmp_path)) == port_of(first)
+    assert caplog.text == ""
+    with socket.socket() as taker:
+        taker.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        taker.bind(("127.0.0.1", port_of(first)))
+        taker.listen()
+        third = began(tmp_path)
+    assert port_of(third) != port_of(first)
+    assert third.host.me == first.host.me
+    assert "cannot listen where it did before, taking free ports" in caplog.text
+    assert port_of(began(tmp_path)) == port_of(third)
+
+
+def test_a_port_that_was_asked_for_is_not_changed(tmp_path: Path) -> None:
+    with socket.socket() as taker:
+        taker.bind(("127.0.0.1", 0))
+        taker.listen()
+        wanted = Options(listen=(f"/ip4/127.0.0.1/tcp/{taker.getsockname()[1]}",))
+        with pytest.raises(DaemonError, match="end it, or listen at another port"):
+            began(tmp_path, wanted)
+
+
+def test_addresses_that_are_no_peers_are_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    place = began(tmp_path, named=("/ip4/1.2.3.4/tcp/1/p2p/nobody",))
+    assert "/ip4/1.2.3.4/tcp/1/p2p/nobody" in caplog.text
+    assert place.book.peers == []
+
+
+class Asked:
+    """Stands in for asking others: says no some times, then has it."""
+
+    def __init__(self, refusals: int) -> None:
+        self.left = refusals
+
+    async def __call__(self, *_: object) -> Manifest:
+        if self.left:
+            self.left -= 1
+            raise Unreachable("nobody is there")
+        return MANIFEST
+
+
+class Nowhere:
+    """A place of which only the names are looked at."""
+
+    transport = None
+    book = type("Book", (), {"peers": ()})()
+
+
+def manifest(folder: Folder) -> Manifest:
+    return asyncio.run(manifest_of(folder, Nowhere(), MANIFEST.swarm_id))  # type: ignore[arg-type]
+
+
+def test_the_manifest_is_asked_for_until_it_is_there_and_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    pauses = []
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+
+    with Folder(tmp_path) as folder:
+        monkeypatch.setattr(module, "joined", Asked(6))
+        monkeypatch.setattr(module.asyncio, "sleep", sleep)
+        assert manifest(folder) == MANIFEST
+        assert pauses == [5, 10, 20, 40, 60, 60]
+        assert "nobody is there; trying again in 40 s" in caplog.text
+        monkeypatch.setattr(module, "joined", None)
+        assert manifest(folder) == MANIFEST
+
+
+def test_a_swarm_that_speaks_otherwise_is_not_joined(tmp_path: Path) -> None:
+    strange = Manifest.founded(Identity.from_seed(b"f" * 32), "bees")
+    with Folder(tmp_path) as folder:
+        folder.keep_manifest(strange)
+        asked = manifest_of(folder, Nowhere(), b"x" * 32)  # type: ignore[arg-type]
+        with pytest.raises(UsageError, match="give another --data-dir for another swarm"):
+            asyncio.run(asked)
+
+
+def test_who_speaks_another_protocol_is_told_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Folder(tmp_path) as folder:
+        folder.keep_manifest(MANIFEST)
+        versions = module.Versions(protocol=2)
+        monkeypatch.setattr(module, "Versions", lambda: versions)
+        with pytest.raises(UsageError, match=r"this giaann-p2p 2; install the release"):
+            manifest(folder)

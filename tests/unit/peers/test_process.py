@@ -1,0 +1,195 @@
+"""How a daemon's process ends by signals, and what it shows of itself."""
+
+import asyncio
+import logging
+import os
+import signal
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from giaann_p2p.local.status_file import READY, Status, StatusFile
+from peers.http import Page
+from peers.options import Options
+from peers.process import last, run, seen
+from tests.unit.net.hive.helpers import until
+from tests.unit.peers.test_http import said
+
+FIRST = [signal.SIGTERM, signal.SIGINT]
+
+
+@pytest.fixture(autouse=True)
+def _as_before() -> Iterator[None]:
+    """A daemon takes signals and the log for its whole process; the tests go on with theirs."""
+    before = {number: signal.getsignal(number) for number in FIRST}
+    loggers = [logging.getLogger(name) for name in ("giaann", "giaann_p2p")]
+    logs = [(one.handlers[:], one.level, one.propagate) for one in loggers]
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+    for one, (handlers, level, propagate) in zip(loggers, logs, strict=True):
+        one.handlers[:], one.propagate = handlers, propagate
+        one.setLevel(level)
+
+
+class Node:
+    """Something that lasts, and takes its time to leave."""
+
+    def __init__(self, fault: Exception | None = None) -> None:
+        self.told: list[str] = []
+        self.lives = asyncio.Event()
+        self._over = asyncio.Event()
+        self._fault = fault
+
+    async def run(self) -> None:
+        self.told.append("lives")
+        self.lives.set()
+        if self._fault:
+            raise self._fault
+        await self._over.wait()
+        self.told.append("over")
+
+    def leave(self) -> None:
+        self.told.append("leaves")
+
+    async def close(self) -> None:
+        self.told.append("closes")
+        self._over.set()
+
+    def has_left(self) -> None:
+        self._over.set()
+
+
+def send(number: int) -> None:
+    os.kill(os.getpid(), number)
+
+
+async def told(node: Node, count: int) -> None:
+    await until(lambda: len(node.told) >= count)
+
+
+@pytest.mark.parametrize("number", FIRST)
+def test_the_first_signal_lets_it_leave(number: int) -> None:
+    node = Node()
+
+    async def main() -> None:
+        living = asyncio.create_task(last(node))
+        await node.lives.wait()
+        send(number)
+        await told(node, 2)
+        node.has_left()
+        await living
+
+    run(main(), Options())
+    assert node.told == ["lives", "leaves", "over"]
+
+
+@pytest.mark.parametrize("numbers", [FIRST, FIRST[::-1], [signal.SIGTERM] * 2])
+def test_the_second_signal_ends_it(numbers: list[int]) -> None:
+    node = Node()
+
+    async def main() -> None:
+        living = asyncio.create_task(last(node))
+        await node.lives.wait()
+        for count, number in enumerate(numbers):
+            send(number)
+            await told(node, 2 + count)
+        await living
+
+    run(main(), Options())
+    assert node.told == ["lives", "leaves", "closes", "over"]
+
+
+def test_a_signal_before_it_lives_ends_it_in_good_order(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("peers.process.log_to_stderr", lambda **_: None)
+    closed = []
+
+    async def main() -> None:
+        try:
+            send(signal.SIGTERM)
+            await asyncio.sleep(20)
+        finally:
+            closed.append(True)
+
+    with caplog.at_level(logging.INFO):
+        run(main(), Options())
+    assert closed == [True]
+    assert "ended before it began" in caplog.text
+
+
+def test_what_goes_wrong_comes_out_and_signals_are_given_back() -> None:
+    async def main() -> None:
+        await last(Node(RuntimeError("no luck")))
+
+    with pytest.raises(RuntimeError, match="no luck"):
+        run(main(), Options())
+
+
+def shown(options: Options, ask: Callable[[dict[str, Status]], Awaitable[None]]) -> None:
+    """Show a status that a test can change, and let it look."""
+    state = {"now": Status(state="syncing", peer="me")}
+
+    async def main() -> None:
+        metrics = Page(200, b"giaann_x 1\n")
+        async with seen(options, lambda: state["now"], lambda: metrics):
+            await ask(state)
+        assert len(asyncio.all_tasks()) == 1
+
+    asyncio.run(main())
+
+
+def test_the_status_file_follows_the_state(tmp_path: Path) -> None:
+    path = tmp_path / "status.json"
+
+    def state() -> str:
+        found = StatusFile(path).read()
+        return found.state if found else ""
+
+    async def ask(now: dict[str, Status]) -> None:
+        await until(lambda: state() == "syncing")
+        now["now"] = Status(state=READY, peer="me")
+        await until(lambda: state() == READY)
+        found = StatusFile(path).read()
+        assert found is not None
+        assert (found.pid, found.peer, found.metrics_port) == (os.getpid(), "me", 0)
+
+    shown(Options(status_file=str(path)), ask)
+
+
+def test_a_status_file_that_cannot_be_written_does_no_further_harm(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def ask(now: dict[str, Status]) -> None:
+        await until(lambda: "status.json" in caplog.text)
+
+    shown(Options(status_file=str(tmp_path / "none" / "status.json")), ask)
+
+
+def test_pages_tell_whether_it_lives_and_is_ready(tmp_path: Path) -> None:
+    path = tmp_path / "status.json"
+
+    async def get(port: int, page: str) -> tuple[bytes, bytes]:
+        server = type("Server", (), {"port": port})()
+        head, _, body = (await said(server, f"GET {page} HTTP/1.1\r\n\r\n".encode())).partition(
+            b"\r\n\r\n"
+        )
+        return head.split(b" ", 2)[1], body
+
+    async def ask(now: dict[str, Status]) -> None:
+        await until(path.exists)
+        found = StatusFile(path).read()
+        assert found is not None
+        port = found.metrics_port
+        assert port > 0
+        assert await get(port, "/healthz") == (b"200", b"ok\n")
+        assert await get(port, "/readyz") == (b"503", b"syncing\n")
+        assert await get(port, "/metrics") == (b"200", b"giaann_x 1\n")
+        now["now"] = Status(state=READY)
+        assert await get(port, "/readyz") == (b"200", b"ready\n")
+        now["now"] = Status(state="draining")
+        assert await get(port, "/readyz") == (b"503", b"draining\n")
+
+    shown(Options(metrics_port=0, status_file=str(path)), ask)
