@@ -39,7 +39,7 @@ class Reading:
         spec = manifest.spec
         limits = Limits(spec.branches, spec.segments, _MOST, _MOST, _MOST)
         self._clock, self._patience = clock, patience
-        self._calls = Calls(transport, self._failed)
+        self.calls = Calls(transport, self._failed)
         self._reader = Reader(manifest.layout, limits, others, timeout, patience)
         self._waiting: dict[int, asyncio.Future[Answer]] = {}
         self._timer: asyncio.TimerHandle | None = None
@@ -48,7 +48,7 @@ class Reading:
         return len(self._waiting)
 
     def __repr__(self) -> str:
-        return f"<Reading: {len(self)} questions, {self._calls!r}>"
+        return f"<Reading: {len(self)} questions, {self.calls!r}>"
 
     async def rows(self, neurons: Sequence[Neuron]) -> Answer:
         """Return rows in the order asked for, None where there is none; Unreachable in vain."""
@@ -66,14 +66,14 @@ class Reading:
         """End all; who waits is cancelled."""
         for future in self._waiting.values():
             future.cancel()
-        await self._calls.end()
+        await self.calls.end()
         if self._timer is not None:
             self._timer.cancel()
 
     def _do(self, acts: list[Act]) -> None:
         for act in acts:
             if isinstance(act, Call):
-                self._calls.start(act, partial(self._answered, act.number))
+                self.calls.start(act, partial(self._answered, act.number))
                 continue
             future = self._waiting.get(act.number)
             if future is None or future.done():

@@ -1,0 +1,111 @@
+"""Rows read from one storage peer: many at a time, and one by one."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from statistics import median, quantiles
+
+import numpy as np
+
+from giaann_p2p.client.visit import Visit
+from giaann_p2p.model.rows import Neuron
+from tests.benchmarks.network.bare import Bare
+from tests.benchmarks.network.figures import Figure
+from tests.benchmarks.network.learned import Learned
+from tests.benchmarks.targets import Target
+
+BATCHES = (256, 1024, 4096)
+_UNDER_WAY = 4
+_ONE_BY_ONE = 300
+_ROWS, _SHARE, _SIZE = Target(least=40_000), Target(least=0.7), Target(most=6)
+
+
+async def reads(
+    visiting: Visit, bare: Bare, learned: Learned, seconds: float, rounds: int
+) -> list[Figure]:
+    """Measure both."""
+    figures = []
+    for batch in BATCHES:
+        figures += await _batches(visiting, bare, learned, batch, seconds, rounds)
+    return figures + await _single(visiting, bare, learned, rounds)
+
+
+async def _batches(
+    visiting: Visit, bare: Bare, learned: Learned, batch: int, seconds: float, rounds: int
+) -> list[Figure]:
+    asked = _drawn(learned, batch)
+    found: list[tuple[float, float]] = []
+    size = await _size(visiting, asked[0])
+    for _ in range(rounds):
+        rows = await _rate(visiting, asked, seconds)
+        found.append((rows, await bare.rate(bytes(size), seconds / 2, _UNDER_WAY)))
+    a_row, length = size / len(asked[0]), _length(learned, asked[0])
+    name = f"{batch} rows at a time"
+    rate = median(rows for rows, _ in found)
+    share = median(rows * a_row / echo for rows, echo in found)
+    return [
+        Figure(f"{name}: rows of {length:.0f} connections", rate, "rows/s", _ROWS),
+        Figure(f"{name}: on the wire", a_row / length, "bytes a connection", _SIZE),
+        Figure(f"{name}: of the echo's bytes", share, "x", _SHARE),
+        Figure(f"{name}: the echo", median(echo for _, echo in found) / 1e6, "MB/s"),
+    ]
+
+
+def _drawn(learned: Learned, batch: int) -> list[list[Neuron]]:
+    """Draw different questions."""
+    random, rows = np.random.default_rng(batch), list(learned.lengths)
+    return [
+        [rows[i] for i in random.permutation(len(rows))[:batch].tolist()] for _ in range(_UNDER_WAY)
+    ]
+
+
+def _length(learned: Learned, asked: Sequence[Neuron]) -> float:
+    return sum(learned.lengths[neuron] for neuron in asked) / len(asked)
+
+
+async def _size(visiting: Visit, asked: Sequence[Neuron]) -> int:
+    """Return the bytes of an answer, checking that it has what was learned."""
+    calls = visiting.reading.calls
+    before = calls.bytes_in
+    rows = await visiting.rows(asked)
+    if not all(rows):
+        raise SystemExit(f"{rows.count(None)} rows of {len(rows)} are missing")
+    return calls.bytes_in - before
+
+
+async def _rate(visiting: Visit, asked: list[list[Neuron]], seconds: float) -> float:
+    """Return the rows that come in a second."""
+    came = 0
+    began = time.perf_counter()
+
+    async def read(neurons: Sequence[Neuron]) -> None:
+        nonlocal came
+        while time.perf_counter() - began < seconds:
+            came += len(await visiting.rows(neurons))
+
+    await asyncio.gather(*map(read, asked))
+    return came / (time.perf_counter() - began)
+
+
+async def _single(visiting: Visit, bare: Bare, learned: Learned, rounds: int) -> list[Figure]:
+    """Measure one row at a time, in turns with the bare stream."""
+    rows = list(learned.lengths)[:_ONE_BY_ONE]
+    size = await _size(visiting, rows[:1])
+    ours: list[float] = []
+    theirs: list[float] = []
+    for _ in range(2 * rounds):
+        for row in rows:
+            began = time.perf_counter()
+            await visiting.rows([row])
+            ours.append(time.perf_counter() - began)
+        theirs += await bare.round_trips(bytes(size), len(rows))
+    middle = median(ours)
+    ratio = middle / median(theirs)
+    return [
+        Figure("one row: p50", middle * 1e6, "µs"),
+        Figure("one row: p99", quantiles(ours, n=100)[98] * 1e6, "µs"),
+        Figure("one row: on the wire", size / learned.lengths[rows[0]], "bytes a connection"),
+        Figure("the bare round trip of as many bytes: p50", median(theirs) * 1e6, "µs"),
+        Figure("the bare round trip: p99", quantiles(theirs, n=100)[98] * 1e6, "µs"),
+        Figure("one row: p50, of the bare round trip", ratio, "x", Target(most=1.5)),
+    ]
