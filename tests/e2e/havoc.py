@@ -1,0 +1,122 @@
+"""Harm done to the storage peers of a swarm, in an order that a seed decides.
+
+Never more than two peers are harmed at the same time: that much, three replicas promise to stand.
+A peer counts as harmed until it is ready again, or has left and the one that came for it is ready.
+"""
+
+import asyncio
+import os
+import random
+import signal
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable
+
+from giaann_p2p.local.peer import State
+from giaann_p2p.local.swarm import LocalSwarm
+
+_AT_ONCE = 2
+_LOOK_EVERY = 0.1
+_HEALED_WITHIN = 180.0
+_P2PD_BACK = 2.0
+"""Seconds in which others find a p2pd again."""
+
+
+class Havoc:
+    """See the module. All that is done is written down in `story`."""
+
+    def __init__(self, swarm: LocalSwarm, seed: int, pause: float = 2.0, away: float = 6.0) -> None:
+        self.story: list[str] = []
+        self.counts = Counter[str]()
+        self._swarm, self._chance = swarm, random.Random(seed)
+        self._pause, self._away = pause, away
+        self._healthy = sorted(p.name for p in swarm.peers() if p.role == "storage")
+        self._harmed: set[asyncio.Task[None]] = set()
+        self._began = time.monotonic()
+
+    def __str__(self) -> str:
+        return ", ".join(f"{kind} {count}" for kind, count in sorted(self.counts.items()))
+
+    async def run(self, seconds: float) -> None:
+        """Do harm for so long, and return when all are well again."""
+        ways: list[Callable[[str, float], Awaitable[None]]]
+        ways = [self._kill, self._stop, self._drain, self._kill_p2pd]
+        until = time.monotonic() + seconds
+        async with asyncio.TaskGroup() as group:
+            while time.monotonic() < until:
+                if len(self._harmed) < _AT_ONCE:
+                    way, name = self._chance.choice(ways), self._chance.choice(self._healthy)
+                    away = self._chance.uniform(0, self._away)
+                    self._healthy.remove(name)
+                    task = group.create_task(self._heal(way, name, away))
+                    self._harmed.add(task)
+                    task.add_done_callback(self._harmed.discard)
+                await asyncio.sleep(self._chance.uniform(0, 2 * self._pause))
+
+    @property
+    def peers(self) -> int:
+        """How many storage peers there are."""
+        return len(self._healthy) + len(self._harmed)
+
+    async def _heal(
+        self, way: Callable[[str, float], Awaitable[None]], name: str, away: float
+    ) -> None:
+        await way(name, away)
+        self._tell(f"{name} is well")
+
+    async def _kill(self, name: str, away: float) -> None:
+        self._note("kill", name)
+        await asyncio.to_thread(self._swarm.kill, name)
+        await asyncio.to_thread(self._swarm.wait_ended, name)
+        await asyncio.sleep(away)
+        self._tell(f"{name} begins again")
+        await asyncio.to_thread(self._swarm.restart, name)
+        await self._ready(name)
+
+    async def _stop(self, name: str, away: float) -> None:
+        self._note("stop", name)
+        await asyncio.to_thread(self._swarm.stop, name)
+        await asyncio.sleep(away)
+        self._tell(f"{name} goes on")
+        await asyncio.to_thread(self._swarm.cont, name)
+        await self._ready(name)
+
+    async def _drain(self, name: str, away: float) -> None:
+        self._note("drain", name)
+        await asyncio.to_thread(self._swarm.kill, name, signal.SIGTERM)
+        (new,) = await asyncio.to_thread(self._swarm.add, "storage")
+        self._tell(f"{new} is added")
+        code = await asyncio.to_thread(self._swarm.wait_ended, name, _HEALED_WITHIN)
+        assert code == 0, f"{name}, drained, ended with {code}"
+        self._tell(f"{name} has left")
+        await self._ready(new)
+
+    async def _kill_p2pd(self, name: str, away: float) -> None:
+        self._note("p2pd", name)
+        (pid,) = await asyncio.to_thread(self._swarm.started_by, name)
+        os.kill(pid, signal.SIGKILL)
+        until = time.monotonic() + _HEALED_WITHIN
+        while not set(await asyncio.to_thread(self._swarm.started_by, name)) - {pid}:
+            assert time.monotonic() < until, f"{name} has not started another p2pd"
+            await asyncio.sleep(_LOOK_EVERY)
+        await asyncio.sleep(_P2PD_BACK)
+        await self._ready(name)
+
+    async def _ready(self, name: str) -> None:
+        """Wait until a peer is as it should be, and can be harmed again."""
+        until = time.monotonic() + _HEALED_WITHIN
+        while True:
+            peer = await asyncio.to_thread(self._swarm.peer, name)
+            assert peer.code is None, f"{name} has ended with {peer.code}"
+            if peer.state == State.READY:
+                break
+            assert time.monotonic() < until, f"{name} is {peer.state}, {peer.told}, and stays so"
+            await asyncio.sleep(_LOOK_EVERY)
+        self._healthy = sorted([*self._healthy, name])
+
+    def _note(self, kind: str, name: str) -> None:
+        self.counts[kind] += 1
+        self._tell(f"{kind} {name}")
+
+    def _tell(self, what: str) -> None:
+        self.story.append(f"{time.monotonic() - self._began:6.2f} {what}")

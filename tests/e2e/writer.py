@@ -1,0 +1,153 @@
+"""Somebody who teaches a swarm a text, epoch after epoch, and reads meanwhile what it has learned.
+
+Each epoch is a job of its own, as `giaann solo train --epochs` has it. A row may be read from an
+owner that lacks what others have taken in, so a later read may tell less than an earlier one. But
+whatever is read is the sum of whole chunks that were pushed, none of them twice; and in time.
+"""
+
+import asyncio
+import random
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from giaann_p2p.client.checkup import checked
+from giaann_p2p.client.visit import Visit
+from giaann_p2p.model.rows import Neuron, Row
+from giaann_p2p.swarm.checkup import Report
+from giaann_p2p.swarm.identity import Peer
+from giaann_p2p.swarm.messages import AskDigests, Digests, decode, encode
+from giaann_p2p.swarm.shardset import packed, unpacked
+from tests.e2e.material import Wiki
+
+_PAUSE = 0.02
+_AT_ONCE = 8
+_LOOK_EVERY = 0.5
+
+
+class Took(NamedTuple):
+    """When something began, by the loop's time, and how long it took."""
+
+    began: float
+    seconds: float
+
+
+@dataclass
+class Figures:
+    """What came of it."""
+
+    epochs: int = 0
+    chunks: int = 0
+    pushes: list[Took] = field(default_factory=list)
+    reads: list[Took] = field(default_factory=list)
+    behind: int = 0
+    """Rows that told less than was committed when they were asked for."""
+
+    def slowest(self, what: str) -> float:
+        """Return how long the slowest took."""
+        return max((took.seconds for took in getattr(self, what)), default=0.0)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.chunks} chunks committed in {self.epochs} epochs, the slowest in"
+            f" {self.slowest('pushes'):.3f} s; {len(self.reads)} reads, the slowest in"
+            f" {self.slowest('reads'):.3f} s; {self.behind} rows were behind"
+        )
+
+
+class Writer:
+    """See the module."""
+
+    def __init__(self, visiting: Visit, wiki: Wiki, seed: int = 0) -> None:
+        self.visiting, self.wiki = visiting, wiki
+        self.figures = Figures()
+        self._chance = random.Random(seed)
+        self._pushed = [0] * len(wiki.deltas)
+        self._committed = [0] * len(wiki.deltas)
+        self._over = asyncio.Event()
+
+    async def run(self) -> None:
+        """Write and read until it is told to end; the last epoch is whole."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._write())
+            group.create_task(self._read())
+
+    def end(self) -> None:
+        """Come to an end."""
+        self._over.set()
+
+    async def learn(self, epochs: int = 1) -> None:
+        """Push one epoch or more, and return when all of it is committed."""
+        for _ in range(epochs):
+            job = self.wiki.job(self.figures.epochs + 1)
+            async with asyncio.TaskGroup() as group:
+                for chunk in range(len(self.wiki.deltas)):
+                    group.create_task(self._push(job, chunk))
+            self.figures.epochs += 1
+
+    async def read(self, neurons: list[Neuron]) -> None:
+        """Read rows, and see that each is what it can be."""
+        known, began = list(self._committed), _now()
+        rows = await self.visiting.rows(neurons)
+        self.figures.reads.append(Took(began, _now() - began))
+        for neuron, row in zip(neurons, rows, strict=True):
+            self._check(neuron, row, known)
+
+    async def settled(self, peers: int, within: float = 120.0) -> Report:
+        """Return a report in which all replicas agree, and hold what the twin holds."""
+        until = _now() + within
+        while True:
+            there = self.visiting.storage_peers()
+            transport, manifest = self.visiting.place.transport, self.visiting.manifest
+            report = await checked(transport, manifest, there)
+            healthy = self.visiting.overview().verdict == "healthy"
+            whole = not (report.under or report.silent) and len(there) == peers and healthy
+            if report.agrees and whole and report.digest == self.wiki.digest:
+                break
+            assert _now() < until, f"{self.wiki.digest} is to come: {len(there)} peers, {report}"
+            await asyncio.sleep(_LOOK_EVERY)
+        for peer in there:
+            await self._check_sets(peer)
+        return report
+
+    async def _write(self) -> None:
+        while not self._over.is_set():
+            await self.learn()
+            await asyncio.sleep(_PAUSE)
+
+    async def _read(self) -> None:
+        known = self.wiki.telling()
+        while not self._over.is_set():
+            await self.read(self._chance.sample(known, _AT_ONCE))
+            await asyncio.sleep(_PAUSE)
+
+    async def _push(self, job: bytes, chunk: int) -> None:
+        self._pushed[chunk] += 1
+        began = _now()
+        await self.visiting.push(job, chunk, self.wiki.cut(chunk))
+        self.figures.pushes.append(Took(began, _now() - began))
+        self.wiki.committed(job, chunk, chunk)
+        self._committed[chunk] += 1
+        self.figures.chunks += 1
+
+    def _check(self, neuron: Neuron, row: Row | None, known: list[int]) -> None:
+        times = self.wiki.times(neuron, row)
+        assert times is not None, f"no sum of chunks gives {row} of {neuron}"
+        assert all(n <= most for n, most in zip(times, self._pushed, strict=True)), (times, row)
+        held = self.wiki.holds(neuron)
+        self.figures.behind += any(times[chunk] < known[chunk] for chunk in held)
+
+    async def _check_sets(self, peer: Peer) -> None:
+        """See that a peer has taken in the chunks that were committed, and no others."""
+        count = self.visiting.manifest.layout.shards
+        sets = self.wiki.twin.sets(range(count))
+        question = encode(AskDigests(packed(self.wiki.twin.shards, count)))
+        answer = decode(await self.visiting.place.transport.call(peer, question, timeout=10.0))
+        assert isinstance(answer, Digests)
+        shards = unpacked(answer.shards, count).tolist()
+        assert len(shards) == count
+        for shard, digest in zip(shards, answer.found, strict=True):
+            assert digest.chunks in (b"", sets[shard].digest)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
