@@ -144,8 +144,8 @@ def assert_recalled(store: Store, expected: plain.Store) -> None:
         for some in (asked, [one]):
             recalled = store.recall(job, number, some)
             parcels = store.parcels(job, number, some)
-            assert [told.tolist() for told, _ in parcels] == [u.shards.tolist() for u in recalled]
-            for update, (told, parcel) in zip(recalled, parcels, strict=True):
+            assert [one.shards.tolist() for one in parcels] == [u.shards.tolist() for u in recalled]
+            for update, (told, parcel, _) in zip(recalled, parcels, strict=True):
                 same = Update.received(job, number, told, parcel, store.limits)
                 assert_cut([cut(same, told, store.layout)], chunk, expected)
                 assert cut(same, told, store.layout).delta.names.keys() == update.delta.names.keys()

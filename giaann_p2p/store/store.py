@@ -48,7 +48,15 @@ from giaann_p2p.store.state import (
 )
 from giaann_p2p.store.statistics import Statistics, statistics
 from giaann_p2p.store.undisturbed import undisturbed
-from giaann_p2p.store.update import Update, cut, parcel_of, update_head, update_of, update_record
+from giaann_p2p.store.update import (
+    Parcel,
+    Update,
+    cut,
+    parcel_of,
+    update_head,
+    update_of,
+    update_record,
+)
 
 _LEAST_LOG = 64 << 20
 _LOG_TO_SNAPSHOT = 2
@@ -339,10 +347,10 @@ class Store:
         updates = [(update_of(record, self.limits), asked) for asked, record in found]
         return [cut(update, asked, self.layout) for update, asked in updates]
 
-    def parcels(self, job: bytes, chunk: int, shards: Iterable[int]) -> list[tuple[Shards, bytes]]:
-        """Return the same as parcels; a record that is for these shards alone is not even read."""
+    def parcels(self, job: bytes, chunk: int, shards: Iterable[int]) -> list[Parcel]:
+        """Return the same as parcels; a record that is for these shards alone is not unpacked."""
         found = self._found(job, chunk, shards)
-        return [(asked, parcel_of(one, asked, self.limits, self.layout)) for asked, one in found]
+        return [parcel_of(one, asked, self.limits, self.layout) for asked, one in found]
 
     def release(self, job: bytes, chunks: Iterable[int]) -> None:
         """Retain the deltas of some chunks no longer. After a restart they may be back."""

@@ -111,12 +111,22 @@ def update_of(record: memoryview, limits: Limits) -> Update:
     return Update(job, chunk, shards, decode(parcel, limits), parcel)
 
 
-def parcel_of(record: memoryview, shards: Shards, limits: Limits, layout: Layout) -> bytes:
-    """Return as a parcel what a record has for some of its shards: as it is, if that is for all."""
+class Parcel(NamedTuple):
+    """What is kept of an update for some of its shards, as it travels."""
+
+    shards: Shards
+    data: bytes
+    unpacked: int
+    """Bytes that had to be unpacked for it; none where it is passed on as it stands."""
+
+
+def parcel_of(record: memoryview, shards: Shards, limits: Limits, layout: Layout) -> Parcel:
+    """Return what a record has for some of its shards: as it is, if that is for all."""
     _, _, told = update_head(record)
     if len(shards) == len(told):
-        return bytes(record[head_size(len(told)) :])
-    return encode(cut(update_of(record, limits), shards, layout).delta)
+        return Parcel(shards, bytes(record[head_size(len(told)) :]), 0)
+    part = cut(update_of(record, limits), shards, layout).delta
+    return Parcel(shards, encode(part), len(record))
 
 
 def cut(update: Update, shards: Shards, layout: Layout) -> Update:

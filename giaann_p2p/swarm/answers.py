@@ -38,6 +38,9 @@ _MOST_EXPORTED = 1 << 23
 """Connections of all shards that are offered at once; each takes some ten bytes."""
 _MOST_FETCHED = 2 << 20
 """Bytes of deltas in an answer; a larger delta goes alone."""
+_MOST_UNPACKED = 1 << 20
+"""Bytes that are unpacked for an answer, to cut deltas to the shards that were asked for. They take
+about a tenth of a second, on a busy machine ten times as long; who asks waits a few seconds."""
 _MOST_DIGESTED = 1 << 19
 """Connections that are digested for one answer; they take about a second."""
 
@@ -114,14 +117,17 @@ class Answers:
         for retained in at_hand:
             gone |= wanted - retained
         pieces: list[Piece] = []
-        size = 0
+        size = unpacked = 0
         for job in wanted:
             for chunk in wanted.of(job) - gone.of(job):
-                for told, parcel in self._store.parcels(job, chunk, here):
-                    size += len(parcel)
+                for parcel in self._store.parcels(job, chunk, here):
+                    size += len(parcel.data)
                     if pieces and size > _MOST_FETCHED:
                         return Fetched(pieces, gone.to_bytes())
-                    pieces.append(Piece(job, chunk, self._packed(told), parcel))
+                    pieces.append(Piece(job, chunk, self._packed(parcel.shards), parcel.data))
+                    unpacked += parcel.unpacked
+                if unpacked > _MOST_UNPACKED:
+                    return Fetched(pieces, gone.to_bytes())
         return Fetched(pieces, gone.to_bytes())
 
     def _offered(self, question: Offer) -> Message:

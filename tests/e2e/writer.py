@@ -19,7 +19,9 @@ from giaann_p2p.swarm.messages import AskDigests, Digests, decode, encode
 from giaann_p2p.swarm.shardset import packed, unpacked
 from tests.e2e.material import Wiki
 
-_PAUSE = 0.02
+_EPOCH_PAUSE = 0.4
+"""Between two epochs: with one and the same text, more are a flood of jobs, and no load of work."""
+_READ_PAUSE = 0.02
 _AT_ONCE = 8
 _LOOK_EVERY = 0.5
 
@@ -112,13 +114,13 @@ class Writer:
     async def _write(self) -> None:
         while not self._over.is_set():
             await self.learn()
-            await asyncio.sleep(_PAUSE)
+            await asyncio.sleep(_EPOCH_PAUSE)
 
     async def _read(self) -> None:
         known = self.wiki.telling()
         while not self._over.is_set():
             await self.read(self._chance.sample(known, _AT_ONCE))
-            await asyncio.sleep(_PAUSE)
+            await asyncio.sleep(_READ_PAUSE)
 
     async def _push(self, job: bytes, chunk: int) -> None:
         self._pushed[chunk] += 1

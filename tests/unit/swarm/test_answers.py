@@ -207,6 +207,20 @@ def test_an_answer_is_full_before_it_is_too_long(monkeypatch: pytest.MonkeyPatch
     assert len(said.updates) == 1
 
 
+def test_an_answer_for_which_much_is_unpacked_is_soon_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    def told(*numbers: int) -> list[int]:
+        said = answering(held).to(fetch(list(numbers), *range(6)))
+        assert isinstance(said, Fetched)
+        return [piece.chunk for piece in said.updates]
+
+    held = store(chunks=range(6))
+    sizes = [held.parcels(JOB, chunk, [1])[0].unpacked for chunk in range(6)]
+    for count in (1, 3, 5):
+        monkeypatch.setattr(answers, "_MOST_UNPACKED", sum(sizes[:count]) - 1)
+        assert told(1) == list(range(count))
+        assert told(0, 1, 2, 3) == list(range(6))  # passed on as they stand
+
+
 def test_who_asks_for_all_chunks_of_what_is_not_here_is_not_kept_busy() -> None:
     endless = Applied()
     endless = endless.plus(JOB, 0)
