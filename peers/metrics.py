@@ -1,9 +1,10 @@
 """Metrics as Prometheus reads them, from numbers that are there anyway."""
 
+import asyncio
 from collections.abc import Callable, Iterable
 
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
-from prometheus_client.core import Metric
+from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.registry import Collector
 
@@ -21,7 +22,10 @@ class Metrics(Collector):
 
     def collect(self) -> Iterable[Metric]:
         """Return all as they are now."""
-        return self._read()
+        yield from self._read()
+        yield GaugeMetricFamily(
+            "giaann_tasks", "Tasks of the event loop.", value=len(asyncio.all_tasks())
+        )
 
     def page(self) -> Page:
         """Return what Prometheus reads."""

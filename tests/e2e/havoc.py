@@ -10,7 +10,7 @@ import random
 import signal
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from giaann_p2p.local.peer import State
 from giaann_p2p.local.swarm import LocalSwarm
@@ -25,12 +25,21 @@ _P2PD_BACK = 2.0
 class Havoc:
     """See the module. All that is done is written down in `story`."""
 
-    def __init__(self, swarm: LocalSwarm, seed: int, pause: float = 2.0, away: float = 6.0) -> None:
+    def __init__(
+        self,
+        swarm: LocalSwarm,
+        seed: int,
+        pause: float = 2.0,
+        away: float = 6.0,
+        spare: Sequence[str] = (),
+    ) -> None:
+        """`spare`: those that nothing is done to."""
         self.story: list[str] = []
         self.counts = Counter[str]()
         self._swarm, self._chance = swarm, random.Random(seed)
         self._pause, self._away = pause, away
-        self._healthy = sorted(p.name for p in swarm.peers() if p.role == "storage")
+        storing = {peer.name for peer in swarm.peers() if peer.role == "storage"}
+        self._healthy, self._spared = sorted(storing - set(spare)), len(set(spare))
         self._harmed: set[asyncio.Task[None]] = set()
         self._began = time.monotonic()
 
@@ -56,7 +65,7 @@ class Havoc:
     @property
     def peers(self) -> int:
         """How many storage peers there are."""
-        return len(self._healthy) + len(self._harmed)
+        return len(self._healthy) + len(self._harmed) + self._spared
 
     async def _heal(
         self, way: Callable[[str, float], Awaitable[None]], name: str, away: float

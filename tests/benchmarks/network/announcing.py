@@ -127,8 +127,8 @@ async def _running(
         living = asyncio.create_task(node.run())
         try:
             async with asyncio.timeout(_READY_WITHIN):
-                while not node.ready or not board.stores:
-                    await asyncio.sleep(_PAUSE)  # noqa: ASYNC110  (it tells nobody)
+                while not node.ready or not board.stores:  # noqa: ASYNC110  (it tells nobody)
+                    await asyncio.sleep(_PAUSE)
             await asyncio.sleep(_SETTLE)
             yield board
         finally:

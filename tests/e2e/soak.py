@@ -1,0 +1,94 @@
+"""Churn for an hour, or as long as it is told, and a look at whether anything grows meanwhile.
+
+    python -m tests.e2e.soak --minutes 60
+
+Peers are killed, stopped, drained and added all the while, as in test_churn.py; one storage peer
+and the bootstrap peer are left alone, so that there is somebody to grow. The exit code is 0 if all
+that was learned is there in the end, nothing has grown, and nothing is left of the swarm.
+"""
+
+import argparse
+import asyncio
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from giaann_p2p.client.visit import visit
+from giaann_p2p.local.swarm import LocalSwarm
+from giaann_p2p.swarm.link import Link
+from tests.e2e.conftest import SHARDS
+from tests.e2e.growth import Grown, Growth
+from tests.e2e.havoc import Havoc
+from tests.e2e.material import Wiki
+from tests.e2e.writer import Writer
+from tests.unit.local.helpers import processes_of
+
+_LEFT_ALONE = "storage-1"
+_SAMPLE_EVERY = 5.0
+_MOST_RESIDENT, _MOST_FILES, _MOST_TASKS = 12 << 20, 8, 8
+_MEGABYTE = 1e6
+
+
+async def churned(swarm: LocalSwarm, havoc: Havoc, growth: Growth, seconds: float) -> Writer:
+    """Let a writer work while peers are harmed, and all be looked at."""
+    async with visit(Link.read(swarm.link)) as visiting:
+        manifest = visiting.manifest
+        writer = Writer(visiting, Wiki(manifest.spec, manifest.layout))
+
+        async def looking() -> None:
+            while True:
+                await asyncio.to_thread(growth.look, time.monotonic())
+                await asyncio.sleep(_SAMPLE_EVERY)
+
+        looks = asyncio.create_task(looking())
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(writer.run())
+                await havoc.run(seconds)
+                writer.end()
+            await writer.settled(havoc.peers)
+        finally:
+            looks.cancel()
+            await asyncio.gather(looks, return_exceptions=True)
+        return writer
+
+
+def line_of(one: Grown) -> str:
+    """Return how much a process has grown."""
+    return (
+        f"{one.process:28} {one.seconds / 60:6.1f} min  {one.resident / _MEGABYTE:+7.2f} MB"
+        f"  {one.files:+4.0f} files  {one.tasks:+4.0f} tasks"
+    )
+
+
+def has_grown(one: Grown) -> bool:
+    """Tell whether that is more than what is stored and chance explain."""
+    return one.resident > _MOST_RESIDENT or one.files > _MOST_FILES or one.tasks > _MOST_TASKS
+
+
+def main() -> int:
+    """Run and report."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--minutes", type=float, default=60.0)
+    parser.add_argument("--seed", type=int, default=1)
+    told = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="giaann-soak-") as place:
+        folder = Path(place) / "swarm"
+        with LocalSwarm(folder, storages=6, replicas=3, shards=SHARDS) as swarm:
+            havoc = Havoc(swarm, told.seed, spare=[_LEFT_ALONE])
+            growth = Growth(swarm)
+            writer = asyncio.run(churned(swarm, havoc, growth, 60 * told.minutes))
+            found = list(growth.grown())
+        left = processes_of(folder)
+    print(f"seed {told.seed}, {told.minutes:g} minutes: {havoc}")
+    print(writer.figures)
+    print(f"digest {writer.wiki.digest}, the same as one machine's")
+    for one in found:
+        print(line_of(one), " GROWN" if has_grown(one) else "")
+    print(f"processes left: {len(left)}")
+    return 1 if left or any(map(has_grown, found)) or not found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
