@@ -75,16 +75,22 @@ class Visit:
 async def visit(link: Link, config: HostConfig = ANYWHERE) -> AsyncIterator[Visit]:
     """Visit the swarm of a link; Unreachable if nobody there answers."""
     with tempfile.TemporaryDirectory(prefix="giaann-visit-") as folder:
-        async with placed(Path(folder) / "key", config, link.addresses) as place:
-            manifest = await _met(place, link)
-            board = await HiveBoard.start(
-                place.host, manifest.swarm_id, manifest.layout, place.book.seeds
-            )
-            try:
-                async with _looking(manifest, place, board) as visiting:
-                    yield visiting
-            finally:
-                await board.close()
+        async with (
+            placed(Path(folder) / "key", config, link.addresses) as place,
+            visited(await _met(place, link), place) as visiting,
+        ):
+            yield visiting
+
+
+@asynccontextmanager
+async def visited(manifest: Manifest, place: Place) -> AsyncIterator[Visit]:
+    """Visit a swarm whose manifest is known; Unreachable if its directory cannot be read."""
+    board = await HiveBoard.start(place.host, manifest.swarm_id, manifest.layout, place.book.seeds)
+    try:
+        async with _looking(manifest, place, board) as visiting:
+            yield visiting
+    finally:
+        await board.close()
 
 
 async def _met(place: Place, link: Link) -> Manifest:

@@ -6,13 +6,17 @@ A process of its own, which takes seconds to start, is for the tests that need o
 import contextlib
 import io
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from giaann_p2p.cli import main
+
+if TYPE_CHECKING:
+    from tests.cli.living import Running
 
 GIAANN = [sys.executable, "-c", "from giaann_p2p.cli.main import main; main()"]
 
@@ -66,3 +70,12 @@ def db(giaann: Run, text: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
     directory = tmp_path_factory.mktemp("brain")
     assert giaann("solo", "train", text, "--db", directory).returncode == 0
     return directory
+
+
+@pytest.fixture(scope="session")
+def swarm(giaann: Run, db: Path) -> "Iterator[Running]":
+    """A swarm that holds what the brain knows; only to be asked."""
+    from tests.cli.living import living  # it imports what most commands do without
+
+    with living(giaann, db) as found:
+        yield found

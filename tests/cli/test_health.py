@@ -1,67 +1,18 @@
 """`giaann status` and `giaann fsck`, as a user of a swarm of real processes runs them."""
 
-import asyncio
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
-import numpy as np
 import pytest
 
-from giaann_p2p.client.visit import Visit, visit
-from giaann_p2p.local.swarm import LocalSwarm
-from giaann_p2p.model.delta import Delta
-from giaann_p2p.solo.brain import Brain
-from giaann_p2p.store.codec.parcel import encode
-from giaann_p2p.store.layout import Shards
-from giaann_p2p.store.update import Update, cut
 from giaann_p2p.swarm.link import Link
-from tests.cli.conftest import Done, Run
-from tests.unit.net.hive.helpers import until
+from tests.cli.conftest import Run
+from tests.cli.living import SHARDS, Running
 
-SHARDS = 4
 HEAD = "peer role state ready syncing owns used of reads/s writes/s"
-JOB = b"a job of a test."
 SWARM = "kntjcgdvmvcstxwyzwhfjbrhfwzhci2hwxinfzz5xel3n55xkkfq"
 NOBODY = "12D3KooWCocgU7xjjKSfjcJvxnTj8ChMyRgLBQ7AAYK2GBf5X1Tn"
-
-
-class Running(NamedTuple):
-    """A healthy swarm that holds what a brain knows, and how it was with too few peers."""
-
-    link: str
-    alone: Done
-    alone_fsck: Done
-
-
-@pytest.fixture(scope="module")
-def swarm(giaann: Run, db: Path) -> Iterator[Running]:
-    with LocalSwarm(name="bees", shards=SHARDS, replicas=2, storages=1, grace=1.0) as local:
-        link = local.link
-        alone = giaann("status", "--join", link), giaann("fsck", "--wait", "0", "--join", link)
-        local.add("storage")
-        local.wait_ready()
-        with Brain.open(db, readonly=True) as brain:
-            asyncio.run(brought(link, brain.knowledge))
-        for _ in range(20):
-            if giaann("status", "--join", link).returncode == 0:
-                break
-        yield Running(link, *alone)
-
-
-async def brought(link: str, knowledge: Delta) -> None:
-    """Bring to a swarm, as one chunk, all that a brain knows."""
-    async with visit(Link.read(link)) as visiting:
-        await until(lambda: len(visiting.storage_peers()) == 2)
-        await visiting.push(JOB, 0, lambda shards: part(visiting, knowledge, shards))
-
-
-def part(visiting: Visit, knowledge: Delta, shards: Shards) -> bytes:
-    every = np.arange(SHARDS, dtype=np.uint16)
-    update = Update(JOB, 0, every, knowledge)
-    return encode(cut(update, shards, visiting.manifest.layout).delta)
 
 
 def test_status_of_a_healthy_swarm(giaann: Run, swarm: Running) -> None:

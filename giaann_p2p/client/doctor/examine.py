@@ -1,0 +1,116 @@
+"""All checks, in the order in which joining needs what they look at."""
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import msgspec
+
+from giaann_p2p.client.doctor.finding import Finding, note, ok, problem
+from giaann_p2p.client.doctor.machine import machine
+from giaann_p2p.client.doctor.swarm import asked, clock, english, manifest_told, read_link
+from giaann_p2p.client.doctor.ways import knocked, listening, outside
+from giaann_p2p.client.visit import ANYWHERE, visited
+from giaann_p2p.errors import GiaannError
+from giaann_p2p.net.errors import Unreachable
+from giaann_p2p.net.hive.config import HostConfig
+from giaann_p2p.node.place import Place, placed
+from giaann_p2p.swarm.link import Link
+from giaann_p2p.swarm.manifest import Manifest
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """What somebody wants to join with."""
+
+    join: str
+    listen: tuple[str, ...] = HostConfig().listen
+    announce: tuple[str, ...] = ()
+    relay: bool = False
+    data_dir: Path | None = None
+    capacity: int = 1 << 30
+
+
+async def examined(plan: Plan) -> AsyncIterator[Finding]:
+    """Make all checks, and tell what comes of each as soon as it is known."""
+    for one in await asyncio.to_thread(lambda: list(machine(plan.data_dir, plan.capacity))):
+        yield one
+    port = listening(plan.listen)
+    yield port
+    found, link = read_link(plan.join)
+    yield found
+    if link is not None:
+        for one in await knocked(link.addresses):
+            yield one
+    async with AsyncExitStack() as stack:
+        places: list[Place] = []
+        listens = port.verdict == "ok"
+        for one in [await _started(stack, plan, link, listens, places)]:
+            yield one
+        if not places or link is None:
+            return
+        if listens:
+            told = places[0].host.addresses
+            yield outside(told, link.addresses, bool(plan.announce), plan.relay)
+        async for one in _met(places[0], link):
+            yield one
+
+
+async def _started(
+    stack: AsyncExitStack, plan: Plan, link: Link | None, listens: bool, places: list[Place]
+) -> Finding:
+    """Start p2pd as a daemon would, where its port is free."""
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="giaann-doctor-")))
+    try:
+        config = ANYWHERE
+        if listens:
+            config = HostConfig(
+                listen=plan.listen, announce=plan.announce, auto_relay=plan.relay, start_within=15
+            )
+        named = link.addresses if link else ()
+        places.append(await stack.enter_async_context(placed(folder / "key", config, named)))
+    except GiaannError as error:
+        words = " ".join(str(error).split())
+        return problem(
+            "p2pd",
+            words,
+            "if the addresses of --listen and --announce are right, install hivemind again:"
+            " pip install --force-reinstall --no-deps hivemind==1.1.12",
+        )
+    return ok("p2pd", "can be started")
+
+
+async def _met(place: Place, link: Link) -> AsyncIterator[Finding]:
+    for strange in place.book.strange:
+        yield problem("link", strange, "copy the whole link again, as it was printed")
+    answers = await asyncio.gather(
+        *[asked(place.transport, peer, link.swarm_id) for peer in place.book.peers]
+    )
+    manifests = [manifest for _, manifest in answers if manifest is not None]
+    for found, _ in answers:
+        is_spared = manifests and found.verdict == "problem"
+        yield note(found.check, found.said, found.remedy) if is_spared else found
+    if manifests:
+        async for found in _joined(place, manifests[0]):
+            yield found
+
+
+async def _joined(place: Place, manifest: Manifest) -> AsyncIterator[Finding]:
+    for found in manifest_told(manifest):
+        yield found
+    try:
+        async with visited(manifest, place) as visiting:
+            now = visiting.lookout.time()
+            live = visiting.around.directory.live(now)
+            storing = len(visiting.storage_peers())
+            refused = visiting.lookout.refused
+    except Unreachable as error:
+        said, _, _ = str(error).partition(";")
+        yield problem("directory", said, "try again; if that does not help, get a newer link")
+    else:
+        peers = f"{storing} storage peer{'' if storing == 1 else 's'}"
+        yield ok("directory", f"can be read: {peers} {'is' if storing == 1 else 'are'} there")
+        yield clock([said.issued for said in live], now, refused)
+    for found in await asyncio.to_thread(lambda: list(english(manifest))):
+        yield found

@@ -1,0 +1,113 @@
+"""Whether a swarm's peers answer as they should, and fit what is installed here."""
+
+import statistics
+from collections.abc import Iterator, Sequence
+
+from giaann_p2p.client.doctor.finding import Finding, note, ok, problem
+from giaann_p2p.errors import GiaannError, PeerError, UsageError
+from giaann_p2p.net.transport import Transport
+from giaann_p2p.swarm.identity import Peer, name_of
+from giaann_p2p.swarm.link import Link
+from giaann_p2p.swarm.manifest import Manifest, Versions
+from giaann_p2p.swarm.messages import AskManifest, ManifestIs, Refused, decode, encode
+from giaann_p2p.swarm.record import LIFETIME, SKEW
+
+_WITHIN = 6.0
+_MUCH = 120.0
+"""Seconds by which a clock may differ without a word."""
+_USUAL_AGE = LIFETIME / 6
+"""Records are announced anew each third of their life: on average they are half as old."""
+_NEWER = "get a newer link from who runs the swarm"
+
+
+def read_link(text: str) -> tuple[Finding, Link | None]:
+    """Read a join link."""
+    try:
+        link = Link.read(text)
+    except UsageError as error:
+        return problem("link", str(error), "copy the whole link again, as it was printed"), None
+    count = len(link.addresses)
+    return ok("link", f"names a swarm and {count} address{'' if count == 1 else 'es'}"), link
+
+
+async def asked(
+    transport: Transport, peer: Peer, swarm_id: bytes, within: float = _WITHIN
+) -> tuple[Finding, Manifest | None]:
+    """Ask a peer of the link for the manifest; that it answers proves that it is itself."""
+    check = f"peer {name_of(peer)}"
+    try:
+        answer = decode(await transport.call(peer, encode(AskManifest()), timeout=within))
+    except PeerError as error:
+        return _unreached(check, " ".join(str(error).split())), None
+    if isinstance(answer, Refused):
+        return problem(check, f"refuses: {answer.reason}", _NEWER), None
+    try:
+        if not isinstance(answer, ManifestIs):
+            raise UsageError("it answers with something else than a manifest")
+        manifest = Manifest.read(answer.manifest, swarm_id)
+    except GiaannError as error:
+        return problem(check, str(error), f"it is a peer of another swarm, or lies: {_NEWER}"), None
+    return ok(check, "answers as itself, and has the swarm's manifest"), manifest
+
+
+def _unreached(check: str, words: str) -> Finding:
+    if "mismatch" in words:
+        return problem(check, "another peer answers at its address", _NEWER)
+    _, _, tries = words.rpartition("all dials failed")
+    said = f"cannot be reached: {tries.strip(' *') or words}"
+    return problem(check, said, f"see whether it is up and can be reached from here, or {_NEWER}")
+
+
+def manifest_told(manifest: Manifest) -> Iterator[Finding]:
+    """Compare what a swarm needs with what is here, and tell who may join it."""
+    shape = f"{manifest.layout.shards} shards, {manifest.replicas} replicas of each"
+    yield ok("swarm", f"{manifest.name!r}: {shape}")
+    differences = manifest.differences(Versions(), computes=False)
+    for difference in differences:
+        said, _, remedy = difference.partition("; ")
+        yield problem("versions", said, remedy)
+    if not differences:
+        yield ok("versions", f"this giaann-p2p speaks the swarm's protocol, {manifest.protocol}")
+    if manifest.admission == "token":
+        yield note(
+            "admission",
+            "this swarm serves only those who have a token of its founder's",
+            "ask who founded it for one",
+        )
+
+
+def english(manifest: Manifest) -> Iterator[Finding]:
+    """Tell whether this machine could also compute for the swarm; who only stores need not."""
+    from giaann_p2p.model.english import pipeline
+    from giaann_p2p.model.lexicon import require
+
+    well = True
+    for check, fits in (("pipeline", pipeline), ("lexicon", require)):
+        try:
+            fits(manifest.spec)
+        except GiaannError as error:
+            well = False
+            said, _, remedy = str(error).rpartition("; ")
+            yield note(check, f"{said}: this machine can store, but not compute", remedy)
+    if well:
+        yield ok("pipeline", "the English pipeline and word lists are the swarm's: it can compute")
+
+
+def clock(issued: Sequence[int], now: float, refused: int = 0) -> Finding:
+    """Compare the clock here with those by which others have just signed their records."""
+    trust = "compare `date -u` with a clock that you trust; timedatectl set-ntp true keeps it right"
+    if not issued:
+        return note(
+            "clock",
+            "cannot be compared: no peer's record could be read"
+            + (f", {refused} were refused" if refused else "")
+            + f". There are no peers yet, or this clock is off by more than {SKEW // 60} minutes",
+            trust,
+        )
+    ahead = now - _USUAL_AGE - statistics.median(issued)
+    far = f"{abs(ahead):,.0f} s {'ahead of' if ahead > 0 else 'behind'} that of most peers"
+    if abs(ahead) > SKEW:
+        return problem("clock", f"is {far}; over {SKEW} s others refuse this peer", trust)
+    if abs(ahead) > _MUCH:
+        return note("clock", f"is {far}", trust)
+    return ok("clock", "is right, as far as others can tell")

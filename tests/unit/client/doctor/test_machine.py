@@ -1,0 +1,97 @@
+"""Whether a machine has what a storage peer takes."""
+
+import os
+import resource
+from pathlib import Path
+
+import pytest
+
+from giaann_p2p.client.doctor import machine
+from giaann_p2p.store.home import locked
+
+GIB = 1 << 30
+
+
+@pytest.mark.parametrize(
+    ("capacity", "available", "verdict", "told"),
+    [
+        (GIB, 4 * GIB, "ok", "4.0 GiB are free"),
+        (GIB, GIB, "problem", "1.0 GiB are free"),
+        (GIB, None, "note", "cannot be told here"),
+        (GIB, GIB + machine.PROCESS_BYTES, "ok", "1.4 GiB may be taken"),
+        (GIB, GIB + machine.PROCESS_BYTES - 1, "problem", "1.4 GiB may be taken"),
+    ],
+)
+def test_memory(capacity: int, available: int | None, verdict: str, told: str) -> None:
+    found = machine.memory(capacity, available)
+    assert found.verdict == verdict
+    assert told in found.said
+
+
+def test_too_much_memory_is_answered_by_how_much_would_do() -> None:
+    found = machine.memory(8 * GIB, 2 * GIB)
+    assert found.remedy == "give a --capacity of at most 1.6 GiB"
+    assert "at most 0 B" in machine.memory(GIB, 1).remedy
+
+
+def test_the_tighter_limit_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    meminfo = tmp_path / "meminfo"
+    meminfo.write_text("MemTotal:  9 kB\nMemAvailable:   1000 kB\n")
+    monkeypatch.setattr(machine, "_MEMINFO", meminfo)
+    monkeypatch.setattr(machine, "_CGROUP", tmp_path)
+    assert machine.available_memory() == 1_024_000
+    (tmp_path / "memory.current").write_text("200\n")
+    (tmp_path / "memory.max").write_text("max\n")
+    assert machine.available_memory() == 1_024_000
+    (tmp_path / "memory.max").write_text("5000\n")
+    assert machine.available_memory() == 4800
+    (tmp_path / "memory.max").write_text("100\n")
+    assert machine.available_memory() == 0
+    (tmp_path / "memory.max").unlink()
+    meminfo.write_text("MemAvailable: much\n")
+    assert machine.available_memory() is None
+
+
+def test_disk(tmp_path: Path) -> None:
+    assert machine.disk(tmp_path / "not" / "there", 1 << 20).verdict == "ok"
+    found = machine.disk(tmp_path, 1 << 60)
+    assert found.verdict == "problem"
+    assert "make room" in found.remedy
+
+
+def test_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert machine.folder(tmp_path / "a" / "b").said.endswith("can be made")
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "kept").touch()
+    assert machine.folder(tmp_path).said.endswith("can be used")
+    with locked(tmp_path):
+        found = machine.folder(tmp_path)
+    assert (found.verdict, found.said) == ("problem", f"another process uses {tmp_path}")
+    assert machine.folder(tmp_path / "kept").said.endswith("is no folder")
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    found = machine.folder(tmp_path / "new")
+    assert (found.verdict, "cannot be written to" in found.said) == ("problem", True)
+
+
+@pytest.mark.parametrize(
+    ("limit", "verdict"),
+    [
+        (256, "problem"),
+        (511, "problem"),
+        (512, "note"),
+        (1024, "note"),
+        (2048, "ok"),
+        (resource.RLIM_INFINITY, "ok"),
+    ],
+)
+def test_open_files(limit: int, verdict: str) -> None:
+    found = machine.files(limit)
+    assert found.verdict == verdict
+    assert bool(found.remedy) == (verdict != "ok")
+
+
+def test_the_folder_is_looked_at_only_if_there_is_one(tmp_path: Path) -> None:
+    checks = [found.check for found in machine.machine(None, GIB)]
+    assert checks == ["memory", "open files"]
+    checks = [found.check for found in machine.machine(tmp_path, GIB)]
+    assert checks == ["memory", "folder", "disk", "open files"]

