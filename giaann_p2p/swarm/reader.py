@@ -1,4 +1,7 @@
-"""Reading rows from whoever has them ready: the quickest first, a second one if it is late.
+"""Reading rows from whoever has them ready: the quickest owner first, a second one if it is late.
+
+Who still has a shard that is no longer its own gets no updates for it: its rows are those of then.
+So it is asked after the owners.
 
 A question is cut by shard and put together by peer. An answer counts if it is whole and holds
 nothing but what was asked for. A peer that fails, is late or has not what it was asked for makes
@@ -22,6 +25,7 @@ from giaann_p2p.swarm.desk import Desk
 from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.latency import Latencies
 from giaann_p2p.swarm.messages import MOST_READ, Message, Read, Rows
+from giaann_p2p.swarm.placement import Placement
 from giaann_p2p.swarm.shardset import unpacked
 
 _PAUSE = 0.2
@@ -44,6 +48,10 @@ class Others(Protocol):
 
     def ready(self, shard: int, now: float) -> Sequence[Peer]:
         """Return those that are there and say that a shard is ready with them."""
+        ...
+
+    def placement(self, now: float) -> Placement:
+        """Return who should hold which shard."""
         ...
 
     def reachable(self, peer: Peer, now: float) -> bool:
@@ -153,7 +161,8 @@ class Reader:
             part.tried.clear()
             part.late = now + _PAUSE
             return None
-        peer = min(left, key=lambda peer: (self.latencies.usual(peer), peer))
+        owners = self._others.placement(now).owners(part.shard)
+        peer = min(left, key=lambda peer: (peer not in owners, self.latencies.usual(peer), peer))
         part.tried.add(peer)
         part.late = now + self.latencies.late(peer)
         return peer

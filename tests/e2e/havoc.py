@@ -41,6 +41,7 @@ class Havoc:
         storing = {peer.name for peer in swarm.peers() if peer.role == "storage"}
         self._healthy, self._spared = sorted(storing - set(spare)), len(set(spare))
         self._harmed: set[asyncio.Task[None]] = set()
+        self._ways: list[Callable[[str, float], Awaitable[None]]] = []
         self._began = time.monotonic()
 
     def __str__(self) -> str:
@@ -48,13 +49,11 @@ class Havoc:
 
     async def run(self, seconds: float) -> None:
         """Do harm for so long, and return when all are well again."""
-        ways: list[Callable[[str, float], Awaitable[None]]]
-        ways = [self._kill, self._stop, self._drain, self._kill_p2pd]
         until = time.monotonic() + seconds
         async with asyncio.TaskGroup() as group:
             while time.monotonic() < until:
                 if len(self._harmed) < _AT_ONCE:
-                    way, name = self._chance.choice(ways), self._chance.choice(self._healthy)
+                    way, name = self._next_way(), self._chance.choice(self._healthy)
                     away = self._chance.uniform(0, self._away)
                     self._healthy.remove(name)
                     task = group.create_task(self._heal(way, name, away))
@@ -66,6 +65,13 @@ class Havoc:
     def peers(self) -> int:
         """How many storage peers there are."""
         return len(self._healthy) + len(self._harmed) + self._spared
+
+    def _next_way(self) -> Callable[[str, float], Awaitable[None]]:
+        """Return one way after the other, in a new order each time that all had their turn."""
+        if not self._ways:
+            self._ways = [self._kill, self._stop, self._drain, self._kill_p2pd]
+            self._chance.shuffle(self._ways)
+        return self._ways.pop()
 
     async def _heal(
         self, way: Callable[[str, float], Awaitable[None]], name: str, away: float

@@ -121,6 +121,24 @@ def test_shards_of_different_peers_are_put_together() -> None:
     assert_rows(one.rows, NEURONS)
 
 
+def test_who_owns_a_shard_is_asked_before_one_who_still_has_it() -> None:
+    one = Reading(C)
+    for _ in range(5):  # C is quick
+        one.read(SAME)
+        one.serve(NOW + 0.001)
+    one.around.capacities = dict.fromkeys([A, B], 1 << 30)
+    for ready, first in (([A, C], A), ([C, B], B), ([C], C)):
+        one.around.ready_at[HOME] = ready
+        one.calls.clear()
+        one.read(SAME)
+        assert one.asked == [first]
+    one.around.ready_at[HOME] = [A, C]
+    one.calls.clear()
+    one.read(SAME)
+    one.answer(None)
+    assert one.asked == [C]
+
+
 def test_nothing_is_read_at_once() -> None:
     one = Reading(A)
     one.read([])
