@@ -1,17 +1,15 @@
 """A client of the simulation: it has chunks learned, and reads what was learned."""
 
 import random
-from collections.abc import Callable
 from functools import partial
 
-from giaann_p2p.errors import RecordError
 from giaann_p2p.model.rows import Question
 from giaann_p2p.sim.node import Node
 from giaann_p2p.sim.swarm import Swarm
 from giaann_p2p.store.codec.parcel import Limits
 from giaann_p2p.swarm import reader, writer
 from giaann_p2p.swarm.actions import Call
-from giaann_p2p.swarm.identity import Identity, Peer
+from giaann_p2p.swarm.identity import Identity
 from giaann_p2p.swarm.messages import Message, Read
 from giaann_p2p.swarm.reader import Answered, Reader
 from giaann_p2p.swarm.writer import Committed, Writer
@@ -33,9 +31,10 @@ class Client(Node):
         self.rng = random.Random(f"{swarm.seed} {name} choice")
         self.chunks = chunks
         self.answered = self.unanswered = 0
-        self._begin()
+        self.begin()
 
-    def _begin(self) -> None:
+    def begin(self) -> None:
+        """Begin a life."""
         rules, spec = self.swarm.rules, self.swarm.manifest.spec
         limits = Limits(spec.branches, spec.segments, _MOST, _MOST, _MOST)
         self.around = self.swarm.surroundings(self.peer)
@@ -62,24 +61,6 @@ class Client(Node):
         new = [chunk for chunk in chunks if chunk not in self.chunks]
         self.chunks += new
         self._open += new
-
-    def restart(self) -> None:
-        """Begin anew; the job is taken up where it was."""
-        self.alive = True
-        self.say("begins again")
-        self._begin()
-
-    def deliver(self, sender: Peer, data: bytes, reply: Callable[[bytes], None]) -> None:
-        """Take a record; nobody asks a client anything."""
-        if data[:1] == b"\0":
-            self.learn(data[1:])
-
-    def learn(self, data: bytes) -> None:
-        """Take a record into the directory."""
-        try:
-            self.around.learn(data, self.now, lambda peer: None)
-        except RecordError as error:
-            self.say(f"refuses a record: {error}")
 
     def tick(self) -> None:
         """Push what is to be pushed."""

@@ -4,12 +4,11 @@ import random
 from collections.abc import Callable
 from functools import partial
 
-from giaann_p2p.errors import MessageError, RecordError
 from giaann_p2p.sim.node import Node
 from giaann_p2p.sim.swarm import Swarm
 from giaann_p2p.swarm.actions import Action, Call, Compute, Reply
 from giaann_p2p.swarm.identity import Identity, Peer
-from giaann_p2p.swarm.messages import Learn, Message, decode, encode
+from giaann_p2p.swarm.messages import Learn, Message, encode
 from giaann_p2p.swarm.record import Announcement, signed
 from giaann_p2p.swarm.worker import Worker
 from giaann_p2p.swarm.writer import Writer
@@ -32,9 +31,10 @@ class ComputePeer(Node):
         self.swarm = swarm
         self.rng = random.Random(f"{swarm.seed} {name} chance")
         self._sequence = 0
-        self._begin()
+        self.begin()
 
-    def _begin(self) -> None:
+    def begin(self) -> None:
+        """Begin a life."""
         rules = self.swarm.rules
         self.around = self.swarm.surroundings(self.peer)
         self._incarnation = self.rng.getrandbits(63)
@@ -45,35 +45,15 @@ class ComputePeer(Node):
         self._announce()
         self.later(self.rng.random(), self.every_tick)
 
-    def restart(self) -> None:
-        """Begin anew, with nothing in hand."""
-        self.alive = True
-        self.say("begins again")
-        self._begin()
-
     def tick(self) -> None:
         """Push and tell what is due."""
         self._do(self._worker.tick(self.now))
 
-    def learn(self, data: bytes) -> None:
-        """Take a record into the directory."""
-        try:
-            self.around.learn(data, self.now, lambda peer: None)
-        except RecordError as error:
-            self.say(f"refuses a record: {error}")
-
-    def deliver(self, sender: Peer, data: bytes, reply: Callable[[bytes], None]) -> None:
-        """Take a record, or a chunk to learn."""
-        if data[:1] == b"\0":
-            self.learn(data[1:])
-            return
-        try:
-            order = decode(data)
-        except MessageError:
-            return
-        if isinstance(order, Learn):
+    def asked(self, sender: Peer, question: Message, reply: Callable[[bytes], None]) -> None:
+        """Take a chunk to learn."""
+        if isinstance(question, Learn):
             ticket = self.swarm.ticket(lambda answer: reply(encode(answer)))
-            self._do(self._worker.asked(ticket, sender, order, self.now))
+            self._do(self._worker.asked(ticket, sender, question, self.now))
 
     def _do(self, actions: list[Action]) -> None:
         for action in actions:

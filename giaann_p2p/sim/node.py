@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 
-from giaann_p2p.errors import MessageError
+from giaann_p2p.errors import MessageError, RecordError
 from giaann_p2p.sim.clock import Clock
 from giaann_p2p.sim.network import Network
 from giaann_p2p.sim.trace import Trace
 from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.messages import Message, decode, encode
+from giaann_p2p.swarm.record import Announcement
 from giaann_p2p.swarm.surroundings import Surroundings
 
 EPOCH = 1.8e9
@@ -81,7 +82,39 @@ class Node:
         """Do what is due."""
 
     def deliver(self, sender: Peer, data: bytes, reply: Callable[[bytes], None]) -> None:
-        """Take a question; `reply` sends the answer."""
+        """Take a record, which stands behind a zero byte, or a question; `reply` answers."""
+        if data[:1] == b"\0":
+            self.learn(data[1:])
+        elif (question := _readable(data)) is not None:
+            self.asked(sender, question, reply)
+
+    def asked(self, sender: Peer, question: Message, reply: Callable[[bytes], None]) -> None:
+        """Answer a question, if it is one for this machine."""
+
+    def learn(self, data: bytes) -> None:
+        """Take a record into the directory."""
+        try:
+            said = self.around.learn(data, self.now, self.restarted)
+        except RecordError as error:
+            self.say(f"refuses a record: {error}")
+        else:
+            if said is not None:
+                self.learned(said)
+
+    def learned(self, said: Announcement) -> None:
+        """A record says something new."""
+
+    def restarted(self, peer: Peer) -> None:
+        """Another machine began anew."""
+
+    def restart(self) -> None:
+        """Begin anew, after the end."""
+        self.alive = True
+        self.say("begins again")
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin a life."""
 
     def die(self) -> None:
         """End at once."""

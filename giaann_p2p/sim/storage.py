@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from giaann_p2p.errors import DamagedError, GiaannError, MessageError, RecordError
+from giaann_p2p.errors import DamagedError, GiaannError
 from giaann_p2p.model.rows import Neuron
 from giaann_p2p.sim.lessons import SPEC
 from giaann_p2p.sim.node import Node
@@ -29,7 +29,7 @@ from giaann_p2p.swarm.actions import (
 )
 from giaann_p2p.swarm.answers import Answers
 from giaann_p2p.swarm.identity import Identity, Peer
-from giaann_p2p.swarm.messages import Message, Push, Pushed, Read, Rows, decode, encode
+from giaann_p2p.swarm.messages import Message, Push, Pushed, Read, Rows, encode
 from giaann_p2p.swarm.record import Announcement, signed
 from giaann_p2p.swarm.shardset import packed, unpacked
 from giaann_p2p.swarm.storage import StoragePeer
@@ -57,9 +57,10 @@ class Storage(Node):
         self.left = self.lost = False
         """It has handed all over and gone, or was lost for ever."""
         self._sequence = 0
-        self._begin()
+        self.begin()
 
-    def _begin(self) -> None:
+    def begin(self) -> None:
+        """Begin a life."""
         swarm, layout = self.swarm, self.swarm.layout
         self.store = Store.open(self.disk, SPEC, layout, retain=True, clock=lambda: self.now)
         self.around = swarm.surroundings(self.peer)
@@ -107,15 +108,8 @@ class Storage(Node):
         """Let the core look at everything anew."""
         self._do(self.core.tick(self.now))
 
-    def deliver(self, sender: Peer, data: bytes, reply: Callable[[bytes], None]) -> None:
-        """Take a question, or a record."""
-        if data[:1] == b"\0":
-            self.learn(data[1:])
-            return
-        try:
-            question = decode(data)
-        except MessageError:
-            return
+    def asked(self, sender: Peer, question: Message, reply: Callable[[bytes], None]) -> None:
+        """Answer, and have it checked what is served."""
         answer = partial(self._reply, question, reply)
         if isinstance(question, Push):
             ticket = self.swarm.ticket(answer)
@@ -146,12 +140,9 @@ class Storage(Node):
             self.swarm.promises.acked(self, question.job, question.chunk, shards)
         reply(encode(answer))
 
-    def learn(self, data: bytes) -> None:
-        """Take a record into the directory."""
-        try:
-            self.around.learn(data, self.now, self.core.restarted)
-        except RecordError as error:
-            self.say(f"refuses a record: {error}")
+    def restarted(self, peer: Peer) -> None:
+        """What another machine said in its earlier life counts no longer."""
+        self.core.restarted(peer)
 
     def leave(self) -> None:
         """Hand everything over and go."""
@@ -172,7 +163,7 @@ class Storage(Node):
         """Begin anew with what the disk has."""
         self.alive = True
         try:
-            self._begin()
+            self.begin()
         except DamagedError as error:
             self.swarm.promises.broken(f"{self.name} cannot be opened after a crash: {error}")
         else:

@@ -6,7 +6,6 @@ from functools import partial
 
 from pyroaring import BitMap
 
-from giaann_p2p.errors import MessageError, RecordError
 from giaann_p2p.sim.node import Node
 from giaann_p2p.sim.swarm import Swarm
 from giaann_p2p.swarm.actions import Call
@@ -14,8 +13,9 @@ from giaann_p2p.swarm.census import Census
 from giaann_p2p.swarm.chunks import State
 from giaann_p2p.swarm.coordinator import Act, Coordinator, Over
 from giaann_p2p.swarm.identity import Identity, Peer
-from giaann_p2p.swarm.messages import Beat, Message, decode, encode
+from giaann_p2p.swarm.messages import Beat, Message, encode
 from giaann_p2p.swarm.policy import AtRandom
+from giaann_p2p.swarm.record import Announcement
 from giaann_p2p.swarm.schedule import Schedule
 
 _TIMEOUT = 4.0
@@ -32,9 +32,10 @@ class Trainer(Node):
         super().__init__(name, identity.peer, swarm.clock, swarm.network, swarm.trace, around, skew)
         self.swarm, self.job = swarm, job
         self._first, self._chunks = first, chunks
-        self._begin()
+        self.begin()
 
-    def _begin(self) -> None:
+    def begin(self) -> None:
+        """Begin a life."""
         rules = self.swarm.rules
         self.around = self.swarm.surroundings(self.peer)
         self._census = Census(self.job, rules.shards, rules.quorum, self.around, _TIMEOUT)
@@ -45,33 +46,15 @@ class Trainer(Node):
             self.learn(data)
         self.later(1.0, self.every_tick)
 
-    def restart(self) -> None:
-        """Begin anew; the job is taken up where it was."""
-        self.alive = True
-        self.say("begins again")
-        self._begin()
-
-    def learn(self, data: bytes) -> None:
-        """Take a record into the directory."""
-        try:
-            said = self.around.learn(data, self.now, lambda peer: None)
-        except RecordError as error:
-            self.say(f"refuses a record: {error}")
-            return
-        if said is not None and said.role == "compute" and self._coordinator is not None:
+    def learned(self, said: Announcement) -> None:
+        """A compute peer that says something is there."""
+        if said.role == "compute" and self._coordinator is not None:
             self._do(self._coordinator.announced(said.peer, self.now))
 
-    def deliver(self, sender: Peer, data: bytes, reply: Callable[[bytes], None]) -> None:
-        """Take a record, or word of a worker."""
-        if data[:1] == b"\0":
-            self.learn(data[1:])
-            return
-        try:
-            beat = decode(data)
-        except MessageError:
-            return
-        if isinstance(beat, Beat) and self._coordinator is not None:
-            answer, acts = self._coordinator.beat(sender, beat, self.now)
+    def asked(self, sender: Peer, question: Message, reply: Callable[[bytes], None]) -> None:
+        """Take word of a worker."""
+        if isinstance(question, Beat) and self._coordinator is not None:
+            answer, acts = self._coordinator.beat(sender, question, self.now)
             reply(encode(answer))
             self._do(acts)
             self._note()
@@ -112,7 +95,7 @@ class Trainer(Node):
                 self.say(f"is done, but for {sorted(act.given_up)}")
                 self._note()
                 if act.given_up:
-                    self._begin()  # as somebody would who submits the text again
+                    self.begin()  # as somebody would who submits the text again
                 else:
                     self.done = True
 
