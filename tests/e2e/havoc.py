@@ -1,7 +1,8 @@
 """Harm done to the storage peers of a swarm, in an order that a seed decides.
 
 Never more than two peers are harmed at the same time: that much, three replicas promise to stand.
-A peer counts as harmed until it is ready again, or has left and the one that came for it is ready.
+A peer counts as harmed until it is ready again. One that leaves hands over before, and is not
+missed; so it does not count, but no second one leaves before it is gone and a new one is ready.
 """
 
 import asyncio
@@ -22,6 +23,9 @@ _P2PD_BACK = 2.0
 """Seconds in which others find a p2pd again."""
 
 
+Way = Callable[[str, float], Awaitable[None]]
+
+
 class Havoc:
     """See the module. All that is done is written down in `story`."""
 
@@ -40,8 +44,8 @@ class Havoc:
         self._pause, self._away = pause, away
         storing = {peer.name for peer in swarm.peers() if peer.role == "storage"}
         self._healthy, self._spared = sorted(storing - set(spare)), len(set(spare))
-        self._harmed: set[asyncio.Task[None]] = set()
-        self._ways: list[Callable[[str, float], Awaitable[None]]] = []
+        self._harmed: dict[asyncio.Task[None], Way] = {}
+        self._ways: list[Way] = []
         self._began = time.monotonic()
 
     def __str__(self) -> str:
@@ -52,13 +56,14 @@ class Havoc:
         until = time.monotonic() + seconds
         async with asyncio.TaskGroup() as group:
             while time.monotonic() < until:
-                if len(self._harmed) < _AT_ONCE:
-                    way, name = self._next_way(), self._chance.choice(self._healthy)
-                    away = self._chance.uniform(0, self._away)
-                    self._healthy.remove(name)
-                    task = group.create_task(self._heal(way, name, away))
-                    self._harmed.add(task)
-                    task.add_done_callback(self._harmed.discard)
+                way, away = self._next_way(), self._chance.uniform(0, self._away)
+                name = self._chance.choice(self._healthy)
+                while self._crowded(way):
+                    await asyncio.sleep(_LOOK_EVERY)
+                task = group.create_task(self._heal(way, name, away))
+                self._healthy.remove(name)
+                self._harmed[task] = way
+                task.add_done_callback(self._harmed.pop)
                 await asyncio.sleep(self._chance.uniform(0, 2 * self._pause))
 
     @property
@@ -66,16 +71,22 @@ class Havoc:
         """How many storage peers there are."""
         return len(self._healthy) + len(self._harmed) + self._spared
 
-    def _next_way(self) -> Callable[[str, float], Awaitable[None]]:
+    def _next_way(self) -> Way:
         """Return one way after the other, in a new order each time that all had their turn."""
         if not self._ways:
             self._ways = [self._kill, self._stop, self._drain, self._kill_p2pd]
             self._chance.shuffle(self._ways)
-        return self._ways.pop()
+        way = self._ways.pop()
+        return self._next_way() if way == self._drain and self._crowded(way) else way
 
-    async def _heal(
-        self, way: Callable[[str, float], Awaitable[None]], name: str, away: float
-    ) -> None:
+    def _crowded(self, way: Way) -> bool:
+        """Tell whether no more may be harmed in this way now."""
+        drains = sum(other == self._drain for other in self._harmed.values())
+        if way == self._drain:
+            return drains > 0
+        return len(self._harmed) - drains >= _AT_ONCE
+
+    async def _heal(self, way: Way, name: str, away: float) -> None:
         await way(name, away)
         self._tell(f"{name} is well")
 

@@ -91,8 +91,8 @@ class Wiki(Material):
 
     def times(self, neuron: Neuron, row: Row | None) -> list[int] | None:
         """Return how often each chunk went into a row; None if no such sum explains the row."""
-        found = _vector(row)
-        parts = [_vector(part) for part in self._parts_of(neuron)]
+        found = numbers(row)
+        parts = [numbers(part) for part in self._parts_of(neuron)]
         places = sorted(set().union(found, *parts))
         sums = np.array([[part.get(place, 0) for part in parts] for place in places])
         wanted = np.array([found.get(place, 0) for place in places])
@@ -109,7 +109,7 @@ class Wiki(Material):
         return [number for number, part in enumerate(self._parts_of(neuron)) if part is not None]
 
     def _tells(self, neuron: Neuron) -> bool:
-        parts = [_vector(part) for part in self._parts_of(neuron)]
+        parts = [numbers(part) for part in self._parts_of(neuron)]
         parts = [part for part in parts if part]
         places = sorted(set().union(*parts))
         sums = np.array([[part.get(place, 0) for part in parts] for place in places])
@@ -141,7 +141,7 @@ def _shards_of(delta: Delta, layout: Layout) -> Ints:
     return layout.shards_of(delta.concept, delta.feature).astype(np.int64)
 
 
-def _vector(row: Row | None) -> dict[Place, int]:
+def numbers(row: Row | None) -> dict[Place, int]:
     """Return a row's numbers, each by what it says something of."""
     if row is None or not row.count:
         return {}

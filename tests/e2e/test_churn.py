@@ -30,10 +30,12 @@ def test_a_swarm_learns_while_its_peers_are_harmed(new_swarm: NewSwarm) -> None:
             writer = asyncio.run(churned(swarm, havoc))
         except BaseException:
             print(f"seed {SEED}; GIAANN_CHURN_SEED={SEED} repeats the order of what was done:")
-            print("\n".join(havoc.story))
             raise
-    print(f"\nseed {SEED}, {SECONDS:g} s: {havoc}\n{writer.figures}\ndigest {writer.wiki.digest}")
-    assert writer.figures.chunks == writer.figures.epochs * len(writer.wiki.deltas)
+        finally:
+            print("\n".join(["", *havoc.story]))
+    print(f"\nseed {SEED}, {SECONDS:g} s: {havoc}\n{writer.epochs} epochs: {writer.figures}")
+    print(f"the swarm's digest and solo's: {writer.wiki.digest}")
+    assert writer.figures.chunks == writer.epochs * len(writer.wiki.deltas)
     assert sum(havoc.counts.values()) >= SECONDS / 10
 
 

@@ -17,7 +17,7 @@ from giaann_p2p.swarm.checkup import Report
 from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.messages import AskDigests, Digests, decode, encode
 from giaann_p2p.swarm.shardset import packed, unpacked
-from tests.e2e.material import Wiki
+from tests.e2e.material import Material, Wiki
 
 _EPOCH_PAUSE = 0.4
 """Between two epochs: with one and the same text, more are a flood of jobs, and no load of work."""
@@ -37,7 +37,6 @@ class Took(NamedTuple):
 class Figures:
     """What came of it."""
 
-    epochs: int = 0
     chunks: int = 0
     pushes: list[Took] = field(default_factory=list)
     reads: list[Took] = field(default_factory=list)
@@ -50,9 +49,9 @@ class Figures:
 
     def __str__(self) -> str:
         return (
-            f"{self.chunks} chunks committed in {self.epochs} epochs, the slowest in"
-            f" {self.slowest('pushes'):.3f} s; {len(self.reads)} reads, the slowest in"
-            f" {self.slowest('reads'):.3f} s; {self.behind} rows were behind"
+            f"{self.chunks} chunks committed, the slowest in {self.slowest('pushes'):.3f} s;"
+            f" {len(self.reads)} reads, the slowest in {self.slowest('reads'):.3f} s;"
+            f" {self.behind} rows were behind"
         )
 
 
@@ -62,6 +61,8 @@ class Writer:
     def __init__(self, visiting: Visit, wiki: Wiki, seed: int = 0) -> None:
         self.visiting, self.wiki = visiting, wiki
         self.figures = Figures()
+        self.epochs = 0
+        """So far, all of them whole."""
         self._chance = random.Random(seed)
         self._pushed = [0] * len(wiki.deltas)
         self._committed = [0] * len(wiki.deltas)
@@ -70,7 +71,7 @@ class Writer:
     async def run(self) -> None:
         """Write and read until it is told to end; the last epoch is whole."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._write())
+            group.create_task(self.write())
             group.create_task(self._read())
 
     def end(self) -> None:
@@ -80,11 +81,11 @@ class Writer:
     async def learn(self, epochs: int = 1) -> None:
         """Push one epoch or more, and return when all of it is committed."""
         for _ in range(epochs):
-            job = self.wiki.job(self.figures.epochs + 1)
+            job = self.wiki.job(self.epochs + 1)
             async with asyncio.TaskGroup() as group:
                 for chunk in range(len(self.wiki.deltas)):
                     group.create_task(self._push(job, chunk))
-            self.figures.epochs += 1
+            self.epochs += 1
 
     async def read(self, neurons: list[Neuron]) -> None:
         """Read rows, and see that each is what it can be."""
@@ -95,23 +96,11 @@ class Writer:
             self._check(neuron, row, known)
 
     async def settled(self, peers: int, within: float = 120.0) -> Report:
-        """Return a report in which all replicas agree, and hold what the twin holds."""
-        until = _now() + within
-        while True:
-            there = self.visiting.storage_peers()
-            transport, manifest = self.visiting.place.transport, self.visiting.manifest
-            report = await checked(transport, manifest, there)
-            healthy = self.visiting.overview().verdict == "healthy"
-            whole = not (report.under or report.silent) and len(there) == peers and healthy
-            if report.agrees and whole and report.digest == self.wiki.digest:
-                break
-            assert _now() < until, f"{self.wiki.digest} is to come: {len(there)} peers, {report}"
-            await asyncio.sleep(_LOOK_EVERY)
-        for peer in there:
-            await self._check_sets(peer)
-        return report
+        """Return when all replicas agree, and hold what the twin holds."""
+        return await settled(self.visiting, self.wiki, peers, within)
 
-    async def _write(self) -> None:
+    async def write(self) -> None:
+        """Write until it is told to end; the last epoch is whole."""
         while not self._over.is_set():
             await self.learn()
             await asyncio.sleep(_EPOCH_PAUSE)
@@ -138,17 +127,37 @@ class Writer:
         held = self.wiki.holds(neuron)
         self.figures.behind += any(times[chunk] < known[chunk] for chunk in held)
 
-    async def _check_sets(self, peer: Peer) -> None:
-        """See that a peer has taken in the chunks that were committed, and no others."""
-        count = self.visiting.manifest.layout.shards
-        sets = self.wiki.twin.sets(range(count))
-        question = encode(AskDigests(packed(self.wiki.twin.shards, count)))
-        answer = decode(await self.visiting.place.transport.call(peer, question, timeout=10.0))
+
+async def settled(visiting: Visit, material: Material, peers: int, within: float = 120.0) -> Report:
+    """Return when so many peers are there, and all replicas agree and hold what the twin holds."""
+    until = _now() + within
+    while True:
+        there = visiting.storage_peers()
+        report = await checked(visiting.place.transport, visiting.manifest, there)
+        healthy = visiting.overview().verdict == "healthy"
+        whole = not (report.under or report.silent) and len(there) == peers and healthy
+        if report.agrees and whole and report.digest == material.digest:
+            break
+        assert _now() < until, f"{material.digest} is to come: {len(there)} peers, {report}"
+        await asyncio.sleep(_LOOK_EVERY)
+    for peer in there:
+        await _check_sets(visiting, material, peer)
+    return report
+
+
+async def _check_sets(visiting: Visit, material: Material, peer: Peer) -> None:
+    """See that a peer has taken in the chunks that were committed, and no others."""
+    count = visiting.manifest.layout.shards
+    sets = material.twin.sets(range(count))
+    left = material.twin.shards
+    while len(left):
+        question = encode(AskDigests(packed(left, count)))
+        answer = decode(await visiting.place.transport.call(peer, question, timeout=10.0))
         assert isinstance(answer, Digests)
-        shards = unpacked(answer.shards, count).tolist()
-        assert len(shards) == count
-        for shard, digest in zip(shards, answer.found, strict=True):
-            assert digest.chunks in (b"", sets[shard].digest)
+        for shard, digest in zip(unpacked(answer.shards, count), answer.found, strict=True):
+            assert digest.chunks in (b"", sets[int(shard)].digest)
+        assert answer.found
+        left = left[len(answer.found) :]
 
 
 def _now() -> float:
