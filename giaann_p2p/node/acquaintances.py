@@ -1,7 +1,8 @@
 """Addresses of peers that were there lately, in a small file: how to come back without a bootstrap.
 
 They are only where to knock: whoever opens is proved by the transport, and the manifest by its
-hash. The file is written whole or not at all, at most once a minute, and holds so many peers.
+hash. The file is written whole or not at all, and holds so many peers. Who has just begun writes
+it after seconds, for it may be killed soon, and nobody else come up first; later, once a minute.
 
 It also says how far the sequence of the own records has come. Others remember that for a day, the
 board for seconds: a peer whose clock was set back while it was down would be ignored until then.
@@ -23,7 +24,8 @@ from giaann_p2p.swarm.record import MOST_RECORD_ADDRESSES, Announcement
 
 MOST_PEERS = 64
 _MOST_BYTES = 1 << 18
-_WRITE_EVERY = 60.0
+_FIRST_PAUSE, _LONGEST_PAUSE = 2.0, 60.0
+"""Between two looks at who is there."""
 _FORMAT = 1
 _SLACK = 3_600_000
 """By how much a sequence, in milliseconds, may have gone on since it was noted down."""
@@ -60,6 +62,7 @@ class Acquaintances:
     async def run(self, lookout: Lookout, executor: Executor | None = None) -> None:
         """Note down again and again who is there."""
         await lookout.whole.wait()
+        pause = _FIRST_PAUSE
         while True:
             around = lookout.others.around
             live = around.directory.live(lookout.time())
@@ -68,7 +71,8 @@ class Acquaintances:
             if self.note(others, max(mine, default=0)):
                 loop = asyncio.get_running_loop()
                 await loop.run_in_executor(executor, self.write)
-            await asyncio.sleep(_WRITE_EVERY)
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
 
     def note(self, there: Iterable[Announcement], sequence: int = 0) -> bool:
         """Take in who is there, and the own sequence; tell whether that is to be noted down."""

@@ -59,7 +59,7 @@ class Havoc:
                 way, away = self._next_way(), self._chance.uniform(0, self._away)
                 name = self._chance.choice(self._healthy)
                 while self._crowded(way):
-                    await asyncio.sleep(_LOOK_EVERY)
+                    await asyncio.wait(self._harmed, return_when=asyncio.FIRST_COMPLETED)
                 task = group.create_task(self._heal(way, name, away))
                 self._healthy.remove(name)
                 self._harmed[task] = way

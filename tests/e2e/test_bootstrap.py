@@ -34,7 +34,8 @@ async def gone_on(swarm: LocalSwarm) -> str:
             await harmed(swarm)
             writer.end()
         await writer.settled(peers=4)
-    swarm.restart(BOOTSTRAPS[1])
+    swarm.restart(BOOTSTRAPS[0])
+    swarm.wait_ready([BOOTSTRAPS[0]])
     async with visit(Link.read(swarm.link)) as another:
         assert len(another.storage_peers()) == 4
     return str(writer.figures)

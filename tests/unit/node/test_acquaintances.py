@@ -111,3 +111,17 @@ def test_a_storage_peer_notes_down_whom_it_meets(tmp_path: Path) -> None:
         await asyncio.gather(meets, return_exceptions=True)
 
     play(story)
+
+
+def test_who_came_first_soon_knows_those_who_came_then(tmp_path: Path) -> None:
+    async def story(town: Town) -> None:
+        first = town.add(acquaintances=tmp_path / "peers.json")
+        await asyncio.sleep(1)
+        town.add()
+        town.add()
+        await asyncio.sleep(14)
+        await first.die()
+        assert sorted(Acquaintances(tmp_path / "peers.json").addresses) == [address(2), address(3)]
+        first.come_back()
+
+    play(story)
