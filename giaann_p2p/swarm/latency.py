@@ -1,4 +1,7 @@
-"""How quickly peers answer: whom to ask first, and when to ask a second one besides."""
+"""How quickly peers answer: whom to ask first, and when to ask a second one besides.
+
+What is older than a minute counts no longer: who was slow, or away, is tried again.
+"""
 
 from collections import deque
 
@@ -9,31 +12,34 @@ _MOST_PEERS = 4096
 """Beyond these, the one that was not asked for the longest time is forgotten."""
 _UNKNOWN = 0.05
 """What a peer that was never asked is taken to need: little, so that it is tried."""
-_LATE, _LEAST_LATE = 0.95, 0.01
+_LATE, _LEAST_LATE, _MOST_LATE = 0.95, 0.01, 0.4
+"""However slow a peer was before: when two stand still, a third is asked within a second."""
+_COUNTS = 60.0
 
 
 class Latencies:
     """The last answers of each peer."""
 
     def __init__(self) -> None:
-        self._seconds: dict[Peer, deque[float]] = {}
+        self._took: dict[Peer, deque[tuple[float, float]]] = {}  # when, and how long
 
-    def took(self, peer: Peer, seconds: float) -> None:
+    def took(self, peer: Peer, seconds: float, now: float) -> None:
         """Note how long an answer took; for one that never came, how long it was waited for."""
-        known = self._seconds.pop(peer, None)
-        if known is None and len(self._seconds) == _MOST_PEERS:
-            del self._seconds[next(iter(self._seconds))]
-        self._seconds[peer] = deque(maxlen=_REMEMBERED) if known is None else known
-        self._seconds[peer].append(seconds)
+        known = self._took.pop(peer, None)
+        if known is None and len(self._took) == _MOST_PEERS:
+            del self._took[next(iter(self._took))]
+        self._took[peer] = deque(maxlen=_REMEMBERED) if known is None else known
+        self._took[peer].append((now, seconds))
 
-    def usual(self, peer: Peer) -> float:
+    def usual(self, peer: Peer, now: float) -> float:
         """Return what a peer usually needs: the median."""
-        return self._quantile(peer, 0.5)
+        return self._quantile(peer, 0.5, now)
 
-    def late(self, peer: Peer) -> float:
+    def late(self, peer: Peer, now: float) -> float:
         """Return after how long an answer is late, and another peer worth asking."""
-        return max(_LEAST_LATE, self._quantile(peer, _LATE))
+        return min(max(_LEAST_LATE, self._quantile(peer, _LATE, now)), _MOST_LATE)
 
-    def _quantile(self, peer: Peer, share: float) -> float:
-        seconds = sorted(self._seconds.get(peer, ()))
+    def _quantile(self, peer: Peer, share: float, now: float) -> float:
+        known = self._took.get(peer, ())
+        seconds = sorted(seconds for when, seconds in known if now - when <= _COUNTS)
         return seconds[int(share * (len(seconds) - 1))] if seconds else _UNKNOWN

@@ -162,9 +162,10 @@ class Reader:
             part.late = now + _PAUSE
             return None
         owners = self._others.placement(now).owners(part.shard)
-        peer = min(left, key=lambda peer: (peer not in owners, self.latencies.usual(peer), peer))
+        usual = {peer: self.latencies.usual(peer, now) for peer in left}
+        peer = min(left, key=lambda peer: (peer not in owners, usual[peer], peer))
         part.tried.add(peer)
-        part.late = now + self.latencies.late(peer)
+        part.late = now + self.latencies.late(peer, now)
         return peer
 
     def _call(self, peer: Peer, parts: list[_Part], now: float) -> Call:
@@ -177,7 +178,7 @@ class Reader:
     def _told(
         self, peer: Peer, parts: list[_Part], asked: float, answer: Message | None, now: float
     ) -> list[Act]:
-        self.latencies.took(peer, now - asked)
+        self.latencies.took(peer, now - asked, now)
         try:
             if not isinstance(answer, Rows):
                 raise MessageError("no answer to a question for rows")

@@ -205,20 +205,20 @@ def test_as_many_as_a_message_carries_go_into_one_and_no_more(more: int) -> None
 
 def test_the_quickest_is_asked_first_and_who_is_unknown_is_tried() -> None:
     one = Reading(A, B, C)
-    one.reader.latencies.took(A, 0.03)
-    one.reader.latencies.took(B, 0.02)
-    one.reader.latencies.took(C, 0.04)
+    one.reader.latencies.took(A, 0.03, NOW)
+    one.reader.latencies.took(B, 0.02, NOW)
+    one.reader.latencies.took(C, 0.04, NOW)
     one.read(SAME)
     assert one.asked == [B]
     one = Reading(A, B)
-    one.reader.latencies.took(A, 0.2)
+    one.reader.latencies.took(A, 0.2, NOW)
     one.read(SAME)
     assert one.asked == [B]
 
 
 def test_when_one_is_late_another_is_asked_and_the_first_answer_counts() -> None:
     one = Reading(A, B)
-    one.reader.latencies.took(A, 0.01)
+    one.reader.latencies.took(A, 0.01, NOW)
     one.read(SAME)
     when = one.reader.next_tick(NOW)
     assert NOW < when < NOW + 0.1
@@ -230,7 +230,7 @@ def test_when_one_is_late_another_is_asked_and_the_first_answer_counts() -> None
     assert_rows(one.rows, SAME)
     one.serve(NOW + 0.3)  # too late, and no harm
     assert len(one.told) == 1
-    assert one.reader.latencies.late(A) > 0.2 or one.reader.latencies.usual(A) > 0.005
+    assert one.reader.latencies.late(A, NOW) > 0.2 or one.reader.latencies.usual(A, NOW) > 0.005
 
 
 @pytest.mark.parametrize("answer", [None, Refused("busy"), Rows(encode(total([])), b"\1")])
