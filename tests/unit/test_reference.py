@@ -1,0 +1,70 @@
+"""docs/configuration.md tells what can be set today, and its example can be read."""
+
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from peers.options import Options, described, flag, options
+from peers.storage.options import StorageOptions
+from tests.reference import KINDS, PAGE, STORAGE_PAGE, escaped, made, table
+
+PAGE_TEXT = PAGE.read_text()
+
+
+@pytest.mark.parametrize("page", [PAGE, STORAGE_PAGE], ids=lambda page: page.stem)
+def test_the_pages_are_up_to_date(page: Path) -> None:
+    assert made(page) == page.read_text(), "make it anew: scripts/reference"
+
+
+@pytest.mark.parametrize("page", [PAGE, STORAGE_PAGE], ids=lambda page: page.stem)
+def test_pages_lead_to_pages(page: Path) -> None:
+    for name in re.findall(r"\]\((\w[\w-]*\.md)\)", page.read_text()):
+        assert (page.parent / name).exists(), name
+
+
+def test_the_unit_file_of_the_manual_sets_options_that_there_are(tmp_path: Path) -> None:
+    text = STORAGE_PAGE.read_text()
+    for option in re.findall(
+        r"(--[a-z][a-z-]+)", re.sub(r"```(console|dockerfile).*?```", "", text, flags=re.DOTALL)
+    ):
+        known = {flag(name) for name in described(StorageOptions)}
+        assert option in known | {"--join", "--config", "--dir", "--network", "--signal"}, option
+    examples = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
+    assert len(examples) == 1
+    (tmp_path / "storage.toml").write_text(examples[0])
+    assert options(StorageOptions, {}, tmp_path / "storage.toml").metrics_port == 9100
+
+
+@pytest.mark.parametrize("kind", KINDS.values())
+def test_each_option_is_told_once(kind: type[Options]) -> None:
+    for name, told in described(kind).items():
+        rows = [
+            line
+            for line in PAGE_TEXT.splitlines()
+            if line.startswith((f"| `{flag(name)}` ", f"| `{flag(name)} "))
+            and escaped(str(told.description)) in line
+        ]
+        assert len(rows) == 1, name
+        assert f"`{name}`, " in rows[0]
+
+
+def test_a_line_has_all_that_is_known() -> None:
+    lines = table(StorageOptions).splitlines()
+    assert len(lines) == 2 + len(described(StorageOptions)) - len(described(Options))
+    assert any("| `capacity`, text | `1GiB` |" in line for line in lines)
+    assert any("| `join`, text | must be given |" in line for line in lines)
+    assert any("| `memory_only`, true or false | no |" in line for line in lines)
+    common = table(Options)
+    assert "| `listen`, list of texts | `/ip4/0.0.0.0/tcp/0` |" in common
+    assert '`log`, `"text"` or `"json"` | `text` |' in common
+    assert "-1 none. -1 to 65535. |" in common
+
+
+def test_the_example_can_be_read(tmp_path: Path) -> None:
+    (example,) = re.findall(r"```toml\n(.*?)```", PAGE_TEXT, re.DOTALL)
+    (tmp_path / "storage.toml").write_text(example)
+    found = options(StorageOptions, {}, tmp_path / "storage.toml")
+    assert found.capacity_bytes == 8 << 30
+    assert set(msgspec.toml.decode(example)) <= set(described(StorageOptions))
