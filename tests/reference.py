@@ -12,8 +12,8 @@ from prometheus_client.core import Metric
 
 from bootstrap.options import BootstrapOptions
 from peers.options import Options, described, flag
-from peers.storage.options import StorageOptions
 from peers.storage.metrics import metrics_of
+from peers.storage.options import StorageOptions
 from tests.benchmarks.scale.tables import replaced
 from tests.unit.node.helpers import Town, play
 

@@ -6,8 +6,9 @@ generators (`Steps`) that yield questions and are sent the answers, so that the 
 memory (`run`, below) and over a network.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Sequence, Set
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -118,32 +119,81 @@ class DeltaRows:
 
     def __init__(self, delta: Delta) -> None:
         self._delta = delta
+        occurs = np.flatnonzero(delta.count)
+        named = zip(delta.concept[occurs].tolist(), delta.feature[occurs].tolist(), strict=True)
+        self._at: dict[tuple[int, int], int] = dict(zip(named, occurs.tolist(), strict=True))
+
+    def __len__(self) -> int:
+        return len(self._at)
+
+    @property
+    def neurons(self) -> Set[tuple[int, int]]:
+        """Those that occurred."""
+        return self._at.keys()
 
     def read(self, question: Question) -> Answer:
         """Return the rows asked for."""
-        return [self._read(neuron, question.names_only) for neuron in question.neurons]
+        if question.names_only:
+            return [self._name_of(neuron) for neuron in question.neurons]
+        return [self._read(neuron) for neuron in question.neurons]
 
-    def _read(self, neuron: Neuron, name_only: bool) -> Row | None:
-        delta = self._delta
-        at = delta.find(*neuron)
-        if at is None or not delta.count[at]:
+    def _name(self, neuron: Neuron) -> Name:
+        names = self._delta.names
+        feature = None if neuron.feature == PRIME else names[neuron.feature]
+        return Name(names[neuron.concept], feature)
+
+    def _name_of(self, neuron: Neuron) -> Row | None:
+        return empty_row(neuron, self._name(neuron)) if neuron in self._at else None
+
+    def _read(self, neuron: Neuron) -> Row | None:
+        at = self._at.get(neuron)
+        if at is None:
             return None
-        feature = None if neuron.feature == PRIME else delta.names[neuron.feature]
-        name = Name(delta.names[neuron.concept], feature)
-        if name_only:
-            return empty_row(neuron, name)
-        held = slice(int(delta.row_starts[at]), int(delta.row_starts[at + 1]))
-        target = delta.target[held]
-        first = first_of_runs(target)
-        targets = target[first]
+        delta, links = self._delta, self._links
+        start, end = links.rows[at], links.rows[at + 1]
+        first, last = links.first[at], links.first[at + 1]
         return Row(
             neuron,
-            name,
-            int(delta.count[at]),
-            delta.concept[targets],
-            delta.feature[targets],
-            np.cumsum(first) - 1,
-            delta.branch[held],
-            delta.segment[held],
-            delta.strength[held],
+            self._name(neuron),
+            links.counts[at],
+            links.concept[first:last],
+            links.feature[first:last],
+            links.number[start:end] - first,
+            delta.branch[start:end],
+            delta.segment[start:end],
+            delta.strength[start:end],
         )
+
+    @cached_property
+    def _links(self) -> "_Links":
+        delta = self._delta
+        new = first_of_runs(delta.target)
+        new[delta.row_starts[:-1][delta.lengths > 0]] = True
+        number = np.cumsum(new)
+        first = np.concatenate([[0], number])[delta.row_starts]
+        target = delta.target[new]
+        return _Links(
+            delta.row_starts.tolist(),
+            first.tolist(),
+            delta.count.tolist(),
+            number - 1,
+            delta.concept[target],
+            delta.feature[target],
+        )
+
+
+class _Links(NamedTuple):
+    """The pairs of neurons that a delta connects, row by row."""
+
+    rows: list[int]
+    """[V + 1] where each row's connections start."""
+    first: list[int]
+    """[V + 1] where each row's pairs start."""
+    counts: list[int]
+    """[V]"""
+    number: Ints
+    """[M] each connection's pair."""
+    concept: Ids
+    """[K] what each pair leads to."""
+    feature: Ids
+    """[K]"""

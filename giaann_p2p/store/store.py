@@ -36,7 +36,6 @@ from giaann_p2p.store.disk.replay import damaged, file_numbers, record_at
 from giaann_p2p.store.disk.sync import ALWAYS, Sync
 from giaann_p2p.store.layout import Layout, Shards
 from giaann_p2p.store.memory.heap import give_back
-from giaann_p2p.store.memory.row import delta_of
 from giaann_p2p.store.recovery import recovered, seen
 from giaann_p2p.store.state import (
     Content,
@@ -235,8 +234,7 @@ class Store:
 
     def rows(self, neurons: Iterable[Neuron]) -> bytes:
         """Return the rows of some neurons as a parcel; those that are not here are left out."""
-        found = (self._state.columns.row(neuron) for neuron in dict.fromkeys(neurons))
-        return encode(delta_of([row for row in found if row]))
+        return encode(self._state.columns.rows(list(dict.fromkeys(neurons))))
 
     def applied(self, shard: int, job: bytes) -> BitMap:
         """Return which chunks of a job a shard has taken in."""

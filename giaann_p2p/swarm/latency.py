@@ -4,6 +4,7 @@ What is older than a minute counts no longer: who was slow, or away, is tried ag
 """
 
 from collections import deque
+from math import inf
 
 from giaann_p2p.swarm.identity import Peer
 
@@ -22,6 +23,7 @@ class Latencies:
 
     def __init__(self) -> None:
         self._took: dict[Peer, deque[tuple[float, float]]] = {}  # when, and how long
+        self._found: dict[tuple[Peer, float], tuple[float, float]] = {}  # good until, and what
 
     def took(self, peer: Peer, seconds: float, now: float) -> None:
         """Note how long an answer took; for one that never came, how long it was waited for."""
@@ -30,6 +32,7 @@ class Latencies:
             del self._took[next(iter(self._took))]
         self._took[peer] = deque(maxlen=_REMEMBERED) if known is None else known
         self._took[peer].append((now, seconds))
+        self._found.clear()
 
     def usual(self, peer: Peer, now: float) -> float:
         """Return what a peer usually needs: the median."""
@@ -40,6 +43,12 @@ class Latencies:
         return min(max(_LEAST_LATE, self._quantile(peer, _LATE, now)), _MOST_LATE)
 
     def _quantile(self, peer: Peer, share: float, now: float) -> float:
-        known = self._took.get(peer, ())
-        seconds = sorted(seconds for when, seconds in known if now - when <= _COUNTS)
-        return seconds[int(share * (len(seconds) - 1))] if seconds else _UNKNOWN
+        """Sort what counts once, for as long as there is no news and none of it is too old."""
+        until, found = self._found.get((peer, share), (-inf, _UNKNOWN))
+        if now > until:
+            counted = [one for one in self._took.get(peer, ()) if now - one[0] <= _COUNTS]
+            seconds = sorted(seconds for _, seconds in counted)
+            found = seconds[int(share * (len(seconds) - 1))] if seconds else _UNKNOWN
+            until = counted[0][0] + _COUNTS if counted else inf
+            self._found[peer, share] = until, found
+        return found

@@ -15,7 +15,6 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from giaann_p2p.errors import DamagedError, MessageError
-from giaann_p2p.model.delta import Delta
 from giaann_p2p.model.ids import PRIME
 from giaann_p2p.model.rows import Answer, DeltaRows, Neuron, Question, Row
 from giaann_p2p.store.codec.parcel import Limits, decode
@@ -74,6 +73,8 @@ class _Part:
         self.shard, self.neurons = shard, neurons
         self.rows: list[Row | None] | None = None
         self.tried: set[Peer] = set()
+        self.asked: set[Peer] = set()
+        """Those who may still answer: to ask them again would only keep them longer."""
         self.late = 0.0
         """When another peer is to be asked."""
 
@@ -156,7 +157,7 @@ class Reader:
     def _choice(self, part: _Part, now: float) -> Peer | None:
         """Return whom to ask next, and note when another one is to be asked."""
         ready = [p for p in self._others.ready(part.shard, now) if self._others.reachable(p, now)]
-        left = [peer for peer in ready if peer not in part.tried]
+        left = [peer for peer in ready if peer not in part.tried and peer not in part.asked]
         if not left:
             part.tried.clear()
             part.late = now + _PAUSE
@@ -173,6 +174,8 @@ class Reader:
         concepts = np.array([neuron.concept for neuron in neurons], "<u8").tobytes()
         features = np.array([neuron.feature for neuron in neurons], "<u8").tobytes()
         number = self._calls.number(partial(self._told, peer, parts, now))
+        for part in parts:
+            part.asked.add(peer)
         return Call(number, peer, Read(concepts, features), self._timeout)
 
     def _told(
@@ -183,38 +186,40 @@ class Reader:
             if not isinstance(answer, Rows):
                 raise MessageError("no answer to a question for rows")
             moved = set(unpacked(answer.moved, self._layout.shards).tolist())
-            found = decode(answer.parcel, self._limits)
-            self._check(found, parts)
+            found = self._rows(answer.parcel, parts)
         except (MessageError, DamagedError):
             self._others.suspect(peer, now)
             moved, found = {part.shard for part in parts}, None
         else:
             self._others.heard(peer)
         for part in parts:
+            part.asked.discard(peer)
             if part.shard in moved or found is None:
                 part.late = now  # ask the next one at once
             elif part.rows is None:
-                part.rows = DeltaRows(found).read(Question(part.neurons))
+                part.rows = found.read(Question(part.neurons))
         return []
 
-    def _check(self, found: Delta, parts: list[_Part]) -> None:
-        """Raise MessageError for rows that nobody asked for, or that lack their names."""
-        rows = np.flatnonzero(found.count)
-        told = set(zip(found.concept[rows].tolist(), found.feature[rows].tolist(), strict=True))
-        if not told <= {neuron for part in parts for neuron in part.neurons}:
+    def _rows(self, parcel: bytes, parts: list[_Part]) -> DeltaRows:
+        """Read rows; MessageError for those that nobody asked for, or that lack their names."""
+        delta = decode(parcel, self._limits)
+        found = DeltaRows(delta)
+        if not found.neurons <= {neuron for part in parts for neuron in part.neurons}:
             raise MessageError("rows that were not asked for")
-        if not {word for neuron in told for word in neuron} <= {*found.names, PRIME}:
+        if not {word for neuron in found.neurons for word in neuron} <= {*delta.names, PRIME}:
             raise MessageError("rows without their names")
+        return found
 
 
 def _in_turns(parts: list[_Part]) -> Iterator[list[_Part]]:
     """Put together as many parts as one question may ask for."""
-    some: list[_Part] = []
+    some, size = list[_Part](), 0
     for part in parts:
-        if some and sum(len(p.neurons) for p in [*some, part]) > MOST_READ:
+        if some and size + len(part.neurons) > MOST_READ:
             yield some
-            some = []
+            some, size = [], 0
         some.append(part)
+        size += len(part.neurons)
     yield some
 
 

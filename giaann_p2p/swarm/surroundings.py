@@ -20,6 +20,7 @@ class Surroundings:
         self.directory = Directory(swarm_id, layout)
         self._layout, self._replicas = layout, replicas
         self._placed: tuple[int, Placement] | None = None
+        self._ready_at, self._ready = -1, dict[int, list[Peer]]()
         self._incarnations: dict[Peer, int] = {}
         self._looked_at: float | None = None
 
@@ -77,8 +78,14 @@ class Surroundings:
         return [*self.directory.ready(shard, now), *self.directory.syncing(shard, now)]
 
     def ready(self, shard: int, now: float) -> list[Peer]:
-        """Return those that are there and say that a shard is ready with them."""
-        return self.directory.ready(shard, now)
+        """Return those that are there and say that a shard is ready with them, in no order."""
+        version = self.directory.version(now)
+        if version != self._ready_at:
+            self._ready_at, self._ready = version, {}
+        found = self._ready.get(shard)
+        if found is None:
+            found = self._ready[shard] = self.directory.ready(shard, now)
+        return found
 
     def witnesses(self, shard: int, now: float) -> list[Peer]:
         """Return those that hold a shard, or may come back and hold it."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from giaann_p2p.errors import DamagedError
-from giaann_p2p.model.delta import Bytes, Delta
+from giaann_p2p.model.delta import Bytes, Delta, first_of_runs
 from giaann_p2p.model.ids import PRIME, word_id
 from giaann_p2p.model.sequence import Ids, Ints, Names
 from giaann_p2p.store.codec.damage import ascending, check
@@ -43,16 +43,30 @@ class Neurons(NamedTuple):
 
 def worded(delta: Delta) -> Words:
     """Return a delta's neurons in their short form."""
-    ids = np.unique(np.concatenate([[np.uint64(PRIME)], delta.concept, delta.feature]))
-    texts = [delta.names.get(number, "").encode() for number in ids[1:].tolist()]
-    concepts = np.searchsorted(ids, delta.concept)
+    columns = first_of_runs(delta.concept)  # a column's neurons stand together
+    both = np.concatenate([delta.concept[columns], delta.feature, [np.uint64(PRIME)]])
+    ids, number = np.unique(both, return_inverse=True)
+    count = int(np.count_nonzero(columns))
+    concepts = number[:count][np.cumsum(columns) - 1]
+    lengths, texts = _texts(delta.names, ids[1:])
     return Words(
         np.diff(ids),
-        np.array([len(text) for text in texts], np.uint32),
-        np.frombuffer(b"".join(texts), np.uint8),
+        lengths,
+        np.frombuffer(texts, np.uint8),
         np.diff(concepts, prepend=0).astype(np.uint32),
-        np.searchsorted(ids, delta.feature).astype(np.uint32),
+        number[count:-1].astype(np.uint32),
     )
+
+
+def _texts(names: Names, ids: Ids) -> tuple[Ints, bytes]:
+    """Return the length of each word's text, and the texts of those that have one."""
+    named = np.sort(np.fromiter(names, np.uint64, len(names)))
+    at = np.searchsorted(ids, named)
+    known = ids[np.minimum(at, len(ids) - 1)] == named if len(ids) else np.zeros(len(at), np.bool_)
+    texts = [names[word].encode() for word in named[known].tolist()]
+    lengths = np.zeros(len(ids), np.int64)
+    lengths[at[known]] = [len(text) for text in texts]
+    return lengths.astype(np.uint32), b"".join(texts)
 
 
 def neurons(words: Words) -> Neurons:

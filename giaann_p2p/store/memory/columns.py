@@ -10,6 +10,7 @@ merged once, in turn. So a merge is short, a connection is copied a few times in
 not merged stays a fraction.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -17,13 +18,13 @@ import numpy as np
 from giaann_p2p.model.delta import Delta
 from giaann_p2p.model.ids import PRIME
 from giaann_p2p.model.rows import Name, Neuron, Row
-from giaann_p2p.model.sequence import Names
+from giaann_p2p.model.sequence import Ids, Names
 from giaann_p2p.store.layout import Layout, Shards
 from giaann_p2p.store.memory.batch import NO_PIECE, Batch, Gathered, Pending, batch_of, gathered
 from giaann_p2p.store.memory.neurons import Neurons, Numbers
 from giaann_p2p.store.memory.places import Places
-from giaann_p2p.store.memory.row import joined, row_of
-from giaann_p2p.store.memory.shard import Shard, empty_shard
+from giaann_p2p.store.memory.row import delta_of, joined, row_of
+from giaann_p2p.store.memory.shard import Part, Shard, empty_shard
 
 _NO_ROW = -1
 _LEAST_PENDING = 1 << 19
@@ -169,16 +170,52 @@ class Columns:
                 return self._row_at(neuron, number, shard, row, pending, piece)
             # else: the shard was dropped in between, and perhaps came back
 
+    def rows(self, neurons: Sequence[Neuron]) -> Delta:
+        """Return the rows of distinct neurons, those that are here: many at a time, for less."""
+        concept = np.array([neuron.concept for neuron in neurons], np.uint64)
+        feature = np.array([neuron.feature for neuron in neurons], np.uint64)
+        while True:
+            rows = self._rows(concept, feature)
+            if rows is not None:
+                return rows
+
+    def _rows(self, concept: Ids, feature: Ids) -> Delta | None:
+        """Return the rows; None if a shard was dropped in between, and perhaps came back."""
+        number = self.neurons.look_up(concept, feature)
+        head = self._head
+        known = number < len(head)
+        number, concept, feature = number[known], concept[known], feature[known]
+        # From here on in the order that the module tells.
+        heads, pending, shards = head[number].tolist(), self._pending, list(self._shards)
+        rows, of = self._row[number].tolist(), self.layout.shards_of(concept, feature).tolist()
+        found, count = list[int](), list[int]()
+        parts = list[tuple[int, Part]]()
+        for at, (neuron, piece, row, n) in enumerate(
+            zip(number.tolist(), heads, rows, of, strict=True)
+        ):
+            shard = shards[n]
+            if shard is None:
+                continue
+            if row >= shard.rows:
+                row = _NO_ROW  # noqa: PLW2901  (it came behind this merge)
+            if (self._shards[n] is not shard) if row == _NO_ROW else (shard.neuron[row] != neuron):
+                return None
+            occurred, pieces = _parts(shard, row, pending, piece)
+            if pieces:
+                parts += [(len(found), one) for one in pieces]
+                found.append(at)
+                count.append(occurred)
+        names = self._names_of(concept[found], feature[found])
+        return delta_of(number[found], count, parts, self.neurons, self.places, names)
+
+    def _names_of(self, concept: Ids, feature: Ids) -> Names:
+        words = {*concept.tolist(), *feature.tolist()} - {PRIME}
+        return {word: self.names[word] for word in words}
+
     def _row_at(
         self, neuron: Neuron, number: int, shard: Shard, row: int, pending: Pending, piece: int
     ) -> Row | None:
-        count, parts = 0, []
-        if row != _NO_ROW:
-            count, part = int(shard.count[row]), shard.part(row)
-            parts.append(part)
-        for batch, at in pending.chain(piece, shard.floor):
-            count += int(batch.count[at])
-            parts.append(batch.part(at))
+        count, parts = _parts(shard, row, pending, piece)
         if not parts:
             return None
         part = parts[0] if len(parts) == 1 else joined(parts)
@@ -249,3 +286,15 @@ class Columns:
                 self._name_bytes += _NAME_BYTES + len(text)
             elif text < known:  # two texts of one number: the smaller wins, in whatever order
                 self.names[number] = text
+
+
+def _parts(shard: Shard, row: int, pending: Pending, piece: int) -> tuple[int, list[Part]]:
+    """Return how often a neuron occurred, and the parts of its row."""
+    count, parts = 0, []
+    if row != _NO_ROW:
+        count, part = int(shard.count[row]), shard.part(row)
+        parts.append(part)
+    for batch, at in pending.chain(piece, shard.floor):
+        count += int(batch.count[at])
+        parts.append(batch.part(at))
+    return count, parts

@@ -68,7 +68,7 @@ class Neurons:
 
     def numbers(self, concept: Ids, feature: Ids) -> Numbers:
         """Return the numbers of distinct neurons; new ones get the next, in their order."""
-        found = self._look_up(concept, feature)
+        found = self.look_up(concept, feature)
         new = found == _FREE
         count = int(np.count_nonzero(new))
         if count:
@@ -80,10 +80,11 @@ class Neurons:
             self._place(self._table, added)
         return found
 
-    def _look_up(self, concept: Ids, feature: Ids) -> Numbers:
-        slots, _, concepts, features = self._table
+    def look_up(self, concept: Ids, feature: Ids) -> Numbers:
+        """Return the numbers of neurons; the greatest there is for one that has none."""
+        slots, _, concepts, features = table = self._table
         found = np.full(len(concept), _FREE)
-        place, left = self._places(self._table, concept, feature), np.arange(len(concept))
+        place, left = self._places(table, concept, feature), np.arange(len(concept))
         while len(left):
             number = slots[place[left]]
             taken = number != _FREE  # what is behind a free slot was never added

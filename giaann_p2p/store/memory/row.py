@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from giaann_p2p.model.delta import EMPTY, ConnectionKey, Delta, first_of_runs, unique_neurons
+from giaann_p2p.model.delta import EMPTY, ConnectionKey, Delta, first_of_runs
 from giaann_p2p.model.rows import Name, Neuron, Row
-from giaann_p2p.model.sequence import Names
-from giaann_p2p.store.memory.neurons import Neurons
+from giaann_p2p.model.sequence import Ints, Names
+from giaann_p2p.store.memory.neurons import Neurons, Numbers
 from giaann_p2p.store.memory.places import Places
 from giaann_p2p.store.memory.shard import Part
 
@@ -60,39 +60,51 @@ def row_of(
     )
 
 
-def delta_of(rows: Sequence[Row]) -> Delta:
-    """Return distinct rows as a delta, the form in which they travel; `DeltaRows` reads them."""
-    if not rows:
+def delta_of(
+    found: Numbers,
+    count: Sequence[int],
+    parts: Sequence[tuple[int, Part]],
+    neurons: Neurons,
+    places: Places,
+    names: Names,
+) -> Delta:
+    """Return some rows as a delta, the form in which they travel; `DeltaRows` reads them.
+
+    `found` tells each row's neuron; `parts` are pieces of rows, each with its row's place there.
+    """
+    if not len(found):
         return EMPTY
-    neurons = [row.neuron for row in rows]
-    concept, feature, slot = unique_neurons(
-        _joined([np.array([n.concept for n in neurons], np.uint64)], rows, "target_concept"),
-        _joined([np.array([n.feature for n in neurons], np.uint64)], rows, "target_feature"),
-    )
-    source, targets = slot[: len(rows)], slot[len(rows) :]
-    first = np.cumsum([0, *(len(row.target_concept) for row in rows)])  # each row's first target
-    target = [row.target + start for row, start in zip(rows, first[:-1], strict=True)]
-    branch, segment = _joined([], rows, "branch"), _joined([], rows, "segment")
-    key = ConnectionKey.for_sizes(
-        len(concept), int(branch.max(initial=0)) + 1, int(segment.max(initial=0)) + 1
-    )
+    of_part, pieces = zip(*parts, strict=True) if parts else ((), ())
+    target, place = _joined(pieces, 0, np.uint32), _joined(pieces, 1, places.dtype)
+    every, index = np.unique(np.concatenate([found, target]), return_inverse=True)
+    concept, feature = neurons.concept[every], neurons.feature[every]
+    order = np.lexsort((feature, concept))
+    slot = np.empty(len(every), np.int64)
+    slot[order] = np.arange(len(every))
+    slot = slot[index]
+    source = slot[: len(found)]
+    key = ConnectionKey.for_sizes(len(every), places.branches, places.segments)
     packed = key.pack(
-        np.repeat(source, [len(row.target) for row in rows]),
-        targets[np.concatenate(target)],
-        branch.astype(np.int64),
-        segment.astype(np.int64),
+        source[np.repeat(np.array(of_part, np.int64), [len(piece.target) for piece in pieces])],
+        slot[len(found) :],
+        places.branch(place).astype(np.int64),
+        places.segment(place).astype(np.int64),
     )
-    order = np.argsort(packed)
-    count = np.zeros(len(concept), np.int64)
-    count[source] = [row.count for row in rows]
-    units = _joined([], rows, "strength")[order]
-    return key.delta(concept, feature, count, packed[order], units, _names_of(rows))
+    counts = np.zeros(len(every), np.int64)
+    counts[source] = count
+    packed, units = _summed(packed, _joined(pieces, 2, np.int64))
+    return key.delta(concept[order], feature[order], counts, packed, units, names)
 
 
-def _joined(first: list[npt.NDArray[Any]], rows: Sequence[Row], name: str) -> npt.NDArray[Any]:
-    return np.concatenate([*first, *(getattr(row, name) for row in rows)])
+def _summed(packed: Ints, units: Ints) -> tuple[Ints, Ints]:
+    """Sort connections, and add up those of one place."""
+    if not len(packed):
+        return packed, units
+    order = packed.argsort()
+    packed = packed[order]
+    first = first_of_runs(packed)
+    return packed[first], np.add.reduceat(units[order], first.nonzero()[0])
 
 
-def _names_of(rows: Sequence[Row]) -> Names:
-    names = {row.neuron.concept: row.name.concept for row in rows}
-    return names | {row.neuron.feature: row.name.feature for row in rows if row.name.feature}
+def _joined(parts: Sequence[Part], field: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    return np.concatenate([np.empty(0, dtype), *(part[field] for part in parts)], dtype=dtype)

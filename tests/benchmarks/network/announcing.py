@@ -7,6 +7,7 @@ they hold in memory already: what is counted is what goes on for ever.
 import asyncio
 import logging
 import secrets
+import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -126,9 +127,11 @@ async def _running(
         )
         living = asyncio.create_task(node.run())
         try:
-            async with asyncio.timeout(_READY_WITHIN):
-                while not node.ready or not board.stores:  # noqa: ASYNC110  (it tells nobody)
-                    await asyncio.sleep(_PAUSE)
+            until = time.monotonic() + _READY_WITHIN
+            while not node.ready or not board.stores:
+                if time.monotonic() > until:
+                    raise SystemExit(f"a peer is not ready within {_READY_WITHIN:g} s")
+                await asyncio.sleep(_PAUSE)
             await asyncio.sleep(_SETTLE)
             yield board
         finally:

@@ -40,6 +40,8 @@ def _alone() -> list[Figure]:
                 own, p2pd = taken(peer.pid), [taken(pid) for pid in linux.descendants(peer.pid)]
             finally:
                 peer.terminate()
+                time.sleep(_PAUSE)
+                peer.terminate()  # it has nobody to hand over to
     beyond = own.private - imported.private
     name = "an idle storage peer in a process of its own"
     return [

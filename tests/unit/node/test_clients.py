@@ -119,7 +119,7 @@ def test_closing_ends_who_waits() -> None:
         await client.reading.close()
         assert push.cancelled()
         assert rows.cancelled()
-        assert len(client.pushing._calls) == len(client.reading._calls) == 0
+        assert len(client.pushing._calls) == len(client.reading.calls) == 0
         for house in town.houses:
             town.freeze(house, frozen=False)
 
@@ -136,7 +136,7 @@ def test_a_reader_that_stops_waiting_leaves_nothing_that_goes_on_for_ever() -> N
         await asyncio.sleep(0.1)
         rows.cancel()
         await asyncio.sleep(60)
-        assert len(client.reading) == len(client.reading._calls) == 0
+        assert len(client.reading) == len(client.reading.calls) == 0
         assert client.reading._timer is None
         for house in town.houses:
             town.freeze(house, frozen=False)

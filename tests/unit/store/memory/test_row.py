@@ -8,7 +8,6 @@ from giaann_p2p.model.learn import learn
 from giaann_p2p.model.rows import DeltaRows, Neuron, Question
 from giaann_p2p.store.codec.parcel import Limits, decode
 from giaann_p2p.store.layout import Layout
-from giaann_p2p.store.memory.row import delta_of
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.update import Update
 from tests.helpers import SMALL, assert_same, built
@@ -44,7 +43,7 @@ def test_neurons_asked_twice_or_unknown_are_sent_once_or_not(store: Store) -> No
     stranger = Neuron(1, 2)
     assert store.rows([NEURONS[0], stranger, NEURONS[0]]) == store.rows(NEURONS[:1])
     assert_same(decode(store.rows([stranger]), LIMITS), EMPTY)
-    assert_same(delta_of([]), EMPTY)
+    assert_same(decode(store.rows([]), LIMITS), EMPTY)
 
 
 def test_a_target_is_no_row(store: Store) -> None:
