@@ -1,7 +1,8 @@
 """Reading rows from whoever has them ready: the quickest owner first, a second one if it is late.
 
 Who still has a shard that is no longer its own gets no updates for it: its rows are those of then.
-So it is asked after the owners.
+So it is asked after the owners; and last of all, who is in doubt: it may be back, and all others
+gone.
 
 A question is cut by shard and put together by peer. An answer counts if it is whole and holds
 nothing but what was asked for. A peer that fails, is late or has not what it was asked for makes
@@ -156,18 +157,24 @@ class Reader:
 
     def _choice(self, part: _Part, now: float) -> Peer | None:
         """Return whom to ask next, and note when another one is to be asked."""
-        ready = [p for p in self._others.ready(part.shard, now) if self._others.reachable(p, now)]
+        ready = self._others.ready(part.shard, now)
         left = [peer for peer in ready if peer not in part.tried and peer not in part.asked]
         if not left:
             part.tried.clear()
             part.late = now + _PAUSE
             return None
         owners = self._others.placement(now).owners(part.shard)
-        usual = {peer: self.latencies.usual(peer, now) for peer in left}
-        peer = min(left, key=lambda peer: (peer not in owners, usual[peer], peer))
+        peer = min(left, key=lambda peer: self._rank(peer, owners, now))
         part.tried.add(peer)
         part.late = now + self.latencies.late(peer, now)
         return peer
+
+    def _rank(
+        self, peer: Peer, owners: Sequence[Peer], now: float
+    ) -> tuple[bool, bool, float, Peer]:
+        """Return what is the less, the sooner a peer is to be asked."""
+        in_doubt = not self._others.reachable(peer, now)
+        return in_doubt, peer not in owners, self.latencies.usual(peer, now), peer
 
     def _call(self, peer: Peer, parts: list[_Part], now: float) -> Call:
         neurons = [neuron for part in parts for neuron in part.neurons]

@@ -286,14 +286,17 @@ def test_when_the_time_is_up_it_says_what_is_missing() -> None:
     assert len(one.reader) == 0
 
 
-def test_who_cannot_be_reached_is_not_asked() -> None:
+def test_who_could_not_be_reached_is_asked_when_nobody_else_is_left() -> None:
     one = Reading(A, B)
+    one.reader.latencies.took(A, 0.001, NOW)
     one.around.unreachable = {A}
     one.read(SAME)
     assert one.asked == [B]
     one.around.unreachable = {A, B}
     one.answer(None)
-    assert one.asked == []
+    assert one.asked == [A]
+    one.serve()
+    assert_rows(one.rows, SAME)
 
 
 def test_questions_go_side_by_side() -> None:
