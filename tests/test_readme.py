@@ -4,10 +4,14 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from giaann_p2p.errors import GiaannError
+from giaann_p2p.local.remote import Remote
 from tests.cli.conftest import GIAANN
 
 ROOT = Path(__file__).parent.parent
@@ -16,7 +20,7 @@ BLOCKS = re.findall(r"```(\w+)\n(.*?)```", README, re.DOTALL)
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A folder as the reader's, who has cloned the project and stands in it."""
     folder = tmp_path_factory.mktemp("clone")
     (folder / "tests").symlink_to(ROOT / "tests")
@@ -24,7 +28,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     command.parent.mkdir()
     command.write_text(f'#!/bin/sh\nexec "{GIAANN[0]}" -c "{GIAANN[2]}" "$@"\n')
     command.chmod(0o755)
-    return folder
+    yield folder
+    with suppress(GiaannError):
+        Remote(folder / "my-swarm").down(now=True)
 
 
 def _run(folder: Path, command: list[str]) -> str:
@@ -48,14 +54,19 @@ def test_the_first_commands_are_there() -> None:
     assert all(os.access(ROOT / script, os.X_OK) for script in scripts)
 
 
-def test_the_commands_run(folder: Path) -> None:
-    commands = [
+def _commands(of_swarm: bool) -> list[str]:
+    """Return the commands that run a swarm of processes, or the others."""
+    return [
         line
         for kind, block in BLOCKS
-        if kind == "sh"
+        if kind == "sh" and ("giaann swarm up" in block) == of_swarm
         for line in block.splitlines()
         if line.startswith("giaann ")
     ]
+
+
+def test_the_commands_run(folder: Path) -> None:
+    commands = _commands(of_swarm=False)
     assert len(commands) == 10
     output = [_run(folder, ["bash", "-c", command]) for command in commands]
     assert "learned 139 of 141 sentences" in output[0]
@@ -65,6 +76,14 @@ def test_the_commands_run(folder: Path) -> None:
     recalled = re.search(r"first 12 words as a prompt \| (0\.\d+) \|", README)
     assert recalled is not None
     assert f"recalled {recalled[1]}" in output[4]
+
+
+def test_the_swarms_commands_run(folder: Path) -> None:
+    commands = _commands(of_swarm=True)
+    assert [command.split()[1] for command in commands] == ["swarm", "fsck", "status", "swarm"]
+    output = [_run(folder, ["bash", "-c", command]) for command in commands]
+    assert "every shard is served, and all that serve one hold the same" in output[1]
+    assert "local: healthy. 3 storage peers; 16 shards" in output[2]
 
 
 def test_the_example_runs_and_prints_what_the_text_says(folder: Path) -> None:
