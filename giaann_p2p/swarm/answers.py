@@ -1,13 +1,15 @@
 """Answers to questions about what is held here: they decide nothing and change nothing."""
 
+import struct
 from collections.abc import Callable
 
 import numpy as np
 
 from giaann_p2p.errors import GiaannError, MessageError, UsageError
 from giaann_p2p.model.digest import DIGEST_BYTES
-from giaann_p2p.model.rows import Neuron
+from giaann_p2p.model.rows import Neuron, Question
 from giaann_p2p.store.applied import Applied
+from giaann_p2p.store.codec.plain import encode as encode_plainly
 from giaann_p2p.store.layout import Shards
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.transfer import Export
@@ -44,6 +46,10 @@ about a tenth of a second, on a busy machine ten times as long; who asks waits a
 _MOST_DIGESTED = 1 << 19
 """Connections that are digested for one answer; they take about a second."""
 
+_FEW = 4
+"""Rows that are sent plainly."""
+_NUMBER = 8  # bytes of half a neuron
+
 StateOf = Callable[[int], State]
 
 
@@ -77,16 +83,24 @@ class Answers:
         raise MessageError(f"{type(question).__name__} is no question")
 
     def _rows(self, question: Read) -> Message:
-        concepts = np.frombuffer(_whole(question.concepts, 8), "<u8")
-        features = np.frombuffer(_whole(question.features, 8), "<u8")
-        if len(concepts) != len(features) or len(concepts) > MOST_READ:
-            raise MessageError(f"{len(concepts)} concepts and {len(features)} features to be read")
-        shards = self._store.layout.shards_of(concepts, features)
-        serves = {shard: self._state_of(shard).serves for shard in np.unique(shards).tolist()}
-        named = zip(concepts.tolist(), features.tolist(), shards.tolist(), strict=True)
-        found = self._store.rows([Neuron(c, f) for c, f, shard in named if serves[shard]])
+        size, features = _numbers(question.concepts), _numbers(question.features)
+        if size != features or size > MOST_READ:
+            raise MessageError(f"{size} concepts and {features} features to be read")
+        named = struct.unpack(f"<{2 * size}Q", question.concepts + question.features)
+        neurons = list(map(Neuron, named[:size], named[size:]))
+        shard_of = self._store.layout.shard_of
+        shards = [shard_of(*neuron) for neuron in neurons]
+        serves = {shard: self._state_of(shard).serves for shard in sorted({*shards})}
+        found = [neuron for neuron, shard in zip(neurons, shards, strict=True) if serves[shard]]
         moved = [shard for shard, here in serves.items() if not here]
-        return Rows(found, self._packed(np.array(moved, np.uint16)))
+        return Rows(self._found(found), self._packed(np.array(moved, np.uint16)))
+
+    def _found(self, neurons: list[Neuron]) -> bytes:
+        """Return rows in the form that is made soonest, unless it is much the longer one."""
+        if len(neurons) > _FEW:
+            return self._store.rows(neurons)
+        rows = self._store.read(Question(list(dict.fromkeys(neurons))))
+        return encode_plainly([row for row in rows if row and row.count])
 
     def _compared(self, question: Compare) -> Message:
         shards = self._shards(question.shards).tolist()
@@ -182,7 +196,8 @@ class Answers:
         return unpacked(data, self._store.layout.shards)
 
 
-def _whole(data: bytes, size: int) -> bytes:
-    if len(data) % size:
-        raise MessageError(f"{len(data)} bytes are no array of {size} bytes each")
-    return data
+def _numbers(data: bytes) -> int:
+    """Return how many numbers there are."""
+    if len(data) % _NUMBER:
+        raise MessageError(f"{len(data)} bytes are no array of {_NUMBER} bytes each")
+    return len(data) // _NUMBER

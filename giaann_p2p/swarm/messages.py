@@ -63,6 +63,7 @@ class Rows(Message, frozen=True, tag="rows"):
     """These are all that I have of them, but for those of shards that are not ready here."""
 
     parcel: bytes
+    """Of few rows no parcel, but plain bytes: see `store.codec.plain`."""
     moved: bytes
     """The shards that are not."""
 

@@ -65,7 +65,7 @@ class Sizes(NamedTuple):
 
 def encode(delta: Delta) -> bytes:
     """Return the delta as a parcel; OverflowError if its sums outgrow 63 bits."""
-    if not (_adds_up(delta.count) and _adds_up(delta.strength)):
+    if not (adds_up(delta.count) and adds_up(delta.strength)):
         raise OverflowError("a delta's counts or strengths add up to more than 63 bits")
     shape = shape_of(delta)
     words, (links, strengths) = worded(delta), linked(delta, shape)
@@ -86,7 +86,7 @@ def decode(data: bytes | memoryview, limits: Limits) -> Delta:
     check(count.min(initial=0) >= 0, "a count below 0")
     concept, feature, names = neurons(words)
     connections = reached(links, Strengths(*arrays[9:]), shape)
-    check(_adds_up(count) and _adds_up(connections.strength), "sums beyond 63 bits")
+    check(adds_up(count) and adds_up(connections.strength), "sums beyond 63 bits")
     return Delta(concept, feature, count, *connections, names)
 
 
@@ -133,7 +133,7 @@ def _check_arrays(arrays: list[npt.NDArray[Any]], sizes: Sizes, shape: Shape) ->
             raise DamagedError(f"{name}: {len(array)}, not {size}")
 
 
-def _adds_up(values: Ints) -> bool:
+def adds_up(values: Ints) -> bool:
     """Tell whether numbers from 0 on have a sum that 63 bits hold."""
     if int(values.max(initial=0)) * len(values) >> _SUM_BITS == 0:
         return True

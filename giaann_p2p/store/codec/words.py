@@ -96,10 +96,11 @@ def _names(ids: Ids, lengths: Ints, texts: bytes) -> Names:
     with_text = np.flatnonzero(lengths)
     first = (ends - lengths)[with_text].tolist()
     pieces = zip(ids[with_text].tolist(), first, ends[with_text].tolist(), strict=True)
-    return {number: _text(number, texts[start:end]) for number, start, end in pieces}
+    return {number: text_of(number, texts[start:end]) for number, start, end in pieces}
 
 
-def _text(number: int, text: bytes) -> str:
+def text_of(number: int, text: bytes) -> str:
+    """Return the text of a word; DamagedError if it is not that word's."""
     try:
         word = text.decode()
     except UnicodeDecodeError as error:

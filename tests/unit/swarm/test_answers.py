@@ -7,6 +7,7 @@ from giaann_p2p.errors import DiskError, MessageError, UsageError
 from giaann_p2p.model.delta import total
 from giaann_p2p.model.rows import DeltaRows, Neuron, Question
 from giaann_p2p.store.applied import Applied
+from giaann_p2p.store.codec import plain
 from giaann_p2p.store.codec.parcel import decode
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.transfer import Import, Manifest
@@ -46,6 +47,7 @@ from tests.helpers_swarm import (
     store,
     update,
 )
+from tests.unit.store.memory.test_columns import assert_row
 
 ALL = packed(shards(*range(SHARDS)), SHARDS)
 NEURONS = LESSONS.neurons(1)
@@ -84,7 +86,24 @@ def test_rows_are_those_of_the_store() -> None:
 def test_nothing_is_a_question_too() -> None:
     said = answering(store()).to(Read(b"", b""))
     assert isinstance(said, Rows)
-    assert decode(said.parcel, LIMITS).neurons == 0
+    assert not plain.decode(said.parcel, LIMITS).neurons
+
+
+def test_a_few_rows_are_told_plainly_and_more_in_a_parcel() -> None:
+    held = store(chunks=[1, 2])
+    several = NEURONS[:4]
+    for asked in (several, [*several, several[0]][1:], [*several, Neuron(5, 0)][:4]):
+        said = answering(held).to(read(*asked))
+        assert isinstance(said, Rows)
+        found = plain.decode(said.parcel, LIMITS)
+        assert found.neurons == {*asked}
+        for row, wanted in zip(
+            found.read(Question(asked)), held.read(Question(asked)), strict=True
+        ):
+            assert_row(row, wanted)
+    said = answering(held).to(read(*NEURONS[:5]))
+    assert isinstance(said, Rows)
+    assert decode(said.parcel, LIMITS).neurons
 
 
 @pytest.mark.parametrize("letter", "as")

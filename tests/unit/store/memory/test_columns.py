@@ -1,8 +1,9 @@
 """Columns in memory: what is added is what is read, merged or not, and while it is being merged."""
 
 import contextlib
+import random
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
@@ -56,6 +57,14 @@ def whole(columns: Columns) -> Delta:
     return content(known, columns.neurons, columns.places, columns.names)
 
 
+def assert_rows(columns: Columns, neurons: list[Neuron]) -> None:
+    """Compare many rows read at once with each of them read alone."""
+    found = DeltaRows(columns.rows(neurons))
+    for neuron, row in zip(neurons, found.read(Question(neurons)), strict=True):
+        alone = columns.row(neuron)
+        assert_row(row, alone if alone and alone.count else None)
+
+
 def assert_row(row: Row | None, expected: Row | None) -> None:
     assert (row is None) == (expected is None)
     if row is not None and expected is not None:
@@ -67,6 +76,27 @@ def assert_row(row: Row | None, expected: Row | None) -> None:
                 assert found.tolist() == value.tolist(), name
             else:
                 assert found == value, name
+
+
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("seed", range(4))
+def test_many_rows_at_once_are_those_read_one_by_one(columns: Columns, seed: int) -> None:
+    rng, parts = random.Random(seed), list(deltas())
+    everything = total(parts)
+    named = zip(everything.concept.tolist(), everything.feature.tolist(), strict=True)
+    neurons = [*(Neuron(*one) for one in named), Neuron(1, 2)]
+    here = set(range(4))
+    for delta in parts:
+        columns.add(delta, np.array(sorted(here), np.uint16))
+        if rng.random() < 0.3:
+            columns.merge(rng.randrange(4))
+        if rng.random() < 0.3:
+            number = rng.randrange(4)
+            (columns.drop if number in here else columns.hold)(number)
+            here ^= {number}
+        assert_rows(columns, rng.sample(neurons, rng.randint(0, len(neurons))))
+    columns.merge_all()
+    assert_rows(columns, neurons)
 
 
 @pytest.mark.usefixtures("eager")
@@ -138,11 +168,16 @@ def test_reading_while_writing_sees_each_row_at_one_moment(monkeypatch: pytest.M
     wrong: list[object] = []
     done = threading.Event()
 
-    def read() -> None:
+    def one_by_one() -> Iterator[Row | None]:
+        return (columns.row(neuron) for neuron in units)
+
+    def at_once() -> Iterator[Row | None]:
+        return iter(DeltaRows(columns.rows(list(units))).read(Question(list(units))))
+
+    def read(rows: Callable[[], Iterator[Row | None]]) -> None:
         last = dict.fromkeys(units, 0)
         while not done.is_set():
-            for neuron, once in units.items():
-                row = columns.row(neuron)
+            for (neuron, once), row in zip(units.items(), rows(), strict=True):
                 times = row.count // once.count if row else 0
                 if times < last[neuron]:
                     wrong.append((neuron, times, last[neuron]))
@@ -150,7 +185,8 @@ def test_reading_while_writing_sees_each_row_at_one_moment(monkeypatch: pytest.M
                     wrong.append((neuron, row, times))
                 last[neuron] = times
 
-    readers = [threading.Thread(target=read) for _ in range(2)]
+    ways = [one_by_one, one_by_one, at_once, at_once]
+    readers = [threading.Thread(target=read, args=(way,)) for way in ways]
     for reader in readers:
         reader.start()
     for _ in range(300):
