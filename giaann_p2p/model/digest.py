@@ -5,6 +5,7 @@ the whole, and a row that changes is one subtraction and one addition.
 """
 
 import hashlib
+import struct
 from collections.abc import Iterator
 
 import numpy as np
@@ -49,20 +50,19 @@ def readable(number: int) -> str:
 
 
 def _digests(delta: Delta, rows: list[int]) -> Iterator[int]:
-    start, end = int(delta.row_starts[rows[0]]), int(delta.row_starts[rows[-1] + 1])
+    starts = delta.row_starts[rows[0] : rows[-1] + 2]
+    start, end = int(starts[0]), int(starts[-1])
     target = delta.target[start:end]
     table = np.empty(end - start, _CONNECTION)
     table["concept"], table["feature"] = delta.concept[target], delta.feature[target]
     table["branch"], table["segment"] = delta.branch[start:end], delta.segment[start:end]
     table["units"] = delta.strength[start:end]
     data = memoryview(table.tobytes())
+    ends = ((starts - start) * _CONNECTION.itemsize).tolist()
     for row in rows:
-        held = slice(
-            (int(delta.row_starts[row]) - start) * _CONNECTION.itemsize,
-            (int(delta.row_starts[row + 1]) - start) * _CONNECTION.itemsize,
-        )
+        at = row - rows[0]
         whole = hashlib.blake2b(_head(delta, row), digest_size=DIGEST_BYTES)
-        whole.update(data[held])
+        whole.update(data[ends[at] : ends[at + 1]])
         yield int.from_bytes(whole.digest(), "little")
 
 
@@ -71,5 +71,5 @@ def _head(delta: Delta, row: int) -> bytes:
     names = [delta.names.get(concept, "").encode()]
     if feature != PRIME:
         names.append(delta.names.get(feature, "").encode())
-    numbers = np.array([concept, feature, int(delta.count[row]), *map(len, names)], np.uint64)
-    return b"".join([numbers.astype("<u8").tobytes(), *names])
+    numbers = concept, feature, int(delta.count[row]), *map(len, names)
+    return b"".join([struct.pack(f"<{len(numbers)}Q", *numbers), *names])

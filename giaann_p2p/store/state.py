@@ -12,7 +12,9 @@ again: so replaying a record twice, or one that a snapshot holds already, change
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from enum import IntEnum
+from functools import cached_property
 from typing import NamedTuple, TypeVar
 
 import msgspec
@@ -54,14 +56,15 @@ class Kind(IntEnum):
     NOTE = 5
 
 
-class Content(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Content:
     """What some shards hold, and the chunks that each of them got it from."""
 
     shards: Shards
     applied: list[Applied]
     delta: Delta
 
-    @property
+    @cached_property
     def digest(self) -> int:
         """Equal exactly for equal rows."""
         return digest(self.delta)
@@ -167,6 +170,8 @@ class State:
         """
         self._check_content(held)
         parts = [self._united(one, recall) for one in _by_shard(held, self.columns.layout)]
+        if len(parts) == 1:
+            return parts[0]  # with its digest, if that is known
         shards = np.concatenate([part.shards for part in parts])
         applied = [applied for part in parts for applied in part.applied]
         return Content(shards, applied, total([part.delta for part in parts]))
@@ -291,6 +296,10 @@ def _beyond(ours: Applied, theirs: Applied) -> Applied:
 
 
 def _by_shard(held: Content, layout: Layout) -> Iterator[Content]:
+    """Cut checked content by shard; that of one, which is what others send, needs no cut."""
+    if len(held.shards) == 1:
+        yield held
+        return
     shard = layout.shards_of(held.delta.concept, held.delta.feature)
     parts = held.delta.cut(shard.astype(np.int64))
     for number, applied in zip(held.shards.tolist(), held.applied, strict=True):

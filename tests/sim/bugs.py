@@ -1,6 +1,7 @@
 """Mistakes that somebody might make, to be planted: the simulator must find each of them."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,7 +52,7 @@ def _snapshot_without_applied_sets(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(
         store,
         "content_record",
-        lambda held: record(held._replace(applied=[Applied()] * len(held.applied))),
+        lambda held: record(replace(held, applied=[Applied()] * len(held.applied))),
     )
 
 

@@ -149,10 +149,10 @@ def test_content_that_could_not_be_read_back_is_refused(disk: FakeDisk, store: S
     held = store.content(shard)
     other = Store.in_memory(SMALL, LAYOUT)
     with pytest.raises(UsageError, match="lacks the text"):
-        other.adopt(held._replace(delta=replace(held.delta, names={})))
+        other.adopt(replace(held, delta=replace(held.delta, names={})))
     wide = replace(held.delta, segment=held.delta.segment + np.uint8(SMALL.segments))
     with pytest.raises(UsageError, match="the store's model has 2 and 5"):
-        other.adopt(held._replace(delta=wide))
+        other.adopt(replace(held, delta=wide))
     other.adopt(held)
     assert other.digest() == held.digest
 
@@ -677,7 +677,7 @@ def test_what_comes_as_bytes_is_what_it_says(store: Store) -> None:
 def test_the_same_chunks_cannot_have_come_to_something_else(store: Store) -> None:
     store.apply([LESSONS[0].update(ALL)])
     held = store.content(0, 1, 2, 3)
-    liar = held._replace(delta=replace(held.delta, strength=held.delta.strength + 1))
+    liar = replace(held, delta=replace(held.delta, strength=held.delta.strength + 1))
     with pytest.raises(StoreError, match="one of them is wrong"):
         store.adopt(liar)
     assert same(store, taught(LESSONS[0]))
@@ -695,10 +695,10 @@ def test_content_of_other_shards_or_twice_is_refused(store: Store) -> None:
     shard = LAYOUT.shards_of(held.delta.concept, held.delta.feature)[held.delta.count > 0]
     assert set(shard.tolist()) == {0, 1}
     with pytest.raises(UsageError, match="rows of other shards"):
-        store.adopt(held._replace(shards=held.shards[:1], applied=held.applied[:1]))
+        store.adopt(replace(held, shards=held.shards[:1], applied=held.applied[:1]))
     twice = np.array([0, 1, 1], np.uint16)
     with pytest.raises(UsageError, match="comes once"):
-        store.adopt(held._replace(shards=twice, applied=[*held.applied, held.applied[1]]))
+        store.adopt(replace(held, shards=twice, applied=[*held.applied, held.applied[1]]))
 
 
 def test_content_that_is_known_is_not_written_again(disk: FakeDisk, store: Store) -> None:
