@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from giaann_p2p.model.delta import Delta
-from giaann_p2p.model.rows import Neuron
+from giaann_p2p.model.rows import DeltaRows, Neuron, Question, Row, Rows
 from giaann_p2p.sim.lessons import Lessons
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.layout import Shards
@@ -120,14 +119,16 @@ class Promises:
                     break
         return problems
 
-    def served(self, peer: "Storage", asked: Iterable[Neuron], answer: Delta) -> None:
+    def served(self, peer: "Storage", asked: Iterable[Neuron], answer: Rows) -> None:
         """A peer serves some neurons' rows: they must be what its chunks come to, just now."""
         by_shard: dict[int, list[Neuron]] = {}
         for neuron in asked:
             by_shard.setdefault(self._lessons.layout.shard_of(*neuron), []).append(neuron)
         for shard, neurons in by_shard.items():
-            whole = self._lessons.content(shard, numbers(_chunks(peer, shard)))
-            if any(_row(answer, neuron) != _row(whole, neuron) for neuron in neurons):
+            whole = DeltaRows(self._lessons.content(shard, numbers(_chunks(peer, shard))))
+            question = Question(neurons)
+            pairs = zip(answer.read(question), whole.read(question), strict=True)
+            if any(_content(told) != _content(held) for told, held in pairs):
                 self.broken(f"{peer.name} serves rows of shard {shard} that are wrong")
 
 
@@ -140,19 +141,16 @@ def numbers(applied: Applied) -> frozenset[int]:
     return frozenset(chunk for job in applied for chunk in applied.of(job))
 
 
-def _row(delta: Delta, neuron: Neuron) -> object:
-    """Return what stands in a neuron's row, in an order of its own; None if there is none."""
-    at = delta.find(*neuron)
-    if at is None or not delta.count[at]:
+def _content(row: Row | None) -> object:
+    """Return what stands in a row, in an order of its own."""
+    if row is None:
         return None
-    held = slice(int(delta.row_starts[at]), int(delta.row_starts[at + 1]))
-    target = delta.target[held]
     fields = (
-        delta.concept[target],
-        delta.feature[target],
-        delta.branch[held],
-        delta.segment[held],
-        delta.strength[held],
+        row.target_concept[row.target],
+        row.target_feature[row.target],
+        row.branch,
+        row.segment,
+        row.strength,
     )
     links = zip(*(field.tolist() for field in fields), strict=True)
-    return int(delta.count[at]), sorted(links)
+    return row.name, row.count, sorted(links)

@@ -8,10 +8,13 @@ from functools import partial
 import numpy as np
 
 from giaann_p2p.errors import DamagedError, GiaannError
-from giaann_p2p.model.rows import Neuron
+from giaann_p2p.model.rows import DeltaRows, Neuron
+from giaann_p2p.model.rows import Rows as ToldRows
 from giaann_p2p.sim.lessons import SPEC
 from giaann_p2p.sim.node import Node
 from giaann_p2p.sim.swarm import Swarm
+from giaann_p2p.store.codec import plain
+from giaann_p2p.store.codec.parcel import Limits
 from giaann_p2p.store.codec.parcel import decode as decode_parcel
 from giaann_p2p.store.disk.fake_disk import FakeDisk
 from giaann_p2p.store.store import Store
@@ -132,7 +135,7 @@ class Storage(Node):
             for neuron in map(Neuron, concepts, features)
             if self.swarm.layout.shard_of(*neuron) not in moved
         ]
-        self.swarm.promises.served(self, asked, decode_parcel(said.parcel, self.store.limits))
+        self.swarm.promises.served(self, asked, _rows_of(said.parcel, self.store.limits))
 
     def _reply(self, question: Message, reply: Callable[[bytes], None], answer: Message) -> None:
         if isinstance(question, Push) and isinstance(answer, Pushed):
@@ -262,6 +265,12 @@ class Storage(Node):
         self.say("has left")
         self.die()
         self.left = True
+
+
+def _rows_of(data: bytes, limits: Limits) -> ToldRows:
+    if data[: len(plain.MAGIC)] == plain.MAGIC:
+        return plain.decode(data, limits)
+    return DeltaRows(decode_parcel(data, limits))
 
 
 def join(swarm: Swarm) -> None:

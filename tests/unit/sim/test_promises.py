@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from giaann_p2p.model.delta import EMPTY
-from giaann_p2p.model.rows import Neuron
+from giaann_p2p.model.rows import DeltaRows, Neuron
 from giaann_p2p.sim.client import Client
 from giaann_p2p.sim.storage import Storage, join
 from giaann_p2p.sim.swarm import Swarm
@@ -151,8 +151,8 @@ def test_rows_that_are_served_wrongly(swarm: Swarm) -> None:
     rows = lessons.content(SHARD, [0, 1, 2])
     asked = [Neuron(*row) for row in zip(rows.concept.tolist(), rows.feature.tolist(), strict=True)]
     asked = [neuron for neuron in asked if lessons.layout.shard_of(*neuron) == SHARD]
-    swarm.promises.served(peer, [*asked, Neuron(1, 2)], rows)
-    swarm.promises.served(peer, [Neuron(1, 2)], lessons.part(CHUNK, SHARD))
+    swarm.promises.served(peer, [*asked, Neuron(1, 2)], DeltaRows(rows))
+    swarm.promises.served(peer, [Neuron(1, 2)], DeltaRows(lessons.part(CHUNK, SHARD)))
     assert swarm.promises.faults == []
     wrong = f"peer0 serves rows of shard {SHARD} that are wrong"
     others = [
@@ -163,7 +163,7 @@ def test_rows_that_are_served_wrongly(swarm: Swarm) -> None:
         dataclasses.replace(rows, segment=rows.segment + 1),
     ]
     for count, other in enumerate(others, 1):
-        swarm.promises.served(peer, asked, other)
+        swarm.promises.served(peer, asked, DeltaRows(other))
         assert swarm.promises.faults == [wrong] * count
     assert swarm.problems() == swarm.promises.faults  # no time makes it good again
 
