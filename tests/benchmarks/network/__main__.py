@@ -79,7 +79,10 @@ async def _served_by_one(swarm: LocalSwarm, chosen: argparse.Namespace) -> list[
             await _until_known(visiting)
             figures += await pushes(visiting, work, chosen.rounds)
             if "reading" in chosen.only:
-                figures += await reads(visiting, stream, work, chosen.seconds, chosen.rounds)
+                (server,) = [peer.pid for peer in swarm.peers() if peer.role == "storage"]
+                figures += await reads(
+                    visiting, stream, work, chosen.seconds, chosen.rounds, server
+                )
         if "syncing" in chosen.only:
             figures += await syncs(swarm, stream, chosen.seconds)
     return figures

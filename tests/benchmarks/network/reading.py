@@ -12,6 +12,7 @@ from giaann_p2p.model.rows import Neuron
 from tests.benchmarks.network.bare import Bare
 from tests.benchmarks.network.figures import Figure
 from tests.benchmarks.network.learned import Learned
+from tests.benchmarks.network.processor import processor_time
 from tests.benchmarks.targets import Target
 
 BATCHES = (256, 1024, 4096)
@@ -21,23 +22,34 @@ _ROWS, _SHARE, _SIZE = Target(least=40_000), Target(least=0.7), Target(most=6)
 
 
 async def reads(
-    visiting: Visit, bare: Bare, learned: Learned, seconds: float, rounds: int
+    visiting: Visit, bare: Bare, learned: Learned, seconds: float, rounds: int, server: int
 ) -> list[Figure]:
-    """Measure both."""
+    """Measure both; `server` is the storage peer's process."""
     figures = []
     for batch in BATCHES:
-        figures += await _batches(visiting, bare, learned, batch, seconds, rounds)
+        figures += await _batches(visiting, bare, learned, batch, seconds, rounds, server)
     return figures + await _single(visiting, bare, learned, rounds)
 
 
 async def _batches(
-    visiting: Visit, bare: Bare, learned: Learned, batch: int, seconds: float, rounds: int
+    visiting: Visit,
+    bare: Bare,
+    learned: Learned,
+    batch: int,
+    seconds: float,
+    rounds: int,
+    server: int,
 ) -> list[Figure]:
     asked = _drawn(learned, batch)
     found: list[tuple[float, float]] = []
+    came, here, there = 0.0, 0.0, 0.0
     size = await _size(visiting, asked[0])
     for _ in range(rounds):
-        rows = await _rate(visiting, asked, seconds)
+        before = time.process_time(), processor_time(server)
+        rows, number = await _rate(visiting, asked, seconds)
+        came += number
+        here += time.process_time() - before[0]
+        there += processor_time(server) - before[1]
         found.append((rows, await bare.rate(bytes(size), seconds / 2, _UNDER_WAY)))
     a_row, length = size / len(asked[0]), _length(learned, asked[0])
     name = f"{batch} rows at a time"
@@ -45,6 +57,8 @@ async def _batches(
     share = median(rows * a_row / echo for rows, echo in found)
     return [
         Figure(f"{name}: rows of {length:.0f} connections", rate, "rows/s", _ROWS),
+        Figure(f"{name}: the peer's processor time", there / came * 1e6, "µs a row"),
+        Figure(f"{name}: the reader's processor time", here / came * 1e6, "µs a row"),
         Figure(f"{name}: on the wire", a_row / length, "bytes a connection", _SIZE),
         Figure(f"{name}: of the echo's bytes", share, "x", _SHARE),
         Figure(f"{name}: the echo", median(echo for _, echo in found) / 1e6, "MB/s"),
@@ -73,8 +87,8 @@ async def _size(visiting: Visit, asked: Sequence[Neuron]) -> int:
     return calls.bytes_in - before
 
 
-async def _rate(visiting: Visit, asked: list[list[Neuron]], seconds: float) -> float:
-    """Return the rows that come in a second."""
+async def _rate(visiting: Visit, asked: list[list[Neuron]], seconds: float) -> tuple[float, int]:
+    """Return the rows that come in a second, and how many came."""
     came = 0
     began = time.perf_counter()
 
@@ -84,7 +98,7 @@ async def _rate(visiting: Visit, asked: list[list[Neuron]], seconds: float) -> f
             came += len(await visiting.rows(neurons))
 
     await asyncio.gather(*map(read, asked))
-    return came / (time.perf_counter() - began)
+    return came / (time.perf_counter() - began), came
 
 
 async def _single(visiting: Visit, bare: Bare, learned: Learned, rounds: int) -> list[Figure]:
