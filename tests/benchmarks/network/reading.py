@@ -95,7 +95,8 @@ async def _rate(visiting: Visit, asked: list[list[Neuron]], seconds: float) -> t
     async def read(neurons: Sequence[Neuron]) -> None:
         nonlocal came
         while time.perf_counter() - began < seconds:
-            came += len(await visiting.rows(neurons))
+            rows = await visiting.rows(neurons)
+            came += len(rows)  # not in one line: others count while this waits
 
     await asyncio.gather(*map(read, asked))
     return came / (time.perf_counter() - began), came
