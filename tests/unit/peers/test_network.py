@@ -58,13 +58,16 @@ def test_a_free_port_stays_the_same_until_another_takes_it(
     assert port_of(began(tmp_path)) == port_of(third)
 
 
-def test_a_port_that_was_asked_for_is_not_changed(tmp_path: Path) -> None:
+def test_a_port_that_was_asked_for_is_not_changed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     with socket.socket() as taker:
         taker.bind(("127.0.0.1", 0))
         taker.listen()
         wanted = Options(listen=(f"/ip4/127.0.0.1/tcp/{taker.getsockname()[1]}",))
         with pytest.raises(DaemonError, match="end it, or listen at another port"):
             began(tmp_path, wanted)
+    assert "taking free ports" not in caplog.text
 
 
 def test_addresses_that_are_no_peers_are_told(

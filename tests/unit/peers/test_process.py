@@ -65,6 +65,11 @@ def send(number: int) -> None:
     os.kill(os.getpid(), number)
 
 
+async def ended(living: "asyncio.Task[None]") -> None:
+    async with asyncio.timeout(20):
+        await living
+
+
 async def told(node: Node, count: int) -> None:
     await until(lambda: len(node.told) >= count)
 
@@ -79,7 +84,7 @@ def test_the_first_signal_lets_it_leave(number: int) -> None:
         send(number)
         await told(node, 2)
         node.has_left()
-        await living
+        await ended(living)
 
     run(main(), Options())
     assert node.told == ["lives", "leaves", "over"]
@@ -95,7 +100,7 @@ def test_the_second_signal_ends_it(numbers: list[int]) -> None:
         for count, number in enumerate(numbers):
             send(number)
             await told(node, 2 + count)
-        await living
+        await ended(living)
 
     run(main(), Options())
     assert node.told == ["lives", "leaves", "closes", "over"]
