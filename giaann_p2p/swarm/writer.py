@@ -24,7 +24,8 @@ from giaann_p2p.swarm.shardset import packed, unpacked
 _NONE = np.empty(0, np.uint16)
 _MOST_PARCEL = MOST_BYTES // 2
 _FIRST_PAUSE = 0.5
-_LONGEST_PAUSE = 8.0
+_LONGEST_PAUSE = 2.0
+"""A peer that comes back may be the one that a quorum lacks, and to ask in vain costs little."""
 
 Cut = Callable[[Shards], bytes]
 """Returns the parcel of a delta's rows for some shards."""

@@ -126,7 +126,7 @@ def test_who_has_it_not_is_asked_again_later_and_later(answer: Message | None) -
             pause *= 2
         pauses.append(pause)
         now += pause
-    assert pauses == [0.5, 1, 2, 4, 8, 8, 8]
+    assert pauses == [0.5, 1, 2, 2, 2, 2, 2]
     assert one.around.suspected == ([A] * 7 if answer is None else [])
 
 
