@@ -130,15 +130,15 @@ class Writer:
 
 async def settled(visiting: Visit, material: Material, peers: int, within: float = 120.0) -> Report:
     """Return when so many peers are there, and all replicas agree and hold what the twin holds."""
-    until = _now() + within
+    until, wanted = _now() + within, material.digest
     while True:
         there = visiting.storage_peers()
         report = await checked(visiting.place.transport, visiting.manifest, there)
         healthy = visiting.overview().verdict == "healthy"
         whole = not (report.under or report.silent) and len(there) == peers and healthy
-        if report.agrees and whole and report.digest == material.digest:
+        if report.agrees and whole and report.digest == wanted:
             break
-        assert _now() < until, f"{material.digest} is to come: {len(there)} peers, {report}"
+        assert _now() < until, f"{wanted} is to come: {len(there)} peers, {report}"
         await asyncio.sleep(_LOOK_EVERY)
     for peer in there:
         await _check_sets(visiting, material, peer)
