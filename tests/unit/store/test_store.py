@@ -690,6 +690,18 @@ def in_memory(*chosen: Lesson) -> Store:
     return store
 
 
+def test_of_several_shards_that_come_each_is_compared_with_its_own() -> None:
+    """Shard 0 is ahead here, shard 1 is behind."""
+    store = Store.in_memory(SMALL, LAYOUT)
+    store.hold(ALL)
+    store.apply([one.update([0]) for one in LESSONS[:9]])
+    store.adopt(in_memory(*LESSONS[:4]).content(0, 1))
+    expected = dict(in_memory(*LESSONS[:9]).digests())
+    expected[1] = dict(in_memory(*LESSONS[:4]).digests())[1]
+    found = dict(store.digests())
+    assert (found[0], found[1]) == (expected[0], expected[1])
+
+
 def test_content_of_other_shards_or_twice_is_refused(store: Store) -> None:
     held = in_memory(*LESSONS[:9]).content(0, 1)
     shard = LAYOUT.shards_of(held.delta.concept, held.delta.feature)[held.delta.count > 0]

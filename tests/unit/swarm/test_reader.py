@@ -272,6 +272,19 @@ def test_all_are_tried_anew_after_a_while() -> None:
     assert_rows(one.rows, SAME)
 
 
+def test_who_has_not_answered_yet_is_not_asked_again() -> None:
+    one = Reading(A)
+    one.read(SAME)
+    for tenth in range(1, 30):
+        one.do(one.reader.tick(NOW + tenth / 10))
+    assert one.asked == [A]
+    one.answer(None, NOW + 4)  # it will not, now
+    one.do(one.reader.tick(NOW + 5))
+    assert one.asked == [A]
+    one.serve(NOW + 5.1)
+    assert_rows(one.rows, SAME)
+
+
 def test_when_the_time_is_up_it_says_what_is_missing() -> None:
     one = Reading(A, patience=5.0)
     one.around.ready_at[HOME] = []

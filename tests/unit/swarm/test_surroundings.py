@@ -65,6 +65,15 @@ def test_who_is_there_with_what() -> None:
     assert len(one.records(NOW)) == 3
 
 
+def test_who_is_ready_is_asked_anew_when_somebody_says_another_thing() -> None:
+    one = Seeing()
+    one.tell(record(ONE, ready=(0, 1)))
+    assert [list(one.ready(shard, NOW)) for shard in (0, 1, 2)] == [[ONE.peer], [ONE.peer], []]
+    one.tell(record(ONE, 2, ready=(1,)), record(TWO, ready=(2,)))
+    assert [list(one.ready(shard, NOW)) for shard in (0, 2)] == [[], [TWO.peer]]
+    assert list(one.ready(2, NOW + 600)) == []  # their time is up
+
+
 def test_when_the_directory_was_looked_up_first() -> None:
     one = Seeing()
     one.tell(record(TWO))
