@@ -17,12 +17,11 @@ from giaann_p2p.local.peer import State
 from giaann_p2p.local.swarm import LocalSwarm
 
 _AT_ONCE = 2
+_KINDS = 4
 _LOOK_EVERY = 0.1
 _HEALED_WITHIN = 180.0
 _P2PD_BACK = 2.0
 """Seconds in which others find a p2pd again."""
-
-
 Way = Callable[[str, float], Awaitable[None]]
 
 
@@ -52,10 +51,10 @@ class Havoc:
         return ", ".join(f"{kind} {count}" for kind, count in sorted(self.counts.items()))
 
     async def run(self, seconds: float) -> None:
-        """Do harm for so long, and return when all are well again."""
+        """Do harm for so long, and of each kind; return when all are well again."""
         until = time.monotonic() + seconds
         async with asyncio.TaskGroup() as group:
-            while time.monotonic() < until:
+            while time.monotonic() < until or len(self.counts) < _KINDS:
                 way, away = self._next_way(), self._chance.uniform(0, self._away)
                 name = self._chance.choice(self._healthy)
                 while self._crowded(way):
@@ -119,14 +118,18 @@ class Havoc:
 
     async def _kill_p2pd(self, name: str, away: float) -> None:
         self._note("p2pd", name)
-        (pid,) = await asyncio.to_thread(self._swarm.started_by, name)
-        os.kill(pid, signal.SIGKILL)
-        until = time.monotonic() + _HEALED_WITHIN
-        while not set(await asyncio.to_thread(self._swarm.started_by, name)) - {pid}:
-            assert time.monotonic() < until, f"{name} has not started another p2pd"
-            await asyncio.sleep(_LOOK_EVERY)
+        os.kill(killed := await self._p2pd(name), signal.SIGKILL)
+        await self._p2pd(name, killed)
         await asyncio.sleep(_P2PD_BACK)
         await self._ready(name)
+
+    async def _p2pd(self, name: str, before: int = 0) -> int:
+        """Return a peer's p2pd, when it has one, and another than before."""
+        until = time.monotonic() + _HEALED_WITHIN
+        while not (found := set(await asyncio.to_thread(self._swarm.started_by, name)) - {before}):
+            assert time.monotonic() < until, f"{name} has not started another p2pd"
+            await asyncio.sleep(_LOOK_EVERY)
+        return found.pop()
 
     async def _ready(self, name: str) -> None:
         """Wait until a peer is as it should be, and can be harmed again."""

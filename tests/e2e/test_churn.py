@@ -36,7 +36,7 @@ def test_a_swarm_learns_while_its_peers_are_harmed(new_swarm: NewSwarm) -> None:
     print(f"\nseed {SEED}, {SECONDS:g} s: {havoc}\n{writer.epochs} epochs: {writer.figures}")
     print(f"the swarm's digest and solo's: {writer.wiki.digest}")
     assert writer.figures.chunks == writer.epochs * len(writer.wiki.deltas)
-    assert sum(havoc.counts.values()) >= SECONDS / 10
+    assert set(havoc.counts) == {"kill", "stop", "drain", "p2pd"}
 
 
 async def churned(swarm: LocalSwarm, havoc: Havoc) -> Writer:
