@@ -23,10 +23,16 @@ class Metrics(Collector):
     def collect(self) -> Iterable[Metric]:
         """Return all as they are now."""
         yield from self._read()
-        yield GaugeMetricFamily(
-            "giaann_tasks", "Tasks of the event loop.", value=len(asyncio.all_tasks())
-        )
+        yield GaugeMetricFamily("giaann_tasks", "Tasks of the event loop.", value=_tasks())
 
     def page(self) -> Page:
         """Return what Prometheus reads."""
         return Page(200, generate_latest(self._registry), CONTENT_TYPE_LATEST)
+
+
+def _tasks() -> int:
+    """Return how many tasks there are; none where the page is not asked for within a loop."""
+    try:
+        return len(asyncio.all_tasks())
+    except RuntimeError:
+        return 0

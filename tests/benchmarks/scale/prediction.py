@@ -4,8 +4,7 @@ import numpy as np
 
 from giaann_p2p.model.rows import DeltaRows, Neuron, Question
 from giaann_p2p.net.frames import HEADER
-from giaann_p2p.store.codec.parcel import encode
-from giaann_p2p.store.memory.row import delta_of
+from giaann_p2p.store.codec import plain
 from giaann_p2p.swarm.messages import MOST_BYTES, Read, Rows
 from giaann_p2p.swarm.messages import encode as encoded
 from giaann_p2p.swarm.shardset import packed
@@ -50,7 +49,7 @@ def answered(chunks: int, row: int) -> int:
     delta = learned(chunks)
     neuron = Neuron(int(delta.concept[row]), int(delta.feature[row]))
     (found,) = DeltaRows(delta).read(Question([neuron]))
-    parcel = encode(delta_of([found] if found else []))
+    parcel = plain.encode([found] if found else [])
     return HEADER + len(encoded(Rows(parcel, packed(_NONE, 256))))
 
 

@@ -20,7 +20,9 @@ from tests.unit.bootstrap.helpers import booted
 from tests.unit.node.helpers import ALL, Client, Town, play
 
 UNITS = ("seconds", "bytes", "total", "info")
-THINGS = {"giaann_shards", "giaann_ready", "giaann_queue", "giaann_directory_records"}
+THINGS = {"giaann_shards", "giaann_ready", "giaann_queue", "giaann_directory_records"} | {
+    "giaann_tasks"
+}
 """Plain numbers of something that the name says."""
 
 
