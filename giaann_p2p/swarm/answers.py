@@ -48,6 +48,9 @@ _MOST_DIGESTED = 1 << 19
 
 _FEW = 4
 """Rows that are sent plainly."""
+MOST_PLAIN = 256
+"""Connections of all of them: plain bytes are five times as many as a parcel's, so that only what
+is short anyway is worth them."""
 _NUMBER = 8  # bytes of half a neuron
 
 StateOf = Callable[[int], State]
@@ -99,8 +102,11 @@ class Answers:
         """Return rows in the form that is made soonest, unless it is much the longer one."""
         if len(neurons) > _FEW:
             return self._store.rows(neurons)
-        rows = self._store.read(Question(list(dict.fromkeys(neurons))))
-        return encode_plainly([row for row in rows if row and row.count])
+        read = self._store.read(Question(list(dict.fromkeys(neurons))))
+        rows = [row for row in read if row and row.count]
+        if sum(len(row.target) for row in rows) > MOST_PLAIN:
+            return self._store.rows(neurons)
+        return encode_plainly(rows)
 
     def _compared(self, question: Compare) -> Message:
         shards = self._shards(question.shards).tolist()

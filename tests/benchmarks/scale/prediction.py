@@ -1,10 +1,14 @@
 """What a token takes: rows, bytes, round trips."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from giaann_p2p.model.rows import DeltaRows, Neuron, Question
 from giaann_p2p.net.frames import HEADER
 from giaann_p2p.store.codec import plain
+from giaann_p2p.store.codec.parcel import encode
+from giaann_p2p.swarm.answers import MOST_PLAIN
 from giaann_p2p.swarm.messages import MOST_BYTES, Read, Rows
 from giaann_p2p.swarm.messages import encode as encoded
 from giaann_p2p.swarm.shardset import packed
@@ -49,7 +53,13 @@ def answered(chunks: int, row: int) -> int:
     delta = learned(chunks)
     neuron = Neuron(int(delta.concept[row]), int(delta.feature[row]))
     (found,) = DeltaRows(delta).read(Question([neuron]))
-    parcel = plain.encode([found] if found else [])
+    if found is None or len(found.target) <= MOST_PLAIN:
+        parcel = plain.encode([found] if found else [])
+    else:
+        only = np.zeros(delta.neurons, np.int64)
+        only[row] = 1
+        names = {word: text for word, text in delta.names.items() if word in neuron}
+        parcel = encode(replace(delta.cut(only)[1], names=names))
     return HEADER + len(encoded(Rows(parcel, packed(_NONE, 256))))
 
 

@@ -106,6 +106,18 @@ def test_a_few_rows_are_told_plainly_and_more_in_a_parcel() -> None:
     assert decode(said.parcel, LIMITS).neurons
 
 
+def test_long_rows_are_told_in_a_parcel_however_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = store(chunks=[1, 2])
+    asked = NEURONS[:3]
+    rows = [row for row in held.read(Question(asked)) if row]
+    size = sum(len(row.target) for row in rows)
+    for most, is_plain in ((size, True), (size - 1, False)):
+        monkeypatch.setattr(answers, "MOST_PLAIN", most)
+        said = answering(held).to(read(*asked))
+        assert isinstance(said, Rows)
+        assert said.parcel.startswith(plain.MAGIC) is is_plain
+
+
 @pytest.mark.parametrize("letter", "as")
 def test_rows_of_shards_that_are_not_ready_are_not_told(letter: str) -> None:
     homes = {LAYOUT.shard_of(*neuron) for neuron in NEURONS}
