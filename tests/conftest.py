@@ -1,6 +1,7 @@
 """What many tests share: the reference's texts, learned once, and hypothesis's settings."""
 
 import os
+import signal
 
 import pytest
 import torch
@@ -24,6 +25,11 @@ settings.register_profile(
 # HYPOTHESIS_PROFILE=soak: other examples each time, and many more.
 settings.register_profile("soak", settings.get_profile("ci"), derandomize=False, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # So it is for whatever a script starts with `&`, and for all that is started by that in turn.
+    # Tests send Ctrl-C to themselves and to processes of theirs, which would not hear it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 DEVICES = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
 
