@@ -13,6 +13,7 @@ import uvloop
 
 from giaann_p2p.errors import DiskError
 from giaann_p2p.local.status_file import READY, Status, StatusFile
+from giaann_p2p.store.memory.heap import keep_together
 from peers.http import HttpServer, Page
 from peers.log import log_to_stderr
 from peers.options import Options
@@ -42,6 +43,7 @@ class Lasting(Protocol):
 def run(main: Coroutine[Any, Any, None], options: Options) -> None:
     """Run a daemon to its end; a signal before it lives cancels it."""
     log_to_stderr(as_json=options.log == "json", level=options.log_level)
+    keep_together()
 
     async def guarded() -> None:
         task = asyncio.ensure_future(main)

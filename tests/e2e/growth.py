@@ -1,11 +1,12 @@
 """What the processes of a swarm take, looked at again and again: whether any of it grows.
 
-Only processes that live long tell: from each that lived for a while, what it took early is compared
-with what it took late. What it stores grows, too, if slowly: so much is allowed for.
+Only processes that live long tell: from each that lived for a while, what it could not do without
+early is compared with what it could not do without late, that is, the least that was seen; for how
+much is under way at a time goes up and down. What it stores grows, too, if slowly: so much is
+allowed for.
 """
 
 import re
-import statistics
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,8 +18,9 @@ from giaann_p2p.local.swarm import LocalSwarm
 _TASKS = re.compile(r"^giaann_tasks (\S+)$", re.MULTILINE)
 _PAGE = 4096
 _WITHIN = 2.0
-_SETTLED = 60.0
-"""Seconds from its beginning after which a process has all that it needs."""
+_SETTLED = 150.0
+"""Seconds from its beginning after which a process has all that it needs: p2pd's heap grows until
+it is looked through for the first time, after two minutes at the latest."""
 
 
 class Sample(NamedTuple):
@@ -33,13 +35,13 @@ class Sample(NamedTuple):
 
 
 class Grown(NamedTuple):
-    """How much more a process took late than early, by the medians."""
+    """How much more a process took late than early, at the least."""
 
     process: str
     seconds: float
-    resident: float
-    files: float
-    tasks: float
+    resident: int
+    files: int
+    tasks: int
 
 
 class Growth:
@@ -58,22 +60,13 @@ class Growth:
                 for pid in linux.descendants(peer.pid):
                     self._note((f"{peer.name}'s p2pd", pid), pid, now, 0)
 
-    def grown(self, least: float = 2 * _SETTLED) -> Iterator[Grown]:
+    def grown(self, least: float = 1.5 * _SETTLED) -> Iterator[Grown]:
         """Compare for each process that lived for so many seconds, the longest first."""
         by_length = sorted(self._samples.items(), key=lambda one: -_seconds(one[1]))
         for (name, pid), samples in by_length:
             if _seconds(samples) < least:
                 return
-            settled = [one for one in samples if one.at - samples[0].at >= _SETTLED]
-            third = max(1, len(settled) // 3)
-            early, late = settled[:third], settled[-third:]
-            yield Grown(
-                f"{name} ({pid})",
-                _seconds(samples),
-                _median(late, lambda one: one.resident) - _median(early, lambda one: one.resident),
-                _median(late, lambda one: one.files) - _median(early, lambda one: one.files),
-                _median(late, lambda one: one.tasks) - _median(early, lambda one: one.tasks),
-            )
+            yield compared(f"{name} ({pid})", samples)
 
     def _note(self, key: tuple[str, int], pid: int, now: float, tasks: int) -> None:
         try:
@@ -82,6 +75,20 @@ class Growth:
         except (OSError, IndexError):
             return
         self._samples.setdefault(key, []).append(Sample(now, resident, files, tasks))
+
+
+def compared(process: str, samples: list[Sample]) -> Grown:
+    """Return how much more a process took in the last third of its settled life than the first."""
+    settled = [one for one in samples if one.at - samples[0].at >= _SETTLED]
+    third = max(1, len(settled) // 3)
+    early, late = settled[:third], settled[-third:]
+    return Grown(
+        process,
+        _seconds(samples),
+        _least(late, lambda one: one.resident) - _least(early, lambda one: one.resident),
+        _least(late, lambda one: one.files) - _least(early, lambda one: one.files),
+        _least(late, lambda one: one.tasks) - _least(early, lambda one: one.tasks),
+    )
 
 
 def _tasks(port: int) -> int:
@@ -97,6 +104,5 @@ def _seconds(samples: list[Sample]) -> float:
     return samples[-1].at - samples[0].at
 
 
-def _median(samples: list[Sample], what: Callable[[Sample], int]) -> float:
-    known = [what(one) for one in samples if what(one)]
-    return statistics.median(known) if known else 0.0
+def _least(samples: list[Sample], what: Callable[[Sample], int]) -> int:
+    return min((what(one) for one in samples if what(one)), default=0)
