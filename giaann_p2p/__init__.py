@@ -28,17 +28,16 @@ if TYPE_CHECKING:
         UsageError,
         WorkerError,
     )
-    from giaann_p2p.model.activation import Timing
-    from giaann_p2p.model.board import Variant
     from giaann_p2p.model.delta import Delta
     from giaann_p2p.model.evaluate import Score
-    from giaann_p2p.model.generate import Beam
+    from giaann_p2p.model.manner import Beam, Timing, Variant
+    from giaann_p2p.model.said import Generation, Token
     from giaann_p2p.model.spec import ModelSpec
     from giaann_p2p.solo.answer import Answer
     from giaann_p2p.solo.brain import Brain
     from giaann_p2p.solo.jobs import Job
     from giaann_p2p.solo.recall import Recalled
-    from giaann_p2p.solo.reports import Connection, Generation, Info, Token, Trained
+    from giaann_p2p.solo.reports import Connection, Info, Trained
     from giaann_p2p.store.fsck import Checked
 
 __version__ = "0.1.0"
@@ -90,18 +89,17 @@ _HOMES = {
         "UsageError",
         "WorkerError",
     ],
-    "model.activation": ["Timing"],
-    "model.board": ["Variant"],
     "model.delta": ["Delta"],
     "model.evaluate": ["Score"],
-    "model.generate": ["Beam"],
+    "model.manner": ["Beam", "Timing", "Variant"],
+    "model.said": ["Generation", "Token"],
     "model.spec": ["ModelSpec"],
     "solo.answer": ["Answer"],
     "solo.brain": ["Brain"],
     "solo.jobs": ["Job"],
     "solo.recall": ["Recalled"],
     "store.fsck": ["Checked"],
-    "solo.reports": ["Connection", "Generation", "Info", "Token", "Trained"],
+    "solo.reports": ["Connection", "Info", "Trained"],
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -6,9 +6,9 @@ import numpy as np
 
 from giaann_p2p.model import lexicon
 from giaann_p2p.model.activation import Candidates
-from giaann_p2p.model.board import Variant
 from giaann_p2p.model.delta import Delta
 from giaann_p2p.model.ids import PRIME, word_id
+from giaann_p2p.model.manner import Variant
 from giaann_p2p.model.rows import Name
 from giaann_p2p.model.sequence import Sequences
 from giaann_p2p.model.spec import ModelSpec

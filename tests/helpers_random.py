@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from giaann_p2p.model.board import Variant
+from giaann_p2p.model.manner import Variant
 from giaann_p2p.model.spec import ModelSpec
 from tests.plain.sequence import Neuron, Position, Token
 

@@ -6,6 +6,9 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from giaann_p2p.errors import GiaannError
+from giaann_p2p.model.manner import Beam, Manner, Timing
+from giaann_p2p.model.rows import Name
+from giaann_p2p.model.said import Token
 from giaann_p2p.sim.lessons import SPEC, Lessons
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.layout import Layout, Shards
@@ -23,6 +26,7 @@ from giaann_p2p.swarm.actions import (
 from giaann_p2p.swarm.answers import Answers
 from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.messages import (
+    Ask,
     AskDigests,
     AskManifest,
     AskPart,
@@ -47,6 +51,7 @@ from giaann_p2p.swarm.messages import (
     Refused,
     Rows,
     Taken,
+    Told,
     decode,
     encode,
 )
@@ -243,6 +248,7 @@ def states(replicas: Replicas) -> str:
 
 
 SHARDS_OF_ALL = packed(shards(*range(SHARDS)), SHARDS)
+TOKEN = Token(" honey", "honey", Name("bee", "honey"), Timing.SEQ, 1.5, 7)
 MESSAGES: list[Message] = [
     Push(JOB, 3, SHARDS_OF_ALL, LESSONS.parcel(3, shards(*range(SHARDS)))),
     Pushed(SHARDS_OF_ALL),
@@ -262,6 +268,8 @@ MESSAGES: list[Message] = [
     Taken(),
     Beat(JOB, [1, 2], [3], [(4, "out of memory")]),
     Heard([2]),
+    Ask(bytes(16), "Bees make", Manner(beam=Beam(), timing="seq"), bytes(32)),
+    Told(" honey", ["zorp"], [TOKEN], "end"),
     AskManifest(),
     ManifestIs(b"a manifest"),
     Refused("it cannot be done, not even in Zürich"),

@@ -23,7 +23,6 @@ may go on, has fired. So the many ways of a beam search share one state, and non
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from itertools import takewhile
 from typing import NamedTuple
 
@@ -31,6 +30,7 @@ import numpy as np
 import torch
 
 from giaann_p2p.model.board import ONE, Board, Wiring
+from giaann_p2p.model.manner import Timing
 from giaann_p2p.model.rows import Neuron, Row
 from giaann_p2p.model.sequence import Ints
 
@@ -39,29 +39,6 @@ _NEVER = -2
 
 _MOST_TAKEN_BACK = 32
 """Firings that can be taken back: a bound on memory. Who goes back further fires all anew."""
-
-
-class Timing(StrEnum):
-    """What a feature segment demands of the one before it."""
-
-    EXACT = "exact"
-    """Hit by the very last token: only what was learned word for word."""
-    SEQ = "seq"
-    """Hit at some time before: the same words in the same order, with gaps."""
-    NONE = "none"
-    """Nothing."""
-    BIASED = "biased"
-    """Nothing, but what was hit at the wrong time scores less."""
-
-    @property
-    def ordered(self) -> bool:
-        """Whether segments wait for one another."""
-        return self in (Timing.EXACT, Timing.SEQ)
-
-    @property
-    def timed(self) -> bool:
-        """Whether it matters when a segment was hit."""
-        return self in (Timing.EXACT, Timing.BIASED)
 
 
 @dataclass(frozen=True)

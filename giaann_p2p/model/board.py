@@ -6,7 +6,6 @@ neuron a slot when it is first touched, and turns each row, once, into index ten
 
 from dataclasses import dataclass
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 import torch
@@ -14,6 +13,7 @@ import torch
 from giaann_p2p.model.delta import first_of_runs
 from giaann_p2p.model.ids import PRIME
 from giaann_p2p.model.lexicon import Delimiter, delimiter
+from giaann_p2p.model.manner import Variant
 from giaann_p2p.model.rows import Neuron, Row
 from giaann_p2p.model.sequence import Ids, Ints
 from giaann_p2p.model.spec import UNITS, ModelSpec
@@ -26,15 +26,6 @@ _PAIR = np.dtype("S16")
 
 _MOST_SLOTS = 1 << 17
 _MOST_CONNECTIONS = 1 << 20
-
-
-class Variant(msgspec.Struct, frozen=True, kw_only=True):
-    """How much the amount of a strength or an activation counts."""
-
-    graded_strengths: bool = False
-    """A connection passes on more, the stronger it is; else any passes on the same."""
-    graded_activations: bool = False
-    """A feature segment adds up what reaches it; else it is active or not."""
 
 
 @dataclass(frozen=True, eq=False)

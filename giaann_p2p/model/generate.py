@@ -8,33 +8,17 @@ from collections.abc import Iterable, Sequence
 from copy import copy
 from typing import NamedTuple
 
-import msgspec
 import numpy as np
 import torch
 
-from giaann_p2p.errors import UsageError
-from giaann_p2p.model.activation import Activation, Candidates, Timing
-from giaann_p2p.model.board import Board, Variant
+from giaann_p2p.model.activation import Activation, Candidates
+from giaann_p2p.model.board import Board
 from giaann_p2p.model.learn import increment
+from giaann_p2p.model.manner import AUTO, Beam, Timing, Variant
 from giaann_p2p.model.rows import Name, Neuron, Question, Row, Steps
 from giaann_p2p.model.spec import ModelSpec
 
-AUTO: tuple[Timing, ...] = (Timing.EXACT, Timing.SEQ, Timing.NONE)
-"""The order in which `auto` asks: from what is remembered to what is a guess."""
-
-
 _SENTENCE_ENDS = frozenset(".?!")
-
-
-class Beam(msgspec.Struct, frozen=True, kw_only=True):
-    """Looking ahead: follow the `width` best ways for `depth` tokens, then take the first step."""
-
-    width: int = 3
-    depth: int = 3
-
-    def __post_init__(self) -> None:
-        if self.width < 1 or self.depth < 1:
-            raise UsageError(f"a beam's width and depth must be 1 or more: {self}")
 
 
 class Choice(NamedTuple):

@@ -1,32 +1,16 @@
-"""An answer in the making: a prompt taken in, and the tokens that come to mind one by one."""
+"""An answer of a brain: a prompt taken in, and the tokens that come to mind one by one."""
 
 from collections.abc import Iterator
 
 import torch
 
-from giaann_p2p.errors import PromptError, UsageError
-from giaann_p2p.model.activation import Timing
-from giaann_p2p.model.board import ONE, Variant
-from giaann_p2p.model.generate import AUTO, Beam, Mind, next_token
-from giaann_p2p.model.listen import listen
+from giaann_p2p.model.answer import Continuation
+from giaann_p2p.model.manner import Manner
 from giaann_p2p.model.parse import Parser, max_chars
-from giaann_p2p.model.render import Renderer
 from giaann_p2p.model.rows import Rows, run
+from giaann_p2p.model.said import Generation, Token
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.model.text import text_sentences
-from giaann_p2p.solo.reports import Generation, Token
-
-TIMINGS = ("auto", *Timing)
-
-
-def timings(name: str) -> tuple[Timing, ...]:
-    """Return the timings that a name stands for."""
-    if name == "auto":
-        return AUTO
-    try:
-        return (Timing(name),)
-    except ValueError:
-        raise UsageError(f"no timing {name!r}; there are {', '.join(TIMINGS)}") from None
 
 
 class Answer:
@@ -38,58 +22,43 @@ class Answer:
         rows: Rows,
         parser: Parser,
         spec: ModelSpec,
-        *,
-        max_tokens: int,
-        timing: str,
-        beam: Beam | None,
-        variant: Variant | None,
+        manner: Manner,
         device: torch.device,
     ) -> None:
-        if max_tokens < 1:
-            raise UsageError(f"max_tokens must be 1 or more: {max_tokens}")
         self.prompt = prompt
-        self.stopped: str | None = None
-        """Once it has ended: `limit` or `end`, see `Generation`."""
-        self._mind = Mind(spec, timings(timing), variant, device)
-        self._rows, self._beam, self._left = rows, beam, max_tokens
-        self._tokens: list[Token] = []
+        self._rows, self._tokens = rows, list[Token]()
+        self._going_on = Continuation(prompt, spec, manner, device)
         sentences = parser.parse_prompt(list(text_sentences(prompt, max_chars(spec))))
-        heard = run(listen(self._mind, sentences), rows)
-        if not heard.names:
-            raise PromptError(
-                "the prompt names no concept: it needs at least one noun to start from"
-                if prompt.strip()
-                else "the prompt is empty: give it some words to go on with"
-            )
-        self.unknown = heard.unknown
-        """What of the prompt was never learned: `zorp` for a noun, `company/the` for a word of its
-        column."""
-        self._renderer = Renderer(prompt)
-        self.completion = self._renderer.complete(heard.rest)
-        """What the prompt's last word lacked: ` civil war` behind "the Spanish"."""
+        run(self._going_on.begin(sentences), rows)
 
     def __iter__(self) -> Iterator[Token]:
         return self
 
     def __next__(self) -> Token:
-        if not self._left:
-            self.stopped = "limit"
+        token = run(self._going_on.next(), self._rows)
+        if token is None:
             raise StopIteration
-        taken = run(next_token(self._mind, self._beam), self._rows)
-        if taken is None:
-            self.stopped = "end"
-            raise StopIteration
-        self._left -= 1
-        name, choice = taken
-        text = self._renderer.append(name.word)
-        score = choice.score / ONE
-        token = Token(text, name.word, name, choice.timing, score, choice.candidates)
         self._tokens.append(token)
         return token
+
+    @property
+    def completion(self) -> str:
+        """What the prompt's last word lacked: ` civil war` behind "the Spanish"."""
+        return self._going_on.completion
+
+    @property
+    def unknown(self) -> list[str]:
+        """What of the prompt was never learned; see `Generation`."""
+        return self._going_on.unknown
+
+    @property
+    def stopped(self) -> str | None:
+        """Once it has ended: `limit` or `end`, see `Generation`."""
+        return self._going_on.stopped
 
     def all(self) -> Generation:
         """Go on to the end; return the whole answer, with what was asked for before."""
         for _ in self:
             pass
-        stopped = self.stopped or "end"
+        stopped = self._going_on.stopped or "end"
         return Generation(self.prompt, self._tokens, self.completion, self.unknown, stopped)

@@ -14,21 +14,22 @@ from typing import Self
 
 from giaann_p2p.errors import PromptError, StoreError, UsageError
 from giaann_p2p.model import device as devices
-from giaann_p2p.model.board import Variant
 from giaann_p2p.model.delta import Delta
 from giaann_p2p.model.digest import readable
 from giaann_p2p.model.evaluate import Feed, Score, score_sequence
-from giaann_p2p.model.generate import Beam, Mind
+from giaann_p2p.model.generate import Mind
 from giaann_p2p.model.ids import PRIME
+from giaann_p2p.model.manner import Beam, Manner, Variant, timings
 from giaann_p2p.model.parse import Parser, chunks, max_chars
 from giaann_p2p.model.rows import run
+from giaann_p2p.model.said import Generation
 from giaann_p2p.model.sequence import Names
 from giaann_p2p.model.spec import UNITS, ModelSpec
-from giaann_p2p.solo.answer import Answer, timings
+from giaann_p2p.solo.answer import Answer
 from giaann_p2p.solo.corpus import Corpus, Source, opened
 from giaann_p2p.solo.jobs import Progress, jobs
 from giaann_p2p.solo.recall import Recalled, recall
-from giaann_p2p.solo.reports import Connection, Generation, Info, Trained
+from giaann_p2p.solo.reports import Connection, Info, Trained
 from giaann_p2p.solo.training import Watch, train
 from giaann_p2p.store import home
 from giaann_p2p.store.disk.files import DiskFiles
@@ -141,17 +142,10 @@ class Brain:
         variant: Variant | None = None,
     ) -> Answer:
         """Go on from a prompt: iterate over the answer for its tokens."""
-        return Answer(
-            prompt,
-            self._store,
-            self._parser,
-            self.spec,
-            max_tokens=max_tokens,
-            timing=timing,
-            beam=beam,
-            variant=variant,
-            device=self._device,
+        manner = Manner(
+            max_tokens=max_tokens, timing=timing, beam=beam, variant=variant or Variant()
         )
+        return Answer(prompt, self._store, self._parser, self.spec, manner, self._device)
 
     def generate(
         self,

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 from giaann_p2p.model.parse import Parser
 from giaann_p2p.model.render import Renderer
+from giaann_p2p.model.said import Generation
 from giaann_p2p.model.sequence import Sequences
 from giaann_p2p.model.text import Sentence
-from giaann_p2p.solo.reports import Generation
 
 _WORD = re.compile(r"\S+")
 

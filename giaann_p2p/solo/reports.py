@@ -1,13 +1,10 @@
 """What the brain's work comes to, as plain values: for people and, as JSON, for machines."""
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import msgspec
 
-from giaann_p2p.model.activation import Timing
 from giaann_p2p.model.parse import Skips
-from giaann_p2p.model.rows import Name
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.solo.jobs import Job
 
@@ -32,39 +29,6 @@ class Trained:
     def known(self) -> bool:
         """Whether there was nothing new."""
         return self.chunks_known > 0 and not self.chunks and not self.interrupted
-
-
-class Token(NamedTuple):
-    """A word of an answer, and what speaks for it."""
-
-    text: str
-    """What it adds to the text, with the space before it."""
-    word: str
-    name: Name
-    timing: Timing
-    score: float
-    candidates: int
-    """How many words there were to choose from."""
-
-
-@dataclass(frozen=True)
-class Generation:
-    """An answer."""
-
-    prompt: str
-    tokens: list[Token]
-    completion: str = ""
-    """What the prompt's last word lacked, as `civil war` behind "the Spanish"."""
-    unknown: list[str] = field(default_factory=list)
-    """What of the prompt was never learned: `zorp` for a noun, `company/the` for a word of its
-    column."""
-    stopped: str = "end"
-    """Why it ends: `end` (nothing more comes to mind) or `limit` (max_tokens)."""
-
-    @property
-    def text(self) -> str:
-        """The answer as text, to be put behind the prompt."""
-        return self.completion + "".join(token.text for token in self.tokens)
 
 
 @dataclass(frozen=True)

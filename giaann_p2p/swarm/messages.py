@@ -9,7 +9,9 @@ from typing import Annotated
 
 import msgspec
 
-from giaann_p2p.errors import MessageError
+from giaann_p2p.errors import MessageError, UsageError
+from giaann_p2p.model.manner import MOST_TOKENS, Manner
+from giaann_p2p.model.said import Stopped, Token
 from giaann_p2p.model.spec import CHUNK
 from giaann_p2p.store.applied import JOB_BYTES
 from giaann_p2p.store.layout import MOST_SHARDS
@@ -21,6 +23,13 @@ MOST_BYTES = 8 << 20
 MOST_READ = 1 << 12
 """Neurons that may be asked for at once."""
 
+MOST_PROMPT = 1 << 16
+"""Characters."""
+
+NEURON_BYTES = 16
+"""A concept and a feature."""
+
+_NUMBER = 16
 _MOST_PIECES = 1 << 16
 Job = Annotated[bytes, msgspec.Meta(min_length=JOB_BYTES, max_length=JOB_BYTES)]
 Chunk = Annotated[int, msgspec.Meta(ge=0, lt=1 << 32)]
@@ -190,6 +199,30 @@ class Heard(Message, frozen=True, tag="heard"):
     leave: Chunks
 
 
+class Ask(Message, frozen=True, tag="ask"):
+    """Go on from my prompt, and tell me what is new as soon as something is.
+
+    The same question with more that was `said` asks for what comes next. All that is needed is in
+    it, so any peer that is asked goes on, whoever was asked before.
+    """
+
+    number: Annotated[bytes, msgspec.Meta(min_length=_NUMBER, max_length=_NUMBER)]
+    """Of the prompt, by chance."""
+    prompt: Annotated[str, msgspec.Meta(max_length=MOST_PROMPT)]
+    manner: Manner
+    said: Annotated[bytes, msgspec.Meta(max_length=NEURON_BYTES * MOST_TOKENS)]
+    """The neurons of the tokens that I have, one after the other: concept, feature, as u64."""
+
+
+class Told(Message, frozen=True, tag="told"):
+    """This came to mind since; nothing, if it still takes time."""
+
+    completion: str
+    unknown: list[str]
+    tokens: list[Token]
+    stopped: Stopped | None
+
+
 class AskManifest(Message, frozen=True, tag="manifest?"):
     """What did all of this swarm agree on?"""
 
@@ -225,6 +258,8 @@ AnyMessage = (
     | Taken
     | Beat
     | Heard
+    | Ask
+    | Told
     | AskManifest
     | ManifestIs
     | Refused
@@ -251,6 +286,6 @@ def decode(data: bytes | memoryview) -> Message:
         raise MessageError(f"a message of version {told}; this version reads {VERSION}")
     try:
         message: Message = _DECODER.decode(memoryview(data)[1:])
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, UsageError) as error:
         raise MessageError(f"a message that cannot be read: {error}") from None
     return message

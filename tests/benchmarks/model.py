@@ -22,12 +22,12 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from giaann_p2p.model.activation import Timing
 from giaann_p2p.model.delta import Delta, total
 from giaann_p2p.model.evaluate import Feed, Score, names_of, score_sequence
 from giaann_p2p.model.generate import Mind
 from giaann_p2p.model.learn import learn
 from giaann_p2p.model.lexicon import delimiter
+from giaann_p2p.model.manner import Timing
 from giaann_p2p.model.parse import Parsed, Parser, chunks, max_chars
 from giaann_p2p.model.rows import run
 from giaann_p2p.model.spec import ModelSpec

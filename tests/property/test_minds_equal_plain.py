@@ -8,10 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from giaann_p2p.model import activation
-from giaann_p2p.model.activation import Timing
-from giaann_p2p.model.board import Variant
-from giaann_p2p.model.generate import Beam, Mind, Taken, look_ahead, next_token
+from giaann_p2p.model.generate import Mind, Taken, look_ahead, next_token
 from giaann_p2p.model.learn import learn
+from giaann_p2p.model.manner import Beam, Timing, Variant
 from giaann_p2p.model.rows import DeltaRows, Rows, run
 from giaann_p2p.model.sequence import Sequences
 from giaann_p2p.model.spec import ModelSpec

@@ -8,9 +8,10 @@ import torch
 
 from giaann_p2p.model import activation as activations
 from giaann_p2p.model import board as boards
-from giaann_p2p.model.activation import Activation, Candidates, Timing
-from giaann_p2p.model.board import ONE, Board, Numbering, Variant, Wiring
+from giaann_p2p.model.activation import Activation, Candidates
+from giaann_p2p.model.board import ONE, Board, Numbering, Wiring
 from giaann_p2p.model.learn import increment, learn
+from giaann_p2p.model.manner import Timing, Variant
 from giaann_p2p.model.rows import DeltaRows, Name, Neuron
 from giaann_p2p.model.spec import UNITS
 from tests.helpers import SMALL, built, row_of

@@ -4,11 +4,11 @@ import pytest
 
 from giaann_p2p import Brain
 from giaann_p2p.errors import UsageError
-from giaann_p2p.model.activation import Timing
 from giaann_p2p.model.delta import EMPTY, Delta
 from giaann_p2p.model.evaluate import Feed, Score, names_of, score_sequence
 from giaann_p2p.model.generate import Mind
 from giaann_p2p.model.learn import learn
+from giaann_p2p.model.manner import Timing
 from giaann_p2p.model.rows import DeltaRows, Name, run
 from tests.helpers import SMALL, built
 

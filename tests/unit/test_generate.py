@@ -4,11 +4,11 @@ import pytest
 
 from giaann_p2p.errors import UsageError
 from giaann_p2p.model import board as boards
-from giaann_p2p.model.activation import Timing
 from giaann_p2p.model.board import ONE
 from giaann_p2p.model.delta import EMPTY
-from giaann_p2p.model.generate import AUTO, Beam, Mind, Taken, best, look_ahead, next_token, read
+from giaann_p2p.model.generate import Mind, Taken, best, look_ahead, next_token, read
 from giaann_p2p.model.learn import learn
+from giaann_p2p.model.manner import AUTO, Beam, Timing
 from giaann_p2p.model.rows import Answer, DeltaRows, Name, Question, Rows, run
 from giaann_p2p.model.spec import ModelSpec
 from tests.helpers import SMALL, built, row_of

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from giaann_p2p import Brain
-from giaann_p2p.model.activation import Timing
 from giaann_p2p.model.delta import Delta
 from giaann_p2p.model.evaluate import names_of
 from giaann_p2p.model.generate import Mind, best
+from giaann_p2p.model.manner import Timing
 from giaann_p2p.model.rows import DeltaRows, Question
 from giaann_p2p.model.sequence import Sequences
 from giaann_p2p.model.spec import ModelSpec

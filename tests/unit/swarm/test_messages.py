@@ -64,6 +64,13 @@ def raw(*fields: object) -> bytes:
         raw("compared", b"", [0] * (MOST_SHARDS + 1), []),
         raw("compared", b"", [], [b""] * (MOST_SHARDS + 1)),
         raw("compared", b"", ["0"], []),
+        raw("ask", bytes(16), "Bees", {"max_tokens": 0}, b""),
+        raw("ask", bytes(16), "Bees", {"timing": "late"}, b""),
+        raw("ask", bytes(16), "Bees", {"beam": {"width": 0}}, b""),
+        raw("ask", bytes(15), "Bees", {}, b""),
+        raw("ask", bytes(16), "B" * (1 << 17), {}, b""),
+        raw("told", "", [], [], "bored"),
+        raw("told", "", [], [["a", "a", ["b", None], "late", 1.5, 1]], None),
         raw("refused", b"\xff"),
         bytes([VERSION]) + b"\x92\xa7refused\xa2\xff\xfe",  # a text that is no UTF-8
         bytes([VERSION]) + b"\x91" * 5000,
