@@ -4,11 +4,13 @@
 
 Peers are killed, stopped, drained and added all the while, as in test_churn.py; one storage peer
 and the bootstrap peer are left alone, so that there is somebody to grow. The exit code is 0 if all
-that was learned is there in the end, nothing has grown, and nothing is left of the swarm.
+that was learned is there in the end, nothing has grown, and nothing is left of the swarm. Else the
+swarm's folder, with all logs, is left.
 """
 
 import argparse
 import asyncio
+import shutil
 import sys
 import tempfile
 import time
@@ -26,6 +28,8 @@ from tests.unit.local.helpers import processes_of
 
 _LEFT_ALONE = "storage-1"
 _SAMPLE_EVERY = 5.0
+_STORY = 40
+"""Lines of what was done last, told when it fails."""
 _MOST_RESIDENT, _MOST_FILES, _MOST_TASKS = 12 << 20, 8, 8
 _MEGABYTE = 1e6
 
@@ -73,21 +77,28 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--seed", type=int, default=1)
     told = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="giaann-soak-") as place:
-        folder = Path(place) / "swarm"
-        with LocalSwarm(folder, storages=6, replicas=3, shards=SHARDS) as swarm:
-            havoc = Havoc(swarm, told.seed, spare=[_LEFT_ALONE])
-            growth = Growth(swarm)
+    folder = Path(tempfile.mkdtemp(prefix="giaann-soak-")) / "swarm"
+    with LocalSwarm(folder, storages=6, replicas=3, shards=SHARDS) as swarm:
+        havoc = Havoc(swarm, told.seed, spare=[_LEFT_ALONE])
+        growth = Growth(swarm)
+        try:
             writer = asyncio.run(churned(swarm, havoc, growth, 60 * told.minutes))
-            found = list(growth.grown())
-        left = processes_of(folder)
+        except BaseException:
+            print("\n".join([*havoc.story[-_STORY:], f"it ends here; the logs: {folder}/logs"]))
+            raise
+        found = list(growth.grown())
+    left = processes_of(folder)
     print(f"seed {told.seed}, {told.minutes:g} minutes: {havoc}")
     print(writer.figures)
     print(f"digest {writer.wiki.digest}, the same as one machine's")
     for one in found:
         print(line_of(one), " GROWN" if has_grown(one) else "")
     print(f"processes left: {len(left)}")
-    return 1 if left or any(map(has_grown, found)) or not found else 0
+    if left or any(map(has_grown, found)) or not found:
+        print(f"the logs: {folder}/logs")
+        return 1
+    shutil.rmtree(folder.parent)
+    return 0
 
 
 if __name__ == "__main__":

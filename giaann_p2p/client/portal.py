@@ -1,0 +1,102 @@
+"""A loop in a thread of its own, for those who do not live in one.
+
+Who asks it for something is blocked until that has ended, and may be interrupted meanwhile, by
+Ctrl-C for instance: then what was begun is cancelled, and has ended before that goes on.
+"""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterable, Callable, Coroutine, Generator
+from queue import SimpleQueue
+from typing import Any, Generic, TypeVar
+
+import uvloop
+
+from giaann_p2p.errors import UsageError
+
+T = TypeVar("T")
+
+
+class Portal:
+    """Runs coroutines for any thread. Close it at the end."""
+
+    def __init__(self) -> None:
+        self._loop = uvloop.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="giaann", daemon=True)
+        self._thread.start()
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Return what a coroutine returns, or raise what it raises."""
+        begun = self._begun(work)
+        try:
+            begun.over.wait()
+        finally:
+            begun.end()
+        return begun.result()
+
+    def iterate(self, items: AsyncIterable[T]) -> Generator[T, None, None]:
+        """Iterate over what comes; who stops early ends it."""
+        come: SimpleQueue[tuple[T] | None] = SimpleQueue()
+
+        async def pump() -> None:
+            async for item in items:
+                come.put((item,))
+
+        begun = self._begun(pump(), lambda: come.put(None))
+        try:
+            while one := come.get():
+                yield one[0]
+        finally:
+            begun.end()
+        begun.result()
+
+    def close(self) -> None:
+        """End; nothing runs on."""
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
+
+    def _begun(
+        self, work: Coroutine[Any, Any, T], then: Callable[[], None] = lambda: None
+    ) -> "_Begun[T]":
+        if self._loop.is_closed():
+            work.close()
+            raise UsageError("it is closed already; join the swarm again")
+        return _Begun(self._loop, work, then)
+
+
+class _Begun(Generic[T]):
+    """Something that runs in the loop."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        work: Coroutine[Any, Any, T],
+        then: Callable[[], None],
+    ) -> None:
+        self.over = threading.Event()
+        self._loop = loop
+
+        def begin() -> None:
+            self._task = loop.create_task(work)
+            self._task.add_done_callback(ended)
+
+        def ended(_: asyncio.Task[T]) -> None:
+            self.over.set()
+            then()
+
+        loop.call_soon_threadsafe(begin)
+
+    def end(self) -> None:
+        """Return when it has ended; if it had not, it is cancelled."""
+        if not self.over.is_set():
+            self._loop.call_soon_threadsafe(self._cancel)
+            self.over.wait()
+
+    def result(self) -> T:
+        """Return what came of it."""
+        return self._task.result()
+
+    def _cancel(self) -> None:
+        self._task.cancel()

@@ -1,0 +1,119 @@
+"""Asking a loop in another thread."""
+
+import asyncio
+import signal
+import threading
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from giaann_p2p.client.portal import Portal
+from giaann_p2p.errors import UsageError
+
+
+@pytest.fixture
+def portal() -> Iterator[Portal]:
+    portal = Portal()
+    yield portal
+    portal.close()
+
+
+class Slow:
+    """Work that takes until it is cancelled, and notes its end."""
+
+    def __init__(self) -> None:
+        self.ended = False
+        self.go_on = asyncio.Event()
+
+    async def work(self) -> None:
+        """Take for ever; call for an interruption first."""
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)  # type: ignore[arg-type]
+        try:
+            await asyncio.sleep(60)
+        finally:
+            await asyncio.sleep(0.01)
+            self.ended = True
+
+    async def items(self) -> AsyncIterator[int]:
+        """Give one, and no more."""
+        yield 1
+        await self.go_on.wait()
+        await self.work()
+
+    async def on(self) -> None:
+        """Let it give no more."""
+        self.go_on.set()
+
+
+async def _failing() -> None:
+    raise ValueError("it failed")
+
+
+async def _three() -> AsyncIterator[int]:
+    for number in range(3):
+        await asyncio.sleep(0)
+        yield number
+
+
+def test_it_returns_what_comes_of_it(portal: Portal) -> None:
+    async def where() -> int:
+        return threading.get_ident()
+
+    assert portal.run(where()) not in (0, threading.get_ident())
+    assert list(portal.iterate(_three())) == [0, 1, 2]
+
+
+def test_it_raises_what_goes_wrong(portal: Portal) -> None:
+    async def some() -> AsyncIterator[int]:
+        yield 1
+        await _failing()
+
+    with pytest.raises(ValueError, match="it failed"):
+        portal.run(_failing())
+    found = portal.iterate(some())
+    assert next(found) == 1
+    with pytest.raises(ValueError, match="it failed"):
+        next(found)
+
+
+def test_who_is_interrupted_ends_what_was_begun(portal: Portal) -> None:
+    slow = Slow()
+    with pytest.raises(KeyboardInterrupt):
+        portal.run(slow.work())
+    assert slow.ended
+    slow = Slow()
+    found = portal.iterate(slow.items())
+    assert next(found) == 1
+
+    def rest() -> None:
+        portal.run(slow.on())
+        next(found)
+
+    with pytest.raises(KeyboardInterrupt):
+        rest()
+    found.close()
+    assert slow.ended
+
+
+def test_who_stops_iterating_ends_it(portal: Portal) -> None:
+    closed = list[int]()
+
+    async def many() -> AsyncIterator[int]:
+        try:
+            while True:
+                yield 1
+                await asyncio.sleep(0.001)
+        finally:
+            closed.append(1)
+
+    for _ in portal.iterate(many()):
+        break
+    assert closed == [1]
+
+
+def test_closed_it_runs_nothing() -> None:
+    portal = Portal()
+    portal.close()
+    portal.close()
+    with pytest.raises(UsageError, match="closed already"):
+        portal.run(_failing())
