@@ -1,15 +1,13 @@
-"""Deltas that are kept until they are released: found, cut, read back, or refused by name."""
+"""Deltas that are kept until they are released: found, cut, and let go."""
 
-import random
-import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from pyroaring import BitMap
 
-from giaann_p2p.errors import DamagedError, DiskError, StoreFull, UsageError
+from giaann_p2p.errors import StoreFull, UsageError
 from giaann_p2p.model.delta import total
 from giaann_p2p.model.digest import digest
 from giaann_p2p.store.applied import Applied
@@ -18,67 +16,35 @@ from giaann_p2p.store.budget import Budget
 from giaann_p2p.store.codec.parcel import encode
 from giaann_p2p.store.disk.fake_disk import FakeDisk
 from giaann_p2p.store.disk.heads import heads
-from giaann_p2p.store.disk.record import Header, Place
-from giaann_p2p.store.disk.sync import NEVER
+from giaann_p2p.store.disk.record import Place
 from giaann_p2p.store.fsck import fsck
-from giaann_p2p.store.layout import Layout
 from giaann_p2p.store.ledger import Ledger
 from giaann_p2p.store.state import Kind
 from giaann_p2p.store.store import Store
-from giaann_p2p.store.update import Update, head_size, update_head
+from giaann_p2p.store.update import head_size, update_head
 from tests.helpers import SMALL
 from tests.helpers_store import (
     JOB,
     JOBS,
     assert_recalled,
     copy_of,
-    lessons,
-    plain_store,
     retained_of,
     rows_of,
     state_of,
 )
 from tests.plain import store as plain
-
-LAYOUT = Layout(shards=4)
-ALL = range(4)
-LESSONS = lessons(12, seed=5)
-OLD = "log-00000001"
-
-
-def numbers(*chunks: int) -> BitMap:
-    return BitMap(chunks)
-
-
-def told(*chosen: int, shards: Iterable[int] = ALL) -> list[Update]:
-    return [LESSONS[i].update(shards) for i in chosen]
-
-
-def begun(disk: FakeDisk | None = None, budget: Budget | None = None) -> Store:
-    """Return a store that retains and holds all shards, on a disk or in memory."""
-    store = Store.in_memory(SMALL, LAYOUT, budget, retain=True)
-    if disk:
-        store = Store.open(disk, SMALL, LAYOUT, budget=budget, retain=True)
-    store.hold(ALL)
-    return store
-
-
-def yardstick() -> plain.Store:
-    """Return a store that was told everything."""
-    expected = plain_store(LAYOUT, retain=True)
-    expected.hold(ALL)
-    for one in LESSONS:
-        expected.apply(one.chunk, ALL, one.rows)
-    return expected
-
-
-def logs(disk: FakeDisk) -> list[int]:
-    return [int(name[4:]) for name in disk.names() if name.startswith("log-")]
-
-
-@pytest.fixture
-def disk() -> FakeDisk:
-    return FakeDisk()
+from tests.unit.store.helpers_archive import (
+    ALL,
+    LAYOUT,
+    LESSONS,
+    OLD,
+    begun,
+    learned,
+    logs,
+    numbers,
+    told,
+    yardstick,
+)
 
 
 @pytest.fixture(params=["disk", "memory"])
@@ -256,126 +222,6 @@ def test_on_a_real_disk(tmp_path: Path) -> None:
         assert not (tmp_path / OLD).exists()
 
 
-@pytest.fixture(scope="module")
-def archived() -> FakeDisk:
-    """An archived file with four updates, and two in another one."""
-    disk = FakeDisk()
-    store = begun(disk)
-    for chosen in (0, 1, 2, 3):
-        store.apply(told(chosen))
-    store.snapshot()
-    store.apply(told(4, 5))
-    store.snapshot()
-    store.close()
-    return disk
-
-
-def damaged(disk: FakeDisk, content: bytes, name: str = OLD) -> FakeDisk:
-    other = copy_of(disk)
-    other.damage(name, content)
-    return other
-
-
-def recalled(store: Store, chunk: int, expected: plain.Store) -> bool:
-    """Recall a chunk, which comes as it was told, or not at all, and then not ever."""
-    told = ""
-    try:
-        found = store.recall(JOB, chunk, ALL)
-    except DamagedError as error:
-        told = str(error)
-    if told:
-        assert re.match(r"log-0000000[12] is damaged at byte [\d,]+: ", told)
-        assert chunk not in store.retained(JOB)
-        assert store.recall(JOB, chunk, ALL) == []
-        return False
-    assert found or chunk not in store.retained(JOB)
-    for update in found:
-        shards = update.shards.tolist()
-        rows = LESSONS[chunk].rows.items()
-        wanted = {neuron: row for neuron, row in rows if expected.shard_of(neuron) in shards}
-        assert rows_of(update.delta) == wanted
-    return sorted(n for update in found for n in update.shards.tolist()) == list(ALL)
-
-
-@pytest.mark.parametrize("name", [OLD, "log-00000002"])
-def test_a_flipped_bit_in_an_old_file_is_told_and_the_store_opens(
-    archived: FakeDisk, name: str
-) -> None:
-    content, expected, rng = archived.read(name), yardstick(), random.Random(name)
-    wanted = state_of(Store.open(copy_of(archived), retain=True))
-    unharmed = 0
-    for at in [*range(160), *rng.sample(range(160, len(content)), 200)]:
-        flipped = bytearray(content)
-        flipped[at] ^= 1 << rng.randrange(8)
-        disk = damaged(archived, bytes(flipped), name)
-        problems = fsck(disk).problems
-        assert all(problem.startswith(f"{name} is damaged at byte ") for problem in problems)
-        store = Store.open(disk, retain=True)
-        assert state_of(store) == wanted
-        right = [recalled(store, chunk, expected) for chunk in range(6)]
-        assert store.retained(JOB) == BitMap(chunk for chunk in range(6) if right[chunk])
-        assert problems or all(right)  # what fills up a record says nothing
-        unharmed += all(right)
-    assert unharmed < 120  # marks, and the end of the file before
-
-
-def test_an_old_file_that_is_cut_keeps_the_first_deltas(archived: FakeDisk) -> None:
-    content, expected, seen = archived.read(OLD), yardstick(), set()
-    for size in range(0, len(content), 5):
-        store = Store.open(damaged(archived, content[:size]), retain=True)
-        found = [chunk for chunk in range(4) if recalled(store, chunk, expected)]
-        assert found == list(range(len(found)))
-        assert store.retained(JOB) == BitMap([*found, 4, 5])
-        seen.add(len(found))
-    assert seen == {0, 1, 2, 3, 4}
-
-
-def test_damage_costs_no_more_than_it_hit(archived: FakeDisk) -> None:
-    """A payload is only read when it is asked for."""
-    content = bytearray(archived.read(OLD))
-    store = Store.open(copy_of(archived), retain=True)
-    (kept,) = store._state.archive.find(JOB, 1)
-    assert kept.place
-    content[kept.place.offset + kept.size - 9] ^= 1
-    disk = damaged(archived, bytes(content))
-    store = Store.open(disk, retain=True)
-    assert store.retained(JOB) == numbers(*range(6))
-    with pytest.raises(DamagedError, match=f"{OLD} is damaged at byte {kept.place.offset}: "):
-        store.recall(JOB, 1, [0])
-    assert store.retained(JOB) == numbers(0, 2, 3, 4, 5)
-    assert_recalled(store, yardstick())
-    assert f"{OLD} is damaged at byte {kept.place.offset}: " in fsck(disk).problems[0]
-
-
-def test_an_old_file_that_is_gone_is_no_damage(archived: FakeDisk) -> None:
-    disk = copy_of(archived)
-    store = Store.open(disk, retain=True)
-    disk.remove(OLD)
-    with pytest.raises(DamagedError, match=f"{OLD} is damaged at byte 0: the file is missing"):
-        store.recall(JOB, 0, ALL)
-    assert fsck(disk).problems == []
-    again = Store.open(disk, retain=True)
-    assert again.retained(JOB) == numbers(4, 5)
-    assert_recalled(again, yardstick())
-
-
-def test_without_the_file_behind_it_a_file_ends_at_its_last_mark(disk: FakeDisk) -> None:
-    """What stands behind may be work that was given up."""
-    store = begun(disk)
-    store.apply(told(0))
-    assert store._disk is not None
-    header, end = store._disk.log.ready().header, disk.size(OLD)
-    left = disk.read(OLD) + b"".join(header.record(Kind.UPDATE, b"given up" * 9, end))
-    disk.damage(OLD, left)
-    for behind, kinds in ((end, [1, 3]), (len(left), [1, 3, 3]), (None, [1, 3])):
-        other = copy_of(disk)
-        if behind:
-            other.create("log-00000002").write(header._replace(number=2, before=behind).packed())
-        found = heads(other, header.identity, 1, 10)
-        assert [one.kind for one in found] == kinds
-    assert store.retained(JOB) == numbers(0)
-
-
 class Counting:
     """Files that count the bytes that are read."""
 
@@ -462,119 +308,6 @@ def test_what_was_dropped_is_not_back_with_what_came_in_its_place(disk: FakeDisk
     for one in (store, again):
         assert one.retained_for(2) == Applied()
         assert one.retained(JOB) == numbers(0, 1)
-
-
-def unsynced(disk: FakeDisk) -> Store:
-    """Return a store with records that were acknowledged, and are not on the disk."""
-    begun(disk).close()
-    store = Store.open(disk, sync=NEVER, retain=True)
-    store.apply(told(0, 1))
-    return store
-
-
-def forget_unsynced(disk: FakeDisk) -> None:
-    """Lose what the first file holds behind its last sync, as a system may after a failed one."""
-    content, end = disk.read(OLD), Header.unpacked(disk.read("log-00000002")).before
-    disk.damage(OLD, content[:end] + bytes(len(content) - end))
-
-
-@pytest.mark.parametrize("go_on", [Store.snapshot, lambda store: store.apply(told(2))])
-def test_what_a_failed_sync_may_lose_is_read_where_it_was_written_anew(
-    disk: FakeDisk, go_on: Callable[[Store], object]
-) -> None:
-    store = unsynced(disk)
-    disk.fail_at(1, 5)
-    with pytest.raises(DiskError, match="the next append writes it again"):
-        store.sync()
-    go_on(store)
-    if OLD in disk.names():
-        forget_unsynced(disk)
-    assert store.retained(JOB) >= numbers(0, 1)
-    assert_recalled(store, yardstick())
-
-
-def test_what_a_crash_left_without_a_mark_is_read_where_it_was_written_anew(
-    disk: FakeDisk,
-) -> None:
-    unsynced(disk)
-    store = Store.open(disk, retain=True)
-    assert logs(disk) == [1, 2]
-    forget_unsynced(disk)
-    assert store.retained(JOB) == numbers(0, 1)
-    assert_recalled(store, yardstick())
-
-
-def learned(*chosen: int, shards: Iterable[int] = ALL) -> Store:
-    store = Store.in_memory(SMALL, LAYOUT)
-    store.hold(shards)
-    store.apply(told(*chosen, shards=shards))
-    return store
-
-
-def test_a_shard_that_overlaps_is_taken_in_with_the_deltas_that_it_lacks(store: Store) -> None:
-    store.apply(told(0, 1, 2, 3))
-    theirs = learned(1, 2, 4, 5)
-    for n in ALL:
-        store.adopt(theirs.content(n))
-        assert store.applied(n, JOB) == numbers(*range(6))
-    assert state_of(store) == state_of(learned(*range(6)))
-    assert store.retained(JOB) == numbers(0, 1, 2, 3)
-    if store._disk:
-        again = Store.open(store._disk.files, retain=True)
-        assert state_of(again) == state_of(store)
-
-
-def test_it_is_refused_without_these_deltas(store: Store) -> None:
-    store.apply(told(0, 1, 2, 3))
-    store.release(JOB, [0])
-    before = state_of(store)
-    for theirs in (learned(1, 4), learned(3, 4)):
-        with pytest.raises(UsageError, match="some chunks in common, and each has others"):
-            store.adopt(theirs.content(2))
-    assert state_of(store) == before
-    store.adopt(learned(0, 2, 4).content(2))
-    assert store.content(2).digest == learned(0, 1, 2, 3, 4).content(2).digest
-
-
-def test_deltas_that_are_not_needed_are_not_read(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store.apply(told(0, 1))
-    monkeypatch.delattr(Store, "recall")
-    for theirs in (learned(0), learned(0, 1), learned(3), learned(0, 1, 3, 4)):
-        store.adopt(theirs.content(2))
-    assert store.applied(2, JOB) == numbers(0, 1, 3, 4)
-
-
-def test_a_delta_that_is_damaged_is_not_taken_in(archived: FakeDisk) -> None:
-    store = Store.open(copy_of(archived), retain=True)
-    (kept,) = store._state.archive.find(JOB, 2)
-    assert kept.place
-    content = bytearray(archived.read(OLD))
-    content[kept.place.offset + 100] ^= 4
-    store = Store.open(damaged(archived, bytes(content)), retain=True)
-    before, theirs = state_of(store), learned(0, 1, 3, 6).content(1)
-    with pytest.raises(DamagedError, match=f"{OLD} is damaged at byte {kept.place.offset}"):
-        store.adopt(theirs)
-    with pytest.raises(UsageError, match="some chunks in common"):
-        store.adopt(theirs)
-    assert state_of(store) == before
-
-
-def test_a_file_that_cannot_be_read_now_may_be_read_later(
-    archived: FakeDisk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store = Store.open(copy_of(archived), retain=True)
-
-    def fail(*_: object) -> bytes:
-        raise OSError(5, "Input/output error")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(FakeDisk, "read", fail)
-        with pytest.raises(DiskError, match=f"{OLD}: Input/output error"):
-            store.recall(JOB, 0, ALL)
-    assert_recalled(store, yardstick())
-    assert store.retained(JOB) == numbers(*range(6))
 
 
 def test_sets_of_chunks_stay_as_they_were_and_equal_shards_share_them(store: Store) -> None:

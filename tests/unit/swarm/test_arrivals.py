@@ -1,46 +1,30 @@
-"""Whole shards on their way: asked for, cut off, lied about, taken in."""
+"""Whole shards on their way: asked for, cut off, tried again, taken in."""
 
-from dataclasses import replace
-
-import msgspec
 import pytest
 
 from giaann_p2p.errors import DiskError, GiaannError, StoreFull, UsageError
 from giaann_p2p.model.delta import EMPTY as EMPTY_DELTA
-from giaann_p2p.model.delta import Delta
 from giaann_p2p.store import transfer
-from giaann_p2p.store.codec.parcel import encode, sizes_of
 from giaann_p2p.store.state import Content
-from giaann_p2p.store.store import Store
-from giaann_p2p.store.transfer import Export, Manifest
-from giaann_p2p.swarm.actions import Action, Adopt, Apply, Call
+from giaann_p2p.store.transfer import Export
+from giaann_p2p.swarm.actions import Adopt, Apply, Call
 from giaann_p2p.swarm.answers import Answers
-from giaann_p2p.swarm.arrivals import Arrivals
-from giaann_p2p.swarm.desk import Desk
 from giaann_p2p.swarm.messages import (
     AskPart,
     Fetch,
     Fetched,
-    Message,
     Offer,
-    Offered,
     Part,
-    Piece,
     Refused,
 )
 from giaann_p2p.swarm.replica import State
 from giaann_p2p.swarm.replicas import Replicas
-from giaann_p2p.swarm.settings import Settings
 from giaann_p2p.swarm.shardset import packed
 from tests.helpers_swarm import (
     JOB,
-    LESSONS,
-    LIMITS,
-    MESSAGES,
     NOW,
     SHARDS,
     A,
-    Around,
     B,
     C,
     applied,
@@ -48,83 +32,12 @@ from tests.helpers_swarm import (
     store,
     update,
 )
-
-MOST = 1_000_000
+from tests.unit.swarm.helpers_arrivals import Arriving, answer_to, export_of, piece, taught
 
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transfer, "PART", 100)
-
-
-class Arriving:
-    """Arrivals by themselves, with what they asked for and what they had done."""
-
-    def __init__(self, **changed: float) -> None:
-        self.around, self.replicas = Around(), Replicas(A, SHARDS, range(SHARDS))
-        self.calls, self.deeds = Desk[Message | None, Action](), Desk[GiaannError | None, Action]()
-        self.again: list[tuple[bytes, float]] = []
-        self.store = store()
-        self.arrivals = Arrivals(
-            Settings(**changed),  # type: ignore[arg-type]
-            self.replicas,
-            self.around,
-            self.store,
-            self.calls,
-            self.deeds,
-            LIMITS,
-            MOST,
-            lambda peer, now: self.again.append((peer, now)),
-            NOW,
-        )
-        self.actions: list[Action] = []
-
-    def want(self, *numbers: int, peer: bytes = B, now: float = NOW) -> None:
-        for number in numbers:
-            self.arrivals.want(type(B)(peer), number)
-        self.actions += self.arrivals.due(now)
-
-    def answer(self, message: Message | None, now: float = NOW) -> None:
-        """Answer the first call that is open."""
-        call = self.actions.pop(0)
-        assert isinstance(call, Call)
-        self.actions += self.calls.done(call.number, message, now)
-
-    def serve(self, export: Export, now: float = NOW) -> int:
-        """Answer all of one shard's calls; return how many they were."""
-        count = 0
-        while isinstance(self.actions[0], Call):
-            self.answer(answer_to(self.actions[0].message, export), now)
-            count += 1
-        return count
-
-    @property
-    def asked(self) -> list[Message]:
-        return [action.message for action in self.actions if isinstance(action, Call)]
-
-    @property
-    def adopted(self) -> Adopt:
-        (action,) = self.actions
-        assert isinstance(action, Adopt)
-        return action
-
-
-def answer_to(question: Message, export: Export) -> Message:
-    if isinstance(question, Offer):
-        return Offered(export.manifest.to_bytes())
-    if isinstance(question, Fetch):
-        return Fetched([], question.chunks)
-    assert isinstance(question, AskPart)
-    assert question.digest == export.manifest.digest
-    return Part(export.part(question.number))
-
-
-def taught(*chunks: int) -> Store:
-    return store(chunks=chunks)
-
-
-def export_of(shard: int, *chunks: int) -> Export:
-    return Export(taught(*chunks).content(shard))
 
 
 def test_a_shard_comes_part_by_part_and_is_taken_in() -> None:
@@ -199,31 +112,6 @@ def test_a_shard_of_which_all_chunks_came_as_deltas_does_not_come_whole() -> Non
     one.store.apply(deed.updates)
     assert one.deeds.done(deed.number, None, NOW) == []
     assert len(one.arrivals) == len(one.calls) == len(one.deeds) == 0
-
-
-def piece(chunk: int, *numbers: int) -> Piece:
-    some = shards(*numbers)
-    return Piece(JOB, chunk, packed(some, SHARDS), LESSONS.parcel(chunk, some))
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        None,
-        Part(b""),
-        Fetched([piece(3, 1)], applied().to_bytes()),
-        Fetched([piece(4, 1, 2)], applied().to_bytes()),
-        Fetched([Piece(JOB, 4, packed(shards(1), SHARDS), b"none")], applied().to_bytes()),
-        Fetched([], b"none"),
-    ],
-    ids=["none", "another kind", "another chunk", "another shard", "no parcel", "no set"],
-)
-def test_a_lie_about_deltas(answer: Message | None) -> None:
-    one = Arriving()
-    one.want(1)
-    one.answer(answer_to(Offer(1), export_of(1, 4)))
-    one.answer(answer)
-    assert (one.actions, one.around.suspected, len(one.arrivals)) == ([], [B], 0)
 
 
 def test_deltas_that_come_with_a_shard_count_as_bytes() -> None:
@@ -411,146 +299,3 @@ def test_a_late_answer_does_not_disturb_the_next_try() -> None:
     assert len(one.arrivals) == 1
     one.serve(export)
     assert one.adopted.content.shards.tolist() == [1]
-
-
-def offered(manifest: Manifest, **changed: object) -> Offered:
-    return Offered(msgspec.structs.replace(manifest, **changed).to_bytes())
-
-
-def huge() -> Delta:
-    """Return rows of which two parts add up to more than can be."""
-    strength = LESSONS.delta(1).strength.copy()
-    strength[0] = 1 << 62
-    return replace(LESSONS.delta(1), strength=strength)
-
-
-GOOD = Export(taught(1, 2, 3).content(1))
-EMPTY = Export(taught().content(1))
-LIES: dict[str, Message | None] = {
-    "none in time": None,
-    "of another kind": Part(b""),
-    "no manifest": Offered(b"none"),
-    "of another shard": Offered(export_of(2, 1, 2, 3).manifest.to_bytes()),
-    "of a shard that is not": offered(GOOD.manifest, shard=1 << 20),
-    "of a shard below none": offered(GOOD.manifest, shard=-1),
-    "too many parts": offered(GOOD.manifest, parts=[b""] * 10_000),
-    "too many connections": offered(GOOD.manifest, connections=1 << 31),
-    "chunks that are none": offered(GOOD.manifest, applied=b"none"),
-    "no parts that come to something": offered(GOOD.manifest, parts=[]),
-    "no parts and no digest": offered(EMPTY.manifest, digest=b""),
-}
-
-
-@pytest.mark.parametrize("name", LIES)
-def test_a_lie_about_what_there_is(name: str) -> None:
-    one = Arriving()
-    one.want(1)
-    one.answer(LIES[name])
-    assert (one.actions, one.around.suspected, one.around.trusted) == ([], [B], [])
-    assert len(one.arrivals) == len(one.calls) == 0
-    one.want(1)  # the same lie again
-    one.answer(LIES[name])
-    assert (one.actions, len(one.arrivals)) == ([], 0)
-    one.want(1, peer=C)
-    one.serve(GOOD)
-    assert one.adopted.content.digest == taught(1, 2, 3).content(1).digest
-
-
-PARTS: dict[str, Message | None] = {
-    "none in time": None,
-    "of another kind": Offered(GOOD.manifest.to_bytes()),
-    "nothing": Part(b""),
-    "another part": Part(export_of(1, 7).part(0)),
-    "half of it": Part(GOOD.part(0)[:-1]),
-    "more than it": Part(GOOD.part(0) + b"\0"),
-}
-
-
-@pytest.mark.parametrize("name", PARTS)
-def test_a_lie_about_a_part(name: str) -> None:
-    one = Arriving()
-    one.want(1)
-    one.answer(answer_to(Offer(1), GOOD))
-    one.answer(answer_to(one.asked[0], GOOD))
-    one.answer(PARTS[name])
-    assert (one.actions, one.around.suspected, len(one.arrivals)) == ([], [B], 0)
-    one.want(1, peer=C)
-    one.serve(GOOD)
-    assert one.adopted.content.digest == taught(1, 2, 3).content(1).digest
-
-
-def liar(*parcels: bytes, digest: bytes = bytes(32)) -> Export:
-    """Return an export of parts that somebody made up, and gave their right digests."""
-    export = export_of(1, *range(20))
-    export._parts = list(parcels)
-    export.manifest = msgspec.structs.replace(
-        export.manifest, parts=[transfer._digest(parcel) for parcel in parcels], digest=digest
-    )
-    return export
-
-
-def test_a_shard_that_fits_into_no_memory_is_not_asked_for() -> None:
-    for connections, questions in ((MOST, 1), (MOST + 1, 0)):
-        one = Arriving()
-        one.want(1)
-        one.answer(offered(GOOD.manifest, connections=connections))
-        assert (len(one.asked), len(one.around.suspected)) == (questions, 1 - questions)
-
-
-def test_no_more_comes_than_was_promised() -> None:
-    one, export = Arriving(), export_of(1, *range(20))
-    sizes = [sizes_of(part).connections for part in export._parts]
-    export.manifest = msgspec.structs.replace(export.manifest, connections=sum(sizes) - 1)
-    one.want(1)
-    came = 0
-    while one.actions:
-        came += isinstance(one.asked[0], AskPart)
-        one.answer(answer_to(one.asked[0], export))
-    assert came == len(sizes)
-    assert len(one.arrivals) == 0
-    assert one.around.suspected == [B]
-
-
-@pytest.mark.parametrize(
-    "export",
-    [
-        liar(GOOD.part(0)),
-        liar(GOOD.part(0), GOOD.part(0)),
-        liar(b"no parcel"),
-        liar(encode(huge()), encode(huge())),
-    ],
-    ids=["another sum", "a part twice", "no parcel", "more than can be"],
-)
-def test_parts_that_come_to_nothing_are_not_kept(export: Export) -> None:
-    one = Arriving()
-    for suspicions in (1, 2):
-        one.want(1)
-        while one.actions:
-            one.answer(answer_to(one.asked[0], export))
-        assert one.around.suspected == [B] * suspicions
-        assert all(half.parts and half.parts.missing for half in one.arrivals._kept.values())
-        assert len(one.arrivals) == len(one.calls) == len(one.deeds) == 0
-    one.want(1, peer=C)
-    one.serve(GOOD)
-    assert one.adopted.content.digest == taught(1, 2, 3).content(1).digest
-
-
-def test_any_kind_of_message_but_one_is_suspicious() -> None:
-    for message in [message for message in MESSAGES if not isinstance(message, Refused)]:
-        one = Arriving()
-        one.want(1)
-        one.answer(message)
-        one.want(1)
-        one.answer(answer_to(Offer(1), GOOD))
-        one.answer(answer_to(one.asked[0], GOOD))
-        one.answer(message)
-        assert (one.actions, one.around.suspected) == ([], [B, B])
-
-
-def test_rows_of_other_shards_are_refused_by_the_store() -> None:
-    one = Arriving()
-    foreign = Content(shards(1), [applied(9)], LESSONS.delta(9))
-    one.want(1)
-    one.serve(Export(foreign))
-    with pytest.raises(Exception, match="rows of other shards"):
-        store([1]).adopt(one.adopted.content)

@@ -1,0 +1,67 @@
+"""Content of shards that comes from elsewhere: what of it a store takes, and what it refuses."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from giaann_p2p.errors import StoreError, UsageError
+from giaann_p2p.store.disk.fake_disk import FakeDisk
+from giaann_p2p.store.store import Store
+from tests.helpers import SMALL
+from tests.unit.store.helpers import ALL, LAYOUT, LESSONS, in_memory, same, taught
+
+
+def test_content_that_could_not_be_read_back_is_refused(disk: FakeDisk, store: Store) -> None:
+    store.apply([LESSONS[0].update(ALL)])
+    (shard,) = (n for n in ALL if n == LAYOUT.shard_of(*next(iter(LESSONS[0].rows))))
+    held = store.content(shard)
+    other = Store.in_memory(SMALL, LAYOUT)
+    with pytest.raises(UsageError, match="lacks the text"):
+        other.adopt(replace(held, delta=replace(held.delta, names={})))
+    wide = replace(held.delta, segment=held.delta.segment + np.uint8(SMALL.segments))
+    with pytest.raises(UsageError, match="the store's model has 2 and 5"):
+        other.adopt(replace(held, delta=wide))
+    other.adopt(held)
+    assert other.digest() == held.digest
+
+
+def test_the_same_chunks_cannot_have_come_to_something_else(store: Store) -> None:
+    store.apply([LESSONS[0].update(ALL)])
+    held = store.content(0, 1, 2, 3)
+    liar = replace(held, delta=replace(held.delta, strength=held.delta.strength + 1))
+    with pytest.raises(StoreError, match="one of them is wrong"):
+        store.adopt(liar)
+    assert same(store, taught(LESSONS[0]))
+
+
+def test_of_several_shards_that_come_each_is_compared_with_its_own() -> None:
+    """Shard 0 is ahead here, shard 1 is behind."""
+    store = Store.in_memory(SMALL, LAYOUT)
+    store.hold(ALL)
+    store.apply([one.update([0]) for one in LESSONS[:9]])
+    store.adopt(in_memory(*LESSONS[:4]).content(0, 1))
+    expected = dict(in_memory(*LESSONS[:9]).digests())
+    expected[1] = dict(in_memory(*LESSONS[:4]).digests())[1]
+    found = dict(store.digests())
+    assert (found[0], found[1]) == (expected[0], expected[1])
+
+
+def test_content_of_other_shards_or_twice_is_refused(store: Store) -> None:
+    held = in_memory(*LESSONS[:9]).content(0, 1)
+    shard = LAYOUT.shards_of(held.delta.concept, held.delta.feature)[held.delta.count > 0]
+    assert set(shard.tolist()) == {0, 1}
+    with pytest.raises(UsageError, match="rows of other shards"):
+        store.adopt(replace(held, shards=held.shards[:1], applied=held.applied[:1]))
+    twice = np.array([0, 1, 1], np.uint16)
+    with pytest.raises(UsageError, match="comes once"):
+        store.adopt(replace(held, shards=twice, applied=[*held.applied, held.applied[1]]))
+
+
+def test_content_that_is_known_is_not_written_again(disk: FakeDisk, store: Store) -> None:
+    store.apply([one.update(ALL) for one in LESSONS[:5]])
+    held = store.content(0, 1, 2, 3)
+    size = disk.size("log-00000001")
+    for _ in range(3):
+        store.adopt(held)
+    assert disk.size("log-00000001") == size

@@ -1,0 +1,116 @@
+"""Arrivals by themselves: what they asked for, what they are answered, what they had done."""
+
+import msgspec
+
+from giaann_p2p.errors import GiaannError
+from giaann_p2p.store.store import Store
+from giaann_p2p.store.transfer import Export, Manifest
+from giaann_p2p.swarm.actions import Action, Adopt, Call
+from giaann_p2p.swarm.arrivals import Arrivals
+from giaann_p2p.swarm.desk import Desk
+from giaann_p2p.swarm.messages import (
+    AskPart,
+    Fetch,
+    Fetched,
+    Message,
+    Offer,
+    Offered,
+    Part,
+    Piece,
+)
+from giaann_p2p.swarm.replicas import Replicas
+from giaann_p2p.swarm.settings import Settings
+from giaann_p2p.swarm.shardset import packed
+from tests.helpers_swarm import (
+    JOB,
+    LESSONS,
+    LIMITS,
+    NOW,
+    SHARDS,
+    A,
+    Around,
+    B,
+    shards,
+    store,
+)
+
+MOST = 1_000_000
+
+
+class Arriving:
+    """Arrivals by themselves, with what they asked for and what they had done."""
+
+    def __init__(self, **changed: float) -> None:
+        self.around, self.replicas = Around(), Replicas(A, SHARDS, range(SHARDS))
+        self.calls, self.deeds = Desk[Message | None, Action](), Desk[GiaannError | None, Action]()
+        self.again: list[tuple[bytes, float]] = []
+        self.store = store()
+        self.arrivals = Arrivals(
+            Settings(**changed),  # type: ignore[arg-type]
+            self.replicas,
+            self.around,
+            self.store,
+            self.calls,
+            self.deeds,
+            LIMITS,
+            MOST,
+            lambda peer, now: self.again.append((peer, now)),
+            NOW,
+        )
+        self.actions: list[Action] = []
+
+    def want(self, *numbers: int, peer: bytes = B, now: float = NOW) -> None:
+        for number in numbers:
+            self.arrivals.want(type(B)(peer), number)
+        self.actions += self.arrivals.due(now)
+
+    def answer(self, message: Message | None, now: float = NOW) -> None:
+        """Answer the first call that is open."""
+        call = self.actions.pop(0)
+        assert isinstance(call, Call)
+        self.actions += self.calls.done(call.number, message, now)
+
+    def serve(self, export: Export, now: float = NOW) -> int:
+        """Answer all of one shard's calls; return how many they were."""
+        count = 0
+        while isinstance(self.actions[0], Call):
+            self.answer(answer_to(self.actions[0].message, export), now)
+            count += 1
+        return count
+
+    @property
+    def asked(self) -> list[Message]:
+        return [action.message for action in self.actions if isinstance(action, Call)]
+
+    @property
+    def adopted(self) -> Adopt:
+        (action,) = self.actions
+        assert isinstance(action, Adopt)
+        return action
+
+
+def answer_to(question: Message, export: Export) -> Message:
+    if isinstance(question, Offer):
+        return Offered(export.manifest.to_bytes())
+    if isinstance(question, Fetch):
+        return Fetched([], question.chunks)
+    assert isinstance(question, AskPart)
+    assert question.digest == export.manifest.digest
+    return Part(export.part(question.number))
+
+
+def taught(*chunks: int) -> Store:
+    return store(chunks=chunks)
+
+
+def export_of(shard: int, *chunks: int) -> Export:
+    return Export(taught(*chunks).content(shard))
+
+
+def piece(chunk: int, *numbers: int) -> Piece:
+    some = shards(*numbers)
+    return Piece(JOB, chunk, packed(some, SHARDS), LESSONS.parcel(chunk, some))
+
+
+def offered(manifest: Manifest, **changed: object) -> Offered:
+    return Offered(msgspec.structs.replace(manifest, **changed).to_bytes())
