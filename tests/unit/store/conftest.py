@@ -6,9 +6,7 @@ import pytest
 
 from giaann_p2p.store.disk.fake_disk import FakeDisk
 from giaann_p2p.store.store import Store
-from tests.helpers_store import (
-    on_disk,
-)
+from tests.helpers_store import on_disk
 from tests.unit.store.helpers import LAYOUT
 from tests.unit.store.helpers_archive import begun, told
 

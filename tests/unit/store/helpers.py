@@ -3,25 +3,12 @@
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.store.store import Store
 from tests.helpers import SMALL
-from tests.helpers_store import (
-    Lesson,
-    lessons,
-    names_of,
-    plain_state,
-    plain_store,
-    state_of,
-)
+from tests.helpers_store import Lesson, lessons, names_of, plain_state, plain_store, state_of
 from tests.plain import store as plain
 
 LAYOUT = Layout(shards=4)
-
-
 ALL = range(4)
-
-
 LESSONS = lessons(40)
-
-
 NAMES = names_of(LESSONS)
 
 

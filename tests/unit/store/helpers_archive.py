@@ -12,23 +12,12 @@ from giaann_p2p.store.layout import Layout
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.update import Update
 from tests.helpers import SMALL
-from tests.helpers_store import (
-    JOB,
-    lessons,
-    plain_store,
-    rows_of,
-)
+from tests.helpers_store import JOB, lessons, plain_store, rows_of
 from tests.plain import store as plain
 
 LAYOUT = Layout(shards=4)
-
-
 ALL = range(4)
-
-
 LESSONS = lessons(12, seed=5)
-
-
 OLD = "log-00000001"
 
 

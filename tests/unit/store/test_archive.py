@@ -23,15 +23,7 @@ from giaann_p2p.store.state import Kind
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.update import head_size, update_head
 from tests.helpers import SMALL
-from tests.helpers_store import (
-    JOB,
-    JOBS,
-    assert_recalled,
-    copy_of,
-    retained_of,
-    rows_of,
-    state_of,
-)
+from tests.helpers_store import JOB, JOBS, assert_recalled, copy_of, retained_of, rows_of, state_of
 from tests.plain import store as plain
 from tests.unit.store.helpers_archive import (
     ALL,

@@ -14,12 +14,7 @@ from giaann_p2p.store.disk.sync import NEVER
 from giaann_p2p.store.fsck import fsck
 from giaann_p2p.store.state import Kind
 from giaann_p2p.store.store import Store
-from tests.helpers_store import (
-    JOB,
-    assert_recalled,
-    copy_of,
-    state_of,
-)
+from tests.helpers_store import JOB, assert_recalled, copy_of, state_of
 from tests.unit.store.helpers_archive import (
     ALL,
     OLD,
@@ -147,9 +142,7 @@ def test_what_a_failed_sync_may_lose_is_read_where_it_was_written_anew(
     assert_recalled(store, yardstick())
 
 
-def test_what_a_crash_left_without_a_mark_is_read_where_it_was_written_anew(
-    disk: FakeDisk,
-) -> None:
+def test_what_a_crash_left_without_a_mark_is_read_where_it_was_written_anew(disk: FakeDisk) -> None:
     unsynced(disk)
     store = Store.open(disk, retain=True)
     assert logs(disk) == [1, 2]

@@ -5,10 +5,7 @@ import pytest
 from giaann_p2p.errors import UsageError
 from giaann_p2p.store.disk.fake_disk import FakeDisk
 from giaann_p2p.store.store import Store
-from tests.helpers_store import (
-    JOB,
-    state_of,
-)
+from tests.helpers_store import JOB, state_of
 from tests.unit.store.helpers_archive import ALL, begun, learned, numbers, told
 
 

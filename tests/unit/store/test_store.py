@@ -17,13 +17,7 @@ from giaann_p2p.store.state import Content, State
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.update import Update
 from tests.helpers import SMALL
-from tests.helpers_store import (
-    JOB,
-    NEURONS,
-    assert_rows,
-    plain_store,
-    state_of,
-)
+from tests.helpers_store import JOB, NEURONS, assert_rows, plain_store, state_of
 from tests.unit.store.helpers import ALL, LAYOUT, LESSONS, same, taught
 
 

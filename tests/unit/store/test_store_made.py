@@ -11,9 +11,7 @@ from giaann_p2p.store.disk.fake_disk import FakeDisk
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.store.store import Store
 from tests.helpers import SMALL
-from tests.helpers_store import (
-    state_of,
-)
+from tests.helpers_store import state_of
 from tests.unit.store.helpers import ALL, LAYOUT, LESSONS, same, taught
 
 

@@ -15,10 +15,7 @@ from giaann_p2p.store.memory import columns
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.update import Update
 from tests.helpers import SMALL
-from tests.helpers_store import (
-    JOB,
-    copy_of,
-)
+from tests.helpers_store import JOB, copy_of
 from tests.unit.store.helpers import ALL, LESSONS, in_memory, same, taught
 
 

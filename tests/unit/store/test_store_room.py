@@ -14,12 +14,7 @@ from giaann_p2p.store.state import Content
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.update import Update
 from tests.helpers import SMALL, built
-from tests.helpers_store import (
-    JOB,
-    Lesson,
-    lessons,
-    on_disk,
-)
+from tests.helpers_store import JOB, Lesson, lessons, on_disk
 from tests.unit.store.helpers import ALL, LAYOUT, in_memory, same, taught
 
 

@@ -19,11 +19,7 @@ from giaann_p2p.store.state import State
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.update import Update
 from tests.helpers import SMALL
-from tests.helpers_store import (
-    JOB,
-    copy_of,
-    on_disk,
-)
+from tests.helpers_store import JOB, copy_of, on_disk
 from tests.unit.store.helpers import ALL, LAYOUT, LESSONS, same, taught
 
 

@@ -8,31 +8,11 @@ from giaann_p2p.store.transfer import Export, Manifest
 from giaann_p2p.swarm.actions import Action, Adopt, Call
 from giaann_p2p.swarm.arrivals import Arrivals
 from giaann_p2p.swarm.desk import Desk
-from giaann_p2p.swarm.messages import (
-    AskPart,
-    Fetch,
-    Fetched,
-    Message,
-    Offer,
-    Offered,
-    Part,
-    Piece,
-)
+from giaann_p2p.swarm.messages import AskPart, Fetch, Fetched, Message, Offer, Offered, Part, Piece
 from giaann_p2p.swarm.replicas import Replicas
 from giaann_p2p.swarm.settings import Settings
 from giaann_p2p.swarm.shardset import packed
-from tests.helpers_swarm import (
-    JOB,
-    LESSONS,
-    LIMITS,
-    NOW,
-    SHARDS,
-    A,
-    Around,
-    B,
-    shards,
-    store,
-)
+from tests.helpers_swarm import JOB, LESSONS, LIMITS, NOW, SHARDS, A, Around, B, shards, store
 
 MOST = 1_000_000
 

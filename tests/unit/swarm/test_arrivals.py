@@ -9,29 +9,11 @@ from giaann_p2p.store.state import Content
 from giaann_p2p.store.transfer import Export
 from giaann_p2p.swarm.actions import Adopt, Apply, Call
 from giaann_p2p.swarm.answers import Answers
-from giaann_p2p.swarm.messages import (
-    AskPart,
-    Fetch,
-    Fetched,
-    Offer,
-    Part,
-    Refused,
-)
+from giaann_p2p.swarm.messages import AskPart, Fetch, Fetched, Offer, Part, Refused
 from giaann_p2p.swarm.replica import State
 from giaann_p2p.swarm.replicas import Replicas
 from giaann_p2p.swarm.shardset import packed
-from tests.helpers_swarm import (
-    JOB,
-    NOW,
-    SHARDS,
-    A,
-    B,
-    C,
-    applied,
-    shards,
-    store,
-    update,
-)
+from tests.helpers_swarm import JOB, NOW, SHARDS, A, B, C, applied, shards, store, update
 from tests.unit.swarm.helpers_arrivals import Arriving, answer_to, export_of, piece, taught
 
 

@@ -21,17 +21,7 @@ from giaann_p2p.swarm.messages import (
     Refused,
 )
 from giaann_p2p.swarm.shardset import packed
-from tests.helpers_swarm import (
-    JOB,
-    LESSONS,
-    MESSAGES,
-    SHARDS,
-    B,
-    C,
-    applied,
-    shards,
-    store,
-)
+from tests.helpers_swarm import JOB, LESSONS, MESSAGES, SHARDS, B, C, applied, shards, store
 from tests.unit.swarm.helpers_arrivals import (
     MOST,
     Arriving,
@@ -76,11 +66,7 @@ def huge() -> Delta:
 
 
 GOOD = Export(taught(1, 2, 3).content(1))
-
-
 EMPTY = Export(taught().content(1))
-
-
 LIES: dict[str, Message | None] = {
     "none in time": None,
     "of another kind": Part(b""),
