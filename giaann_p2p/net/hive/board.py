@@ -4,7 +4,10 @@
    and with its own peer.
 2. Joining goes on in the background for ever: while no node is known, all seeds are tried again and
    again, and so after each new start of p2pd; only the first try is waited for.
-3. A node that does not answer costs `call_within` once, and is left out for a while.
+3. A node that does not answer costs `call_within` once, and is left out for a while. On a machine
+   that is out of breath none may answer: who finds nobody to ask has all seeds tried anew at once,
+   and not with the next refresh.
+4. What is asked here ends before whoever asks gives up: `node.options.look_within`.
 """
 
 import asyncio
@@ -36,8 +39,9 @@ REPLICAS = 5
 _BEAM = 8
 """Nodes near a key that are asked before the nearest count as found."""
 _CALL_WITHIN = 1.5
-_WITHIN = 6.0
+_WITHIN = 4.0
 _CONNECT_WITHIN = 3.0
+_BEGIN_WITHIN = _JOIN_WITHIN = 6.0
 _LEFT_OUT = 5.0
 """Seconds for which a node that did not answer is not asked; twice as many each further time."""
 _FIRST_PAUSE, _MOST_PAUSE = 0.2, 10.0
@@ -64,6 +68,7 @@ class HiveBoard:
         self._node: DHTNode
         self._joining: asyncio.Task[None] | None = None
         self._tried = asyncio.Event()  # to join, in this life of p2pd
+        self._alone = asyncio.Event()  # somebody was to be asked, and nobody could be
         self._searches: set[asyncio.Task[Any]] = set()
 
     def __repr__(self) -> str:
@@ -110,6 +115,7 @@ class HiveBoard:
                 await self._tried.wait()
                 await self._spread(key, record, lifetime, taken)
         if not any(taken):
+            self._alone.set()
             raise Unreachable(
                 f"no other node took the record; {self.nodes} are known, {len(taken)} said no"
             )
@@ -132,6 +138,7 @@ class HiveBoard:
         finally:
             guard.findings.discard(finding)
         if not finding.answers:
+            self._alone.set()
             raise Unreachable(f"no node of the board answered; {self.nodes} are known")
         for key in keys:
             finding.records.update(dict.fromkeys(self._shelf.get(key, self._clock())))
@@ -147,9 +154,9 @@ class HiveBoard:
         await self._end(gone=True)
         guard = Guard(life.p2p, self._swarm_id, self._shelf, self._clock, self._heard)
         try:
-            async with asyncio.timeout(_WITHIN):  # if p2pd ends now, hivemind waits for ever
+            async with asyncio.timeout(_BEGIN_WITHIN):  # if p2pd ends now, hivemind waits for ever
                 self._node = await self._new_node(guard)
-        except P2PDaemonError as error:
+        except (P2PDaemonError, asyncio.IncompleteReadError) as error:
             raise ConnectionAbortedError(f"p2pd takes no node of a board: {error}") from None
         self._guard = guard
         self._tried.clear()
@@ -190,27 +197,37 @@ class HiveBoard:
     async def _join_for_ever(self) -> None:
         pause = _FIRST_PAUSE
         while True:
+            alone = self._alone.is_set() or not self.nodes
+            self._alone.clear()
             try:
-                async with asyncio.timeout(_WITHIN):
-                    await self._join()
+                async with asyncio.timeout(_JOIN_WITHIN):
+                    await self._join(alone)
+            except TimeoutError:
+                _LOG.info("joining the board: it takes more than %g s", _JOIN_WITHIN)
             except (GiaannError, OSError) as error:
                 _LOG.info("joining the board: %s", error)
             self._tried.set()
-            if self.nodes:
-                pause = _REFRESH
             await asyncio.sleep(pause)
-            pause = _FIRST_PAUSE if self.nodes else min(2 * pause, _MOST_PAUSE)
+            if not self.nodes:
+                pause = min(2 * pause, _MOST_PAUSE)
+                continue
+            pause = _FIRST_PAUSE
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_REFRESH):
+                    await self._alone.wait()
 
-    async def _join(self) -> None:
+    async def _join(self, alone: bool) -> None:
         """Meet the seeds, unless others are known, and through them those who are near."""
-        if not self.nodes:
+        if alone:
             met = await self._host.connect(_good(self._seeds()), _CONNECT_WITHIN)
             await asyncio.gather(*[self._meet(peer) for peer in met])
         if self.nodes:
             await self._nearest([node_key(self._swarm_id, self._host.me)])
 
     async def _meet(self, peer: Peer) -> None:
-        await self._node.protocol.call_ping(PeerID(libp2p_id(peer)))
+        peer_id = PeerID(libp2p_id(peer))
+        if await self._node.protocol.call_ping(peer_id) is not None:
+            self._heard(peer_id)
 
     async def _nearest(self, keys: Sequence[bytes]) -> dict[bytes, list[PeerID]]:
         """Return who is nearest to each key, after asking who might know."""

@@ -4,7 +4,8 @@
 2. When it ends, or answers no more, all streams break, `on_death` is told why, and it is started
    again: with the same key and ports, after a pause that grows while it fails. Whatever is asked
    meanwhile fails at once, with a ConnectionError.
-3. What must be set up anew in each of its lives is done by those that `each_life` has named.
+3. What must be set up anew in each of its lives is done by those that `each_life` has named. Where
+   that fails, that life is ended, too: without it this peer would be half on the network for good.
 4. `close` leaves no process, socket or task.
 """
 
@@ -171,7 +172,7 @@ class Host:
             pause = min(2 * pause, self.config.again_most)
             self._life = life
             for hook in list(self._hooks):
-                await _done(hook(life))
+                await _done(hook(life), life)
 
     async def _begin_again(self, pause: float) -> Life:
         while True:
@@ -199,8 +200,9 @@ class Host:
             self._accept(peer, pipe)
 
 
-async def _done(work: Awaitable[None]) -> None:
+async def _done(work: Awaitable[None], life: Life) -> None:
     try:
         await work
     except (GiaannError, OSError) as error:  # the next life may be better
-        _LOG.warning("after p2pd was started again: %s", error)
+        _LOG.warning("after p2pd was started again: %s", str(error) or repr(error))
+        life.daemon.kill()

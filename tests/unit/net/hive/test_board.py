@@ -3,6 +3,8 @@
 import asyncio
 import os
 import signal
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import pytest
@@ -13,15 +15,22 @@ from hivemind.proto import dht_pb2
 
 from giaann_p2p.errors import UsageError
 from giaann_p2p.net.errors import Unreachable
+from giaann_p2p.net.hive import board as module
 from giaann_p2p.net.hive import guard
 from giaann_p2p.net.hive.board import HiveBoard, steady_clock
 from giaann_p2p.net.hive.peer_id import libp2p_id, libp2p_name
 from giaann_p2p.net.hive.shelf import node_key
+from giaann_p2p.node.options import Options
 from giaann_p2p.swarm.identity import Identity
 from tests.unit.net.hive.helpers import Place, hosts, stop, until
 from tests.unit.net.hive.helpers_board import SWARM, board, record
 
 CLOCK = steady_clock()
+
+
+def all_of(place: Place) -> tuple[str, ...]:
+    """Return where all hosts are."""
+    return tuple(address for host in place.hosts for address in host.addresses)
 
 
 async def all_closed(*boards: HiveBoard) -> None:
@@ -104,8 +113,7 @@ def test_clocks_an_hour_apart_do_no_harm() -> None:
 def test_the_board_is_joined_again_when_p2pd_was_started_again(victim: int) -> None:
     async def story(place: Place) -> None:
         # The seed has seeds of its own: it would wait to be asked otherwise.
-        seeds = lambda: tuple(a for host in place.hosts for a in host.addresses)  # noqa: E731
-        boards = [await board(place, seeds=seeds) for _ in range(2)]
+        boards = [await board(place, seeds=partial(all_of, place)) for _ in range(2)]
         await until(lambda: all(one.nodes for one in boards))
         os.kill(place.note(place.hosts[victim]), signal.SIGKILL)
         await until(lambda: place.hosts[victim].deaths == 1)
@@ -137,6 +145,48 @@ def test_a_node_that_is_stopped_holds_nobody_up_for_long() -> None:
         await all_closed(*boards)
 
     hosts(story)
+
+
+def test_nodes_that_fell_silent_for_a_while_are_soon_found_again() -> None:
+    """A machine that is out of breath: with the next refresh, a minute later, is no time."""
+
+    async def story(place: Place) -> None:
+        boards = [await board(place, seeds=partial(all_of, place)) for _ in range(3)]
+        await until(lambda: all(one.nodes == 2 for one in boards))
+        for host in place.hosts[:2]:
+            await stop(place.note(host))
+        for _ in range(2):
+            with pytest.raises(Unreachable):
+                await boards[2].look("storage")
+        assert boards[2].nodes == 0
+        for host in place.hosts[:2]:
+            os.kill(place.note(host), signal.SIGCONT)
+        await until(lambda: boards[2].nodes > 0)
+        assert await boards[2].look("storage") == []
+        await all_closed(*boards)
+
+    hosts(story)
+
+
+def test_a_node_that_answers_is_asked_though_it_was_left_out() -> None:
+    async def story(place: Place) -> None:
+        boards = [await board(place, seeds=partial(all_of, place)) for _ in range(2)]
+        await until(lambda: all(one.nodes for one in boards))
+        blacklist = boards[0]._node.blacklist
+        blacklist.base_time = 1000.0
+        blacklist.register_failure(PeerID(libp2p_id(place.hosts[1].me)))
+        with suppress(Unreachable):
+            await boards[0].look("storage")
+        await until(lambda: not blacklist.banned_peers)
+        assert await boards[0].look("storage") == []
+        await all_closed(*boards)
+
+    hosts(story)
+
+
+def test_the_board_gives_up_before_those_who_ask_it() -> None:
+    """Else what has been found by then would be thrown away."""
+    assert Options().look_within > module._WITHIN
 
 
 def test_two_swarms_on_one_host_do_not_mix() -> None:

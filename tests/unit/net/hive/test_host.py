@@ -80,6 +80,26 @@ def test_p2pd_is_started_again_with_the_same_key_and_port() -> None:
     hosts(story)
 
 
+def test_a_life_that_cannot_be_set_up_is_ended_for_a_better_one() -> None:
+    async def story(place: Place) -> None:
+        host = await place.host()
+        tries: list[int] = []
+
+        async def hook(life: object) -> None:
+            tries.append(place.note(host))
+            if len(tries) == 1:
+                raise TimeoutError
+
+        host.next_lives(hook)
+        os.kill(place.note(host), signal.SIGKILL)
+        await until(lambda: len(tries) == 2)
+        assert host.pid == tries[1] != tries[0]
+        assert await host.control.me() == host.me
+        assert host.deaths == 2
+
+    hosts(story)
+
+
 def test_while_p2pd_is_gone_all_fails_at_once() -> None:
     async def story(place: Place) -> None:
         host = await place.host(again_after=5.0)
