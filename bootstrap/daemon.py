@@ -36,8 +36,8 @@ _IP = re.compile(r"/ip[46]/([^/]+)/")
 _LONGEST = 12
 
 
-async def serve(options: BootstrapOptions) -> None:
-    """Be a bootstrap peer until it is ended."""
+async def serve(options: BootstrapOptions) -> int:
+    """Be a bootstrap peer until it is ended; return the exit code."""
     joined = Link.read(options.join) if options.join else None
     named = joined.addresses if joined else ()
     with Folder(_path(options, joined)) as folder:
@@ -49,7 +49,7 @@ async def serve(options: BootstrapOptions) -> None:
                 place.host, manifest.swarm_id, manifest.layout, place.book.seeds
             )
             try:
-                await _serve(options, place, manifest, board, known)
+                return await _serve(options, place, manifest, board, known)
             finally:
                 await board.close()
 
@@ -60,7 +60,7 @@ async def _serve(
     manifest: Manifest,
     board: HiveBoard,
     known: Acquaintances,
-) -> None:
+) -> int:
     node = BootstrapNode(place.host.me, manifest, place.transport, board, known)
     place.book.directory = node.lookout.others.around.directory
     link = str(Link(manifest.swarm_id, told_to_others(place.host.addresses)))
@@ -70,7 +70,7 @@ async def _serve(
         state=READY, link=link, peer=name_of(place.host.me), listen=place.host.config.listen[0]
     )
     async with seen(options, lambda: status, Metrics(partial(metrics_of, node)).page):
-        await last(node)
+        return await last(node)
 
 
 def _path(options: BootstrapOptions, joined: Link | None) -> Path:

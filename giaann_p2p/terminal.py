@@ -17,9 +17,10 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from giaann_p2p.errors import GiaannError
 
 EXIT_CODES = """Exit codes: 0 done; 1 it failed, and standard error says why; 2 wrong usage; \
-3 nothing comes to mind; 130 interrupted (Ctrl-C)."""
+3 nothing comes to mind; 4 a peer left, and could not hand over what it keeps; \
+130 interrupted (Ctrl-C)."""
 
-FAILED, NOTHING, INTERRUPTED = 1, 3, 130
+FAILED, NOTHING, LEFT_BEHIND, INTERRUPTED = 1, 3, 4, 130
 
 errors = Console(stderr=True, highlight=False, soft_wrap=True)
 

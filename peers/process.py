@@ -6,20 +6,24 @@ import signal
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
+import typer
 import uvloop
 
 from giaann_p2p.errors import DiskError
 from giaann_p2p.local.status_file import READY, Status, StatusFile
 from giaann_p2p.store.memory.heap import keep_together
+from giaann_p2p.terminal import LEFT_BEHIND
 from peers.http import HttpServer, Page
 from peers.log import log_to_stderr
 from peers.options import Options
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _LOOK_EVERY = 0.2
+_FIRST_WORD, _WORD_EVERY = 2.0, 60.0
+"""Seconds until a daemon that leaves says what it waits for, and says it again."""
 _RETRY = 10.0
 LOG = logging.getLogger("giaann.daemon")
 
@@ -40,37 +44,56 @@ class Lasting(Protocol):
         ...
 
 
-def run(main: Coroutine[Any, Any, None], options: Options) -> None:
+class Departure(NamedTuple):
+    """How long a daemon that is told to leave tries to hand over, and what it says meanwhile."""
+
+    within: float
+    """Seconds; 0 for as long as it takes."""
+    left: Callable[[], str]
+    """What is still to be handed over, and what that waits for."""
+    kept: str
+    """What becomes of it if it is not."""
+
+
+def run(main: Coroutine[Any, Any, int], options: Options) -> None:
     """Run a daemon to its end; a signal before it lives cancels it."""
     log_to_stderr(as_json=options.log == "json", level=options.log_level)
     keep_together()
 
-    async def guarded() -> None:
+    async def guarded() -> int:
         task = asyncio.ensure_future(main)
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGTERM, task.cancel)
         try:
-            await task
+            return await task
         except asyncio.CancelledError:
             LOG.info("ended before it began")
+            return 0
 
-    uvloop.run(guarded())
+    if code := uvloop.run(guarded()):
+        raise typer.Exit(code)
 
 
-async def last(node: Lasting) -> None:
-    """Run a node to its end: the first signal lets it leave, the second ends it now."""
+async def last(node: Lasting, departure: Departure | None = None) -> int:
+    """Run a node to its end, and return the exit code.
+
+    The first signal lets it leave, the second ends it now; so does the end of its departure's time.
+    """
     loop = asyncio.get_running_loop()
-    ends: list[asyncio.Task[None]] = []
+    tasks: list[asyncio.Task[None]] = []
+    codes = [0]
 
     def second() -> None:
         LOG.info("ending now")
-        ends.append(loop.create_task(node.close()))
+        tasks.append(loop.create_task(node.close()))
 
     def first() -> None:
         LOG.info("leaving; a second signal ends it at once")
         for number in _SIGNALS:
             loop.add_signal_handler(number, second)
         node.leave()
+        if departure is not None:
+            tasks.append(loop.create_task(_bounded(node, departure, codes)))
 
     for number in _SIGNALS:
         loop.add_signal_handler(number, first)
@@ -79,7 +102,42 @@ async def last(node: Lasting) -> None:
     finally:
         for number in _SIGNALS:
             loop.remove_signal_handler(number)
-        await asyncio.gather(*ends, return_exceptions=True)
+        for task in tasks:
+            task.cancel()  # what is to be closed has ended
+        await asyncio.gather(*tasks, return_exceptions=True)
+    return codes[-1]
+
+
+async def _bounded(node: Lasting, departure: Departure, codes: list[int]) -> None:
+    """Say now and then why a node is still here; end it when its time is up."""
+    try:
+        async with asyncio.timeout(departure.within or None) as end:
+            await _told(departure, end)
+    except TimeoutError:
+        codes.append(LEFT_BEHIND)
+        LOG.warning(
+            "ending after %g s, though %s. %s",
+            departure.within,
+            departure.left(),
+            departure.kept,
+        )
+        await node.close()
+
+
+async def _told(departure: Departure, end: asyncio.Timeout) -> None:
+    pause = _FIRST_WORD
+    while True:
+        await asyncio.sleep(pause)
+        pause = _WORD_EVERY
+        when = end.when()
+        now = asyncio.get_running_loop().time()
+        long = "as long as it takes" if when is None else f"{max(0, when - now):.0f} s more"
+        LOG.info(
+            "%s; it waits %s, and a second signal ends it now. %s",
+            departure.left(),
+            long,
+            departure.kept,
+        )
 
 
 @asynccontextmanager

@@ -1,8 +1,9 @@
 """Addresses of peers that were there lately, in a small file: how to come back without a bootstrap.
 
 They are only where to knock: whoever opens is proved by the transport, and the manifest by its
-hash. The file is written whole or not at all, and holds so many peers. Who has just begun writes
-it after seconds, for it may be killed soon, and nobody else come up first; later, once a minute.
+hash. The file is written whole or not at all, and holds so many peers. Who knows few writes down
+each as soon as it is seen, for it may be killed in the next second, and come back when those of its
+link are gone; who knows enough looks once a minute.
 
 It also says how far the sequence of the own records has come. Others remember that for a day, the
 board for seconds: a peer whose clock was set back while it was down would be ignored until then.
@@ -24,8 +25,8 @@ from giaann_p2p.swarm.record import MOST_RECORD_ADDRESSES, Announcement
 
 MOST_PEERS = 64
 _MOST_BYTES = 1 << 18
-_FIRST_PAUSE, _LONGEST_PAUSE = 2.0, 60.0
-"""Between two looks at who is there."""
+_ENOUGH = 16
+_EVERY = 60.0
 _FORMAT = 1
 _SLACK = 3_600_000
 """By how much a sequence, in milliseconds, may have gone on since it was noted down."""
@@ -62,8 +63,8 @@ class Acquaintances:
     async def run(self, lookout: Lookout, executor: Executor | None = None) -> None:
         """Note down again and again who is there."""
         await lookout.whole.wait()
-        pause = _FIRST_PAUSE
         while True:
+            lookout.news.clear()
             around = lookout.others.around
             live = around.directory.live(lookout.time())
             mine = [said.sequence for said in live if said.peer == around.me]
@@ -71,8 +72,15 @@ class Acquaintances:
             if self.note(others, max(mine, default=0)):
                 loop = asyncio.get_running_loop()
                 await loop.run_in_executor(executor, self.write)
-            await asyncio.sleep(pause)
-            pause = min(2 * pause, _LONGEST_PAUSE)
+            await self._due(lookout)
+
+    async def _due(self, lookout: Lookout) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_EVERY):
+                if len(self._peers) < _ENOUGH:
+                    await lookout.news.wait()
+                else:
+                    await asyncio.sleep(_EVERY)
 
     def note(self, there: Iterable[Announcement], sequence: int = 0) -> bool:
         """Take in who is there, and the own sequence; tell whether that is to be noted down."""

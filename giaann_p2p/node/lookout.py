@@ -50,6 +50,8 @@ class Lookout:
     ) -> None:
         self.whole = asyncio.Event()
         """Set with the first look that goes well."""
+        self.news = asyncio.Event()
+        """Set when somebody came or went; to be cleared by the one who waits for it."""
         self.refused = 0
         """Records so far that cannot be right."""
         self.others = Outlook(around, self.time)
@@ -154,4 +156,6 @@ class Lookout:
                     names,
                     more,
                 )
+        if there != self._peers:
+            self.news.set()
         self._peers = there

@@ -10,6 +10,7 @@ from giaann_p2p.node.place import Place
 from giaann_p2p.node.storage import StorageNode
 from giaann_p2p.store.budget import Budget
 from giaann_p2p.store.store import Store
+from giaann_p2p.swarm.departure import hindrance
 from giaann_p2p.swarm.identity import name_of, to_text
 from giaann_p2p.swarm.link import Link
 from giaann_p2p.swarm.manifest import Manifest
@@ -17,14 +18,17 @@ from peers.command import exit_code
 from peers.folder import Folder, usual_folder
 from peers.metrics import Metrics
 from peers.network import manifest_of, network
-from peers.process import last, seen
+from peers.process import Departure, last, seen
 from peers.storage.command import storage
 from peers.storage.metrics import metrics_of
 from peers.storage.options import StorageOptions
 
+_ON_DISK = "Nothing is lost: they stay on its disk, and it comes back with them"
+_IN_MEMORY = "They are in memory alone: what no other peer has of them goes with it"
 
-async def serve(options: StorageOptions) -> None:
-    """Be a storage peer until it has left."""
+
+async def serve(options: StorageOptions) -> int:
+    """Be a storage peer until it has left; return the exit code."""
     link = Link.read(options.join)
     path = Path(options.data_dir or usual_folder(to_text(link.swarm_id)[:12], "storage"))
     with Folder(path) as folder:
@@ -33,14 +37,14 @@ async def serve(options: StorageOptions) -> None:
             manifest = await manifest_of(folder, place, link.swarm_id)
             store = _store(options, folder, manifest)
             try:
-                await _serve(options, place, manifest, store, known)
+                return await _serve(options, place, manifest, store, known)
             finally:
                 store.close()
 
 
 async def _serve(
     options: StorageOptions, place: Place, manifest: Manifest, store: Store, known: Acquaintances
-) -> None:
+) -> int:
     board = await HiveBoard.start(place.host, manifest.swarm_id, manifest.layout, place.book.seeds)
     try:
         node = StorageNode(
@@ -57,9 +61,21 @@ async def _serve(
         place.book.directory = node.lookout.others.around.directory
         metrics = Metrics(partial(metrics_of, node, store))
         async with seen(options, lambda: _status(node, place), metrics.page):
-            await last(node)
+            return await last(node, _departure(options, node, store, manifest))
     finally:
         await board.close()
+
+
+def _departure(
+    options: StorageOptions, node: StorageNode, store: Store, manifest: Manifest
+) -> Departure:
+    def left() -> str:
+        live = node.lookout.others.around.directory.live(node.lookout.time())
+        why = hindrance(node.me, live, manifest.quorum)
+        count = len(store.shards)
+        return f"{count} shard{'' if count == 1 else 's'} could not be handed over yet: {why}"
+
+    return Departure(options.leave_within, left, _IN_MEMORY if options.memory_only else _ON_DISK)
 
 
 def _store(options: StorageOptions, folder: Folder, manifest: Manifest) -> Store:

@@ -38,6 +38,15 @@ class StorageOptions(Options, frozen=True, kw_only=True, forbid_unknown_fields=T
         ),
     ] = "50MB/s"
 
+    leave_within: Annotated[
+        float,
+        told(
+            "Seconds that a peer which is told to leave tries to hand over its shards; then it ends"
+            " anyway, with exit code 4, and keeps them on its disk. 0 for as long as it takes.",
+            "SECONDS",
+            ge=0,
+        ),
+    ] = 600.0
     patience: Annotated[
         float,
         told(

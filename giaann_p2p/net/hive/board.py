@@ -7,11 +7,15 @@
 3. A node that does not answer costs `call_within` once, and is left out for a while. On a machine
    that is out of breath none may answer: who finds nobody to ask has all seeds tried anew at once,
    and not with the next refresh.
+   Nodes leave out those that are cut off from them, each side the other, and nobody of theirs would
+   ever name one again. So with each refresh some seeds that are no nodes here are tried, too: those
+   who came back know perhaps nobody who is there, and halves of a board find each other.
 4. What is asked here ends before whoever asks gives up: `node.options.look_within`.
 """
 
 import asyncio
 import logging
+import random
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -45,7 +49,9 @@ _BEGIN_WITHIN = _JOIN_WITHIN = 6.0
 _LEFT_OUT = 5.0
 """Seconds for which a node that did not answer is not asked; twice as many each further time."""
 _FIRST_PAUSE, _MOST_PAUSE = 0.2, 10.0
-_REFRESH = 60.0
+_REFRESH = 30.0
+_STRAYS = 8
+"""Seeds that are tried with each refresh, drawn by chance."""
 
 
 class HiveBoard:
@@ -218,11 +224,24 @@ class HiveBoard:
 
     async def _join(self, alone: bool) -> None:
         """Meet the seeds, unless others are known, and through them those who are near."""
-        if alone:
-            met = await self._host.connect(_good(self._seeds()), _CONNECT_WITHIN)
-            await asyncio.gather(*[self._meet(peer) for peer in met])
+        seeds = _good(self._seeds())
+        if not alone:
+            seeds = self._strays(seeds)
+        met = await self._host.connect(seeds, _CONNECT_WITHIN)
+        await asyncio.gather(*[self._meet(peer) for peer in met])
         if self.nodes:
             await self._nearest([node_key(self._swarm_id, self._host.me)])
+
+    def _strays(self, seeds: list[str]) -> list[str]:
+        """Return where some are who are no nodes here."""
+        nodes = self._node.protocol.routing_table.peer_id_to_uid
+        ways: dict[Peer, list[str]] = {}
+        for seed in seeds:
+            ways.setdefault(peer_of_address(seed), []).append(seed)
+        ways.pop(self._host.me, None)
+        strays = [peer for peer in ways if PeerID(libp2p_id(peer)) not in nodes]
+        chosen = random.sample(strays, min(_STRAYS, len(strays)))
+        return [way for peer in chosen for way in ways[peer]]
 
     async def _meet(self, peer: Peer) -> None:
         peer_id = PeerID(libp2p_id(peer))
@@ -279,7 +298,7 @@ def _good(addresses: Iterable[str]) -> list[str]:
         try:
             peer_of_address(address)
         except UsageError as error:
-            _LOG.warning("a seed is passed over: %s", error)
+            _LOG.debug("a seed is passed over: %s", error)  # any stranger's record may bring one
             continue
         found.append(address)
     return found

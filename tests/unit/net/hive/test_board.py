@@ -168,6 +168,28 @@ def test_nodes_that_fell_silent_for_a_while_are_soon_found_again() -> None:
     hosts(story)
 
 
+def test_a_node_that_all_have_left_out_is_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one that comes back and knows only who is gone; or half of a board that was cut in two."""
+    monkeypatch.setattr(module, "_REFRESH", 0.3)
+
+    async def story(place: Place) -> None:
+        boards = [await board(place, seeds=partial(all_of, place)) for _ in range(3)]
+        await until(lambda: all(one.nodes == 2 for one in boards))
+        lost = boards[2]
+        lost._seeds = tuple
+        for one in boards:
+            table = one._node.protocol.routing_table
+            for node in [*table.uid_to_peer_id]:
+                if one is lost or node == lost._node.node_id:
+                    del table[node]
+        assert [one.nodes for one in boards] == [1, 1, 0]
+        await until(lambda: all(one.nodes == 2 for one in boards))
+        assert await lost.look("storage") == []
+        await all_closed(*boards)
+
+    hosts(story)
+
+
 def test_a_node_that_answers_is_asked_though_it_was_left_out() -> None:
     async def story(place: Place) -> None:
         boards = [await board(place, seeds=partial(all_of, place)) for _ in range(2)]
