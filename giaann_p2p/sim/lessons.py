@@ -10,7 +10,7 @@ from giaann_p2p.model.columns import Word
 from giaann_p2p.model.delta import EMPTY, Delta, total
 from giaann_p2p.model.digest import digest
 from giaann_p2p.model.learn import learn
-from giaann_p2p.model.rows import Neuron
+from giaann_p2p.model.rows import DeltaRows, Neuron
 from giaann_p2p.model.sequence import SequenceBuilder
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.store.codec.parcel import encode
@@ -22,6 +22,7 @@ _SENTENCES, _TOKENS = 4, 7
 
 
 _MOST_PARCELS = 4096
+_MOST_ROWS = 256
 
 
 @cache
@@ -38,6 +39,7 @@ class Lessons:
         self._parcels: dict[tuple[int, bytes], bytes] = {}
         self._parts: dict[tuple[int, int], Delta] = {}
         self._digests: dict[tuple[int, frozenset[int]], int] = {}
+        self._rows: dict[tuple[int, frozenset[int]], DeltaRows] = {}
 
     def delta(self, chunk: int) -> Delta:
         """Return a chunk's delta."""
@@ -49,7 +51,9 @@ class Lessons:
         if key not in self._parcels:
             if len(self._parcels) == _MOST_PARCELS:
                 self._parcels.clear()
-            self._parcels[key] = encode(total([self.part(chunk, n) for n in shards.tolist()]))
+            delta = _delta(chunk)
+            wanted = np.isin(self.layout.shards_of(delta.concept, delta.feature), shards)
+            self._parcels[key] = encode(delta.cut(wanted.astype(np.int64)).get(1, EMPTY))
         return self._parcels[key]
 
     def part(self, chunk: int, shard: int) -> Delta:
@@ -65,6 +69,15 @@ class Lessons:
     def content(self, shard: int, chunks: Iterable[int]) -> Delta:
         """Return what a shard holds that has taken in some chunks."""
         return total([EMPTY, *(self.part(chunk, shard) for chunk in chunks)])
+
+    def rows(self, shard: int, chunks: frozenset[int]) -> DeltaRows:
+        """Return the same as rows to be read."""
+        key = shard, chunks
+        if key not in self._rows:
+            if len(self._rows) == _MOST_ROWS:
+                self._rows.clear()
+            self._rows[key] = DeltaRows(self.content(shard, chunks))
+        return self._rows[key]
 
     def digest(self, shard: int, chunks: frozenset[int]) -> int:
         """Return the digest of what a shard holds that has taken in some chunks."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from giaann_p2p.model.rows import DeltaRows, Neuron, Question, Row, Rows
+from giaann_p2p.model.rows import Neuron, Question, Row, Rows
 from giaann_p2p.sim.lessons import Lessons
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.layout import Shards
@@ -62,6 +62,8 @@ class Promises:
         self.committed.add((job, chunk))
         for shard in range(self._lessons.layout.shards):
             peers = self._acked.get(((job, chunk), shard), set())
+            if len(peers) >= self._quorum:
+                continue
             having = {p for p in self._peers if p.keeps and (job, chunk) in _chunks(p, shard)}
             if len(peers | having) < self._quorum:
                 self.broken(f"chunk {chunk} is taken to be safe; shard {shard} has it once")
@@ -109,14 +111,19 @@ class Promises:
 
     def _kept(self, there: list["Storage"]) -> list[str]:
         problems = []
+        ready = {
+            shard: [
+                _chunks(peer, shard)
+                for peer in there
+                if peer.core.replicas.state(shard) is State.READY
+            ]
+            for shard in range(self._lessons.layout.shards)
+        }
         for ((job, chunk), shard), peers in self._acked.items():
             if (job, chunk) not in self.committed and all(peer.lost for peer in peers):
                 continue
-            for peer in there:
-                ready = peer.core.replicas.state(shard) is State.READY
-                if ready and (job, chunk) not in _chunks(peer, shard):
-                    problems.append(f"chunk {chunk} was acknowledged for shard {shard} and is lost")
-                    break
+            if any((job, chunk) not in chunks for chunks in ready[shard]):
+                problems.append(f"chunk {chunk} was acknowledged for shard {shard} and is lost")
         return problems
 
     def served(self, peer: "Storage", asked: Iterable[Neuron], answer: Rows) -> None:
@@ -125,7 +132,7 @@ class Promises:
         for neuron in asked:
             by_shard.setdefault(self._lessons.layout.shard_of(*neuron), []).append(neuron)
         for shard, neurons in by_shard.items():
-            whole = DeltaRows(self._lessons.content(shard, numbers(_chunks(peer, shard))))
+            whole = self._lessons.rows(shard, numbers(_chunks(peer, shard)))
             question = Question(neurons)
             pairs = zip(answer.read(question), whole.read(question), strict=True)
             if any(_content(told) != _content(held) for told, held in pairs):

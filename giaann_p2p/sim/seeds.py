@@ -1,5 +1,6 @@
 """Many histories, in as many processes as there are cores; what comes out is the same in one."""
 
+import gc
 import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
@@ -108,6 +109,13 @@ def _played_elsewhere(
     work: "partial[Played]", seeds: Sequence[int], workers: int
 ) -> Generator[Played]:
     try:
-        yield from in_processes(work, iter(seeds), workers)
+        yield from in_processes(partial(_among_others, work), iter(seeds), workers)
     except WorkerError:
         raise WorkerError(_DEATH) from None
+
+
+def _among_others(work: "partial[Played]", seed: int) -> Played:
+    """Work in a process of many histories, in which garbage is not sought among the modules."""
+    if not gc.get_freeze_count():
+        gc.freeze()
+    return work(seed)

@@ -31,7 +31,7 @@ class Applied:
         return job in self._sets and number in self._sets[job]
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Applied) and self._sets == other._sets
+        return self is other or (isinstance(other, Applied) and self._sets == other._sets)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -75,12 +75,16 @@ class Applied:
         return self._sets.get(job, BitMap())
 
     def __le__(self, other: "Applied") -> bool:
+        if self is other:  # as nearly always among shards with the same chunks
+            return True
         return all(chunks <= other.of(job) for job, chunks in self._sets.items())
 
     def __or__(self, other: "Applied") -> "Applied":
         return Applied({job: self.of(job) | other.of(job) for job in self._sets | other._sets})
 
     def __sub__(self, other: "Applied") -> "Applied":
+        if self is other:
+            return Applied()
         left = {job: chunks - other.of(job) for job, chunks in self._sets.items()}
         return Applied({job: chunks for job, chunks in left.items() if chunks})
 

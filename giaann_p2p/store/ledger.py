@@ -48,9 +48,12 @@ class Ledger:
 
     def some(self, shards: Iterable[int]) -> dict[int, Applied]:
         """Return the chunks of some shards, those of them that are held."""
-        most, group_of = len(self._group), self._group.item
-        there = [(shard, group_of(shard)) for shard in shards if 0 <= shard < most]
-        return {shard: self._sets[group] for shard, group in there if group != _ABSENT}
+        most, group_of, sets = len(self._group), self._group.item, self._sets
+        return {
+            shard: sets[group]
+            for shard in shards
+            if 0 <= shard < most and (group := group_of(shard)) != _ABSENT
+        }
 
     def lacking(self, job: bytes, chunk: int, shards: Shards) -> Shards:
         """Return the shards, of some that are held, that have not taken a chunk in."""

@@ -152,7 +152,8 @@ class State:
 
     def add(self, update: Update, shards: Shards) -> None:
         """Add an update to shards to which it is new."""
-        self.columns.add(update.delta, shards)
+        if update.delta.neurons:  # a chunk may have nothing for some shards
+            self.columns.add(update.delta, shards)
         self.ledger.add(update.job, update.chunk, shards)
 
     def adopt(self, held: Content) -> None:

@@ -77,9 +77,9 @@ def _most_units(spec: ModelSpec) -> int:
 
 def _nameless(delta: Delta) -> int:
     rows = (delta.count > 0) | (delta.lengths > 0)
-    words = np.unique(np.concatenate([delta.concept[rows], delta.feature[rows]])).tolist()
+    words = {*delta.concept[rows].tolist(), *delta.feature[rows].tolist()}
     named = {word for word, text in delta.names.items() if text}
-    return len(set(words) - named - {PRIME})
+    return len(words - named - {PRIME})
 
 
 def update_record(update: Update, shards: Shards, parcel: bytes | memoryview) -> bytes:
@@ -136,7 +136,9 @@ def cut(update: Update, shards: Shards, layout: Layout) -> Update:
     chosen = np.zeros(layout.shards, np.bool_)
     chosen[shards] = True
     wanted = rows & chosen[layout.shards_of(delta.concept, delta.feature)]
+    if not wanted.any():
+        return Update(update.job, update.chunk, shards, EMPTY)
     if np.array_equal(wanted, rows):
         return update._replace(shards=shards)
-    part = delta.cut(wanted.astype(np.int64)).get(1, EMPTY)
+    part = delta.cut(wanted.astype(np.int64))[1]
     return Update(update.job, update.chunk, shards, part)

@@ -152,11 +152,12 @@ class Answers:
 
     def _offered(self, question: Offer) -> Message:
         shard = question.shard
-        held = self._store.content(shard)
-        if not len(held.shards):
+        mine = self._store.sets([shard]).get(shard)
+        if mine is None:
             raise UsageError(f"shard {shard} is not held here")
-        export = Export(held)
-        self._exports.pop(shard, None)
+        export = self._exports.pop(shard, None)
+        if export is None or export.manifest.applied != mine.to_bytes():
+            export = Export(self._store.content(shard))
         self._exports[shard] = export
         while self._offers_too_much():
             del self._exports[next(iter(self._exports))]

@@ -32,6 +32,7 @@ class Replicas:
             self._held[State.SYNCING].add(shard)
         self._owners: list[Owners] = [()] * shards
         self._draining: dict[int, float] = {}  # since when
+        self._all: dict[tuple[State, ...], Shards] = {}  # as they are now, if they were asked for
         self.changes = 0
         """How often something changed so far."""
 
@@ -62,8 +63,11 @@ class Replicas:
 
     def all(self, *states: State) -> Shards:
         """Return the shards that are one of these, ascending."""
-        found = [shard for state in states for shard in self._held[state]]
-        return np.array(sorted(found), np.uint16)
+        if states not in self._all:
+            found = [shard for state in states for shard in self._held[state]]
+            self._all[states] = np.array(sorted(found), np.uint16)
+            self._all[states].flags.writeable = False
+        return self._all[states]
 
     @property
     def held(self) -> Shards:
@@ -101,6 +105,7 @@ class Replicas:
     def _turn(self, shard: int, turn: Turn) -> None:
         before = self._states[shard]
         self._states[shard] = after = turned(before, turn)
+        self._all.clear()
         self._held[before].discard(shard)
         if after is not State.ABSENT:
             self._held[after].add(shard)

@@ -33,14 +33,15 @@ def most_bytes(count: int) -> int:
 
 def packed(shards: Shards, count: int) -> bytes:
     """Return the encoding of ascending shards, out of so many."""
-    if len(shards) and (int(shards[-1]) >= count or not np.all(shards[1:] > shards[:-1])):
-        raise UsageError(f"a set of shards is ascending, and below {count}")
-    return _packed_again(shards.astype("<u2").tobytes(), count)
+    return _packed_again(shards.astype("<u2", copy=False).tobytes(), count)
 
 
 @lru_cache(maxsize=1024)  # what a peer holds is said again and again
-def _packed_again(shards: bytes, count: int) -> bytes:
-    return _packed(_mask_of(np.frombuffer(shards, "<u2"), count))
+def _packed_again(data: bytes, count: int) -> bytes:
+    shards = np.frombuffer(data, "<u2")
+    if len(shards) and (int(shards[-1]) >= count or not np.all(shards[1:] > shards[:-1])):
+        raise UsageError(f"a set of shards is ascending, and below {count}")
+    return _packed(_mask_of(shards, count))
 
 
 @lru_cache(maxsize=1024)

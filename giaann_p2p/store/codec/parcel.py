@@ -13,6 +13,7 @@ disk or a wire did; the rules hold off whoever computes checksums, too. `encode`
 
 import struct
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ import numpy.typing as npt
 import xxhash
 
 from giaann_p2p.errors import DamagedError
-from giaann_p2p.model.delta import Delta
+from giaann_p2p.model.delta import EMPTY, Delta
 from giaann_p2p.model.sequence import Ints
 from giaann_p2p.store.codec.arrays import pack, unpack
 from giaann_p2p.store.codec.damage import check
@@ -38,6 +39,10 @@ _DTYPES = {name: np.dtype(name) for name in set(_TYPES) - {_STEPS}}
 _SUM_BITS = 63
 _SLOT_BITS = 31
 _MOST_PLACES = 256
+_SHORT = 1 << 10
+"""Bytes, neurons, connections and bytes of text, in all, of a parcel whose delta is remembered."""
+_REMEMBERED = 512
+"""Such deltas; some 2 MB, and 16 MB at most, whatever they hold."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +70,10 @@ class Sizes(NamedTuple):
 
 def encode(delta: Delta) -> bytes:
     """Return the delta as a parcel; OverflowError if its sums outgrow 63 bits."""
+    return _NOTHING if delta is EMPTY else _encoded(delta)
+
+
+def _encoded(delta: Delta) -> bytes:
     if not (adds_up(delta.count) and adds_up(delta.strength)):
         raise OverflowError("a delta's counts or strengths add up to more than 63 bits")
     shape = shape_of(delta)
@@ -75,7 +84,18 @@ def encode(delta: Delta) -> bytes:
 
 
 def decode(data: bytes | memoryview, limits: Limits) -> Delta:
-    """Return the delta of a parcel; DamagedError if it is none, or beyond the limits."""
+    """Return the delta of a parcel; DamagedError if it is none, or beyond the limits.
+
+    Equal short parcels may get one delta, as deltas never change: what a chunk has for one shard is
+    short, or nothing, and owners give it to each other many times.
+    """
+    sizes = sizes_of(data)
+    if len(data) + sizes.neurons + sizes.connections + sizes.text > _SHORT:
+        return _decoded(data, limits)
+    return _decoded_or_remembered(bytes(data), limits)
+
+
+def _decoded(data: bytes | memoryview, limits: Limits) -> Delta:
     sizes = sizes_of(data)
     _check_sizes(sizes, limits)
     _check_sum(data)
@@ -88,6 +108,9 @@ def decode(data: bytes | memoryview, limits: Limits) -> Delta:
     connections = reached(links, Strengths(*arrays[9:]), shape)
     check(adds_up(count) and adds_up(connections.strength), "sums beyond 63 bits")
     return Delta(concept, feature, count, *connections, names)
+
+
+_decoded_or_remembered = lru_cache(maxsize=_REMEMBERED)(_decoded)
 
 
 def sizes_of(data: bytes | memoryview) -> Sizes:
@@ -139,3 +162,6 @@ def adds_up(values: Ints) -> bool:
         return True
     high, low = int((values >> 32).sum()), int((values & 0xFFFFFFFF).sum())
     return (high << 32) + low >> _SUM_BITS == 0
+
+
+_NOTHING = _encoded(EMPTY)  # what most chunks have for most shards of a large swarm
