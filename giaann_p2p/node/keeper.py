@@ -3,9 +3,9 @@
 1. Updates that wait side by side are made durable together: one wait for the disk for many. If
    that fails, each is tried by itself, so that each has its own success or error.
 2. To hold or to drop shards is tried until it is done: what was decided since builds on it.
-3. An update for a shard that is about to be dropped is not acknowledged, be it in the store
-   already: the shard was let go because others have what was here *before* it.
-4. What waits is bounded: see `full`. An error that nobody planned for ends all, and says so.
+3. What waits is bounded: see `full`. An error that nobody planned for ends all, and says so.
+
+That no shard is dropped while something is being taken into it, `swarm.deeds` sees to.
 """
 
 import asyncio
@@ -27,8 +27,6 @@ Deed = Hold | Drop | Apply | Adopt | Release
 Told = Callable[[int, GiaannError | None], None]
 """Is told the number of what is stored, or why it is not."""
 T = TypeVar("T")
-
-_LET_GO = "a shard of it is being let go here; push it again, to those that hold it now"
 
 
 class Keeper:
@@ -54,7 +52,6 @@ class Keeper:
         self._queue: deque[Deed] = deque()
         self._doing: Sequence[Deed] = ()
         self._nbytes = 0  # of updates that wait or are being written
-        self._let_go: set[int] = set()  # shards that were to be dropped while something was written
         self._refused = False  # by the disk, and told
         self._work, self._idle = asyncio.Event(), asyncio.Event()
         self._idle.set()
@@ -73,8 +70,6 @@ class Keeper:
 
     def do(self, deed: Deed) -> None:
         """Have something done after all that was given before."""
-        if isinstance(deed, Drop):
-            self._part_with(deed)
         self._queue.append(deed)
         self._nbytes += _size(deed)
         self._idle.clear()
@@ -100,8 +95,6 @@ class Keeper:
                 await asyncio.gather(self._snapshot, return_exceptions=True)
 
     async def _do_next(self) -> None:
-        if not self._queue:
-            return  # what waited was for shards that are let go
         self._doing = self._next()
         while not await self._done():
             pass
@@ -121,7 +114,6 @@ class Keeper:
 
     async def _done(self) -> bool:
         """Do what is taken; tell whether it is over, if only with an error."""
-        self._let_go.clear()
         errors = await self._in_thread(self._write, lambda: self._carry_out(self._doing))
         if errors is None:
             await asyncio.sleep(self._options.retry)
@@ -129,21 +121,8 @@ class Keeper:
         for deed, error in zip(self._doing, errors, strict=True):
             self._nbytes -= _size(deed)
             if isinstance(deed, Apply | Adopt):
-                late = self._let_go and self._let_go & _shards(deed)
-                self._told(deed.number, error or (StoreError(_LET_GO) if late else None))
+                self._told(deed.number, error)
         return True
-
-    def _part_with(self, drop: Drop) -> None:
-        """Refuse what waits for shards that are to be dropped, and what is being written."""
-        gone = set(drop.shards.tolist())
-        self._let_go |= gone
-        waiting, self._queue = self._queue, deque()
-        for deed in waiting:
-            if isinstance(deed, Apply | Adopt) and gone & _shards(deed):
-                self._nbytes -= _size(deed)
-                asyncio.get_running_loop().call_soon(self._told, deed.number, StoreError(_LET_GO))
-            else:
-                self._queue.append(deed)
 
     async def _in_thread(self, executor: Executor | None, work: Callable[[], T]) -> T:
         """Wait for a thread to do something, to its end, however often this is cancelled."""
@@ -233,10 +212,3 @@ class Keeper:
 
 def _size(deed: Deed) -> int:
     return sum(len(update.parcel) for update in deed.updates) if isinstance(deed, Apply) else 0
-
-
-def _shards(deed: Deed) -> set[int]:
-    """Return the shards into which something is to be taken."""
-    if isinstance(deed, Apply):
-        return {shard for update in deed.updates for shard in update.shards.tolist()}
-    return set(deed.content.shards.tolist()) if isinstance(deed, Adopt) else set()

@@ -20,7 +20,8 @@ from giaann_p2p.store.transfer import Import, Manifest
 from giaann_p2p.swarm.actions import Action, Adopt, Apply, Call
 from giaann_p2p.swarm.bandwidth import Bandwidth
 from giaann_p2p.swarm.comparing import Held, Others
-from giaann_p2p.swarm.deltas import Lack, deltas_of, request
+from giaann_p2p.swarm.deeds import Deeds
+from giaann_p2p.swarm.deltas import Lack, deltas_of, request, shards_of
 from giaann_p2p.swarm.desk import Desk
 from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.limits import of_part
@@ -67,7 +68,7 @@ class Arrivals:
         others: Others,
         held: Held,
         calls: Desk[Message | None, Action],
-        deeds: Desk[GiaannError | None, Action],
+        deeds: Deeds,
         limits: Limits,
         most: int,
         again: Callable[[Peer, float], None],
@@ -120,7 +121,7 @@ class Arrivals:
             then = partial(self._fetched, shard, arrival, lack)
             return self._call(arrival, request(lack, self._replicas), then)
         if arrival.content is not None:
-            number = self._deeds.number(partial(self._adopted, shard, arrival))
+            number = self._deeds.taking([shard], partial(self._adopted, shard, arrival))
             return Adopt(number, arrival.content)
         part = arrival.parts.missing[0]
         then = partial(self._came, shard, arrival, part)
@@ -171,7 +172,8 @@ class Arrivals:
         self._bandwidth.spent(sum(len(update.parcel) for update in updates))
         if updates:
             self._others.heard(arrival.peer)
-            return [Apply(self._deeds.number(partial(self._applied, shard, arrival)), updates)]
+            then = partial(self._applied, shard, arrival)
+            return [Apply(self._deeds.taking(shards_of(updates), then), updates)]
         arrival.has_deltas = True
         return self._on(shard, arrival, now)
 

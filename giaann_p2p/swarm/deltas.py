@@ -1,5 +1,6 @@
 """Asking a peer for the deltas of chunks, and reading its answer."""
 
+from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -39,6 +40,11 @@ def request(lack: Lack, replicas: Holding) -> Fetch:
     """Return the question for what is lacking."""
     asked = packed(np.array(lack.shards, np.uint16), replicas.shards)
     return Fetch(asked, lack.chunks.to_bytes())
+
+
+def shards_of(updates: Iterable[Update]) -> set[int]:
+    """Return the shards that updates are for."""
+    return {shard for update in updates for shard in update.shards.tolist()}
 
 
 def deltas_of(

@@ -17,7 +17,8 @@ from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.codec.parcel import Limits
 from giaann_p2p.swarm.actions import Action, Apply, Call
 from giaann_p2p.swarm.comparing import Held, Others
-from giaann_p2p.swarm.deltas import Lack, deltas_of, request
+from giaann_p2p.swarm.deeds import Deeds
+from giaann_p2p.swarm.deltas import Lack, deltas_of, request, shards_of
 from giaann_p2p.swarm.desk import Desk
 from giaann_p2p.swarm.evidence import Evidence
 from giaann_p2p.swarm.identity import Peer
@@ -43,7 +44,7 @@ class Fetching:
         held: Held,
         evidence: Evidence,
         calls: Desk[Message | None, Action],
-        deeds: Desk[GiaannError | None, Action],
+        deeds: Deeds,
         limits: Limits,
         again: Callable[[Peer, float], None],
         whole: Callable[[Peer, int], None],
@@ -130,7 +131,7 @@ class Fetching:
             for shard in filter(partial(self._takes_whole, peer), lack.shards if gone else []):
                 self._whole(peer, shard)
             return []
-        return [Apply(self._deeds.number(partial(self._stored, peer)), updates)]
+        return [Apply(self._deeds.taking(shards_of(updates), partial(self._stored, peer)), updates)]
 
     def _stored(self, peer: Peer, error: GiaannError | None, now: float) -> list[Action]:
         del self._coming[peer]

@@ -28,6 +28,7 @@ from giaann_p2p.swarm.actions import (
 )
 from giaann_p2p.swarm.arrivals import Arrivals
 from giaann_p2p.swarm.comparing import Comparing, Held
+from giaann_p2p.swarm.deeds import Deeds
 from giaann_p2p.swarm.desk import Desk
 from giaann_p2p.swarm.evidence import Evidence, Word
 from giaann_p2p.swarm.fetching import Fetching
@@ -102,10 +103,7 @@ class StoragePeer:
         self.leaving = False
         self._capacity, self._others, self._held = capacity, others, held
         self._limits = limits = of_chunk(spec)
-        self._calls, self._deeds = (
-            Desk[Message | None, Action](),
-            Desk[GiaannError | None, Action](),
-        )
+        self._calls, self._deeds = Desk[Message | None, Action](), Deeds()
         self._arrivals = Arrivals(
             settings,
             self.replicas,
@@ -156,7 +154,8 @@ class StoragePeer:
             )
         except (MessageError, DamagedError) as error:
             return [Reply(ticket, Refused(str(error)))]
-        return [Apply(self._deeds.number(partial(self._pushed, ticket, here)), [update])]
+        number = self._deeds.taking(here.tolist(), partial(self._pushed, ticket, here))
+        return [Apply(number, [update])]
 
     def _pushed(
         self, ticket: int, shards: Shards, error: GiaannError | None, now: float
@@ -243,6 +242,8 @@ class StoragePeer:
     def _let_go(self, now: float) -> list[Action]:
         dropped = []
         for shard, mine in self._held.sets(self._unwanted(now)).items():
+            if self._deeds.awaited_by(shard):
+                continue
             if not mine or self._is_covered(shard, mine, now):
                 self.replicas.covered(shard)
                 self.evidence.forget_shard(shard)

@@ -173,40 +173,6 @@ def test_whatever_comes_in_whatever_order_is_as_if_done_one_by_one(seed: int) ->
     play(story)
 
 
-@pytest.mark.parametrize("wait", [0.0, 0.01, 0.04])
-def test_what_comes_for_a_shard_that_is_let_go_meanwhile_is_not_acknowledged(wait: float) -> None:
-    """Be it that it waits, is about to be written, or is written and not told yet."""
-
-    async def story(desk: Desk) -> None:
-        desk.keeper.do(Hold(ALL))
-        await desk.keeper.idle()
-        desk.apply(1, some(3, 4))
-        desk.apply(2, some(5))
-        await asyncio.sleep(wait)
-        assert desk.told == {}
-        desk.keeper.do(Drop(some(4)))
-        desk.apply(3, some(3))
-        await desk.keeper.idle()
-        assert "being let go" in str(desk.told.pop(1))
-        assert desk.told == {2: None, 3: None}
-        assert 4 not in desk.store.shards
-        assert not desk.keeper.full
-
-    play(story)
-
-
-def test_what_was_adopted_for_a_shard_that_is_let_go_is_not_said_to_be_there() -> None:
-    async def story(desk: Desk) -> None:
-        elsewhere = Store.in_memory(SPEC, LAYOUT)
-        elsewhere.hold([3])
-        desk.keeper.do(Adopt(1, elsewhere.content(3)))
-        desk.keeper.do(Drop(some(3)))
-        await desk.keeper.idle()
-        assert "being let go" in str(desk.told[1])
-
-    play(story)
-
-
 def test_adopting_and_releasing() -> None:
     async def story(desk: Desk) -> None:
         elsewhere = Store.in_memory(SPEC, LAYOUT)

@@ -2,11 +2,11 @@
 
 import msgspec
 
-from giaann_p2p.errors import GiaannError
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.transfer import Export, Manifest
 from giaann_p2p.swarm.actions import Action, Adopt, Call
 from giaann_p2p.swarm.arrivals import Arrivals
+from giaann_p2p.swarm.deeds import Deeds
 from giaann_p2p.swarm.desk import Desk
 from giaann_p2p.swarm.messages import AskPart, Fetch, Fetched, Message, Offer, Offered, Part, Piece
 from giaann_p2p.swarm.replicas import Replicas
@@ -22,7 +22,7 @@ class Arriving:
 
     def __init__(self, **changed: float) -> None:
         self.around, self.replicas = Around(), Replicas(A, SHARDS, range(SHARDS))
-        self.calls, self.deeds = Desk[Message | None, Action](), Desk[GiaannError | None, Action]()
+        self.calls, self.deeds = Desk[Message | None, Action](), Deeds()
         self.again: list[tuple[bytes, float]] = []
         self.store = store()
         self.arrivals = Arrivals(

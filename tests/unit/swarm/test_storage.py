@@ -290,6 +290,27 @@ def test_only_what_is_covered_goes_and_then_the_peer() -> None:
     assert len(side.told(Leave)) == 1
 
 
+@pytest.mark.parametrize("numbers", [[2], [1, 2]])
+def test_a_shard_stays_while_something_is_taken_into_it(numbers: list[int]) -> None:
+    """What is acknowledged while others have what was here before would be lost with the shard."""
+    side = drained()
+    question = Push(JOB, 7, packed(shards(*numbers), SHARDS), LESSONS.parcel(7, shards(*numbers)))
+    (deed,) = side.core.asked(1, question, NOW + 39)
+    assert isinstance(deed, Apply)
+    for peer in (B, C, D):
+        word(side, peer, "r01", NOW + 40)
+    side.tick(NOW + 40)
+    assert side.store.shards.tolist() == numbers
+    side.do([deed], NOW + 41)
+    assert [reply.message for reply in side.told(Reply)] == [Pushed(question.shards)]
+    side.tick(NOW + 41)
+    assert side.store.shards.tolist() == numbers  # the others lack it
+    for peer in (B, C, D):
+        word(side, peer, "r017", NOW + 42)
+    side.tick(NOW + 42)
+    assert len(side.store.shards) == 0
+
+
 def test_nothing_goes_without_evidence_unless_there_is_nothing_of_it() -> None:
     side = drained(())
     side.tick(NOW + SETTINGS.linger)
