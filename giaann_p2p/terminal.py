@@ -11,8 +11,9 @@ from contextlib import contextmanager
 from types import FrameType
 
 import msgspec
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.text import Text
 
 from giaann_p2p.errors import GiaannError
 
@@ -22,6 +23,8 @@ EXIT_CODES = """Exit codes: 0 done; 1 it failed, and standard error says why; 2 
 
 FAILED, NOTHING, LEFT_BEHIND, INTERRUPTED = 1, 3, 4, 130
 
+_WIDE = 1000
+_NO_CHARACTER = "\N{REPLACEMENT CHARACTER}"
 errors = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
@@ -48,6 +51,20 @@ def _output() -> Iterator[None]:
     except OSError as error:
         sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115  (or it is flushed at the end)
         raise GiaannError(f"standard output cannot be written: {error.strerror}") from None
+
+
+def show(what: RenderableType) -> None:
+    """Write a result that is more than text."""
+    console = Console()
+    if not console.is_terminal:  # whoever reads a file or a pipe wants all of it
+        console.width = _WIDE
+    with _output():
+        console.print(what, soft_wrap=True)
+
+
+def harmless(text: str) -> Text:
+    """Return what strangers wrote, so that it does nothing to the terminal: no colour, no bell."""
+    return Text("".join(char if char.isprintable() else _NO_CHARACTER for char in text))
 
 
 def say_json(value: object) -> None:

@@ -27,10 +27,12 @@ from giaann_p2p.swarm.answers import Answers
 from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.messages import (
     Ask,
+    AskColumn,
     AskDigests,
     AskManifest,
     AskPart,
     Beat,
+    Column,
     Compare,
     Compared,
     Digest,
@@ -254,6 +256,8 @@ MESSAGES: list[Message] = [
     Pushed(SHARDS_OF_ALL),
     Read(b"concepts", b"features"),
     Rows(LESSONS.parcel(0, shards(1)), packed(shards(2), SHARDS)),
+    AskColumn(bytes(8)),
+    Column(bytes(16)),
     Compare(SHARDS_OF_ALL, [applied(chunk).digest for chunk in range(SHARDS)]),
     Compared(b"srda", [0, 1, -1, 0], [applied(1, 2).to_bytes(), applied().to_bytes()]),
     Fetch(SHARDS_OF_ALL, applied(1, 2, 1000).to_bytes()),

@@ -21,7 +21,7 @@ from giaann_p2p.errors import DamagedError, DiskError, StoreError, UsageError
 from giaann_p2p.model.delta import Delta
 from giaann_p2p.model.digest import added
 from giaann_p2p.model.rows import Answer, Neuron, Question
-from giaann_p2p.model.sequence import Ints, Names
+from giaann_p2p.model.sequence import Ids, Ints, Names
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.store import home, snapshot
 from giaann_p2p.store.applied import Applied
@@ -235,6 +235,10 @@ class Store:
     def rows(self, neurons: Iterable[Neuron]) -> bytes:
         """Return the rows of some neurons as a parcel; those that are not here are left out."""
         return encode(self._state.columns.rows(list(dict.fromkeys(neurons))))
+
+    def features(self, concept: int, most: int) -> Ids:
+        """Return the features of a column's rows that are here, the most frequent first."""
+        return self._state.columns.features(concept, most)
 
     def applied(self, shard: int, job: bytes) -> BitMap:
         """Return which chunks of a job a shard has taken in."""

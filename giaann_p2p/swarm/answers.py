@@ -15,8 +15,10 @@ from giaann_p2p.store.store import Store
 from giaann_p2p.store.transfer import Export
 from giaann_p2p.swarm.messages import (
     MOST_READ,
+    AskColumn,
     AskDigests,
     AskPart,
+    Column,
     Compare,
     Compared,
     Digest,
@@ -73,6 +75,8 @@ class Answers:
     def _to(self, question: Message) -> Message:
         if isinstance(question, Read):
             return self._rows(question)
+        if isinstance(question, AskColumn):
+            return self._column(question)
         if isinstance(question, Compare):
             return self._compared(question)
         if isinstance(question, Fetch):
@@ -107,6 +111,10 @@ class Answers:
         if sum(len(row.target) for row in rows) > MOST_PLAIN:
             return self._store.rows(neurons)
         return encode_plainly(rows)
+
+    def _column(self, question: AskColumn) -> Message:
+        (concept,) = struct.unpack("<Q", question.concept)
+        return Column(self._store.features(concept, MOST_READ).tobytes())
 
     def _compared(self, question: Compare) -> Message:
         shards = self._shards(question.shards).tolist()

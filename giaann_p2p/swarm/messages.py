@@ -26,7 +26,8 @@ MOST_READ = 1 << 12
 MOST_PROMPT = 1 << 16
 """Characters."""
 
-NEURON_BYTES = 16
+_HALF = 8
+NEURON_BYTES = 2 * _HALF
 """A concept and a feature."""
 
 _NUMBER = 16
@@ -75,6 +76,18 @@ class Rows(Message, frozen=True, tag="rows"):
     """Of few rows no parcel, but plain bytes: see `store.codec.plain`."""
     moved: bytes
     """The shards that are not."""
+
+
+class AskColumn(Message, frozen=True, tag="column?"):
+    """Which words has a concept's column?"""
+
+    concept: Annotated[bytes, msgspec.Meta(min_length=_HALF, max_length=_HALF)]
+
+
+class Column(Message, frozen=True, tag="column"):
+    """These, as far as I have it: those first that occur most often, up to `MOST_READ`."""
+
+    features: Annotated[bytes, msgspec.Meta(max_length=_HALF * MOST_READ)]
 
 
 class Compare(Message, frozen=True, tag="compare"):
@@ -244,6 +257,8 @@ AnyMessage = (
     | Pushed
     | Read
     | Rows
+    | AskColumn
+    | Column
     | Compare
     | Compared
     | Fetch

@@ -170,6 +170,28 @@ class Columns:
                 return self._row_at(neuron, number, shard, row, pending, piece)
             # else: the shard was dropped in between, and perhaps came back
 
+    def features(self, concept: int, most: int) -> Ids:
+        """Return the features of a column's rows here, those first that occur most often.
+
+        What was added lately is not counted yet. A few may be named that only were here.
+        """
+        known = min(len(self._head), len(self.neurons))
+        number = np.flatnonzero(self.neurons.concept[:known] == np.uint64(concept))
+        row = self._row[number]
+        here = (row != _NO_ROW) | (self._head[number] != NO_PIECE)
+        number, row = number[here], row[here]
+        feature = self.neurons.feature[number]
+        count = np.zeros(len(number), np.int64)
+        of = self.layout.shards_of(np.full(len(number), concept, np.uint64), feature)
+        for at in set(of.tolist()):
+            shard = self._shards[at]
+            if shard is not None:
+                merged = np.flatnonzero((of == at) & (row != _NO_ROW) & (row < shard.rows))
+                count[merged] = shard.count[row[merged]]
+        order = np.lexsort((feature, -count))
+        found: Ids = feature[order[:most]]
+        return found
+
     def rows(self, neurons: Sequence[Neuron]) -> Delta:
         """Return the rows of distinct neurons, those that are here: many at a time, for less."""
         concept = np.array([neuron.concept for neuron in neurons], np.uint64)

@@ -125,6 +125,30 @@ def test_only_rows_of_the_shards_asked_for_are_added(columns: Columns) -> None:
         assert (columns.row(neuron) is not None) == (shard in (1, 3))
 
 
+@pytest.mark.usefixtures("eager")
+def test_a_columns_words_are_found_the_most_frequent_first(columns: Columns) -> None:
+    for delta in deltas():
+        columns.add(delta, ALL)
+    columns.merge_all()
+    rows = whole(columns)
+    for concept in {*rows.concept.tolist()}:
+        here = (rows.concept == concept) & (rows.count > 0)
+        counts = dict(zip(rows.feature[here].tolist(), rows.count[here].tolist(), strict=True))
+        found = columns.features(concept, 1000).tolist()
+        assert set(found) == set(counts)
+        assert [counts[feature] for feature in found] == sorted(counts.values(), reverse=True)
+        assert columns.features(concept, 2).tolist() == found[:2]
+    assert not len(columns.features(1, 1000))
+
+
+def test_words_that_were_added_lately_are_found_too(columns: Columns) -> None:
+    for delta in deltas():
+        columns.add(delta, ALL)
+        here = delta.count > 0
+        pairs = zip(delta.concept[here].tolist(), delta.feature[here].tolist(), strict=True)
+        assert all(feature in columns.features(concept, 1000) for concept, feature in pairs)
+
+
 def test_a_dropped_shard_is_gone_and_may_come_back(columns: Columns) -> None:
     parts = list(deltas())
     for delta in parts:

@@ -1,0 +1,66 @@
+"""`giaann column`: a look at what a swarm has learned about a noun."""
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from giaann_p2p.cli.health import Join, Json
+from giaann_p2p.terminal import NOTHING, harmless, say, say_json, show
+
+if TYPE_CHECKING:
+    from giaann_p2p.client.column import Column, Leads
+
+
+def column(
+    join: Join,
+    concept: Annotated[
+        str, typer.Argument(metavar="NOUN", help="In the singular, as anarchism or 'civil war'.")
+    ],
+    words: Annotated[int, typer.Option(min=1, max=256, help="How many words to show.")] = 16,
+    leads: Annotated[
+        int, typer.Option(min=1, max=64, help="How many connections of each to show.")
+    ] = 4,
+    as_json: Json = False,
+) -> None:
+    """Show a noun's column: its words, how often they occurred, and what each leads to."""
+    import msgspec
+
+    from giaann_p2p.client.column import column as looked_at
+    from giaann_p2p.client.visit import visit
+    from giaann_p2p.swarm.link import Link
+
+    async def look() -> "Column":
+        async with visit(Link.read(join)) as visiting:
+            return await looked_at(visiting, concept, words, leads)
+
+    found = asyncio.run(look())
+    if as_json:
+        say_json(msgspec.to_builtins(found))
+    elif found.words:
+        show(_table(found))
+        say(f"{found.concept}: {found.size:,} words, {len(found.words):,} of them shown")
+    else:
+        say(f"{found.concept}: the swarm has never learned of it; nouns go by their singular")
+    if not found.words:
+        raise typer.Exit(NOTHING)
+
+
+def _table(found: "Column") -> Table:
+    table = Table("word", box=None, pad_edge=False)
+    for name in ("occurred", "connections"):
+        table.add_column(name, justify="right")
+    table.add_column("leads to")
+    for word in found.words:
+        shown = word.feature if word.feature is not None else f"*{found.concept}*"
+        leads = harmless(", ".join(_lead(one, found.concept) for one in word.leads))
+        counts = f"{word.occurrences:,}", f"{word.connections:,}"
+        table.add_row(harmless(shown), *counts, leads)
+    return table
+
+
+def _lead(lead: "Leads", concept: str) -> str:
+    feature = f"*{lead.concept}*" if lead.feature is None else lead.feature
+    where = "" if lead.concept == concept or lead.feature is None else f"{lead.concept}/"
+    return f"{where}{feature} {lead.strength:.1f}"

@@ -1,0 +1,39 @@
+"""`giaann column`, as a user of a swarm of real processes runs it."""
+
+import json
+
+from tests.cli.conftest import Run
+from tests.cli.living import Running
+
+
+def test_a_column_of_the_swarm(giaann: Run, swarm: Running) -> None:
+    done = giaann("column", "--join", swarm.link, "bee", "--words", "3", "--leads", "2")
+    assert (done.returncode, done.stderr) == (0, "")
+    head, *rows, count = done.stdout.splitlines()
+    assert head.split() == ["word", "occurred", "connections", "leads", "to"]
+    assert len(rows) == 3
+    occurred = [int(row.split()[1]) for row in rows]
+    assert occurred == sorted(occurred, reverse=True)
+    assert any(row.startswith("*bee*") for row in rows)
+    assert count.startswith("bee: ")
+    assert count.endswith("words, 3 of them shown")
+
+
+def test_a_column_for_programs(giaann: Run, swarm: Running) -> None:
+    link = swarm.link
+    done = giaann("column", "--join", link, "Spanish Civil War", "--words", "100", "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    found = json.loads(done.stdout)
+    assert found["concept"] == "spanish_civil_war"
+    (noun,) = [word for word in found["words"] if word["feature"] is None]
+    assert len(found["words"]) == found["size"]
+    assert noun["occurrences"] > 0
+    strengths = [lead["strength"] for lead in noun["leads"]]
+    assert strengths == sorted(strengths, reverse=True)
+    assert all(lead["concept"] for lead in noun["leads"])
+
+
+def test_a_noun_that_nobody_has_learned(giaann: Run, swarm: Running) -> None:
+    done = giaann("column", "--join", swarm.link, "zorp")
+    assert (done.returncode, done.stderr) == (3, "")
+    assert done.stdout == "zorp: the swarm has never learned of it; nouns go by their singular\n"
