@@ -3,16 +3,20 @@
 import asyncio
 import logging
 import os
+import re
 import signal
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 
 from giaann_p2p.local.status_file import READY, Status, StatusFile
+from giaann_p2p.terminal import LEFT_BEHIND
 from peers.http import Page
 from peers.options import Options
-from peers.process import last, run, seen
+from peers.process import Departure, last, run, seen
 from tests.unit.net.hive.helpers import until
 from tests.unit.peers.test_http import said
 
@@ -78,13 +82,14 @@ async def told(node: Node, count: int) -> None:
 def test_the_first_signal_lets_it_leave(number: int) -> None:
     node = Node()
 
-    async def main() -> None:
+    async def main() -> int:
         living = asyncio.create_task(last(node))
         await node.lives.wait()
         send(number)
         await told(node, 2)
         node.has_left()
         await ended(living)
+        return living.result()
 
     run(main(), Options())
     assert node.told == ["lives", "leaves", "over"]
@@ -94,15 +99,97 @@ def test_the_first_signal_lets_it_leave(number: int) -> None:
 def test_the_second_signal_ends_it(numbers: list[int]) -> None:
     node = Node()
 
-    async def main() -> None:
+    async def main() -> int:
         living = asyncio.create_task(last(node))
         await node.lives.wait()
         for count, number in enumerate(numbers):
             send(number)
             await told(node, 2 + count)
         await ended(living)
+        return living.result()
 
     run(main(), Options())
+    assert node.told == ["lives", "leaves", "closes", "over"]
+
+
+def ended_with(main: Coroutine[Any, Any, int]) -> int:
+    try:
+        run(main, Options())
+    except typer.Exit as end:
+        return end.exit_code
+    return 0
+
+
+def bounded(node: Node, within: float) -> Coroutine[Any, Any, int]:
+    departure = Departure(within, lambda: "3 shards wait: nobody is there", "Nothing is lost")
+
+    async def main() -> int:
+        living = asyncio.create_task(last(node, departure))
+        await node.lives.wait()
+        send(signal.SIGTERM)
+        await told(node, 2)
+        await ended(living)
+        return living.result()
+
+    return main()
+
+
+@pytest.fixture
+def logged(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> Callable[[], str]:
+    monkeypatch.setattr("peers.process.log_to_stderr", lambda **_: None)
+    caplog.set_level(logging.INFO)
+    return lambda: " | ".join(record.getMessage() for record in caplog.records)
+
+
+def test_who_cannot_hand_over_ends_when_its_time_is_up(logged: Callable[[], str]) -> None:
+    node = Node()
+    assert ended_with(bounded(node, 0.1)) == LEFT_BEHIND
+    assert node.told == ["lives", "leaves", "closes", "over"]
+    ending = "ending after 0.1 s, though 3 shards wait: nobody is there. Nothing is lost"
+    assert ending in logged()
+
+
+def test_who_waits_says_what_for_again_and_again(
+    logged: Callable[[], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("peers.process._FIRST_WORD", 0.01)
+    monkeypatch.setattr("peers.process._WORD_EVERY", 0.02)
+    node = Node()
+    said = r"nobody is there; it waits [456]\d s more, and a second signal ends it now\. Nothing"
+
+    async def left() -> None:
+        await node.lives.wait()
+        await until(lambda: len(re.findall(said, logged())) > 1)
+        node.has_left()
+
+    async def main() -> int:
+        leaving = asyncio.create_task(left())
+        code = await bounded(node, 60.0)
+        await leaving
+        return code
+
+    assert ended_with(main()) == 0
+    assert node.told == ["lives", "leaves", "over"]
+
+
+def test_without_a_bound_it_waits_for_the_second_signal(
+    logged: Callable[[], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("peers.process._FIRST_WORD", 0.01)
+    node = Node()
+
+    async def hurried() -> None:
+        await node.lives.wait()
+        await until(lambda: "it waits as long as it takes, and a second signal" in logged())
+        send(signal.SIGTERM)
+
+    async def main() -> int:
+        hurrying = asyncio.create_task(hurried())
+        code = await bounded(node, 0.0)
+        await hurrying
+        return code
+
+    assert ended_with(main()) == 0
     assert node.told == ["lives", "leaves", "closes", "over"]
 
 
@@ -112,12 +199,13 @@ def test_a_signal_before_it_lives_ends_it_in_good_order(
     monkeypatch.setattr("peers.process.log_to_stderr", lambda **_: None)
     closed = []
 
-    async def main() -> None:
+    async def main() -> int:
         try:
             send(signal.SIGTERM)
             await asyncio.sleep(20)
         finally:
             closed.append(True)
+        return 1
 
     with caplog.at_level(logging.INFO):
         run(main(), Options())
@@ -126,8 +214,8 @@ def test_a_signal_before_it_lives_ends_it_in_good_order(
 
 
 def test_what_goes_wrong_comes_out_and_signals_are_given_back() -> None:
-    async def main() -> None:
-        await last(Node(RuntimeError("no luck")))
+    async def main() -> int:
+        return await last(Node(RuntimeError("no luck")))
 
     with pytest.raises(RuntimeError, match="no luck"):
         run(main(), Options())

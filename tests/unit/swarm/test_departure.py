@@ -1,0 +1,42 @@
+"""What a storage peer that is to leave says of why it is still here."""
+
+import msgspec
+import pytest
+
+from giaann_p2p.swarm.departure import hindrance
+from giaann_p2p.swarm.record import Announcement, State
+from tests.unit.node.helpers import identity
+from tests.unit.node.test_lookout import announcement
+
+ME = identity(1).peer
+
+
+def saying(number: int, state: State = "active") -> Announcement:
+    return msgspec.structs.replace(announcement(identity(number)), state=state)
+
+
+MINE = saying(1, "draining")
+COMPUTING = msgspec.structs.replace(saying(9), role="compute")
+
+
+@pytest.mark.parametrize(
+    ("others", "said"),
+    [
+        ([], "no other storage peer is there to take them"),
+        ([COMPUTING], "no other storage peer is there to take them"),
+        ([saying(2, "draining")], "1 is there, and leaving as well: nobody stays to take them"),
+        (
+            [saying(2, "draining"), saying(3, "draining")],
+            "2 are there, and leaving as well: nobody stays to take them",
+        ),
+        (
+            [saying(2), saying(3, "draining"), COMPUTING],
+            "of the other storage peers only 1 is to stay, and an update counts in this swarm when"
+            " 2 have it",
+        ),
+        ([saying(2), saying(3)], "those who are to have them are still fetching them"),
+    ],
+)
+def test_what_the_shards_wait_for(others: list[Announcement], said: str) -> None:
+    assert hindrance(ME, [MINE, *others], quorum=2) == said
+    assert hindrance(ME, others, quorum=2) == said
