@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from giaann_p2p.client.visit import Visit
     from giaann_p2p.swarm.checkup import Report
+    from giaann_p2p.swarm.overview import Overview
 
 Join = Annotated[
     str,
@@ -49,19 +50,23 @@ def status(
 
     async def seen() -> bool:
         async with visit(Link.read(join)) as visiting:
-            return await _watched(visiting) if watch else _shown(visiting, as_json)
+            return await _watched(visiting) if watch else await _shown(visiting, as_json)
 
     if not asyncio.run(seen()):
         raise typer.Exit(FAILED)
 
 
-def _shown(visiting: "Visit", as_json: bool) -> bool:
-    found = visiting.overview()
+async def _shown(visiting: "Visit", as_json: bool) -> bool:
+    found = await _seen(visiting)
     if as_json:
         say_json(overview_json(found))
     else:
         _print(overview_shown(visiting.manifest.name, found))
     return found.verdict == "healthy"
+
+
+async def _seen(visiting: "Visit") -> "Overview":
+    return visiting.overview(await visiting.silent_peers())
 
 
 def _print(shown: "RenderableType") -> None:
@@ -72,11 +77,11 @@ def _print(shown: "RenderableType") -> None:
 
 
 async def _watched(visiting: "Visit") -> bool:
-    found = visiting.overview()
+    found = await _seen(visiting)
     with Live(overview_shown(visiting.manifest.name, found), auto_refresh=False) as live:
         while True:
             await asyncio.sleep(_EVERY)
-            found = visiting.overview()
+            found = await _seen(visiting)
             live.update(overview_shown(visiting.manifest.name, found), refresh=True)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
-from rich.console import Group, RenderableType
+from rich.console import Group, JustifyMethod, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -21,13 +21,13 @@ def overview_shown(swarm: str, found: Overview) -> RenderableType:
     """Return a table of the peers, and a verdict below it."""
     table = Table(box=None, pad_edge=False, collapse_padding=True, header_style="bold")
     for column, justify in _COLUMNS:
-        table.add_column(column, justify=justify, no_wrap=True)  # type: ignore[arg-type]
+        table.add_column(column, justify=justify, no_wrap=True)
     for one in found.peers:
-        table.add_row(*_row(one))
+        table.add_row(*_row(one, "silent" if one.peer in found.silent else one.state))
     return Group(table, Text(), Text(_verdict(swarm, found), style=_STYLES[found.verdict]))
 
 
-_COLUMNS = (
+_COLUMNS: tuple[tuple[str, JustifyMethod], ...] = (
     ("peer", "left"),
     ("role", "left"),
     ("state", "left"),
@@ -41,8 +41,8 @@ _COLUMNS = (
 )
 
 
-def _row(one: Seen) -> Iterator[str]:
-    yield from (name_of(one.peer), one.role, one.state)
+def _row(one: Seen, state: str) -> Iterator[str]:
+    yield from (name_of(one.peer), one.role, state)
     if one.role == "compute":
         yield from (f"{one.slots} slots", one.device, "", "", "", "", "")
         return
@@ -53,7 +53,8 @@ def _row(one: Seen) -> Iterator[str]:
 
 def _verdict(swarm: str, found: Overview) -> str:
     health = found.health
-    storing = sum(one.role == "storage" for one in found.peers)
+    there = [one for one in found.peers if one.peer not in found.silent]
+    storing = sum(one.role == "storage" for one in there)
     said = f"{swarm}: {found.verdict}. {_many(storing, 'storage peer')}; {found.shards} shards, "
     said += f"{_many(found.replicas, 'replica')} of each wanted, {health.least} or more ready"
     if health.lost:
@@ -62,6 +63,8 @@ def _verdict(swarm: str, found: Overview) -> str:
         said += f"; lacking replicas: {_many(health.under, 'shard')}"
     if health.unsettled:
         said += f"; on their way: {_many(health.unsettled, 'replica')}"
+    if found.silent:
+        said += f"; no answer from {_names(found.silent)}"
     if found.gone:
         said += f"; went without leave and may come back: {_names(found.gone)}"
     if storing < found.replicas:

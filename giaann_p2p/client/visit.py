@@ -7,10 +7,11 @@ What goes wrong only for a while is tried again in silence; what is wrong for go
 import asyncio
 import logging
 import tempfile
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from giaann_p2p.client.roll_call import silent
 from giaann_p2p.errors import UsageError
 from giaann_p2p.model.rows import Answer, Neuron
 from giaann_p2p.net.errors import Unreachable
@@ -51,11 +52,16 @@ class Visit:
     def __repr__(self) -> str:
         return f"<Visit to {self.manifest.name!r}>"
 
-    def overview(self) -> Overview:
-        """Return what the peers say of themselves now."""
+    def overview(self, silent: Collection[Peer] = ()) -> Overview:
+        """Return what the peers say of themselves now; of some it is known that they are silent."""
         now, manifest = self.lookout.time(), self.manifest
-        placement = self.around.placement(now)
-        return overview(self.around.directory, manifest.layout, placement, manifest.replicas, now)
+        placement, replicas = self.around.placement(now), manifest.replicas
+        return overview(self.around.directory, manifest.layout, placement, replicas, now, silent)
+
+    async def silent_peers(self) -> frozenset[Peer]:
+        """Ask all peers that are said to be there; return those that do not answer."""
+        live = self.around.directory.live(self.lookout.time())
+        return await silent(self.place.transport, list({said.peer: None for said in live}))
 
     def storage_peers(self) -> list[Peer]:
         """Return the storage peers that are there."""

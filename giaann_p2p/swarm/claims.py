@@ -62,9 +62,9 @@ class Claims:
         worth = np.where(self.holds, self.known_for, -1.0)
         return int(np.argmin(np.where(self.live, np.inf, worth)))
 
-    def ready_counts(self) -> Ints:
-        """Return how many live peers serve each shard."""
-        rows = np.flatnonzero(self.live & self.holds)
+    def ready_counts(self, among: Mask) -> Ints:
+        """Return how many live peers, of some, serve each shard."""
+        rows = np.flatnonzero(self.live & self.holds & among)
         counts = np.zeros(self._shards, np.int64)
         for start in range(0, len(rows), _ROWS_AT_ONCE):  # so that the bits take little memory
             some = self.ready[rows[start : start + _ROWS_AT_ONCE]]

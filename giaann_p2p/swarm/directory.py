@@ -14,6 +14,7 @@
    until then.
 """
 
+from collections.abc import Collection
 from typing import Protocol
 
 import msgspec
@@ -21,7 +22,6 @@ import numpy as np
 import numpy.typing as npt
 
 from giaann_p2p.errors import RecordError, UsageError
-from giaann_p2p.model.sequence import Ints
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.claims import Bits, Claims, Mask, has, have
 from giaann_p2p.swarm.doubts import Doubts
@@ -102,7 +102,6 @@ class Directory:
         self._version = 0
         self._due = np.inf  # not after the next record ends or is forgotten
         self._members: tuple[int, tuple[tuple[Peer, int], ...]] = (-1, ())
-        self._counts: tuple[int, Ints] = (-1, np.zeros(0, np.int64))
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -201,18 +200,24 @@ class Directory:
         self._advance(now)
         return self._naming(self._claims.ready, shard, self._claims.holds, now)
 
-    def health(self, now: float, placement: Placing, replicas: int) -> Health:
-        """Return how well the shards are held, of which there should be so many replicas."""
-        version = self.version(now)
-        if self._counts[0] != version:
-            self._counts = version, self._claims.ready_counts()
-        counts = self._counts[1]
+    def health(
+        self, now: float, placement: Placing, replicas: int, silent: Collection[Peer] = ()
+    ) -> Health:
+        """Return how well the shards are held, of which there should be so many replicas.
+
+        Those of silent peers are none.
+        """
+        self._advance(now)
+        among = np.ones(len(self._claims), np.bool_)
+        rows = [self._rows.get((peer, "storage")) for peer in silent]
+        among[[row for row in rows if row is not None]] = False
+        counts = self._claims.ready_counts(among)
         return Health(
             least=int(counts.min()),
             mean=float(counts.mean()),
             under=int(np.count_nonzero(counts < replicas)),
             lost=int(np.count_nonzero(counts == 0)),
-            unsettled=self._unsettled(placement),
+            unsettled=self._unsettled(placement, among),
         )
 
     def suspect(self, peer: Peer, now: float) -> None:
@@ -314,7 +319,7 @@ class Directory:
             return peers
         return sorted(peers, key=lambda peer: self.suspected(peer, now))
 
-    def _unsettled(self, placement: Placing) -> int:
+    def _unsettled(self, placement: Placing, among: Mask) -> int:
         owners = placement.owner_matrix
         if not owners.size:
             return 0
@@ -322,4 +327,5 @@ class Directory:
         row = np.array(rows)[owners]  # [N, R]
         shard = np.arange(len(owners))[:, None]
         settled = (row >= 0) & self._claims.live[row] & have(self._claims.ready, row, shard)
+        settled |= (row >= 0) & ~among[row]  # nothing is on its way to those who do not answer
         return int(np.count_nonzero(~settled))

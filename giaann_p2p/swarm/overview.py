@@ -1,5 +1,10 @@
-"""A swarm at a glance, from what its peers say of themselves."""
+"""A swarm at a glance, from what its peers say of themselves, and whether they answer.
 
+A peer that was killed is in the directory for half a minute more. Who does not answer is shown as
+silent, and what it holds does not count.
+"""
+
+from collections.abc import Collection
 from typing import Literal
 
 import msgspec
@@ -35,6 +40,8 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     """All peers that are there, and how well they hold the shards."""
 
     peers: list[Seen]
+    silent: list[Peer]
+    """Of these, who does not answer; nobody where nobody was asked."""
     gone: list[Peer]
     """Storage peers that went without leave, and may come back."""
     shards: int
@@ -50,17 +57,23 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def overview(
-    directory: Directory, layout: Layout, placement: Placement, replicas: int, now: float
+    directory: Directory,
+    layout: Layout,
+    placement: Placement,
+    replicas: int,
+    now: float,
+    silent: Collection[Peer] = (),
 ) -> Overview:
     """Look at all that is known of a swarm now."""
     owned = {Peer(peer): len(placement.shards_of(Peer(peer))) for peer in placement.peers}
     live = sorted(directory.live(now), key=lambda said: (said.role, said.peer))
     return Overview(
         peers=[_seen(said, layout, owned.get(said.peer, 0)) for said in live],
+        silent=[peer for peer in dict.fromkeys(said.peer for said in live) if peer in silent],
         gone=[said.peer for said in directory.gone(now)],
         shards=layout.shards,
         replicas=replicas,
-        health=directory.health(now, placement, replicas),
+        health=directory.health(now, placement, replicas, silent),
     )
 
 

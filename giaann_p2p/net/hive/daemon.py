@@ -161,4 +161,4 @@ def _command(key_file: Path, socket: Path, config: HostConfig) -> list[str]:
 
 
 def _environment(config: HostConfig) -> dict[str, str]:
-    return {**os.environ, "GOGC": str(config.gogc), "GOLOG_LOG_LEVEL": "error"}
+    return {"GOGC": str(config.gogc), **os.environ, "GOLOG_LOG_LEVEL": "error"}

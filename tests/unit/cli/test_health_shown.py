@@ -44,8 +44,20 @@ COMPUTING = Seen(
 )
 
 
-def overview(health: Health, *peers: Seen, gone: list[Peer] | None = None) -> Overview:
-    return Overview(peers=list(peers), gone=gone or [], shards=256, replicas=2, health=health)
+def overview(
+    health: Health,
+    *peers: Seen,
+    silent: list[Peer] | None = None,
+    gone: list[Peer] | None = None,
+) -> Overview:
+    return Overview(
+        peers=list(peers),
+        silent=silent or [],
+        gone=gone or [],
+        shards=256,
+        replicas=2,
+        health=health,
+    )
 
 
 def health(**given: float) -> Health:
@@ -103,6 +115,17 @@ def test_the_verdict_says_what_is_wrong_and_what_to_do(found: Overview, verdict:
     assert lines(found, 1000)[-1].endswith(verdict)
 
 
+def test_who_does_not_answer_is_shown_as_silent() -> None:
+    other = msgspec.structs.replace(STORING, peer=C)
+    found = overview(health(least=1, under=256), STORING, other, silent=[C])
+    first, second = lines(found)[1:3]
+    assert (first.split()[2], second.split()[2]) == ("active", "silent")
+    said = f"lacking replicas: 256 shards; no answer from {name_of(C)}. Start 1 more storage peer"
+    verdict = lines(found, 1000)[-1]
+    assert "bees: degraded. 1 storage peer; 256 shards" in verdict
+    assert said in verdict
+
+
 def test_an_overview_for_programs() -> None:
     told = overview_json(overview(health(lost=3), STORING, gone=[C]))
     assert msgspec.json.decode(msgspec.json.encode(told)) == {
@@ -123,6 +146,7 @@ def test_an_overview_for_programs() -> None:
                 "addresses": ["/ip4/10.0.0.1/tcp/4100/p2p/x"],
             }
         ],
+        "silent": [],
         "gone": [to_text(C)],
         "shards": 256,
         "replicas": 2,

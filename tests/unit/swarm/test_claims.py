@@ -24,11 +24,14 @@ def test_rows_of_bits_are_sets_of_shards(shards: int) -> None:
             gone = rng.choice(list(plain))
             rows.clear(gone)
             del plain[gone]
+    everybody = np.ones(len(rows), np.bool_)
+    some = np.array([rng.random() < 0.5 for _ in everybody])
     for shard in range(shards):
-        wanted = {row for row, some in plain.items() if shard in some}
+        wanted = {row for row, held in plain.items() if shard in held}
         assert set(np.flatnonzero(has(rows.ready, shard))) == wanted
         assert set(np.flatnonzero(has(rows.syncing, shard))) == set(plain) - wanted
-        assert rows.ready_counts()[shard] == len(wanted)
+        assert rows.ready_counts(everybody)[shard] == len(wanted)
+        assert rows.ready_counts(some)[shard] == len(wanted & set(np.flatnonzero(some)))
     row, shard_of = np.divmod(np.arange(len(rows) * shards), shards)
     expected = [s in plain.get(r, ()) for r, s in zip(row.tolist(), shard_of.tolist(), strict=True)]
     assert have(rows.ready, row, shard_of).tolist() == expected

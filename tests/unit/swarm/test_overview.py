@@ -1,7 +1,10 @@
 """A swarm at a glance."""
 
+from collections.abc import Collection
+
 import pytest
 
+from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.overview import Overview, overview
 from giaann_p2p.swarm.placement import Placement
 from tests.helpers_swarm import LAYOUT, SHARDS
@@ -10,11 +13,13 @@ from tests.unit.swarm.test_surroundings import NOW, ONE, THREE, TWO, Seeing, rec
 ALL = tuple(range(SHARDS))
 
 
-def seen(*records: bytes, now: float = NOW, replicas: int = 2) -> Overview:
+def seen(
+    *records: bytes, now: float = NOW, replicas: int = 2, silent: Collection[Peer] = ()
+) -> Overview:
     around = Seeing()
     around.tell(*records)
     placement: Placement = around.placement(now)
-    return overview(around.directory, LAYOUT, placement, replicas, now)
+    return overview(around.directory, LAYOUT, placement, replicas, now, silent)
 
 
 def test_all_is_well() -> None:
@@ -49,3 +54,28 @@ def test_who_went_without_leave_may_come_back() -> None:
     assert found.peers == []
     assert found.gone == [ONE.peer]
     assert found.verdict == "lost"
+
+
+@pytest.mark.parametrize(
+    ("silent", "verdict", "least", "under"),
+    [
+        ((), "healthy", 2, 0),
+        ((TWO.peer,), "degraded", 1, SHARDS),
+        ((ONE.peer, TWO.peer), "lost", 0, SHARDS),
+        ((THREE.peer,), "healthy", 2, 0),  # nobody who is said to be there
+    ],
+)
+def test_what_silent_peers_hold_does_not_count(
+    silent: tuple[Peer, ...], verdict: str, least: int, under: int
+) -> None:
+    found = seen(record(ONE, ready=ALL), record(TWO, ready=ALL), silent=silent)
+    assert (found.verdict, len(found.peers)) == (verdict, 2)
+    assert (found.health.least, found.health.under) == (least, under)
+    assert found.health.unsettled == 0  # nothing is on its way to them
+    assert sorted(found.silent) == sorted({*silent} - {THREE.peer})
+
+
+def test_who_has_two_roles_is_silent_once() -> None:
+    compute = record(ONE, role="compute", capacity=0, ready=(), device="cpu", slots=3)
+    found = seen(record(ONE, ready=ALL), compute, silent=[ONE.peer])
+    assert found.silent == [ONE.peer]
