@@ -60,6 +60,7 @@ class Reading:
             return await future
         finally:
             del self._waiting[number]
+            self._reader.give_up(number)
             self._arm()
 
     async def close(self) -> None:

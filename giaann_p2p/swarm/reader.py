@@ -120,6 +120,13 @@ class Reader:
         self._readings[self._numbers] = reading
         return self._numbers, self.tick(now)
 
+    def give_up(self, number: int) -> None:
+        """Ask no further for a question, for nobody waits; nothing if it is done.
+
+        Answers that are on their way are still taken in: they tell how quick a peer is.
+        """
+        self._readings.pop(number, None)
+
     def answered(self, number: int, answer: Message | None, now: float) -> list[Act]:
         """Go on with an answer, or with None when there was none in time."""
         return self._calls.done(number, answer, now) + self.tick(now)

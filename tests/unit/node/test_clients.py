@@ -144,6 +144,27 @@ def test_a_reader_that_stops_waiting_leaves_nothing_that_goes_on_for_ever() -> N
     play(story)
 
 
+def test_a_reader_that_stops_waiting_asks_nobody_further() -> None:
+    async def story(town: Town) -> None:
+        client = await settled(town)
+        await client.push(1)
+        for house in town.houses:
+            town.freeze(house)
+        other = asyncio.ensure_future(client.reading.rows(LESSONS.neurons(1)))
+        rows = asyncio.ensure_future(client.reading.rows(LESSONS.neurons(1)))
+        await asyncio.sleep(0.01)
+        assert len(client.reading._reader) == 2
+        rows.cancel()
+        await asyncio.sleep(0.01)
+        assert len(client.reading._reader) == 1  # somebody else waits for the same
+        for house in town.houses:
+            town.freeze(house, frozen=False)
+        assert all(await other)
+        assert len(client.reading._reader) == 0
+
+    play(story)
+
+
 def test_what_nobody_tells_in_time_is_said_to_be_out_of_reach() -> None:
     async def story(town: Town) -> None:
         client = await settled(town)

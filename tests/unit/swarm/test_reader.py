@@ -299,6 +299,19 @@ def test_when_the_time_is_up_it_says_what_is_missing() -> None:
     assert len(one.reader) == 0
 
 
+def test_who_gives_up_has_nobody_asked_further() -> None:
+    one = Reading(A, B)
+    number, other = one.read(SAME), one.read(SAME[:1])
+    one.reader.give_up(number)
+    one.reader.give_up(number)  # it is done
+    assert len(one.reader) == 1
+    one.answer(None)  # of the question that was given up
+    assert one.asked == [A]
+    one.serve()
+    assert [said.number for said in one.told] == [other]
+    assert one.reader.next_tick(NOW) == NOW + 15.0
+
+
 def test_who_could_not_be_reached_is_asked_when_nobody_else_is_left() -> None:
     one = Reading(A, B)
     one.reader.latencies.took(A, 0.001, NOW)
