@@ -203,9 +203,9 @@ class Side:
     def _stored(self, action: Apply | Adopt) -> GiaannError | None:
         try:
             if isinstance(action, Apply):
-                self.store.apply(action.updates)
+                self.store.apply(action.unpacked())
             else:
-                self.store.adopt(action.content)
+                self.store.adopt(action.content())
         except GiaannError as error:
             return error
         return None
@@ -263,7 +263,7 @@ MESSAGES: list[Message] = [
     Fetch(SHARDS_OF_ALL, applied(1, 2, 1000).to_bytes()),
     Fetched([Piece(JOB, 1, SHARDS_OF_ALL, LESSONS.parcel(1, shards(0)))], applied(7).to_bytes()),
     Offer(3),
-    Offered(b"a manifest"),
+    Offered(b"a manifest", b"a set", b"a parcel"),
     AskPart(3, b"a digest", 5),
     Part(b"a parcel"),
     AskDigests(SHARDS_OF_ALL),

@@ -1,7 +1,8 @@
 """Whoever changes a peer's store: deed after deed, in the order they were decided, in one thread.
 
-1. Updates that wait side by side are made durable together: one wait for the disk for many. If
-   that fails, each is tried by itself, so that each has its own success or error.
+1. Updates that wait side by side are made durable together, and so are whole shards: one wait for
+   the disk for many. If that fails, each is tried by itself, so that each has its own success or
+   error. What came is unpacked here, too: the loop has no time for it.
 2. To hold or to drop shards is tried until it is done: what was decided since builds on it.
 3. What waits is bounded: see `full`. An error that nobody planned for ends all, and says so.
 
@@ -15,6 +16,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
 from functools import partial
+from itertools import chain
 from typing import TypeVar
 
 from giaann_p2p.errors import GiaannError, StoreError, UsageError
@@ -102,15 +104,22 @@ class Keeper:
 
     def _next(self) -> Sequence[Deed]:
         """Take the next deed from the queue, with those that are done together with it."""
-        deeds = [self._queue.popleft()]
-        size = _size(deeds[0])
-        if isinstance(deeds[0], Apply):
-            while self._queue and isinstance(self._queue[0], Apply):
-                size += _size(self._queue[0])
-                if size > self._options.group_bytes:
-                    break
-                deeds.append(self._queue.popleft())
+        first = self._queue.popleft()
+        deeds, left = [first], self._room(first)
+        while left and self._queue and type(self._queue[0]) is type(first):
+            left -= _weight(self._queue[0])
+            if left < 0:
+                break
+            deeds.append(self._queue.popleft())
         return deeds
+
+    def _room(self, first: Deed) -> int:
+        """Return how much may be done together with a deed."""
+        if isinstance(first, Apply):
+            return max(0, self._options.group_bytes - _weight(first))
+        if isinstance(first, Adopt):
+            return max(0, self._options.group_connections - _weight(first))
+        return 0
 
     async def _done(self) -> bool:
         """Do what is taken; tell whether it is over, if only with an error."""
@@ -147,7 +156,7 @@ class Keeper:
             if isinstance(first, Release):
                 return self._released(first)
             if isinstance(first, Adopt):
-                return [self._tried(lambda: self._store.adopt(first.content))]
+                return self._adopted([deed for deed in deeds if isinstance(deed, Adopt)])
             return self._applied([deed for deed in deeds if isinstance(deed, Apply)])
         finally:
             self._holdings.look()
@@ -172,14 +181,30 @@ class Keeper:
         return [None]
 
     def _applied(self, deeds: Sequence[Apply]) -> list[GiaannError | None]:
-        updates = [update for deed in deeds for update in deed.updates]
-        error = self._tried(lambda: self._store.apply(updates))
-        self.groups += 1
-        if error is None:
-            self.applied += len(updates)
-        if error is None or len(deeds) == 1:
-            return [error] * len(deeds)
-        return [one for deed in deeds for one in self._applied([deed])]
+        unpacked = [_or_error(deed.unpacked) for deed in deeds]
+        errors = self._together(unpacked, lambda some: self._store.apply(list(chain(*some))))
+        told = zip(deeds, errors, strict=True)
+        self.applied += sum(len(deed.updates) for deed, error in told if error is None)
+        return errors
+
+    def _adopted(self, deeds: Sequence[Adopt]) -> list[GiaannError | None]:
+        unpacked = [_or_error(deed.content) for deed in deeds]
+        return self._together(unpacked, lambda contents: self._store.adopt(*contents))
+
+    def _together(
+        self, unpacked: Sequence[T | GiaannError], change: Callable[[list[T]], object]
+    ) -> list[GiaannError | None]:
+        """Take in at once what could be unpacked; if that fails, each by itself."""
+        errors: list[GiaannError | None]
+        sound = [one for one in unpacked if not isinstance(one, GiaannError)]
+        error = self._tried(lambda: change(sound)) if sound else None
+        self.groups += bool(sound)
+        if error is None or len(sound) == 1:
+            errors = [error] * len(sound)
+        else:
+            errors = [of for one in sound for of in self._together([one], change)]
+        told = iter(errors)
+        return [one if isinstance(one, GiaannError) else next(told) for one in unpacked]
 
     def _tried(self, change: Callable[[], object]) -> GiaannError | None:
         """Change the store; return why that cannot be, if it takes changes at all."""
@@ -208,6 +233,18 @@ class Keeper:
             return
         self._log.warning("no snapshot was made, trying again later: %s", error)
         await asyncio.sleep(self._options.snapshot_retry)
+
+
+def _or_error(unpack: Callable[[], T]) -> T | GiaannError:
+    try:
+        return unpack()
+    except GiaannError as error:
+        return error
+
+
+def _weight(deed: Deed) -> int:
+    """Return what counts where deeds are done together: bytes of updates, connections of shards."""
+    return deed.arrived.manifest.connections if isinstance(deed, Adopt) else _size(deed)
 
 
 def _size(deed: Deed) -> int:

@@ -34,6 +34,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     group_bytes: int = 8 << 20
     """Bytes of updates that are made durable at once. More: fewer waits for the disk; less: less
     waiting for the others of the group."""
+    group_connections: int = 1 << 17
+    """Connections of whole shards that are made durable at once. More: fewer waits for the disk;
+    less: who asks the store meanwhile waits less, a few hundredths of a second for this many."""
     threads: int = 2
     """Threads that answer what takes more than a moment."""
     waiting: int = 64

@@ -219,9 +219,9 @@ class Storage(Node):
                 self.store.drop(action.shards.tolist())
                 self.swarm.promises.let_go(self, held)
             elif isinstance(action, Apply):
-                self.store.apply(action.updates)
+                self.store.apply(action.unpacked())
             elif isinstance(action, Adopt):
-                self.store.adopt(action.content)
+                self.store.adopt(action.content())
             elif isinstance(action, Release):
                 for job in action.chunks:
                     self.store.release(job, action.chunks.of(job))

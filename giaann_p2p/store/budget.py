@@ -1,6 +1,6 @@
 """How much memory a store may use, and whether a write fits: asked before it is done."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from giaann_p2p.errors import StoreFull
@@ -37,9 +37,11 @@ class Budget:
         grown = sum(_growth(delta) + _SHARD * shards + batch for delta, shards in new)
         self._admit(state, grown + kept)
 
-    def admit_content(self, state: State, held: Content) -> None:
-        """Raise StoreFull unless there is room for shards from elsewhere."""
-        self._admit(state, _growth(held.delta) + _MERGING * held.delta.connections)
+    def admit_content(self, state: State, held: Iterable[Content]) -> None:
+        """Raise StoreFull unless there is room for shards from elsewhere, one after the other."""
+        deltas = [one.delta for one in held]
+        largest = max((delta.connections for delta in deltas), default=0)
+        self._admit(state, sum(map(_growth, deltas)) + _MERGING * largest)
 
     def _admit(self, state: State, more: int) -> None:
         if self.nbytes is None or not more:

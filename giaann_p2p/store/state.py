@@ -63,6 +63,8 @@ class Content:
     shards: Shards
     applied: list[Applied]
     delta: Delta
+    parcel: bytes | memoryview = b""
+    """The delta as it came, if it came as bytes; else it is made when it is needed."""
 
     @cached_property
     def digest(self) -> int:
@@ -203,10 +205,9 @@ class State:
         return Content(theirs.shards, [applied], total([*ours_too, theirs.delta]))
 
     def needed(self, held: Content) -> list[tuple[int, bytes, int]]:
-        """Return the shard, job and chunk of each delta that `united` will ask for."""
-        self._check_content(held)
+        """Return shard, job and chunk of each delta that `united`, which checks, will ask for."""
         found = []
-        for shard, theirs in zip(held.shards.tolist(), held.applied, strict=True):
+        for shard, theirs in zip(held.shards.tolist(), held.applied, strict=False):
             if shard in self.ledger:
                 beyond = _beyond(self.ledger.of(shard), theirs)
                 if beyond <= self.archive.of(shard):
@@ -319,7 +320,7 @@ def content_record(held: Content) -> bytes:
             held.digest.to_bytes(32, "little"),
         )
     )
-    return b"".join([len(head).to_bytes(4, "little"), head, encode(held.delta)])
+    return b"".join([len(head).to_bytes(4, "little"), head, held.parcel or encode(held.delta)])
 
 
 def content_of(record: memoryview, limits: Limits) -> Content:

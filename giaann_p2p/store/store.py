@@ -309,25 +309,31 @@ class Store:
         with self._writing:
             return dict(self._state.columns.names)
 
-    def adopt(self, held: Content) -> None:
-        """Take in what shards hold elsewhere.
+    def adopt(self, *held: Content) -> None:
+        """Take in what shards hold elsewhere, durably: all of it, or nothing.
 
         What a shard here has beyond that stays; UsageError if that cannot be told apart, because
         some but not all of the chunks are in both, and the deltas of those that are not there are
         not kept; StoreError if the same chunks came to something else there.
         """
+        shards = [shard for one in held for shard in one.shards.tolist()]
+        if len(set(shards)) < len(shards):
+            raise UsageError("each shard's content comes once, with its set of chunks")
         ahead = self._recalled_for(held)
         with self._write():
-            whole = self._state.united(held, lambda *one: ahead.get(one) or self._delta(*one))
-            if self._state.is_known(whole):
-                return
-            self._budget.admit_content(self._state, whole)
+            united = [
+                self._state.united(one, lambda *of: ahead.get(of) or self._delta(*of))
+                for one in held
+            ]
+            new = [one for one in united if not self._state.is_known(one)]
+            self._budget.admit_content(self._state, new)
             try:
-                record = content_record(whole)
+                records = [(Kind.CONTENT, content_record(one)) for one in new]
             except OverflowError as error:
                 raise UsageError(str(error)) from None
-            with self._logged([(Kind.CONTENT, record)]):
-                self._state.adopt(whole)
+            with self._logged(records):
+                for one in new:
+                    self._state.adopt(one)
 
     def retained(self, job: bytes) -> BitMap:
         """Return the chunks of a job of which a delta is at hand, for some shard."""
@@ -463,10 +469,10 @@ class Store:
             raise damaged(files, *kept.place, "what stands there is another chunk")
         return record.payload
 
-    def _recalled_for(self, held: Content) -> dict[tuple[int, bytes, int], Delta]:
+    def _recalled_for(self, held: Iterable[Content]) -> dict[tuple[int, bytes, int], Delta]:
         """Recall, while others write, what it takes to add content to what is here."""
         with self._write():
-            needed = self._state.needed(held)
+            needed = [one for content in held for one in self._state.needed(content)]
         found = {one: self.recall(one[1], one[2], one[:1]) for one in needed}
         return {one: updates[0].delta for one, updates in found.items() if updates}
 

@@ -1,8 +1,9 @@
 """A shard on its way from one store to another: in parts, each checked, in any order, resumable.
 
 The sender captures the shard; its `Manifest` says how many parts there are, and the digest of their
-sum. The receiver asks for the parts that it lacks, from whomever has the same manifest, and has the
-content once all are there and add up to what was promised.
+sum. The receiver asks for the parts that it lacks, from whomever has the same manifest. It has each
+checked by its digest when it comes, keeps the few bytes that came, and unpacks them all at once,
+where nobody waits: then it is seen whether they add up to what was promised.
 """
 
 import hashlib
@@ -15,7 +16,7 @@ from giaann_p2p.errors import DamagedError, UsageError
 from giaann_p2p.model.delta import EMPTY, Delta, first_of_runs, total
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.codec.damage import check
-from giaann_p2p.store.codec.parcel import Limits, decode, encode
+from giaann_p2p.store.codec.parcel import Limits, decode, encode, sizes_of
 from giaann_p2p.store.layout import MOST_SHARDS
 from giaann_p2p.store.state import Content
 
@@ -57,15 +58,20 @@ class Export:
     def __init__(self, held: Content) -> None:
         if len(held.shards) != 1:
             raise UsageError(f"one shard is sent at a time, not {len(held.shards)}")
-        (shard,), (applied,) = held.shards.tolist(), held.applied
+        (shard,), (self.applied,) = held.shards.tolist(), held.applied
         self._parts = [encode(part) for part in cut(held.delta)]
         self.manifest = Manifest(
             shard,
             held.digest.to_bytes(32, "little"),
-            applied.to_bytes(),
+            self.applied.to_bytes(),
             list(map(_digest, self._parts)),
             held.delta.connections,
         )
+
+    @property
+    def size(self) -> int:
+        """How many bytes all parts have."""
+        return sum(map(len, self._parts))
 
     def part(self, number: int) -> bytes:
         """Return a part, a parcel."""
@@ -75,13 +81,20 @@ class Export:
 
 
 class Import:
-    """Takes in the parts of a shard."""
+    """Takes in the parts of a shard, as bytes."""
 
     def __init__(self, manifest: Manifest, limits: Limits) -> None:
         self.manifest = manifest
         self._limits = limits
-        self._applied = Applied.from_bytes(manifest.applied)
-        self._parts: dict[int, Delta] = {}
+        self.applied = Applied.from_bytes(manifest.applied)
+        """The chunks that it comes from."""
+        self._parts: dict[int, bytes | memoryview] = {}
+        self._left = manifest.connections
+
+    @property
+    def size(self) -> int:
+        """How many bytes came."""
+        return sum(map(len, self._parts.values()))
 
     @property
     def missing(self) -> list[int]:
@@ -90,20 +103,34 @@ class Import:
         return [number for number in numbers if number not in self._parts]
 
     def take(self, number: int, part: bytes | memoryview) -> None:
-        """Take a part in; DamagedError if it is not what was sent, and nothing has changed."""
+        """Take a part in; DamagedError if it is not what was sent, and nothing has changed.
+
+        That is what its sender had it be; if it is a parcel at all, `content` will tell.
+        """
         parts = self.manifest.parts
         if not 0 <= number < len(parts):
             raise DamagedError(f"part {number} of {len(parts)}")
         if _digest(part) != parts[number]:
             raise DamagedError(f"part {number} is not the one that was promised")
-        self._parts[number] = decode(part, self._limits)
+        size = 0 if number in self._parts else sizes_of(part).connections
+        check(size <= self._left, f"part {number} has more connections than were promised")
+        self._left -= size
+        self._parts[number] = part
 
     def content(self) -> Content:
-        """Return what the shard holds; DamagedError if the parts do not add up to it."""
+        """Return what the shard holds; DamagedError if the parts do not add up to it.
+
+        This takes its time, and any thread may do it.
+        """
         if self.missing:
             raise UsageError(f"{len(self.missing)} parts are still missing")
-        delta = total(list(self._parts.values())) if self._parts else EMPTY
-        held = Content(np.array([self.manifest.shard], np.uint16), [self._applied], delta)
+        parts = list(self._parts.values())
+        try:
+            delta = total([decode(part, self._limits) for part in parts]) if parts else EMPTY
+        except OverflowError as error:
+            raise DamagedError(f"the parts of a shard add up to too much: {error}") from None
+        shards = np.array([self.manifest.shard], np.uint16)
+        held = Content(shards, [self.applied], delta, parts[0] if len(parts) == 1 else b"")
         if held.digest.to_bytes(32, "little") != self.manifest.digest:
             raise DamagedError(
                 f"the parts of shard {self.manifest.shard} do not add up to what was promised"

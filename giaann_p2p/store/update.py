@@ -49,6 +49,21 @@ class Update(NamedTuple):
         check_delta(self.delta, spec, _most_units(spec))
 
 
+class Packed(NamedTuple):
+    """An update as it came, and not looked into yet: that takes its time, and any thread may."""
+
+    job: bytes
+    chunk: int
+    shards: Shards
+    parcel: bytes | memoryview
+    limits: Limits
+    """What it may hold."""
+
+    def unpacked(self) -> Update:
+        """Look into it; DamagedError if it is none."""
+        return Update.received(*self)
+
+
 def check_delta(delta: Delta, spec: ModelSpec, most: int = MOST_HELD) -> None:
     """Raise UsageError for a delta that a store could not read back, or that holds too much.
 

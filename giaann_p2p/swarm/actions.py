@@ -6,10 +6,12 @@ one after the other. Each call and each deed comes back as an event with its num
 
 from typing import NamedTuple
 
+from giaann_p2p.errors import DamagedError, MessageError
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.layout import Shards
 from giaann_p2p.store.state import Content
-from giaann_p2p.store.update import Update
+from giaann_p2p.store.transfer import Import
+from giaann_p2p.store.update import Packed, Update
 from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.messages import Message
 
@@ -46,14 +48,28 @@ class Apply(NamedTuple):
     """Take updates in, durably, and tell: `stored(number, the store's error or None)`."""
 
     number: int
-    updates: list[Update]
+    updates: list[Packed]
+
+    def unpacked(self) -> list[Update]:
+        """Unpack them, where nobody waits; MessageError if one is none."""
+        try:
+            return [update.unpacked() for update in self.updates]
+        except DamagedError as error:
+            raise MessageError(str(error)) from None
 
 
 class Adopt(NamedTuple):
     """Take in what a shard holds elsewhere, durably, and tell as for `Apply`."""
 
     number: int
-    content: Content
+    arrived: Import
+
+    def content(self) -> Content:
+        """Unpack it, where nobody waits; MessageError if it is not what was promised."""
+        try:
+            return self.arrived.content()
+        except DamagedError as error:
+            raise MessageError(str(error)) from None
 
 
 class Release(NamedTuple):

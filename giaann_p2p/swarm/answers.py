@@ -37,9 +37,11 @@ from giaann_p2p.swarm.messages import (
 from giaann_p2p.swarm.replica import State
 from giaann_p2p.swarm.shardset import packed, unpacked
 
-_MOST_EXPORTS = 64
-_MOST_EXPORTED = 1 << 23
-"""Connections of all shards that are offered at once; each takes some ten bytes."""
+_MOST_EXPORTS = 256
+_MOST_EXPORTED = 64 << 20
+"""Bytes of all shards that are offered at once, or were, and may be asked for by another."""
+_MOST_INLINE = 2 << 20
+"""Bytes of a part that goes along with an offer."""
 _MOST_FETCHED = 2 << 20
 """Bytes of deltas in an answer; a larger delta goes alone."""
 _MOST_UNPACKED = 1 << 20
@@ -159,20 +161,30 @@ class Answers:
         return Fetched(pieces, gone.to_bytes())
 
     def _offered(self, question: Offer) -> Message:
-        shard = question.shard
-        mine = self._store.sets([shard]).get(shard)
+        export = self._export(question.shard)
+        # Asked for behind the content: else a chunk might be in it, and not be named here.
+        kept = self._store.retained_for(question.shard) & export.applied
+        part = export.part(0) if export.manifest.parts else b""
+        inline = part if len(part) <= _MOST_INLINE else b""
+        return Offered(export.manifest.to_bytes(), kept.to_bytes(), inline)
+
+    def _export(self, shard: int) -> Export:
+        """Return a shard as it is now; the same chunks are the same content, made ready once."""
+        export, mine = self._exports.pop(shard, None), self._store.sets([shard]).get(shard)
         if mine is None:
             raise UsageError(f"shard {shard} is not held here")
-        export = self._exports.pop(shard, None)
-        if export is None or export.manifest.applied != mine.to_bytes():
-            export = Export(self._store.content(shard))
+        if export is None or export.applied != mine:
+            held = self._store.content(shard)
+            if not len(held.shards):
+                raise UsageError(f"shard {shard} is not held here")
+            export = Export(held)
         self._exports[shard] = export
         while self._offers_too_much():
             del self._exports[next(iter(self._exports))]
-        return Offered(export.manifest.to_bytes())
+        return export
 
     def _offers_too_much(self) -> bool:
-        size = sum(export.manifest.connections for export in self._exports.values())
+        size = sum(export.size for export in self._exports.values())
         return len(self._exports) > 1 and (
             size > _MOST_EXPORTED or len(self._exports) > _MOST_EXPORTS
         )

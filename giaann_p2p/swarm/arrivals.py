@@ -1,21 +1,23 @@
 """Whole shards on their way here: offered, sent in parts within a budget of bytes, taken in.
 
 What is offered has a set of chunks of its own, and may have got some a moment ago. So those that
-are lacking here are asked for once more when the set is known, until none of them is kept there any
-longer: only such a chunk comes inside the shard alone (see `Fetching`).
+are lacking here and kept there are asked for as deltas once more when the set is known, until none
+of them comes any longer: only such a chunk comes inside the shard alone (see `Fetching`).
+
+Many small shards are on their way at once, few large ones: see `at_once`. What came is kept as the
+bytes that it was, and unpacked by whoever takes it in, so that nothing here takes long.
 
 What came whole and cannot be taken in, for the store is full, is kept and tried again; meanwhile no
 more is asked for. What is turned down for another reason, or too often, is not sent again at once.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from giaann_p2p.errors import DamagedError, GiaannError, MessageError
 from giaann_p2p.store.applied import Applied
-from giaann_p2p.store.codec.parcel import Limits, sizes_of
-from giaann_p2p.store.state import Content
+from giaann_p2p.store.codec.parcel import Limits
 from giaann_p2p.store.transfer import Import, Manifest
 from giaann_p2p.swarm.actions import Action, Adopt, Apply, Call
 from giaann_p2p.swarm.bandwidth import Bandwidth
@@ -35,27 +37,43 @@ Then = Callable[[Message | None, float], list[Action]]
 
 @dataclass
 class _Arrival:
-    """A shard that is wanted, or on its way."""
+    """A shard that is on its way."""
 
     peer: Peer
     parts: Import | None = None
     """What came, once it was offered."""
-    left: int = 0
-    """Connections that are still to come, as they were promised."""
-    has_deltas: bool = False
-    """Nothing that is offered is kept there as a delta and lacking here."""
-    content: Content | None = None
-    """What all parts come to, once they are there."""
+    kept: Applied = field(default_factory=Applied)
+    """Chunks that are offered and kept there as deltas, as far as is known."""
+    asked: set[int] = field(default_factory=set)
+    """Parts that were asked for and are still to come."""
     refused: int = 0
     """How often the store had no room for it."""
     waiting: bool = False
-    """For an answer, or for the store."""
+    """For an offer, for deltas, or for the store."""
 
 
+_FIRST = 4
+"""Shards that are asked for at once as long as nobody knows how large they are."""
+_LEAST = 2
+"""Shards at once, however large: one is sent while the other is taken in."""
+_PARTS = 4
+"""Parts of one shard that are asked for at once."""
+_MOST_KEPT = 4
+"""Shards of which what came is kept when their senders failed."""
+_MOST_BYTES = 64 << 20
+"""Bytes of what came and is not taken in yet; from there on only the oldest goes on."""
 _MOST_TRIES = 5
 """Times that a shard is given to a store that has no room for it."""
 _REST = 60.0
 """Seconds in which what the store did not take in is not asked for again of the same peer."""
+
+
+def at_once(settings: Settings, connections: int | None) -> int:
+    """Return how many shards may be on their way, by the size of the last one, if it is known."""
+    if connections is None:
+        return min(_FIRST, settings.transfers)
+    fit = settings.under_way // max(connections, 1)
+    return min(max(fit, _LEAST), settings.transfers)
 
 
 class Arrivals:
@@ -82,8 +100,10 @@ class Arrivals:
         self._arriving: dict[int, _Arrival] = {}
         self._kept: dict[int, _Arrival] = {}
         self._most = most  # connections of a shard
+        self._size: int | None = None  # connections of the last that was offered
         self._strain = Strain()
         self._rests: dict[tuple[Peer, int], float] = {}  # until when
+        self._seen = -1  # changes of replicas
 
     def __len__(self) -> int:
         return len(self._arriving)
@@ -95,76 +115,117 @@ class Arrivals:
 
     def due(self, now: float) -> list[Action]:
         """Ask for what is next of each."""
+        self._forget()
+        if self._strain.rests(now):
+            return []
+        self._begin(now)
+        actions: list[Action] = []
+        size = sum(arrival.parts.size for arrival in self._arriving.values() if arrival.parts)
+        may_ask = True  # the oldest always
+        for shard, arrival in self._arriving.items():
+            if not arrival.waiting:
+                actions += self._next(shard, arrival, may_ask, now)
+            may_ask = size < _MOST_BYTES
+        return actions
+
+    def _forget(self) -> None:
+        """Leave out what is held no longer."""
+        if self._seen == self._replicas.changes:
+            return
+        self._seen = self._replicas.changes
         for begun in (self._arriving, self._kept, self._wanted):
             for shard in [shard for shard in begun if not self._replicas.holds(shard)]:
                 del begun[shard]
-        if self._strain.rests(now):
-            return []
+
+    def _begin(self, now: float) -> None:
+        """Let as many arrive as may at once, from peers that answer."""
         self._rests = {key: until for key, until in self._rests.items() if now < until}
-        while self._wanted and len(self._arriving) < self._settings.transfers:
+        most = at_once(self._settings, self._size)
+        while self._wanted and len(self._arriving) < most:
             shard = next(iter(self._wanted))
             peer = self._wanted.pop(shard)
-            if (peer, shard) not in self._rests:
+            if (peer, shard) not in self._rests and self._others.reachable(peer, now):
                 self._arriving[shard] = _Arrival(peer)
-        actions: list[Action] = []
-        for shard, arrival in self._arriving.items():
-            if not arrival.waiting and self._bandwidth.free(now):
-                arrival.waiting = True
-                actions.append(self._next(shard, arrival))
-        return actions
 
-    def _next(self, shard: int, arrival: _Arrival) -> Action:
-        if arrival.parts is None:
-            return self._call(arrival, Offer(shard), partial(self._offered, shard, arrival))
-        if not arrival.has_deltas:
-            lack = Lack(self._lacking(arrival.parts.manifest), [shard])
-            then = partial(self._fetched, shard, arrival, lack)
-            return self._call(arrival, request(lack, self._replicas), then)
-        if arrival.content is not None:
+    def _next(self, shard: int, arrival: _Arrival, may_ask: bool, now: float) -> list[Action]:
+        """Go on with a shard: deltas before all else, and before it is taken in at the latest."""
+        parts = arrival.parts
+        deltas = self._lacking(parts) & arrival.kept if parts and arrival.kept else Applied()
+        if parts and not parts.missing and not deltas:
+            arrival.waiting = True
             number = self._deeds.taking([shard], partial(self._adopted, shard, arrival))
-            return Adopt(number, arrival.content)
-        part = arrival.parts.missing[0]
-        then = partial(self._came, shard, arrival, part)
-        return self._call(arrival, AskPart(shard, arrival.parts.manifest.digest, part), then)
+            return [Adopt(number, parts)]
+        if not may_ask or not self._bandwidth.free(now):
+            return []
+        if parts and not deltas:
+            return self._parts(shard, arrival, parts)
+        arrival.waiting = True
+        if not parts:
+            return [self._call(arrival, Offer(shard), partial(self._offered, shard, arrival))]
+        lack = Lack(deltas, [shard])
+        then = partial(self._fetched, shard, arrival, lack)
+        return [self._call(arrival, request(lack, self._replicas), then)]
+
+    def _parts(self, shard: int, arrival: _Arrival, parts: Import) -> list[Action]:
+        """Ask for the next parts, some at a time."""
+        to_ask = [number for number in parts.missing if number not in arrival.asked]
+        actions: list[Action] = []
+        for number in to_ask[: _PARTS - len(arrival.asked)]:
+            arrival.asked.add(number)
+            question = AskPart(shard, parts.manifest.digest, number)
+            actions.append(
+                self._call(arrival, question, partial(self._came, shard, arrival, parts, number))
+            )
+        return actions
 
     def _call(self, arrival: _Arrival, question: Message, then: Then) -> Call:
         number = self._calls.number(then)
         return Call(number, arrival.peer, question, self._settings.call_timeout)
 
-    def _lacking(self, manifest: Manifest) -> Applied:
+    def _lacking(self, parts: Import) -> Applied:
         """Return the chunks that are offered and not here."""
-        here = self._held.sets([manifest.shard]).get(manifest.shard, Applied())
-        return Applied.from_bytes(manifest.applied) - here
+        shard = parts.manifest.shard
+        return parts.applied - self._held.sets([shard]).get(shard, Applied())
+
+    def _is_over(self, shard: int, arrival: _Arrival) -> bool:
+        """Tell whether nobody waits for an arrival any more."""
+        return self._arriving.get(shard) is not arrival
 
     def _offered(
         self, shard: int, arrival: _Arrival, answer: Message | None, now: float
     ) -> list[Action]:
+        if self._is_over(shard, arrival):
+            return []
         try:
             if not isinstance(answer, Offered):
                 raise MessageError("no answer to a wish for a shard")
+            self._bandwidth.spent(len(answer.part))
             manifest = Manifest.from_bytes(answer.manifest)
             if manifest.shard != shard:
                 raise MessageError(f"shard {manifest.shard} was offered, not {shard}")
             if manifest.connections > self._most:
                 raise MessageError(f"a shard of {manifest.connections} connections")
-            self._begin(arrival, manifest)
-            _put_together(arrival)
+            self._size = manifest.connections
+            arrival.kept = Applied.from_bytes(answer.kept)
+            arrival.parts = self._resumed(manifest)
+            if answer.part:
+                arrival.parts.take(0, answer.part)
         except (MessageError, DamagedError):
             return self._failed(shard, arrival, answer, now)
         return self._on(shard, arrival, now)
 
-    def _begin(self, arrival: _Arrival, manifest: Manifest) -> None:
+    def _resumed(self, manifest: Manifest) -> Import:
         """Go on with what came before, if it is of the same."""
-        kept = self._kept.pop(manifest.shard, None)
-        if kept and kept.parts and kept.parts.manifest == manifest:
-            arrival.parts, arrival.left = kept.parts, kept.left
-        else:
-            limits = of_part(self._limits, manifest.connections)
-            arrival.parts, arrival.left = Import(manifest, limits), manifest.connections
+        before = self._kept.pop(manifest.shard, None)
+        if before and before.parts and before.parts.manifest == manifest:
+            return before.parts
+        return Import(manifest, of_part(self._limits, manifest.connections))
 
     def _fetched(
         self, shard: int, arrival: _Arrival, lack: Lack, answer: Message | None, now: float
     ) -> list[Action]:
+        if self._is_over(shard, arrival):
+            return []
         try:
             updates, _ = deltas_of(answer, lack, self._replicas, self._limits)
         except (MessageError, DamagedError):
@@ -174,7 +235,7 @@ class Arrivals:
             self._others.heard(arrival.peer)
             then = partial(self._applied, shard, arrival)
             return [Apply(self._deeds.taking(shards_of(updates), then), updates)]
-        arrival.has_deltas = True
+        arrival.kept = Applied()  # no longer
         return self._on(shard, arrival, now)
 
     def _applied(
@@ -185,36 +246,41 @@ class Arrivals:
         return self._on(shard, arrival, now)
 
     def _came(
-        self, shard: int, arrival: _Arrival, number: int, answer: Message | None, now: float
+        self,
+        shard: int,
+        arrival: _Arrival,
+        parts: Import,
+        number: int,
+        answer: Message | None,
+        now: float,
     ) -> list[Action]:
-        try:
-            if not isinstance(answer, Part) or arrival.parts is None:
-                raise MessageError("no answer to a wish for a part of a shard")
+        if isinstance(answer, Part):
             self._bandwidth.spent(len(answer.parcel))
-            size = sizes_of(answer.parcel).connections
-            if size > arrival.left:
-                raise MessageError("parts of a shard with more connections than were promised")
-            arrival.parts.take(number, answer.parcel)
-            arrival.left -= size
-            _put_together(arrival)
+        if self._is_over(shard, arrival):
+            return []
+        try:
+            if not isinstance(answer, Part):
+                raise MessageError("no answer to a wish for a part of a shard")
+            parts.take(number, answer.parcel)
         except (MessageError, DamagedError):
             return self._failed(shard, arrival, answer, now)
+        arrival.asked.discard(number)
         return self._on(shard, arrival, now)
 
     def _on(self, shard: int, arrival: _Arrival, now: float) -> list[Action]:
         self._others.heard(arrival.peer)
         arrival.waiting = False
-        if arrival.parts is not None and not self._lacking(arrival.parts.manifest):
+        if arrival.parts is not None and not self._lacking(arrival.parts):
             self._over(shard, arrival)  # all of it came otherwise meanwhile
         return self.due(now)
 
     def _failed(
         self, shard: int, arrival: _Arrival, answer: Message | None, now: float
     ) -> list[Action]:
-        if arrival.parts is not None and arrival.parts.missing:  # else they come to nothing
+        if arrival.parts is not None and arrival.parts.missing:
             self._kept.pop(shard, None)
             self._kept[shard] = arrival
-            if len(self._kept) > self._settings.transfers:
+            if len(self._kept) > _MOST_KEPT:
                 del self._kept[next(iter(self._kept))]
         self._over(shard, arrival)
         if isinstance(answer, Refused):
@@ -237,6 +303,10 @@ class Arrivals:
         self, shard: int, arrival: _Arrival, error: GiaannError, now: float
     ) -> list[Action]:
         """Go on when the store did not take in what came."""
+        if isinstance(error, MessageError):  # it was not what was promised
+            self._over(shard, arrival)
+            self._others.suspect(arrival.peer, now)
+            return []
         arrival.refused += 1
         if self._strain.told(error, now) and arrival.refused < _MOST_TRIES:
             arrival.waiting = False
@@ -246,15 +316,5 @@ class Arrivals:
         return []
 
     def _over(self, shard: int, arrival: _Arrival) -> None:
-        if self._arriving.get(shard) is arrival:
+        if not self._is_over(shard, arrival):
             del self._arriving[shard]
-
-
-def _put_together(arrival: _Arrival) -> None:
-    """Make the content if all parts are there; DamagedError if they do not come to it."""
-    if arrival.parts is None or arrival.parts.missing:
-        return
-    try:
-        arrival.content = arrival.parts.content()
-    except OverflowError as error:
-        raise DamagedError(f"the parts of a shard add up to too much: {error}") from None

@@ -8,7 +8,7 @@ import numpy as np
 from giaann_p2p.errors import MessageError
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.codec.parcel import Limits, sizes_of
-from giaann_p2p.store.update import Update
+from giaann_p2p.store.update import Packed
 from giaann_p2p.swarm.messages import MOST_BYTES, Fetch, Fetched, Message
 from giaann_p2p.swarm.shardset import packed, unpacked
 
@@ -42,22 +42,23 @@ def request(lack: Lack, replicas: Holding) -> Fetch:
     return Fetch(asked, lack.chunks.to_bytes())
 
 
-def shards_of(updates: Iterable[Update]) -> set[int]:
+def shards_of(updates: Iterable[Packed]) -> set[int]:
     """Return the shards that updates are for."""
     return {shard for update in updates for shard in update.shards.tolist()}
 
 
 def deltas_of(
     answer: Message | None, lack: Lack, replicas: Holding, limits: Limits
-) -> tuple[list[Update], Applied]:
+) -> tuple[list[Packed], Applied]:
     """Return the deltas that came, for shards that are held here, and what is kept no longer.
 
-    MessageError or DamagedError for no answer, and for one that holds what was not asked for. What
-    is too much for one answer is left out: it can be asked for again.
+    MessageError or DamagedError for no answer, and for one that holds what was not asked for; what
+    a delta holds is seen when it is unpacked. What is too much for one answer is left out: it can
+    be asked for again.
     """
     if not isinstance(answer, Fetched):
         raise MessageError("no answer to a request for deltas")
-    updates: list[Update] = []
+    updates: list[Packed] = []
     size = 0
     for piece in answer.updates:
         shards = unpacked(piece.shards, replicas.shards)
@@ -68,7 +69,6 @@ def deltas_of(
         if updates and size > MOST_UNPACKED:
             break
         here = shards[[replicas.holds(shard) for shard in shards.tolist()]]
-        update = Update.received(piece.job, piece.chunk, here, piece.parcel, limits)
         if len(here):
-            updates.append(update)
+            updates.append(Packed(piece.job, piece.chunk, here, piece.parcel, limits))
     return updates, Applied.from_bytes(answer.gone)

@@ -136,6 +136,8 @@ class Fetching:
     def _stored(self, peer: Peer, error: GiaannError | None, now: float) -> list[Action]:
         del self._coming[peer]
         self._strain.told(error, now)
+        if isinstance(error, MessageError):
+            self._others.suspect(peer, now)
         if error is None:
             self._again(peer, now)
         return []

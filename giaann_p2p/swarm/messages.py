@@ -139,9 +139,13 @@ class Offer(Message, frozen=True, tag="offer"):
 
 
 class Offered(Message, frozen=True, tag="offered"):
-    """This: a manifest of it."""
+    """This: a manifest of it, and so that most need not ask again, more."""
 
     manifest: bytes
+    kept: bytes
+    """The chunks of it whose deltas I still keep: they are to be fetched first."""
+    part: bytes
+    """The first part; empty if there is none, or if it is too long."""
 
 
 class AskPart(Message, frozen=True, tag="part?"):

@@ -10,11 +10,11 @@ from typing import Protocol
 
 import numpy as np
 
-from giaann_p2p.errors import DamagedError, GiaannError, MessageError
+from giaann_p2p.errors import GiaannError, MessageError
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.layout import Shards
-from giaann_p2p.store.update import Update
+from giaann_p2p.store.update import Packed
 from giaann_p2p.swarm import comparing
 from giaann_p2p.swarm.actions import (
     Action,
@@ -149,11 +149,9 @@ class StoragePeer:
             here = shards[[self.replicas.holds(shard) for shard in shards.tolist()]]
             if not len(here):
                 return [Reply(ticket, Pushed(packed(here, self.rules.shards)))]
-            update = Update.received(
-                question.job, question.chunk, here, question.parcel, self._limits
-            )
-        except (MessageError, DamagedError) as error:
+        except MessageError as error:
             return [Reply(ticket, Refused(str(error)))]
+        update = Packed(question.job, question.chunk, here, question.parcel, self._limits)
         number = self._deeds.taking(here.tolist(), partial(self._pushed, ticket, here))
         return [Apply(number, [update])]
 

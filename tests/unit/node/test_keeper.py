@@ -22,13 +22,23 @@ from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.disk.fake_disk import FakeDisk
 from giaann_p2p.store.layout import Shards
 from giaann_p2p.store.store import Store
-from giaann_p2p.store.update import Update
+from giaann_p2p.store.transfer import Export, Import
+from giaann_p2p.store.update import Packed, Update
 from giaann_p2p.swarm.actions import Adopt, Apply, Drop, Hold, Release
 from tests.unit.node.helpers import ALL, JOB, LAYOUT, LESSONS, SlowLoop, lesson, taught
 
 
 def some(*numbers: int) -> Shards:
     return np.array(numbers, np.uint16)
+
+
+def arrived(store: Store, shard: int) -> Import:
+    """Return what comes of a shard on its way."""
+    export = Export(store.content(shard))
+    taken = Import(export.manifest, store.limits)
+    for number in taken.missing:
+        taken.take(number, export.part(number))
+    return taken
 
 
 class Desk:
@@ -53,8 +63,7 @@ class Desk:
     def apply(self, number: int, shards: Shards = ALL) -> None:
         """Have a chunk taken in, of the same number."""
         parcel = LESSONS.parcel(number, shards)
-        update = Update.received(JOB, number, shards, parcel, self.store.limits)
-        self.keeper.do(Apply(number, [update]))
+        self.keeper.do(Apply(number, [Packed(JOB, number, shards, parcel, self.store.limits)]))
 
     async def end(self) -> None:
         self.task.cancel()
@@ -179,7 +188,7 @@ def test_adopting_and_releasing() -> None:
         elsewhere.hold([3])
         elsewhere.apply([lesson(7, elsewhere.limits)._replace(shards=some(3))])
         desk.keeper.do(Hold(some(3, 4)))
-        desk.keeper.do(Adopt(1, elsewhere.content(3)))
+        desk.keeper.do(Adopt(1, arrived(elsewhere, 3)))
         desk.apply(2, some(3, 4))
         await desk.keeper.idle()
         assert desk.told == {1: None, 2: None}
@@ -263,7 +272,7 @@ def test_a_mistake_ends_it(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
             desk.keeper.do(deed)
         elsewhere = Store.in_memory(SPEC, LAYOUT)
         elsewhere.hold([3])
-        desk.keeper.do(Adopt(1, elsewhere.content(3)))
+        desk.keeper.do(Adopt(1, arrived(elsewhere, 3)))
         desk.apply(1)
         with pytest.raises(ZeroDivisionError, match="a mistake"):
             await desk.task

@@ -10,7 +10,8 @@ from giaann_p2p.errors import DamagedError, UsageError
 from giaann_p2p.model.delta import EMPTY, total
 from giaann_p2p.store import transfer
 from giaann_p2p.store.applied import Applied
-from giaann_p2p.store.codec.parcel import Limits
+from giaann_p2p.store.codec.parcel import Limits, sizes_of
+from giaann_p2p.store.disk.fake_disk import FakeDisk
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.store.state import Content
 from giaann_p2p.store.store import Store
@@ -116,9 +117,40 @@ def test_a_part_that_is_damaged_changes_nothing() -> None:
         taken.take(0, bytes(part))
     with pytest.raises(DamagedError):
         taken.take(0, b"")
-    with pytest.raises(DamagedError, match="a parcel with"):
-        Import(export.manifest, Limits(2, 5, 1000, 10, 1000)).take(0, export.part(0))
     assert 0 in taken.missing
+    assert taken.size == 0
+
+
+def test_a_part_beyond_the_limits_is_not_unpacked() -> None:
+    export = Export(taught(0, 30).content(1))
+    taken = Import(export.manifest, Limits(2, 5, 1000, 10, 1000))
+    for number in taken.missing:
+        taken.take(number, export.part(number))
+    assert taken.size == export.size
+    with pytest.raises(DamagedError, match="a parcel with"):
+        taken.content()
+
+
+def test_no_more_connections_come_than_were_promised() -> None:
+    export = Export(taught(0, 30).content(1))
+    sizes = [sizes_of(export.part(n)).connections for n in range(len(export.manifest.parts))]
+    taken = Import(msgspec.structs.replace(export.manifest, connections=sum(sizes[:2])), LIMITS)
+    for number in (0, 1, 1, 0):  # twice the same is once
+        taken.take(number, export.part(number))
+    with pytest.raises(DamagedError, match="more connections than were promised"):
+        taken.take(2, export.part(2))
+
+
+def test_what_came_as_one_part_is_written_down_as_it_came(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transfer, "PART", 1 << 20)
+    disk, whole = FakeDisk(), taught(0, 30)
+    store = Store.open(disk, SMALL, LAYOUT)
+    contents = [sent(Export(whole.content(shard))) for shard in range(2)]
+    assert [content.parcel for content in contents] == [
+        Export(whole.content(shard)).part(0) for shard in range(2)
+    ]
+    store.adopt(*contents)
+    assert state_of(store) == state_of(Store.open(disk, SMALL, LAYOUT)) == state_of(whole)
 
 
 def test_numbers_that_there_are_not() -> None:

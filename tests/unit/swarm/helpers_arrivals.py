@@ -2,6 +2,7 @@
 
 import msgspec
 
+from giaann_p2p.errors import GiaannError
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.transfer import Export, Manifest
 from giaann_p2p.swarm.actions import Action, Adopt, Call
@@ -12,7 +13,19 @@ from giaann_p2p.swarm.messages import AskPart, Fetch, Fetched, Message, Offer, O
 from giaann_p2p.swarm.replicas import Replicas
 from giaann_p2p.swarm.settings import Settings
 from giaann_p2p.swarm.shardset import packed
-from tests.helpers_swarm import JOB, LESSONS, LIMITS, NOW, SHARDS, A, Around, B, shards, store
+from tests.helpers_swarm import (
+    JOB,
+    LESSONS,
+    LIMITS,
+    NOW,
+    SHARDS,
+    A,
+    Around,
+    B,
+    applied,
+    shards,
+    store,
+)
 
 MOST = 1_000_000
 
@@ -58,6 +71,17 @@ class Arriving:
             count += 1
         return count
 
+    def take_in(self, now: float = NOW) -> GiaannError | None:
+        """Take in what came, as a shell does; return what came of it."""
+        try:
+            self.store.adopt(self.adopted.content())
+        except GiaannError as error:
+            outcome: GiaannError | None = error
+        else:
+            outcome = None
+        self.actions = self.deeds.done(self.adopted.number, outcome, now)
+        return outcome
+
     @property
     def asked(self) -> list[Message]:
         return [action.message for action in self.actions if isinstance(action, Call)]
@@ -70,8 +94,10 @@ class Arriving:
 
 
 def answer_to(question: Message, export: Export) -> Message:
+    """Answer as one who has everything as deltas, until they are asked for, and sends no part
+    along with an offer."""
     if isinstance(question, Offer):
-        return Offered(export.manifest.to_bytes())
+        return offered(export.manifest)
     if isinstance(question, Fetch):
         return Fetched([], question.chunks)
     assert isinstance(question, AskPart)
@@ -93,4 +119,6 @@ def piece(chunk: int, *numbers: int) -> Piece:
 
 
 def offered(manifest: Manifest, **changed: object) -> Offered:
-    return Offered(msgspec.structs.replace(manifest, **changed).to_bytes())
+    """Return an offer of one who has all chunks as deltas, changed somehow."""
+    manifest = msgspec.structs.replace(manifest, **changed)
+    return Offered(manifest.to_bytes(), applied(*range(100)).to_bytes(), b"")

@@ -9,8 +9,9 @@ from giaann_p2p.model.rows import DeltaRows, Neuron, Question
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.codec import plain
 from giaann_p2p.store.codec.parcel import decode
+from giaann_p2p.store.state import Content
 from giaann_p2p.store.store import Store
-from giaann_p2p.store.transfer import Import, Manifest
+from giaann_p2p.store.transfer import Export, Import, Manifest
 from giaann_p2p.swarm import answers
 from giaann_p2p.swarm.answers import Answers
 from giaann_p2p.swarm.messages import (
@@ -290,7 +291,7 @@ def test_a_whole_shard_is_offered_and_sent() -> None:
 
 def test_what_is_offered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     held = store(chunks=range(5))
-    sizes = [held.content(shard).delta.connections for shard in range(SHARDS)]
+    sizes = [Export(held.content(shard)).size for shard in range(SHARDS)]
     one = answering(held)
     for shard in (0, 1, 2, 3, 0):
         one.to(Offer(shard))
@@ -304,6 +305,55 @@ def test_what_is_offered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answers, "_MOST_EXPORTED", 0)
     one.to(Offer(2))
     assert list(one._exports) == [2]  # the last one stays, however large it is
+
+
+def test_a_shard_is_made_ready_once_for_all_who_want_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = store(chunks=range(5))
+    one = answering(held)
+    first = one.to(Offer(2))
+    with monkeypatch.context() as patched:
+        patched.delattr(answers, "Export")
+        assert one.to(Offer(2)) == first
+    held.apply([update(9, 2)])
+    assert one.to(Offer(2)) != first
+    held.drop([2])
+    assert isinstance(one.to(Offer(2)), Refused)
+
+
+def test_an_offer_tells_which_of_its_chunks_are_kept_and_brings_the_first_part(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    held = store([2], chunks=range(5))
+    held.release(JOB, [1, 3])
+    one, export = answering(held), Export(held.content(2))
+    assert one.to(Offer(2)) == Offered(
+        export.manifest.to_bytes(), applied(0, 2, 4).to_bytes(), export.part(0)
+    )
+    monkeypatch.setattr(answers, "_MOST_INLINE", len(export.part(0)) - 1)
+    said = one.to(Offer(2))
+    assert isinstance(said, Offered)
+    assert said.part == b""
+    held.hold([1])
+    assert answering(held).to(Offer(1)) == Offered(
+        Export(held.content(1)).manifest.to_bytes(), applied().to_bytes(), b""
+    )
+
+
+def test_a_chunk_that_comes_while_a_shard_is_made_ready_is_named_as_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    held = store(chunks=range(2))
+    content = held.content
+
+    def late(*shards: int) -> Content:
+        held.apply([update(9, *shards)])
+        return content(*shards)
+
+    monkeypatch.setattr(held, "content", late)
+    said = answering(held).to(Offer(1))
+    assert isinstance(said, Offered)
+    assert Manifest.from_bytes(said.manifest).applied == applied(0, 1, 9).to_bytes()
+    assert Applied.from_bytes(said.kept) == applied(0, 1, 9)
 
 
 def test_replicas_are_digested(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,11 +7,14 @@ from giaann_p2p.model.delta import EMPTY as EMPTY_DELTA
 from giaann_p2p.store import transfer
 from giaann_p2p.store.state import Content
 from giaann_p2p.store.transfer import Export
+from giaann_p2p.swarm import arrivals
 from giaann_p2p.swarm.actions import Adopt, Apply, Call
 from giaann_p2p.swarm.answers import Answers
-from giaann_p2p.swarm.messages import AskPart, Fetch, Fetched, Offer, Part, Refused
+from giaann_p2p.swarm.arrivals import at_once
+from giaann_p2p.swarm.messages import AskPart, Fetch, Fetched, Offer, Offered, Part, Refused
 from giaann_p2p.swarm.replica import State
 from giaann_p2p.swarm.replicas import Replicas
+from giaann_p2p.swarm.settings import Settings
 from giaann_p2p.swarm.shardset import packed
 from tests.helpers_swarm import JOB, NOW, SHARDS, A, B, C, applied, shards, store, update
 from tests.unit.swarm.helpers_arrivals import Arriving, answer_to, export_of, piece, taught
@@ -30,7 +33,7 @@ def test_a_shard_comes_part_by_part_and_is_taken_in() -> None:
     assert one.asked == [Offer(1)]
     assert one.serve(export) == 2 + parts
     mine = store([1])
-    mine.adopt(one.adopted.content)
+    mine.adopt(one.adopted.content())
     assert mine.content(1).digest == taught(*range(20)).content(1).digest
     assert len(one.arrivals) == 1
     assert one.again == []
@@ -44,7 +47,7 @@ def test_a_shard_without_any_rows_comes_at_once() -> None:
     one, nothing = Arriving(), Content(shards(2), [applied(7)], EMPTY_DELTA)
     one.want(2)
     assert one.serve(Export(nothing)) == 2
-    assert one.adopted.content.applied == [applied(7)]
+    assert one.adopted.content().applied == [applied(7)]
 
 
 def test_nothing_comes_of_which_all_is_here() -> None:
@@ -64,16 +67,124 @@ def test_deltas_that_are_kept_there_come_before_the_shard() -> None:
     sender.release(JOB, range(18))
     answers = Answers(sender, lambda shard: State.READY)
     one.want(1)
+    one.answer(answers.to(one.asked[0]))
+    assert one.asked == [Fetch(packed(shards(1), SHARDS), applied(18, 19).to_bytes())]
+    one.answer(answers.to(one.asked[0]))
+    (deed,) = one.actions
+    assert isinstance(deed, Apply)
+    one.store.apply(deed.unpacked())
+    one.actions = one.deeds.done(deed.number, None, NOW)
     while isinstance(one.actions[0], Call):
+        assert isinstance(one.asked[0], AskPart)
         one.answer(answers.to(one.asked[0]))
-        if isinstance(one.actions[0], Apply):
-            (deed,) = one.actions
-            one.store.apply(deed.updates)
-            one.actions = one.deeds.done(deed.number, None, NOW)
-            assert isinstance(one.asked[0], Fetch)  # until nothing comes
-    one.store.adopt(one.adopted.content)
+    assert one.take_in() is None
     assert one.store.content(1).digest == sender.content(1).digest
     assert one.store.retained_for(1) == applied(18, 19)
+
+
+def test_deltas_are_asked_for_until_none_comes() -> None:
+    one, sender = Arriving(), taught(*range(6))
+    answers = Answers(sender, lambda shard: State.READY)
+    one.want(1)
+    one.answer(answers.to(Offer(1)))
+    one.answer(Fetched([piece(chunk, 1) for chunk in (1, 2)], applied().to_bytes()))
+    (deed,) = one.actions
+    assert isinstance(deed, Apply)
+    one.store.apply(deed.unpacked())
+    one.actions = one.deeds.done(deed.number, None, NOW)
+    assert one.asked == [Fetch(packed(shards(1), SHARDS), applied(0, 3, 4, 5).to_bytes())]
+    one.answer(Fetched([], applied(0, 3, 4, 5).to_bytes()))  # they were released meanwhile
+    while isinstance(one.actions[0], Call):
+        one.answer(answers.to(one.asked[0]))
+    assert one.take_in() is None
+    assert one.store.content(1).digest == sender.content(1).digest
+
+
+def test_what_is_kept_nowhere_comes_with_the_offer() -> None:
+    """So that most shards take one question."""
+    one, sender = Arriving(), taught(*range(2))
+    sender.release(JOB, range(2))
+    answers = Answers(sender, lambda shard: State.READY)
+    one.want(1, 2)
+    for shard in (1, 2):
+        one.answer(answers.to(Offer(shard)))
+    for shard in (1, 2):
+        deed = one.actions.pop(0)
+        assert isinstance(deed, Adopt)
+        assert deed.content().digest == sender.content(shard).digest
+        one.deeds.done(deed.number, None, NOW)
+    assert len(one.arrivals) == 0
+
+
+def test_a_part_that_comes_with_an_offer_counts_as_bytes() -> None:
+    one, export = Arriving(bandwidth=1.0), export_of(1, *range(20))
+    one.want(1)
+    part = export.part(0)
+    one.answer(Offered(export.manifest.to_bytes(), applied().to_bytes(), part))
+    assert one.actions == []
+    assert one.arrivals.due(NOW + len(part) - 1.0) == []
+    assert one.arrivals.due(NOW + len(part) + 0.1) != []
+
+
+@pytest.mark.parametrize(
+    ("connections", "transfers", "wanted"),
+    [
+        (None, 32, 4),
+        (None, 3, 3),
+        (0, 32, 32),
+        (1, 32, 32),
+        (1 << 14, 32, 32),
+        (1 << 15, 32, 16),
+        (1 << 18, 32, 2),
+        (1 << 30, 32, 2),
+        (1 << 30, 1, 1),
+    ],
+)
+def test_many_small_shards_arrive_at_once_or_few_large_ones(
+    connections: int | None, transfers: int, wanted: int
+) -> None:
+    assert at_once(Settings(transfers=transfers), connections) == wanted
+
+
+def test_as_many_are_asked_for_as_the_last_one_lets_expect() -> None:
+    export = export_of(0, *range(20))
+    size = export.manifest.connections
+    one = Arriving(transfers=4, under_way=3 * size)
+    one.arrivals._size = 3 * size  # the last one was larger
+    one.want(*range(SHARDS))
+    assert one.asked == [Offer(0), Offer(1)]
+    one.answer(answer_to(Offer(0), export))
+    assert [question for question in one.asked if isinstance(question, Offer)] == [
+        Offer(1),
+        Offer(2),
+    ]
+
+
+def test_what_is_not_taken_in_yet_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, exports = Arriving(), [export_of(shard, *range(20)) for shard in range(3)]
+    most = len(exports[0].part(0)) + len(exports[1].part(0))
+    monkeypatch.setattr(arrivals, "_MOST_BYTES", most)
+    one.want(*range(3))
+    for export in exports[:2]:
+        one.answer(Offered(export.manifest.to_bytes(), applied().to_bytes(), export.part(0)))
+    one.actions.clear()
+    one.arrivals._arriving[0].asked.clear()
+    one.arrivals._arriving[1].asked.clear()
+    asked = [action.message for action in one.arrivals.due(NOW) if isinstance(action, Call)]
+    assert asked
+    assert {question.shard for question in asked if isinstance(question, AskPart)} == {0}
+
+
+def test_nobody_is_asked_who_does_not_answer() -> None:
+    one = Arriving(transfers=1)
+    one.want(0)
+    one.want(1)
+    one.want(2, peer=C)
+    one.around.unreachable = {B}
+    one.answer(None)
+    assert one.actions == []
+    assert [type(action) for action in one.arrivals.due(NOW)] == [Call]
+    assert [arrival.peer for arrival in one.arrivals._arriving.values()] == [C]
 
 
 def test_a_delta_for_no_shard_is_none() -> None:
@@ -91,7 +202,7 @@ def test_a_shard_of_which_all_chunks_came_as_deltas_does_not_come_whole() -> Non
     one.answer(Fetched([piece(4, 1)], applied().to_bytes()))
     (deed,) = one.actions
     assert isinstance(deed, Apply)
-    one.store.apply(deed.updates)
+    one.store.apply(deed.unpacked())
     assert one.deeds.done(deed.number, None, NOW) == []
     assert len(one.arrivals) == len(one.calls) == len(one.deeds) == 0
 
@@ -103,7 +214,7 @@ def test_deltas_that_come_with_a_shard_count_as_bytes() -> None:
     one.answer(Fetched([piece(4, 1)], applied().to_bytes()))
     (deed,) = one.actions
     assert isinstance(deed, Apply)
-    one.store.apply(deed.updates)
+    one.store.apply(deed.unpacked())
     assert one.deeds.done(deed.number, None, NOW) == []
     assert one.arrivals.due(NOW + len(piece(4, 1).parcel) - 1.0) == []
     assert len(one.arrivals.due(NOW + len(piece(4, 1).parcel))) == 1
@@ -132,7 +243,7 @@ def test_what_there_is_no_room_for_is_kept_and_tried_again(error: GiaannError) -
     assert one.actions == []  # nothing more as long as there is no room
     again, more = one.arrivals.due(NOW + 1)
     assert isinstance(again, Adopt)
-    assert again.content is before.content
+    assert again.arrived is before.arrived
     assert isinstance(more, Call)
     assert one.deeds.done(again.number, None, NOW + 2) == []
     assert (len(one.arrivals), one.again) == (1, [(B, NOW + 2)])
@@ -146,7 +257,7 @@ def test_room_again_ends_the_wait_for_good() -> None:
             one.serve(export, now)
         one.deeds.done(one.adopted.number, error, now)
         one.actions = one.arrivals.due(now + 1)
-    assert one.adopted.content.shards.tolist() == [1]  # after a second, not after two
+    assert one.adopted.content().shards.tolist() == [1]  # after a second, not after two
 
 
 def test_what_there_is_never_room_for_is_not_sent_again_at_once() -> None:
@@ -195,18 +306,23 @@ def test_deltas_that_there_is_no_room_for_are_asked_for_later() -> None:
     assert isinstance(call.message, Fetch)
 
 
-def test_parts_wait_for_bandwidth() -> None:
+def test_parts_wait_for_bandwidth(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transfer, "PART", 20)
     one, export = Arriving(bandwidth=1.0), export_of(1, *range(20))
     one.want(1)
     one.answer(answer_to(Offer(1), export))
     one.answer(answer_to(one.asked[0], export))
-    part = export.part(0)
-    one.answer(Part(part))
+    parts = [export.part(number) for number in range(4)]
+    digest = export.manifest.digest
+    assert one.asked == [AskPart(1, digest, number) for number in range(4)]
+    for part in parts:
+        one.answer(Part(part))
     assert one.actions == []  # that was more than a second's worth
-    assert one.arrivals.due(NOW + len(part) - 1.0) == []
-    (call,) = one.arrivals.due(NOW + len(part) + 0.1)
+    size = sum(map(len, parts))
+    assert one.arrivals.due(NOW + size - 1.0) == []
+    call = one.arrivals.due(NOW + size + 0.1)[0]
     assert isinstance(call, Call)
-    assert call.message == AskPart(1, export.manifest.digest, 1)
+    assert call.message == AskPart(1, digest, 4)
 
 
 def test_what_came_before_a_sender_failed_is_kept_for_the_next() -> None:
@@ -214,11 +330,12 @@ def test_what_came_before_a_sender_failed_is_kept_for_the_next() -> None:
     one.want(1)
     for _ in range(4):
         one.answer(answer_to(one.asked[0], export))
-    one.answer(None)
+    while one.actions:
+        one.answer(None)
     assert (one.around.suspected, len(one.arrivals)) == ([B], 0)
     one.want(1, peer=C)
     assert one.serve(export) == 2 + len(export.manifest.parts) - 2
-    assert one.adopted.content.digest == taught(*range(20)).content(1).digest
+    assert one.adopted.content().digest == taught(*range(20)).content(1).digest
 
 
 @pytest.mark.parametrize("answers", [0, 1, 2, 3])
@@ -228,7 +345,9 @@ def test_a_refusal_is_no_silence_and_what_came_before_is_kept(answers: int) -> N
     for _ in range(answers):
         one.answer(answer_to(one.asked[0], export))
     one.answer(Refused("not offered any longer"))
-    assert (one.actions, len(one.arrivals)) == ([], 0)
+    assert len(one.arrivals) == 0
+    while one.actions:
+        one.answer(None)  # what else was asked for does not matter any more
     assert (one.around.suspected, one.around.trusted[-1]) == ([], B)
     one.want(1, peer=C)
     assert one.serve(export) == 2 + len(export.manifest.parts) - max(0, answers - 2)
@@ -241,11 +360,14 @@ def test_what_came_of_something_else_is_not_used() -> None:
     one.answer(None)
     one.want(1)
     assert one.serve(newer) == 2 + len(newer.manifest.parts)
-    assert one.adopted.content.digest == taught(*range(21)).content(1).digest
+    assert one.adopted.content().digest == taught(*range(21)).content(1).digest
 
 
-def test_halves_are_kept_of_few_shards_and_of_none_that_went() -> None:
-    one = Arriving(transfers=2)
+def test_halves_are_kept_of_few_shards_and_of_none_that_went(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(arrivals, "_MOST_KEPT", 2)
+    one = Arriving()
     for shard in range(3):
         one.want(shard)
         one.answer(answer_to(Offer(shard), export_of(shard, *range(20))))
@@ -264,7 +386,9 @@ def test_a_shard_that_went_meanwhile_is_asked_for_no_further(parts: int) -> None
         one.answer(answer_to(one.asked[0], export))
     one.replicas.covered(1)
     one.answer(answer_to(Offer(1), export) if parts == 0 else Part(export.part(0)))
-    assert one.actions == []
+    assert not [action for action in one.actions if not isinstance(action, Call)]
+    while one.actions:
+        one.answer(None)
     assert (len(one.arrivals), one.around.suspected) == (0, [])
 
 
@@ -280,4 +404,4 @@ def test_a_late_answer_does_not_disturb_the_next_try() -> None:
     assert one.calls.done(late.number, None, NOW) == []
     assert len(one.arrivals) == 1
     one.serve(export)
-    assert one.adopted.content.shards.tolist() == [1]
+    assert one.adopted.content().shards.tolist() == [1]

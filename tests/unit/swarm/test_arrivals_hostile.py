@@ -5,11 +5,13 @@ from dataclasses import replace
 import msgspec
 import pytest
 
+from giaann_p2p.errors import MessageError
 from giaann_p2p.model.delta import Delta
 from giaann_p2p.store import transfer
 from giaann_p2p.store.codec.parcel import encode, sizes_of
 from giaann_p2p.store.state import Content
-from giaann_p2p.store.transfer import Export
+from giaann_p2p.store.transfer import Export, Manifest
+from giaann_p2p.swarm.actions import Adopt
 from giaann_p2p.swarm.messages import (
     AskPart,
     Fetched,
@@ -70,15 +72,20 @@ EMPTY = Export(taught().content(1))
 LIES: dict[str, Message | None] = {
     "none in time": None,
     "of another kind": Part(b""),
-    "no manifest": Offered(b"none"),
-    "of another shard": Offered(export_of(2, 1, 2, 3).manifest.to_bytes()),
+    "no manifest": Offered(b"none", applied().to_bytes(), b""),
+    "of another shard": offered(export_of(2, 1, 2, 3).manifest),
     "of a shard that is not": offered(GOOD.manifest, shard=1 << 20),
     "of a shard below none": offered(GOOD.manifest, shard=-1),
     "too many parts": offered(GOOD.manifest, parts=[b""] * 10_000),
     "too many connections": offered(GOOD.manifest, connections=1 << 31),
     "chunks that are none": offered(GOOD.manifest, applied=b"none"),
-    "no parts that come to something": offered(GOOD.manifest, parts=[]),
-    "no parts and no digest": offered(EMPTY.manifest, digest=b""),
+    "no set of what is kept": Offered(GOOD.manifest.to_bytes(), b"none", b""),
+    "another part with it": Offered(
+        GOOD.manifest.to_bytes(), applied().to_bytes(), export_of(1, 7).part(0)
+    ),
+    "a part of a shard without any": Offered(
+        EMPTY.manifest.to_bytes(), applied().to_bytes(), GOOD.part(0)
+    ),
 }
 
 
@@ -94,12 +101,30 @@ def test_a_lie_about_what_there_is(name: str) -> None:
     assert (one.actions, len(one.arrivals)) == ([], 0)
     one.want(1, peer=C)
     one.serve(GOOD)
-    assert one.adopted.content.digest == taught(1, 2, 3).content(1).digest
+    assert one.adopted.content().digest == taught(1, 2, 3).content(1).digest
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        msgspec.structs.replace(GOOD.manifest, parts=[]),
+        msgspec.structs.replace(export_of(1, 1).manifest, parts=[], digest=b""),
+    ],
+    ids=["no parts that come to something", "no parts and no digest"],
+)
+def test_an_offer_that_is_seen_to_be_none_when_it_is_unpacked(manifest: Manifest) -> None:
+    one = Arriving()
+    one.want(1)
+    one.answer(Offered(manifest.to_bytes(), applied().to_bytes(), b""))
+    assert isinstance(one.take_in(), MessageError)
+    assert (one.actions, one.around.suspected, one.again) == ([], [B], [])
+    assert len(one.arrivals) == len(one.calls) == len(one.deeds) == 0
+    assert one.arrivals._rests == {}  # the shard is not to blame
 
 
 PARTS: dict[str, Message | None] = {
     "none in time": None,
-    "of another kind": Offered(GOOD.manifest.to_bytes()),
+    "of another kind": offered(GOOD.manifest),
     "nothing": Part(b""),
     "another part": Part(export_of(1, 7).part(0)),
     "half of it": Part(GOOD.part(0)[:-1]),
@@ -117,7 +142,7 @@ def test_a_lie_about_a_part(name: str) -> None:
     assert (one.actions, one.around.suspected, len(one.arrivals)) == ([], [B], 0)
     one.want(1, peer=C)
     one.serve(GOOD)
-    assert one.adopted.content.digest == taught(1, 2, 3).content(1).digest
+    assert one.adopted.content().digest == taught(1, 2, 3).content(1).digest
 
 
 def liar(*parcels: bytes, digest: bytes = bytes(32)) -> Export:
@@ -167,13 +192,16 @@ def test_parts_that_come_to_nothing_are_not_kept(export: Export) -> None:
     for suspicions in (1, 2):
         one.want(1)
         while one.actions:
-            one.answer(answer_to(one.asked[0], export))
+            if isinstance(one.actions[0], Adopt):
+                assert isinstance(one.take_in(), MessageError)
+            else:
+                one.answer(answer_to(one.asked[0], export))
         assert one.around.suspected == [B] * suspicions
         assert all(half.parts and half.parts.missing for half in one.arrivals._kept.values())
         assert len(one.arrivals) == len(one.calls) == len(one.deeds) == 0
     one.want(1, peer=C)
     one.serve(GOOD)
-    assert one.adopted.content.digest == taught(1, 2, 3).content(1).digest
+    assert one.adopted.content().digest == taught(1, 2, 3).content(1).digest
 
 
 def test_any_kind_of_message_but_one_is_suspicious() -> None:
@@ -194,4 +222,4 @@ def test_rows_of_other_shards_are_refused_by_the_store() -> None:
     one.want(1)
     one.serve(Export(foreign))
     with pytest.raises(Exception, match="rows of other shards"):
-        store([1]).adopt(one.adopted.content)
+        store([1]).adopt(one.adopted.content())

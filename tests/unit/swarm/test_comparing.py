@@ -143,7 +143,7 @@ def lie(**changed: object) -> Compared:
 LIES = {
     "none in time": None,
     "of another kind": Pushed(b""),
-    "of a third kind": Offered(b""),
+    "of a third kind": Offered(b"", b"", b""),
     "too few states": lie(states=b"rrr"),
     "too many states": lie(states=b"rrrrr"),
     "no such state": lie(states=b"rrrx"),

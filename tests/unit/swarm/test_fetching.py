@@ -311,11 +311,20 @@ LIES: dict[str, Message | None] = {
     "another shard": Fetched([piece(1, 0, 3)], NONE),
     "a good one and a bad one": Fetched([GOOD, piece(3, 0)], NONE),
     "no parcel": Fetched([piece(1, 0, parcel=b"none")], NONE),
-    "half a parcel": Fetched([piece(1, 0, parcel=GOOD.parcel[:-1])], NONE),
     "no set of shards": Fetched([Piece(JOB, 1, b"\2", GOOD.parcel)], NONE),
     "a longer set of shards": Fetched([Piece(JOB, 1, b"\2\1\1", GOOD.parcel)], NONE),
     "no set that is gone": Fetched([GOOD], b"none"),
 }
+
+
+def test_a_delta_that_is_seen_to_be_none_when_it_is_unpacked() -> None:
+    one, _, call = lied_to()
+    before = one.store.digest(), one.store.sets(range(SHARDS))
+    one.answer(call, Fetched([piece(1, 0, parcel=GOOD.parcel[:-1])], NONE), NOW + 1)
+    assert len(one.told(Apply)) == 1
+    assert one.around.suspected == [B]
+    assert (one.store.digest(), one.store.sets(range(SHARDS))) == before
+    assert one.core._fetching._coming == {}
 
 
 def lied_to() -> tuple[Side, Side, Call]:

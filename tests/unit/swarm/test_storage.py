@@ -81,7 +81,7 @@ def test_a_push_is_taken_in_before_it_is_acknowledged() -> None:
     side = side_of(A)
     (apply,) = side.core.asked(7, push(1, 0, 2), NOW)
     assert isinstance(apply, Apply)
-    side.store.apply(apply.updates)
+    side.store.apply(apply.unpacked())
     (said, *_) = side.core.stored(apply.number, None, NOW)
     assert said == Reply(7, pushed(0, 2))
     assert side.core.stored(apply.number, None, NOW) == []  # once
