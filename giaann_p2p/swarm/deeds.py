@@ -37,6 +37,10 @@ class Deeds(Desk[GiaannError | None, Action]):
                 del self._awaited[shard]
         return super().done(number, outcome, now)
 
+    def into(self, number: int) -> tuple[int, ...]:
+        """Return the shards that take something in, until it is told."""
+        return self._into.get(number, ())
+
     def awaited_by(self, shard: int) -> bool:
         """Tell whether a shard is taking something in."""
         return shard in self._awaited

@@ -26,6 +26,8 @@ class Evidence:
 
     def __init__(self) -> None:
         self._words: dict[int, dict[Peer, Word]] = {}  # by shard and peer
+        self.heard_so_far = 0
+        """Words."""
 
     def heard(self, peer: Peer, shard: int, word: Word) -> None:
         """Take a word down, unless a later one is there."""
@@ -33,6 +35,7 @@ class Evidence:
         known = words.get(peer)
         if known is None or known.asked <= word.asked:
             words[peer] = word
+            self.heard_so_far += 1
 
     def of(self, peer: Peer, shard: int) -> Word | None:
         """Return a peer's word on a shard."""

@@ -4,7 +4,7 @@ It is told what happened and what time it is, and returns actions; `tick` looks 
 so that nothing depends on one message having come. Its own store it only looks at.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Protocol
 
@@ -164,15 +164,17 @@ class StoragePeer:
 
     def answered(self, number: int, answer: Message | None, now: float) -> list[Action]:
         """Go on with an answer, or with None when there was none in time."""
-        return self._calls.done(number, answer, now) + self._next(now)
+        heard = self.evidence.heard_so_far
+        actions = self._calls.done(number, answer, now) + self._arrivals.due(now)
+        if self.evidence.heard_so_far > heard:
+            actions += self._decided(self.replicas.all(State.SYNCING).tolist(), now)
+        return actions
 
     def stored(self, number: int, error: GiaannError | None, now: float) -> list[Action]:
         """Go on when the store has done something, or could not."""
-        return self._deeds.done(number, error, now) + self._next(now)
-
-    def _next(self, now: float) -> list[Action]:
-        """Ask at once for what is next, and not only at the next tick."""
-        return self._arrivals.due(now) + self._decided(now)
+        into = self._deeds.into(number)
+        actions = self._deeds.done(number, error, now) + self._arrivals.due(now)
+        return actions + self._decided(into, now)  # at once, and not only at the next tick
 
     def restarted(self, peer: Peer) -> None:
         """A peer began anew: what it said before counts no longer."""
@@ -189,7 +191,7 @@ class StoragePeer:
         actions = self._placed(now)
         actions += self._comparing.due(now)
         actions += self._arrivals.due(now)
-        actions += self._decided(now)
+        actions += self._decided(self.replicas.all(State.SYNCING).tolist(), now)
         actions += self._let_go(now)
         actions += self._everywhere(now)
         return actions
@@ -211,9 +213,9 @@ class StoragePeer:
         begun = self.replicas.place(placement, now)
         return [Hold(begun)] if len(begun) else []
 
-    def _decided(self, now: float) -> list[Action]:
-        """Let shards be ready that can be; tell everybody if something has changed."""
-        syncing = self.replicas.all(State.SYNCING).tolist()
+    def _decided(self, shards: Iterable[int], now: float) -> list[Action]:
+        """Let some shards be ready that can be; tell everybody if something has changed."""
+        syncing = [shard for shard in shards if self.replicas.state(shard) is State.SYNCING]
         for shard, mine in self._held.sets(syncing).items():
             if self.replicas.wanted(shard) and self._is_ready(shard, mine, now):
                 self.replicas.caught_up(shard)
