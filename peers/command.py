@@ -25,7 +25,7 @@ def command(kind: type[Kind], run: Callable[[Kind], None], summary: str) -> Call
     texts = described(kind)
     fields = sorted(msgspec.structs.fields(kind), key=lambda field: not field.required)
     parameters = [_parameter(field, texts[field.name]) for field in fields] + [_CONFIG]
-    told.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    vars(told)["__signature__"] = inspect.Signature(parameters)
     told.__annotations__ = {one.name: one.annotation for one in parameters}
     return told
 

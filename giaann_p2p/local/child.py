@@ -1,5 +1,6 @@
 """What a forked process does to become a peer: it keeps what is imported, and nothing else."""
 
+import io
 import os
 import random
 import signal
@@ -57,7 +58,8 @@ def _take_streams(log: str) -> None:
     os.close(nothing)
     os.close(output)
     for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+        if isinstance(stream, io.TextIOWrapper):  # as Python makes them
+            stream.reconfigure(line_buffering=True)
 
 
 def _forget_chance() -> None:

@@ -15,6 +15,7 @@ import select
 import signal
 import socket
 import sys
+import traceback
 from collections.abc import Iterable
 from contextlib import suppress
 from importlib import import_module
@@ -179,6 +180,7 @@ def main() -> int:
     try:
         prepare(modules)
     except Exception as error:  # noqa: BLE001  (a module may raise anything)
+        traceback.print_exc()  # into its log; the supervisor is told the last line
         with suppress(Hangup):
             line.tell(Failed(f"{type(error).__name__}: {error}"))
         return 1

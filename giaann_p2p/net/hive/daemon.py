@@ -161,4 +161,5 @@ def _command(key_file: Path, socket: Path, config: HostConfig) -> list[str]:
 
 
 def _environment(config: HostConfig) -> dict[str, str]:
+    """Return what p2pd is to know; how a user has set Go's memory goes before ours."""
     return {"GOGC": str(config.gogc), **os.environ, "GOLOG_LOG_LEVEL": "error"}

@@ -6,6 +6,7 @@ place among the keys is made from its peer, and whoever claims another one is no
 """
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
@@ -18,6 +19,7 @@ from giaann_p2p.net.hive.peer_id import peer_of_id
 from giaann_p2p.net.hive.shelf import KEY_BYTES, Shelf, node_key
 from giaann_p2p.swarm.identity import Peer, to_text
 
+_LOG = logging.getLogger(__name__)
 MOST_KEYS = 16
 """Of one question."""
 MOST_NEIGHBOURS = 20
@@ -142,7 +144,8 @@ class Guard:
                 return await handler(request, context)
             except (MessageError, UsageError) as error:
                 raise MessageError(str(error)) from None
-            except Exception:  # noqa: BLE001  (whatever it is, it is not for strangers)
+            except Exception:  # noqa: BLE001  (hivemind raises anything; it is not for strangers)
+                _LOG.debug("a question of another node could not be answered", exc_info=True)
                 raise MessageError("this peer could not answer") from None
 
         return minded

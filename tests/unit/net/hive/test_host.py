@@ -134,6 +134,23 @@ def test_a_host_closes_while_its_p2pd_is_stopped() -> None:
     hosts(story)
 
 
+@pytest.mark.parametrize("own", [{}, {"GOGC": "77", "GOMEMLIMIT": "99MiB"}])
+def test_how_a_user_has_set_gos_memory_holds(
+    own: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("GOGC", raising=False)
+    for name, value in own.items():
+        monkeypatch.setenv(name, value)
+
+    async def story(place: Place) -> None:
+        host = await place.host(gogc=123)
+        environ = Path(f"/proc/{host.pid}/environ").read_bytes().decode().split("\0")
+        known = dict(line.split("=", 1) for line in environ if line.startswith("GO"))
+        assert known == {"GOGC": "123", "GOLOG_LOG_LEVEL": "error"} | own
+
+    hosts(story)
+
+
 def test_a_port_that_is_taken() -> None:
     async def story(place: Place) -> None:
         first = await place.host()
