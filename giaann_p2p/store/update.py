@@ -69,6 +69,8 @@ def check_delta(delta: Delta, spec: ModelSpec, most: int = MOST_HELD) -> None:
 
     A delta made here is trusted to be in order; one that comes as bytes was checked throughout.
     """
+    if not (delta.neurons or delta.connections):
+        return
     if nameless := _nameless(delta):
         raise UsageError(f"a delta lacks the text of {nameless} words of its rows")
     branches, segments = (int(a.max(initial=0)) + 1 for a in (delta.branch, delta.segment))

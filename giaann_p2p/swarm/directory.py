@@ -188,17 +188,23 @@ class Directory:
     def ready(self, shard: int, now: float) -> list[Peer]:
         """Return the live peers that serve a shard; those that are bypassed come last."""
         self._advance(now)
-        return self._naming(self._claims.ready, shard, self._claims.live, now)
+        return self._naming(self._ready(shard) & self._claims.live, now)
 
     def syncing(self, shard: int, now: float) -> list[Peer]:
         """Return the live peers that are fetching a shard, in the same order."""
         self._advance(now)
-        return self._naming(self._claims.syncing, shard, self._claims.live, now)
+        return self._naming(self._syncing(shard) & self._claims.live, now)
+
+    def holders(self, shard: int, now: float) -> list[Peer]:
+        """Return the live peers that serve a shard or are fetching it, in the same order."""
+        self._advance(now)
+        held = self._ready(shard) | self._syncing(shard)
+        return self._naming(held & self._claims.live, now)
 
     def claimants(self, shard: int, now: float) -> list[Peer]:
         """Return all who have a shard, also who is gone and may come back with it."""
         self._advance(now)
-        return self._naming(self._claims.ready, shard, self._claims.holds, now)
+        return self._naming(self._ready(shard) & self._claims.holds, now)
 
     def health(
         self, now: float, placement: Placing, replicas: int, silent: Collection[Peer] = ()
@@ -311,10 +317,19 @@ class Directory:
     def _announcements(self, mask: Mask) -> list[Announcement]:
         return [self._entries[row].announcement for row in np.flatnonzero(mask).tolist()]
 
-    def _naming(self, bits: Bits, shard: int, mask: Mask, now: float) -> list[Peer]:
+    def _ready(self, shard: int) -> Mask:
+        return self._has(self._claims.ready, shard)
+
+    def _syncing(self, shard: int) -> Mask:
+        return self._has(self._claims.syncing, shard)
+
+    def _has(self, bits: Bits, shard: int) -> Mask:
         if not 0 <= shard < self._layout.shards:
             raise UsageError(f"there are shards 0 to {self._layout.shards - 1}, not {shard}")
-        peers = [found.peer for found in self._announcements(mask & has(bits, shard))]
+        return has(bits, shard)
+
+    def _naming(self, mask: Mask, now: float) -> list[Peer]:
+        peers = [found.peer for found in self._announcements(mask)]
         if not len(self._doubts):
             return peers
         return sorted(peers, key=lambda peer: self.suspected(peer, now))

@@ -13,6 +13,7 @@
 passed since.
 """
 
+from functools import lru_cache
 from typing import Annotated, Literal
 
 import msgspec
@@ -157,7 +158,7 @@ def unproven(
         raise RecordError(
             f"a record has {SIGNATURE_BYTES + 1} to {most:,} bytes, not {len(data):,}"
         )
-    found = _decoded(memoryview(data)[SIGNATURE_BYTES:])
+    found = _decoded(data[SIGNATURE_BYTES:])
     if found.swarm_id != swarm_id:
         raise RecordError(f"swarm_id: the record is of the swarm {to_text(found.swarm_id)}")
     if owner is not None and found.peer != owner:
@@ -213,7 +214,8 @@ def place_of(swarm_id: bytes, role: Role, bucket: int) -> str:
     return f"giaann/{to_text(swarm_id)}/{role}/{bucket}"
 
 
-def _decoded(body: bytes | memoryview) -> Announcement:
+@lru_cache(maxsize=64)  # one process may be several peers, who all hear the same
+def _decoded(body: bytes) -> Announcement:
     try:
         return msgspec.msgpack.decode(body, type=Announcement)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:

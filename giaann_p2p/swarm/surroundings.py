@@ -75,7 +75,7 @@ class Surroundings:
 
     def holders(self, shard: int, now: float) -> list[Peer]:
         """Return those that are there and say that they hold a shard."""
-        return [*self.directory.ready(shard, now), *self.directory.syncing(shard, now)]
+        return self.directory.holders(shard, now)
 
     def ready(self, shard: int, now: float) -> list[Peer]:
         """Return those that are there and say that a shard is ready with them, in no order."""

@@ -75,7 +75,7 @@ class _Chunk:
     def acked(self, peer: Peer, shards: Shards) -> None:
         """Note for which shards a peer has the chunk."""
         taken = self.taken.get(peer, _NONE)
-        self.acks[np.setdiff1d(shards, taken)] += 1
+        self.acks[np.setdiff1d(shards, taken, assume_unique=True)] += 1
         self.taken[peer] = np.union1d(taken, shards)
         if peer in self.lacking:
             self._lacks(peer, self.lacking[peer])
@@ -88,7 +88,7 @@ class _Chunk:
                 self._lacks(peer, placement.shards_of(peer))
 
     def _lacks(self, peer: Peer, shards: Shards) -> None:
-        left = np.setdiff1d(shards, self.taken.get(peer, _NONE))
+        left = np.setdiff1d(shards, self.taken.get(peer, _NONE), assume_unique=True)
         if len(left):
             self.lacking[peer] = left
         else:
