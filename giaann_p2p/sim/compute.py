@@ -82,7 +82,7 @@ class ComputePeer(Node):
         record = signed(
             self.identity,
             Announcement(
-                swarm_id=self.swarm.manifest.swarm_id,
+                swarm_id=self.swarm.swarm_id,
                 peer=self.peer,
                 role="compute",
                 incarnation=self._incarnation,

@@ -217,7 +217,7 @@ class Faults:
         victim = self._rng.choice(self._swarm.storages)
         stranger = Identity.from_seed(self._rng.randbytes(32))
         said = Announcement(
-            swarm_id=self._swarm.manifest.swarm_id,
+            swarm_id=self._swarm.swarm_id,
             peer=victim.peer,
             role="storage",
             state="draining",

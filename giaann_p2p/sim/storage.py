@@ -245,7 +245,7 @@ class Storage(Node):
         record = signed(
             self.identity,
             Announcement(
-                swarm_id=self.swarm.manifest.swarm_id,
+                swarm_id=self.swarm.swarm_id,
                 peer=self.peer,
                 role="storage",
                 state="draining" if news.leaving else "active",

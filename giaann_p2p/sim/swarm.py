@@ -51,6 +51,7 @@ class Swarm:
         self.manifest = Manifest.founded(
             founder, name="simulation", spec=SPEC, layout=self.layout, replicas=self.rules.replicas
         )
+        self.swarm_id = self.manifest.swarm_id
         self.eagerness = 0.5
         """How likely a client is to push something in a second."""
         self.storages: list[Storage] = []
@@ -92,7 +93,7 @@ class Swarm:
 
     def surroundings(self, me: Peer) -> Surroundings:
         """Return what a machine that begins knows of the others: nothing."""
-        return Surroundings(me, self.manifest.swarm_id, self.layout, self.rules.replicas)
+        return Surroundings(me, self.swarm_id, self.layout, self.rules.replicas)
 
     def publish(self, node: "Node", record: bytes) -> None:
         """Let everybody know a record who can be reached."""

@@ -37,7 +37,7 @@ class Replicas:
         """How often something changed so far."""
 
     def __repr__(self) -> str:
-        counted = ", ".join(f"{len(self.all(s))} {s.name.lower()}" for s in list(State)[1:])
+        counted = ", ".join(f"{len(self._held[s])} {s.name.lower()}" for s in list(State)[1:])
         return f"<Replicas: {counted}>"
 
     @property

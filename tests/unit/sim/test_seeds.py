@@ -1,5 +1,8 @@
 """Many histories: in order, in however many processes; what is wrong with one is told."""
 
+import gc
+from functools import partial
+
 import pytest
 
 from giaann_p2p.errors import WorkerError
@@ -83,3 +86,17 @@ def test_sums() -> None:
     assert (total.slowest, total.settled_after) == (5, 40.0)  # one that failed never settled
     assert (total.bytes, total.committed, total.answered, total.unanswered) == (3000, 30, 60, 9)
     assert summary([], Size(), 1.0).slowest is None
+
+
+def test_a_process_of_many_histories_freezes_once_what_was_there_before() -> None:
+    work = partial(seeds_module._play, SHORT, False)
+    try:
+        gc.unfreeze()
+        one = seeds_module._among_others(work, 3)
+        frozen = gc.get_freeze_count()
+        assert frozen > 0
+        other = seeds_module._among_others(work, 3)
+        assert gc.get_freeze_count() <= frozen  # what a history leaves behind can be collected
+    finally:
+        gc.unfreeze()
+    assert one.outcome == other.outcome

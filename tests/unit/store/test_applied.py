@@ -50,6 +50,11 @@ def test_sets_are_compared_and_joined() -> None:
     assert small - large == other
     assert list(small - large) == []
     assert large - other == large
+    for one in (small, large, other):  # itself, and its equal
+        for same in (one, Applied.from_bytes(one.to_bytes())):
+            assert one <= same
+            assert one == same
+            assert one - same == Applied()
 
 
 def test_the_digest_follows_what_is_there() -> None:

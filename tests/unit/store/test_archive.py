@@ -8,7 +8,7 @@ import pytest
 from pyroaring import BitMap
 
 from giaann_p2p.errors import StoreFull, UsageError
-from giaann_p2p.model.delta import total
+from giaann_p2p.model.delta import EMPTY, Delta, total
 from giaann_p2p.model.digest import digest
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.archive import KEPT_BYTES, Archive, Kept
@@ -90,6 +90,21 @@ def test_only_what_was_asked_travels(store: Store) -> None:
             for neuron in zip(part.delta.concept, part.delta.feature, strict=True)
             for word in map(int, neuron)
         }
+
+
+def test_nothing_travels_as_a_parcel_of_nothing(store: Store) -> None:
+    one = next(one for one in LESSONS if {*ALL} - homes_of(one.delta))
+    store.apply([one.update(ALL)])
+    for n in {*ALL} - homes_of(one.delta):
+        (part,) = store.recall(*one.chunk, [n])
+        assert part.delta is EMPTY
+        (parcel,) = store.parcels(*one.chunk, [n])
+        assert (parcel.shards.tolist(), parcel.data) == ([n], encode(EMPTY))
+        assert parcel.unpacked > 0
+
+
+def homes_of(delta: Delta) -> set[int]:
+    return {LAYOUT.shard_of(*neuron) for neuron in rows_of(delta)}
 
 
 def test_what_is_recalled_teaches_another_store_the_same(store: Store) -> None:

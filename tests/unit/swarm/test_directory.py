@@ -119,7 +119,9 @@ def assert_like(found: Directory, plain: Plain, now: float) -> None:
         ready = plain.naming(shard, "ready", live)
         counts.append(len(ready))
         assert set(found.ready(shard, now)) == ready
-        assert set(found.syncing(shard, now)) == plain.naming(shard, "syncing", live)
+        syncing = plain.naming(shard, "syncing", live)
+        assert set(found.syncing(shard, now)) == syncing
+        assert sorted(found.holders(shard, now)) == sorted(ready | syncing)  # each once
         assert set(found.claimants(shard, now)) == plain.naming(shard, "ready", live + gone)
     owners = np.arange(LAYOUT.shards * 2).reshape(-1, 2) % len(PEERS)
     health = found.health(now, Placed(tuple(PEERS), owners.astype(np.uint16)), 2)

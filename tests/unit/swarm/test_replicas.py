@@ -46,8 +46,12 @@ def test_placement_begins_and_ends_things() -> None:
     assert states(replicas) == "rrss"
     replicas.place(Told("AB", "BC", "AC", "BC"), NOW + 20)
     assert replicas.drained_for(1, NOW + 21) == 1  # not since the first time
+    assert replicas.held.tolist() == [0, 1, 2, 3]
     replicas.covered(1)
     replicas.covered(3)
+    assert replicas.held.tolist() == [0, 2]
+    with pytest.raises(ValueError, match="read-only"):
+        replicas.held[0] = 3
     assert states(replicas) == "rasa"
     assert replicas._draining == {}
 

@@ -123,6 +123,28 @@ def test_arrays_of_a_delta_are_its_own() -> None:
     assert all(array.flags.writeable and array.flags.c_contiguous for array in fields)
 
 
+def test_equal_short_parcels_are_decoded_once() -> None:
+    found = decode(PARCEL, LIMITS)
+    assert decode(memoryview(bytearray(PARCEL)), LIMITS) is found
+    refused(PARCEL, "with neurons: 4", dataclasses.replace(LIMITS, neurons=3))  # other limits
+    for at in range(0, len(PARCEL), 7):  # each of other bytes is looked at
+        refused(PARCEL[:at] + bytes([PARCEL[at] ^ 1]) + PARCEL[at + 1 :], r"\w")
+    assert decode(PARCEL, LIMITS) is found
+
+
+def test_what_is_long_or_holds_much_is_not_remembered(wiki_delta: Delta) -> None:
+    parcel = encode(wiki_delta)
+    limits = Limits(64, 64, 1 << 20, 1 << 20)
+    assert decode(parcel, limits) is not decode(parcel, limits)
+    parcel, limits = many_in_few_bytes(10_000)
+    assert len(parcel) < 120
+    assert decode(parcel, limits) is not decode(parcel, limits)
+
+
+def test_an_empty_delta_is_encoded_like_any_other() -> None:
+    assert encode(EMPTY) == encode(dataclasses.replace(EMPTY))
+
+
 def test_equal_deltas_make_equal_parcels(quick_delta: Delta) -> None:
     again = dataclasses.replace(
         quick_delta,
@@ -279,8 +301,9 @@ def test_sizes_that_the_arrays_do_not_have_take_no_memory() -> None:
         assert peak(lambda huge=huge: refused(huge, r"\d, not \d", wide)) < 100_000
 
 
-def test_many_values_in_few_bytes_stay_within_the_limits() -> None:
-    count, none = 100_000, np.zeros(0, np.int64)
+def many_in_few_bytes(count: int) -> tuple[bytes, Limits]:
+    """Return a parcel of so many neurons, and limits within which it is."""
+    none = np.zeros(0, np.int64)
     arrays = [np.zeros(count, array.dtype) for array in arrays_of(PARCEL)]
     for array in (IDS, CONCEPTS, LINKS):
         arrays[array] += 1
@@ -288,8 +311,12 @@ def test_many_values_in_few_bytes_stay_within_the_limits() -> None:
     arrays[TABLE] = np.ones(1, np.int64)
     numbers = (count, count, count, 0)
     head = PARCEL[: SIZES - 20] + b"".join(number.to_bytes(4, "little") for number in numbers)
-    parcel = with_arrays(head + PARCEL[SIZES - 4 : SIZES], arrays)
-    limits = Limits(2, 3, count, count, 0)
+    return with_arrays(head + PARCEL[SIZES - 4 : SIZES], arrays), Limits(2, 3, count, count, 0)
+
+
+def test_many_values_in_few_bytes_stay_within_the_limits() -> None:
+    count = 100_000
+    parcel, limits = many_in_few_bytes(count)
     assert len(parcel) < 120
     assert peak(lambda: decode(parcel, limits)) < 150 * count
     assert_rules(decode(parcel, limits), limits)
