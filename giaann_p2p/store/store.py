@@ -20,7 +20,7 @@ from pyroaring import BitMap
 from giaann_p2p.errors import DamagedError, DiskError, StoreError, UsageError
 from giaann_p2p.model.delta import Delta
 from giaann_p2p.model.digest import added
-from giaann_p2p.model.rows import Answer, Neuron, Question
+from giaann_p2p.model.rows import Answer, Question
 from giaann_p2p.model.sequence import Ids, Ints, Names
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.store import home, snapshot
@@ -28,6 +28,7 @@ from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.archive import KEPT_BYTES, Kept, kept_of
 from giaann_p2p.store.budget import Budget
 from giaann_p2p.store.codec.parcel import Limits, encode
+from giaann_p2p.store.codec.sheaf import encode as encode_sheaf
 from giaann_p2p.store.disk.files import DiskFiles, Files
 from giaann_p2p.store.disk.log import Log
 from giaann_p2p.store.disk.record import Place
@@ -232,9 +233,10 @@ class Store:
         """Return the neurons' rows, in their order; None for one that is not here."""
         return [self._state.columns.row(neuron) for neuron in question.neurons]
 
-    def rows(self, neurons: Iterable[Neuron]) -> bytes:
-        """Return the rows of some neurons as a parcel; those that are not here are left out."""
-        return encode(self._state.columns.rows(list(dict.fromkeys(neurons))))
+    def rows(self, concept: Ids, feature: Ids) -> bytes:
+        """Return the rows of some neurons as a sheaf; those that are not here are left out."""
+        rows = self._state.columns.rows(concept, feature)
+        return encode_sheaf(rows, self.spec.branches, self.spec.segments)
 
     def features(self, concept: int, most: int) -> Ids:
         """Return the features of a column's rows that are here, the most frequent first."""

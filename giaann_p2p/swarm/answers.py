@@ -1,6 +1,5 @@
 """Answers to questions about what is held here: they decide nothing and change nothing."""
 
-import struct
 from collections.abc import Callable
 
 import numpy as np
@@ -8,6 +7,7 @@ import numpy as np
 from giaann_p2p.errors import GiaannError, MessageError, UsageError
 from giaann_p2p.model.digest import DIGEST_BYTES
 from giaann_p2p.model.rows import Neuron, Question
+from giaann_p2p.model.sequence import Ids
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.codec.plain import encode as encode_plainly
 from giaann_p2p.store.layout import Shards
@@ -92,27 +92,36 @@ class Answers:
         raise MessageError(f"{type(question).__name__} is no question")
 
     def _rows(self, question: Read) -> Message:
-        size, features = _numbers(question.concepts), _numbers(question.features)
-        if size != features or size > MOST_READ:
-            raise MessageError(f"{size} concepts and {features} features to be read")
-        named = struct.unpack(f"<{2 * size}Q", question.concepts + question.features)
-        neurons = list(map(Neuron, named[:size], named[size:]))
+        concept, feature = _numbers(question.concepts), _numbers(question.features)
+        if len(concept) != len(feature) or len(concept) > MOST_READ:
+            raise MessageError(f"{len(concept)} concepts and {len(feature)} features to be read")
+        if len(concept) <= _FEW:
+            return self._few(list(map(Neuron, concept.tolist(), feature.tolist())))
+        shards = self._store.layout.shards_of(concept, feature)
+        moved = [shard for shard in np.unique(shards).tolist() if not self._serves(shard)]
+        if moved:
+            here = ~np.isin(shards, moved)
+            concept, feature = concept[here], feature[here]
+        return Rows(self._store.rows(concept, feature), self._packed(np.array(moved, np.uint16)))
+
+    def _few(self, neurons: list[Neuron]) -> Rows:
+        """Return rows in the form that is made soonest, unless it is much the longer one."""
         shard_of = self._store.layout.shard_of
         shards = [shard_of(*neuron) for neuron in neurons]
-        serves = {shard: self._state_of(shard).serves for shard in sorted({*shards})}
+        serves = {shard: self._serves(shard) for shard in sorted({*shards})}
         found = [neuron for neuron, shard in zip(neurons, shards, strict=True) if serves[shard]]
-        moved = [shard for shard, here in serves.items() if not here]
-        return Rows(self._found(found), self._packed(np.array(moved, np.uint16)))
-
-    def _found(self, neurons: list[Neuron]) -> bytes:
-        """Return rows in the form that is made soonest, unless it is much the longer one."""
-        if len(neurons) > _FEW:
-            return self._store.rows(neurons)
-        read = self._store.read(Question(list(dict.fromkeys(neurons))))
+        read = self._store.read(Question(list(dict.fromkeys(found))))
         rows = [row for row in read if row and row.count]
-        if sum(len(row.target) for row in rows) > MOST_PLAIN:
-            return self._store.rows(neurons)
-        return encode_plainly(rows)
+        if sum(len(row.target) for row in rows) <= MOST_PLAIN:
+            told = encode_plainly(rows)
+        else:
+            named = np.array(found, np.uint64).reshape(-1, 2)
+            told = self._store.rows(named[:, 0], named[:, 1])
+        moved = [shard for shard, here in serves.items() if not here]
+        return Rows(told, self._packed(np.array(moved, np.uint16)))
+
+    def _serves(self, shard: int) -> bool:
+        return self._state_of(shard).serves
 
     def _column(self, question: AskColumn) -> Message:
         (concept,) = struct.unpack("<Q", question.concept)
@@ -223,8 +232,8 @@ class Answers:
         return unpacked(data, self._store.layout.shards)
 
 
-def _numbers(data: bytes) -> int:
-    """Return how many numbers there are."""
+def _numbers(data: bytes) -> Ids:
+    """Return the numbers that there are."""
     if len(data) % _NUMBER:
         raise MessageError(f"{len(data)} bytes are no array of {_NUMBER} bytes each")
-    return len(data) // _NUMBER
+    return np.frombuffer(data, "<u8")

@@ -20,8 +20,8 @@ from giaann_p2p.swarm.identity import SIGNATURE_BYTES, Identity, PeerField, veri
 
 FORMAT = 1
 """Of the manifest itself."""
-PROTOCOL = 1
-"""Of what peers say to each other."""
+PROTOCOL = 2
+"""Of what peers say to each other; see `messages.VERSION`."""
 MOST_BYTES = 4096
 MOST_REPLICAS = 64
 _MOST_NAME = 64

@@ -16,7 +16,8 @@ from giaann_p2p.model.spec import CHUNK
 from giaann_p2p.store.applied import JOB_BYTES
 from giaann_p2p.store.layout import MOST_SHARDS
 
-VERSION = 1
+VERSION = 2
+"""1: many rows came as a parcel; 2: as a sheaf."""
 MOST_BYTES = 8 << 20
 """Of one message; a shard's part is smaller, and an answer is cut before it grows so far."""
 
@@ -73,7 +74,7 @@ class Rows(Message, frozen=True, tag="rows"):
     """These are all that I have of them, but for those of shards that are not ready here."""
 
     parcel: bytes
-    """Of few rows no parcel, but plain bytes: see `store.codec.plain`."""
+    """Of few rows plain bytes (`store.codec.plain`), of more a sheaf (`store.codec.sheaf`)."""
     moved: bytes
     """The shards that are not."""
 

@@ -9,18 +9,19 @@ nothing but what was asked for. A peer that fails, is late or has not what it wa
 the next one be asked; nobody being left, all are tried anew until the time is up.
 """
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from giaann_p2p.errors import DamagedError, MessageError
-from giaann_p2p.model.ids import PRIME
-from giaann_p2p.model.rows import Answer, DeltaRows, Neuron, Question, Row
-from giaann_p2p.store.codec.parcel import Limits, decode
+from giaann_p2p.model.rows import Answer, Neuron, Question, Row
+from giaann_p2p.store.codec.parcel import Limits
 from giaann_p2p.store.codec.plain import MAGIC, PlainRows
 from giaann_p2p.store.codec.plain import decode as decode_plainly
+from giaann_p2p.store.codec.sheaf import SheafRows
+from giaann_p2p.store.codec.sheaf import decode as decode_sheaf
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.actions import Call
 from giaann_p2p.swarm.desk import Desk
@@ -216,23 +217,14 @@ class Reader:
                 part.rows = found.read(Question(part.neurons))
         return []
 
-    def _rows(self, data: bytes, parts: list[_Part]) -> DeltaRows | PlainRows:
-        """Read rows; MessageError for those that nobody asked for, or that lack their names."""
-        if data[: len(MAGIC)] == MAGIC:
-            plain = decode_plainly(data, self._limits)
-            _check_asked(plain.neurons, parts)
-            return plain
-        delta = decode(data, self._limits)
-        found = DeltaRows(delta)
-        _check_asked(found.neurons, parts)
-        if not {word for neuron in found.neurons for word in neuron} <= {*delta.names, PRIME}:
-            raise MessageError("rows without their names")
+    def _rows(self, data: bytes, parts: list[_Part]) -> SheafRows | PlainRows:
+        """Read rows; MessageError for those that nobody asked for."""
+        decode = decode_plainly if data.startswith(MAGIC) else decode_sheaf
+        found = decode(data, self._limits)
+        asked = {neuron for part in parts for neuron in part.neurons}
+        if not found.neurons <= asked:
+            raise MessageError("rows that were not asked for")
         return found
-
-
-def _check_asked(told: Set[tuple[int, int]], parts: list[_Part]) -> None:
-    if not told <= {neuron for part in parts for neuron in part.neurons}:
-        raise MessageError("rows that were not asked for")
 
 
 def _in_turns(parts: list[_Part]) -> Iterator[list[_Part]]:

@@ -15,10 +15,11 @@ import numpy.typing as npt
 from giaann_p2p.model.delta import Bytes, Delta, Slots, first_of_runs
 from giaann_p2p.model.sequence import Ints
 from giaann_p2p.store.codec.damage import check
-from giaann_p2p.store.codec.strengths import Places, Strengths, numbered, restored
+from giaann_p2p.store.codec.strengths import SAMPLE, Places, Strengths, numbered, restored
 
 _STATES = 3
 Flags = npt.NDArray[np.bool_]
+Whole = Slots | Ints
 
 
 class Shape(NamedTuple):
@@ -49,6 +50,23 @@ class Links(NamedTuple):
     """[M]"""
 
 
+class Traced(NamedTuple):
+    """Connections by links: M connections of K links of R rows."""
+
+    rows: Ints
+    """[R + 1] where each row's links start, and the end of the last."""
+    ends: Ints
+    """[K + 1] where each link's connections start, and the end of the last."""
+    target: Ints
+    """[K] index of the neuron that the link leads to."""
+    branch: Bytes
+    """[M]"""
+    segment: Bytes
+    """[M]"""
+    strength: Ints
+    """[M]"""
+
+
 class Reached(NamedTuple):
     """Connections, as a delta has them."""
 
@@ -66,29 +84,50 @@ def shape_of(delta: Delta) -> Shape:
 
 def linked(delta: Delta, shape: Shape) -> tuple[Links, Strengths]:
     """Return a delta's connections in their short form."""
-    new = _first_of_links(delta)
-    known = ~new
-    known[1:] &= delta.strength[1:] == delta.strength[:-1]
-    steps = _places(delta, shape)
-    told = numbered(delta.strength[~known], steps[~known])
-    steps += (known + 2 * (~new & ~known).astype(steps.dtype)) * steps.dtype.type(shape.places)
-    lengths, skips = _skips(delta, np.flatnonzero(new))
-    return Links(lengths, skips, steps), told
+    return chained(delta.target, delta.row_starts, _places(delta, shape), delta.strength, shape)
+
+
+def chained(
+    target: Whole,
+    row_starts: Ints,
+    place: Places,
+    strength: Ints,
+    shape: Shape,
+    sample: int = SAMPLE,
+) -> tuple[Links, Strengths]:
+    """Return connections in their short form; `place` is of the shape's type."""
+    new = first_of_runs(target)
+    new[row_starts[:-1][row_starts[1:] > row_starts[:-1]]] = True
+    told = first_of_runs(strength)
+    told |= new
+    state = (told ^ new).view(np.uint8)  # 1 for a link that goes on with another strength
+    state += ~new
+    coded = numbered(strength[told], place[told], sample)
+    lengths, skips = _skips(target, row_starts, new.nonzero()[0])
+    return Links(lengths, skips, place + state * shape.dtype.type(shape.places)), coded
 
 
 def reached(links: Links, strengths: Strengths, shape: Shape) -> Reached:
-    """Return the connections of the rows; DamagedError if they are none."""
+    """Return the connections of the rows, one for each neuron; DamagedError if they are none."""
+    found = traced(links, strengths, shape, len(links.links))
+    ends = found.ends
+    target = found.target.astype(np.int32).repeat(ends[1:] - ends[:-1])
+    return Reached(ends[found.rows], target, *found[3:])
+
+
+def traced(links: Links, strengths: Strengths, shape: Shape, neurons: int) -> Traced:
+    """Return the links of rows that lead to so many neurons; DamagedError if they are none."""
     ends = _ends(links.steps, shape)
     rows = np.zeros(len(links.links) + 1, np.int64)
     links.links.cumsum(out=rows[1:])
     check(rows[-1] == len(links.skips) == len(ends) - 1, "rows, targets and steps of other links")
-    target = _targets(links, rows).repeat(ends[1:] - ends[:-1])
+    target = _targets(links, rows, neurons)
     place = np.tile(np.arange(shape.places, dtype=shape.dtype), _STATES).take(links.steps)
     _check_order(place, links.steps < shape.places)
     strength = _strength(links.steps, place, strengths, shape.places)
     branch, segment = np.divmod(np.arange(shape.places), shape.segments)
     branch, segment = branch.astype(np.uint8), segment.astype(np.uint8)
-    return Reached(ends[rows], target, branch.take(place), segment.take(place), strength)
+    return Traced(rows, ends, target, branch.take(place), segment.take(place), strength)
 
 
 def _ends(steps: Places, shape: Shape) -> Ints:
@@ -99,12 +138,6 @@ def _ends(steps: Places, shape: Shape) -> Ints:
     return np.append(new, len(steps))
 
 
-def _first_of_links(delta: Delta) -> Flags:
-    new = first_of_runs(delta.target)
-    new[delta.row_starts[:-1][delta.lengths > 0]] = True
-    return new
-
-
 def _places(delta: Delta, shape: Shape) -> Places:
     places = delta.branch.astype(shape.dtype)
     places *= shape.dtype.type(shape.segments)
@@ -112,10 +145,10 @@ def _places(delta: Delta, shape: Shape) -> Places:
     return places
 
 
-def _skips(delta: Delta, new: Ints) -> tuple[Ints, Ints]:
-    rows = np.searchsorted(new, delta.row_starts)
+def _skips(target: Whole, row_starts: Ints, new: Ints) -> tuple[Ints, Ints]:
+    rows = np.searchsorted(new, row_starts)
     lengths = rows[1:] - rows[:-1]
-    target = delta.target[new]
+    target = target[new]
     skips = target - 1
     skips[1:] -= target[:-1]
     first = rows[:-1][lengths > 0]
@@ -123,14 +156,14 @@ def _skips(delta: Delta, new: Ints) -> tuple[Ints, Ints]:
     return lengths.astype(np.uint32), skips.astype(np.uint32)
 
 
-def _targets(links: Links, rows: Ints) -> Slots:
+def _targets(links: Links, rows: Ints, neurons: int) -> Ints:
     """Return where each link leads; so many 32-bit numbers cannot add up to 63 bits."""
     far = np.full(len(links.skips) + 1, -1)
     links.skips.cumsum(out=far[1:])
     far[1:] += np.arange(len(links.skips))
     target: Ints = far[1:] - (far[rows[:-1]] + 1).repeat(links.links)
-    check(target.max(initial=-1) < len(links.links), "a target that is no neuron")
-    return target.astype(np.int32)
+    check(target.max(initial=-1) < neurons, "a target that is no neuron")
+    return target
 
 
 def _check_order(place: Places, new: Flags) -> None:

@@ -14,7 +14,7 @@ disk or a wire did; the rules hold off whoever computes checksums, too. `encode`
 import struct
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -57,6 +57,30 @@ class Limits:
     """Bytes of all words together."""
 
 
+class Bounded(Protocol):
+    """Sizes that are bounded, among others."""
+
+    @property
+    def neurons(self) -> int:
+        """V."""
+        ...
+
+    @property
+    def words(self) -> int:
+        """W."""
+        ...
+
+    @property
+    def branches(self) -> int:
+        """As in `Limits`."""
+        ...
+
+    @property
+    def segments(self) -> int:
+        """As in `Limits`."""
+        ...
+
+
 class Sizes(NamedTuple):
     """What a parcel says it holds."""
 
@@ -97,7 +121,7 @@ def decode(data: bytes | memoryview, limits: Limits) -> Delta:
 
 def _decoded(data: bytes | memoryview, limits: Limits) -> Delta:
     sizes = sizes_of(data)
-    _check_sizes(sizes, limits)
+    check_sizes(sizes, limits)
     _check_sum(data)
     arrays = unpack(data, len(_TYPES), _most_items(sizes), _HEAD.size + _SIZES.size)
     shape = Shape(sizes.branches, sizes.segments)
@@ -122,7 +146,8 @@ def sizes_of(data: bytes | memoryview) -> Sizes:
     return Sizes(*_SIZES.unpack_from(data, _HEAD.size))
 
 
-def _check_sizes(sizes: Sizes, limits: Limits) -> None:
+def check_sizes(sizes: Bounded, limits: Limits) -> None:
+    """Raise DamagedError for what is too much, or too much to be numbered."""
     for name in Limits.__dataclass_fields__:
         size, most = getattr(sizes, name), getattr(limits, name)
         check(size <= most, f"a parcel with {name}: {size}; at most {most} may be")

@@ -5,8 +5,8 @@
                     k target concepts, k target features, m strengths, m branches, m segments,
                     m marks, the texts
 
-A mark is 1 where another target begins. It takes some 25 bytes a connection, and a twentieth of the
-time of a parcel, which is the better one for many rows. `decode` is total, as a parcel's.
+A mark is 1 where another target begins. It takes some 25 bytes a connection, and a fraction of the
+time of a sheaf, which is the better one for many rows. `decode` is total, as a parcel's.
 """
 
 import struct

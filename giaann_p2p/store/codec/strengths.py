@@ -18,7 +18,10 @@ from giaann_p2p.store.codec.damage import ascending, check
 TABLE = 255
 """Most values in a table: their numbers, and the one for all other values, fit a byte."""
 
-_SAMPLE = 1 << 16
+SAMPLE = 1 << 16
+"""Values of which the most frequent make the table, about."""
+_SLOT_BITS = 16
+_GOLDEN = 0x9E3779B97F4A7C15 - (1 << 64)
 
 Places = npt.NDArray[Any]
 """Numbers of places, of any unsigned type."""
@@ -35,20 +38,39 @@ class Strengths(NamedTuple):
     """What is not in the table, in that order, too."""
 
 
-def table_of(strength: Ints) -> Ints:
+def table_of(strength: Ints, sample: int = SAMPLE) -> Ints:
     """Return the most frequent values of a sample, ascending."""
-    values, counts = np.unique(strength[:: len(strength) // _SAMPLE + 1], return_counts=True)
+    values, counts = np.unique(strength[:: len(strength) // sample + 1], return_counts=True)
     return np.sort(values[np.argsort(-counts, kind="stable")[:TABLE]])
 
 
-def numbered(strength: Ints, place: Places) -> Strengths:
+def numbered(strength: Ints, place: Places, sample: int = SAMPLE) -> Strengths:
     """Return the strengths at some places in their short form."""
     strength = strength[np.argsort(place, kind="stable")]
-    table = table_of(strength)
-    number = np.searchsorted(table, strength)
-    missing = np.append(table, 0).take(number) != strength  # none is 0
-    number[missing] = len(table)
-    return Strengths(np.diff(table, prepend=0), number.astype(np.uint8), strength[missing])
+    table = table_of(strength, sample)
+    number = _numbers(strength, table)
+    missing = number == len(table)
+    return Strengths(np.diff(table, prepend=0), number, strength[missing])
+
+
+def _numbers(strength: Ints, table: Ints) -> Bytes:
+    """Return where each strength stands in the table, or the table's length.
+
+    A slot of a hash table says so at once for nearly all; the others are searched.
+    """
+    slots = np.zeros(1 << _SLOT_BITS, np.uint8)
+    slots[_slots(table)] = np.arange(len(table))  # of several in one slot, one is found there
+    number = slots.take(_slots(strength))
+    whole = np.append(table, 0)  # none is 0
+    (other,) = (whole.take(number) != strength).nonzero()
+    searched = np.searchsorted(table, strength[other])
+    searched[whole.take(searched) != strength[other]] = len(table)
+    number[other] = searched
+    return number
+
+
+def _slots(strength: Ints) -> Ints:
+    return strength * _GOLDEN >> 64 - _SLOT_BITS & (1 << _SLOT_BITS) - 1
 
 
 def restored(coded: Strengths, place: Places) -> Ints:

@@ -28,7 +28,7 @@ class Words(NamedTuple):
     texts: Bytes
     """All of them in UTF-8, one behind the other."""
     concepts: Ints
-    """[V] the word's number, as the distance to the one before."""
+    """[V] the word's number; in a parcel as the distance to the one before."""
     features: Ints
     """[V] the word's number."""
 
@@ -43,17 +43,22 @@ class Neurons(NamedTuple):
 
 def worded(delta: Delta) -> Words:
     """Return a delta's neurons in their short form."""
-    columns = first_of_runs(delta.concept)  # a column's neurons stand together
-    both = np.concatenate([delta.concept[columns], delta.feature, [np.uint64(PRIME)]])
+    words = words_of(delta.concept, delta.feature, delta.names)
+    return words._replace(concepts=np.diff(words.concepts, prepend=0).astype(np.uint32))
+
+
+def words_of(concept: Ids, feature: Ids, names: Names) -> Words:
+    """Return neurons in any order; the number of a concept stands as it is."""
+    columns = first_of_runs(concept)  # a column's neurons mostly stand together
+    both = np.concatenate([concept[columns], feature, [np.uint64(PRIME)]])
     ids, number = np.unique(both, return_inverse=True)
     count = int(np.count_nonzero(columns))
-    concepts = number[:count][np.cumsum(columns) - 1]
-    lengths, texts = _texts(delta.names, ids[1:])
+    lengths, texts = _texts(names, ids[1:])
     return Words(
         np.diff(ids),
         lengths,
         np.frombuffer(texts, np.uint8),
-        np.diff(concepts, prepend=0).astype(np.uint32),
+        number[:count].astype(np.uint32)[np.cumsum(columns) - 1],
         number[count:-1].astype(np.uint32),
     )
 
@@ -71,23 +76,33 @@ def _texts(names: Names, ids: Ids) -> tuple[Ints, bytes]:
 
 def neurons(words: Words) -> Neurons:
     """Return the neurons; DamagedError if they are none."""
+    concepts = np.cumsum(words.concepts, dtype=np.int64)
+    found = _neurons(words, concepts)
+    further = (concepts[1:] > concepts[:-1]) | (words.features[1:] > words.features[:-1])
+    check(further.all(), "neurons that do not ascend")
+    used = np.zeros(len(words.ids) + 1, np.bool_)
+    used[concepts] = used[words.features] = True
+    check(used[1:].all(), "a word of no neuron")
+    return found
+
+
+def neurons_of(words: Words) -> Neurons:
+    """Return the neurons of `words_of`; DamagedError if they are none."""
+    found = _neurons(words, words.concepts)
+    pairs = words.concepts.astype(np.uint64) << np.uint64(32) | words.features
+    pairs.sort()
+    check(first_of_runs(pairs).all(), "a neuron that stands twice")
+    return found
+
+
+def _neurons(words: Words, concepts: Ints) -> Neurons:
     ids = np.concatenate([[np.uint64(PRIME)], np.cumsum(words.ids, dtype=np.uint64)])
     check(ascending(ids), "word ids that do not ascend")  # nor does a sum that wraps
-    concepts = np.cumsum(words.concepts, dtype=np.int64)
-    _check_neurons(concepts, words.features, len(words.ids))
+    check(concepts.min(initial=1) > PRIME, "a neuron without a concept")
+    check(concepts.max(initial=0) < len(ids), "a concept that is no word")
+    check(words.features.max(initial=0) < len(ids), "a feature that is no word")
     names = _names(ids[1:], words.lengths, words.texts.tobytes())
     return Neurons(ids[concepts], ids[words.features], names)
-
-
-def _check_neurons(concepts: Ints, features: Ints, words: int) -> None:
-    check(concepts.min(initial=1) > PRIME, "a neuron without a concept")
-    check(concepts.max(initial=0) <= words, "a concept that is no word")
-    check(features.max(initial=0) <= words, "a feature that is no word")
-    further = (concepts[1:] > concepts[:-1]) | (features[1:] > features[:-1])
-    check(further.all(), "neurons that do not ascend")
-    used = np.zeros(words + 1, np.bool_)
-    used[concepts] = used[features] = True
-    check(used[1:].all(), "a word of no neuron")
 
 
 def _names(ids: Ids, lengths: Ints, texts: bytes) -> Names:

@@ -8,6 +8,7 @@ a walk back along its pieces.
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,9 +17,10 @@ import numpy.typing as npt
 from giaann_p2p.model.delta import Delta
 from giaann_p2p.model.sequence import Ints
 from giaann_p2p.store.memory.neurons import Numbers
-from giaann_p2p.store.memory.shard import Part, Piece
+from giaann_p2p.store.memory.shard import Part, Piece, Plain
 
 NO_PIECE = -1
+_NARROW = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +60,18 @@ class Batch:
     def nbytes(self) -> int:
         """How much memory it takes."""
         return sum(a.nbytes for a in vars(self).values() if isinstance(a, np.ndarray))
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether its strengths take eight bytes each."""
+        return self.units.itemsize > _NARROW
+
+    @cached_property
+    def plain(self) -> Plain:
+        """The same, for who takes many rows one by one."""
+        low = self.units.astype(np.uint32) if self.is_wide else self.units
+        arrays = (self.neuron, self.count, self.starts, self.target, self.place, low)
+        return Plain(*[array.data for array in arrays])
 
     def of_shard(self, number: int) -> slice:
         """Return which pieces are a shard's."""

@@ -10,7 +10,6 @@ merged once, in turn. So a merge is short, a connection is copied a few times in
 not merged stays a fraction.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -19,11 +18,13 @@ from giaann_p2p.model.delta import Delta
 from giaann_p2p.model.ids import PRIME
 from giaann_p2p.model.rows import Name, Neuron, Row
 from giaann_p2p.model.sequence import Ids, Names
+from giaann_p2p.store.codec.sheaf import Sheaf
 from giaann_p2p.store.layout import Layout, Shards
 from giaann_p2p.store.memory.batch import NO_PIECE, Batch, Gathered, Pending, batch_of, gathered
+from giaann_p2p.store.memory.found import Found
 from giaann_p2p.store.memory.neurons import Neurons, Numbers
 from giaann_p2p.store.memory.places import Places
-from giaann_p2p.store.memory.row import delta_of, joined, row_of
+from giaann_p2p.store.memory.row import joined, row_of
 from giaann_p2p.store.memory.shard import Part, Shard, empty_shard
 
 _NO_ROW = -1
@@ -192,43 +193,38 @@ class Columns:
         found: Ids = feature[order[:most]]
         return found
 
-    def rows(self, neurons: Sequence[Neuron]) -> Delta:
-        """Return the rows of distinct neurons, those that are here: many at a time, for less."""
-        concept = np.array([neuron.concept for neuron in neurons], np.uint64)
-        feature = np.array([neuron.feature for neuron in neurons], np.uint64)
+    def rows(self, concept: Ids, feature: Ids) -> Sheaf:
+        """Return the rows of neurons, those that are here: many at a time, for less."""
         while True:
             rows = self._rows(concept, feature)
             if rows is not None:
                 return rows
 
-    def _rows(self, concept: Ids, feature: Ids) -> Delta | None:
+    def _rows(self, concept: Ids, feature: Ids) -> Sheaf | None:
         """Return the rows; None if a shard was dropped in between, and perhaps came back."""
         number = self.neurons.look_up(concept, feature)
         head = self._head
-        known = number < len(head)
-        number, concept, feature = number[known], concept[known], feature[known]
+        number = np.unique(number[number < len(head)])
+        of = self.layout.shards_of(self.neurons.concept[number], self.neurons.feature[number])
+        by_shard = of.argsort(kind="stable")  # what lies together is read together
+        number, of = number[by_shard], of[by_shard]
         # From here on in the order that the module tells.
         heads, pending, shards = head[number].tolist(), self._pending, list(self._shards)
-        rows, of = self._row[number].tolist(), self.layout.shards_of(concept, feature).tolist()
-        found, count = list[int](), list[int]()
-        parts = list[tuple[int, Part]]()
-        for at, (neuron, piece, row, n) in enumerate(
-            zip(number.tolist(), heads, rows, of, strict=True)
-        ):
+        rows = self._row[number].tolist()
+        found = Found(self.places)
+        for neuron, piece, row, n in zip(number.tolist(), heads, rows, of.tolist(), strict=True):
             shard = shards[n]
             if shard is None:
                 continue
             if row >= shard.rows:
                 row = _NO_ROW  # noqa: PLW2901  (it came behind this merge)
-            if (self._shards[n] is not shard) if row == _NO_ROW else (shard.neuron[row] != neuron):
+            same = shard.plain.neuron[row] == neuron if row != _NO_ROW else self._shards[n] is shard
+            if not same:
                 return None
-            occurred, pieces = _parts(shard, row, pending, piece)
-            if pieces:
-                parts += [(len(found), one) for one in pieces]
-                found.append(at)
-                count.append(occurred)
-        names = self._names_of(concept[found], feature[found])
-        return delta_of(number[found], count, parts, self.neurons, self.places, names)
+            found.take(neuron, shard, row, pending, piece)
+        sheaf = found.sheaf(self.neurons)
+        names = self._names_of(sheaf.concept[sheaf.row], sheaf.feature[sheaf.row])
+        return sheaf._replace(names=names)
 
     def _names_of(self, concept: Ids, feature: Ids) -> Names:
         words = {*concept.tolist(), *feature.tolist()} - {PRIME}

@@ -8,6 +8,7 @@ that new ones are merged in by one search.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -76,6 +77,17 @@ class Piece(NamedTuple):
     """[m]"""
 
 
+class Plain(NamedTuple):
+    """Arrays without numpy: a value of them, or the bytes of some, for a third of the time."""
+
+    neuron: memoryview
+    counts: memoryview
+    starts: memoryview
+    target: memoryview
+    place: memoryview
+    low: memoryview
+
+
 @dataclass(frozen=True, eq=False)
 class Shard:
     """n rows and m connections."""
@@ -121,6 +133,13 @@ class Shard:
         start, end = self.starts[row : row + 2].tolist()
         units = self.strengths.units(start, end)
         return Part(self.target[start:end], self.place[start:end], units)
+
+    @cached_property
+    def plain(self) -> "Plain":
+        """The same, for who takes many rows one by one."""
+        low = self.strengths.low
+        arrays = (self.neuron, self.count, self.starts, self.target, self.place, low)
+        return Plain(*[array.data for array in arrays])
 
     def row_numbers(self) -> Ints:
         """Return [m] each connection's row."""

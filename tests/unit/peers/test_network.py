@@ -134,7 +134,7 @@ def test_who_speaks_another_protocol_is_told_what_to_install(
 ) -> None:
     with Folder(tmp_path) as folder:
         folder.keep_manifest(MANIFEST)
-        versions = module.Versions(protocol=2)
+        versions = module.Versions(protocol=3)
         monkeypatch.setattr(module, "Versions", lambda: versions)
         with pytest.raises(UsageError, match=r"this giaann-p2p 2; install the release"):
             manifest(folder)

@@ -5,9 +5,9 @@ import pytest
 
 from giaann_p2p.errors import DiskError, MessageError, UsageError
 from giaann_p2p.model.delta import total
-from giaann_p2p.model.rows import DeltaRows, Neuron, Question
+from giaann_p2p.model.rows import Neuron, Question
 from giaann_p2p.store.applied import Applied
-from giaann_p2p.store.codec import plain
+from giaann_p2p.store.codec import plain, sheaf
 from giaann_p2p.store.codec.parcel import decode
 from giaann_p2p.store.state import Content
 from giaann_p2p.store.store import Store
@@ -76,7 +76,7 @@ def test_rows_are_those_of_the_store() -> None:
     said = answering(held).to(read(*NEURONS, Neuron(5, 0)))
     assert isinstance(said, Rows)
     assert unpacked(said.moved, SHARDS).tolist() == []
-    found = DeltaRows(decode(said.parcel, LIMITS)).read(Question(NEURONS))
+    found = sheaf.decode(said.parcel, LIMITS).read(Question(NEURONS))
     for row, wanted in zip(found, held.read(Question(NEURONS)), strict=True):
         assert row is not None
         assert wanted is not None
@@ -90,7 +90,7 @@ def test_nothing_is_a_question_too() -> None:
     assert not plain.decode(said.parcel, LIMITS).neurons
 
 
-def test_a_few_rows_are_told_plainly_and_more_in_a_parcel() -> None:
+def test_a_few_rows_are_told_plainly_and_more_in_a_sheaf() -> None:
     held = store(chunks=[1, 2])
     several = NEURONS[:4]
     for asked in (several, [*several, several[0]][1:], [*several, Neuron(5, 0)][:4]):
@@ -104,10 +104,10 @@ def test_a_few_rows_are_told_plainly_and_more_in_a_parcel() -> None:
             assert_row(row, wanted)
     said = answering(held).to(read(*NEURONS[:5]))
     assert isinstance(said, Rows)
-    assert decode(said.parcel, LIMITS).neurons
+    assert sheaf.decode(said.parcel, LIMITS).neurons == {*NEURONS[:5]}
 
 
-def test_long_rows_are_told_in_a_parcel_however_few(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_rows_are_told_in_a_sheaf_however_few(monkeypatch: pytest.MonkeyPatch) -> None:
     held = store(chunks=[1, 2])
     asked = NEURONS[:3]
     rows = [row for row in held.read(Question(asked)) if row]
@@ -127,9 +127,8 @@ def test_rows_of_shards_that_are_not_ready_are_not_told(letter: str) -> None:
     said = answering(store(chunks=[1]), states).to(read(*NEURONS))
     assert isinstance(said, Rows)
     assert unpacked(said.moved, SHARDS).tolist() == [moved]
-    found = decode(said.parcel, LIMITS)
-    rows = np.flatnonzero(found.count)
-    told = set(LAYOUT.shards_of(found.concept[rows], found.feature[rows]).tolist())
+    found = sheaf.decode(said.parcel, LIMITS)
+    told = {LAYOUT.shard_of(*neuron) for neuron in found.neurons}
     assert told == homes - {moved}
     assert told
 

@@ -83,8 +83,8 @@ def test_what_is_no_message_is_refused(data: bytes) -> None:
 
 
 def test_another_version_is_named() -> None:
-    with pytest.raises(MessageError, match="version 2; this version reads 1"):
-        decode(b"\2" + encode(MESSAGES[0])[1:])
+    with pytest.raises(MessageError, match="version 1; this version reads 2"):
+        decode(b"\1" + encode(MESSAGES[0])[1:])
     with pytest.raises(MessageError, match="version none"):
         decode(b"")
 

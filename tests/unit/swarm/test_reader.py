@@ -8,6 +8,7 @@ import pytest
 from giaann_p2p.model.delta import total
 from giaann_p2p.model.rows import DeltaRows, Neuron, Question, Row
 from giaann_p2p.store.codec.parcel import encode
+from giaann_p2p.store.codec.plain import MAGIC
 from giaann_p2p.swarm.actions import Call
 from giaann_p2p.swarm.answers import Answers
 from giaann_p2p.swarm.identity import Peer
@@ -233,7 +234,7 @@ def test_when_one_is_late_another_is_asked_and_the_first_answer_counts() -> None
     assert one.reader.latencies.late(A, NOW) > 0.2 or one.reader.latencies.usual(A, NOW) > 0.005
 
 
-@pytest.mark.parametrize("answer", [None, Refused("busy"), Rows(encode(total([])), b"\1")])
+@pytest.mark.parametrize("answer", [None, Refused("busy"), Rows(MAGIC, b"\1")])
 def test_when_one_has_it_not_another_is_asked_at_once(answer: Message | None) -> None:
     one = Reading(A, B)
     one.read(SAME)
@@ -336,7 +337,8 @@ def test_questions_go_side_by_side() -> None:
 
 
 def parcel_of(*neurons: Neuron) -> bytes:
-    return STORE.rows(neurons)
+    named = np.array(neurons, np.uint64)
+    return STORE.rows(named[:, 0], named[:, 1])
 
 
 FOREIGN = next(neuron for neuron in NEURONS if neuron not in SAME)

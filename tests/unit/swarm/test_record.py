@@ -138,7 +138,7 @@ def test_old_records_and_wrong_clocks_are_refused(skew: int, why: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"protocol": 2}, "protocol: the peer speaks 2, this one 1"),
+        ({"protocol": 3}, "protocol: the peer speaks 3, this one 2"),
         ({"lifetime": MOST_LIFETIME + 1}, "Expected `int` <= 300 - at `lifetime`"),
         ({"lifetime": 0}, "Expected `int` >= 1 - at `lifetime`"),
         ({"lifetime": 30.5}, "Expected `int`, got `float` - at `lifetime`"),

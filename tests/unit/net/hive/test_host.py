@@ -144,7 +144,8 @@ def test_how_a_user_has_set_gos_memory_holds(
 
     async def story(place: Place) -> None:
         host = await place.host(gogc=123)
-        environ = Path(f"/proc/{host.pid}/environ").read_bytes().decode().split("\0")
+        place = Path(f"/proc/{host.pid}/environ")
+        environ = (await asyncio.to_thread(place.read_bytes)).decode().split("\0")
         known = dict(line.split("=", 1) for line in environ if line.startswith("GO"))
         assert known == {"GOGC": "123", "GOLOG_LOG_LEVEL": "error"} | own
 

@@ -12,6 +12,8 @@ from giaann_p2p.model.delta import Delta, total
 from giaann_p2p.model.digest import digest
 from giaann_p2p.model.learn import learn
 from giaann_p2p.model.rows import DeltaRows, Neuron, Question, Row
+from giaann_p2p.store.codec.parcel import Limits
+from giaann_p2p.store.codec.sheaf import SheafRows, decode, encode
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.store.memory import columns as module
 from giaann_p2p.store.memory.columns import Columns
@@ -57,9 +59,16 @@ def whole(columns: Columns) -> Delta:
     return content(known, columns.neurons, columns.places, columns.names)
 
 
+def read_at_once(columns: Columns, neurons: list[Neuron]) -> SheafRows:
+    """Read many rows, and bring them to where they were asked for."""
+    named = np.array([*neurons], np.uint64).reshape(-1, 2)
+    data = encode(columns.rows(named[:, 0], named[:, 1]), SMALL.branches, SMALL.segments)
+    return decode(data, Limits(SMALL.branches, SMALL.segments, 10_000, 100_000))
+
+
 def assert_rows(columns: Columns, neurons: list[Neuron]) -> None:
     """Compare many rows read at once with each of them read alone."""
-    found = DeltaRows(columns.rows(neurons))
+    found = read_at_once(columns, neurons)
     for neuron, row in zip(neurons, found.read(Question(neurons)), strict=True):
         alone = columns.row(neuron)
         assert_row(row, alone if alone and alone.count else None)
@@ -196,7 +205,7 @@ def test_reading_while_writing_sees_each_row_at_one_moment(monkeypatch: pytest.M
         return (columns.row(neuron) for neuron in units)
 
     def at_once() -> Iterator[Row | None]:
-        return iter(DeltaRows(columns.rows(list(units))).read(Question(list(units))))
+        return iter(read_at_once(columns, list(units)).read(Question(list(units))))
 
     def read(rows: Callable[[], Iterator[Row | None]]) -> None:
         last = dict.fromkeys(units, 0)

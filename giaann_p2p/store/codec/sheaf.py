@@ -1,0 +1,184 @@
+"""Many rows as bytes, for an answer: in whatever order they are at hand, so that nobody sorts them.
+
+    magic           4 bytes
+    sizes           rows, neurons, connections, words, bytes of text, branches, segments
+    body            the fifteen arrays of `Words`, rows, counts, `Links` and `Strengths`
+
+It is as small as a parcel of the same rows, about, and much sooner made and read: the neurons stand
+in no order, and rows that never occurred, as of most targets, in no place. So equal rows need not
+make equal sheaves; no digest is taken of one, and none is kept. `decode` is total, as a parcel's.
+"""
+
+import struct
+from collections.abc import Set
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from giaann_p2p.errors import DamagedError
+from giaann_p2p.model.delta import first_of_runs
+from giaann_p2p.model.ids import PRIME
+from giaann_p2p.model.rows import Answer, Name, Neuron, Question, Row
+from giaann_p2p.model.sequence import Ids, Ints, Names
+from giaann_p2p.store.codec.arrays import pack, unpack
+from giaann_p2p.store.codec.damage import check
+from giaann_p2p.store.codec.links import Links, Shape, Traced, chained, traced
+from giaann_p2p.store.codec.parcel import Limits, adds_up, check_sizes
+from giaann_p2p.store.codec.strengths import TABLE, Strengths
+from giaann_p2p.store.codec.words import Neurons, Words, neurons_of, words_of
+
+MAGIC = b"GIAs"
+_SIZES = struct.Struct("<IIIIIHH")
+_SAMPLE = 1 << 12
+_STEPS = "as narrow as may be"
+_TYPES = ("u8", "u4", "u1", "u4", "u4", "u4", "i8", "u4", "u4", _STEPS, "i8", "u1", "i8")
+
+
+class Sheaf(NamedTuple):
+    """R rows with M connections to some of V neurons, all of them distinct."""
+
+    concept: Ids
+    """[V]"""
+    feature: Ids
+    """[V]"""
+    names: Names
+    """The text behind every concept and feature of a row."""
+    row: Ints
+    """[R] the index of each row's neuron."""
+    counts: Ints
+    """[R] how often it occurred, above 0."""
+    starts: Ints
+    """[R + 1] where each row's connections start, and the end of the last."""
+    target: Ints
+    """[M] index of the neuron that is reached, ascending in each row."""
+    place: npt.NDArray[Any]
+    """[M] branch and segment in one number, ascending in each row's connections to one target."""
+    strength: Ints
+    """[M]"""
+
+
+class _Sizes(NamedTuple):
+    rows: int
+    neurons: int
+    connections: int
+    words: int
+    text: int
+    branches: int
+    segments: int
+
+
+class SheafRows:
+    """Rows that came as a sheaf; read as `DeltaRows`."""
+
+    def __init__(self, found: Neurons, row: Ints, count: Ints, links: Traced) -> None:
+        self._names, self._links = found.names, links
+        named = zip(found.concept[row].tolist(), found.feature[row].tolist(), strict=True)
+        self._at: dict[tuple[int, int], int] = dict(zip(named, range(len(row)), strict=True))
+        self._count, self._first = count.tolist(), links.rows.tolist()
+        self._start = links.ends[links.rows].tolist()
+        self._concept, self._feature = found.concept[links.target], found.feature[links.target]
+        lengths = links.ends[1:] - links.ends[:-1]
+        number = np.arange(len(lengths)) - links.rows[:-1].repeat(np.diff(links.rows))
+        self._target = number.repeat(lengths)
+
+    @property
+    def neurons(self) -> Set[tuple[int, int]]:
+        """Those that occurred."""
+        return self._at.keys()
+
+    def read(self, question: Question) -> Answer:
+        """Return the rows asked for."""
+        return [self._read(neuron) for neuron in question.neurons]
+
+    def _read(self, neuron: Neuron) -> Row | None:
+        at = self._at.get(neuron)
+        if at is None:
+            return None
+        links, names = self._links, self._names
+        start, end = self._start[at], self._start[at + 1]
+        first, last = self._first[at], self._first[at + 1]
+        concept, feature = neuron
+        return Row(
+            neuron,
+            Name(names[concept], None if feature == PRIME else names[feature]),
+            self._count[at],
+            self._concept[first:last],
+            self._feature[first:last],
+            self._target[start:end],
+            links.branch[start:end],
+            links.segment[start:end],
+            links.strength[start:end],
+        )
+
+
+def encode(sheaf: Sheaf, branches: int, segments: int) -> bytes:
+    """Return rows as bytes; the model has so many branches and segments."""
+    shape = Shape(branches, segments)
+    words = words_of(sheaf.concept, sheaf.feature, sheaf.names)
+    place = sheaf.place.astype(shape.dtype)
+    links, strengths = chained(
+        sheaf.target, sheaf.starts, place, sheaf.strength, shape, sample=_SAMPLE
+    )
+    sizes = _Sizes(
+        len(sheaf.row),
+        len(sheaf.concept),
+        len(sheaf.target),
+        len(words.ids),
+        len(words.texts),
+        *shape,
+    )
+    arrays: list[npt.NDArray[Any]] = [
+        *words,
+        sheaf.row.astype(np.uint32),
+        sheaf.counts,
+        *links,
+        *strengths,
+    ]
+    return MAGIC + _SIZES.pack(*sizes) + pack(arrays)
+
+
+def decode(data: bytes | memoryview, limits: Limits) -> SheafRows:
+    """Return the rows; DamagedError if they are none, or beyond the limits."""
+    start = len(MAGIC) + _SIZES.size
+    check(len(data) >= start, f"no sheaf has only {len(data)} bytes")
+    check(bytes(data[: len(MAGIC)]) == MAGIC, "no sheaf: it starts otherwise")
+    sizes = _Sizes(*_SIZES.unpack_from(data, len(MAGIC)))
+    check_sizes(sizes, limits)
+    most = sizes.rows + sizes.connections
+    check(sizes.rows <= sizes.neurons <= most, "not as many neurons as rows and targets can be")
+    arrays = unpack(data, len(_TYPES), _most_items(sizes), start)
+    shape = Shape(sizes.branches, sizes.segments)
+    _check_arrays(arrays, sizes, shape)
+    words, row, count, links = Words(*arrays[:5]), arrays[5], arrays[6], Links(*arrays[7:10])
+    found = neurons_of(words)
+    _check_rows(row, count, found)
+    reached = traced(links, Strengths(*arrays[10:]), shape, sizes.neurons)
+    check(adds_up(count) and adds_up(reached.strength), "sums beyond 63 bits")
+    return SheafRows(found, row, count, reached)
+
+
+def _most_items(sizes: _Sizes) -> int:
+    words = 2 * sizes.words + sizes.text + 2 * sizes.neurons
+    return words + 3 * sizes.rows + 4 * sizes.connections + TABLE
+
+
+def _check_arrays(arrays: list[npt.NDArray[Any]], sizes: _Sizes, shape: Shape) -> None:
+    names = [*Words._fields, "rows", "counts", *Links._fields, *Strengths._fields]
+    for array, name, wanted in zip(arrays, names, _TYPES, strict=True):
+        dtype = shape.dtype if wanted == _STEPS else np.dtype(wanted)
+        if array.dtype != dtype:
+            raise DamagedError(f"{name} of type {array.dtype}, not {dtype}")
+    words, neurons, rows = [sizes.words] * 2, [sizes.neurons] * 2, [sizes.rows] * 3
+    told = (*words, sizes.text, *neurons, *rows, None, sizes.connections)
+    for array, name, size in zip(arrays, names, told, strict=False):
+        if size not in (None, len(array)):
+            raise DamagedError(f"{name}: {len(array)}, not {size}")
+
+
+def _check_rows(row: Ints, count: Ints, found: Neurons) -> None:
+    check(not len(row) or row.max() < len(found.concept), "a row of no neuron")
+    check(first_of_runs(np.sort(row)).all(), "a row that stands twice")
+    check(count.min(initial=1) > 0, "a row that never occurred")
+    words = {*found.concept[row].tolist(), *found.feature[row].tolist()} - {PRIME}
+    check(words <= found.names.keys(), "rows without their names")

@@ -1,0 +1,171 @@
+"""Rows that were found for a question, on their way into a sheaf.
+
+What a merge has left in one part stands in the order of (target, place) already, and is taken as it
+is. The other rows, whose parts are to be added up, are sorted, all of them at once.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from giaann_p2p.errors import UsageError
+from giaann_p2p.model.delta import first_of_runs
+from giaann_p2p.model.sequence import Ints
+from giaann_p2p.store.codec.sheaf import Sheaf
+from giaann_p2p.store.memory.batch import Batch, Pending
+from giaann_p2p.store.memory.neurons import Neurons, Numbers
+from giaann_p2p.store.memory.places import Places
+from giaann_p2p.store.memory.shard import Plain, Shard
+
+_HALF, _KEY_BITS = 32, 64
+_SPARSE = 16
+"""How many neurons there may be for each that is looked for, before sorting is less work."""
+
+
+class Found:
+    """Rows, in whatever order they are found."""
+
+    def __init__(self, places: Places) -> None:
+        self._places = places
+        self._whole, self._parted = _Rows(), _Rows()
+
+    def take(self, neuron: int, shard: Shard, row: int, pending: Pending, piece: int) -> None:
+        """Take a neuron's row, if it has occurred: the shard's, which is none if `row` is below 0,
+        and the pieces that are not merged into it yet.
+        """
+        if piece < shard.floor:
+            if row >= 0 and (count := shard.plain.counts[row]):
+                _take_row(self._whole, shard, row)
+                self._whole.end(neuron, count)
+            return
+        rows, count = self._parted, 0
+        if row >= 0:
+            count = shard.plain.counts[row]
+            _take_row(rows, shard, row)
+        for batch, at in pending.chain(piece, shard.floor):
+            count += batch.plain.counts[at]
+            _take_piece(rows, batch, at)
+        rows.end(neuron, count)
+
+    def sheaf(self, neurons: Neurons) -> Sheaf:
+        """Return all as it travels, but for the names."""
+        whole, parted = self._whole, self._parted
+        runs = [whole.run(self._places), _summed(parted.run(self._places))]
+        row = np.array(whole.neurons + parted.neurons, np.uint32)
+        counts = np.array(whole.counts + parted.counts, np.int64)
+        lengths, target, place, units = map(np.concatenate, zip(*runs, strict=True))
+        used, index = _ranked(np.concatenate([row, target]), len(neurons))
+        starts = np.zeros(len(row) + 1, np.int64)
+        lengths.cumsum(out=starts[1:])
+        concept, feature = neurons.concept[used], neurons.feature[used]
+        at, target = index[: len(row)], index[len(row) :]
+        return Sheaf(concept, feature, {}, at, counts, starts, target, place, units)
+
+
+class _Run(NamedTuple):
+    """Connections of some rows, one row behind the other."""
+
+    lengths: Ints
+    """[r] how many connections each row has."""
+    target: Numbers
+    """[m]"""
+    place: npt.NDArray[Any]
+    """[m]"""
+    units: Ints
+    """[m]"""
+
+
+class _Rows:
+    """Rows, and the bytes of their connections."""
+
+    def __init__(self) -> None:
+        self.neurons: list[int] = []
+        self.counts: list[int] = []
+        self._ends: list[int] = []
+        self._size = 0
+        self._target: list[bytes] = []
+        self._place: list[bytes] = []
+        self._low: list[bytes] = []
+        self._high: list[tuple[int, Ints]] = []  # from which connection on
+
+    def take(self, plain: Plain, start: int, end: int) -> None:
+        """Take connections, but for what the strengths have beyond 32 bits.
+
+        They are copied: so many views would be looked at by Python's collector, again and again.
+        """
+        self._size += end - start
+        self._target.append(plain.target[start:end].tobytes())
+        self._place.append(plain.place[start:end].tobytes())
+        self._low.append(plain.low[start:end].tobytes())
+
+    def heighten(self, units: Ints) -> None:
+        """Tell the last strengths in full."""
+        self._high.append((self._size - len(units), units))
+
+    def end(self, neuron: int, count: int) -> None:
+        """Note whose connections these were."""
+        self.neurons.append(neuron)
+        self.counts.append(count)
+        self._ends.append(self._size)
+
+    def run(self, places: Places) -> _Run:
+        """Return all as arrays."""
+        units = np.frombuffer(b"".join(self._low), np.uint32).astype(np.int64)
+        for start, whole in self._high:
+            units[start : start + len(whole)] = whole
+        return _Run(
+            np.diff(np.array([0, *self._ends])),
+            np.frombuffer(b"".join(self._target), np.uint32),
+            np.frombuffer(b"".join(self._place), places.dtype),
+            units,
+        )
+
+
+def _take_row(rows: _Rows, shard: Shard, row: int) -> None:
+    plain = shard.plain
+    start, end = plain.starts[row], plain.starts[row + 1]
+    rows.take(plain, start, end)
+    if len(shard.strengths.wide):
+        rows.heighten(shard.strengths.units(start, end))
+
+
+def _take_piece(rows: _Rows, batch: Batch, at: int) -> None:
+    plain = batch.plain
+    start, end = plain.starts[at], plain.starts[at + 1]
+    rows.take(plain, start, end)
+    if batch.is_wide:
+        rows.heighten(batch.units[start:end])
+
+
+def _summed(run: _Run) -> _Run:
+    """Bring each row into its order; what is at one place of it is added up."""
+    if not len(run.target):
+        return run
+    rows, shift = len(run.lengths), 8 * run.place.itemsize
+    if rows.bit_length() + _HALF + shift > _KEY_BITS:
+        raise UsageError(f"{rows} rows are too many to be read at once; ask for fewer")
+    row = np.arange(rows).repeat(run.lengths)
+    key = row.astype(np.uint64)
+    key <<= np.uint64(_HALF)
+    key |= run.target
+    key <<= np.uint64(shift)
+    key |= run.place
+    order = key.argsort()
+    (first,) = first_of_runs(key[order]).nonzero()
+    units = np.add.reduceat(run.units[order], first)
+    order = order[first]
+    lengths = np.bincount(row[order], minlength=rows)
+    return _Run(lengths, run.target[order], run.place[order], units)
+
+
+def _ranked(number: Numbers, neurons: int) -> tuple[Ints, Ints]:
+    """Return the distinct numbers, ascending, and where each number stands among them."""
+    if neurons > _SPARSE * len(number):
+        return np.unique(number, return_inverse=True)
+    there = np.zeros(neurons, np.bool_)
+    there[number] = True
+    (used,) = there.nonzero()
+    rank = np.empty(neurons, np.int64)
+    rank[used] = np.arange(len(used))
+    return used, rank[number]
