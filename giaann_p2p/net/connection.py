@@ -116,6 +116,11 @@ class Connection:
         """Whether no request is open either way."""
         return not self._open
 
+    @property
+    def sends(self) -> bool:
+        """Whether there is something to be sent."""
+        return bool(self._outbox)
+
     def request(self, body: bytes, deadline: float) -> int:
         """Ask; return the request's number. Refused if there is too much under way already."""
         if not self.asking:

@@ -1,20 +1,27 @@
 """The shell of one connection: reads and writes its stream, keeps its time, wakes who waits.
 
 Decides nothing: see connection.py. It runs as one task, which ends when the connection is over; no
-task, timer or waiter outlives it.
+task, timer or waiter outlives it. What comes is taken in as it comes, what can be answered at once
+is, and what is short is sent at once where there is room: a small call needs no task on either
+side. All else waits its turn in the tasks that read and write.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
-from giaann_p2p.errors import GiaannError
+from giaann_p2p.errors import GiaannError, PeerError
 from giaann_p2p.net.alarms import NEVER
 from giaann_p2p.net.connection import Connection
 from giaann_p2p.net.errors import Reason, Refused
 from giaann_p2p.net.events import Cancelled, Event, Failed, Requested
-from giaann_p2p.net.transport import ByteStream, Handler
+from giaann_p2p.net.frames import Buffer
+from giaann_p2p.net.transport import ByteStream, Handler, Told
 from giaann_p2p.swarm.identity import Peer
+
+_SHORT = 1 << 16
+"""Bytes that are sent without the writer, about."""
+_UNEXPECTED = "this peer failed in a way that it did not expect"
 
 
 class Link:
@@ -43,10 +50,12 @@ class Link:
         self._linger = linger
         self._handler = handler
         self._greeted = greeted
-        self._waiting: dict[int, asyncio.Future[bytes]] = {}
+        self._waiting: dict[int, Told] = {}
         self._answering: dict[int, asyncio.Task[None]] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._work = asyncio.Event()  # there may be something to send
+        self._writing = True  # what is sent now would come in between
+        self._left: list[Buffer] = []  # that could not be sent at once
         self._ended = asyncio.Event()
         self.task = self._loop.create_task(self._run())
         self.task.add_done_callback(lambda task: over(self))
@@ -56,17 +65,35 @@ class Link:
 
     async def call(self, payload: bytes, deadline: float) -> bytes:
         """Ask, and return the answer."""
-        self.used = self._loop.time()
-        number = self.connection.request(payload, deadline)
         future: asyncio.Future[bytes] = self._loop.create_future()
-        self._waiting[number] = future
-        self._stir()
+
+        def told(answer: bytes | PeerError) -> None:
+            if future.done():
+                return
+            if isinstance(answer, bytes):
+                future.set_result(answer)
+            else:
+                future.set_exception(answer)
+
+        number = self.ask(payload, deadline, told)
         try:
             return await future
         finally:
-            if self._waiting.pop(number, None) is not None:
-                self.connection.cancel(number)
-                self._stir()
+            self.forget(number)
+
+    def ask(self, payload: bytes, deadline: float, told: Told) -> int:
+        """Ask, and tell the answer when it is here; return the number of the request."""
+        self.used = self._loop.time()
+        number = self.connection.request(payload, deadline)
+        self._waiting[number] = told
+        self._stir()
+        return number
+
+    def forget(self, number: int) -> None:
+        """No longer wait for an answer; nothing if there was one."""
+        if self._waiting.pop(number, None) is not None:
+            self.connection.cancel(number)
+            self._stir()
 
     def goodbye(self) -> None:
         """Ask nothing more over this connection."""
@@ -103,35 +130,53 @@ class Link:
 
     def _mind(self, task: asyncio.Task[None]) -> None:
         """End the connection, and say so, if reading or writing failed as it never should."""
-        if task.cancelled() or (error := task.exception()) is None:
-            return
-        words = "this peer failed in a way that it did not expect"
-        self._loop.call_exception_handler({"message": words, "exception": error, "task": task})
-        self.end(Refused(Reason.FAILED, words))
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
+        self._complain(error)
+        self.end(Refused(Reason.FAILED, _UNEXPECTED))
+
+    def _complain(self, error: BaseException) -> None:
+        self._loop.call_exception_handler({"message": _UNEXPECTED, "exception": error})
 
     async def _read(self) -> None:
+        self._stream.deliver(self._hear)
         try:
             while data := await self._stream.read():
-                greeted = self.connection.greeted
-                self._tell(self.connection.feed(data, self._loop.time()))
-                if self.connection.greeted and not greeted:
-                    self._greeted(self)
-                self._stir()
+                self._take(data)
             events = self.connection.eof(self._loop.time())
         except OSError as error:
             events = self.connection.lost(str(error), self._loop.time())
         self._tell(events)
         self._stir()
 
+    def _hear(self, data: bytes) -> None:
+        """Take in what the stream hands over, outside of any task."""
+        try:
+            self._take(data)
+        except Exception as error:  # noqa: BLE001  (the stream could only drop it)
+            self._fail(error)
+
+    def _take(self, data: bytes) -> None:
+        greeted = self.connection.greeted
+        self._tell(self.connection.feed(data, self._loop.time()))
+        if self.connection.greeted and not greeted:
+            self._greeted(self)
+        self._stir()
+
     async def _write(self) -> None:
         try:
             while True:
-                while pieces := self.connection.to_send():
+                while pieces := self._left or self.connection.to_send():
+                    self._left = []
                     await self._stream.write(pieces)
                 if self.connection.over:
                     break
                 self._work.clear()
+                self._writing = False
                 await self._work.wait()
+                self._writing = True
         except OSError as error:
             # The peer reads no more; why, it may have said, and that is still to be read.
             with suppress(TimeoutError):
@@ -142,41 +187,52 @@ class Link:
     def _tell(self, events: list[Event]) -> None:
         for event in events:
             if isinstance(event, Requested):
-                task = self._loop.create_task(self._answer(event.request, event.body))
-                self._answering[event.request] = task
+                self._serve(event.request, event.body)
             elif isinstance(event, Cancelled):
                 if (asked := self._answering.pop(event.request, None)) is not None:
                     asked.cancel()
-            else:
-                future = self._waiting.pop(event.request, None)
-                if future is None or future.done():
-                    continue
-                if isinstance(event, Failed):
-                    future.set_exception(event.error)
-                else:
-                    future.set_result(event.body)
+            elif (told := self._waiting.pop(event.request, None)) is not None:
+                told(event.error if isinstance(event, Failed) else event.body)
 
-    async def _answer(self, request: int, body: bytes) -> None:
+    def _serve(self, request: int, body: bytes) -> None:
+        """Answer at once what can be; let a task wait for the rest."""
         self.used = self._loop.time()
         handler = self._handler()
         try:
             if handler is None:
                 raise Refused(Reason.FAILED, "this peer serves nothing")
-            self.connection.respond(request, await handler(self.peer, body))
-        except Refused as why:
-            self.connection.refuse(request, why)
-        except GiaannError as error:
-            self.connection.refuse(request, Refused(Reason.FAILED, str(error)))
+            answer = handler(self.peer, body)
         except Exception as error:  # noqa: BLE001  (a stranger's request must not end this peer)
-            words = "this peer failed in a way that it did not expect"
-            self.connection.refuse(request, Refused(Reason.FAILED, words))
-            self._loop.call_exception_handler({"message": words, "exception": error})
+            self._refuse(request, error)
+            return
+        if isinstance(answer, bytes):
+            self.connection.respond(request, answer)
+        else:
+            task = self._loop.create_task(self._answer(request, answer))
+            self._answering[request] = task
+
+    async def _answer(self, request: int, answer: Awaitable[bytes]) -> None:
+        try:
+            self.connection.respond(request, await answer)
+        except Exception as error:  # noqa: BLE001  (as above)
+            self._refuse(request, error)
         self._answering.pop(request, None)
         self._stir()
 
+    def _refuse(self, request: int, error: Exception) -> None:
+        """Tell why there is no answer: our own errors in their words, others not at all."""
+        if isinstance(error, Refused):
+            why = error
+        elif isinstance(error, GiaannError):
+            why = Refused(Reason.FAILED, str(error))
+        else:
+            why = Refused(Reason.FAILED, _UNEXPECTED)
+            self._complain(error)
+        self.connection.refuse(request, why)
+
     def _stir(self) -> None:
         """Look after what has changed: something to send, another time to wake, the end."""
-        self._work.set()
+        self._send()
         if self.connection.over:
             self._ended.set()
             return
@@ -185,6 +241,18 @@ class Link:
             if self._timer is not None:
                 self._timer.cancel()
             self._timer = self._loop.call_at(when, self._ring, when)
+
+    def _send(self) -> None:
+        """Send what is short at once; leave the rest, and whatever goes wrong, to the writer."""
+        if not self._writing and self._stream.room:
+            pieces = self.connection.to_send(_SHORT)
+            try:
+                if pieces:
+                    self._stream.put(pieces)
+            except OSError:
+                self._left = pieces
+        if self._left or self.connection.sends or self.connection.over:
+            self._work.set()
 
     def _ring(self, when: float) -> None:
         self._timer = None

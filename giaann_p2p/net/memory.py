@@ -197,9 +197,22 @@ class Stream:
         """Return what has come."""
         return await self._incoming.read()
 
+    def deliver(self, to: Callable[[bytes], None]) -> None:
+        """Hand over what comes from now on."""
+        self._incoming.deliver_to = to
+
     async def write(self, pieces: Sequence[Buffer]) -> None:
         """Send."""
         await self._outgoing.write(b"".join(pieces))
+
+    @property
+    def room(self) -> bool:
+        """Whether a write would not wait."""
+        return self._outgoing.room
+
+    def put(self, pieces: Sequence[Buffer]) -> None:
+        """Send at once."""
+        self._outgoing.put(b"".join(pieces))
 
     def close(self) -> None:
         """End when all has arrived."""
@@ -231,6 +244,7 @@ class _Pipe:
         self._shut = False  # nobody can write any more
         self._changed = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
+        self.deliver_to: Callable[[bytes], None] | None = None
 
     async def read(self) -> bytes:
         while not self._arrived:
@@ -253,6 +267,19 @@ class _Pipe:
                 await self._changed.wait()
             if self._shut or self._deaf:
                 raise ConnectionResetError("reset by the other side")
+            size = self._network.segment()
+            self.send(data[at : at + size])
+            at += size
+
+    @property
+    def room(self) -> bool:
+        return self._size < CAPACITY
+
+    def put(self, data: bytes) -> None:
+        if self._shut or self._deaf:
+            raise ConnectionResetError("reset by the other side")
+        at = 0
+        while at < len(data):
             size = self._network.segment()
             self.send(data[at : at + size])
             at += size
@@ -286,7 +313,10 @@ class _Pipe:
             self._finish()
         else:
             self._network.delivered(self, f"{len(segment)} bytes")
-            if not self._deaf:
+            if not self._deaf and self.deliver_to is not None and not self._arrived:
+                self._size -= len(segment)
+                self.deliver_to(segment)
+            elif not self._deaf:
                 self._arrived.append(segment)
         self._changed.set()
         self.arm()

@@ -14,6 +14,7 @@ import asyncio
 import secrets
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
 from giaann_p2p.errors import UsageError
 from giaann_p2p.net.connection import Connection
@@ -21,7 +22,7 @@ from giaann_p2p.net.errors import Reason, Refused, Unreachable
 from giaann_p2p.net.limits import TransportLimits
 from giaann_p2p.net.link import Link
 from giaann_p2p.net.room import Room
-from giaann_p2p.net.transport import ByteStream, Handler, Lost, Streams
+from giaann_p2p.net.transport import ByteStream, Handler, Lost, Streams, Told
 from giaann_p2p.swarm.identity import Peer
 
 _TRIES = 4
@@ -84,16 +85,24 @@ class StreamTransport:
 
     async def call(self, peer: Peer, payload: bytes, *, timeout: float) -> bytes:  # noqa: ASYNC109
         """Return a peer's answer; Unreachable, Refused, TimedOut or Broken if there is none."""
-        if self._closed:
-            raise UsageError("this transport is closed: make no calls over it")
-        if peer == self.me:
-            raise UsageError("a peer does not call itself: call the handler")
+        self._check_may_call(peer)
         deadline = self._loop.time() + timeout
         for _ in range(_TRIES):
             link = self._usable(peer) or await self._dialled(peer, deadline)
             with suppress(Unreachable):  # it ended, or gave way to another, with nothing sent
                 return await link.call(payload, deadline)
         raise Unreachable("connections to the peer end as soon as they begin; nothing was sent")
+
+    def ask(
+        self, peer: Peer, payload: bytes, *, timeout: float, told: Told
+    ) -> Callable[[], None] | None:
+        """Call over the connection there is, without a task; see `Transport`."""
+        self._check_may_call(peer)
+        link = self._usable(peer)
+        if link is None:
+            return None
+        number = link.ask(payload, self._loop.time() + timeout, told)
+        return partial(link.forget, number)
 
     async def close(self) -> None:
         """Let what is under way end, for a while, then end all; nothing runs on afterwards."""
@@ -111,6 +120,12 @@ class StreamTransport:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _check_may_call(self, peer: Peer) -> None:
+        if self._closed:
+            raise UsageError("this transport is closed: make no calls over it")
+        if peer == self.me:
+            raise UsageError("a peer does not call itself: call the handler")
 
     def _usable(self, peer: Peer) -> Link | None:
         link = self._links.get(peer)

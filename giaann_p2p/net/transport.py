@@ -13,9 +13,13 @@ from giaann_p2p.errors import PeerError
 from giaann_p2p.net.frames import Buffer
 from giaann_p2p.swarm.identity import Peer
 
-Handler = Callable[[Peer, bytes], Awaitable[bytes]]
-"""Answers a request. A GiaannError that it raises is told to the caller, in its words; any other
-error only as a failure. It is cancelled when nobody waits for its answer any more."""
+Handler = Callable[[Peer, bytes], bytes | Awaitable[bytes]]
+"""Answers a request: at once, or later. A GiaannError that it raises is told to the caller, in its
+words; any other error only as a failure. What is to come later is cancelled when nobody waits for
+it any more."""
+
+Told = Callable[[bytes | PeerError], None]
+"""Is told a peer's answer, or why there is none; raises nothing."""
 
 Lost = Callable[[Peer, PeerError], None]
 """Is told that the connection to a peer was lost, not that a peer has left with a goodbye."""
@@ -31,6 +35,17 @@ class Transport(Protocol):
 
     async def call(self, peer: Peer, payload: bytes, *, timeout: float) -> bytes:  # noqa: ASYNC109
         """Return a peer's answer; Unreachable, Refused, TimedOut or Broken if there is none."""
+        ...
+
+    def ask(
+        self, peer: Peer, payload: bytes, *, timeout: float, told: Told
+    ) -> Callable[[], None] | None:
+        """Call without a task, where there is a connection to a peer; `call` makes one.
+
+        None if there is none; else what is to be called to wait no longer. `told` is called once,
+        and not before this has returned; Unreachable tells it that nothing was sent. Refused if
+        too much is under way already.
+        """
         ...
 
     def serve(self, handler: Handler) -> None:
@@ -53,8 +68,24 @@ class ByteStream(Protocol):
         """Return what has come, at least a byte; none at the end."""
         ...
 
+    def deliver(self, to: Callable[[bytes], None]) -> None:
+        """Hand over what comes from now on as soon as it comes; what has come is still to be read.
+
+        So is the end. What it is handed to raises nothing.
+        """
+        ...
+
     async def write(self, pieces: Sequence[Buffer]) -> None:
         """Send; return when there is room for more."""
+        ...
+
+    @property
+    def room(self) -> bool:
+        """Whether a write would not wait."""
+        ...
+
+    def put(self, pieces: Sequence[Buffer]) -> None:
+        """Send at once what is not much; only where there is room, and while no write waits."""
         ...
 
     def close(self) -> None:

@@ -62,8 +62,8 @@ class Answering:
 
     async def to(self, question: Message) -> Message:
         """Answer; `Refused` tells why not."""
-        if isinstance(question, Read) and self._is_small(question):
-            return self._answers.to(question)
+        if (answer := self.at_once(question)) is not None:
+            return answer
         if self.busy:
             return Refused(f"{BUSY}: too many questions wait already; ask another peer, or later")
         self._waiting += 1
@@ -74,6 +74,12 @@ class Answering:
             return await self._in_thread(question)
         finally:
             self._waiting -= 1
+
+    def at_once(self, question: Message) -> Message | None:
+        """Answer a question for a few rows; None for any other."""
+        if isinstance(question, Read) and self._is_small(question):
+            return self._answers.to(question)
+        return None
 
     async def end(self) -> None:
         """Return when no thread works for this any more."""

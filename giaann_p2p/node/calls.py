@@ -1,10 +1,16 @@
-"""The questions that a peer has asked others and that are not answered yet: a task for each."""
+"""The questions that a peer has asked others and that are not answered yet.
+
+Where there is a connection, a question takes no task: an answer goes from the stream that brings it
+to whoever waits. Only for a peer that is to be dialled first, a task waits.
+"""
 
 import asyncio
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TypeVar
 
-from giaann_p2p.errors import GiaannError
+from giaann_p2p.errors import GiaannError, PeerError
+from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.net.transport import Transport
 from giaann_p2p.swarm.actions import Call
 from giaann_p2p.swarm.messages import Message, decode, encode
@@ -15,6 +21,15 @@ Then = Callable[[Message | None], None]
 """Is told what was answered, or None if there was no answer in time that can be read."""
 
 
+class _Asked:
+    """One question."""
+
+    def __init__(self, then: Then, data: bytes, deadline: float) -> None:
+        self.then, self.data, self.deadline = then, data, deadline
+        self.drop: Callable[[], object] = lambda: None
+        """Makes nobody wait any longer."""
+
+
 class Calls:
     """`failed` is told of what should never happen: an error in a `Then`."""
 
@@ -22,7 +37,8 @@ class Calls:
         self.made = self.unanswered = 0
         self.bytes_out = self.bytes_in = 0
         self._transport, self._failed = transport, failed
-        self._open: dict[asyncio.Task[None], Call] = {}
+        self._open: dict[_Asked, Call] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
 
     def __len__(self) -> int:
         return len(self._open)
@@ -31,38 +47,73 @@ class Calls:
         return f"<Calls: {len(self)} open, {self.made:,} made>"
 
     def start(self, call: Call, then: Then) -> None:
-        """Ask, and tell what comes of it."""
+        """Ask, and tell what comes of it; never before this has returned."""
         self.made += 1
-        task = asyncio.get_running_loop().create_task(self._ask(call, then))
-        self._open[task] = call
-        task.add_done_callback(self._over)
+        loop = asyncio.get_running_loop()
+        asked = _Asked(then, b"", loop.time() + call.timeout)
+        self._open[asked] = call
+        try:
+            asked.data = encode(call.message)
+            drop = self._transport.ask(
+                call.peer, asked.data, timeout=call.timeout, told=partial(self._told, asked)
+            )
+        except GiaannError:  # too much is under way, or all is closed here
+            asked.drop = loop.call_soon(self._over, asked, None).cancel
+            return
+        if drop is not None:
+            self.bytes_out += len(asked.data)
+            asked.drop = drop
+        else:
+            self._start_task(asked)
 
     def cancel(self, unwanted: Callable[[Call], bool]) -> None:
         """Wait no longer for some answers; nobody is told."""
-        for task, call in self._open.items():
-            if unwanted(call):
-                task.cancel()
+        for asked in [asked for asked, call in self._open.items() if unwanted(call)]:
+            del self._open[asked]
+            asked.drop()
 
     async def end(self) -> None:
         """Wait no longer for any; return when no task is left."""
         self.cancel(lambda call: True)
-        await asyncio.gather(*self._open, return_exceptions=True)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _ask(self, call: Call, then: Then) -> None:
+    def _start_task(self, asked: _Asked) -> None:
+        task = asyncio.get_running_loop().create_task(self._call(asked))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        asked.drop = task.cancel
+
+    async def _call(self, asked: _Asked) -> None:
+        peer, left = self._open[asked].peer, asked.deadline - asyncio.get_running_loop().time()
+        self.bytes_out += len(asked.data)
+        try:
+            self._over(asked, await self._transport.call(peer, asked.data, timeout=left))
+        except GiaannError:  # unreachable, refused, late, or closed here
+            self._over(asked, None)
+
+    def _told(self, asked: _Asked, answer: bytes | PeerError) -> None:
+        if isinstance(answer, bytes):
+            self._over(asked, answer)
+        elif isinstance(answer, Unreachable) and asked in self._open:
+            self._start_task(asked)  # nothing was sent: another connection may do
+        else:
+            self._over(asked, None)
+
+    def _over(self, asked: _Asked, data: bytes | None) -> None:
+        """Tell what was answered, if anybody still waits for it."""
+        if self._open.pop(asked, None) is None:
+            return
         answer = None
         try:
-            question = encode(call.message)
-            self.bytes_out += len(question)
-            data = await self._transport.call(call.peer, question, timeout=call.timeout)
-            self.bytes_in += len(data)
-            answer = decode(data)
-        except GiaannError:  # unreachable, refused, late, unreadable, or closed here: no answer
-            self.unanswered += 1
-        then(answer)
-
-    def _over(self, task: asyncio.Task[None]) -> None:
-        del self._open[task]
-        if not task.cancelled() and (error := task.exception()) is not None:
+            if data is not None:
+                self.bytes_in += len(data)
+                answer = decode(data)
+        except GiaannError:
+            answer = None
+        self.unanswered += answer is None
+        try:
+            asked.then(answer)
+        except Exception as error:  # noqa: BLE001  (it is told to who may end this peer)
             self._failed(error)
 
 

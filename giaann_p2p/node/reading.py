@@ -61,15 +61,15 @@ class Reading:
         finally:
             del self._waiting[number]
             self._reader.give_up(number)
-            self._arm()
+            if not self._waiting:
+                self._disarm()
 
     async def close(self) -> None:
         """End all; who waits is cancelled."""
         for future in self._waiting.values():
             future.cancel()
         await self.calls.end()
-        if self._timer is not None:
-            self._timer.cancel()
+        self._disarm()
 
     def _do(self, acts: list[Act]) -> None:
         for act in acts:
@@ -86,14 +86,21 @@ class Reading:
         self._arm()
 
     def _arm(self) -> None:
-        """See to it that who is late is noticed."""
+        """See to it that who is late is noticed; a timer that comes too soon is only set anew."""
+        if not self._waiting:
+            return
+        now = self._clock()
+        wait = max(_SHORTEST, self._reader.next_tick(now) - now)
+        loop = asyncio.get_running_loop()
+        when = loop.time() + wait
+        if self._timer is None or when < self._timer.when():
+            self._disarm()
+            self._timer = loop.call_at(when, self._tick)
+
+    def _disarm(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self._waiting:
-            now = self._clock()
-            wait = max(_SHORTEST, self._reader.next_tick(now) - now)
-            self._timer = asyncio.get_running_loop().call_later(wait, self._tick)
 
     def _tick(self) -> None:
         self._timer = None

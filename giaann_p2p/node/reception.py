@@ -7,7 +7,7 @@
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from giaann_p2p.errors import MessageError
 from giaann_p2p.net.errors import Reason
@@ -54,24 +54,22 @@ class Reception:
     def __repr__(self) -> str:
         return f"<Reception: {len(self._waiting)} updates wait>"
 
-    async def answer(self, peer: bytes, body: bytes) -> bytes:
-        """Answer a request; see `net.transport.Handler`."""
+    def answer(self, peer: bytes, body: bytes) -> bytes | Awaitable[bytes]:
+        """Answer a request, at once where that is possible; see `net.transport.Handler`."""
         if self._closed:
             raise Turned(Reason.LEAVING, _LEAVING)
-        counters = self._counters
+        counters, began = self._counters, asyncio.get_running_loop().time()
         counters.bytes_in += len(body)
         try:
             question = decode(body)
         except MessageError:
             counters.unreadable += 1
             raise
-        answer = await self._to(question)
-        if isinstance(answer, Refused):
-            counters.refused += 1
-            counters.busy += answer.reason.startswith(BUSY)
-        data = encode(answer)
-        counters.bytes_out += len(data)
-        return data
+        answer = self._answering.at_once(question)
+        if answer is None:
+            return self._later(question)
+        self._count_read(began)
+        return self._told(answer)
 
     def reply(self, reply: Reply) -> None:
         """Answer an update, if somebody still waits."""
@@ -86,6 +84,23 @@ class Reception:
             if not future.done():
                 future.set_exception(Turned(Reason.LEAVING, _LEAVING))
 
+    async def _later(self, question: Message) -> bytes:
+        return self._told(await self._to(question))
+
+    def _told(self, answer: Message) -> bytes:
+        """Count an answer, and return it as it is sent."""
+        counters = self._counters
+        if isinstance(answer, Refused):
+            counters.refused += 1
+            counters.busy += answer.reason.startswith(BUSY)
+        data = encode(answer)
+        counters.bytes_out += len(data)
+        return data
+
+    def _count_read(self, began: float) -> None:
+        self._counters.reads += 1
+        self._counters.read_seconds.took(asyncio.get_running_loop().time() - began)
+
     async def _to(self, question: Message) -> Message:
         counters, loop = self._counters, asyncio.get_running_loop()
         began = loop.time()
@@ -95,9 +110,8 @@ class Reception:
             counters.pushed += isinstance(answer, Pushed)
             counters.push_seconds.took(loop.time() - began)
         elif isinstance(question, Read):
-            counters.reads += 1
             answer = await self._answering.to(question)
-            counters.read_seconds.took(loop.time() - began)
+            self._count_read(began)
         else:
             counters.questions += 1
             if isinstance(question, AskManifest):

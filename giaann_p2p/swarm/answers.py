@@ -124,7 +124,7 @@ class Answers:
         return self._state_of(shard).serves
 
     def _column(self, question: AskColumn) -> Message:
-        (concept,) = struct.unpack("<Q", question.concept)
+        concept = int.from_bytes(question.concept, "little")
         return Column(self._store.features(concept, MOST_READ).tobytes())
 
     def _compared(self, question: Compare) -> Message:

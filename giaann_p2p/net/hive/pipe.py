@@ -6,7 +6,7 @@ does not read stops the sender, and the other way round. No task belongs to a pi
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import cast
 
 from giaann_p2p.net.frames import Buffer
@@ -29,6 +29,7 @@ class Pipe(asyncio.Protocol):
         """All that are open: each puts itself in, and takes itself out."""
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
+        self._deliver: Callable[[bytes], None] | None = None
         self._chunks: deque[bytes] = deque()
         self._held = 0
         self._ended = False  # nothing more will come
@@ -61,8 +62,20 @@ class Pipe(asyncio.Protocol):
             self._resume()
         return data
 
-    async def write(self, pieces: Sequence[Buffer]) -> None:
-        """Send; return when there is room for more."""
+    def deliver(self, to: Callable[[bytes], None]) -> None:
+        """Hand over what comes from now on as soon as it comes; what has come is still to be read.
+
+        So is the end.
+        """
+        self._deliver = to
+
+    @property
+    def room(self) -> bool:
+        """Whether a write would not wait, nor let others have their turn."""
+        return not self._full and self._in_a_row < _TURN
+
+    def put(self, pieces: Sequence[Buffer]) -> None:
+        """Send at once what is not much; only where there is room, and while no write waits."""
         if self._error is not None or self._closing:
             raise self._broken()
         transport = self._open()
@@ -70,6 +83,10 @@ class Pipe(asyncio.Protocol):
             raise ConnectionResetError("it was closed")
         transport.writelines(pieces)
         self._in_a_row += sum(map(len, pieces))
+
+    async def write(self, pieces: Sequence[Buffer]) -> None:
+        """Send; return when there is room for more."""
+        self.put(pieces)
         if self._in_a_row >= _TURN:
             self._in_a_row = 0
             await asyncio.sleep(0)  # or one who writes to a fast reader would keep the loop
@@ -131,6 +148,9 @@ class Pipe(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Keep what came for who reads."""
         if self._closing or self._error is not None:
+            return
+        if self._deliver is not None and not self._chunks:
+            self._deliver(data)
             return
         self._chunks.append(data)
         self._held += len(data)

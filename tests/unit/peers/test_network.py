@@ -136,5 +136,5 @@ def test_who_speaks_another_protocol_is_told_what_to_install(
         folder.keep_manifest(MANIFEST)
         versions = module.Versions(protocol=3)
         monkeypatch.setattr(module, "Versions", lambda: versions)
-        with pytest.raises(UsageError, match=r"this giaann-p2p 2; install the release"):
+        with pytest.raises(UsageError, match=r"this giaann-p2p 3; install the release"):
             manifest(folder)
