@@ -4,10 +4,11 @@ import asyncio
 from collections.abc import Callable, Iterable
 
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.registry import Collector
 
+from giaann_p2p.node.counters import BOUNDS, Histogram
 from peers.http import Page
 
 
@@ -28,6 +29,17 @@ class Metrics(Collector):
     def page(self) -> Page:
         """Return what Prometheus reads."""
         return Page(200, generate_latest(self._registry), CONTENT_TYPE_LATEST)
+
+
+def histogram(name: str, text: str, times: Histogram) -> Metric:
+    """Return a histogram as it is now."""
+    buckets, total = [], 0
+    for bound, count in zip([*map(str, BOUNDS), "+Inf"], times.counts, strict=True):
+        total += count
+        buckets.append((bound, float(total)))
+    return HistogramMetricFamily(
+        f"giaann_{name}_seconds", text, buckets=buckets, sum_value=times.seconds
+    )
 
 
 def _tasks() -> int:

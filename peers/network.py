@@ -49,20 +49,29 @@ def _config(options: Options, listen: tuple[str, ...]) -> HostConfig:
     return HostConfig(listen=listen, announce=options.announce, auto_relay=options.relay)
 
 
-async def manifest_of(folder: Folder, place: Place, swarm_id: bytes) -> Manifest:
+async def manifest_of(
+    folder: Folder,
+    place: Place,
+    swarm_id: bytes,
+    here: Versions | None = None,
+    *,
+    computes: bool = False,
+) -> Manifest:
     """Return the swarm's manifest: the one kept here, or another peer's; wait until there is one.
 
     UsageError if what is installed here does not fit the swarm.
     """
-    here = Versions()
+    here = here or Versions()
     if (kept := folder.manifest(swarm_id)) is not None:
-        if differences := kept.differences(here, computes=False):
+        if differences := kept.differences(here, computes=computes):
             raise UsageError("; ".join(differences))
         return kept
     pause = _AGAIN
     while True:
         try:
-            manifest = await joined(place.transport, place.book.peers, swarm_id, here)
+            manifest = await joined(
+                place.transport, place.book.peers, swarm_id, here, computes=computes
+            )
         except Unreachable as error:
             _LOG.warning("%s; trying again in %g s", error, pause)
             await asyncio.sleep(pause)

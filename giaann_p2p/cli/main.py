@@ -10,6 +10,7 @@ from giaann_p2p import __version__
 from giaann_p2p.cli import column, doctor, health, sim, solo, swarm
 from giaann_p2p.errors import GiaannError
 from giaann_p2p.terminal import EXIT_CODES, FAILED, complain, ctrl_c_told
+from peers.compute.command import compute
 from peers.storage.command import storage
 
 app = typer.Typer(
@@ -24,6 +25,7 @@ app.add_typer(swarm.app, name="swarm")
 app.command("sim", epilog=EXIT_CODES)(sim.sim)
 app.command("bootstrap", epilog=EXIT_CODES)(bootstrap)
 app.command("storage", epilog=EXIT_CODES)(storage)
+app.command("compute", epilog=EXIT_CODES)(compute)
 app.command("status", epilog=EXIT_CODES)(health.status)
 app.command("fsck", epilog=EXIT_CODES)(health.fsck)
 app.command("column", epilog=EXIT_CODES)(column.column)

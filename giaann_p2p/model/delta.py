@@ -95,6 +95,10 @@ class Delta:
         parts = {int(number): part == number for number in np.unique(part)}
         return {number: self._of(chosen, chosen[self.source]) for number, chosen in parts.items()}
 
+    def only(self, chosen: npt.NDArray[np.bool_]) -> "Delta":
+        """Return the chosen rows."""
+        return self._of(chosen, chosen[self.source])
+
     def rows(self, first: int, last: int) -> "Delta":
         """Return some consecutive rows: less work than a cut."""
         chosen = np.zeros(self.neurons, np.bool_)

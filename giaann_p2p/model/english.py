@@ -47,6 +47,11 @@ def pipeline(spec: ModelSpec) -> Language:
     raise PipelineError(f"the model needs pipeline {spec.pipeline}, but {listed}; {_REMEDY}")
 
 
+def installed() -> tuple[str, ...]:
+    """Return the digests of the pipelines that are installed."""
+    return tuple(loaded[1] for package in _PACKAGES if (loaded := _load(package)))
+
+
 @cache
 def sentencizer() -> Language:
     """Return the blank pipeline that only splits a text into sentences."""

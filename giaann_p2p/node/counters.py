@@ -1,4 +1,4 @@
-"""What a storage peer counts of itself, for whoever exports it: plain numbers that only grow."""
+"""What peers count of themselves, for whoever exports it: plain numbers that only grow."""
 
 from bisect import bisect_left
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ class Histogram:
 
 @dataclass
 class Counters:
-    """See the module."""
+    """What a storage peer counts of itself."""
 
     pushes: int = 0
     """Updates that came."""
@@ -52,3 +52,32 @@ class Counters:
     """Connections that broke."""
     push_seconds: Histogram = field(default_factory=Histogram)
     read_seconds: Histogram = field(default_factory=Histogram)
+
+
+@dataclass
+class WorkCounters:
+    """What a compute peer counts of itself."""
+
+    orders: int = 0
+    """Chunks that were taken."""
+    chunks: int = 0
+    """Chunks that were learned, whatever became of them then."""
+    sentences: int = 0
+    """In these."""
+    sequences: int = 0
+    """Of these, those that there was something to learn from."""
+    failed: int = 0
+    """Chunks that could not be learned."""
+    prompts: int = 0
+    """Questions what comes next."""
+    refused: int = 0
+    """Questions that were answered with a refusal."""
+    unreadable: int = 0
+    """Requests that are no message."""
+    bytes_in: int = 0
+    """Of requests."""
+    bytes_out: int = 0
+    """Of what was answered to them."""
+    lost: int = 0
+    """Connections that broke."""
+    learn_seconds: Histogram = field(default_factory=Histogram)

@@ -10,7 +10,7 @@ from giaann_p2p.swarm.actions import Action, Call, Compute, Reply
 from giaann_p2p.swarm.identity import Identity, Peer
 from giaann_p2p.swarm.messages import Learn, Message, encode
 from giaann_p2p.swarm.record import Announcement, signed
-from giaann_p2p.swarm.worker import Worker
+from giaann_p2p.swarm.worker import Lesson, Worker
 from giaann_p2p.swarm.writer import Writer
 
 _SLOTS = 2
@@ -74,7 +74,7 @@ class ComputePeer(Node):
         else:
             self.say(f"has learned chunk {done.chunk}")
             cut = partial(self.swarm.lessons.parcel, done.chunk)
-            outcome = self._worker.computed(done.job, done.chunk, cut, self.now)
+            outcome = self._worker.computed(done.job, done.chunk, Lesson(cut), self.now)
         self._do(outcome)
 
     def _announce(self) -> None:

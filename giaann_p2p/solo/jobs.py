@@ -7,7 +7,7 @@ import msgspec
 
 from giaann_p2p.errors import DamagedError
 from giaann_p2p.model.delta import Delta
-from giaann_p2p.model.spec import CHUNK
+from giaann_p2p.model.spec import CHUNK, ModelSpec
 from giaann_p2p.solo.corpus import Corpus
 from giaann_p2p.store.applied import JOB_BYTES
 from giaann_p2p.store.store import Store
@@ -33,9 +33,9 @@ class _Note(msgspec.Struct, frozen=True, array_like=True):
     complete: bool
 
 
-def job_id(corpus: Corpus, epoch: int, store: Store) -> bytes:
-    """Name the job of learning a text for the n-th time, wherever it lies."""
-    parts = f"giaann job\0{corpus.digest}\0{epoch}\0{CHUNK}\0{store.spec.digest}"
+def job_id(corpus: Corpus, epoch: int, spec: ModelSpec) -> bytes:
+    """Name the job of learning a text for the n-th time, wherever it lies, alone or in a swarm."""
+    parts = f"giaann job\0{corpus.digest}\0{epoch}\0{CHUNK}\0{spec.digest}"
     return hashlib.blake2b(parts.encode(), digest_size=JOB_BYTES).digest()
 
 
@@ -44,7 +44,7 @@ class Progress:
 
     def __init__(self, store: Store, corpus: Corpus, epoch: int) -> None:
         self._store = store
-        self._id = job_id(corpus, epoch, store)
+        self._id = job_id(corpus, epoch, store.spec)
         self._key = _PREFIX + self._id.hex()
         self._name, self._epoch = corpus.name, epoch
         self.known = store.applied(int(store.shards[0]), self._id)

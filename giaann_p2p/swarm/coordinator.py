@@ -13,7 +13,7 @@ from giaann_p2p.swarm.chunks import State
 from giaann_p2p.swarm.decisions import Action, Finished, GaveUp, Lease, Revoke
 from giaann_p2p.swarm.desk import Desk
 from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.messages import Beat, Heard, Learn, Message, Refused
+from giaann_p2p.swarm.messages import Beat, Heard, Learn, Learned, Message, Refused
 from giaann_p2p.swarm.schedule import MOST_SLOTS, Schedule
 
 _TIMEOUT = 4.0
@@ -28,7 +28,8 @@ class Over(NamedTuple):
     given_up: Mapping[int, tuple[str, ...]]
 
 
-Act = Call | Over
+Act = Call | Learned | Over
+"""What is said to be learned is so for the first time: it may be counted."""
 
 
 class Coordinator:
@@ -60,7 +61,7 @@ class Coordinator:
             actions += self._schedule.left(peer, now)
         for peer, told in sorted(workers.items()):
             slots = min(told, MOST_SLOTS)  # without any, it finishes what it has
-            if slots > 0 and slots != self._workers.get(peer):
+            if slots != self._workers.get(peer, 0):
                 self._workers[peer] = slots
                 actions += self._schedule.joined(peer, slots, now)
         return self._acts(actions)
@@ -85,15 +86,18 @@ class Coordinator:
         if beat.job != self.job or peer not in self._workers:
             return Refused("this is not known here as a worker at this job"), []
         actions: list[Action] = []
+        news: list[Act] = []
         try:
             actions += self._schedule.heartbeat(peer, beat.working, now)
-            for chunk in beat.done:
-                actions += self._schedule.done(peer, chunk, now)
+            for learned in beat.done:
+                known = self._schedule.state(learned.chunk) is State.COMMITTED
+                actions += self._schedule.done(peer, learned.chunk, now)
+                news += [] if known else [learned]
             for chunk, reason in beat.failed:
                 actions += self._schedule.failed(peer, chunk, reason, now)
         except MessageError as error:
-            return Refused(str(error)), self._acts(actions)
-        acts = self._acts(actions)
+            return Refused(str(error)), [*news, *self._acts(actions)]
+        acts = [*news, *self._acts(actions)]
         return Heard(sorted(self._left.pop(peer, ()))), acts
 
     def _acts(self, actions: list[Action]) -> list[Act]:

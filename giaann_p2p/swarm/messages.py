@@ -42,6 +42,10 @@ _MOST_CHUNKS = 1 << 10
 """What a worker tells of at once; it has some slots, and reports what is done as it comes."""
 Chunks = Annotated[list[Chunk], msgspec.Meta(max_length=_MOST_CHUNKS)]
 Reason = Annotated[str, msgspec.Meta(max_length=200)]
+_MOST_KINDS = 16
+Kind = Annotated[str, msgspec.Meta(max_length=32)]
+Sentences = Annotated[int, msgspec.Meta(ge=0, le=_MOST_SENTENCES)]
+"""A number of a chunk's sentences, or the number of one of them."""
 
 
 class Message(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -202,12 +206,31 @@ class Taken(Message, frozen=True, tag="taken"):
     """I do."""
 
 
+class Skip(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """What of a chunk could not be learned."""
+
+    reason: Kind
+    count: Sentences
+    first: Sentences
+    """The number of the first such sentence in the chunk, from 0."""
+
+
+class Learned(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """A chunk that is committed."""
+
+    chunk: Chunk
+    sequences: Sentences = 0
+    skips: Annotated[list[Skip], msgspec.Meta(max_length=_MOST_KINDS)] = []
+    pushed: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """Bytes that it took to bring it to its owners."""
+
+
 class Beat(Message, frozen=True, tag="beat"):
     """How it goes with the chunks of your job."""
 
     job: Job
     working: Chunks
-    done: Chunks
+    done: Annotated[list[Learned], msgspec.Meta(max_length=_MOST_CHUNKS)]
     failed: Annotated[list[tuple[Chunk, Reason]], msgspec.Meta(max_length=_MOST_CHUNKS)]
 
 

@@ -78,6 +78,11 @@ class Schedule:
         return self._chunks.state(chunk)
 
     @property
+    def working(self) -> int:
+        """How many workers have a chunk."""
+        return len({one for chunk in self._leases.chunks for one in self._leases.holders(chunk)})
+
+    @property
     def due(self) -> float | None:
         """When the next tick is due; None if only another event can change something."""
         times = self._leases.ends
@@ -101,9 +106,10 @@ class Schedule:
     ) -> list[Action]:
         """Take in a worker that learns so many chunks at once, and is at some already.
 
+        One that has come and takes no more has no slots; it finishes what it has.
         It joins again if its slots have changed, or if it does not know whether it was heard.
         """
-        if not 1 <= slots <= MOST_SLOTS:
+        if not (slots or worker in self._workers) or not 0 <= slots <= MOST_SLOTS:
             raise MessageError(f"slots: a worker has 1 to {MOST_SLOTS}, not {slots}")
         self._check_all(chunks)
         self._workers.join(worker, slots, now)

@@ -69,9 +69,12 @@ class Surroundings:
         return self._placed[1]
 
     def workers(self, now: float) -> dict[Peer, int]:
-        """Return the compute peers that are there, and how many chunks each works on at a time."""
+        """Return the compute peers that are there, and how many chunks each works on at a time.
+
+        One that is about to leave takes none any more, but still finishes what it has.
+        """
         said = [one for one in self.directory.live(now) if one.role == "compute"]
-        return {one.peer: one.slots for one in said if one.state == "active"}
+        return {one.peer: one.slots if one.state == "active" else 0 for one in said}
 
     def holders(self, shard: int, now: float) -> list[Peer]:
         """Return those that are there and say that they hold a shard."""

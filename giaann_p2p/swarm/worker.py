@@ -5,14 +5,16 @@ of a shard cannot be reached, it goes on trying. A coordinator that is not heard
 gone; what is on its way for it is finished, for it is of use to whoever resumes the job.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import NamedTuple
 
 from giaann_p2p.swarm import writer
 from giaann_p2p.swarm.actions import Action, Call, Compute, Reply, Stop
 from giaann_p2p.swarm.desk import Desk
 from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.messages import Beat, Heard, Learn, Message, Refused, Taken
+from giaann_p2p.swarm.messages import Beat, Heard, Learn, Learned, Message, Refused, Skip, Taken
 from giaann_p2p.swarm.writer import Committed, Cut, Writer
 
 _EVERY = 3.0
@@ -26,6 +28,14 @@ Key = tuple[Peer, bytes]
 """A coordinator and its job."""
 
 
+class Lesson(NamedTuple):
+    """What a chunk's text came to."""
+
+    cut: Cut
+    sequences: int = 0
+    skips: Sequence[Skip] = ()
+
+
 @dataclass
 class _Orders:
     """What one coordinator wants."""
@@ -33,7 +43,7 @@ class _Orders:
     heard: float
     next: float
     working: set[int] = field(default_factory=set)
-    done: set[int] = field(default_factory=set)
+    done: dict[int, Learned] = field(default_factory=dict)
     failed: dict[int, str] = field(default_factory=dict)
     asking: bool = False
 
@@ -46,13 +56,28 @@ class Worker:
         self._slots, self._writer = slots, pushes
         self._calls = Desk[Message | None, Action]()
         self._orders: dict[Key, _Orders] = {}
-        self._on_its_way: set[tuple[bytes, int]] = set()
+        self._on_its_way: dict[tuple[bytes, int], Lesson | None] = {}
         """Chunks that are computed or pushed, each once, whoever wants them."""
+        self._leaving = False
 
     @property
     def free(self) -> int:
         """How many chunks more it takes."""
-        return self._slots - len(self._on_its_way)
+        return 0 if self._leaving else self._slots - len(self._on_its_way)
+
+    @property
+    def busy(self) -> int:
+        """How many chunks are computed or pushed."""
+        return len(self._on_its_way)
+
+    @property
+    def untold(self) -> bool:
+        """Whether a coordinator has not heard of all that is done."""
+        return any(orders.done or orders.failed for orders in self._orders.values())
+
+    def leave(self) -> None:
+        """Take no more chunks; those that it has it finishes."""
+        self._leaving = True
 
     def asked(self, ticket: int, sender: Peer, order: Learn, now: float) -> list[Action]:
         """Take a chunk, if there is a slot free."""
@@ -62,26 +87,28 @@ class Worker:
         if order.chunk in orders.working or order.chunk in orders.done:
             return [Reply(ticket, Taken())]
         if self.free <= 0 and task not in self._on_its_way:
-            return [Reply(ticket, Refused("no slot is free"))]
+            why = "this peer is leaving" if self._leaving else "no slot is free"
+            return [Reply(ticket, Refused(why))]
         self._orders[key] = orders  # not before: who is refused leaves nothing behind
         orders.working.add(order.chunk)
         orders.failed.pop(order.chunk, None)
         if task in self._on_its_way:
             return [Reply(ticket, Taken())]
-        self._on_its_way.add(task)
+        self._on_its_way[task] = None
         return [Reply(ticket, Taken()), Compute(order.job, order.chunk, order.sentences)]
 
-    def computed(self, job: bytes, chunk: int, outcome: Cut | str, now: float) -> list[Action]:
+    def computed(self, job: bytes, chunk: int, outcome: Lesson | str, now: float) -> list[Action]:
         """Bring to its owners what was learned, or tell why it could not be."""
         if (job, chunk) not in self._on_its_way:
             return []  # nobody wants it any longer
         if isinstance(outcome, str):
-            self._on_its_way.discard((job, chunk))
+            del self._on_its_way[job, chunk]
             for orders in self._of(job, chunk):
                 orders.working.discard(chunk)
                 orders.failed[chunk] = outcome[:_MOST_REASON]
             return self._told(job, now)
-        return self._pushed(self._writer.push(job, chunk, outcome, now), now)
+        self._on_its_way[job, chunk] = outcome
+        return self._pushed(self._writer.push(job, chunk, outcome.cut, now), now)
 
     def answered(self, number: int, answer: Message | None, now: float) -> list[Action]:
         """Go on with an answer, or with None when there was none in time."""
@@ -111,10 +138,13 @@ class Worker:
         return self._pushed(self._writer.answered(number, answer, now), now)
 
     def _committed(self, done: Committed, now: float) -> list[Action]:
-        self._on_its_way.discard((done.job, done.chunk))
+        lesson = self._on_its_way.pop((done.job, done.chunk), None)
+        learned = Learned(done.chunk, pushed=done.sent)
+        if lesson is not None:
+            learned = Learned(done.chunk, lesson.sequences, list(lesson.skips), done.sent)
         for orders in self._of(done.job, done.chunk):
             orders.working.discard(done.chunk)
-            orders.done.add(done.chunk)
+            orders.done[done.chunk] = learned
         return self._told(done.job, now)
 
     def _of(self, job: bytes, chunk: int) -> list[_Orders]:
@@ -130,9 +160,8 @@ class Worker:
 
     def _beat(self, key: Key, orders: _Orders, now: float) -> Call:
         orders.asking, orders.next = True, now + _EVERY
-        beat = Beat(
-            key[1], sorted(orders.working), sorted(orders.done), sorted(orders.failed.items())
-        )
+        done = [orders.done[chunk] for chunk in sorted(orders.done)]
+        beat = Beat(key[1], sorted(orders.working), done, sorted(orders.failed.items()))
         number = self._calls.number(partial(self._heard, key, beat))
         return Call(number, key[0], beat, _TIMEOUT)
 
@@ -144,7 +173,8 @@ class Worker:
         if not isinstance(answer, Heard):
             return []
         orders.heard = now
-        orders.done -= set(beat.done)
+        for learned in beat.done:
+            orders.done.pop(learned.chunk, None)
         for chunk, _ in beat.failed:
             orders.failed.pop(chunk, None)
         actions: list[Action] = []
@@ -162,7 +192,7 @@ class Worker:
         """Go no further with a chunk that nobody here wants any longer."""
         if self._of(job, chunk):
             return []
-        self._on_its_way.discard((job, chunk))
+        self._on_its_way.pop((job, chunk), None)
         if self._writer.give_up(job, chunk):
             return []  # it was learned by then
         return [Stop(job, chunk)]

@@ -36,6 +36,8 @@ class Committed(NamedTuple):
 
     job: bytes
     chunk: int
+    sent: int = 0
+    """Bytes, to all owners together."""
 
 
 Act = Call | Committed
@@ -178,4 +180,4 @@ class Writer:
         if self._chunks.get(key) is not chunk or int(chunk.acks.min()) < self._quorum:
             return []
         del self._chunks[key]
-        return [Committed(*key)]
+        return [Committed(*key, chunk.sent)]

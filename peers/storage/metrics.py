@@ -5,22 +5,21 @@ from collections.abc import Iterator
 from prometheus_client.core import (
     CounterMetricFamily,
     GaugeMetricFamily,
-    HistogramMetricFamily,
     Metric,
 )
 
-from giaann_p2p.node.counters import BOUNDS, Histogram
 from giaann_p2p.node.storage import StorageNode
 from giaann_p2p.store.store import Store
 from giaann_p2p.swarm.replica import State
+from peers.metrics import histogram
 
 
 def metrics_of(node: StorageNode, store: Store) -> Iterator[Metric]:
     """Read what there is to be shown."""
     yield from _gauges(node, store)
     yield from _counters(node)
-    yield _histogram("push", "Seconds from a push to its answer.", node.counters.push_seconds)
-    yield _histogram("read", "Seconds from a read to its answer.", node.counters.read_seconds)
+    yield histogram("push", "Seconds from a push to its answer.", node.counters.push_seconds)
+    yield histogram("read", "Seconds from a read to its answer.", node.counters.read_seconds)
 
 
 def _gauges(node: StorageNode, store: Store) -> Iterator[Metric]:
@@ -66,13 +65,3 @@ def _counters(node: StorageNode) -> Iterator[Metric]:
     }
     for name, (text, value) in values.items():
         yield CounterMetricFamily(name, text, value=value)
-
-
-def _histogram(name: str, text: str, times: Histogram) -> Metric:
-    buckets, total = [], 0
-    for bound, count in zip([*map(str, BOUNDS), "+Inf"], times.counts, strict=True):
-        total += count
-        buckets.append((bound, float(total)))
-    return HistogramMetricFamily(
-        f"giaann_{name}_seconds", text, buckets=buckets, sum_value=times.seconds
-    )

@@ -9,7 +9,7 @@ from giaann_p2p.swarm.actions import Call
 from giaann_p2p.swarm.chunks import State
 from giaann_p2p.swarm.coordinator import Act, Coordinator, Over
 from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.messages import Beat, Heard, Learn, Message, Refused, Taken
+from giaann_p2p.swarm.messages import Beat, Heard, Learn, Learned, Message, Refused, Skip, Taken
 from giaann_p2p.swarm.pace import Pace
 from giaann_p2p.swarm.schedule import MOST_SLOTS, Schedule
 from tests.helpers_swarm import JOB, MESSAGES, NOW, OTHER_JOB, A, B, C, D, sent
@@ -37,6 +37,7 @@ class Leading:
         self.schedule = Schedule(InOrder(), committed, PACE)
         self.coordinator = Coordinator(JOB, self.schedule, sentences)
         self.over: list[Over] = []
+        self.learned: list[int] = []
         self.do(self.coordinator.read(chunks, True, NOW))
 
     def do(self, acts: list[Act]) -> list[tuple[Peer, int]]:
@@ -49,6 +50,8 @@ class Leading:
                 assert question == Learn(JOB, question.chunk, sentences(question.chunk))
                 assert act.timeout == 4.0
                 orders.append((act.peer, question.chunk))
+            elif isinstance(act, Learned):
+                self.learned.append(act.chunk)
             else:
                 self.over.append(act)
         return orders
@@ -69,7 +72,7 @@ class Leading:
         now: float = NOW,
     ) -> tuple[Message, list[tuple[Peer, int]]]:
         """Let a worker tell; return what it is answered, and who is to learn what then."""
-        beat = Beat(job, list(working), list(done), list((failed or {}).items()))
+        beat = Beat(job, list(working), list(map(Learned, done)), list((failed or {}).items()))
         answer, acts = self.coordinator.beat(peer, beat, now)
         return sent(answer), self.do(acts)
 
@@ -103,7 +106,7 @@ def test_what_is_committed_is_not_leased_again() -> None:
 
 def test_text_may_come_bit_by_bit() -> None:
     one = Leading.__new__(Leading)
-    one.schedule, one.over = Schedule(InOrder(), (), PACE), []
+    one.schedule, one.over, one.learned = Schedule(InOrder(), (), PACE), [], []
     one.coordinator = Coordinator(JOB, one.schedule, sentences)
     assert one.seen({A: 2}) == []
     assert one.do(one.coordinator.read(1, False, NOW)) == [(A, 0)]
@@ -163,6 +166,30 @@ def test_who_had_no_slots_comes_in_when_it_has() -> None:
     assert one.beat(A, working=[0]) == (Heard([]), [])
 
 
+def test_who_is_about_to_leave_finishes_what_it_has_and_gets_no_more() -> None:
+    one = Leading(3)
+    assert one.seen({A: 2}) == [(A, 0), (A, 1)]
+    assert one.seen({A: 0}) == []
+    assert one.beat(A, working=[0], done=[1]) == (Heard([]), [])
+    assert one.beat(A, done=[0]) == (Heard([]), [])
+    assert one.all(State.COMMITTED) == [0, 1]
+    assert one.seen({A: 0, B: 1}) == [(B, 2)]
+
+
+def test_what_is_learned_is_said_once_whoever_says_it_and_how_often() -> None:
+    one = Leading(3, committed=[2])
+    one.seen({A: 2, B: 1})
+    told = Learned(0, 60, [Skip("too short", 4, 7)], 999)
+    _, acts = one.coordinator.beat(A, Beat(JOB, [], [told], []), NOW)
+    assert acts == [told]
+    _, acts = one.coordinator.beat(A, Beat(JOB, [], [told, Learned(9)], []), NOW)
+    assert acts == []
+    one.beat(B, done=[0, 1, 2])
+    assert one.learned == [1]
+    answer, acts = one.coordinator.beat(B, Beat(JOB, [], [Learned(0)], []), NOW)
+    assert (answer, acts) == (Heard([]), [])
+
+
 def test_beats_prolong_leases() -> None:
     one = Leading(1)
     one.seen({A: 1})
@@ -199,9 +226,9 @@ def test_strangers_and_other_jobs_are_refused() -> None:
     [
         Beat(JOB, [2], [], []),
         Beat(JOB, [0, 2], [], []),
-        Beat(JOB, [], [2], []),
+        Beat(JOB, [], [Learned(2)], []),
         Beat(JOB, [], [], [(2, "it is none")]),
-        Beat(JOB, [], [(1 << 32) - 1], []),
+        Beat(JOB, [], [Learned((1 << 32) - 1)], []),
         Beat(JOB, list(range(MOST_SLOTS + 1)), [], []),
     ],
 )

@@ -5,9 +5,20 @@ import pytest
 from giaann_p2p.store.layout import Shards
 from giaann_p2p.swarm.actions import Action, Call, Compute, Reply, Stop
 from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.messages import Beat, Heard, Learn, Message, Push, Pushed, Refused, Taken
+from giaann_p2p.swarm.messages import (
+    Beat,
+    Heard,
+    Learn,
+    Learned,
+    Message,
+    Push,
+    Pushed,
+    Refused,
+    Skip,
+    Taken,
+)
 from giaann_p2p.swarm.shardset import packed
-from giaann_p2p.swarm.worker import Worker
+from giaann_p2p.swarm.worker import Lesson, Worker
 from giaann_p2p.swarm.writer import Writer
 from tests.helpers_swarm import (
     JOB,
@@ -27,6 +38,8 @@ from tests.helpers_swarm import (
 
 ALL = packed(shards(*range(SHARDS)), SHARDS)
 TEXT = ["Bees make honey."]
+PARCELS = [LESSONS.parcel(chunk, shards(0, 1, 2, 3)) for chunk in range(8)]
+SKIPS = [Skip("too short", 1, 0)]
 FULL = Refused("no slot is free")
 
 
@@ -66,7 +79,7 @@ class Working:
         def cut(numbers: Shards) -> bytes:
             return LESSONS.parcel(chunk, numbers)
 
-        self.do(self.worker.computed(job, chunk, error or cut, now))
+        self.do(self.worker.computed(job, chunk, error or Lesson(cut, 5, SKIPS), now))
 
     def tick(self, now: float) -> None:
         self.do(self.worker.tick(now))
@@ -94,7 +107,8 @@ def beat(
     working: list[int], done: list[int] | None = None, failed: dict[int, str] | None = None
 ) -> Beat:
     """Return what is told of the job."""
-    return Beat(JOB, working, done or [], list((failed or {}).items()))
+    learned = [Learned(chunk, 5, SKIPS, 2 * len(PARCELS[chunk])) for chunk in done or []]
+    return Beat(JOB, working, learned, list((failed or {}).items()))
 
 
 def test_a_chunk_is_learned_brought_to_its_owners_and_told_of() -> None:
@@ -454,7 +468,29 @@ def test_if_owners_cannot_be_reached_it_goes_on_trying_and_telling() -> None:
     one.tick(NOW + 70)
     one.stored(NOW + 70)
     one.heard(C, now=NOW + 70)
-    assert one.of(C) == [beat([], [1])]
+    (told,) = one.of(C)
+    assert isinstance(told, Beat)
+    assert [learned.chunk for learned in told.done] == [1]
+    assert told.done[0].pushed == (pushes + 2) * len(PARCELS[1])
+
+
+def test_who_leaves_takes_no_more_and_is_done_when_all_is_told() -> None:
+    one = Working(slots=3)
+    one.order(1)
+    one.order(2)
+    one.worker.leave()
+    assert one.order(3) == Refused("this peer is leaving")
+    assert one.order(1, D) == Taken()  # it is on its way anyway
+    one.computed(1)
+    assert (one.worker.busy, one.worker.untold) == (2, False)
+    one.stored()
+    one.computed(2, "no")
+    assert (one.worker.busy, one.worker.untold) == (0, True)
+    one.heard(C)
+    assert one.worker.untold
+    one.heard(C)
+    one.heard(D)
+    assert not one.worker.untold
 
 
 def test_answers_to_nothing_are_nothing() -> None:

@@ -40,13 +40,15 @@ class Writing:
         self.writer = Writer(SHARDS, 2, self.around, 4.0)
         self.calls: list[Call] = []
         self.committed: list[Committed] = []
+        self.sent: list[int] = []
 
     def do(self, acts: list[Act]) -> None:
         for act in acts:
             if isinstance(act, Call):
                 self.calls.append(act)
             else:
-                self.committed.append(act)
+                self.committed.append(Committed(act.job, act.chunk))
+                self.sent.append(act.sent)
 
     def push(self, chunk: int = 1, job: bytes = JOB, now: float = NOW) -> None:
         def cut(numbers: Shards) -> bytes:
@@ -94,6 +96,7 @@ def test_a_chunk_is_committed_with_a_quorum_for_each_shard() -> None:
     assert len(one.writer) == 1
     one.answer(C, Pushed(packed(shards(3), SHARDS)))
     assert one.committed == [Committed(JOB, 1)]
+    assert one.sent == [3 * len(LESSONS.parcel(1, shards(*range(SHARDS))))]
     assert len(one.writer) == 0
     assert one.tick(NOW + 100) == []
     assert set(one.around.trusted) == {A, B, C}
@@ -284,7 +287,7 @@ def test_chunks_arrive_once_whatever_gets_lost(seed: int) -> None:
             one.calls.remove(call)
             lost = rng.random() < 0.3
             one.do(one.writer.answered(call.number, None if lost else said.message, now))
-    assert sorted(chunk for _, chunk in one.committed) == list(range(5))
+    assert sorted(act.chunk for act in one.committed) == list(range(5))
     for shard in range(SHARDS):
         taken = [side.store.sets([shard])[shard].of(JOB) for side in sides.values()]
         assert all(sum(chunk in some for some in taken) >= 2 for chunk in range(5))

@@ -1,0 +1,1 @@
+"""The compute peer: learns for a swarm."""

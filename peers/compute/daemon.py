@@ -1,0 +1,103 @@
+"""The compute peer's process."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+import torch
+
+from giaann_p2p.errors import GiaannError
+from giaann_p2p.local.status_file import READY, Status
+from giaann_p2p.model import device as devices
+from giaann_p2p.model import english, lexicon
+from giaann_p2p.net.hive.board import HiveBoard
+from giaann_p2p.node.acquaintances import Acquaintances
+from giaann_p2p.node.compute import ComputeNode
+from giaann_p2p.node.hands import Hand
+from giaann_p2p.node.lesson import teach
+from giaann_p2p.node.place import Place
+from giaann_p2p.node.pool import Pool
+from giaann_p2p.swarm.identity import name_of, to_text
+from giaann_p2p.swarm.link import Link
+from giaann_p2p.swarm.manifest import Manifest, Versions
+from peers.command import exit_code
+from peers.compute.command import compute
+from peers.compute.metrics import metrics_of
+from peers.compute.options import ComputeOptions
+from peers.folder import Folder, usual_folder
+from peers.metrics import Metrics
+from peers.network import manifest_of, network
+from peers.process import last, seen
+
+
+async def serve(options: ComputeOptions, hands: Sequence[Hand], here: Versions) -> None:
+    """Be a compute peer until it has left; the hands end with it."""
+    try:
+        link = Link.read(options.join)
+        device = devices.resolve(options.device)
+        path = Path(options.data_dir or usual_folder(to_text(link.swarm_id)[:12], "compute"))
+        with Folder(path) as folder:
+            known = Acquaintances(folder.known_peers)
+            async with network(folder, options, link.addresses, known) as place:
+                manifest = await manifest_of(folder, place, link.swarm_id, here, computes=True)
+                pool = Pool(hands, teach(manifest.spec, manifest.layout, str(device)))
+                try:
+                    await _serve(options, place, manifest, pool, _named(device), known)
+                finally:
+                    await pool.close()
+    finally:
+        for hand in hands:
+            with suppress(GiaannError, OSError):
+                hand.end()
+
+
+def installed() -> Versions:
+    """Return what is installed here that a swarm may ask for."""
+    return Versions(pipelines=english.installed(), lexicon=lexicon.digest())
+
+
+async def _serve(
+    options: ComputeOptions,
+    place: Place,
+    manifest: Manifest,
+    pool: Pool,
+    device: str,
+    known: Acquaintances,
+) -> None:
+    board = await HiveBoard.start(place.host, manifest.swarm_id, manifest.layout, place.book.seeds)
+    try:
+        node = ComputeNode(
+            place.host.identity,
+            manifest,
+            pool,
+            place.transport,
+            board,
+            slots=options.chunks,
+            device=device,
+            addresses=lambda: place.host.addresses,
+            acquaintances=known,
+        )
+        place.book.directory = node.lookout.others.around.directory
+        metrics = Metrics(partial(metrics_of, node))
+        async with seen(options, lambda: _status(node, place), metrics.page):
+            await last(node)
+    finally:
+        await board.close()
+
+
+def _named(device: torch.device) -> str:
+    """Return how a device is announced."""
+    if device.type != "cuda":
+        return str(device)
+    return f"{device} ({torch.cuda.get_device_name(device)})"[:80]
+
+
+def _status(node: ComputeNode, place: Place) -> Status:
+    state = "draining" if node.leaving else READY if node.ready else "joining"
+    return Status(state=state, peer=name_of(node.me), listen=place.host.config.listen[0])
+
+
+def main(arguments: list[str]) -> int:
+    """Run as a process of its own, and return its exit code."""
+    return exit_code(compute, arguments)
