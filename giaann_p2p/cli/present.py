@@ -3,10 +3,14 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from giaann_p2p import Checked, Generation, Info, Job, Recalled, Score, Token, Trained
+    from giaann_p2p.client.trained import Standing, Taught
     from giaann_p2p.sim.run import Outcome
     from giaann_p2p.sim.seeds import Played, Size, Summary
 
+_MOST_TOLD = 5
 NOTHING_TO_LEARN = "a sentence to learn needs a noun, and more tokens than the model's seed"
 
 
@@ -36,6 +40,45 @@ def trained_json(report: "Trained") -> dict[str, Any]:
         for reason, count in report.skips.counts.items()
     }
     return {**vars(report), "known": report.known, "skips": skips}
+
+
+def standing_line(report: "Taught", standing: "Standing") -> str:
+    """Tell how far a text is that a swarm learns."""
+    if standing.lacking:
+        return f"waiting for {standing.lacking}"
+    of = "" if standing.chunks is None else f" of {standing.chunks:,}"
+    peers = f"{standing.peers} peer{'' if standing.peers == 1 else 's'} at work"
+    pushed = f"{report.pushed / 1e6:,.1f} MB pushed"
+    rate = f"{standing.rate:,.0f} sentences/s"
+    return f"{standing.committed:,}{of} chunks, {rate}, {peers}, {pushed}"
+
+
+def taught_line(report: "Taught") -> str:
+    """Tell what came of a text that a swarm was to learn."""
+    line = trained_line(report)
+    if report.epoch > 1:
+        line = line.replace(": ", f", epoch {report.epoch}: ", 1)
+    return f"{line}, {report.pushed / 1e6:,.1f} MB pushed" if report.chunks else line
+
+
+def taught_json(report: "Taught") -> dict[str, Any]:
+    """Return all counts."""
+    given_up = {
+        str(chunk): {"line": told.line, "reasons": list(told.reasons)}
+        for chunk, told in report.given_up.items()
+    }
+    return {**trained_json(report), "given_up": given_up, "complete": report.complete}
+
+
+def given_up_lines(report: "Taught") -> "Iterator[str]":
+    """Tell what could not be learned, and why."""
+    for told in list(report.given_up.values())[:_MOST_TOLD]:
+        reasons = "; ".join(dict.fromkeys(told.reasons))
+        yield f"{report.name}:{told.line}: 64 sentences could not be learned: {reasons}"
+    if (more := len(report.given_up) - _MOST_TOLD) > 0:
+        yield f"{report.name}: and {more:,} times 64 more"
+    if report.given_up:
+        yield "the same command tries them again"
 
 
 def generation_json(answer: "Generation") -> dict[str, Any]:

@@ -43,7 +43,7 @@ class Visit:
     """See the module; `visit` begins one."""
 
     def __init__(self, manifest: Manifest, place: Place, lookout: Lookout, clock: Clock) -> None:
-        self.manifest, self.place, self.lookout = manifest, place, lookout
+        self.manifest, self.place, self.lookout, self.clock = manifest, place, lookout, clock
         self.around = lookout.others.around
         transport, others = place.transport, lookout.others
         self.pushing = Pushing(transport, Rules.of(manifest), others, clock)

@@ -1,0 +1,80 @@
+"""The chunks of a text, read a little ahead of those who learn, and held until they are learned.
+
+However long the text is, only so many chunks and so many characters are held. Reading is a
+thread's work, for it takes milliseconds.
+"""
+
+import asyncio
+from collections.abc import Sequence
+
+from pyroaring import BitMap
+
+from giaann_p2p.model.parse import chunks, max_chars
+from giaann_p2p.model.spec import ModelSpec
+from giaann_p2p.model.text import Sentence
+from giaann_p2p.solo.corpus import Corpus
+
+_MOST_CHARACTERS = 1 << 26
+_NOTHING: list[Sentence] = []
+
+
+class Pages:
+    """See the module."""
+
+    def __init__(self, corpus: Corpus, spec: ModelSpec, known: BitMap, most: int) -> None:
+        """`known`: chunks that are not held, for they need not be learned; `most`: to be held."""
+        self.read = 0
+        """How many chunks were read so far, the known ones too."""
+        self.ended = False
+        """Whether that is all of them."""
+        self._known, self._most = known, most
+        self._chunks = chunks(corpus.sentences(max_chars(spec)))
+        self._held: dict[int, list[Sentence]] = {}
+        self._characters = 0
+        self._room = asyncio.Event()
+        self._room.set()
+
+    def __repr__(self) -> str:
+        return f"<Pages: {self.read:,} chunks read, {len(self._held)} held>"
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def __contains__(self, chunk: int) -> bool:
+        return chunk in self._held
+
+    async def next(self) -> int | None:
+        """Read one more chunk when there is room, and return its number; None at the end."""
+        await self._room.wait()
+        found = await asyncio.to_thread(next, self._chunks, None)
+        if found is None:
+            self.ended = True
+            return None
+        number, self.read = self.read, self.read + 1
+        if number not in self._known:
+            self._held[number] = found
+            self._characters += _length(found)
+            self._mind()
+        return number
+
+    def texts(self, chunk: int) -> list[str]:
+        """Return a chunk's sentences."""
+        return [sentence.text for sentence in self._held[chunk]]
+
+    def forget(self, chunk: int) -> Sequence[Sentence]:
+        """Let a chunk go, and return what it was; nothing if it is not held."""
+        found = self._held.pop(chunk, _NOTHING)
+        self._characters -= _length(found)
+        self._mind()
+        return found
+
+    def _mind(self) -> None:
+        full = len(self._held) >= self._most or self._characters >= _MOST_CHARACTERS
+        if full:
+            self._room.clear()
+        else:
+            self._room.set()
+
+
+def _length(chunk: Sequence[Sentence]) -> int:
+    return sum(len(sentence.text) for sentence in chunk)
