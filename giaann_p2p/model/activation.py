@@ -23,10 +23,11 @@ may go on, has fired. So the many ways of a beam search share one state, and non
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import starmap, takewhile
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from giaann_p2p.model.board import ONE, Board, Wiring
@@ -36,6 +37,9 @@ from giaann_p2p.model.sequence import Ints
 
 _NEVER = -2
 """The time of what was never hit: no position is one after it."""
+
+_MOST_FORESEEN = 256
+"""Connections that a look ahead weighs up; of more, the strongest."""
 
 _MOST_TAKEN_BACK = 32
 """Firings that can be taken back: a bound on memory. Who goes back further fires all anew."""
@@ -176,6 +180,42 @@ class Activation:
             score[chosen],
             wiring.adjacent_strength[chosen],
         )
+
+    def foreseen(self, most: int) -> list[Neuron]:
+        """Return what may come after the next word, and after that: a guess at what is wanted soon.
+
+        The word fired last has just hit, of what it leads to in two tokens, the last but one
+        segment, and so on; of each such place the best few, the nearest first. Whoever trusts in
+        more than that asks for `candidates`, word by word.
+        """
+        if not self._fired:
+            return []
+        spec, wiring = self._board.spec, self._fired[-1]
+        row, last = wiring.row, spec.segments - 1
+        later = np.flatnonzero((row.segment > spec.column_segments) & (row.segment < last))
+        later = later[self._just_hit(wiring.place[later])]
+        if len(later) > _MOST_FORESEEN:
+            strongest = np.argpartition(-row.strength[later], _MOST_FORESEEN)[:_MOST_FORESEEN]
+            later = later[strongest]
+        slots = wiring.place[later] // (spec.branches * spec.segments)  # [n]
+        a = self._a.view(-1, spec.branches, spec.segments)[slots]  # [n, B, SEG]
+        score = a.amax(1).sum(1).cpu().numpy()  # [n]
+        found: dict[Neuron, None] = {}
+        for segment in range(last - 1, spec.column_segments, -1):
+            here = np.flatnonzero(row.segment[later] == segment)
+            best = later[here[np.lexsort((-row.strength[later[here]], -score[here]))[:most]]]
+            at = row.target[best]
+            named = zip(row.target_concept[at].tolist(), row.target_feature[at].tolist(), strict=True)
+            found.update(dict.fromkeys(starmap(Neuron, named)))
+        return list(found)
+
+    def _just_hit(self, place: torch.Tensor) -> npt.NDArray[np.bool_]:
+        """Return [n] which places the word fired last has hit."""
+        hit = self._a.gather(0, place) > 0
+        if self.timing.timed:
+            hit &= self._t.gather(0, place) == self._position
+        found: npt.NDArray[np.bool_] = hit.cpu().numpy()
+        return found
 
     def _scores(self, wiring: Wiring, a: torch.Tensor) -> torch.Tensor:
         """Return the sum over segments of the best branch."""

@@ -16,7 +16,7 @@ from giaann_p2p.model.listen import listen
 from giaann_p2p.model.manner import Manner
 from giaann_p2p.model.parse import PromptSentence
 from giaann_p2p.model.render import Renderer
-from giaann_p2p.model.rows import Neuron, Steps
+from giaann_p2p.model.rows import BREATH, Neuron, Steps
 from giaann_p2p.model.said import Stopped, Token
 from giaann_p2p.model.spec import ModelSpec
 
@@ -53,10 +53,20 @@ class Continuation:
         for row in (yield from read(self._mind, said)) if said else []:
             if row is None:
                 raise PromptError("it cannot go on from words that were never learned")
+            yield BREATH
             self._mind.candidates()  # whether the word was expected tells whether it may be the end
             self._mind.hear(row)
             self._renderer.append(row.name.word)
             self._left -= 1
+
+    def foreseen(self, most: int) -> list[Neuron]:
+        """Return neurons whose rows may be wanted soon; none for a beam, which goes many ways."""
+        return [] if self._beam else self._mind.foreseen(most)
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory it takes, about."""
+        return self._mind.board.nbytes
 
     def next(self) -> Steps[Token | None]:
         """Return the next token; None if there is none, and `stopped` tells why."""

@@ -24,6 +24,8 @@ ONE = 1 << 24
 _PAIR = np.dtype("S16")
 """A concept and a feature as 16 bytes, which numpy can sort and search."""
 
+_PLACE_BYTES, _CONNECTION_BYTES = 28, 44
+"""A place's activation under three timings and its time under one; a connection, laid out."""
 _MOST_SLOTS = 1 << 17
 _MOST_CONNECTIONS = 1 << 20
 
@@ -103,6 +105,12 @@ class Board:
     def full(self) -> bool:
         """Whether its memory, some 100 MB with the states, is better let go."""
         return len(self) > _MOST_SLOTS or self._connections > _MOST_CONNECTIONS
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory it takes, about, with the states of `auto`'s three timings."""
+        places = len(self) * self.spec.branches * self.spec.segments
+        return places * _PLACE_BYTES + self._connections * _CONNECTION_BYTES
 
     def row(self, neuron: Neuron) -> Row | None:
         """Return a neuron's row if it was wired before."""

@@ -120,6 +120,10 @@ class Mind:
                 return state.timing, found
         return None
 
+    def foreseen(self, most: int) -> list[Neuron]:
+        """Return neurons whose rows may be wanted soon, by what the strictest timing knows."""
+        return next(iter(self._states.values())).foreseen(most)
+
     def _ended(self) -> bool:
         """Tell whether the word heard last ends a sentence.
 

@@ -29,7 +29,7 @@ from giaann_p2p.model.generate import Mind, place_of, read
 from giaann_p2p.model.ids import PRIME, word_id
 from giaann_p2p.model.lexicon import Delimiter, delimiter
 from giaann_p2p.model.parse import PromptSentence
-from giaann_p2p.model.rows import Name, Question, Row, Steps, empty_row
+from giaann_p2p.model.rows import BREATH, Name, Question, Row, Steps, empty_row
 from giaann_p2p.model.sequence import Ids
 
 _LONGEST = 16
@@ -60,6 +60,7 @@ def listen(mind: Mind, sentences: list[PromptSentence]) -> Steps[Heard]:
         written = _Written(sentence)
         place = written.next(0)
         while place is not None:
+            yield BREATH
             reading = yield from _read(mind, written, place)
             if reading.name is not None:
                 neuron = reading.name.neuron

@@ -90,6 +90,9 @@ class Question(NamedTuple):
     names_only: bool = False
 
 
+BREATH = Question(())
+"""Asks for nothing: a place to stop for a moment, in work that may take long without a question."""
+
 T = TypeVar("T")
 Answer = list[Row | None]
 Steps = Generator[Question, Answer, T]
