@@ -61,5 +61,9 @@ class RecordError(PeerError):
     """An announcement that is forged, stale, too long-lived, too large or somebody else's."""
 
 
+class NobodyComputes(PeerError):  # noqa: N818  (what it is, not what went wrong)
+    """No compute peer is there; a client can compute by itself."""
+
+
 class WorkerError(GiaannError):
     """A process that worked for this one has died."""

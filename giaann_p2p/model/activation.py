@@ -205,7 +205,9 @@ class Activation:
             here = np.flatnonzero(row.segment[later] == segment)
             best = later[here[np.lexsort((-row.strength[later[here]], -score[here]))[:most]]]
             at = row.target[best]
-            named = zip(row.target_concept[at].tolist(), row.target_feature[at].tolist(), strict=True)
+            named = zip(
+                row.target_concept[at].tolist(), row.target_feature[at].tolist(), strict=True
+            )
             found.update(dict.fromkeys(starmap(Neuron, named)))
         return list(found)
 

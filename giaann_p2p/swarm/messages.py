@@ -5,6 +5,7 @@ store's own forms, shards as `shardset` packs them; all are checked where they a
 here is executed, and nothing is larger than `MOST_BYTES`: what may be is asked for in parts.
 """
 
+from operator import add
 from typing import Annotated
 
 import msgspec
@@ -33,6 +34,7 @@ NEURON_BYTES = 2 * _HALF
 
 _NUMBER = 16
 _MOST_PIECES = 1 << 16
+_Amount = Annotated[int, msgspec.Meta(ge=0, lt=1 << 53)]
 Job = Annotated[bytes, msgspec.Meta(min_length=JOB_BYTES, max_length=JOB_BYTES)]
 Chunk = Annotated[int, msgspec.Meta(ge=0, lt=1 << 32)]
 Shard = Annotated[int, msgspec.Meta(ge=0, lt=MOST_SHARDS)]
@@ -255,6 +257,26 @@ class Ask(Message, frozen=True, tag="ask"):
     """The neurons of the tokens that I have, one after the other: concept, feature, as u64."""
 
 
+class Cost(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """What a token took, or the prompt before the first one."""
+
+    micros: _Amount = 0
+    """From the one before to this one."""
+    waited: _Amount = 0
+    """Of these: for rows."""
+    rows: _Amount = 0
+    """Rows that were wanted."""
+    kept: _Amount = 0
+    """Of these: were at hand."""
+    trips: _Amount = 0
+    """Times that others had to be waited for."""
+    nbytes: _Amount = 0
+    """That came for it, be it ahead of what is wanted next."""
+
+    def __add__(self, other: "Cost") -> "Cost":
+        return Cost(*map(add, msgspec.structs.astuple(self), msgspec.structs.astuple(other)))
+
+
 class Told(Message, frozen=True, tag="told"):
     """This came to mind since; nothing, if it still takes time."""
 
@@ -262,6 +284,12 @@ class Told(Message, frozen=True, tag="told"):
     unknown: list[str]
     tokens: list[Token]
     stopped: Stopped | None
+    costs: list[Cost] = []
+    """Of each token."""
+    begun: Cost | None = None
+    """What it took to take the prompt in, once that is done."""
+    fault: str = ""
+    """Why there is no answer to this prompt, whoever is asked."""
 
 
 class AskManifest(Message, frozen=True, tag="manifest?"):

@@ -1,0 +1,278 @@
+"""Prompts that other peers ask this one to go on from: a session for each, which runs a bit ahead.
+
+1. All that an answer needs is in the question, so a session is only a convenience: whoever asks
+   again with other tokens than those found here, or after the session ended, gets a new one.
+2. A question is answered as soon as there is news, and without any after a moment: whoever asks
+   knows within a second whether this peer still lives.
+3. Sessions are bounded, in number, in memory and in how far they run ahead of what is asked for;
+   one that nobody asks about ends. Over a bound it is refused, in words.
+4. A prompt that nobody could answer is told so, as its own fault; all else that goes wrong is a
+   refusal, after which another peer may do better.
+"""
+
+import asyncio
+import logging
+import struct
+from collections.abc import Callable
+
+import msgspec
+import torch
+
+from giaann_p2p.errors import GiaannError, PromptError, UsageError
+from giaann_p2p.model.parse import Parser
+from giaann_p2p.model.rows import Neuron
+from giaann_p2p.model.said import Token
+from giaann_p2p.model.spec import ModelSpec
+from giaann_p2p.node.answering import BUSY
+from giaann_p2p.node.row_cache import Read, RowCache
+from giaann_p2p.node.thinking import Thinking, Thought
+from giaann_p2p.swarm.identity import Peer
+from giaann_p2p.swarm.messages import NEURON_BYTES, Ask, Cost, Message, Refused, Told
+
+_BUSY = f"{BUSY}: as many prompts as this peer answers at a time; ask another peer, or later"
+_FULL = f"{BUSY}: no memory is left here for another prompt; ask another peer, or later"
+_CLOSED = "this peer answers no more prompts, for it ends; ask another one"
+_MOST_TOLD = 1 << 10
+"""Tokens in one answer: each is short, but a message is bounded."""
+_Key = tuple[Peer, bytes]
+
+
+class PromptOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a peer spends on the prompts of others. Seconds, unless something else is said."""
+
+    sessions: int = 64
+    """Prompts that are answered at a time; a further one is refused as busy."""
+    sessions_each: int = 32
+    """The same, of one peer's."""
+    mind_bytes: int = 1 << 30
+    """Memory for what all of them have touched. One that takes a quarter alone ends; from all of it
+    on no new one begins."""
+    cache_bytes: int = 1 << 28
+    """Memory for rows that were read. More: fewer are read anew."""
+    ahead: int = 32
+    """Tokens that a session runs ahead of those that were asked for. More: whoever asks waits less
+    often; less: less is done for those who go away."""
+    wait: float = 0.3
+    """How long a question waits for news. Longer: fewer questions; shorter: a peer's death is
+    noticed sooner by whoever asks."""
+    idle: float = 10.0
+    """How long after the last question a session ends."""
+    prompt_chars: int = 1 << 14
+    """Characters of a prompt. It takes some 50 ms for each thousand."""
+    beam: int = 64
+    """The most that a beam's width times its depth may come to: so many rows a token."""
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            if getattr(self, name) <= 0:
+                raise UsageError(
+                    f"prompts: {name} must be more than 0; it is {getattr(self, name)}"
+                )
+
+
+class Prompting:
+    """See the module. `rows` reads rows, `received` tells how many bytes that has taken so far."""
+
+    def __init__(
+        self,
+        rows: Read,
+        spec: ModelSpec,
+        device: torch.device,
+        options: PromptOptions | None = None,
+        *,
+        received: Callable[[], int] = lambda: 0,
+        parser: Parser | None = None,
+        log: logging.Logger | None = None,
+    ) -> None:
+        self.options = options or PromptOptions()
+        self.answered = self.tokens = self.begun = self.taken_up = self.refused = 0
+        """So far: questions, tokens, sessions, those of them that went on from what another peer
+        had said, and refusals."""
+        self.rows = RowCache(rows, self.options.cache_bytes, received=received)
+        self._thinking = Thinking(
+            self.rows, spec, device, parser=parser, most_mind_bytes=self.options.mind_bytes // 4
+        )
+        self._log = log or logging.getLogger("giaann.prompts")
+        self._sessions: dict[_Key, _Session] = {}
+        self._closed = False
+
+    def __len__(self) -> int:
+        """How many prompts are being answered."""
+        return len(self._sessions)
+
+    def __repr__(self) -> str:
+        return f"<Prompting: {len(self)} prompts, {self.rows!r}>"
+
+    async def answer(self, sender: Peer, ask: Ask) -> Message:
+        """Answer a peer; `Refused` tells why not."""
+        try:
+            told = await self._told(sender, ask)
+        except GiaannError as error:
+            self.refused += 1
+            return Refused(str(error))
+        self.answered += 1
+        self.tokens += len(told.tokens)
+        return told
+
+    async def close(self) -> None:
+        """End all sessions; return when nothing goes on."""
+        self._closed = True
+        ended = [self._end(key) for key in list(self._sessions)]
+        await asyncio.gather(*ended, return_exceptions=True)
+        await self.rows.close()
+        await self._thinking.close()
+
+    async def _told(self, sender: Peer, ask: Ask) -> Told:
+        if self._closed:
+            raise UsageError(_CLOSED)
+        key = sender, ask.number
+        session = self._sessions.get(key)
+        if session is None or not session.goes_on_from(ask):
+            session = self._begin(key, ask)
+        self._keep(key, session)
+        await session.news(len(ask.said) // NEURON_BYTES, self.options.wait)
+        return session.told(len(ask.said) // NEURON_BYTES)
+
+    def _begin(self, key: _Key, ask: Ask) -> "_Session":
+        if key in self._sessions:
+            self._end(key)
+        self._check(key[0], ask)
+        session = self._sessions[key] = _Session(ask, self._thinking, self.options.ahead, self._log)
+        self.begun += 1
+        self.taken_up += bool(ask.said)
+        return session
+
+    def _check(self, sender: Peer, ask: Ask) -> None:
+        options, beam = self.options, ask.manner.beam
+        if len(ask.said) % NEURON_BYTES or len(ask.said) // NEURON_BYTES > ask.manner.max_tokens:
+            raise UsageError(f"{len(ask.said)} bytes are not the neurons of such an answer")
+        if len(ask.prompt) > options.prompt_chars:
+            raise UsageError(
+                f"a prompt of {len(ask.prompt):,} characters; this peer takes"
+                f" {options.prompt_chars:,}: make it shorter"
+            )
+        if beam and beam.width * beam.depth > options.beam:
+            raise UsageError(
+                f"a beam {beam.width} wide and {beam.depth} deep; this peer takes"
+                f" {options.beam} ways in all: make it smaller"
+            )
+        its = sum(peer == sender for peer, _ in self._sessions)
+        if len(self) >= options.sessions or its >= options.sessions_each:
+            raise UsageError(_BUSY)
+        if sum(session.nbytes for session in self._sessions.values()) >= options.mind_bytes:
+            raise UsageError(_FULL)
+
+    def _keep(self, key: _Key, session: "_Session") -> None:
+        """Keep a session for a while longer."""
+        if session.timer is not None:
+            session.timer.cancel()
+        loop = asyncio.get_running_loop()
+        session.timer = loop.call_later(self.options.idle, self._end, key)
+
+    def _end(self, key: _Key) -> asyncio.Task[None]:
+        session = self._sessions.pop(key)
+        if session.timer is not None:
+            session.timer.cancel()
+        session.task.cancel()
+        return session.task
+
+
+class _Session:
+    """One prompt's tokens, and the task that adds to them."""
+
+    def __init__(self, ask: Ask, thinking: Thinking, ahead: int, log: logging.Logger) -> None:
+        self.timer: asyncio.TimerHandle | None = None
+        self._ask, self._ahead, self._log = ask, ahead, log
+        self._first = len(ask.said) // NEURON_BYTES  # tokens that were said elsewhere
+        self._said = bytearray(ask.said)
+        self._tokens: list[Token] = []
+        self._costs: list[Cost] = []
+        self._begun: Cost | None = None
+        self._fault: GiaannError | None = None
+        self._thought = Thought(ask.prompt, ask.manner, thinking)
+        self._wanted = self._first
+        self._change, self._more = asyncio.Event(), asyncio.Event()
+        self.task = asyncio.get_running_loop().create_task(self._run())
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory its mind takes, about."""
+        return self._thought.nbytes
+
+    def goes_on_from(self, ask: Ask) -> bool:
+        """Tell whether this is what a question goes on from."""
+        mine = self._ask
+        same = (ask.prompt, ask.manner) == (mine.prompt, mine.manner)
+        refused = self._fault is not None and not isinstance(self._fault, PromptError)
+        return (
+            same
+            and not refused
+            and len(ask.said) >= len(mine.said)
+            and self._said.startswith(ask.said)
+        )
+
+    async def news(self, count: int, within: float) -> None:
+        """Return when there are more tokens than so many, or there is no more to come, or later."""
+        self._wanted = max(self._wanted, count)
+        self._more.set()
+        try:
+            async with asyncio.timeout(within):
+                while not self._over and self._first + len(self._tokens) <= count:
+                    self._change.clear()
+                    await self._change.wait()
+        except TimeoutError:
+            pass
+
+    def told(self, count: int) -> Told:
+        """Return what is beyond so many tokens; raise what keeps it from going on."""
+        at = count - self._first
+        end = at + _MOST_TOLD
+        tokens, costs = self._tokens[at:end], self._costs[at:end]
+        fault = ""
+        if self._fault is not None and not tokens:
+            if not isinstance(self._fault, PromptError):
+                raise self._fault
+            fault = str(self._fault)
+        thought = self._thought
+        unknown = thought.unknown if self._begun else []
+        return Told(
+            thought.completion,
+            unknown,
+            tokens,
+            thought.stopped if end >= len(self._tokens) else None,
+            costs,
+            self._begun,
+            fault,
+        )
+
+    @property
+    def _over(self) -> bool:
+        return self.task.done() or self._fault is not None or self._thought.stopped is not None
+
+    async def _run(self) -> None:
+        try:
+            await self._think()
+        except GiaannError as error:
+            self._fault = error
+        except Exception as error:  # noqa: BLE001  (a prompt of somebody's ends no peer)
+            self._log.exception("a prompt failed in a way that nobody planned for")
+            self._fault = GiaannError(f"it failed here: {type(error).__name__}; ask another peer")
+        finally:
+            self._change.set()
+
+    async def _think(self) -> None:
+        numbers = struct.unpack(f"<{2 * self._first}Q", self._ask.said)
+        said = list(map(Neuron, numbers[::2], numbers[1::2]))
+        await self._thought.begin(said)
+        self._begun = self._thought.cost
+        while True:
+            while self._first + len(self._tokens) >= self._wanted + self._ahead:
+                self._more.clear()
+                await self._more.wait()
+            token = await self._thought.next()
+            if token is None:
+                return
+            self._tokens.append(token)
+            self._costs.append(self._thought.cost)
+            self._said += struct.pack("<2Q", *token.name.neuron)
+            self._change.set()
