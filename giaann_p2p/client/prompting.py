@@ -113,6 +113,7 @@ class SwarmAnswer(Answer):
         self._asking = Asking(number, prompt, manner, others, timeout=timeout, patience=patience)
         self._call: Call | None = None
         self._begun = False
+        self._failed: Failed | None = None
         self._coming: list[tuple[Token, Cost]] = []
         self._stopped: Stopped | None = None
 
@@ -151,6 +152,8 @@ class SwarmAnswer(Answer):
 
     async def _go_on(self) -> None:
         """Ask, or wait until it is time to."""
+        if self._failed is not None:
+            raise _error(self._failed)
         if not self._begun:
             self._begun = True
             self._do(self._asking.begin(self._clock()))
@@ -171,7 +174,7 @@ class SwarmAnswer(Answer):
             elif isinstance(act, Over):
                 self._stopped = act.stopped
             else:
-                raise _error(act)
+                self._failed = act
 
     async def _answer(self, call: Call) -> Message | None:
         """Return what a peer answers, None if that cannot be read or does not come in time."""
