@@ -79,7 +79,6 @@ class ComputeNode:
         *,
         slots: int,
         device: str = "",
-        answering: Answering | None = None,
         addresses: Callable[[], Sequence[str]] = tuple,
         acquaintances: Acquaintances | None = None,
         options: Options | None = None,
@@ -87,14 +86,15 @@ class ComputeNode:
         incarnation: Callable[[], int] = lambda: secrets.randbits(63),
         log: logging.Logger | None = None,
     ) -> None:
-        """Take `answering`, which goes on from prompts; None refuses them."""
         self.me = identity.peer
+        self.answering: Answering | None = None
+        """Goes on from prompts; None refuses them."""
         self.counters = WorkCounters()
         self._manifest, self._learning, self._transport = manifest, learning, transport
-        self._slots, self._device, self._answering = slots, device, answering
+        self._slots, self._device = slots, device
         self._addresses, self._acquaintances = addresses, acquaintances
         self._options = options or Options()
-        self._clock = clock or Clock()
+        self.clock = clock or Clock()
         self._log = log or logging.getLogger("giaann.compute")
         self._incarnation = incarnation()
         self._longest = max_chars(manifest.spec)
@@ -104,7 +104,7 @@ class ComputeNode:
             around,
             manifest.layout,
             manifest.swarm_id,
-            self._clock,
+            self.clock,
             options=self._options,
             log=self._log,
         )
@@ -116,7 +116,7 @@ class ComputeNode:
             board,
             self.lookout,
             self._record,
-            self._clock,
+            self.clock,
             last=acquaintances.sequence if acquaintances is not None else 0,
             options=self._options,
             log=self._log,
@@ -208,7 +208,7 @@ class ComputeNode:
     async def _tick(self) -> None:
         await self.lookout.whole.wait()
         while True:
-            self._do(self.worker.tick(self._clock()))
+            self._do(self.worker.tick(self.clock()))
             self._tell()
             if self.leaving and self._is_finished():
                 self._over.set()
@@ -258,19 +258,19 @@ class ComputeNode:
                 f"sentences: one has {len(too_long[0]):,} characters; "
                 f"at most {self._longest:,} are taken"
             )
-        actions = self.worker.asked(0, peer, order, self._clock())
+        actions = self.worker.asked(0, peer, order, self.clock())
         (answer,) = [action.message for action in actions if isinstance(action, Reply)]
         self.counters.orders += isinstance(answer, Taken)
         self._do(actions)
         return answer
 
     async def _asked(self, peer: Peer, question: Ask) -> Message:
-        if self._answering is None:
+        if self.answering is None:
             return Refused("this compute peer learns, and answers no prompts; ask another one")
         self.counters.prompts += 1
         self._prompts += 1
         try:
-            return await self._answering(peer, question)
+            return await self.answering(peer, question)
         finally:
             self._prompts -= 1
 
@@ -288,7 +288,7 @@ class ComputeNode:
                     task.cancel()
 
     def _answered(self, number: int, answer: Message | None) -> None:
-        self._do(self.worker.answered(number, answer, self._clock()))
+        self._do(self.worker.answered(number, answer, self.clock()))
 
     def _study(self, order: Compute) -> None:
         key = order.job, order.chunk
@@ -316,11 +316,11 @@ class ComputeNode:
             counters.sequences += made.sequences
             cut = Cutting(made, self._manifest.spec, self._manifest.layout)
             outcome = Lesson(cut, made.sequences, skips_of(made))
-        self._do(self.worker.computed(order.job, order.chunk, outcome, self._clock()))
+        self._do(self.worker.computed(order.job, order.chunk, outcome, self.clock()))
 
     def _owned(self) -> list[bytes]:
         """Return what sets of shards storage peers have now."""
-        placement = self.lookout.others.placement(self._clock())
+        placement = self.lookout.others.placement(self.clock())
         return list({placement.shards_of(peer).tobytes(): None for peer in placement.peers})
 
     def _lost(self, peer: bytes, error: PeerError) -> None:

@@ -1,7 +1,7 @@
 """The compute peer's process."""
 
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -18,6 +18,8 @@ from giaann_p2p.node.hands import Hand
 from giaann_p2p.node.lesson import teach
 from giaann_p2p.node.place import Place
 from giaann_p2p.node.pool import Pool
+from giaann_p2p.node.prompting import Prompting
+from giaann_p2p.node.reading import Reading
 from giaann_p2p.swarm.identity import name_of, to_text
 from giaann_p2p.swarm.link import Link
 from giaann_p2p.swarm.manifest import Manifest, Versions
@@ -31,8 +33,8 @@ from peers.network import manifest_of, network
 from peers.process import last, seen
 
 
-async def serve(options: ComputeOptions, hands: Sequence[Hand], here: Versions) -> None:
-    """Be a compute peer until it has left; the hands end with it."""
+async def serve(options: ComputeOptions, hands: Sequence[Hand], here: Versions) -> int:
+    """Be a compute peer until it has left, and return the exit code; the hands end with it."""
     try:
         link = Link.read(options.join)
         device = devices.resolve(options.device)
@@ -43,7 +45,7 @@ async def serve(options: ComputeOptions, hands: Sequence[Hand], here: Versions) 
                 manifest = await manifest_of(folder, place, link.swarm_id, here, computes=True)
                 pool = Pool(hands, teach(manifest.spec, manifest.layout, str(device)))
                 try:
-                    await _serve(options, place, manifest, pool, _named(device), known)
+                    return await _serve(options, place, manifest, pool, device, known)
                 finally:
                     await pool.close()
     finally:
@@ -62,9 +64,9 @@ async def _serve(
     place: Place,
     manifest: Manifest,
     pool: Pool,
-    device: str,
+    device: torch.device,
     known: Acquaintances,
-) -> None:
+) -> int:
     board = await HiveBoard.start(place.host, manifest.swarm_id, manifest.layout, place.book.seeds)
     try:
         node = ComputeNode(
@@ -74,16 +76,42 @@ async def _serve(
             place.transport,
             board,
             slots=options.chunks,
-            device=device,
+            device=_named(device),
             addresses=lambda: place.host.addresses,
             acquaintances=known,
         )
         place.book.directory = node.lookout.others.around.directory
-        metrics = Metrics(partial(metrics_of, node))
-        async with seen(options, lambda: _status(node, place), metrics.page):
-            await last(node)
+        async with _prompted(options, manifest, place, node, device) as prompting:
+            metrics = Metrics(partial(metrics_of, node, prompting))
+            async with seen(options, lambda: _status(node, place), metrics.page):
+                return await last(node)
     finally:
         await board.close()
+
+
+@asynccontextmanager
+async def _prompted(
+    options: ComputeOptions,
+    manifest: Manifest,
+    place: Place,
+    node: ComputeNode,
+    device: torch.device,
+) -> AsyncIterator[Prompting]:
+    """Have a node go on from prompts, with rows of the swarm."""
+    reading = Reading(place.transport, manifest, node.lookout.others, node.clock)
+    prompting = Prompting(
+        reading.rows,
+        manifest.spec,
+        device,
+        options.prompting(),
+        received=lambda: reading.calls.bytes_in,
+    )
+    node.answering = prompting.answer
+    try:
+        yield prompting
+    finally:
+        await prompting.close()
+        await reading.close()
 
 
 def _named(device: torch.device) -> str:

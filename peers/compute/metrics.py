@@ -5,11 +5,43 @@ from collections.abc import Iterator
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from giaann_p2p.node.compute import ComputeNode
+from giaann_p2p.node.prompting import Prompting
 from peers.metrics import histogram
 
 
-def metrics_of(node: ComputeNode) -> Iterator[Metric]:
+def metrics_of(node: ComputeNode, prompting: Prompting) -> Iterator[Metric]:
     """Read what there is to be shown."""
+    yield from _of_work(node)
+    yield from _of_prompts(prompting)
+
+
+def _of_prompts(prompting: Prompting) -> Iterator[Metric]:
+    rows = prompting.rows.counters
+    gauges = {
+        "giaann_prompts_open": ("Prompts that are being answered.", len(prompting)),
+        "giaann_row_cache_bytes": ("Memory of rows that were read.", prompting.rows.shelf.nbytes),
+    }
+    for name, (text, value) in gauges.items():
+        yield GaugeMetricFamily(name, text, value=float(value))
+    counters = {
+        "giaann_prompts_begun": ("Prompts that were begun.", prompting.begun),
+        "giaann_prompts_taken_up": (
+            "Of these, those that went on from what another peer had said.",
+            prompting.taken_up,
+        ),
+        "giaann_prompts_refused": ("Questions of prompts that were refused.", prompting.refused),
+        "giaann_tokens": ("Tokens that were told.", prompting.tokens),
+        "giaann_rows_asked": ("Rows that prompts asked for.", rows.asked),
+        "giaann_rows_kept": ("Of these, those that were here.", rows.kept),
+        "giaann_row_reads": ("Reads of rows that prompts waited for.", rows.reads),
+        "giaann_rows_guessed": ("Rows that were read ahead.", rows.guesses),
+        "giaann_rows_guessed_right": ("Of these, those asked for later.", rows.guessed_right),
+    }
+    for name, (text, number) in counters.items():
+        yield CounterMetricFamily(name, text, value=number)
+
+
+def _of_work(node: ComputeNode) -> Iterator[Metric]:
     directory = node.lookout.others.around.directory
     gauges = {
         "giaann_ready": ("1 if it takes work.", node.ready),

@@ -3,10 +3,13 @@
 import os
 from typing import Annotated
 
+from giaann_p2p.node.prompt_options import PromptOptions
+from giaann_p2p.units import nbytes
 from peers.options import Options, told
 
 _MOST_WORKERS = 64
 _MOST_SLOTS = 256
+_MOST_PROMPTS = 4096
 _BESIDE = 2
 """Chunks that are pushed, or wait, beside those that are being parsed: so nobody ever waits."""
 
@@ -43,6 +46,27 @@ class ComputeOptions(Options, frozen=True, kw_only=True, forbid_unknown_fields=T
             le=_MOST_SLOTS,
         ),
     ] = 0
+
+    prompts: Annotated[
+        int,
+        told(
+            "Prompts to answer at a time; who asks beyond that is sent to another peer.",
+            "N",
+            ge=1,
+            le=_MOST_PROMPTS,
+        ),
+    ] = PromptOptions().sessions
+    cache: Annotated[
+        str,
+        told("Memory for rows that prompts have asked for, as 256MiB.", "SIZE"),
+    ] = "256MiB"
+
+    def __post_init__(self) -> None:
+        self.prompting()  # names what cannot be
+
+    def prompting(self) -> PromptOptions:
+        """Return how prompts are answered."""
+        return PromptOptions(sessions=self.prompts, cache_bytes=nbytes(self.cache))
 
     @property
     def processes(self) -> int:

@@ -5,10 +5,9 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from giaann_p2p.errors import PromptError
 from giaann_p2p.model.delta import Delta
 from giaann_p2p.model.learn import learn
-from giaann_p2p.model.manner import Beam, Manner
+from giaann_p2p.model.manner import Manner
 from giaann_p2p.model.parse import Parser
 from giaann_p2p.model.rows import DeltaRows
 from giaann_p2p.model.sequence import Sequences
@@ -16,7 +15,6 @@ from giaann_p2p.model.text import Sentence
 from giaann_p2p.node.prompting import PromptOptions
 from giaann_p2p.sim.lessons import SPEC
 from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.messages import Ask, Refused, Told
 from tests.unit.node.helpers import Town, play
 from tests.unit.node.helpers_prompts import (
     MANNERS,
