@@ -1,23 +1,25 @@
 """A swarm's health, as people and programs read it."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from rich.console import Group, JustifyMethod, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from giaann_p2p.swarm.checkup import Report
 from giaann_p2p.swarm.identity import Peer, name_of, to_text
-from giaann_p2p.swarm.overview import Overview, Seen
 from giaann_p2p.units import readable_bytes
+
+if TYPE_CHECKING:
+    from giaann_p2p.swarm.checkup import Report
+    from giaann_p2p.swarm.overview import Overview, Seen
 
 _STYLES = {"healthy": "green", "degraded": "yellow", "lost": "red"}
 _MOST_NAMED = 8
 
 
-def overview_shown(swarm: str, found: Overview) -> RenderableType:
+def overview_shown(swarm: str, found: "Overview") -> RenderableType:
     """Return a table of the peers, and a verdict below it."""
     table = Table(box=None, pad_edge=False, collapse_padding=True, header_style="bold")
     for column, justify in _COLUMNS:
@@ -41,7 +43,7 @@ _COLUMNS: tuple[tuple[str, JustifyMethod], ...] = (
 )
 
 
-def _row(one: Seen, state: str) -> Iterator[str]:
+def _row(one: "Seen", state: str) -> Iterator[str]:
     yield from (name_of(one.peer), one.role, state)
     if one.role == "compute":
         yield from (f"{one.slots} slots", one.device, "", "", "", "", "")
@@ -51,7 +53,7 @@ def _row(one: Seen, state: str) -> Iterator[str]:
     yield from map(str, (one.load.reads, one.load.writes))
 
 
-def _verdict(swarm: str, found: Overview) -> str:
+def _verdict(swarm: str, found: "Overview") -> str:
     health = found.health
     there = [one for one in found.peers if one.peer not in found.silent]
     storing = sum(one.role == "storage" for one in there)
@@ -73,12 +75,12 @@ def _verdict(swarm: str, found: Overview) -> str:
     return said
 
 
-def overview_json(found: Overview) -> dict[str, Any]:
+def overview_json(found: "Overview") -> dict[str, Any]:
     """Return the same for programs."""
     return {"verdict": found.verdict, **_plain(found)}
 
 
-def report_lines(report: Report, expected: str) -> Iterator[str]:
+def report_lines(report: "Report", expected: str) -> Iterator[str]:
     """Return what replicas come to, what is wrong with them, and whether that is as expected."""
     yield f"{report.shards} shards, {report.rows:,} rows, {report.connections:,} connections"
     for shards, what in (
@@ -101,7 +103,7 @@ def report_lines(report: Report, expected: str) -> Iterator[str]:
         yield "every shard is served, and all that serve one hold the same"
 
 
-def report_json(report: Report) -> dict[str, Any]:
+def report_json(report: "Report") -> dict[str, Any]:
     """Return the same for programs."""
     return {"agrees": report.agrees, **_plain(report)}
 

@@ -117,6 +117,7 @@ def test_closing_ends_who_waits() -> None:
         await asyncio.sleep(0.5)
         await client.pushing.close()
         await client.reading.close()
+        await asyncio.wait({push, rows}, timeout=1)
         assert push.cancelled()
         assert rows.cancelled()
         assert len(client.pushing._calls) == len(client.reading.calls) == 0

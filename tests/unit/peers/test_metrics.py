@@ -13,8 +13,7 @@ from bootstrap.metrics import metrics_of as of_bootstrap
 from bootstrap.node import BootstrapNode
 from giaann_p2p.net.memory_board import MemoryBoard
 from giaann_p2p.node.counters import Histogram
-from peers.metrics import Metrics
-from peers.storage.metrics import _histogram
+from peers.metrics import Metrics, histogram
 from peers.storage.metrics import metrics_of as of_storage
 from tests.unit.bootstrap.helpers import booted
 from tests.unit.node.helpers import ALL, Client, Town, play
@@ -93,7 +92,7 @@ def test_buckets_of_a_histogram_add_up(seconds: tuple[float, ...], first: int, l
     times = Histogram()
     for one in seconds:
         times.took(one)
-    found = families(lambda: [_histogram("read", "Seconds from a read on.", times)])
+    found = families(lambda: [histogram("read", "Seconds from a read on.", times)])
     buckets = [one for one in found["giaann_read_seconds"].samples if one.name.endswith("bucket")]
     values = [one.value for one in buckets]
     assert values == sorted(values)

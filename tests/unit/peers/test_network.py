@@ -84,7 +84,7 @@ class Asked:
     def __init__(self, refusals: int) -> None:
         self.left = refusals
 
-    async def __call__(self, *_: object) -> Manifest:
+    async def __call__(self, *_: object, **__: object) -> Manifest:
         if self.left:
             self.left -= 1
             raise Unreachable("nobody is there")
