@@ -37,7 +37,7 @@ def test_it_is_who_its_key_says_and_leaves_nothing(
         assert address.endswith(f"/p2p/{libp2p_name(host.me)}")
         assert await host.control.me() == host.me
         assert "p2pd" in repr(host)
-        assert "GOGC=400" in environment_of(place.note(host))
+        assert "GOGC=50" in environment_of(place.note(host))
 
     hosts(story, loop)
 
@@ -144,9 +144,8 @@ def test_how_a_user_has_set_gos_memory_holds(
 
     async def story(place: Place) -> None:
         host = await place.host(gogc=123)
-        place = Path(f"/proc/{host.pid}/environ")
-        environ = (await asyncio.to_thread(place.read_bytes)).decode().split("\0")
-        known = dict(line.split("=", 1) for line in environ if line.startswith("GO"))
+        environment = environment_of(place.note(host))
+        known = dict(line.split("=", 1) for line in environment if line.startswith("GO"))
         assert known == {"GOGC": "123", "GOLOG_LOG_LEVEL": "error"} | own
 
     hosts(story)
