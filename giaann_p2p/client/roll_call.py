@@ -8,10 +8,10 @@ from giaann_p2p.net.errors import Refused
 from giaann_p2p.net.transport import Transport
 from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.messages import AskManifest, encode
+from giaann_p2p.swarm.settings import Settings
 
-_WITHIN = 3.0
-"""Seconds for an answer, the first connection included: half a dozen ways to the far side of the
-earth and back."""
+_WITHIN = Settings().call_timeout
+"""As peers judge each other. It includes the first connection: half a dozen ways there and back."""
 _AT_ONCE = 64
 
 
