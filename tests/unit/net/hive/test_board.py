@@ -22,7 +22,7 @@ from giaann_p2p.net.hive.peer_id import libp2p_id, libp2p_name
 from giaann_p2p.net.hive.shelf import node_key
 from giaann_p2p.node.options import Options
 from giaann_p2p.swarm.identity import Identity
-from tests.unit.net.hive.helpers import Place, hosts, stop, until
+from tests.unit.net.hive.helpers import Place, echo, hosts, random_bytes, stop, until
 from tests.unit.net.hive.helpers_board import SWARM, board, record
 
 CLOCK = steady_clock()
@@ -223,6 +223,31 @@ def test_two_swarms_on_one_host_do_not_mix() -> None:
         assert await others[0].look("storage") == [mine]
         assert first.nodes == 0
         await all_closed(first, *others)
+
+    hosts(story)
+
+
+def test_two_swarms_over_quic_alone() -> None:
+    async def story(place: Place) -> None:
+        quic = ("/ip4/127.0.0.1/udp/0/quic-v1",)
+        for swarm, first in ((SWARM, 0), (bytes(32), 2)):
+            near = [await place.host(listen=quic) for _ in range(2)]
+            assert all("/quic-v1/p2p/" in host.addresses[0] for host in near)
+            seeds = place.hosts[first].addresses
+            boards = [
+                await board(place, host=host, swarm=swarm, seeds=lambda at=seeds: at)  # type: ignore[misc]
+                for host in near
+            ]
+            await until(lambda of=boards: all(one.nodes == 1 for one in of))  # type: ignore[misc]
+            mine = record(near[1].identity, CLOCK(), swarm_id=swarm)
+            await boards[1].post("storage", mine, 30)
+            assert await boards[0].look("storage") == [mine]
+            one, other = map(place.transport, near)
+            other.serve(echo)
+            body = random_bytes(3 << 20)
+            assert await one.call(near[1].me, body, timeout=20) == body
+            await asyncio.gather(one.close(), other.close())
+            await all_closed(*boards)
 
     hosts(story)
 
