@@ -20,14 +20,11 @@ def hindrance(me: Peer, live: Iterable[Announcement], quorum: int) -> str:
     if not others:
         return "no other storage peer is there to take them"
     if not staying:
-        return f"{_peers(leaving)} there, and leaving as well: nobody stays to take them"
+        others_are = "the only other one is" if leaving == 1 else f"the {leaving} other ones are"
+        return f"{others_are} leaving as well, and nobody stays to take them"
     if staying < quorum:
         return (
-            f"of the other storage peers only {_peers(staying)} to stay, and an update counts in"
-            f" this swarm when {quorum} have it"
+            f"only {staying} of the other storage peers {'is' if staying == 1 else 'are'} to stay,"
+            f" and an update counts in this swarm when {quorum} have it"
         )
     return "those who are to have them are still fetching them"
-
-
-def _peers(count: int) -> str:
-    return "1 is" if count == 1 else f"{count} are"

@@ -24,14 +24,17 @@ COMPUTING = msgspec.structs.replace(saying(9), role="compute")
     [
         ([], "no other storage peer is there to take them"),
         ([COMPUTING], "no other storage peer is there to take them"),
-        ([saying(2, "draining")], "1 is there, and leaving as well: nobody stays to take them"),
+        (
+            [saying(2, "draining")],
+            "the only other one is leaving as well, and nobody stays to take them",
+        ),
         (
             [saying(2, "draining"), saying(3, "draining")],
-            "2 are there, and leaving as well: nobody stays to take them",
+            "the 2 other ones are leaving as well, and nobody stays to take them",
         ),
         (
             [saying(2), saying(3, "draining"), COMPUTING],
-            "of the other storage peers only 1 is to stay, and an update counts in this swarm when"
+            "only 1 of the other storage peers is to stay, and an update counts in this swarm when"
             " 2 have it",
         ),
         ([saying(2), saying(3)], "those who are to have them are still fetching them"),
