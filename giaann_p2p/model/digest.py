@@ -6,16 +6,18 @@ the whole, and a row that changes is one subtraction and one addition.
 
 import hashlib
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
 from giaann_p2p.model.delta import Delta
 from giaann_p2p.model.ids import PRIME
+from giaann_p2p.model.sequence import Ints
 
 DIGEST_BYTES = 32
 _MODULUS = 1 << 8 * DIGEST_BYTES
 _AT_ONCE = 1 << 18
+_ONE_NAME, _TWO_NAMES = struct.Struct("<4Q"), struct.Struct("<5Q")
 _CONNECTION = np.dtype(
     [("concept", "<u8"), ("feature", "<u8"), ("branch", "u1"), ("segment", "u1"), ("units", "<i8")]
 )
@@ -23,14 +25,14 @@ _CONNECTION = np.dtype(
 
 def row_digests(delta: Delta) -> Iterator[int]:
     """Digest each row: the neuron's number, names and occurrences, and all its connections."""
-    lengths = delta.lengths
+    lengths, texts = delta.lengths, {word: text.encode() for word, text in delta.names.items()}
     rows = np.flatnonzero((delta.count > 0) | (lengths > 0))
     ends = np.cumsum(lengths[rows])
     first = 0
     while first < len(rows):  # so many rows that their connections are not copied all at once
         before = int(ends[first - 1]) if first else 0
         last = max(first + 1, int(np.searchsorted(ends, before + _AT_ONCE, "right")))
-        yield from _digests(delta, rows[first:last].tolist())
+        yield from _digests(delta, rows[first:last], texts)
         first = last
 
 
@@ -49,7 +51,7 @@ def readable(number: int) -> str:
     return f"{number:0{2 * DIGEST_BYTES}x}"
 
 
-def _digests(delta: Delta, rows: list[int]) -> Iterator[int]:
+def _digests(delta: Delta, rows: Ints, texts: Mapping[int, bytes]) -> Iterator[int]:
     starts = delta.row_starts[rows[0] : rows[-1] + 2]
     start, end = int(starts[0]), int(starts[-1])
     target = delta.target[start:end]
@@ -58,18 +60,23 @@ def _digests(delta: Delta, rows: list[int]) -> Iterator[int]:
     table["branch"], table["segment"] = delta.branch[start:end], delta.segment[start:end]
     table["units"] = delta.strength[start:end]
     data = memoryview(table.tobytes())
-    ends = ((starts - start) * _CONNECTION.itemsize).tolist()
-    for row in rows:
-        at = row - rows[0]
-        whole = hashlib.blake2b(_head(delta, row), digest_size=DIGEST_BYTES)
-        whole.update(data[ends[at] : ends[at + 1]])
+    ends = ((starts - start) * _CONNECTION.itemsize)[rows - rows[0]].tolist()
+    lengths = (delta.lengths[rows] * _CONNECTION.itemsize).tolist()
+    numbers = (
+        delta.concept[rows].tolist(),
+        delta.feature[rows].tolist(),
+        delta.count[rows].tolist(),
+    )
+    for concept, feature, count, at, length in zip(*numbers, ends, lengths, strict=True):
+        head = _head(concept, feature, count, texts)
+        whole = hashlib.blake2b(head, digest_size=DIGEST_BYTES)
+        whole.update(data[at : at + length])
         yield int.from_bytes(whole.digest(), "little")
 
 
-def _head(delta: Delta, row: int) -> bytes:
-    concept, feature = int(delta.concept[row]), int(delta.feature[row])
-    names = [delta.names.get(concept, "").encode()]
-    if feature != PRIME:
-        names.append(delta.names.get(feature, "").encode())
-    numbers = concept, feature, int(delta.count[row]), *map(len, names)
-    return b"".join([struct.pack(f"<{len(numbers)}Q", *numbers), *names])
+def _head(concept: int, feature: int, count: int, texts: Mapping[int, bytes]) -> bytes:
+    name = texts.get(concept, b"")
+    if feature == PRIME:
+        return _ONE_NAME.pack(concept, feature, count, len(name)) + name
+    other = texts.get(feature, b"")
+    return _TWO_NAMES.pack(concept, feature, count, len(name), len(other)) + name + other

@@ -152,6 +152,11 @@ class Shard:
             np.concatenate([key.pack(*piece[:3]) for piece in pieces]),
             np.concatenate([piece.units for piece in pieces]),
         )
+        if not self.connections:  # what arrives whole: there is nothing to weave it into
+            row, target, place = key.unpack(new)
+            starts = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=len(neuron)))])
+            kinds = target.astype(self.target.dtype), place.astype(self.place.dtype)
+            return Shard(neuron, count, starts, *kinds, Strengths.of(units), floor)
         old = key.pack(self.row_numbers(), self.target, self.place)
         at = np.searchsorted(old, new)  # where each new one is, or is to be
         known = np.zeros(len(new), np.bool_)
