@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -198,6 +199,71 @@ def test_adopting_and_releasing() -> None:
         desk.keeper.do(Release(chunks))
         await desk.keeper.idle()
         assert not desk.store.retained(JOB)
+
+    play(story)
+
+
+def elsewhere() -> tuple[Store, list[int]]:
+    """Return a store with some chunks, and its shards that have connections."""
+    store = Store.in_memory(SPEC, LAYOUT)
+    store.hold(ALL.tolist())
+    store.apply([lesson(chunk, store.limits) for chunk in range(20, 30)])
+    shards = [shard for shard in ALL.tolist() if store.content(shard).delta.connections]
+    assert len(shards) > 3
+    return store, shards
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_shards_that_wait_are_made_durable_together(together: bool) -> None:
+    async def story(desk: Desk) -> None:
+        desk.keeper.do(Hold(ALL))
+        theirs, shards = elsewhere()
+        for shard in shards:
+            desk.keeper.do(Adopt(shard, arrived(theirs, shard)))
+        await desk.keeper.idle()
+        assert desk.told == dict.fromkeys(shards)
+        assert desk.keeper.groups == (1 if together else len(shards))
+        mine, wanted = dict(desk.store.digests()), dict(theirs.digests())
+        assert [mine[shard] for shard in shards] == [wanted[shard] for shard in shards]
+
+    play(story, options=Options(group_connections=1 << 17 if together else 1))
+
+
+def test_each_shard_of_a_group_has_its_own_error() -> None:
+    async def story(desk: Desk) -> None:
+        desk.keeper.do(Hold(ALL))
+        theirs, (first, second, third, *_) = elsewhere()
+        lie = msgspec.structs.replace(arrived(theirs, second).manifest, parts=[])
+        for number, one in enumerate(
+            [
+                arrived(theirs, first),
+                Import(lie, theirs.limits),
+                arrived(theirs, third),
+                arrived(theirs, third),  # twice the same is known the second time
+            ]
+        ):
+            desk.keeper.do(Adopt(number, one))
+        desk.apply(9)
+        await desk.keeper.idle()
+        assert "do not add up" in str(desk.told.pop(1))
+        assert desk.told == dict.fromkeys([0, 2, 3, 9])
+        having = {shard for shard in range(16) if 20 in desk.store.applied(shard, JOB)}
+        assert having == {first, third}
+
+    play(story)
+
+
+def test_an_update_that_is_none_is_refused_and_the_others_are_taken_in() -> None:
+    async def story(desk: Desk) -> None:
+        desk.keeper.do(Hold(ALL))
+        desk.apply(1)
+        desk.keeper.do(Apply(2, [Packed(JOB, 2, ALL, b"none", desk.store.limits)]))
+        desk.apply(3)
+        await desk.keeper.idle()
+        assert "no parcel" in str(desk.told.pop(2))
+        assert desk.told == {1: None, 3: None}
+        assert desk.keeper.groups == 1
+        assert desk.keeper.applied == 2
 
     play(story)
 

@@ -21,6 +21,7 @@ def test_the_usual_ones_fit() -> None:
         ({"hurry_every": 0.0}, "hurry_every"),
         ({"hurry_every": 5.1}, "hurry_every"),
         ({"transfers": 0}, "transfers"),
+        ({"under_way": 0}, "under_way"),
         ({"bandwidth": -1.0}, "bandwidth"),
     ],
 )
@@ -36,6 +37,7 @@ def test_what_breaks_a_rule_is_named(changed: dict[str, float], broken: str) -> 
         {"linger": 12.1},
         {"hurry_every": 5.0},
         {"transfers": 1},
+        {"under_way": 1},
         {"bandwidth": 0.0},
     ],
 )
