@@ -288,25 +288,6 @@ def test_a_whole_shard_is_offered_and_sent() -> None:
     assert isinstance(one.to(AskPart(2, manifest.digest, 0)), Refused)  # there is a newer one
 
 
-def test_what_has_not_changed_is_offered_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    held = store(chunks=range(3))
-    one = answering(held)
-    first = one.to(Offer(2))
-    with monkeypatch.context() as changed:
-        changed.setattr(held, "content", None)  # it is not looked at
-        assert one.to(Offer(2)) == first
-    held.apply([update(9, 2)])
-    second = one.to(Offer(2))
-    assert isinstance(second, Offered)
-    assert Applied.from_bytes(Manifest.from_bytes(second.manifest).applied) == applied(0, 1, 2, 9)
-    held.drop([2])
-    assert isinstance(one.to(Offer(2)), Refused)
-    held.hold([2])
-    third = one.to(Offer(2))
-    assert isinstance(third, Offered)
-    assert Manifest.from_bytes(third.manifest).connections == 0
-
-
 def test_what_is_offered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     held = store(chunks=range(5))
     sizes = [Export(held.content(shard)).size for shard in range(SHARDS)]
