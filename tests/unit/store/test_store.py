@@ -59,6 +59,8 @@ def test_what_is_not_an_update_is_refused_and_leaves_no_trace(store: Store) -> N
     good, shards = LESSONS[0].update(ALL), np.arange(4, dtype=np.uint16)
     delta = LESSONS[1].delta
     nameless, wide = replace(delta, names={}), replace(delta, branch=delta.branch + np.uint8(2))
+    fields = ("target", "branch", "segment", "strength")
+    astray = replace(EMPTY, **{field: getattr(delta, field)[:1] for field in fields})
     for bad, told in [
         (Update(b"short", 0, shards, delta), "16 bytes"),
         (Update(JOB, -1, shards, delta), "numbered from 0"),
@@ -66,6 +68,7 @@ def test_what_is_not_an_update_is_refused_and_leaves_no_trace(store: Store) -> N
         (Update(JOB, 1, np.array([4], np.uint16), delta), "shard 4 is not held here"),
         (Update(JOB, 1, shards, nameless), "lacks the text of"),
         (Update(JOB, 1, shards, wide), "a delta of [34] branches and"),
+        (Update(JOB, 1, shards, astray), "a neuron that it does not have"),
     ]:
         with pytest.raises(UsageError, match=told):
             store.apply([good, bad])
