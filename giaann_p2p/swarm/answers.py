@@ -66,6 +66,7 @@ class Answers:
     def __init__(self, store: Store, state_of: StateOf) -> None:
         self._store, self._state_of = store, state_of
         self._exports: dict[int, Export] = {}
+        self._none = self._packed(np.array([], np.uint16))
 
     def to(self, question: Message) -> Message:
         """Answer; `Refused` tells why not."""
@@ -102,7 +103,7 @@ class Answers:
         if moved:
             here = ~np.isin(shards, moved)
             concept, feature = concept[here], feature[here]
-        return Rows(self._store.rows(concept, feature), self._packed(np.array(moved, np.uint16)))
+        return Rows(self._store.rows(concept, feature), self._moved(moved))
 
     def _few(self, neurons: list[Neuron]) -> Rows:
         """Return rows in the form that is made soonest, unless it is much the longer one."""
@@ -118,7 +119,10 @@ class Answers:
             named = np.array(found, np.uint64).reshape(-1, 2)
             told = self._store.rows(named[:, 0], named[:, 1])
         moved = [shard for shard, here in serves.items() if not here]
-        return Rows(told, self._packed(np.array(moved, np.uint16)))
+        return Rows(told, self._moved(moved))
+
+    def _moved(self, shards: list[int]) -> bytes:
+        return self._packed(np.array(shards, np.uint16)) if shards else self._none
 
     def _serves(self, shard: int) -> bool:
         return self._state_of(shard).serves

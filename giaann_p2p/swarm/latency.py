@@ -3,8 +3,8 @@
 What is older than a minute counts no longer: who was slow, or away, is tried again.
 """
 
+from bisect import bisect_left, insort
 from collections import deque
-from math import inf
 
 from giaann_p2p.swarm.identity import Peer
 
@@ -18,21 +18,45 @@ _LATE, _LEAST_LATE, _MOST_LATE = 0.95, 0.01, 0.4
 _COUNTS = 60.0
 
 
+class _Times:
+    """The last answers of one peer: when, and how long each took, in both orders."""
+
+    def __init__(self) -> None:
+        self._took: deque[tuple[float, float]] = deque()
+        self._sorted: list[float] = []
+
+    def add(self, seconds: float, now: float) -> None:
+        if len(self._took) == _REMEMBERED:
+            self._forget()
+        self._took.append((now, seconds))
+        insort(self._sorted, seconds)
+
+    def quantile(self, share: float, now: float) -> float:
+        while self._took and now - self._took[0][0] > _COUNTS:
+            self._forget()
+        seconds = self._sorted
+        return seconds[int(share * (len(seconds) - 1))] if seconds else _UNKNOWN
+
+    def _forget(self) -> None:
+        _, seconds = self._took.popleft()
+        del self._sorted[bisect_left(self._sorted, seconds)]
+
+
 class Latencies:
     """The last answers of each peer."""
 
     def __init__(self) -> None:
-        self._took: dict[Peer, deque[tuple[float, float]]] = {}  # when, and how long
-        self._found: dict[tuple[Peer, float], tuple[float, float]] = {}  # good until, and what
+        self._times: dict[Peer, _Times] = {}  # the one asked last is last
 
     def took(self, peer: Peer, seconds: float, now: float) -> None:
         """Note how long an answer took; for one that never came, how long it was waited for."""
-        known = self._took.pop(peer, None)
-        if known is None and len(self._took) == _MOST_PEERS:
-            del self._took[next(iter(self._took))]
-        self._took[peer] = deque(maxlen=_REMEMBERED) if known is None else known
-        self._took[peer].append((now, seconds))
-        self._found.clear()
+        times = self._times.pop(peer, None)
+        if times is None:
+            times = _Times()
+            if len(self._times) == _MOST_PEERS:
+                del self._times[next(iter(self._times))]
+        self._times[peer] = times
+        times.add(seconds, now)
 
     def usual(self, peer: Peer, now: float) -> float:
         """Return what a peer usually needs: the median."""
@@ -43,12 +67,5 @@ class Latencies:
         return min(max(_LEAST_LATE, self._quantile(peer, _LATE, now)), _MOST_LATE)
 
     def _quantile(self, peer: Peer, share: float, now: float) -> float:
-        """Sort what counts once, for as long as there is no news and none of it is too old."""
-        until, found = self._found.get((peer, share), (-inf, _UNKNOWN))
-        if now > until:
-            counted = [one for one in self._took.get(peer, ()) if now - one[0] <= _COUNTS]
-            seconds = sorted(seconds for _, seconds in counted)
-            found = seconds[int(share * (len(seconds) - 1))] if seconds else _UNKNOWN
-            until = counted[0][0] + _COUNTS if counted else inf
-            self._found[peer, share] = until, found
-        return found
+        times = self._times.get(peer)
+        return _UNKNOWN if times is None else times.quantile(share, now)

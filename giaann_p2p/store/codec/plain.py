@@ -13,10 +13,12 @@ import struct
 from collections.abc import Sequence, Set
 
 import numpy as np
+import numpy.typing as npt
 
-from giaann_p2p.model.delta import first_of_runs
+from giaann_p2p.model.delta import Bytes, first_of_runs
 from giaann_p2p.model.ids import PRIME
 from giaann_p2p.model.rows import Answer, Name, Neuron, Question, Row
+from giaann_p2p.model.sequence import Ids
 from giaann_p2p.store.codec.cursor import Cursor
 from giaann_p2p.store.codec.damage import check
 from giaann_p2p.store.codec.parcel import Limits, adds_up
@@ -25,6 +27,9 @@ from giaann_p2p.store.codec.words import text_of
 MAGIC = b"GIAr"
 _HEAD = struct.Struct("<QQQIIII")
 _SUM_BITS = 63
+_MARKS = b"\0\1"
+_EVERY = bytes(range(256))
+_MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 class PlainRows:
@@ -76,31 +81,33 @@ def decode(data: bytes | memoryview, limits: Limits) -> PlainRows:
 
 
 def _row(cursor: Cursor, limits: Limits) -> Row:
-    """Read one row; what it says it has must be there before anything is made of it."""
+    """Read one row; what it says it has must be there before anything is made of it.
+
+    A reader waits for it: what bytes tell as well is not asked of numpy, whose every call costs.
+    """
     concept, feature, count, targets, size, *lengths = _HEAD.unpack(cursor.take(_HEAD.size))
     to_concept = np.frombuffer(cursor.take(8 * targets), "<u8")
     to_feature = np.frombuffer(cursor.take(8 * targets), "<u8")
     strength = np.frombuffer(cursor.take(8 * size), "<i8")
-    branch = np.frombuffer(cursor.take(size), np.uint8)
-    segment = np.frombuffer(cursor.take(size), np.uint8)
-    marks = np.frombuffer(cursor.take(size), np.uint8)
+    branch, segment, marks = (bytes(cursor.take(size)) for _ in range(3))
     name, word = (bytes(cursor.take(length)) for length in lengths)
     check(count > 0 and count >> _SUM_BITS == 0, f"a row that occurred {count} times")
-    check(not size or (marks[0] == 1 and int(marks.max()) == 1), "a mark that is none")
-    target = marks.cumsum(dtype=np.int64)
-    target -= 1
-    check(int(target[-1]) + 1 == targets if size else not targets, "targets without connections")
-    there = set(zip(to_concept.tolist(), to_feature.tolist(), strict=True))
-    check(len(there) == targets, "a target that stands twice")
-    check(not targets or int(to_concept.min()) != PRIME, "a neuron without a concept")
-    place = (branch.astype(np.uint16) << 8) | segment
-    check(bool(((place[1:] > place[:-1]) | (marks[1:] != 0)).all()), "places that do not ascend")
+    check(not marks.translate(None, _MARKS) and marks[:1] != b"\0", "a mark that is none")
+    check(marks.count(1) == targets, "targets without connections")
+    _check_targets(to_concept, to_feature)
+    place = np.frombuffer(branch, np.uint8), np.frombuffer(segment, np.uint8)
+    first = np.frombuffer(marks, np.bool_)
     if size:
-        check(int(branch.max()) < limits.branches, "a branch beyond the model's")
-        check(int(segment.max()) < limits.segments, "a segment beyond the model's")
-        check(int(strength.min()) > 0, "a strength below 1")
+        check(not branch.translate(None, _EVERY[: limits.branches]), "a branch beyond the model's")
+        check(
+            not segment.translate(None, _EVERY[: limits.segments]), "a segment beyond the model's"
+        )
+        check(np.minimum.reduce(strength) > 0, "a strength below 1")
         check(adds_up(strength), "strengths beyond 63 bits")
+        _check_order(*place, first)
     said = text_of(feature, word) if feature != PRIME else None
+    target = np.add.accumulate(first, dtype=np.int64)
+    target -= 1
     return Row(
         Neuron(concept, feature),
         Name(text_of(concept, name), said),
@@ -108,7 +115,22 @@ def _row(cursor: Cursor, limits: Limits) -> Row:
         to_concept,
         to_feature,
         target,
-        branch,
-        segment,
+        *place,
         strength,
     )
+
+
+def _check_targets(concept: Ids, feature: Ids) -> None:
+    named = concept.tolist()
+    check(PRIME not in named, "a neuron without a concept")
+    if len({*(concept * _MIX + feature).tolist()}) < len(named):  # hardly ever by chance
+        there = set(zip(named, feature.tolist(), strict=True))
+        check(len(there) == len(named), "a target that stands twice")
+
+
+def _check_order(branch: Bytes, segment: Bytes, first: npt.NDArray[np.bool_]) -> None:
+    place = np.left_shift(branch, 8, dtype=np.uint16)
+    place |= segment
+    further = place[1:] > place[:-1]
+    further |= first[1:]
+    check(0 not in further.tobytes(), "places that do not ascend")
