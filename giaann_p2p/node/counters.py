@@ -34,6 +34,10 @@ class Counters:
     pushed: int = 0
     """Of these, acknowledged: they are on the disk."""
     reads: int = 0
+    rows: int = 0
+    """Told in answer to reads."""
+    connections: int = 0
+    """Of these rows."""
     questions: int = 0
     """Of all other kinds."""
     refused: int = 0

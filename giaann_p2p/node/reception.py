@@ -15,6 +15,7 @@ from giaann_p2p.net.errors import Refused as Turned
 from giaann_p2p.node.answering import BUSY, Answering
 from giaann_p2p.node.counters import Counters
 from giaann_p2p.swarm.actions import Reply
+from giaann_p2p.swarm.answers import size_of
 from giaann_p2p.swarm.messages import (
     AskManifest,
     ManifestIs,
@@ -23,6 +24,7 @@ from giaann_p2p.swarm.messages import (
     Pushed,
     Read,
     Refused,
+    Rows,
     decode,
     encode,
 )
@@ -93,6 +95,10 @@ class Reception:
         if isinstance(answer, Refused):
             counters.refused += 1
             counters.busy += answer.reason.startswith(BUSY)
+        elif isinstance(answer, Rows):
+            rows, connections = size_of(answer)
+            counters.rows += rows
+            counters.connections += connections
         data = encode(answer)
         counters.bytes_out += len(data)
         return data

@@ -9,7 +9,7 @@ from giaann_p2p.model.digest import DIGEST_BYTES
 from giaann_p2p.model.rows import Neuron, Question
 from giaann_p2p.model.sequence import Ids
 from giaann_p2p.store.applied import Applied
-from giaann_p2p.store.codec.plain import encode as encode_plainly
+from giaann_p2p.store.codec import plain, sheaf
 from giaann_p2p.store.layout import Shards
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.transfer import Export
@@ -114,7 +114,7 @@ class Answers:
         read = self._store.read(Question(list(dict.fromkeys(found))))
         rows = [row for row in read if row and row.count]
         if sum(len(row.target) for row in rows) <= MOST_PLAIN:
-            told = encode_plainly(rows)
+            told = plain.encode(rows)
         else:
             named = np.array(found, np.uint64).reshape(-1, 2)
             told = self._store.rows(named[:, 0], named[:, 1])
@@ -234,6 +234,14 @@ class Answers:
 
     def _shards(self, data: bytes) -> Shards:
         return unpacked(data, self._store.layout.shards)
+
+
+def size_of(answer: Rows) -> tuple[int, int]:
+    """Return how many rows and connections an answer tells."""
+    if answer.parcel.startswith(plain.MAGIC):
+        return plain.sizes_of(answer.parcel)
+    sizes = sheaf.sizes_of(answer.parcel)
+    return sizes.rows, sizes.connections
 
 
 def _numbers(data: bytes) -> Ids:

@@ -49,6 +49,8 @@ def _counters(node: StorageNode) -> Iterator[Metric]:
         "giaann_pushes": ("Updates that came.", said.pushes),
         "giaann_pushes_acknowledged": ("Updates that are on the disk.", said.pushed),
         "giaann_reads": ("Questions for rows.", said.reads),
+        "giaann_rows": ("Rows that were told.", said.rows),
+        "giaann_connections": ("Connections of these rows.", said.connections),
         "giaann_questions": ("Other questions.", said.questions),
         "giaann_refused": ("Questions that were refused.", said.refused),
         "giaann_busy": ("Of those, because there was too much to do.", said.busy),

@@ -26,6 +26,8 @@ from giaann_p2p.store.codec.words import text_of
 
 MAGIC = b"GIAr"
 _HEAD = struct.Struct("<QQQIIII")
+_TARGET, _CONNECTION = 16, 11
+"""Bytes of each."""
 _SUM_BITS = 63
 _MARKS = b"\0\1"
 _EVERY = bytes(range(256))
@@ -67,6 +69,18 @@ def _pieces(row: Row) -> list[bytes]:
         marks.tobytes(),
         *texts,
     ]
+
+
+def sizes_of(data: bytes) -> tuple[int, int]:
+    """Return how many rows and connections there are, of bytes that were made here."""
+    rows = connections = 0
+    at = len(MAGIC)
+    while at < len(data):
+        _, _, _, targets, size, *lengths = _HEAD.unpack_from(data, at)
+        at += _HEAD.size + _TARGET * targets + _CONNECTION * size + sum(lengths)
+        rows += 1
+        connections += size
+    return rows, connections
 
 
 def decode(data: bytes | memoryview, limits: Limits) -> PlainRows:

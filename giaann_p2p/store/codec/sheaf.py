@@ -30,6 +30,7 @@ from giaann_p2p.store.codec.words import Neurons, Words, neurons_of, words_of
 
 MAGIC = b"GIAs"
 _SIZES = struct.Struct("<IIIIIHH")
+_START = len(MAGIC) + _SIZES.size
 _SAMPLE = 1 << 12
 _STEPS = "as narrow as may be"
 _TYPES = ("u8", "u4", "u1", "u4", "u4", "u4", "i8", "u4", "u4", _STEPS, "i8", "u1", "i8")
@@ -58,7 +59,9 @@ class Sheaf(NamedTuple):
     """[M]"""
 
 
-class _Sizes(NamedTuple):
+class Sizes(NamedTuple):
+    """What a sheaf says it holds."""
+
     rows: int
     neurons: int
     connections: int
@@ -120,7 +123,7 @@ def encode(sheaf: Sheaf, branches: int, segments: int) -> bytes:
     links, strengths = chained(
         sheaf.target, sheaf.starts, place, sheaf.strength, shape, sample=_SAMPLE
     )
-    sizes = _Sizes(
+    sizes = Sizes(
         len(sheaf.row),
         len(sheaf.concept),
         len(sheaf.target),
@@ -140,14 +143,11 @@ def encode(sheaf: Sheaf, branches: int, segments: int) -> bytes:
 
 def decode(data: bytes | memoryview, limits: Limits) -> SheafRows:
     """Return the rows; DamagedError if they are none, or beyond the limits."""
-    start = len(MAGIC) + _SIZES.size
-    check(len(data) >= start, f"no sheaf has only {len(data)} bytes")
-    check(bytes(data[: len(MAGIC)]) == MAGIC, "no sheaf: it starts otherwise")
-    sizes = _Sizes(*_SIZES.unpack_from(data, len(MAGIC)))
+    sizes = sizes_of(data)
     check_sizes(sizes, limits)
     most = sizes.rows + sizes.connections
     check(sizes.rows <= sizes.neurons <= most, "not as many neurons as rows and targets can be")
-    arrays = unpack(data, len(_TYPES), _most_items(sizes), start)
+    arrays = unpack(data, len(_TYPES), _most_items(sizes), _START)
     shape = Shape(sizes.branches, sizes.segments)
     _check_arrays(arrays, sizes, shape)
     words, row, count, links = Words(*arrays[:5]), arrays[5], arrays[6], Links(*arrays[7:10])
@@ -158,12 +158,19 @@ def decode(data: bytes | memoryview, limits: Limits) -> SheafRows:
     return SheafRows(found, row, count, reached)
 
 
-def _most_items(sizes: _Sizes) -> int:
+def sizes_of(data: bytes | memoryview) -> Sizes:
+    """Return what a sheaf says it holds, from its first bytes and unchecked."""
+    check(len(data) >= _START, f"no sheaf has only {len(data)} bytes")
+    check(bytes(data[: len(MAGIC)]) == MAGIC, "no sheaf: it starts otherwise")
+    return Sizes(*_SIZES.unpack_from(data, len(MAGIC)))
+
+
+def _most_items(sizes: Sizes) -> int:
     words = 2 * sizes.words + sizes.text + 2 * sizes.neurons
     return words + 3 * sizes.rows + 4 * sizes.connections + TABLE
 
 
-def _check_arrays(arrays: list[npt.NDArray[Any]], sizes: _Sizes, shape: Shape) -> None:
+def _check_arrays(arrays: list[npt.NDArray[Any]], sizes: Sizes, shape: Shape) -> None:
     names = [*Words._fields, "rows", "counts", *Links._fields, *Strengths._fields]
     for array, name, wanted in zip(arrays, names, _TYPES, strict=True):
         dtype = shape.dtype if wanted == _STEPS else np.dtype(wanted)

@@ -15,6 +15,7 @@ from giaann_p2p.net.memory_board import MemoryBoard
 from giaann_p2p.node.counters import Histogram
 from peers.metrics import Metrics, histogram
 from peers.storage.metrics import metrics_of as of_storage
+from tests.helpers_swarm import LESSONS
 from tests.unit.bootstrap.helpers import booted
 from tests.unit.node.helpers import ALL, Client, Town, play
 
@@ -57,6 +58,9 @@ def test_a_storage_peer_shows_what_it_does() -> None:
         await client.push_all(range(3))
         node, store = houses[0].node, houses[0].store
         await town.until(lambda: node.counters.pushed >= 3)
+        asked = LESSONS.neurons(1)
+        rows = [row for row in await client.reading.rows(asked) if row]
+        few = [row for row in await client.reading.rows(asked[:2]) if row]
         found = families(partial(of_storage, node, store))
         check(found)
         values = {
@@ -68,6 +72,11 @@ def test_a_storage_peer_shows_what_it_does() -> None:
         assert values["giaann_shards", "syncing"] == 0
         assert values["giaann_ready",] == 1
         assert values["giaann_pushes_total",] == node.counters.pushes
+        told = [house.node.counters for house in houses]
+        assert values["giaann_rows_total",] == node.counters.rows
+        assert values["giaann_connections_total",] == node.counters.connections
+        assert sum(one.rows for one in told) == len(rows) + len(few)
+        assert sum(one.connections for one in told) == sum(len(r.target) for r in rows + few)
         assert values["giaann_push_seconds_count",] == sum(node.counters.push_seconds.counts)
         assert values["giaann_store_bytes",] == store.nbytes
         assert values["giaann_directory_records",] == 3

@@ -64,6 +64,51 @@ def test_all_arrives_before_the_end(loop: Callable[[], asyncio.AbstractEventLoop
 
 
 @pytest.mark.parametrize("loop", LOOPS)
+def test_what_is_short_never_overtakes_what_is_long(
+    loop: Callable[[], asyncio.AbstractEventLoop],
+) -> None:
+    async def story(here: Pipe, there: Pipe) -> None:
+        sent = bytearray()
+        read = asyncio.create_task(all_of(there))
+        for number in range(400):
+            size = (number * 7919) % (100_000 if number % 3 else 50)
+            data = random_bytes(size) + bytes([number % 256])
+            sent += data
+            if here.room and number % 2:
+                here.put([data[:7], data[7:]])
+            else:
+                await here.write([data])
+        here.close()
+        assert await read == sent
+        there.close()
+
+    between(story, loop)
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_what_is_delivered_comes_after_what_is_read(
+    loop: Callable[[], asyncio.AbstractEventLoop],
+) -> None:
+    async def story(here: Pipe, there: Pipe) -> None:
+        found = bytearray()
+        here.put([b"first "])
+        await until(lambda: bool(there._held))
+        there.deliver(found.extend)
+        here.put([b"second "])
+        await until(lambda: there._held == len(b"first second "))
+        assert not found
+        while there._held:
+            found += await there.read()
+        here.put([b"third"])
+        await until(lambda: found == b"first second third")
+        here.close()
+        assert await there.read() == b""
+        there.close()
+
+    between(story, loop)
+
+
+@pytest.mark.parametrize("loop", LOOPS)
 def test_who_does_not_read_stops_who_writes(loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
     async def story(here: Pipe, there: Pipe) -> None:
         sent = 0

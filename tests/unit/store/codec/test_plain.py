@@ -11,7 +11,7 @@ from giaann_p2p.errors import DamagedError
 from giaann_p2p.model.ids import PRIME, word_id
 from giaann_p2p.model.rows import Name, Neuron, Question, Row, empty_row
 from giaann_p2p.store.codec.parcel import Limits
-from giaann_p2p.store.codec.plain import MAGIC, decode, encode
+from giaann_p2p.store.codec.plain import MAGIC, decode, encode, sizes_of
 from tests.unit.store.memory.test_columns import assert_row
 
 LIMITS = Limits(branches=3, segments=4, neurons=3, connections=1000)
@@ -55,6 +55,11 @@ def test_rows_come_back(seed: int) -> None:
     assert found.neurons == {row.neuron for row in rows}
     for row, told in zip(rows, found.read(Question([row.neuron for row in rows])), strict=True):
         assert_row(told, row)
+
+
+def test_sizes_are_those_of_the_rows() -> None:
+    for rows in ([], [ROW], [row_of(1), ROW, row_of(2, Name("é", None))]):
+        assert sizes_of(encode(rows)) == (len(rows), sum(len(row.target) for row in rows))
 
 
 def test_no_rows_are_rows_too_and_what_is_not_there_is_none() -> None:

@@ -102,6 +102,11 @@ def test_rows_come_back(seed: int) -> None:
         assert_row(told, row_of(neuron, *rows[neuron]) if neuron in rows else None)
 
 
+def test_sizes_are_told_first() -> None:
+    sizes = sheaf.sizes_of(WHOLE)
+    assert (sizes.rows, sizes.neurons, sizes.connections, sizes.words) == (2, 3, 6, 3)
+
+
 def test_none_are_rows_too() -> None:
     data = encode(bound({}), BRANCHES, SEGMENTS)
     assert not decode(data, LIMITS).neurons
@@ -121,7 +126,7 @@ FIELDS += ["links", "skips", "steps", "table", "numbers", "rest"]
 
 def forged(field: str, values: Sequence[int], **sizes: int) -> bytes:
     """Put other values, of the same type, in the place of one array."""
-    told = sheaf._Sizes(*sheaf._SIZES.unpack_from(WHOLE, len(MAGIC)))._replace(**sizes)
+    told = sheaf.Sizes(*sheaf._SIZES.unpack_from(WHOLE, len(MAGIC)))._replace(**sizes)
     arrays: list[npt.NDArray[Any]] = unpack(WHOLE, ARRAYS, 1000, HEAD)
     at = FIELDS.index(field)
     arrays[at] = np.array(values, arrays[at].dtype)
@@ -188,7 +193,7 @@ def test_what_encodes_and_is_no_row_does_not_pass(lie: dict[str, Any], why: str)
 
 def test_a_number_of_connections_that_are_not_there_asks_for_no_memory() -> None:
     most = (1 << 31) - 1
-    sizes = sheaf._Sizes(most, most, most, most, most, BRANCHES, SEGMENTS)
+    sizes = sheaf.Sizes(most, most, most, most, most, BRANCHES, SEGMENTS)
     with pytest.raises(DamagedError):
         decode(
             MAGIC + sheaf._SIZES.pack(*sizes) + WHOLE[HEAD:],
