@@ -7,7 +7,7 @@ import typer
 
 from bootstrap.command import bootstrap
 from giaann_p2p import __version__
-from giaann_p2p.cli import column, doctor, health, sim, solo, swarm, train
+from giaann_p2p.cli import chat, column, doctor, health, prompt, sim, solo, swarm, train
 from giaann_p2p.errors import GiaannError
 from giaann_p2p.terminal import EXIT_CODES, FAILED, complain, ctrl_c_told
 from peers.compute.command import compute
@@ -27,6 +27,9 @@ app.command("bootstrap", epilog=EXIT_CODES)(bootstrap)
 app.command("storage", epilog=EXIT_CODES)(storage)
 app.command("compute", epilog=EXIT_CODES)(compute)
 app.command("train", epilog=EXIT_CODES)(train.train)
+app.command("prompt", epilog=EXIT_CODES)(prompt.prompt)
+app.command("chat", epilog=EXIT_CODES)(chat.chat)
+app.command("eval", epilog=EXIT_CODES)(prompt.evaluate)
 app.command("status", epilog=EXIT_CODES)(health.status)
 app.command("fsck", epilog=EXIT_CODES)(health.fsck)
 app.command("column", epilog=EXIT_CODES)(column.column)

@@ -1,16 +1,20 @@
 """How results look: a line for people, plain values for JSON."""
 
+import re
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from giaann_p2p import Checked, Generation, Info, Job, Recalled, Score, Token, Trained
+    from giaann_p2p.client.prompting import Answer
     from giaann_p2p.client.trained import Standing, Taught
     from giaann_p2p.sim.run import Outcome
     from giaann_p2p.sim.seeds import Played, Size, Summary
+    from giaann_p2p.swarm.messages import Cost
 
 _MOST_TOLD = 5
+_ORDERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 NOTHING_TO_LEARN = "a sentence to learn needs a noun, and more tokens than the model's seed"
 
 
@@ -112,6 +116,63 @@ def token_line(token: "Token") -> str:
         f"  {token.word:<24} {token.timing:<6} score {token.score:7.3f}  "
         f"of {token.candidates:>4} candidates  {token.name.concept}/{token.name.feature or '*'}"
     )
+
+
+def nothing_line(answer: "Generation", timing: str) -> str:
+    """Tell that an answer is empty, and what may be why."""
+    unknown = f"; new to it: {', '.join(answer.unknown)}" if answer.unknown else ""
+    return f"nothing comes to mind (timing {timing}){unknown}"
+
+
+def cost_json(cost: "Cost") -> dict[str, Any]:
+    """Return what a token took."""
+    return {
+        "ms": cost.micros / 1000,
+        "waited_ms": cost.waited / 1000,
+        "rows": cost.rows,
+        "at_hand": cost.kept,
+        "round_trips": cost.trips,
+        "bytes": cost.nbytes,
+    }
+
+
+def stats_json(answer: "Answer") -> dict[str, Any]:
+    """Return what an answer took, the prompt and each token."""
+    begun = None if answer.begun is None else cost_json(answer.begun)
+    return {"begun": begun, "costs": list(map(cost_json, answer.costs))}
+
+
+def shown(text: str) -> str:
+    """Return a text of others without what a terminal would take for orders."""
+    return _ORDERS.sub("\ufffd", text)
+
+
+def cost_line(what: str, how: str, cost: "Cost") -> str:
+    """Tell what a token took."""
+    return (
+        f"  {what:<24} {how:<6} {cost.micros / 1000:8.2f} ms, {cost.waited / 1000:8.2f} waiting;  "
+        f"{cost.kept:>4} of {cost.rows:>4} rows at hand, {cost.trips:>3} round trips, "
+        f"{cost.nbytes:>9,} bytes"
+    )
+
+
+def costs_lines(tokens: "Sequence[Token]", begun: "Cost", costs: "Sequence[Cost]") -> list[str]:
+    """Tell what a prompt and each of its tokens took, and what that comes to for a token."""
+    lines = [cost_line("(the prompt)", "", begun)]
+    lines += [
+        cost_line(token.word, token.timing, cost) for token, cost in zip(tokens, costs, strict=True)
+    ]
+    if not costs:
+        return lines
+    count = len(costs)
+    ms, trips = sum(cost.micros for cost in costs) / 1000, sum(cost.trips for cost in costs)
+    rows, kept = sum(cost.rows for cost in costs), sum(cost.kept for cost in costs)
+    nbytes = sum(cost.nbytes for cost in costs)
+    lines.append(
+        f"a token: {ms / count:.2f} ms, {trips / count:.2f} round trips, {nbytes / count:,.0f}"
+        f" bytes; {kept:,} of {rows:,} rows at hand"
+    )
+    return lines
 
 
 def score_line(score: "Score") -> str:

@@ -1,6 +1,5 @@
 """`giaann solo`: the single-machine brain."""
 
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -8,6 +7,24 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from giaann_p2p.cli import present
+from giaann_p2p.cli.manner import (
+    BeamSize,
+    Device,
+    Explain,
+    Feed,
+    FeedName,
+    GradedActivations,
+    GradedStrengths,
+    MaxTokens,
+    SeedTokens,
+    Stream,
+    Text,
+    Timing,
+    TimingName,
+    beam_of,
+    text_of,
+    variant_of,
+)
 from giaann_p2p.terminal import (
     EXIT_CODES,
     FAILED,
@@ -23,30 +40,13 @@ from giaann_p2p.terminal import (
 )
 
 if TYPE_CHECKING:
-    from giaann_p2p import Answer, Beam, Brain, ModelSpec, Trained, Variant
+    from giaann_p2p import Answer, Brain, ModelSpec, Trained
 
 app = typer.Typer(
     help="A brain on this machine alone: train it, prompt it, look into it.",
     epilog=EXIT_CODES,
     no_args_is_help=True,
 )
-
-
-class TimingName(StrEnum):
-    """Names of timings, as on the command line."""
-
-    AUTO = "auto"
-    EXACT = "exact"
-    SEQ = "seq"
-    NONE = "none"
-    BIASED = "biased"
-
-
-class FeedName(StrEnum):
-    """What is fed after each prediction, as on the command line."""
-
-    TRUE = "true"
-    OWN = "own"
 
 
 class Format(StrEnum):
@@ -72,23 +72,6 @@ TextFile = Annotated[
     Path, typer.Argument(metavar="FILE", help="A UTF-8 text; - reads standard input.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Write JSON, for machines.")]
-Device = Annotated[
-    str,
-    typer.Option(metavar="NAME", help="Torch device: auto (CUDA where there is one), cpu, cuda:0."),
-]
-Timing = Annotated[
-    TimingName,
-    typer.Option(
-        help="How strictly memory must match: exact (word for word), seq (in order), none, biased; "
-        "auto takes the strictest that has an answer."
-    ),
-]
-GradedStrengths = Annotated[
-    bool, typer.Option("--graded-strengths", help="Stronger connections pass on more.")
-]
-GradedActivations = Annotated[
-    bool, typer.Option("--graded-activations", help="Segments add up what reaches them.")
-]
 
 
 @app.command()
@@ -141,36 +124,27 @@ def train(
 
 @app.command()
 def prompt(
-    text: Annotated[
-        str, typer.Argument(metavar="TEXT", help="Words to go on with; - reads standard input.")
-    ],
+    text: Text,
     db: Db,
-    max_tokens: Annotated[int, typer.Option(min=1, help="Stop after so many tokens.")] = 80,
+    max_tokens: MaxTokens = 80,
     timing: Timing = TimingName.AUTO,
-    beam: Annotated[
-        str | None,
-        typer.Option(
-            metavar="WIDTHxDEPTH", help="Look ahead: 3x4 follows the 3 best ways 4 tokens."
-        ),
-    ] = None,
-    stream: Annotated[bool, typer.Option("--stream", help="Write each word as it comes.")] = False,
-    explain: Annotated[
-        bool, typer.Option("--explain", help="Show what speaks for each token.")
-    ] = False,
+    beam: BeamSize = None,
+    stream: Stream = False,
+    explain: Explain = False,
     graded_strengths: GradedStrengths = False,
     graded_activations: GradedActivations = False,
     device: Device = "auto",
     json_output: Json = False,
 ) -> None:
     """Go on from a prompt: the text, then what comes to mind."""
-    text = sys.stdin.buffer.read().decode(errors="replace").strip() if text == "-" else text
+
     with _reading(db, device) as brain:
         answer = brain.stream(
-            readable(text),
+            text_of(text),
             max_tokens=max_tokens,
             timing=timing,
-            beam=_beam(beam),
-            variant=_variant(graded_strengths, graded_activations),
+            beam=beam_of(beam),
+            variant=variant_of(graded_strengths, graded_activations),
         )
         if stream:
             _stream(answer, json_output)
@@ -181,8 +155,7 @@ def prompt(
         for token in done.tokens:
             say(present.token_line(token))
     if not done.text:
-        unknown = f"; new to it: {', '.join(done.unknown)}" if done.unknown else ""
-        complain(f"nothing comes to mind (timing {timing.value}){unknown}")
+        complain(present.nothing_line(done, timing.value))
         raise typer.Exit(NOTHING)
 
 
@@ -190,14 +163,9 @@ def prompt(
 def evaluate(
     file: TextFile,
     db: Db,
-    seed_tokens: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="S", help="Seed of each sentence. \\[default: the model's]"),
-    ] = None,
+    seed_tokens: SeedTokens = None,
     timing: Timing = TimingName.AUTO,
-    feed: Annotated[
-        FeedName, typer.Option(help="After each prediction take in the true token or its own.")
-    ] = FeedName.TRUE,
+    feed: Feed = FeedName.TRUE,
     graded_strengths: GradedStrengths = False,
     graded_activations: GradedActivations = False,
     device: Device = "auto",
@@ -210,7 +178,7 @@ def evaluate(
             seed_tokens=seed_tokens,
             timing=timing,
             feed=feed,
-            variant=_variant(graded_strengths, graded_activations),
+            variant=variant_of(graded_strengths, graded_activations),
             progress=lambda score, share: bar.update(share, f"{score.accuracy:.4f} right"),
         )
     if json_output:
@@ -316,23 +284,6 @@ def _reading(db: Path, device: str) -> "Brain":
     from giaann_p2p import Brain
 
     return Brain.open(db, device=device, readonly=True)
-
-
-def _variant(strengths: bool, activations: bool) -> "Variant":
-    from giaann_p2p import Variant
-
-    return Variant(graded_strengths=strengths, graded_activations=activations)
-
-
-def _beam(text: str | None) -> "Beam | None":
-    if text is None:
-        return None
-    from giaann_p2p import Beam
-
-    width, _, depth = text.partition("x")
-    if not (width.isdecimal() and depth.isdecimal() and int(width) and int(depth)):
-        raise typer.BadParameter(f"{text!r} is not WIDTHxDEPTH, as 3x4", param_hint="--beam")
-    return Beam(width=int(width), depth=int(depth))
 
 
 def _spec(seed_tokens: int | None) -> "ModelSpec | None":

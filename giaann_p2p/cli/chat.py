@@ -1,0 +1,111 @@
+"""`giaann chat`: one prompt after another, by a swarm, as long as somebody types."""
+
+import signal
+import sys
+from contextlib import AsyncExitStack, suppress
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from giaann_p2p.cli import present
+from giaann_p2p.cli.health import Join
+from giaann_p2p.cli.manner import Device, MaxTokens, Timing, TimingName, manner_of
+from giaann_p2p.cli.prompt import Local, Stats, show_more, streamed
+from giaann_p2p.errors import GiaannError
+from giaann_p2p.terminal import complain, say
+
+if TYPE_CHECKING:
+    from giaann_p2p.client.background import Background
+    from giaann_p2p.client.oracle import Oracle
+
+_HELP = """\
+Each line is a prompt, and what comes to mind is written behind it.
+Ctrl-C stops an answer, Ctrl-D ends.
+/timing NAME  how strictly memory must match: auto, exact, seq, none, biased
+/max N        stop after so many tokens
+/stats        show what each token took, or no longer
+/help         this
+/quit         end"""
+
+
+class _Settings(msgspec.Struct):
+    timing: str
+    max_tokens: int
+    stats: bool
+
+
+def chat(
+    join: Join,
+    max_tokens: MaxTokens = 80,
+    timing: Timing = TimingName.AUTO,
+    stats: Stats = False,
+    local: Local = False,
+    device: Device = "auto",
+) -> None:
+    """Go on from one line after another by what a swarm knows; /help tells more."""
+    from giaann_p2p.client.background import Background
+    from giaann_p2p.client.oracle import oracle
+
+    settings = _Settings(timing.value, max_tokens, stats)
+    if sys.stdin.isatty():
+        with suppress(ImportError):  # where there is none, lines cannot be edited
+            import readline  # noqa: F401
+    with Background() as background:
+        stack = AsyncExitStack()
+        ask = background.run(stack.enter_async_context(oracle(join, local, device)))
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            _talk(background, ask, settings)
+        finally:
+            signal.signal(signal.SIGINT, before)
+            background.run(stack.aclose())
+
+
+def _talk(background: "Background", ask: "Oracle", settings: _Settings) -> None:
+    while True:
+        try:
+            line = input("> " if sys.stdin.isatty() else "").strip()
+        except EOFError:
+            return
+        except KeyboardInterrupt:
+            say("")
+            continue
+        if line == "/quit":
+            return
+        if not line:
+            continue
+        try:
+            if line.startswith("/"):
+                _order(line, settings)
+            else:
+                background.run(_answered(ask, line, settings))
+        except KeyboardInterrupt:
+            say("")
+        except GiaannError as error:
+            complain(str(error))
+
+
+async def _answered(ask: "Oracle", line: str, settings: _Settings) -> None:
+    manner = manner_of(settings.max_tokens, settings.timing, None, False, False)
+    answer = ask(line, manner)
+    await streamed(answer, as_json=False)
+    done = await answer.all()
+    show_more(answer, done, explain=False, stats=settings.stats)
+    if not done.text:
+        complain(present.nothing_line(done, settings.timing))
+
+
+def _order(line: str, settings: _Settings) -> None:
+    """Do what a line that begins with / says."""
+    word, _, argument = line.partition(" ")
+    if word == "/help":
+        say(_HELP)
+    elif word == "/stats":
+        settings.stats = not settings.stats
+        say(f"what each token took is {'shown' if settings.stats else 'not shown'}")
+    elif word == "/timing" and argument in set(TimingName):
+        settings.timing = argument
+    elif word == "/max" and argument.isdecimal() and int(argument):
+        settings.max_tokens = int(argument)
+    else:
+        complain(f"{line!r} is no order; /help tells what there is")

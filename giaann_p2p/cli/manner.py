@@ -1,0 +1,105 @@
+"""Options of every command that lets answers be found, and what they come to."""
+
+import sys
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from giaann_p2p.terminal import readable
+
+if TYPE_CHECKING:
+    from giaann_p2p import Beam, Variant
+    from giaann_p2p.model.manner import Manner
+
+
+class TimingName(StrEnum):
+    """Names of timings, as on the command line."""
+
+    AUTO = "auto"
+    EXACT = "exact"
+    SEQ = "seq"
+    NONE = "none"
+    BIASED = "biased"
+
+
+class FeedName(StrEnum):
+    """What is fed after each prediction, as on the command line."""
+
+    TRUE = "true"
+    OWN = "own"
+
+
+Text = Annotated[
+    str, typer.Argument(metavar="TEXT", help="Words to go on with; - reads standard input.")
+]
+MaxTokens = Annotated[int, typer.Option(min=1, help="Stop after so many tokens.")]
+Timing = Annotated[
+    TimingName,
+    typer.Option(
+        help="How strictly memory must match: exact (word for word), seq (in order), none, biased; "
+        "auto takes the strictest that has an answer."
+    ),
+]
+BeamSize = Annotated[
+    str | None,
+    typer.Option(metavar="WIDTHxDEPTH", help="Look ahead: 3x4 follows the 3 best ways 4 tokens."),
+]
+Stream = Annotated[bool, typer.Option("--stream", help="Write each word as it comes.")]
+Explain = Annotated[bool, typer.Option("--explain", help="Show what speaks for each token.")]
+Feed = Annotated[
+    FeedName, typer.Option(help="After each prediction take in the true token or its own.")
+]
+SeedTokens = Annotated[
+    int | None,
+    typer.Option(min=1, metavar="S", help="Seed of each sentence. \\[default: the model's]"),
+]
+GradedStrengths = Annotated[
+    bool, typer.Option("--graded-strengths", help="Stronger connections pass on more.")
+]
+GradedActivations = Annotated[
+    bool, typer.Option("--graded-activations", help="Segments add up what reaches them.")
+]
+Device = Annotated[
+    str,
+    typer.Option(metavar="NAME", help="Torch device: auto (CUDA where there is one), cpu, cuda:0."),
+]
+
+
+def text_of(text: str) -> str:
+    """Return a prompt: standard input for -."""
+    found = sys.stdin.buffer.read().decode(errors="replace").strip() if text == "-" else text
+    return readable(found)
+
+
+def variant_of(strengths: bool, activations: bool) -> "Variant":
+    """Return what the two flags stand for."""
+    from giaann_p2p import Variant
+
+    return Variant(graded_strengths=strengths, graded_activations=activations)
+
+
+def beam_of(text: str | None) -> "Beam | None":
+    """Read a beam's size."""
+    if text is None:
+        return None
+    from giaann_p2p import Beam
+
+    width, _, depth = text.partition("x")
+    if not (width.isdecimal() and depth.isdecimal() and int(width) and int(depth)):
+        raise typer.BadParameter(f"{text!r} is not WIDTHxDEPTH, as 3x4", param_hint="--beam")
+    return Beam(width=int(width), depth=int(depth))
+
+
+def manner_of(
+    max_tokens: int, timing: str, beam: str | None, strengths: bool, activations: bool
+) -> "Manner":
+    """Return what all of these come to."""
+    from giaann_p2p.model.manner import Manner
+
+    return Manner(
+        max_tokens=max_tokens,
+        timing=timing,
+        beam=beam_of(beam),
+        variant=variant_of(strengths, activations),
+    )

@@ -1,0 +1,158 @@
+"""`giaann prompt` and `giaann eval`: what a swarm knows, asked by a visitor."""
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from giaann_p2p.cli import present
+from giaann_p2p.cli.health import Join, Json
+from giaann_p2p.cli.manner import (
+    BeamSize,
+    Device,
+    Explain,
+    Feed,
+    FeedName,
+    GradedActivations,
+    GradedStrengths,
+    MaxTokens,
+    SeedTokens,
+    Stream,
+    Text,
+    Timing,
+    TimingName,
+    manner_of,
+    text_of,
+    variant_of,
+)
+from giaann_p2p.terminal import FAILED, NOTHING, complain, progress_bar, readable, say, say_json
+
+if TYPE_CHECKING:
+    from giaann_p2p import Generation, Score
+    from giaann_p2p.client.prompting import Answer
+
+Local = Annotated[
+    bool, typer.Option("--local", help="Compute here, and ask the storage peers only.")
+]
+Stats = Annotated[bool, typer.Option("--stats", help="Show what each token took.")]
+
+
+def prompt(
+    text: Text,
+    join: Join,
+    max_tokens: MaxTokens = 80,
+    timing: Timing = TimingName.AUTO,
+    beam: BeamSize = None,
+    stream: Stream = False,
+    explain: Explain = False,
+    stats: Stats = False,
+    graded_strengths: GradedStrengths = False,
+    graded_activations: GradedActivations = False,
+    local: Local = False,
+    device: Device = "auto",
+    as_json: Json = False,
+) -> None:
+    """Go on from a prompt by what a swarm knows: the text, then what comes to mind.
+
+    Its compute peers find the answer; if one dies meanwhile, another goes on.
+    """
+    manner = manner_of(max_tokens, timing, beam, graded_strengths, graded_activations)
+    text = text_of(text)
+
+    async def asked() -> "tuple[Answer, Generation]":
+        from giaann_p2p.client.oracle import oracle
+
+        async with oracle(join, local, device) as ask:
+            answer = ask(text, manner)
+            if stream:
+                await streamed(answer, as_json, stats)
+            return answer, await answer.all()
+
+    answer, done = asyncio.run(asked())
+    if not stream and as_json:
+        say_json(present.generation_json(done) | (present.stats_json(answer) if stats else {}))
+    elif not stream:
+        say(present.shown(done.prompt + done.text))
+    if not as_json:
+        show_more(answer, done, explain=explain, stats=stats)
+    if not done.text:
+        complain(present.nothing_line(done, timing.value))
+        raise typer.Exit(NOTHING)
+
+
+async def streamed(answer: "Answer", as_json: bool, stats: bool = False) -> None:
+    """Write an answer as it comes; JSON: what the prompt came to, each token, and how it ended."""
+    first = await anext(answer, None)
+    if as_json:
+        say_json({"completion": answer.completion, "unknown": answer.unknown})
+    else:
+        say(present.shown(answer.prompt + answer.completion), end="")
+    token = first
+    while token is not None:
+        if as_json:
+            cost = present.cost_json(answer.costs[-1]) if stats else {}
+            say_json(present.token_json(token) | cost)
+        else:
+            say(present.shown(token.text), end="")
+        token = await anext(answer, None)
+    say_json({"stopped": answer.stopped}) if as_json else say("")
+
+
+def show_more(answer: "Answer", done: "Generation", *, explain: bool, stats: bool) -> None:
+    """Show what speaks for each token, and what each took."""
+    if explain:
+        for token in done.tokens:
+            say(present.shown(present.token_line(token)))
+    if stats and answer.begun is not None:
+        for line in present.costs_lines(done.tokens, answer.begun, answer.costs):
+            say(present.shown(line))
+
+
+def evaluate(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A UTF-8 text; - reads standard input.")
+    ],
+    join: Join,
+    seed_tokens: SeedTokens = None,
+    timing: Timing = TimingName.AUTO,
+    feed: Feed = FeedName.TRUE,
+    graded_strengths: GradedStrengths = False,
+    graded_activations: GradedActivations = False,
+    device: Device = "auto",
+    as_json: Json = False,
+) -> None:
+    """Measure how many tokens of a text a swarm predicts right (top-1, after the seed).
+
+    It is computed here, over the rows that the storage peers have.
+    """
+    from giaann_p2p.solo.corpus import check
+
+    check(file)
+
+    async def scored() -> "Score":
+        from giaann_p2p.client.scoring import scored
+        from giaann_p2p.client.visit import visit
+        from giaann_p2p.swarm.link import Link
+
+        async with visit(Link.read(join)) as visiting:
+            return await scored(
+                visiting,
+                file,
+                seed_tokens=seed_tokens,
+                timing=timing,
+                feed=feed,
+                variant=variant_of(graded_strengths, graded_activations),
+                device=device,
+                progress=lambda score, share: bar.update(share, f"{score.accuracy:.4f} right"),
+            )
+
+    with progress_bar(f"predicting {file.name}") as bar:
+        score = asyncio.run(scored())
+    if as_json:
+        say_json({**present.score_json(score), "timing": timing, "feed": feed})
+    else:
+        say(present.score_line(score))
+    if not score.predicted:
+        complain(f"{readable(str(file))} has nothing to predict: {present.NOTHING_TO_LEARN}")
+        raise typer.Exit(FAILED)

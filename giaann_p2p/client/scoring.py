@@ -1,0 +1,87 @@
+"""How well a swarm knows a text: `model.evaluate`, over the rows that its storage peers have."""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+
+from giaann_p2p.client.thinking import thinking
+from giaann_p2p.client.visit import Visit
+from giaann_p2p.errors import UsageError
+from giaann_p2p.model.device import resolve
+from giaann_p2p.model.evaluate import Feed, Score, names_of, score_sequence
+from giaann_p2p.model.generate import Mind
+from giaann_p2p.model.manner import Variant, timings
+from giaann_p2p.model.parse import Parser, chunks, max_chars
+from giaann_p2p.model.sequence import Sequences
+from giaann_p2p.node.row_cache import Bill
+from giaann_p2p.node.thinking import Thinking
+from giaann_p2p.solo.corpus import Corpus, Source, opened
+
+_AT_ONCE = 8
+"""Sequences: their questions for rows travel together."""
+Progress = Callable[[Score, float], None]
+
+
+async def scored(
+    visiting: Visit,
+    source: Source,
+    *,
+    seed_tokens: int | None = None,
+    timing: str = "auto",
+    feed: str = "true",
+    variant: Variant | None = None,
+    device: str = "auto",
+    progress: Progress = lambda _counts, _share: None,
+) -> Score:
+    """Measure top-1 accuracy on a text; see `Score`."""
+    async with thinking(visiting, resolve(device)) as ready:
+        with opened(source) as corpus:
+            return await scored_over(ready, corpus, seed_tokens, timing, feed, variant, progress)
+
+
+async def scored_over(
+    ready: Thinking,
+    corpus: Corpus,
+    seed_tokens: int | None = None,
+    timing: str = "auto",
+    feed: str = "true",
+    variant: Variant | None = None,
+    progress: Progress = lambda _counts, _share: None,
+) -> Score:
+    """Measure it with whatever rows are at hand."""
+    seed = ready.spec.seed_tokens if seed_tokens is None else seed_tokens
+    if feed not in set(Feed) or seed < 1:
+        raise UsageError(f"feed is {', '.join(Feed)} ({feed}), seed_tokens 1 or more ({seed})")
+    chosen, way = timings(timing), Feed(feed)
+    minds = [Mind(ready.spec, chosen, variant, ready.device) for _ in range(_AT_ONCE)]
+    scores = [Score() for _ in minds]
+    began = time.perf_counter()
+    sequences = _sequences(ready, corpus)
+
+    async def work(mind: Mind, score: Score) -> None:
+        for sequence in sequences:  # all take from one
+            ready.rows.ahead(name.neuron for name in names_of(sequence))
+            steps = score_sequence(mind, sequence, seed, way, score)
+            await ready.through(steps, Bill())
+            mind.forget()
+            progress(_sum(scores, began), corpus.share)
+
+    async with asyncio.TaskGroup() as group:
+        for mind, score in zip(minds, scores, strict=True):
+            group.create_task(work(mind, score))
+    return _sum(scores, began)
+
+
+def _sequences(ready: Thinking, corpus: Corpus) -> Iterator[Sequences]:
+    parser = Parser(ready.spec)
+    for chunk in chunks(corpus.sentences(max_chars(ready.spec))):
+        for parsed in parser.parse([chunk]):
+            yield from parsed.sequences
+
+
+def _sum(scores: list[Score], began: float) -> Score:
+    whole = Score(seconds=time.perf_counter() - began)
+    for name in vars(whole):
+        if name != "seconds":
+            setattr(whole, name, sum(getattr(score, name) for score in scores))
+    return whole

@@ -1,0 +1,107 @@
+"""`giaann prompt`, `chat` and `eval`, as a user of a swarm of real processes runs them."""
+
+import json
+import re
+from pathlib import Path
+
+from tests.cli.conftest import Run
+from tests.cli.living import Running
+
+PROMPT = "Bees make honey from the nectar"
+REST = " that they collect from flower in the summer."
+
+
+def test_a_swarm_in_which_nobody_computes_says_so_and_what_to_do(
+    giaann: Run, swarm: Running
+) -> None:
+    done = giaann("prompt", PROMPT, "--join", swarm.link)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "nobody computes in this swarm now" in done.stderr
+    assert "--local" in done.stderr
+
+
+def test_it_is_computed_here(giaann: Run, swarm: Running) -> None:
+    done = giaann("prompt", PROMPT, "--local", "--join", swarm.link, "--stats", "--explain")
+    assert (done.returncode, done.stderr) == (0, "")
+    first, *lines = done.stdout.splitlines()
+    assert first == PROMPT + REST
+    words = REST.replace(".", " .").split()
+    assert [line.split()[0] for line in lines[: len(words)]] == words
+    assert lines[len(words)].startswith("  (the prompt)")
+    assert re.fullmatch(
+        r"a token: [\d.]+ ms, [\d.]+ round trips, [\d,]+ bytes; [\d,]+ of [\d,]+ rows at hand",
+        lines[-1],
+    )
+
+
+def test_it_streams_json_from_standard_input(giaann: Run, swarm: Running) -> None:
+    options = ("--local", "--stream", "--json", "--stats", "--max-tokens", "3")
+    done = giaann("prompt", "-", "--join", swarm.link, *options, stdin=PROMPT + "\n")
+    assert (done.returncode, done.stderr) == (0, "")
+    head, *tokens, end = map(json.loads, done.stdout.splitlines())
+    assert head == {"completion": "", "unknown": []}
+    assert [token["text"] for token in tokens] == [" that", " they", " collect"]
+    assert all(token["timing"] in ("exact", "seq") and token["ms"] > 0 for token in tokens)
+    assert end == {"stopped": "limit"}
+
+
+def test_the_same_as_one_machine_in_json(giaann: Run, swarm: Running, db: Path) -> None:
+    for options in (["--timing", "none"], ["--beam", "2x2"], ["--graded-strengths"]):
+        one = giaann("solo", "prompt", PROMPT, "--db", db, "--json", *options)
+        all_ = giaann("prompt", PROMPT, "--local", "--join", swarm.link, "--json", *options)
+        assert json.loads(all_.stdout) == json.loads(one.stdout)
+
+
+def test_nothing_comes_to_mind(giaann: Run, swarm: Running) -> None:
+    done = giaann("prompt", "the zorp", "--local", "--join", swarm.link)
+    assert done.returncode == 3
+    assert "nothing comes to mind (timing auto); new to it: zorp" in done.stderr
+
+
+def test_a_prompt_without_a_concept(giaann: Run, swarm: Running) -> None:
+    done = giaann("prompt", "of the", "--local", "--join", swarm.link)
+    assert done.returncode == 1
+    assert "names no concept" in done.stderr
+
+
+def test_no_such_swarm(giaann: Run, swarm: Running) -> None:
+    done = giaann("prompt", PROMPT, "--join", "nonsense")
+    assert done.returncode == 1
+    assert "link" in done.stderr
+
+
+def test_chat(giaann: Run, swarm: Running) -> None:
+    typed = "\n".join(
+        [
+            "/help",
+            "",
+            PROMPT,
+            "/max 2",
+            "/timing none",
+            "/stats",
+            PROMPT,
+            "/nonsense",
+            "of",
+            "/quit",
+        ]
+    )
+    done = giaann("chat", "--local", "--join", swarm.link, stdin=typed)
+    assert done.returncode == 0
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("Each line is a prompt")
+    assert PROMPT + REST in lines
+    assert PROMPT + " that they" in lines
+    assert "what each token took is shown" in lines
+    assert "'/nonsense' is no order" in done.stderr
+    assert "names no concept" in done.stderr
+
+
+def test_eval_is_what_one_machine_says(giaann: Run, swarm: Running, db: Path, text: Path) -> None:
+    for options in ([], ["--feed", "own"], ["--timing", "none", "--seed-tokens", "4"]):
+        one = json.loads(giaann("solo", "eval", text, "--db", db, "--json", *options).stdout)
+        done = giaann("eval", text, "--join", swarm.link, "--json", *options)
+        found = json.loads(done.stdout)
+        for timed in ("seconds", "tokens_per_second"):
+            assert one.pop(timed)
+            assert found.pop(timed)
+        assert found == one
