@@ -170,10 +170,9 @@ class _Session:
         """Tell whether this is what a question goes on from."""
         mine = self._ask
         same = (ask.prompt, ask.manner) == (mine.prompt, mine.manner)
-        refused = self._fault is not None and not isinstance(self._fault, PromptError)
         return (
             same
-            and not refused
+            and not self._refused
             and len(ask.said) >= len(mine.said)
             and self._said.startswith(ask.said)
         )
@@ -195,11 +194,8 @@ class _Session:
         at = count - self._first
         end = at + _MOST_TOLD
         tokens, costs = self._tokens[at:end], self._costs[at:end]
-        fault = ""
-        if self._fault is not None and not tokens:
-            if not isinstance(self._fault, PromptError):
-                raise self._fault
-            fault = str(self._fault)
+        if self._refused and not tokens:
+            raise self._fault or UsageError(_CLOSED)
         thought = self._thought
         unknown = thought.unknown if self._begun else []
         return Told(
@@ -209,8 +205,17 @@ class _Session:
             thought.stopped if end >= len(self._tokens) else None,
             costs,
             self._begun,
-            fault,
+            "" if self._fault is None else str(self._fault),
         )
+
+    @property
+    def _refused(self) -> bool:
+        """Whether it ended, and not by the prompt's fault.
+
+        Who has said something to a prompt had none to find: here some rows are missing, then.
+        """
+        by_prompt = isinstance(self._fault, PromptError) and not self._first
+        return self._fault is not None and not by_prompt
 
     @property
     def _over(self) -> bool:

@@ -11,8 +11,9 @@ from giaann_p2p.model.answer import Continuation
 from giaann_p2p.model.delta import EMPTY, Delta, total
 from giaann_p2p.model.manner import Beam, Manner
 from giaann_p2p.model.parse import Parser
-from giaann_p2p.model.rows import DeltaRows, Rows, run
+from giaann_p2p.model.rows import Rows, run
 from giaann_p2p.model.said import Generation
+from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.model.text import text_sentences
 from giaann_p2p.node.prompting import Prompting, PromptOptions
 from giaann_p2p.sim.lessons import SPEC
@@ -40,9 +41,11 @@ def prompts(count: int, words: int = 9) -> list[str]:
     return [" ".join(one[:words]) for one in sentences if len(one) > 2 * words][:count]
 
 
-def expected(rows: Rows, parser: Parser, prompt: str, manner: Manner) -> Generation:
+def expected(
+    rows: Rows, parser: Parser, prompt: str, manner: Manner, spec: ModelSpec = SPEC
+) -> Generation:
     """Return what one machine answers that has all rows."""
-    going_on = Continuation(prompt, SPEC, manner)
+    going_on = Continuation(prompt, spec, manner)
     run(going_on.begin(parser.parse_prompt(list(text_sentences(prompt, 20_000)))), rows)
     tokens = list(iter(lambda: run(going_on.next(), rows), None))
     stopped = going_on.stopped or "end"
@@ -135,8 +138,3 @@ def asked(client: Client, known: Known, prompt: str, manner: Manner) -> SwarmAns
 def tokens_of(told: Generation) -> Sequence[object]:
     """Return all that is to be the same, wherever it was found."""
     return [told.prompt, told.tokens, told.completion, told.unknown, told.stopped]
-
-
-def learned_rows(delta: Delta) -> DeltaRows:
-    """Return the rows of one machine."""
-    return DeltaRows(delta)

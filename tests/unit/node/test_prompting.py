@@ -1,6 +1,7 @@
 """Prompts through a swarm: what one machine answers, whoever dies meanwhile."""
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -26,6 +27,9 @@ from tests.unit.node.helpers_prompts import (
     taught,
     tokens_of,
 )
+
+KILLS = int(os.environ.get("PROMPT_KILLS", "24"))
+"""Prompts in the midst of which a peer dies or stands still; 200 take a minute."""
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +62,7 @@ def test_the_swarm_answers_what_one_machine_answers(
 def test_whoever_dies_in_the_midst_of_an_answer_it_goes_on_with_the_same_tokens(
     learned: Delta, parser: Parser
 ) -> None:
-    rows, count = DeltaRows(learned), 200
+    rows, count = DeltaRows(learned), KILLS
     texts = [text for words in (5, 6, 7, 8, 9) for text in prompts(60, words)]
     texts = [text for text in texts if _names_a_concept(text, parser)][:count]
     assert len(texts) == count

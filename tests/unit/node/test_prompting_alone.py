@@ -1,0 +1,326 @@
+"""One peer's prompts: what it answers at once, later, or not at all, and what is left of it."""
+
+import asyncio
+import struct
+from collections.abc import Awaitable, Callable, Sequence
+
+import pytest
+
+from giaann_p2p.errors import GiaannError, UsageError
+from giaann_p2p.model.manner import Beam, Manner
+from giaann_p2p.model.parse import Parser
+from giaann_p2p.model.rows import Answer, DeltaRows, Neuron, Question
+from giaann_p2p.model.said import Token
+from giaann_p2p.model.spec import ModelSpec
+from giaann_p2p.net import clock
+from giaann_p2p.net.errors import Unreachable
+from giaann_p2p.node import thinking
+from giaann_p2p.node.prompting import Prompting, PromptOptions
+from giaann_p2p.swarm.identity import Peer
+from giaann_p2p.swarm.messages import Ask, Message, Refused, Told
+from tests.unit.node.helpers_prompts import CPU, expected, prompts
+
+ME, YOU = Peer(b"M" * 32), Peer(b"Y" * 32)
+NUMBER, OTHER = b"n" * 16, b"o" * 16
+PROMPT = prompts(1, words=12)[0]
+MANNER = Manner(max_tokens=12)
+
+
+class Peers:
+    """Whoever has rows."""
+
+    def __init__(self, rows: DeltaRows) -> None:
+        self.rows, self.takes, self.asked = rows, 0.001, 0
+        self.error: Exception | None = None
+
+    async def read(self, neurons: Sequence[Neuron]) -> Answer:
+        self.asked += len(neurons)
+        await asyncio.sleep(self.takes)
+        if self.error is not None:
+            raise self.error
+        return self.rows.read(Question(neurons))
+
+
+Story = Callable[[Prompting, Peers], Awaitable[None]]
+
+
+class Play:
+    """Lets a peer live in made-up time, and sees that nothing is left of it."""
+
+    def __init__(self, rows: DeltaRows, parser: Parser, spec: ModelSpec) -> None:
+        self.rows, self.parser, self.spec = rows, parser, spec
+
+    def __call__(self, story: Story, **options: float) -> None:
+        async def main() -> None:
+            peers = Peers(self.rows)
+            chosen = PromptOptions(**options)  # type: ignore[arg-type]
+            peer = Prompting(peers.read, self.spec, CPU, chosen, parser=self.parser)
+            await story(peer, peers)
+            await peer.close()
+            assert len(asyncio.all_tasks()) == 1
+            assert len(peer) == 0
+
+        clock.run(main())
+
+    def whole(self, prompt: str = PROMPT, manner: Manner = MANNER) -> list[Token]:
+        """Return what one machine says."""
+        return expected(self.rows, self.parser, prompt, manner, self.spec).tokens
+
+
+@pytest.fixture(scope="module")
+def play(wiki_rows: DeltaRows, parser: Parser, spec: ModelSpec) -> Play:
+    return Play(wiki_rows, parser, spec)
+
+
+def ask(
+    said: Sequence[Token] = (),
+    prompt: str = PROMPT,
+    manner: Manner = MANNER,
+    number: bytes = NUMBER,
+) -> Ask:
+    packed = b"".join(struct.pack("<2Q", *token.name.neuron) for token in said)
+    return Ask(number, prompt, manner, packed)
+
+
+async def told(peer: Prompting, question: Ask, sender: Peer = ME) -> Told:
+    found = await peer.answer(sender, question)
+    assert isinstance(found, Told), found
+    return found
+
+
+async def refused(peer: Prompting, question: Ask, sender: Peer = ME) -> str:
+    found: Message = await peer.answer(sender, question)
+    assert isinstance(found, Refused), found
+    return found.reason
+
+
+async def all_told(peer: Prompting, said: Sequence[Token] = ()) -> list[Token]:
+    tokens = list(said)
+    while True:
+        found = await told(peer, ask(tokens))
+        tokens += found.tokens
+        assert len(found.costs) == len(found.tokens)
+        if found.stopped is not None:
+            assert found.begun is not None
+            return tokens
+
+
+def test_it_tells_all_that_is_new_and_goes_on_from_anywhere(play: Play) -> None:
+    whole = play.whole()
+    assert len(whole) > 8
+
+    async def story(peer: Prompting, peers: Peers) -> None:
+        assert await all_told(peer) == whole
+        asked, begun = peers.asked, peer.begun
+        for many in range(len(whole) + 1):  # a session that is there tells them again
+            found = await told(peer, ask(whole[:many]))
+            assert (found.tokens, found.stopped) == (whole[many:], play_stopped)
+        assert (peers.asked, peer.begun, peer.taken_up) == (asked, begun, 0)
+        for many in range(len(whole) + 1):
+            await asyncio.sleep(11)
+            assert len(peer) == 0
+            assert await all_told(peer, whole[:many]) == whole
+        assert peer.taken_up == len(whole)
+
+    play_stopped = "limit" if len(whole) == MANNER.max_tokens else "end"
+    play(story)
+
+
+def test_tokens_of_another_answer_begin_anew(play: Play) -> None:
+    whole = play.whole()
+
+    async def story(peer: Prompting, peers: Peers) -> None:
+        await all_told(peer)
+        other = [whole[1], whole[0]]
+        await told(peer, ask(other))
+        assert peer.begun == 2
+        await told(peer, ask(prompt=PROMPT + " and"))
+        await told(peer, ask(manner=Manner(max_tokens=3)))
+        assert peer.begun == 4
+        await told(peer, ask(number=OTHER))
+        await told(peer, ask(), YOU)
+        assert peer.begun == 6
+        assert len(peer) == 3
+        assert repr(peer).startswith("<Prompting: 3 prompts, <RowCache: ")
+
+    play(story)
+
+
+def test_without_news_it_answers_after_a_moment(play: Play) -> None:
+    async def story(peer: Prompting, peers: Peers) -> None:
+        peers.takes = 0.5
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        found = await told(peer, ask())
+        assert (found.tokens, found.stopped, found.begun) == ([], None, None)
+        assert loop.time() - began == 0.3
+        while not (await told(peer, ask())).tokens:
+            pass
+        assert peer.begun == 1
+
+    play(story)
+
+
+def test_two_may_ask_for_the_same(play: Play) -> None:
+    async def story(peer: Prompting, peers: Peers) -> None:
+        one, other = await asyncio.gather(told(peer, ask()), told(peer, ask()))
+        assert one.tokens
+        assert other.tokens
+        assert peer.begun == 1
+
+    play(story)
+
+
+def test_it_runs_ahead_only_so_far(play: Play) -> None:
+    async def story(peer: Prompting, peers: Peers) -> None:
+        found = await told(peer, ask())
+        await asyncio.sleep(5)
+        assert len((await told(peer, ask())).tokens) == 3
+        whole = found.tokens
+        while len(whole) < 6:
+            whole += (await told(peer, ask(whole))).tokens
+        await asyncio.sleep(5)
+        assert len((await told(peer, ask(whole))).tokens) == 3
+
+    play(story, ahead=3)
+
+
+def test_a_session_that_nobody_asks_about_ends(play: Play) -> None:
+    async def story(peer: Prompting, peers: Peers) -> None:
+        await told(peer, ask())
+        for _ in range(5):
+            await asyncio.sleep(9)
+            await told(peer, ask())
+        assert (len(peer), peer.begun) == (1, 1)
+        await asyncio.sleep(11)
+        assert len(peer) == 0
+
+    play(story)
+
+
+def test_sessions_are_bounded(play: Play) -> None:
+    async def story(peer: Prompting, peers: Peers) -> None:
+        for number in range(2):
+            await told(peer, ask(number=bytes([number] * 16)))
+        assert (await refused(peer, ask(number=OTHER))).startswith("busy: as many prompts")
+        await told(peer, ask(), YOU)
+        assert (await refused(peer, ask(), Peer(b"Z" * 32))).startswith("busy: as many prompts")
+        await told(peer, ask(number=bytes(16)))  # who has one goes on
+        assert peer.refused == 2
+        await asyncio.sleep(11)
+        await told(peer, ask(number=OTHER))
+
+    play(story, sessions=3, sessions_each=2)
+
+
+def test_memory_is_bounded(play: Play) -> None:
+    async def story(peer: Prompting, peers: Peers) -> None:
+        found = await peer.answer(ME, ask())
+        while isinstance(found, Told):
+            found = await peer.answer(ME, ask())
+        assert isinstance(found, Refused)
+        assert "an answer may take here" in found.reason
+        assert (await refused(peer, ask(), YOU)).startswith("busy: no memory")
+
+    play(story, mind_bytes=1000)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        (ask(prompt="bee " * 5000), "a prompt of 20,000 characters"),
+        (ask(manner=Manner(beam=Beam(width=5, depth=20))), "a beam 5 wide and 20 deep"),
+        (Ask(NUMBER, PROMPT, MANNER, bytes(15)), "15 bytes are not the neurons"),
+        (Ask(NUMBER, PROMPT, MANNER, bytes(16 * 13)), "208 bytes are not the neurons"),
+    ],
+    ids=["long", "beam", "half a neuron", "more than the limit"],
+)
+def test_what_is_too_much_is_refused_in_words(play: Play, wrong: Ask, why: str) -> None:
+    async def story(peer: Prompting, peers: Peers) -> None:
+        assert why in await refused(peer, wrong)
+        assert (len(peer), peers.asked) == (0, 0)
+
+    play(story)
+
+
+def test_a_prompts_own_fault_is_told(play: Play) -> None:
+    async def story(peer: Prompting, peers: Peers) -> None:
+        for prompt, why in (("of the", "names no concept"), ("", "is empty"), ("\x00", "not text")):
+            found = await told(peer, ask(prompt=prompt))
+            assert why in found.fault
+            assert (found.tokens, found.stopped) == ([], None)
+
+    play(story)
+
+
+def test_words_that_were_never_learned_are_not_gone_on_from(play: Play) -> None:
+    async def story(peer: Prompting, peers: Peers) -> None:
+        assert "never learned" in await refused(peer, Ask(NUMBER, PROMPT, MANNER, b"x" * 16))
+
+    play(story)
+
+
+def test_rows_that_cannot_be_had_are_a_refusal_and_asking_again_begins_anew(play: Play) -> None:
+    async def story(peer: Prompting, peers: Peers) -> None:
+        peers.error = Unreachable("no peer could tell the rows of shard 7")
+        assert "shard 7" in await refused(peer, ask())
+        peers.error = None
+        assert (await told(peer, ask())).tokens
+        assert peer.begun == 2
+
+    play(story)
+
+
+def test_an_error_that_nobody_planned_for_ends_one_prompt_alone(
+    play: Play, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def story(peer: Prompting, peers: Peers) -> None:
+        loop = asyncio.get_running_loop()
+        complaints: list[object] = []
+        loop.set_exception_handler(lambda _, context: complaints.append(context))
+        peers.error = ZeroDivisionError("secret")
+        reason = await refused(peer, ask())
+        assert reason == "it failed here: ZeroDivisionError; ask another peer"
+        peers.error = None
+        assert (await told(peer, ask())).tokens
+        assert complaints
+        assert "nobody planned for" in caplog.text
+
+    play(story)
+
+
+def test_at_the_end_who_waits_is_told_and_nobody_is_let_in(play: Play) -> None:
+    async def story(peer: Prompting, peers: Peers) -> None:
+        peers.takes = 100
+        waits = asyncio.ensure_future(peer.answer(ME, ask()))
+        await asyncio.sleep(0.1)
+        await peer.close()
+        assert isinstance(await waits, Refused | Told)
+        assert "ends" in await refused(peer, ask())
+
+    play(story)
+
+
+@pytest.mark.parametrize("manner", [MANNER, Manner(max_tokens=5, beam=Beam())], ids=["", "beam"])
+def test_large_rows_are_a_threads_work(
+    play: Play, manner: Manner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(thinking, "_LARGE", 0)
+    whole = play.whole(manner=manner)
+
+    async def story(peer: Prompting, peers: Peers) -> None:
+        tokens = list[Token]()
+        stopped = None
+        while stopped is None:
+            found = await told(peer, ask(tokens, manner=manner))
+            tokens += found.tokens
+            stopped = found.stopped
+        assert tokens == whole
+
+    play(story)
+
+
+def test_options_are_checked() -> None:
+    with pytest.raises(UsageError, match="idle must be more than 0"):
+        PromptOptions(idle=0)
+    assert issubclass(thinking.TooLarge, GiaannError)
