@@ -14,11 +14,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from giaann_p2p.client.column import Column
+    from giaann_p2p.client.swarm import AsyncSwarm, Swarm
+    from giaann_p2p.client.trained import LackingPeers, Standing, Taught
     from giaann_p2p.errors import (
         DamagedError,
         DeviceError,
         DiskError,
         GiaannError,
+        NobodyComputes,
+        PeerError,
         PipelineError,
         PromptError,
         SpecError,
@@ -33,20 +38,25 @@ if TYPE_CHECKING:
     from giaann_p2p.model.manner import Beam, Timing, Variant
     from giaann_p2p.model.said import Generation, Token
     from giaann_p2p.model.spec import ModelSpec
+    from giaann_p2p.net.errors import Unreachable
     from giaann_p2p.solo.answer import Answer
     from giaann_p2p.solo.brain import Brain
     from giaann_p2p.solo.jobs import Job
     from giaann_p2p.solo.recall import Recalled
     from giaann_p2p.solo.reports import Connection, Info, Trained
     from giaann_p2p.store.fsck import Checked
+    from giaann_p2p.swarm.checkup import Report
+    from giaann_p2p.swarm.overview import Overview
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Answer",
+    "AsyncSwarm",
     "Beam",
     "Brain",
     "Checked",
+    "Column",
     "Connection",
     "DamagedError",
     "Delta",
@@ -56,18 +66,27 @@ __all__ = [
     "GiaannError",
     "Info",
     "Job",
+    "LackingPeers",
     "ModelSpec",
+    "NobodyComputes",
+    "Overview",
+    "PeerError",
     "PipelineError",
     "PromptError",
     "Recalled",
+    "Report",
     "Score",
     "SpecError",
+    "Standing",
     "StoreError",
     "StoreFull",
+    "Swarm",
+    "Taught",
     "TextError",
     "Timing",
     "Token",
     "Trained",
+    "Unreachable",
     "UsageError",
     "Variant",
     "WorkerError",
@@ -80,6 +99,8 @@ _HOMES = {
         "DeviceError",
         "DiskError",
         "GiaannError",
+        "NobodyComputes",
+        "PeerError",
         "PipelineError",
         "PromptError",
         "SpecError",
@@ -99,6 +120,12 @@ _HOMES = {
     "solo.jobs": ["Job"],
     "solo.recall": ["Recalled"],
     "store.fsck": ["Checked"],
+    "client.swarm": ["AsyncSwarm", "Swarm"],
+    "client.trained": ["LackingPeers", "Standing", "Taught"],
+    "client.column": ["Column"],
+    "net.errors": ["Unreachable"],
+    "swarm.overview": ["Overview"],
+    "swarm.checkup": ["Report"],
     "solo.reports": ["Connection", "Info", "Trained"],
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}

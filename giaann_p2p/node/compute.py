@@ -12,6 +12,7 @@ import logging
 import secrets
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
+from time import perf_counter
 from typing import Any, Protocol
 
 from giaann_p2p.errors import MessageError, PeerError
@@ -302,10 +303,10 @@ class ComputeNode:
         task.add_done_callback(over)
 
     async def _learn(self, order: Compute) -> None:
-        loop, counters = asyncio.get_running_loop(), self.counters
-        began = loop.time()
+        counters = self.counters
+        began = perf_counter()
         made = await self._learning.learn(Task(order.sentences, self._owned()))
-        counters.learn_seconds.took(loop.time() - began)
+        counters.learn_seconds.took(perf_counter() - began)
         if isinstance(made, str):
             counters.failed += 1
             self._log.warning("chunk %d cannot be learned: %s", order.chunk, made)

@@ -8,6 +8,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from time import perf_counter
 
 from giaann_p2p.errors import MessageError
 from giaann_p2p.net.errors import Reason
@@ -60,7 +61,7 @@ class Reception:
         """Answer a request, at once where that is possible; see `net.transport.Handler`."""
         if self._closed:
             raise Turned(Reason.LEAVING, _LEAVING)
-        counters, began = self._counters, asyncio.get_running_loop().time()
+        counters, began = self._counters, perf_counter()
         counters.bytes_in += len(body)
         try:
             question = decode(body)
@@ -105,16 +106,16 @@ class Reception:
 
     def _count_read(self, began: float) -> None:
         self._counters.reads += 1
-        self._counters.read_seconds.took(asyncio.get_running_loop().time() - began)
+        self._counters.read_seconds.took(perf_counter() - began)
 
     async def _to(self, question: Message) -> Message:
-        counters, loop = self._counters, asyncio.get_running_loop()
-        began = loop.time()
+        counters = self._counters
+        began = perf_counter()
         if isinstance(question, Push):
             counters.pushes += 1
             answer = await self._pushed(question)
             counters.pushed += isinstance(answer, Pushed)
-            counters.push_seconds.took(loop.time() - began)
+            counters.push_seconds.took(perf_counter() - began)
         elif isinstance(question, Read):
             answer = await self._answering.to(question)
             self._count_read(began)

@@ -10,6 +10,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from time import perf_counter
 from typing import Generic, NamedTuple, TypeVar
 
 import torch
@@ -70,10 +71,10 @@ class Thinking:
         while not isinstance(at, _End):
             answer: Answer = []
             if at.neurons:
-                began = loop.time()
+                began = perf_counter()
                 self.rows.ahead(foresee(at), bill)
                 answer = await self.rows.rows(at, bill)
-                bill.waited += loop.time() - began
+                bill.waited += perf_counter() - began
                 large = large or any(row and len(row.target) > _LARGE for row in answer)
             else:
                 await asyncio.sleep(0)
@@ -128,7 +129,7 @@ class Thought:
 
     async def begin(self, said: Sequence[Neuron] = ()) -> None:
         """Take the prompt in, and what was said to it already."""
-        began, bill = asyncio.get_running_loop().time(), Bill()
+        began, bill = perf_counter(), Bill()
         sentences = await self._thinking.parsed(self._prompt)
         named = [name.neuron for one in sentences for _, name in one.words if name]
         self._thinking.rows.ahead([*named, *said], bill)
@@ -137,7 +138,7 @@ class Thought:
 
     async def next(self) -> Token | None:
         """Return the next token; None if there is none, and `stopped` tells why."""
-        began, bill = asyncio.get_running_loop().time(), Bill()
+        began, bill = perf_counter(), Bill()
         token = await self._thinking.through(self._going_on.next(), bill, self._foreseen)
         self._since_foreseen += 1
         self._end(began, bill)
@@ -152,7 +153,7 @@ class Thought:
 
     def _end(self, began: float, bill: Bill) -> None:
         self.cost = Cost(
-            int((asyncio.get_running_loop().time() - began) * _MICRO),
+            int((perf_counter() - began) * _MICRO),
             int(bill.waited * _MICRO),
             bill.rows,
             bill.kept,
