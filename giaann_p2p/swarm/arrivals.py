@@ -115,6 +115,8 @@ class Arrivals:
 
     def due(self, now: float) -> list[Action]:
         """Ask for what is next of each."""
+        if not (self._arriving or self._kept or self._wanted):  # as nearly always
+            return []
         self._forget()
         if self._strain.rests(now):
             return []

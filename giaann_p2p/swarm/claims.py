@@ -1,5 +1,7 @@
 """What is asked of all records of a directory at once: a row each, a bit for each shard."""
 
+from functools import lru_cache
+
 import numpy as np
 import numpy.typing as npt
 
@@ -53,9 +55,7 @@ class Claims:
     def claim(self, row: int, ready: Shards, syncing: Shards) -> None:
         """Set the shards of a row."""
         for bits, shards in ((self.ready, ready), (self.syncing, syncing)):
-            mask = np.zeros(self._shards, np.bool_)
-            mask[shards] = True
-            bits[row] = np.packbits(mask, bitorder="little")
+            bits[row] = _bits_of(shards.tobytes(), self._shards)
 
     def least_known(self) -> int:
         """Return the row to be forgotten first, of those that are not live."""
@@ -71,6 +71,13 @@ class Claims:
             bits = np.unpackbits(some, axis=1, count=self._shards, bitorder="little")
             counts += bits.sum(axis=0, dtype=np.int64)
         return counts
+
+
+@lru_cache(maxsize=64)  # one process may be several peers, who all hear the same
+def _bits_of(shards: bytes, count: int) -> Bits:
+    mask = np.zeros(count, np.bool_)
+    mask[np.frombuffer(shards, np.uint16)] = True
+    return np.packbits(mask, bitorder="little")
 
 
 def has(bits: Bits, shard: int) -> Mask:

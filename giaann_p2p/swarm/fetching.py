@@ -92,7 +92,9 @@ class Fetching:
         wanted = filter(self._replicas.wanted, self._replicas.held.tolist())
         for shard, mine in self._held.sets(wanted).items():
             word = self._evidence.of(peer, shard)
-            if word is None or now - word.asked > self._settings.word_counts:
+            if word is None or word.chunks is mine:  # as nearly always
+                continue
+            if now - word.asked > self._settings.word_counts:
                 continue
             pair = id(word.chunks), id(mine)
             if pair not in beyond:
