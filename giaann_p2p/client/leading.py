@@ -114,6 +114,10 @@ class Leading:
             if chunk in self.pages:  # so that there is room to read on
                 self._lines[chunk] = self._forget(chunk)[0].line
 
+    def lost(self, peer: Peer) -> None:
+        """A worker cannot be reached."""
+        self._do(self._coordinator.lost(peer, self._clock()))
+
     def beat(self, peer: Peer, beat: Beat) -> Message:
         """Hear of a worker."""
         answer, acts = self._coordinator.beat(peer, beat, self._clock())

@@ -38,6 +38,10 @@ _TICK = 0.25
 _TIMEOUT = 4.0
 _AHEAD = 32
 """Chunks that are read ahead of those in flight, for a policy to choose from."""
+_LATE = 1.0
+"""Seconds for those who answer after enough others have."""
+_AGAIN = 2.0
+"""Seconds between two tries to reach a compute peer."""
 _A_WHILE = 2.0
 """Seconds after which it is said that peers are lacking."""
 _ROUNDS = 5
@@ -173,6 +177,7 @@ class _Job:
         self._loop = asyncio.get_running_loop()
         self._began = self._loop.time()
         self._lacking_since: float | None = None
+        self._retry: dict[Peer, float] = {}
         self._heard: dict[Peer, tuple[int, int]] = {}  # by peer its newest record
         self._should_stop: Callable[[], bool]
         self._watch: Watch
@@ -245,14 +250,21 @@ class _Job:
         return news
 
     def _keep_in_touch(self, workers: Mapping[Peer, int]) -> None:
-        """Connect again to compute peers that were lost: they cannot."""
-        for peer in self.lost & workers.keys():
-            self._calls.start(Call(0, peer, AskManifest(), _TIMEOUT), partial(self._met, peer))
+        """Connect again to compute peers that were lost: they cannot. They may also be dead."""
+        now = self._loop.time()
+        for peer in self.lost:
+            self._retry.setdefault(peer, now)
         self.lost.clear()
+        self._retry = {peer: due for peer, due in self._retry.items() if peer in workers}
+        for peer in [peer for peer, due in self._retry.items() if due <= now]:
+            del self._retry[peer]
+            self._calls.start(Call(0, peer, AskManifest(), _TIMEOUT), partial(self._met, peer))
 
     def _met(self, peer: Peer, answer: Message | None) -> None:
         if answer is None:
-            self.lost.add(peer)
+            self._retry[peer] = self._loop.time() + _AGAIN
+            if self._leading is not None:
+                self._leading.lost(peer)
 
     async def _settled(self, chunks: int) -> BitMap:
         """Return what is committed, when that is all, or if it does not become more."""
@@ -280,11 +292,13 @@ class _Job:
             ask(census.answered(number, answer, self._clock()))
             self._news.set()
 
-        while (committed := census.committed) is None:
+        while census.committed is None:
             ask(census.tick(self._clock()))
             await self._pause(Lacking.STORAGE)
-        self._lacking_since = None
-        return committed
+        until = self._loop.time() + _LATE
+        while census.asking and self._loop.time() < until:
+            await self._pause(None)
+        return census.committed
 
     async def _pause(self, lacking: Lacking | None) -> None:
         """Wait for news, and say how it goes; LackingPeers if peers are lacking for too long."""

@@ -70,6 +70,11 @@ class Census:
             return None
         return reduce(and_, map(self._enough, self._told.values()))
 
+    @property
+    def asking(self) -> bool:
+        """Whether some have not answered yet: who has not told may be the one who knows of more."""
+        return bool(self._asking)
+
     def _enough(self, told: dict[Peer, BitMap]) -> BitMap:
         """Return the chunks that enough of a shard's owners have."""
         seen = [BitMap() for _ in range(self._quorum)]  # by how many at least

@@ -13,7 +13,7 @@ from giaann_p2p.swarm.chunks import State
 from giaann_p2p.swarm.decisions import Action, Finished, GaveUp, Lease, Revoke
 from giaann_p2p.swarm.desk import Desk
 from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.messages import Beat, Heard, Learn, Learned, Message, Refused
+from giaann_p2p.swarm.messages import Beat, Heard, Learn, Learned, Message, Refused, Taken
 from giaann_p2p.swarm.schedule import MOST_SLOTS, Schedule
 
 _TIMEOUT = 4.0
@@ -73,6 +73,10 @@ class Coordinator:
         """
         return self._acts(self._schedule.heartbeat(peer, (), now)) if peer in self._workers else []
 
+    def lost(self, peer: Peer, now: float) -> list[Act]:
+        """A worker cannot be reached: others learn what it had, unless it is heard of."""
+        return self._acts(self._schedule.lost(peer, now))
+
     def tick(self, now: float) -> list[Act]:
         """Do what is due."""
         return self._acts(self._schedule.tick(now))
@@ -123,7 +127,11 @@ class Coordinator:
         return Call(self._calls.number(partial(self._taken, peer, chunk)), peer, question, _TIMEOUT)
 
     def _taken(self, peer: Peer, chunk: int, answer: Message | None, now: float) -> list[Act]:
-        """Go on when an order was refused; one that was lost is named by no beat, and runs out."""
-        if not isinstance(answer, Refused) or peer not in self._workers:
+        """Go on when an order was refused, or got no answer: then the worker is gone, as a rule.
+
+        If it has taken the order all the same, it names the chunk when it beats, and keeps it
+        unless another has it by then.
+        """
+        if isinstance(answer, Taken) or peer not in self._workers:
             return []
         return self._acts(self._schedule.declined(peer, chunk, now))

@@ -66,6 +66,11 @@ class Roster:
         self._workers[worker].silent = False
         self._queue(worker)
 
+    def silence(self, worker: bytes) -> None:
+        """Give a worker nothing until it is heard of."""
+        self._workers[worker].silent = True
+        self._queue(worker)
+
     def take(self, worker: bytes, chunk: int) -> None:
         """Note that a worker got a chunk."""
         self._workers[worker].chunks.add(chunk)

@@ -5,7 +5,8 @@ A chunk is waiting, leased, committed or failed, and moves as the table in chunk
 1. A waiting chunk is leased to a worker that has a slot free, as the policy picks them.
 2. A heartbeat prolongs the leases that it names. A lease ends with silence, after `longest` seconds
    whatever the heartbeats say, or with its worker; when its last lease has ended, a chunk waits.
-   A worker that fell silent, or declined a chunk, gets nothing until it is heard of.
+   A worker that fell silent, cannot be reached, or declined a chunk, gets nothing until it is heard
+   of.
 3. Each time that a chunk's lease ran out, the next one is twice as long, up to 32 times.
 4. When nothing waits, a chunk that takes twice as long as usual is leased to a second worker. Both
    may finish: its updates are applied at most once.
@@ -125,6 +126,15 @@ class Schedule:
             self._workers.leave(worker)
         return [*actions, *self._hand_out(now)]
 
+    def lost(self, worker: bytes, now: float) -> list[Action]:
+        """Take in that a worker cannot be reached; it may be heard of again."""
+        actions: list[Action] = []
+        if worker in self._workers:
+            self._workers.silence(worker)
+            for chunk in sorted(self._workers[worker].chunks):
+                actions += self._lose(worker, chunk)
+        return [*actions, *self._hand_out(now)]
+
     def heartbeat(self, worker: bytes, chunks: Collection[int], now: float) -> list[Action]:
         """Take in that a worker is there, and at some chunks."""
         self._check_all(chunks)
@@ -162,7 +172,7 @@ class Schedule:
         self._chunks.check(chunk)
         if self._leases.of(worker, chunk) is None:
             return []
-        self._workers[worker].silent = True
+        self._workers.silence(worker)
         return [*self._return(worker, chunk), *self._hand_out(now)]
 
     def tick(self, now: float) -> list[Action]:

@@ -87,16 +87,41 @@ def test_leases_become_orders_with_the_chunks_sentences() -> None:
     assert one.all(State.LEASED) == [0, 1, 2]
 
 
-def test_orders_have_numbers_of_their_own_and_nothing_follows_but_from_refusals() -> None:
+def test_orders_have_numbers_of_their_own_and_stand_when_they_are_taken() -> None:
     one = Leading(4)
     calls = one.coordinator.seen({A: 2, B: 1}, NOW)
     numbers = [call.number for call in calls if isinstance(call, Call)]
     assert len(set(numbers)) == 3
-    for number, message in zip(numbers, (Taken(), Heard([]), None), strict=True):
-        assert one.coordinator.answered(number, message, NOW) == []
+    for number in numbers:
+        assert one.coordinator.answered(number, Taken(), NOW) == []
     for message in (*MESSAGES, None):
         assert one.coordinator.answered(99, message, NOW) == []
     assert one.all(State.LEASED) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("answer", [None, *(m for m in MESSAGES if not isinstance(m, Taken))])
+def test_an_order_that_is_not_taken_goes_to_another_and_costs_the_chunk_nothing(
+    answer: Message | None,
+) -> None:
+    one = Leading(1)
+    (call,) = [act for act in one.coordinator.seen({A: 1}, NOW) if isinstance(act, Call)]
+    assert one.do(one.coordinator.answered(call.number, answer, NOW + 1)) == []
+    assert one.all(State.WAITING) == [0]
+    assert one.seen({A: 1, B: 1}, NOW + 2) == [(B, 0)]
+    assert one.beat(A, working=[0], now=NOW + 3) == (Heard([0]), [])  # it had taken it after all
+
+
+def test_what_somebody_has_who_cannot_be_reached_goes_to_another_until_it_is_heard_of() -> None:
+    one = Leading(3)
+    assert one.seen({A: 2, B: 1}) == [(A, 0), (A, 1), (B, 2)]
+    assert one.do(one.coordinator.lost(A, NOW + 1)) == []
+    assert one.do(one.coordinator.lost(C, NOW + 1)) == []
+    assert one.all(State.WAITING) == [0, 1]
+    assert one.beat(B, done=[2], now=NOW + 1) == (Heard([]), [(B, 0)])
+    assert one.tick(NOW + 2) == []
+    assert one.do(one.coordinator.announced(A, NOW + 2)) == [(A, 1)]
+    assert one.do(one.coordinator.lost(A, NOW + 3)) == []
+    assert one.beat(A, working=[1], now=NOW + 4) == (Heard([]), [(A, 1)])
 
 
 def test_what_is_committed_is_not_leased_again() -> None:

@@ -1,0 +1,278 @@
+"""Texts are learned by a swarm as by one machine, whatever happens to its peers meanwhile."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from giaann_p2p.client.trained import Lacking, LackingPeers, Standing, Taught
+from giaann_p2p.client.training import MOST_BATCH, Manner
+from giaann_p2p.errors import UsageError
+from giaann_p2p.swarm.messages import (
+    AskManifest,
+    Beat,
+    Learned,
+    Refused,
+    Skip,
+    decode,
+    encode,
+)
+from tests.unit.node.helpers import JOB, Town, play
+from tests.unit.node.helpers_compute import FATAL, Visitor, Workshop, alone, written
+
+TEXT = written(640)
+"""Ten chunks."""
+
+
+def holds(town: Town, text: str, epochs: int = 1) -> Callable[[], bool]:
+    """Return whether every replica is what one machine learns from a text."""
+
+    def check() -> bool:
+        if not town.settled():
+            return False
+        sums: dict[int, set[int]] = {}
+        for found in town.digests():
+            for shard, digest in found.items():
+                sums.setdefault(shard, set()).add(digest)
+        if any(len(found) > 1 for found in sums.values()):
+            return False
+        return sum(found.pop() for found in sums.values()) % (1 << 256) == alone(text, epochs)
+
+    return check
+
+
+async def founded(town: Town, storages: int = 3) -> Visitor:
+    for _ in range(storages):
+        town.add()
+    await town.until(town.settled)
+    return Visitor(town)
+
+
+def test_a_text_is_learned_by_many_as_by_one_and_only_once() -> None:
+    async def story(town: Town) -> None:
+        visitor = await founded(town)
+        shops = [Workshop(town, number) for number in (101, 102)]
+        (report,) = await visitor.trainer.train(TEXT, Manner(batch=3))
+        assert report.complete
+        assert (report.chunks, report.chunks_known, report.sentences) == (10, 0, 640)
+        assert report.sequences == 640 - 13
+        assert report.skips.counts == {"too short": 13}
+        assert report.skips.first_lines == {"too short": 8}
+        assert report.pushed > 0
+        assert all(shop.slow.learned for shop in shops)
+        await town.until(holds(town, TEXT))
+        (again,) = await visitor.trainer.train(TEXT, Manner(policy="random"))
+        assert (again.chunks, again.chunks_known, again.sentences) == (0, 10, 0)
+        assert again.known
+        assert sum(len(shop.slow.learned) for shop in shops) == 10
+        for shop in shops:
+            await shop.end()
+        await visitor.close()
+
+    play(story)
+
+
+def test_epochs_are_jobs_of_their_own() -> None:
+    async def story(town: Town) -> None:
+        visitor = await founded(town)
+        shop = Workshop(town, 101, seconds=0.1)
+        text = written(130)
+        reports = await visitor.trainer.train(text, Manner(epochs=2))
+        assert [(report.epoch, report.chunks) for report in reports] == [(1, 3), (2, 3)]
+        reports = await visitor.trainer.train(text, Manner(epochs=3))
+        assert [(one.chunks_known, one.chunks) for one in reports] == [(3, 0), (3, 0), (0, 3)]
+        await town.until(holds(town, text, 3))
+        await shop.end()
+        await visitor.close()
+
+    play(story)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_compute_and_storage_peers_may_die_join_and_leave_meanwhile(seed: int) -> None:
+    async def story(town: Town) -> None:
+        visitor = await founded(town, 4)
+        shops = [Workshop(town, number, seconds=8.0) for number in (101, 102, 103)]
+        training = asyncio.create_task(visitor.trainer.train(TEXT, Manner(batch=8)))
+        await asyncio.sleep(6)
+        await shops[0].die()
+        await town.houses[0].die()
+        shops.append(Workshop(town, 104, seconds=8.0))
+        await asyncio.sleep(3)
+        shops[1].node.leave()
+        town.houses[0].come_back()
+        (report,) = await training
+        assert report.complete
+        assert (report.chunks, report.sentences) == (10, 640)
+        await shops[1].gone()
+        assert shops[1].error is None
+        await town.until(holds(town, TEXT))
+        for shop in shops[2:]:
+            await shop.end()
+        await visitor.close()
+
+    play(story, seed=seed)
+
+
+def test_somebody_else_goes_on_where_it_was_stopped() -> None:
+    async def story(town: Town) -> None:
+        visitor = await founded(town)
+        shop = Workshop(town, 101)
+        seen: list[Standing] = []
+
+        def watch(report: Taught, standing: Standing) -> None:
+            seen.append(standing)
+
+        def stop() -> bool:
+            return bool(seen) and seen[-1].committed >= 4
+
+        (report,) = await visitor.trainer.train(
+            TEXT, Manner(epochs=5), watch=watch, should_stop=stop
+        )
+        assert report.interrupted
+        assert not report.complete
+        assert 4 <= report.chunks < 10
+        shares = [standing.share for standing in seen]
+        assert shares == sorted(shares)
+        assert {standing.peers for standing in seen} <= {0, 1}
+        await visitor.close()
+        other = Visitor(town, 221)
+        (rest,) = await other.trainer.train(TEXT)
+        assert rest.complete
+        assert rest.chunks_known >= report.chunks
+        assert rest.chunks_known + rest.chunks == 10
+        await town.until(holds(town, TEXT))
+        await shop.end()
+        await other.close()
+
+    play(story)
+
+
+def test_two_may_have_the_same_text_learned_at_a_time() -> None:
+    async def story(town: Town) -> None:
+        visitors = [await founded(town), Visitor(town, 221)]
+        shops = [Workshop(town, number) for number in (101, 102)]
+        found = await asyncio.gather(*[visitor.trainer.train(TEXT) for visitor in visitors])
+        assert all(report.complete for (report,) in found)
+        await town.until(holds(town, TEXT))
+        first = asyncio.create_task(visitors[0].trainer.train(written(70)))
+        await asyncio.sleep(0)
+        with pytest.raises(UsageError, match="is being learned already"):
+            await visitors[0].trainer.train(written(70))
+        await first
+        for shop in shops:
+            await shop.end()
+        for visitor in visitors:
+            await visitor.close()
+
+    play(story)
+
+
+def test_without_compute_peers_it_waits_and_then_says_what_to_do() -> None:
+    async def story(town: Town) -> None:
+        visitor = await founded(town)
+        seen: set[Lacking | None] = set()
+        began = asyncio.get_running_loop().time()
+        with pytest.raises(LackingPeers, match=r"start one.*giaann compute.*waited 20 s"):
+            await visitor.trainer.train(
+                TEXT, Manner(patience=20), watch=lambda _, standing: seen.add(standing.lacking)
+            )
+        assert 20 < asyncio.get_running_loop().time() - began < 30
+        assert seen == {None, Lacking.COMPUTE}
+        training = asyncio.create_task(visitor.trainer.train(TEXT))
+        await asyncio.sleep(10)
+        shop = Workshop(town, 101)  # just in time
+        (report,) = await training
+        assert report.complete
+        await shop.end()
+        await visitor.close()
+
+    play(story)
+
+
+def test_without_enough_storage_peers_it_says_so() -> None:
+    async def story(town: Town) -> None:
+        visitor = await founded(town)
+        for house in town.houses:
+            town.freeze(house)
+        with pytest.raises(LackingPeers, match="too few storage peers answer"):
+            await visitor.trainer.train(TEXT, Manner(patience=20))
+        for house in town.houses:
+            town.freeze(house, frozen=False)
+        await visitor.close()
+
+    play(story)
+
+
+def test_what_nobody_can_learn_is_given_up_and_told_of_and_all_else_is_learned(
+    tmp_path: Path,
+) -> None:
+    lines = TEXT.splitlines()
+    lines[200] = f"The {FATAL} of 7 makes honey from the flower in a year."
+    file = tmp_path / "bees.txt"
+    file.write_text("\n".join(lines))
+
+    async def story(town: Town) -> None:
+        visitor = await founded(town)
+        shops = [Workshop(town, number, seconds=0.2) for number in (101, 102, 103)]
+        (report,) = await visitor.trainer.train(file)
+        assert not report.complete
+        assert not report.interrupted
+        assert report.chunks == 9
+        assert set(report.given_up) == {3}
+        assert report.given_up[3].line == 3 * 64 + 1
+        assert set(report.given_up[3].reasons) == {"the process that parsed it died of signal 9"}
+        for shop in shops:
+            assert shop.node.counters.failed
+            assert shop.error is None
+            await shop.end()
+        await visitor.close()
+
+    play(story)
+
+
+def test_a_connection_that_breaks_is_opened_again_by_who_can_dial() -> None:
+    async def story(town: Town) -> None:
+        visitor = await founded(town)
+        shop = Workshop(town, 101, seconds=4.0)
+        town.network.way(shop.me, visitor.me).dials = False  # as behind a router
+        training = asyncio.create_task(visitor.trainer.train(TEXT))
+        for _ in range(3):
+            await asyncio.sleep(5)
+            town.network.reset(shop.me, visitor.me)
+        (report,) = await training
+        assert report.complete
+        assert len(shop.slow.learned) == 10  # none of them twice
+        await shop.end()
+        await visitor.close()
+
+    play(story)
+
+
+def test_what_strangers_ask_or_tell_is_refused() -> None:
+    async def story(town: Town) -> None:
+        visitor, other = await founded(town), Visitor(town, 221)
+        lie = [Learned(5, 64, [Skip("no reason", 3, 2), Skip("too long", 64, 63)], 7)]
+        for question in (AskManifest(), Beat(JOB, [], lie, [])):
+            data = await other.transport.call(visitor.me, encode(question), timeout=5)
+            assert isinstance(decode(data), Refused)
+        await other.close()
+        await visitor.close()
+
+    play(story)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"epochs": 0}, "epochs must be 1 or more; it is 0"),
+        ({"policy": "best"}, "policy must be overlap or random; it is 'best'"),
+        ({"batch": 0}, "batch must be 1 to 4,096; it is 0"),
+        ({"batch": MOST_BATCH + 1}, "batch must be 1 to 4,096; it is 4,097"),
+        ({"patience": -1}, "patience must be 0 or more; it is -1"),
+    ],
+)
+def test_a_manner_that_cannot_be_is_told(wrong: dict[str, object], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        Manner(**wrong)  # type: ignore[arg-type]

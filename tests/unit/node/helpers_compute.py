@@ -1,0 +1,162 @@
+"""Compute peers of a town, which really parse and learn, and somebody who has texts learned."""
+
+import asyncio
+import logging
+import random
+from functools import cache, partial
+from types import SimpleNamespace
+from typing import cast
+
+from giaann_p2p.client.training import Trainer
+from giaann_p2p.client.visit import Visit
+from giaann_p2p.model.digest import digest
+from giaann_p2p.node.clock import Clock
+from giaann_p2p.node.compute import Answering, ComputeNode
+from giaann_p2p.node.hands import Here
+from giaann_p2p.node.lesson import Made, Task, teach
+from giaann_p2p.node.lookout import Lookout
+from giaann_p2p.node.place import Place
+from giaann_p2p.node.pool import Pool
+from giaann_p2p.sim.lessons import SPEC
+from giaann_p2p.solo.brain import Brain
+from giaann_p2p.swarm.surroundings import Surroundings
+from tests.unit.node.helpers import EPOCH, LAYOUT, MANIFEST, Town, identity
+
+NOUNS = ("bee", "wasp", "flower", "hive", "summer", "poet", "garden", "honey", "war", "spring")
+FATAL = "zorp"
+"""Who learns a sentence with this word does not live to tell."""
+
+
+def written(sentences: int, seed: int = 0) -> str:
+    """Return a text that nobody wrote, a sentence a line; some of them are too short."""
+    chance = random.Random(seed)
+    lines = []
+    for number in range(sentences):
+        some = chance.sample(NOUNS, 3)
+        lines.append(
+            "Go."
+            if number % 50 == 7
+            else f"The {some[0]} of {number % 9} makes {some[1]} from the {some[2]} in a year."
+        )
+    return "\n".join(lines)
+
+
+@cache
+def alone(text: str, epochs: int = 1) -> int:
+    """Return the digest of what one machine learns from a text."""
+    brain = Brain(SPEC)
+    brain.train(text, epochs=epochs, workers=1)
+    return digest(brain.knowledge)
+
+
+class Slow:
+    """Learns for real; it takes a while, in made-up time."""
+
+    def __init__(self, chance: random.Random, seconds: float) -> None:
+        self.pool = Pool([Here()], teach(SPEC, LAYOUT, "cpu"))
+        self.learned: list[Task] = []
+        self._chance, self._seconds = chance, seconds
+
+    async def learn(self, task: Task) -> Made | str:
+        """Return what came of a chunk, or why nothing did."""
+        await asyncio.sleep(self._chance.uniform(0, self._seconds))
+        self.learned.append(task)
+        if any(FATAL in text for text in task.sentences):
+            return "the process that parsed it died of signal 9"
+        return await self.pool.learn(task)
+
+
+class Workshop:
+    """One compute peer, which can die and come back."""
+
+    def __init__(
+        self, town: Town, number: int, seconds: float = 1.0, answering: Answering | None = None
+    ) -> None:
+        self.town, self.number = town, number
+        self.identity = identity(number)
+        self.me = self.identity.peer
+        self.answering = answering
+        self.seconds = seconds
+        self.error: BaseException | None = None
+        self.begin()
+
+    def begin(self) -> None:
+        """Come up."""
+        loop = asyncio.get_running_loop()
+        self.transport = self.town.transport(self.me)
+        self.slow = Slow(random.Random(self.number), self.seconds)
+        self.node = ComputeNode(
+            self.identity,
+            MANIFEST,
+            self.slow,
+            self.transport,
+            self.town.board.view(self.me),
+            slots=2,
+            device="cpu",
+            answering=self.answering,
+            addresses=lambda: [f"/ip4/10.0.1.{self.number}/tcp/4100/p2p/x"],
+            options=self.town.options,
+            clock=Clock(lambda: EPOCH + loop.time(), loop.time),
+            incarnation=partial(self.town.chance.getrandbits, 63),
+            log=logging.getLogger(f"giaann.compute.{self.number}"),
+        )
+        self.task = loop.create_task(self._live())
+
+    async def _live(self) -> None:
+        try:
+            await self.node.run()
+        except Exception as error:  # noqa: BLE001  (the test asks for it)
+            self.error = error
+
+    async def end(self) -> None:
+        """Go, in good order."""
+        await self.node.close()
+        await self.gone()
+
+    async def gone(self) -> None:
+        """Wait until it has left, and close what it leaves."""
+        await self.task
+        await self.transport.close()
+        await self.slow.pool.close()
+
+    async def die(self) -> None:
+        """Be gone at once, without a word to anybody; connections break."""
+        self.task.cancel()
+        await asyncio.gather(self.task, return_exceptions=True)
+        self.town.network.stop(self.me)
+        for other in self.town.peers:
+            self.town.network.reset(self.me, other)
+        await self.transport.close()
+
+
+class Visitor:
+    """Somebody who has texts learned."""
+
+    def __init__(self, town: Town, number: int = 220) -> None:
+        self.town, self.me = town, identity(number).peer
+        loop = asyncio.get_running_loop()
+        clock = Clock(lambda: EPOCH + loop.time(), loop.time)
+        self.transport = town.transport(self.me)
+        around = Surroundings(self.me, MANIFEST.swarm_id, LAYOUT, MANIFEST.replicas)
+        lookout = Lookout(
+            town.board.view(self.me),
+            around,
+            LAYOUT,
+            MANIFEST.swarm_id,
+            clock,
+            roles=("storage", "compute"),
+            options=town.options,
+        )
+        place = cast(Place, SimpleNamespace(transport=self.transport))
+        self.visit = Visit(MANIFEST, place, lookout, clock)
+        self.trainer = Trainer(self.visit)
+        self.task = loop.create_task(lookout.run())
+
+    async def close(self) -> None:
+        """Go."""
+        self.task.cancel()
+        await asyncio.gather(self.task, return_exceptions=True)
+        await self.trainer.close()
+        await self.visit.pushing.close()
+        await self.visit.reading.close()
+        await self.transport.close()
