@@ -154,13 +154,15 @@ class Town:
         self.board = MemoryBoard(self.chance, (0.002, 0.05))
         self.houses: list[House] = []
         self.clients: list[Client] = []
+        self.others: list[bytes] = []
         self.complaints: list[dict[str, Any]] = []
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(lambda _, context: self.complaints.append(context))
 
     @property
     def peers(self) -> list[bytes]:
-        return [house.me for house in self.houses] + [client.me for client in self.clients]
+        known = [*(house.me for house in self.houses), *(client.me for client in self.clients)]
+        return known + self.others
 
     @property
     def alive(self) -> list[House]:

@@ -77,6 +77,7 @@ class Workshop:
         self.me = self.identity.peer
         self.answering = answering
         self.seconds = seconds
+        town.others.append(self.me)
         self.error: BaseException | None = None
         self.begin()
 
@@ -134,6 +135,7 @@ class Visitor:
 
     def __init__(self, town: Town, number: int = 220) -> None:
         self.town, self.me = town, identity(number).peer
+        town.others.append(self.me)
         loop = asyncio.get_running_loop()
         clock = Clock(lambda: EPOCH + loop.time(), loop.time)
         self.transport = town.transport(self.me)
