@@ -89,7 +89,7 @@ class ComputePeers:
         """Return those that are there and take prompts, and how much each has to do."""
         live = self._around.directory.live(self._time())
         computing = (said for said in live if said.role == "compute" and said.state == "active")
-        return {said.peer: said.load.queue for said in computing}
+        return {said.peer: said.load.queue + said.load.reads for said in computing}
 
 
 class SwarmAnswer(Answer):

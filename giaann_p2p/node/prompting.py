@@ -4,8 +4,8 @@
    again with other tokens than those found here, or after the session ended, gets a new one.
 2. A question is answered as soon as there is news, and without any after a moment: whoever asks
    knows within a second whether this peer still lives.
-3. Sessions are bounded, in number, in memory and in how far they run ahead of what is asked for;
-   one that nobody asks about ends. Over a bound it is refused, in words.
+3. Sessions are bounded, in number, in memory and in how far they run ahead of what is asked for.
+   One ends when all is told, and when nobody asks about it. Over a bound it is refused, in words.
 4. A prompt that nobody could answer is told so, as its own fault; all else that goes wrong is a
    refusal, after which another peer may do better.
 """
@@ -81,6 +81,10 @@ class Prompting:
         self.tokens += len(told.tokens)
         return told
 
+    async def warm_up(self) -> None:
+        """Load what takes seconds, so that the first prompt need not wait for it."""
+        await self._thinking.parsed("Bees make honey.")
+
     async def close(self) -> None:
         """End all sessions; return when nothing goes on."""
         self._closed = True
@@ -97,8 +101,14 @@ class Prompting:
         if session is None or not session.goes_on_from(ask):
             session = self._begin(key, ask)
         self._keep(key, session)
-        await session.news(len(ask.said) // NEURON_BYTES, self.options.wait)
-        return session.told(len(ask.said) // NEURON_BYTES)
+        count = len(ask.said) // NEURON_BYTES
+        await session.news(count, self.options.wait)
+        told = session.told(count)
+        if (told is None or told.stopped or told.fault) and self._sessions.get(key) is session:
+            self._end(key)
+        if told is None:
+            raise session.fault or UsageError(_CLOSED)
+        return told
 
     def _begin(self, key: _Key, ask: Ask) -> "_Session":
         if key in self._sessions:
@@ -155,7 +165,8 @@ class _Session:
         self._tokens: list[Token] = []
         self._costs: list[Cost] = []
         self._begun: Cost | None = None
-        self._fault: GiaannError | None = None
+        self.fault: GiaannError | None = None
+        """What it ended with, if not with the answer's end."""
         self._thought = Thought(ask.prompt, ask.manner, thinking)
         self._wanted = self._first
         self._change, self._more = asyncio.Event(), asyncio.Event()
@@ -170,12 +181,8 @@ class _Session:
         """Tell whether this is what a question goes on from."""
         mine = self._ask
         same = (ask.prompt, ask.manner) == (mine.prompt, mine.manner)
-        return (
-            same
-            and not self._refused
-            and len(ask.said) >= len(mine.said)
-            and self._said.startswith(ask.said)
-        )
+        there = len(ask.said) >= len(mine.said) and self._said.startswith(ask.said)
+        return same and there and not self._refused
 
     async def news(self, count: int, within: float) -> None:
         """Return when there are more tokens than so many, or there is no more to come, or later."""
@@ -189,13 +196,13 @@ class _Session:
         except TimeoutError:
             pass
 
-    def told(self, count: int) -> Told:
-        """Return what is beyond so many tokens; raise what keeps it from going on."""
+    def told(self, count: int) -> Told | None:
+        """Return what is beyond so many tokens; None if it cannot go on from there."""
         at = count - self._first
         end = at + _MOST_TOLD
         tokens, costs = self._tokens[at:end], self._costs[at:end]
         if self._refused and not tokens:
-            raise self._fault or UsageError(_CLOSED)
+            return None
         thought = self._thought
         unknown = thought.unknown if self._begun else []
         return Told(
@@ -205,7 +212,7 @@ class _Session:
             thought.stopped if end >= len(self._tokens) else None,
             costs,
             self._begun,
-            "" if self._fault is None else str(self._fault),
+            "" if self.fault is None else str(self.fault),
         )
 
     @property
@@ -214,21 +221,21 @@ class _Session:
 
         Who has said something to a prompt had none to find: here some rows are missing, then.
         """
-        by_prompt = isinstance(self._fault, PromptError) and not self._first
-        return self._fault is not None and not by_prompt
+        by_prompt = isinstance(self.fault, PromptError) and not self._first
+        return self.fault is not None and not by_prompt
 
     @property
     def _over(self) -> bool:
-        return self.task.done() or self._fault is not None or self._thought.stopped is not None
+        return self.task.done() or self.fault is not None or self._thought.stopped is not None
 
     async def _run(self) -> None:
         try:
             await self._think()
         except GiaannError as error:
-            self._fault = error
+            self.fault = error
         except Exception as error:  # noqa: BLE001  (a prompt of somebody's ends no peer)
             self._log.exception("a prompt failed in a way that nobody planned for")
-            self._fault = GiaannError(f"it failed here: {type(error).__name__}; ask another peer")
+            self.fault = GiaannError(f"it failed here: {type(error).__name__}; ask another peer")
         finally:
             self._change.set()
 

@@ -111,26 +111,36 @@ def test_it_tells_all_that_is_new_and_goes_on_from_anywhere(play: Play) -> None:
 
     async def story(peer: Prompting, peers: Peers) -> None:
         assert await all_told(peer) == whole
-        asked, begun = peers.asked, peer.begun
-        for many in range(len(whole) + 1):  # a session that is there tells them again
-            found = await told(peer, ask(whole[:many]))
-            assert (found.tokens, found.stopped) == (whole[many:], play_stopped)
-        assert (peers.asked, peer.begun, peer.taken_up) == (asked, begun, 0)
+        assert (len(peer), peer.begun) == (0, 1)  # all is told
         for many in range(len(whole) + 1):
-            await asyncio.sleep(11)
-            assert len(peer) == 0
             assert await all_told(peer, whole[:many]) == whole
         assert peer.taken_up == len(whole)
 
-    play_stopped = "limit" if len(whole) == MANNER.max_tokens else "end"
     play(story)
+
+
+def test_what_was_lost_on_its_way_is_told_again(play: Play) -> None:
+    whole = play.whole()
+
+    async def story(peer: Prompting, peers: Peers) -> None:
+        for many in range(6):
+            await told(peer, ask(whole[:many]))
+            await asyncio.sleep(1)
+        asked = peers.asked
+        for many in range(6):
+            found = await told(peer, ask(whole[:many]))
+            assert found.tokens == whole[many:6]
+            assert found.stopped is None
+        assert (peers.asked, peer.begun, peer.taken_up) == (asked, 1, 0)
+
+    play(story, ahead=1)
 
 
 def test_tokens_of_another_answer_begin_anew(play: Play) -> None:
     whole = play.whole()
 
     async def story(peer: Prompting, peers: Peers) -> None:
-        await all_told(peer)
+        await told(peer, ask())
         other = [whole[1], whole[0]]
         await told(peer, ask(other))
         assert peer.begun == 2
@@ -143,7 +153,7 @@ def test_tokens_of_another_answer_begin_anew(play: Play) -> None:
         assert len(peer) == 3
         assert repr(peer).startswith("<Prompting: 3 prompts, <RowCache: ")
 
-    play(story)
+    play(story, ahead=1)
 
 
 def test_without_news_it_answers_after_a_moment(play: Play) -> None:
@@ -195,7 +205,7 @@ def test_a_session_that_nobody_asks_about_ends(play: Play) -> None:
         await asyncio.sleep(11)
         assert len(peer) == 0
 
-    play(story)
+    play(story, ahead=1)
 
 
 def test_sessions_are_bounded(play: Play) -> None:
@@ -210,7 +220,23 @@ def test_sessions_are_bounded(play: Play) -> None:
         await asyncio.sleep(11)
         await told(peer, ask(number=OTHER))
 
-    play(story, sessions=3, sessions_each=2)
+    play(story, sessions=3, sessions_each=2, ahead=1)
+
+
+def test_prompts_one_after_another_are_as_many_as_one_likes(play: Play) -> None:
+    async def story(peer: Prompting, peers: Peers) -> None:
+        for number in range(40):
+            found = await told(peer, ask(number=bytes([number] * 16)))
+            while found.stopped is None:
+                found = await told(peer, ask(found.tokens, number=bytes([number] * 16)))
+            assert len(peer) == 0
+        assert "names no concept" in (await told(peer, ask(prompt="of the"))).fault
+        assert len(peer) == 0
+        peers.error = Unreachable("no rows")
+        assert "no rows" in await refused(peer, ask(prompt="Whales are mammals"))
+        assert len(peer) == 0
+
+    play(story, sessions=1)
 
 
 def test_memory_is_bounded(play: Play) -> None:
@@ -220,9 +246,27 @@ def test_memory_is_bounded(play: Play) -> None:
             found = await peer.answer(ME, ask())
         assert isinstance(found, Refused)
         assert "an answer may take here" in found.reason
-        assert (await refused(peer, ask(), YOU)).startswith("busy: no memory")
 
     play(story, mind_bytes=1000)
+
+
+def test_when_the_memory_for_all_is_used_no_more_begin(play: Play) -> None:
+    sizes: list[int] = []
+
+    async def one(peer: Prompting, peers: Peers) -> None:
+        await told(peer, ask())
+        await asyncio.sleep(1)
+        sizes.extend(session.nbytes for session in peer._sessions.values())
+
+    async def many(peer: Prompting, peers: Peers) -> None:
+        for number in range(5):
+            await told(peer, ask(number=bytes([number] * 16)))
+            await asyncio.sleep(1)
+        assert (await refused(peer, ask())).startswith("busy: no memory")
+        await told(peer, ask(number=bytes(16)))  # who has begun goes on
+
+    play(one, ahead=1)
+    play(many, ahead=1, mind_bytes=4 * sizes[0] + 1000)
 
 
 @pytest.mark.parametrize(
