@@ -75,6 +75,12 @@ def test_what_silent_peers_hold_does_not_count(
     assert sorted(found.silent) == sorted({*silent} - {THREE.peer})
 
 
+def test_nothing_is_on_its_way_to_who_does_not_answer() -> None:
+    records = record(ONE, ready=ALL), record(TWO, ready=(), syncing=ALL)
+    assert seen(*records).health.unsettled == SHARDS
+    assert seen(*records, silent=[TWO.peer]).health.unsettled == 0
+
+
 def test_who_has_two_roles_is_silent_once() -> None:
     compute = record(ONE, role="compute", capacity=0, ready=(), device="cpu", slots=3)
     found = seen(record(ONE, ready=ALL), compute, silent=[ONE.peer])

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import signal
-from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -31,6 +30,17 @@ CLOCK = steady_clock()
 def all_of(place: Place) -> tuple[str, ...]:
     """Return where all hosts are."""
     return tuple(address for host in place.hosts for address in host.addresses)
+
+
+async def settled(*boards: HiveBoard) -> None:
+    """Have nobody join by itself any more, and nothing be under way."""
+    for one in boards:
+        await one._tried.wait()
+        assert one._joining is not None
+        one._joining.cancel()
+    await asyncio.gather(*[one._joining for one in boards if one._joining], return_exceptions=True)
+    await until(lambda: not any(one._searches for one in boards))
+    await asyncio.sleep(0.2)  # calls of searches that ended before
 
 
 async def all_closed(*boards: HiveBoard) -> None:
@@ -168,13 +178,13 @@ def test_nodes_that_fell_silent_for_a_while_are_soon_found_again() -> None:
     hosts(story)
 
 
-def test_a_node_that_all_have_left_out_is_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_node_that_all_have_left_out_is_found_again() -> None:
     """As one that comes back and knows only who is gone; or half of a board that was cut in two."""
-    monkeypatch.setattr(module, "_REFRESH", 0.3)
 
     async def story(place: Place) -> None:
         boards = [await board(place, seeds=partial(all_of, place)) for _ in range(3)]
         await until(lambda: all(one.nodes == 2 for one in boards))
+        await settled(*boards)
         lost = boards[2]
         lost._seeds = tuple
         for one in boards:
@@ -183,7 +193,8 @@ def test_a_node_that_all_have_left_out_is_found_again(monkeypatch: pytest.Monkey
                 if one is lost or node == lost._node.node_id:
                     del table[node]
         assert [one.nodes for one in boards] == [1, 1, 0]
-        await until(lambda: all(one.nodes == 2 for one in boards))
+        await boards[0]._join(alone=False)  # as with each refresh
+        await until(lambda: boards[0].nodes == 2 and lost.nodes > 0)
         assert await lost.look("storage") == []
         await all_closed(*boards)
 
@@ -194,12 +205,14 @@ def test_a_node_that_answers_is_asked_though_it_was_left_out() -> None:
     async def story(place: Place) -> None:
         boards = [await board(place, seeds=partial(all_of, place)) for _ in range(2)]
         await until(lambda: all(one.nodes for one in boards))
+        await settled(*boards)
         blacklist = boards[0]._node.blacklist
         blacklist.base_time = 1000.0
         blacklist.register_failure(PeerID(libp2p_id(place.hosts[1].me)))
-        with suppress(Unreachable):
+        with pytest.raises(Unreachable):
             await boards[0].look("storage")
-        await until(lambda: not blacklist.banned_peers)
+        await boards[0]._join(alone=True)
+        assert not blacklist.banned_peers
         assert await boards[0].look("storage") == []
         await all_closed(*boards)
 
