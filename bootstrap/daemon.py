@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-import msgspec
-
 from bootstrap.command import bootstrap
 from bootstrap.metrics import metrics_of
 from bootstrap.node import BootstrapNode
@@ -109,9 +107,11 @@ def _founded(options: BootstrapOptions, folder: Folder) -> Manifest:
 
 
 def _shape(manifest: Manifest) -> str:
-    said = msgspec.to_builtins(manifest.layout)
+    shards, replicas = manifest.layout.shards, manifest.replicas
+    if replicas == 1:
+        return f"{shards} shards, one replica of each"
     return (
-        f"{said['shards']} shards, {manifest.replicas} replicas of each, "
+        f"{shards} shards, {replicas} replicas of each, "
         f"{manifest.quorum} of them make an update count"
     )
 

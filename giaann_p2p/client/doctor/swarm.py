@@ -50,6 +50,10 @@ async def asked(
     return ok(check, "answers as itself, and has the swarm's manifest"), manifest
 
 
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
 def _unreached(check: str, words: str) -> Finding:
     if "mismatch" in words:
         return problem(check, "another peer answers at its address", _NEWER)
@@ -60,7 +64,9 @@ def _unreached(check: str, words: str) -> Finding:
 
 def manifest_told(manifest: Manifest) -> Iterator[Finding]:
     """Compare what a swarm needs with what is here, and tell who may join it."""
-    shape = f"{manifest.layout.shards} shards, {manifest.replicas} replicas of each"
+    shape = (
+        f"{_many(manifest.layout.shards, 'shard')}, {_many(manifest.replicas, 'replica')} of each"
+    )
     yield ok("swarm", f"{manifest.name!r}: {shape}")
     differences = manifest.differences(Versions(), computes=False)
     for difference in differences:

@@ -31,7 +31,7 @@ from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.net.hive.guard import MOST_NEIGHBOURS, Finding, Guard
 from giaann_p2p.net.hive.host import Host
 from giaann_p2p.net.hive.life import Life
-from giaann_p2p.net.hive.peer_id import libp2p_id, peer_of_address
+from giaann_p2p.net.hive.peer_id import libp2p_id, libp2p_name, peer_of_address
 from giaann_p2p.net.hive.shelf import Shelf, node_key
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.identity import Peer
@@ -145,7 +145,7 @@ class HiveBoard:
             guard.findings.discard(finding)
         if not finding.answers:
             self._alone.set()
-            raise Unreachable(f"no node of the board answered; {self.nodes} are known")
+            raise Unreachable(self._nobody())
         for key in keys:
             finding.records.update(dict.fromkeys(self._shelf.get(key, self._clock())))
         return list(finding.records)
@@ -231,6 +231,13 @@ class HiveBoard:
         await asyncio.gather(*[self._meet(peer) for peer in met])
         if self.nodes:
             await self._nearest([node_key(self._swarm_id, self._host.me)])
+
+    def _nobody(self) -> str:
+        """Say why nobody has answered."""
+        mine = f"/p2p/{libp2p_name(self._host.me)}"
+        if not self.nodes and all(seed.endswith(mine) for seed in self._seeds()):
+            return "no other peer is known yet; whoever joins will come here"
+        return f"no node of the board answered; {self.nodes} are known"
 
     def _strays(self, seeds: list[str]) -> list[str]:
         """Return where some are who are no nodes here."""
