@@ -52,6 +52,9 @@ _FIRST_PAUSE, _MOST_PAUSE = 0.2, 10.0
 _REFRESH = 30.0
 _STRAYS = 8
 """Seeds that are tried with each refresh, drawn by chance."""
+_SUREST, _FURTHER = 80, 48
+"""Seeds that are tried by who is alone: the last ones, and of all others some, drawn by chance. For
+strangers can bring any number of addresses, and all at once are more than a machine can dial."""
 
 
 class HiveBoard:
@@ -89,7 +92,8 @@ class HiveBoard:
         seeds: Callable[[], Iterable[str]],
         clock: Callable[[], float] | None = None,
     ) -> "HiveBoard":
-        """Take part. `seeds` gives addresses of peers that may be alive, whenever some are needed.
+        """Take part. `seeds` gives addresses of peers that may be alive, whenever some are needed;
+        those that were named to begin with come last, for others might be any stranger's.
 
         `clock` is as swarm/record.py wants it: in seconds since 1970, and never goes back.
         """
@@ -224,10 +228,7 @@ class HiveBoard:
 
     async def _join(self, alone: bool) -> None:
         """Meet the seeds, unless others are known, and through them those who are near."""
-        seeds = _good(self._seeds())
-        if not alone:
-            seeds = self._strays(seeds)
-        met = await self._host.connect(seeds, _CONNECT_WITHIN)
+        met = await self._host.connect(self._tried_next(alone), _CONNECT_WITHIN)
         await asyncio.gather(*[self._meet(peer) for peer in met])
         if self.nodes:
             await self._nearest([node_key(self._swarm_id, self._host.me)])
@@ -239,15 +240,20 @@ class HiveBoard:
             return "no other peer is known yet; whoever joins will come here"
         return f"no node of the board answered; {self.nodes} are known"
 
-    def _strays(self, seeds: list[str]) -> list[str]:
-        """Return where some are who are no nodes here."""
+    def _tried_next(self, alone: bool) -> list[str]:
+        """Return where some seeds are; unless this peer is alone, some that are no nodes here."""
         nodes = self._node.protocol.routing_table.peer_id_to_uid
         ways: dict[Peer, list[str]] = {}
-        for seed in seeds:
+        for seed in _good(self._seeds()):
             ways.setdefault(peer_of_address(seed), []).append(seed)
         ways.pop(self._host.me, None)
-        strays = [peer for peer in ways if PeerID(libp2p_id(peer)) not in nodes]
-        chosen = random.sample(strays, min(_STRAYS, len(strays)))
+        peers = list(ways)
+        if alone:
+            further, chosen = peers[:-_SUREST], peers[-_SUREST:]
+            chosen += random.sample(further, min(_FURTHER, len(further)))
+        else:
+            strays = [peer for peer in peers if PeerID(libp2p_id(peer)) not in nodes]
+            chosen = random.sample(strays, min(_STRAYS, len(strays)))
         return [way for peer in chosen for way in ways[peer]]
 
     async def _meet(self, peer: Peer) -> None:

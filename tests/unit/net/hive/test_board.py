@@ -178,6 +178,28 @@ def test_nodes_that_fell_silent_for_a_while_are_soon_found_again() -> None:
     hosts(story)
 
 
+def test_no_more_seeds_are_dialled_at_once_than_a_machine_can() -> None:
+    async def story(place: Place) -> None:
+        one = await board(place)
+        peers = [Identity.from_seed(number.to_bytes(32, "big")).peer for number in range(1, 400)]
+        seeds = [f"/ip4/127.0.0.1/tcp/9/p2p/{libp2p_name(peer)}" for peer in peers]
+        one._seeds = lambda: [*seeds, *place.hosts[0].addresses, "nonsense"]
+        tried = one._tried_next(alone=True)
+        assert len(tried) == len(set(tried)) == 128
+        assert set(seeds[-79:]) < set(tried) < set(seeds)
+        table = one._node.protocol.routing_table
+        for peer in peers[4:]:
+            table.peer_id_to_uid[PeerID(libp2p_id(peer))] = DHTID.from_bytes(bytes(20))
+        assert sorted(one._tried_next(alone=False)) == sorted(seeds[:4])
+        table.peer_id_to_uid.clear()
+        assert len(set(one._tried_next(alone=False))) == 8
+        one._seeds = lambda: seeds[:3]
+        assert sorted(one._tried_next(alone=True)) == sorted(seeds[:3])
+        await all_closed(one)
+
+    hosts(story)
+
+
 def test_a_node_that_all_have_left_out_is_found_again() -> None:
     """As one that comes back and knows only who is gone; or half of a board that was cut in two."""
 
