@@ -227,7 +227,7 @@ class HiveBoard:
                     await self._alone.wait()
 
     async def _join(self, alone: bool) -> None:
-        """Meet the seeds, unless others are known, and through them those who are near."""
+        """Meet seeds, and through them those who are near."""
         met = await self._host.connect(self._tried_next(alone), _CONNECT_WITHIN)
         await asyncio.gather(*[self._meet(peer) for peer in met])
         if self.nodes:
