@@ -84,7 +84,7 @@ async def _served_by_one(swarm: LocalSwarm, chosen: argparse.Namespace) -> list[
                     visiting, stream, work, chosen.seconds, chosen.rounds, server
                 )
         if "syncing" in chosen.only:
-            figures += await syncs(swarm, stream, chosen.seconds)
+            figures += await syncs(swarm, stream, work, chosen.seconds)
     return figures
 
 

@@ -1,4 +1,9 @@
-"""A storage peer that joins, and takes in all that another holds."""
+"""A storage peer that joins, and takes in all that another holds.
+
+Its bytes are held to those of a bare stream, and its connections to what taking them in costs by
+itself: as a connection comes in two bytes, no peer of one core can take in half of what a stream
+brings.
+"""
 
 import asyncio
 import re
@@ -7,8 +12,11 @@ import urllib.request
 
 from giaann_p2p.local.peer import State, View
 from giaann_p2p.local.swarm import LocalSwarm
+from giaann_p2p.store.layout import Layout
 from tests.benchmarks.network.bare import Bare
 from tests.benchmarks.network.figures import Figure
+from tests.benchmarks.network.learned import Learned
+from tests.benchmarks.network.taking_in import alone
 from tests.benchmarks.targets import Target
 
 _SENT = re.compile(rb"^giaann_sent_bytes_total (\S+)$", re.MULTILINE)
@@ -19,12 +27,18 @@ _WITHIN = 180.0
 _PIECE, _UNDER_WAY = 1 << 18, 4
 
 
-async def syncs(swarm: LocalSwarm, bare: Bare, seconds: float) -> list[Figure]:
+_BULK = 1 << 14
+"""Bytes between two looks that are more than questions about what there is."""
+
+
+async def syncs(swarm: LocalSwarm, bare: Bare, work: Learned, seconds: float) -> list[Figure]:
     """Let a peer join, and look how fast the other one sends."""
     (first,) = [peer for peer in swarm.peers() if peer.role == "storage"]
     await asyncio.to_thread(_wait_until_released, first)
     echo = await bare.rate(bytes(_PIECE), seconds, _UNDER_WAY)
     size, took, joining = await asyncio.to_thread(_joined, swarm, first)
+    by_itself = await asyncio.to_thread(alone, work, Layout())
+    rate = by_itself.connections / took
     return [
         Figure("a joining peer: bytes taken in", size / 1e6, "MB"),
         Figure("a joining peer: from its start to being ready", joining, "s"),
@@ -32,6 +46,9 @@ async def syncs(swarm: LocalSwarm, bare: Bare, seconds: float) -> list[Figure]:
         Figure("a joining peer: rate", size / took / 1e6, "MB/s"),
         Figure("the bare stream", echo / 1e6, "MB/s"),
         Figure("a joining peer, of the bare stream", size / took / echo, "x", Target(least=0.5)),
+        Figure("a joining peer: connections", rate, "a second"),
+        Figure("taking in by itself", by_itself.rate, "connections a second"),
+        Figure("a joining peer, of taking in", rate / by_itself.rate, "x", Target(least=0.5)),
     ]
 
 
@@ -45,14 +62,15 @@ def _wait_until_released(peer: View) -> None:
 def _joined(swarm: LocalSwarm, first: View) -> tuple[float, float, float]:
     """Return how many bytes were sent, in how many seconds, and the seconds until all was ready."""
     before = last = _read(first, _SENT)
-    began = begun = time.monotonic()
+    began = ended = time.monotonic()
+    begun = 0.0
     (name,) = swarm.add("storage")
-    ended = began
     while (now := time.monotonic()) < began + _WITHIN:
         sent = _read(first, _SENT)
-        if sent > last:
-            begun = now if last == before else begun
-            last, ended = sent, now
+        if sent >= last + _BULK:
+            begun = begun or now
+            ended = now
+        last = sent
         if swarm.peer(name).state is State.READY:
             return last - before, ended - begun, now - began
         time.sleep(_PAUSE)
