@@ -106,8 +106,9 @@ def test_a_repair_sends_each_gain_once_and_what_nobody_has_never() -> None:
 
 def test_a_repair_takes_as_long_as_its_slowest() -> None:
     found = repair.Repair(np.array([2.0, 0.0]), np.array([0.0, 3.0]), 0)
-    assert repair.seconds(found, 1e9, 1e8) == pytest.approx(repair.DETECTION + 30)
-    assert repair.seconds(found, 1.0, 1e8) == pytest.approx(repair.DETECTION + 2 * repair.ASKED)
+    begun = repair.DETECTION + repair.BEGUN
+    assert repair.seconds(found, 1e9, 1e8) == pytest.approx(begun + 30)
+    assert repair.seconds(found, 1.0, 1e8) == pytest.approx(begun + 2 * repair.ASKED)
 
 
 def test_partners_share_what_they_compare() -> None:

@@ -17,11 +17,16 @@ PART = 100
 """One of so many peers is lost."""
 DETECTION = LIFETIME + LIFETIME / 3
 """Seconds until everybody knows at the latest: the record ends, and the directory is read."""
+TRIP = 0.1
+"""Seconds that a question takes there and back."""
 TICK = 1.0
 """Seconds from one look at everything to the next."""
-ASKED = 2 * TICK / Settings().transfers
-"""Seconds for each shard that arrives, however small: a peer learns at one tick what it lacks, and
-at the next it has some of it sent."""
+BEGUN = 2 * TICK
+"""Seconds until the first shard is sent: a peer learns at one tick what it lacks, and at the next
+it has it sent."""
+ASKED = TRIP / Settings().transfers
+"""Seconds for each shard that arrives, however small: some arrive at once, each for one question,
+and the next is asked for when one is there."""
 
 
 class Repair(NamedTuple):
@@ -93,7 +98,7 @@ def seconds(repair: Repair, shard: float, link: float) -> float:
     """Return after how long all is there, for shards of so many bytes."""
     asked = repair.received * ASKED
     received, sent = repair.received * shard / link, repair.sent * shard / link
-    return DETECTION + float(max(asked.max(), received.max(), sent.max()))
+    return DETECTION + BEGUN + float(max(asked.max(), received.max(), sent.max()))
 
 
 def all_lost(peers: int, lost: int) -> float:

@@ -9,7 +9,7 @@ from giaann_p2p.model.sequence import Ints
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.placement import Placement
 from tests.benchmarks.scale.lessons import learned
-from tests.benchmarks.scale.repair import ASKED
+from tests.benchmarks.scale.repair import ASKED, BEGUN
 from tests.benchmarks.scale.swarms import (
     MODELS,
     REPLICAS,
@@ -64,7 +64,7 @@ def moved(peers: int) -> Cells:
         gone.append(len(whole.shards_of(peer)))
         joins.append(_gained(less, whole))
         leaves.append(_gained(whole, less))
-    least = ASKED * float(np.mean(joins))
+    least = BEGUN + ASKED * float(np.mean(joins))
     cells = {
         "N": f"{shards:,}",
         "a join moves, shards (must)": f"{_mean(joins)} ({_mean(newcomers)})",
