@@ -348,11 +348,17 @@ def test_a_chunk_that_comes_while_a_shard_is_made_ready_is_named_as_kept(
         held.apply([update(9, *shards)])
         return content(*shards)
 
-    monkeypatch.setattr(held, "content", late)
-    said = answering(held).to(Offer(1))
-    assert isinstance(said, Offered)
-    assert Manifest.from_bytes(said.manifest).applied == applied(0, 1, 9).to_bytes()
-    assert Applied.from_bytes(said.kept) == applied(0, 1, 9)
+    def too_late(*shards: int) -> Content:
+        found = content(*shards)
+        held.apply([update(8, *shards)])
+        return found
+
+    for patched, told in ((late, applied(0, 1, 9)), (too_late, applied(0, 1))):
+        monkeypatch.setattr(held, "content", patched)
+        said = answering(held).to(Offer(1 if patched is late else 2))
+        assert isinstance(said, Offered)
+        assert Manifest.from_bytes(said.manifest).applied == told.to_bytes()
+        assert Applied.from_bytes(said.kept) == told
 
 
 def test_replicas_are_digested(monkeypatch: pytest.MonkeyPatch) -> None:

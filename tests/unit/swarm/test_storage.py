@@ -290,6 +290,20 @@ def test_only_what_is_covered_goes_and_then_the_peer() -> None:
     assert len(side.told(Leave)) == 1
 
 
+@pytest.mark.parametrize("chunks", [(), (1, 2)])
+def test_shards_are_ready_as_soon_as_all_is_here_that_others_have(chunks: tuple[int, ...]) -> None:
+    """At once when that is heard, or when it is taken in; there is no tick in between."""
+    side, other = side_of(A, B), Side(type(A)(B), Around(A, B), store(ALL, chunks))
+    side.around.ready_at = {shard: [B] for shard in ALL}
+    side.tick(NOW)
+    other.tick(NOW)
+    make_ready(other.core.replicas)
+    assert states(side.core.replicas) == "ssss"
+    talk(side, other, NOW + 0.1)
+    assert states(side.core.replicas) == "rrrr"
+    assert side.told(Announce)[-1].ready.tolist() == ALL
+
+
 @pytest.mark.parametrize("numbers", [[2], [1, 2]])
 def test_a_shard_stays_while_something_is_taken_into_it(numbers: list[int]) -> None:
     """What is acknowledged while others have what was here before would be lost with the shard."""
