@@ -63,11 +63,12 @@ class Replicas:
 
     def all(self, *states: State) -> Shards:
         """Return the shards that are one of these, ascending."""
-        if states not in self._all:
-            found = [shard for state in states for shard in self._held[state]]
-            self._all[states] = np.array(sorted(found), np.uint16)
-            self._all[states].flags.writeable = False
-        return self._all[states]
+        found = self._all.get(states)
+        if found is None:
+            shards = [shard for state in states for shard in self._held[state]]
+            found = self._all[states] = np.array(sorted(shards), np.uint16)
+            found.flags.writeable = False
+        return found
 
     @property
     def held(self) -> Shards:
