@@ -5,7 +5,6 @@ does not read stops the sender, and the other way round. No task belongs to a pi
 """
 
 import asyncio
-import os
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import cast
@@ -17,8 +16,6 @@ _MOST_HELD = 1 << 20
 _MOST_UNSENT = 1 << 20
 """Bytes that wait to be sent, above which a writer waits."""
 _TURN = 1 << 18
-_SHORT = 1 << 16
-"""Bytes that are sent past the loop, at most."""
 _LINGER = 5.0
 """Seconds for what was written to be taken, after a close."""
 _VARINT_BYTES = 5
@@ -32,8 +29,6 @@ class Pipe(asyncio.Protocol):
         """All that are open: each puts itself in, and takes itself out."""
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
-        self._socket = -1
-        self._behind = False  # the loop holds what is still to be sent
         self._deliver: Callable[[bytes], None] | None = None
         self._chunks: deque[bytes] = deque()
         self._held = 0
@@ -86,33 +81,8 @@ class Pipe(asyncio.Protocol):
         transport = self._open()
         if transport.is_closing():  # it knows already what it has not told yet
             raise ConnectionResetError("it was closed")
-        size = sum(map(len, pieces))
-        self._in_a_row += size
-        if size > _SHORT or self._behind or transport.get_write_buffer_size():
-            self._queue(transport, pieces)
-        elif left := self._sent_now(b"".join(pieces)):
-            self._queue(transport, [left])
-
-    def _queue(self, transport: asyncio.Transport, pieces: Sequence[Buffer]) -> None:
         transport.writelines(pieces)
-        if not self._behind:
-            self._behind = True  # uvloop counts what it holds only from its next turn on
-            self._loop.call_soon(self._catch_up)
-
-    def _catch_up(self) -> None:
-        self._behind = False
-
-    def _sent_now(self, data: bytes) -> memoryview:
-        """Give the socket what it takes, and return the rest.
-
-        The loop itself would send only when all who are ready have had their turn, which is about
-        as long as the way to the other peer.
-        """
-        try:
-            sent = os.write(self._socket, data)
-        except OSError:  # it takes nothing now, or nothing any more: the loop finds out which
-            sent = 0
-        return memoryview(data)[sent:]
+        self._in_a_row += sum(map(len, pieces))
 
     async def write(self, pieces: Sequence[Buffer]) -> None:
         """Send; return when there is room for more."""
@@ -173,7 +143,6 @@ class Pipe(asyncio.Protocol):
             self._transport.abort()
             return
         self._transport.set_write_buffer_limits(high=_MOST_UNSENT)
-        self._socket = transport.get_extra_info("socket").fileno()
         self._among.add(self)
 
     def data_received(self, data: bytes) -> None:

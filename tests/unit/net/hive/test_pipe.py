@@ -70,14 +70,17 @@ def test_what_is_short_never_overtakes_what_is_long(
     async def story(here: Pipe, there: Pipe) -> None:
         sent = bytearray()
         read = asyncio.create_task(all_of(there))
-        for number in range(400):
-            size = (number * 7919) % (100_000 if number % 3 else 50)
-            data = random_bytes(size) + bytes([number % 256])
-            sent += data
-            if here.room and number % 2:
+        for _ in range(5):
+            for size in (10, 70_000, 10, 70_000, 10):  # without a turn of the loop in between
+                data = random_bytes(size)
+                sent += data
+                assert here.room
                 here.put([data[:7], data[7:]])
-            else:
-                await here.write([data])
+            await here.write([b"!"])
+            sent += b"!"
+            await until(lambda: here.room and len(there._chunks) == 0)
+            await asyncio.sleep(0.01)
+            here._in_a_row = 0
         here.close()
         assert await read == sent
         there.close()
