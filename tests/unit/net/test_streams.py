@@ -1,15 +1,17 @@
 """Calls between peers over streams in memory, whatever happens to the streams."""
 
 import asyncio
+from collections.abc import Callable, Sequence
 
 import pytest
 
 from giaann_p2p.errors import PeerError, StoreError, UsageError
 from giaann_p2p.net.clock import run
-from giaann_p2p.net.errors import Reason, Refused, Unreachable
-from giaann_p2p.net.frames import Kind, Sealer
+from giaann_p2p.net.errors import Broken, Reason, Refused, Unreachable
+from giaann_p2p.net.frames import Buffer, Kind, Sealer
 from giaann_p2p.net.limits import TransportLimits
 from giaann_p2p.net.link import Link
+from giaann_p2p.net.streams import StreamTransport
 from giaann_p2p.swarm.identity import Peer
 from tests.unit.net.helpers import QUICK
 from tests.unit.net.helpers_swarm import LIMITS, Place, peer_id, swarm
@@ -424,3 +426,105 @@ def test_it_runs_on_a_real_loop_too() -> None:
         return answer
 
     assert asyncio.run(main()) == run(main()) == bytes(2 << 20)
+
+
+class Mute:
+    """A stream that takes what is written until it breaks, and of which nothing ever comes."""
+
+    def __init__(self) -> None:
+        self.broken = False
+        self.written = 0
+        self._ended = asyncio.Event()
+
+    room = True
+
+    async def read(self) -> bytes:
+        await self._ended.wait()
+        return b""
+
+    def deliver(self, to: Callable[[bytes], None]) -> None:
+        pass
+
+    async def write(self, pieces: Sequence[Buffer]) -> None:
+        self.put(pieces)
+
+    def put(self, pieces: Sequence[Buffer]) -> None:
+        if self.broken:
+            raise ConnectionResetError("it broke")
+        self.written += sum(map(len, pieces))
+
+    def close(self) -> None:
+        self._ended.set()
+
+    abort = close
+
+
+class MuteStreams:
+    """Streams of which each is that one."""
+
+    me = peer_id(1)
+
+    def __init__(self) -> None:
+        self.stream = Mute()
+
+    async def dial(self, peer: Peer) -> Mute:
+        return self.stream
+
+    def listen(self, accept: object) -> None:
+        pass
+
+    def stop(self) -> None:
+        pass
+
+
+def test_what_breaks_while_it_is_sent_at_once_ends_the_connection_soon() -> None:
+    async def main() -> None:
+        streams, loop = MuteStreams(), asyncio.get_running_loop()
+        transport = StreamTransport(streams, LIMITS)
+        first = asyncio.create_task(transport.call(peer_id(2), b"?", timeout=60))
+        await asyncio.sleep(0.1)
+        assert streams.stream.written
+        assert not first.done()
+        streams.stream.broken = True
+        began = loop.time()
+        with pytest.raises(Broken, match="it broke"):
+            await transport.call(peer_id(2), b"?", timeout=60)
+        with pytest.raises(Broken, match="it broke"):
+            await first
+        assert loop.time() - began <= LIMITS.linger + 0.1
+        await transport.close()
+
+    run(main())
+
+
+def test_a_short_answer_that_is_at_hand_takes_no_task() -> None:
+    async def story(place: Place) -> None:
+        tasks: list[int] = []
+
+        def at_hand(peer: Peer, body: bytes) -> bytes:
+            tasks.append(len(asyncio.all_tasks()))
+            if body == b"!":
+                raise StoreError("not here")
+            return body * 2
+
+        place.peers[1].serve(at_hand)
+        assert await fate(place, 0, 1, b"?", 5) == "answered"
+        before = len(asyncio.all_tasks())
+        told: list[object] = []
+        for body in (b"?", b"!"):
+            drop = place.peers[0].ask(place.ids[1], body, timeout=5, told=told.append)
+            assert drop is not None
+        await asyncio.sleep(0.1)
+        assert told[0] == b"??"
+        assert str(told[1]) == "not here"
+        assert tasks[1:] == [before, before]
+        gone = place.peers[0].ask(place.ids[1], b"?", timeout=5, told=told.append)
+        assert gone is not None
+        gone()
+        await asyncio.sleep(0.1)
+        assert len(told) == 2
+        with pytest.raises(UsageError, match="does not call itself"):
+            place.peers[0].ask(place.ids[0], b"?", timeout=5, told=told.append)
+        assert place.peers[0].ask(peer_id(9), b"?", timeout=5, told=told.append) is None
+
+    swarm(story)
