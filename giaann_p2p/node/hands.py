@@ -24,6 +24,8 @@ _WITHIN = 120.0
 """Seconds for a chunk: a thousand times what it takes."""
 
 Line: TypeAlias = "Connection[Any, Any]"
+_OURS: set[Line] = set()
+"""This process's ends of the pipes to others. A fork that kept one would keep its process alive."""
 
 
 class Gone(GiaannError):  # noqa: N818  (what it is, not what went wrong)
@@ -81,7 +83,8 @@ class Beside:
 
     def __init__(self, within: float = _WITHIN) -> None:
         self._line, theirs = Pipe()
-        self._pid = _forked(lambda: _guard(theirs, within), self._line)
+        _OURS.add(self._line)
+        self._pid = _forked(lambda: _guard(theirs, within))
         theirs.close()
 
     def __repr__(self) -> str:
@@ -102,6 +105,7 @@ class Beside:
 
     def end(self) -> None:
         """End it."""
+        _OURS.discard(self._line)
         self._line.close()
         with suppress(ChildProcessError):
             os.waitpid(self._pid, 0)
@@ -198,8 +202,9 @@ def _forked(body: Callable[[], None], *others: Line) -> int:
         # Ctrl-C and a drain are for the peer, which still needs what is being learned.
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_IGN)
-        for line in others:
+        for line in (*others, *_OURS):
             line.close()
+        _OURS.clear()
         body()
     except BaseException as error:  # noqa: BLE001  (nothing may return into the parent's program)
         with suppress(OSError):

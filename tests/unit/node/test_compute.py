@@ -1,0 +1,263 @@
+"""A compute peer, alive: what it takes, what it refuses, and how it leaves."""
+
+import asyncio
+
+import pytest
+
+from giaann_p2p.errors import PeerError
+from giaann_p2p.model.manner import Manner
+from giaann_p2p.node.lesson import Made, Task
+from giaann_p2p.swarm.identity import Peer
+from giaann_p2p.swarm.manifest import Manifest
+from giaann_p2p.swarm.messages import (
+    Ask,
+    AskManifest,
+    Beat,
+    Heard,
+    Learn,
+    ManifestIs,
+    Message,
+    Refused,
+    Skip,
+    Taken,
+    Told,
+    decode,
+    encode,
+)
+from tests.helpers_swarm import MESSAGES
+from tests.unit.node.helpers import JOB, MANIFEST, Town, identity, play
+from tests.unit.node.helpers_compute import FATAL, Visitor, Workshop
+
+TEXT = ["The bee of 5 makes honey from the flower in a year.", "Go."]
+QUESTION = Ask(bytes(16), "The bee", Manner(), b"")
+
+
+class Leader:
+    """Somebody who has chunks learned, and is told how it goes."""
+
+    def __init__(self, town: Town, shop: Workshop) -> None:
+        self.visitor, self.shop = Visitor(town, 230), shop
+        self.beats: list[Beat] = []
+        self.visitor.transport.serve(self._hear)
+
+    async def _hear(self, peer: Peer, body: bytes) -> bytes:
+        beat = decode(body)
+        assert isinstance(beat, Beat)
+        self.beats.append(beat)
+        return encode(Heard([]))
+
+    async def ask(self, question: Message) -> Message:
+        call = self.visitor.transport.call(self.shop.me, encode(question), timeout=5.0)
+        return decode(await call)
+
+    @property
+    def done(self) -> list[int]:
+        return [learned.chunk for beat in self.beats for learned in beat.done]
+
+
+async def founded(town: Town, seconds: float = 1.0) -> tuple[Workshop, Leader]:
+    for _ in range(3):
+        town.add()
+    shop = Workshop(town, 101, seconds)
+    leader = Leader(town, shop)
+    await town.until(lambda: town.settled() and shop.node.ready)
+    return shop, leader
+
+
+def test_a_chunk_is_learned_pushed_and_told_of() -> None:
+    async def story(town: Town) -> None:
+        shop, leader = await founded(town)
+        assert await leader.ask(Learn(JOB, 7, TEXT)) == Taken()
+        assert await leader.ask(Learn(JOB, 7, TEXT)) == Taken()
+        await town.until(lambda: leader.done == [7], 10)
+        (learned,) = leader.beats[-1].done
+        assert (learned.sequences, learned.skips) == (1, [Skip("too short", 1, 1)])
+        assert learned.pushed > 0
+        counters = shop.node.counters
+        assert (counters.orders, counters.chunks, counters.sentences) == (2, 1, 2)
+        assert len(shop.slow.learned) == 1
+        assert set(map(len, shop.slow.learned[0].owners)) == {2 * 16}  # three who have all
+        for house in town.houses:
+            assert set(house.store.applied(0, JOB)) == {7}
+        await leader.visitor.close()
+        await shop.end()
+
+    play(story)
+
+
+def test_it_says_what_it_is_and_that_it_leaves() -> None:
+    async def story(town: Town) -> None:
+        shop, leader = await founded(town, seconds=30.0)
+        around = leader.visitor.visit.around
+        now = leader.visitor.visit.clock
+        await town.until(lambda: around.workers(now()) == {shop.me: 2}, 30)
+        (said,) = [one for one in around.directory.live(now()) if one.role == "compute"]
+        assert (said.device, said.state) == ("cpu", "active")
+        assert said.addresses == ("/ip4/10.0.1.101/tcp/4100/p2p/x",)
+        await leader.ask(Learn(JOB, 1, TEXT))
+        shop.node.leave()
+        shop.node.leave()
+        assert not shop.node.ready
+        assert await leader.ask(Learn(JOB, 2, TEXT)) == Refused("this peer is leaving")
+        await town.until(lambda: around.workers(now()) == {shop.me: 0}, 30)
+        await shop.gone()
+        assert shop.error is None
+        assert leader.done == [1]
+        await town.until(lambda: around.workers(now()) == {}, 30)
+        with pytest.raises(PeerError):
+            await leader.ask(AskManifest())
+        await leader.visitor.close()
+
+    play(story)
+
+
+def test_who_leaves_waits_for_none_that_is_gone() -> None:
+    async def story(town: Town) -> None:
+        shop, leader = await founded(town)
+        await leader.ask(Learn(JOB, 1, TEXT))
+        await leader.visitor.close()
+        shop.node.leave()
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        await shop.gone()
+        assert loop.time() - began < 20
+        assert shop.error is None
+
+    play(story)
+
+
+def test_it_may_end_at_once_whatever_it_is_at() -> None:
+    async def story(town: Town) -> None:
+        shop, leader = await founded(town, seconds=1000.0)
+        await leader.ask(Learn(JOB, 1, TEXT))
+        shop.node.leave()
+        await asyncio.sleep(5)
+        assert not shop.task.done()
+        await shop.end()
+        await leader.visitor.close()
+
+    play(story)
+
+
+def test_what_it_cannot_do_is_refused_in_words() -> None:
+    async def story(town: Town) -> None:
+        shop, leader = await founded(town, seconds=100.0)
+        found = await leader.ask(AskManifest())
+        assert isinstance(found, ManifestIs)
+        assert Manifest.read(found.manifest, MANIFEST.swarm_id) == MANIFEST
+        assert await leader.ask(QUESTION) == Refused(
+            "this compute peer learns, and answers no prompts; ask another one"
+        )
+        long = "w" * 20_481
+        assert await leader.ask(Learn(JOB, 1, ["Go.", long])) == Refused(
+            "sentences: one has 20,481 characters; at most 20,480 are taken"
+        )
+        for chunk in (1, 2):
+            assert await leader.ask(Learn(JOB, chunk, TEXT)) == Taken()
+        assert await leader.ask(Learn(JOB, 3, TEXT)) == Refused("no slot is free")
+        for message in MESSAGES:
+            if not isinstance(message, Learn | Ask | AskManifest):
+                assert isinstance(await leader.ask(message), Refused)
+        with pytest.raises(PeerError):
+            await leader.visitor.transport.call(shop.me, b"\xff no message", timeout=5)
+        assert shop.node.counters.unreadable == 1
+        assert shop.error is None
+        await shop.end()
+        await leader.visitor.close()
+
+    play(story)
+
+
+def test_before_it_knows_anybody_it_takes_nothing() -> None:
+    async def story(town: Town) -> None:
+        town.add()
+        town.board.lose(identity(101).peer)
+        shop = Workshop(town, 101)
+        leader = Leader(town, shop)
+        await asyncio.sleep(1)
+        answer = await leader.ask(Learn(JOB, 1, TEXT))
+        assert isinstance(answer, Refused)
+        assert "has just begun" in answer.reason
+        town.board.lose(shop.me, lost=False)
+        await town.until(lambda: shop.node.ready, 30)
+        await leader.visitor.close()
+        await shop.end()
+
+    play(story)
+
+
+def test_what_kills_who_learns_it_is_told_as_failed_and_it_lives_on() -> None:
+    async def story(town: Town) -> None:
+        shop, leader = await founded(town)
+        await leader.ask(Learn(JOB, 1, [f"The {FATAL} makes honey."]))
+        await leader.ask(Learn(JOB, 2, TEXT))
+        await town.until(
+            lambda: leader.done == [2] and any(beat.failed for beat in leader.beats), 10
+        )
+        failed = dict(entry for beat in leader.beats for entry in beat.failed)
+        assert failed == {1: "the process that parsed it died of signal 9"}
+        assert shop.node.counters.failed == 1
+        assert shop.node.ready
+        await leader.visitor.close()
+        await shop.end()
+
+    play(story)
+
+
+def test_what_is_left_is_learned_no_further() -> None:
+    async def story(town: Town) -> None:
+        shop, leader = await founded(town, seconds=30.0)
+
+        async def leave(peer: Peer, body: bytes) -> bytes:
+            return encode(Heard([1]))
+
+        leader.visitor.transport.serve(leave)
+        await leader.ask(Learn(JOB, 1, TEXT))
+        await town.until(lambda: shop.node.worker.busy == 0, 10)
+        await asyncio.sleep(40)
+        assert shop.slow.learned == []
+        assert shop.node._studies == {}
+        await leader.visitor.close()
+        await shop.end()
+
+    play(story)
+
+
+def test_prompts_go_to_who_answers_them_and_are_waited_for() -> None:
+    async def story(town: Town) -> None:
+        asked: list[tuple[Peer, Ask]] = []
+
+        async def answer(peer: Peer, question: Ask) -> Message:
+            asked.append((peer, question))
+            await asyncio.sleep(3)
+            return Told(" honey", [], [], "end")
+
+        town.add()
+        shop = Workshop(town, 101, answering=answer)
+        leader = Leader(town, shop)
+        await town.until(lambda: shop.node.ready)
+        asking = asyncio.create_task(leader.ask(QUESTION))
+        await asyncio.sleep(1)
+        shop.node.leave()
+        assert await asking == Told(" honey", [], [], "end")
+        assert asked == [(leader.visitor.me, QUESTION)]
+        await shop.gone()
+        await leader.visitor.close()
+
+    play(story)
+
+
+def test_an_error_that_nobody_planned_for_ends_it() -> None:
+    async def story(town: Town) -> None:
+        shop, leader = await founded(town)
+
+        async def wrong(task: Task) -> Made | str:
+            raise ZeroDivisionError("a mistake")
+
+        shop.slow.learn = wrong  # type: ignore[method-assign]
+        await leader.ask(Learn(JOB, 1, TEXT))
+        await shop.gone()
+        assert isinstance(shop.error, ZeroDivisionError)
+        await leader.visitor.close()
+
+    play(story)

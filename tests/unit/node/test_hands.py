@@ -1,0 +1,182 @@
+"""Processes that learn: what comes of a chunk, and what is said when there comes nothing of it."""
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from giaann_p2p.node.hands import Beside, Gone, Hand, Here, hands
+from giaann_p2p.node.lesson import Made, School, Task
+from giaann_p2p.node.pool import Pool
+from tests.unit.local.helpers import eventually
+
+
+class Odd:
+    """Does with a text what the text says, instead of learning it."""
+
+    def learn(self, task: Task) -> Made:
+        (word,) = task.sentences
+        if word == "die":
+            os.kill(os.getpid(), signal.SIGKILL)
+        elif word == "leave":
+            os._exit(3)
+        elif word == "fail":
+            raise ValueError("no such luck")
+        elif word == "hang":
+            time.sleep(60)
+        return Made({}, word.encode(), os.getpid(), [])
+
+
+def odd() -> School:
+    return Odd()  # type: ignore[return-value]
+
+
+def broken() -> School:
+    raise MemoryError("there is none left")
+
+
+def task(word: str) -> Task:
+    return Task([word], [])
+
+
+@pytest.fixture
+def beside() -> Iterator[Beside]:
+    hand = Beside(within=1.0)
+    hand.teach(odd)
+    yield hand
+    hand.end()
+    assert not Path(f"/proc/{hand._pid}").exists()
+
+
+def said(found: Made | str) -> str:
+    return found if isinstance(found, str) else found.whole.decode()
+
+
+def test_what_is_learned_is_learned_elsewhere(beside: Beside) -> None:
+    found = beside.learn(task("word"))
+    assert isinstance(found, Made)
+    assert found.whole == b"word"
+    assert found.sequences not in (os.getpid(), beside._pid)
+    again = beside.learn(task("another"))
+    assert isinstance(again, Made)
+    assert again.sequences == found.sequences
+
+
+@pytest.mark.parametrize(
+    ("word", "why"),
+    [
+        (
+            "die",
+            "the process that parsed it died of signal 9, perhaps for want of memory",
+        ),
+        ("leave", "the process that parsed it died"),
+        ("fail", "ValueError: no such luck"),
+        ("hang", "it took more than 1 s"),
+    ],
+)
+def test_what_nothing_comes_of_is_told_and_the_next_one_is_learned(
+    beside: Beside, word: str, why: str
+) -> None:
+    for _ in range(2):
+        assert said(beside.learn(task(word))) == why
+        assert said(beside.learn(task("word"))) == "word"
+
+
+def test_who_cannot_learn_at_all_says_why_each_time() -> None:
+    for hand in (Here(), Beside()):
+        hand.teach(broken)
+        for _ in range(2):
+            assert said(hand.learn(task("word"))) == "MemoryError: there is none left"
+        hand.end()
+
+
+def test_with_its_owner_all_of_it_ends() -> None:
+    hand = Beside()
+    hand.teach(odd)
+    found = hand.learn(task("word"))
+    assert isinstance(found, Made)
+    hand._line.send(task("hang"))
+    hand.end()
+    eventually(lambda: not Path(f"/proc/{found.sequences}").exists())
+
+
+def test_nobody_is_left_to_learn_when_the_guard_was_killed() -> None:
+    hand = Beside()
+    hand.teach(odd)
+    os.kill(hand._pid, signal.SIGKILL)
+    with pytest.raises(Gone):
+        hand.learn(task("word"))
+    hand.end()
+    with pytest.raises((Gone, OSError)):
+        hand.learn(task("word"))
+
+
+def test_ctrl_c_is_not_for_them(beside: Beside) -> None:
+    found = beside.learn(task("word"))
+    assert isinstance(found, Made)
+    for pid in (beside._pid, found.sequences):
+        os.kill(pid, signal.SIGINT)
+        os.kill(pid, signal.SIGTERM)
+    assert said(beside.learn(task("word"))) == "word"
+
+
+def test_so_many_processes_or_a_thread() -> None:
+    found = hands(2)
+    assert [type(hand) for hand in found] == [Beside, Beside]
+    assert repr(found[0]).startswith("<Beside: process ")
+    for hand in found:
+        hand.teach(odd)
+        hand.end()
+    assert [type(hand) for hand in hands(0)] == [Here]
+    assert repr(Here()) == "<Here>"
+    assert said(Here().learn(task("word"))) == "nobody has said what is to be learned"
+
+
+# Pools.
+
+
+def with_pool(some: list[Hand], story: Callable[[Pool], Awaitable[None]]) -> None:
+    async def main() -> None:
+        pool = Pool(some, odd)
+        await story(pool)
+        await pool.close()
+
+    asyncio.run(main())
+
+
+def test_all_hands_work_side_by_side_and_none_does_two_things() -> None:
+    async def story(pool: Pool) -> None:
+        found = await asyncio.gather(*[pool.learn(task(str(n))) for n in range(20)])
+        assert [said(one) for one in found] == [str(n) for n in range(20)]
+        assert len({one.sequences for one in found if isinstance(one, Made)}) == 2
+        assert repr(pool) == "<Pool: 0 of 2 work>"
+
+    with_pool([Beside(), Beside()], story)
+
+
+def test_who_waits_no_more_leaves_the_hand_at_its_work() -> None:
+    async def story(pool: Pool) -> None:
+        asking = asyncio.create_task(pool.learn(task("hang")))
+        await asyncio.sleep(0.1)
+        asking.cancel()
+        await asyncio.gather(asking, return_exceptions=True)
+        assert said(await pool.learn(task("word"))) == "word"
+
+    with_pool([Beside(within=0.5)], story)
+
+
+def test_a_thread_takes_the_place_of_a_process_that_cannot_be_made_anew() -> None:
+    hand = Beside()
+
+    async def story(pool: Pool) -> None:
+        os.kill(hand._pid, signal.SIGKILL)
+        assert said(await pool.learn(task("word"))) == "the process that was to parse it has ended"
+        found = await pool.learn(task("word"))
+        assert isinstance(found, Made)
+        assert found.sequences == os.getpid()
+
+    with_pool([hand], story)
