@@ -5,15 +5,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.live import Live
 
 from giaann_p2p.cli.health_shown import overview_json, overview_shown, report_json, report_lines
-from giaann_p2p.terminal import FAILED, errors, say, say_json
+from giaann_p2p.terminal import FAILED, errors, say, say_json, show
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from giaann_p2p.client.visit import Visit
     from giaann_p2p.swarm.checkup import Report
     from giaann_p2p.swarm.overview import Overview
@@ -28,7 +25,6 @@ Join = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 _EVERY = 2.0
-_WIDE = 1000
 
 
 def status(
@@ -61,19 +57,12 @@ async def _shown(visiting: "Visit", as_json: bool) -> bool:
     if as_json:
         say_json(overview_json(found))
     else:
-        _print(overview_shown(visiting.manifest.name, found))
+        show(overview_shown(visiting.manifest.name, found))
     return found.verdict == "healthy"
 
 
 async def _seen(visiting: "Visit") -> "Overview":
     return visiting.overview(await visiting.silent_peers())
-
-
-def _print(shown: "RenderableType") -> None:
-    console = Console()
-    if not console.is_terminal:  # whoever reads a file or a pipe wants all of it
-        console.width = _WIDE
-    console.print(shown, soft_wrap=True)
 
 
 async def _watched(visiting: "Visit") -> bool:

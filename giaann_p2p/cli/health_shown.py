@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from giaann_p2p.swarm.identity import Peer, name_of, to_text
+from giaann_p2p.terminal import harmless
 from giaann_p2p.units import readable_bytes
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ def overview_shown(swarm: str, found: "Overview") -> RenderableType:
     for column, justify in _COLUMNS:
         table.add_column(column, justify=justify, no_wrap=True)
     for one in found.peers:
-        table.add_row(*_row(one, "silent" if one.peer in found.silent else one.state))
+        state = "silent" if one.peer in found.silent else one.state
+        table.add_row(*map(harmless, _row(one, state)))
     return Group(table, Text(), Text(_verdict(swarm, found), style=_STYLES[found.verdict]))
 
 

@@ -126,6 +126,12 @@ def test_who_does_not_answer_is_shown_as_silent() -> None:
     assert said in verdict
 
 
+@pytest.mark.parametrize("device", ["[/]", "[bold]cuda:0", "[link=x]b"])
+def test_what_a_stranger_calls_its_device_is_shown_as_it_is(device: str) -> None:
+    found = overview(health(), STORING, msgspec.structs.replace(COMPUTING, device=device))
+    assert device in lines(found)[2]
+
+
 def test_an_overview_for_programs() -> None:
     told = overview_json(overview(health(lost=3), STORING, gone=[C]))
     assert msgspec.json.decode(msgspec.json.encode(told)) == {
