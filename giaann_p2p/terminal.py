@@ -64,7 +64,12 @@ def show(what: RenderableType) -> None:
 
 def harmless(text: str) -> Text:
     """Return what strangers wrote, so that it does nothing to the terminal: no colour, no bell."""
-    return Text("".join(char if char.isprintable() else _NO_CHARACTER for char in text))
+    return Text(printable(text))
+
+
+def printable(text: str, also: str = "") -> str:
+    """Return a text whose letters do nothing to a terminal; `also` names some that may stay."""
+    return "".join(one if one.isprintable() or one in also else _NO_CHARACTER for one in text)
 
 
 def say_json(value: object) -> None:
@@ -73,8 +78,8 @@ def say_json(value: object) -> None:
 
 
 def complain(text: str) -> None:
-    """Write what went wrong."""
-    errors.print(readable(f"giaann: {text}"), markup=False)
+    """Write what went wrong; strangers may have said some of it."""
+    errors.print(printable(readable(f"giaann: {text}"), also="\n"), markup=False)
 
 
 def readable(text: str) -> str:

@@ -8,7 +8,7 @@ import msgspec
 import typer
 
 from giaann_p2p.cli.health import Join, Json
-from giaann_p2p.terminal import FAILED, say, say_json
+from giaann_p2p.terminal import FAILED, printable, say, say_json
 from giaann_p2p.units import nbytes
 
 if TYPE_CHECKING:
@@ -75,6 +75,7 @@ def doctor(
 
 
 def _tell(finding: "Finding") -> None:
-    say(f"{_MARKS[finding.verdict]} {finding.check}: {finding.said}")
+    """Show a finding, in which a peer's own words may be."""
+    say(printable(f"{_MARKS[finding.verdict]} {finding.check}: {finding.said}"))
     if finding.remedy:
-        say(f"        -> {finding.remedy}")
+        say(printable(f"        -> {finding.remedy}"))
