@@ -16,6 +16,7 @@ from giaann_p2p.local.status_file import READY, Status
 from giaann_p2p.net.hive.board import HiveBoard
 from giaann_p2p.net.hive.key_file import open_key_file
 from giaann_p2p.node.acquaintances import Acquaintances
+from giaann_p2p.node.clock import Clock
 from giaann_p2p.node.place import Place
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.identity import name_of, to_text
@@ -43,32 +44,29 @@ async def serve(options: BootstrapOptions) -> int:
         known = Acquaintances(folder.known_peers)
         async with network(folder, options, named, known) as place:
             manifest = founded or await manifest_of(folder, place, Link.read(options.join).swarm_id)
-            board = await HiveBoard.start(
-                place.host, manifest.swarm_id, manifest.layout, place.book.seeds
-            )
-            try:
-                return await _serve(options, place, manifest, board, known)
-            finally:
-                await board.close()
+            return await _serve(options, place, manifest, known)
 
 
 async def _serve(
-    options: BootstrapOptions,
-    place: Place,
-    manifest: Manifest,
-    board: HiveBoard,
-    known: Acquaintances,
+    options: BootstrapOptions, place: Place, manifest: Manifest, known: Acquaintances
 ) -> int:
-    node = BootstrapNode(place.host.me, manifest, place.transport, board, known)
-    place.book.directory = node.lookout.others.around.directory
-    link = str(Link(manifest.swarm_id, told_to_others(place.host.addresses)))
-    _LOG.info("serving the swarm %r; others join it with this link:", manifest.name)
-    say(link)
-    status = Status(
-        state=READY, link=link, peer=name_of(place.host.me), listen=place.host.config.listen[0]
+    clock = Clock()
+    board = await HiveBoard.start(
+        place.host, manifest.swarm_id, manifest.layout, place.book.seeds, clock
     )
-    async with seen(options, lambda: status, Metrics(partial(metrics_of, node)).page):
-        return await last(node)
+    try:
+        node = BootstrapNode(place.host.me, manifest, place.transport, board, known, clock)
+        place.book.directory = node.lookout.others.around.directory
+        link = str(Link(manifest.swarm_id, told_to_others(place.host.addresses)))
+        _LOG.info("serving the swarm %r; others join it with this link:", manifest.name)
+        say(link)
+        status = Status(
+            state=READY, link=link, peer=name_of(place.host.me), listen=place.host.config.listen[0]
+        )
+        async with seen(options, lambda: status, Metrics(partial(metrics_of, node)).page):
+            return await last(node)
+    finally:
+        await board.close()
 
 
 def _path(options: BootstrapOptions, joined: Link | None) -> Path:

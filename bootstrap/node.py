@@ -30,6 +30,7 @@ class BootstrapNode:
         transport: Transport,
         board: Board,
         acquaintances: Acquaintances,
+        clock: Clock,
     ) -> None:
         self.asked = 0
         """How often somebody wanted the manifest."""
@@ -38,7 +39,7 @@ class BootstrapNode:
             Surroundings(me, manifest.swarm_id, manifest.layout, manifest.replicas),
             manifest.layout,
             manifest.swarm_id,
-            Clock(),
+            clock,
             roles=("storage", "compute"),
             log=_LOG,
         )

@@ -91,9 +91,12 @@ async def visit(link: Link, config: HostConfig = ANYWHERE) -> AsyncIterator[Visi
 @asynccontextmanager
 async def visited(manifest: Manifest, place: Place) -> AsyncIterator[Visit]:
     """Visit a swarm whose manifest is known; Unreachable if its directory cannot be read."""
-    board = await HiveBoard.start(place.host, manifest.swarm_id, manifest.layout, place.book.seeds)
+    clock = Clock()
+    board = await HiveBoard.start(
+        place.host, manifest.swarm_id, manifest.layout, place.book.seeds, clock
+    )
     try:
-        async with _looking(manifest, place, board) as visiting:
+        async with _looking(manifest, place, board, clock) as visiting:
             yield visiting
     finally:
         await board.close()
@@ -110,8 +113,9 @@ async def _met(place: Place, link: Link) -> Manifest:
 
 
 @asynccontextmanager
-async def _looking(manifest: Manifest, place: Place, board: HiveBoard) -> AsyncIterator[Visit]:
-    clock = Clock()
+async def _looking(
+    manifest: Manifest, place: Place, board: HiveBoard, clock: Clock
+) -> AsyncIterator[Visit]:
     around = Surroundings(place.host.me, manifest.swarm_id, manifest.layout, manifest.replicas)
     lookout = Lookout(
         board, around, manifest.layout, manifest.swarm_id, clock, roles=("storage", "compute")

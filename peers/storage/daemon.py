@@ -6,6 +6,7 @@ from pathlib import Path
 from giaann_p2p.local.status_file import READY, Status
 from giaann_p2p.net.hive.board import HiveBoard
 from giaann_p2p.node.acquaintances import Acquaintances
+from giaann_p2p.node.clock import Clock
 from giaann_p2p.node.place import Place
 from giaann_p2p.node.storage import StorageNode
 from giaann_p2p.store.budget import Budget
@@ -45,7 +46,10 @@ async def serve(options: StorageOptions) -> int:
 async def _serve(
     options: StorageOptions, place: Place, manifest: Manifest, store: Store, known: Acquaintances
 ) -> int:
-    board = await HiveBoard.start(place.host, manifest.swarm_id, manifest.layout, place.book.seeds)
+    clock = Clock()
+    board = await HiveBoard.start(
+        place.host, manifest.swarm_id, manifest.layout, place.book.seeds, clock
+    )
     try:
         node = StorageNode(
             place.host.identity,
@@ -57,6 +61,7 @@ async def _serve(
             addresses=lambda: place.host.addresses,
             acquaintances=known,
             settings=options.settings(),
+            clock=clock,
         )
         place.book.directory = node.lookout.others.around.directory
         metrics = Metrics(partial(metrics_of, node, store))

@@ -16,7 +16,6 @@
 import asyncio
 import logging
 import random
-import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any
@@ -90,14 +89,16 @@ class HiveBoard:
         swarm_id: bytes,
         layout: Layout,
         seeds: Callable[[], Iterable[str]],
-        clock: Callable[[], float] | None = None,
+        clock: Callable[[], float],
     ) -> "HiveBoard":
         """Take part. `seeds` gives addresses of peers that may be alive, whenever some are needed;
         those that were named to begin with come last, for others might be any stranger's.
 
-        `clock` is as swarm/record.py wants it: in seconds since 1970, and never goes back.
+        `clock` is as swarm/record.py wants it: in seconds since 1970, and never goes back. It is
+        the peer's own: one that stood still while the machine slept would have right records
+        refused here, as of the future.
         """
-        board = cls(host, swarm_id, layout, seeds, clock or steady_clock())
+        board = cls(host, swarm_id, layout, seeds, clock)
         await host.each_life(board._live)
         return board
 
@@ -297,12 +298,6 @@ class HiveBoard:
             peer_id, [DHTID.from_bytes(key)], [record], [float(lifetime)]
         )
         taken.append(bool(said) and bool(said[0]))
-
-
-def steady_clock() -> Callable[[], float]:
-    """Return a clock that tells the seconds since 1970, and never goes back."""
-    start = time.time() - time.monotonic()
-    return lambda: start + time.monotonic()
 
 
 def _good(addresses: Iterable[str]) -> list[str]:

@@ -19,6 +19,7 @@ from giaann_p2p.model.delta import Delta
 from giaann_p2p.model.ids import PRIME, word_id
 from giaann_p2p.net.hive.board import HiveBoard
 from giaann_p2p.net.hive.config import HostConfig
+from giaann_p2p.node.clock import Clock
 from giaann_p2p.node.place import placed
 from giaann_p2p.node.storage import StorageNode
 from giaann_p2p.store.layout import Shards
@@ -112,7 +113,7 @@ async def _running(
     """Be a storage peer that has told all it has to tell at first."""
     async with placed(key, _HERE, seeds) as place:
         hive = await HiveBoard.start(
-            place.host, manifest.swarm_id, manifest.layout, place.book.seeds
+            place.host, manifest.swarm_id, manifest.layout, place.book.seeds, Clock()
         )
         board = _Counted(hive)
         node = StorageNode(
@@ -147,7 +148,7 @@ async def _board(
     """Be a node of the board that holds no column."""
     async with placed(key, _HERE, seeds) as place:
         board = await HiveBoard.start(
-            place.host, manifest.swarm_id, manifest.layout, place.book.seeds
+            place.host, manifest.swarm_id, manifest.layout, place.book.seeds, Clock()
         )
         try:
             yield board, place.host.addresses

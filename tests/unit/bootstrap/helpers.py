@@ -11,6 +11,7 @@ from giaann_p2p.net.memory import Network
 from giaann_p2p.net.memory_board import MemoryBoard
 from giaann_p2p.net.streams import StreamTransport
 from giaann_p2p.node.acquaintances import Acquaintances
+from giaann_p2p.node.clock import Clock
 from tests.unit.node.helpers import LIMITS, MANIFEST, identity
 
 ME, ASKER = identity(1).peer, identity(2).peer
@@ -25,7 +26,7 @@ class Boot:
         self.transport = self._transport(ME, chance)
         self.asker = self._transport(ASKER, chance)
         self.node = BootstrapNode(
-            ME, MANIFEST, self.transport, self.board.view(ME), Acquaintances(known)
+            ME, MANIFEST, self.transport, self.board.view(ME), Acquaintances(known), Clock()
         )
         self.task = asyncio.create_task(self.node.run())
 

@@ -317,6 +317,15 @@ def test_a_clock_goes_by_the_wall_once_and_by_what_passed_since() -> None:
     assert abs(Clock()() - time.time()) < 60
 
 
+def test_a_clock_counts_the_time_while_the_machine_sleeps(monkeypatch: pytest.MonkeyPatch) -> None:
+    awake, asleep = 1000.0, [0.0]
+    times = {time.CLOCK_BOOTTIME: lambda: awake + asleep[0]}
+    monkeypatch.setattr(time, "clock_gettime", lambda number: times[number]())
+    clock = Clock(lambda: 100.0)
+    asleep[0] = 7200.0
+    assert clock() == 7300
+
+
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [({"tick": 0}, "tick must be more than 0"), ({"grace": 20}, "grace and a third")],

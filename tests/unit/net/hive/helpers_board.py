@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
-from giaann_p2p.net.hive.board import HiveBoard, steady_clock
+from giaann_p2p.net.hive.board import HiveBoard
 from giaann_p2p.net.hive.host import Host
+from giaann_p2p.node.clock import Clock
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.identity import Identity
 from giaann_p2p.swarm.record import Announcement, next_sequence, signed_as
@@ -37,7 +38,7 @@ async def board(
     swarm: bytes = SWARM,
 ) -> HiveBoard:
     """Start a board, of a new host; its seed is the first host."""
-    clock = steady_clock()
+    clock = Clock()
     host = host or await place.host()
     found = seeds or (lambda: place.hosts[0].addresses)
     return await HiveBoard.start(host, swarm, LAYOUT, found, lambda: clock() + ahead)

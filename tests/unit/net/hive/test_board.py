@@ -16,15 +16,16 @@ from giaann_p2p.errors import UsageError
 from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.net.hive import board as module
 from giaann_p2p.net.hive import guard
-from giaann_p2p.net.hive.board import HiveBoard, steady_clock
+from giaann_p2p.net.hive.board import HiveBoard
 from giaann_p2p.net.hive.peer_id import libp2p_id, libp2p_name
 from giaann_p2p.net.hive.shelf import node_key
+from giaann_p2p.node.clock import Clock
 from giaann_p2p.node.options import Options
 from giaann_p2p.swarm.identity import Identity
 from tests.unit.net.hive.helpers import Place, echo, hosts, random_bytes, stop, until
 from tests.unit.net.hive.helpers_board import SWARM, board, record
 
-CLOCK = steady_clock()
+CLOCK = Clock()
 
 
 def all_of(place: Place) -> tuple[str, ...]:
