@@ -23,8 +23,7 @@ def doctor(
         list[str] | None,
         typer.Option(
             metavar="ADDRESS",
-            help="Where the peer is to listen. [default: /ip4/0.0.0.0/tcp/0]",
-            show_default=False,
+            help="Where the peer is to listen. \\[default: /ip4/0.0.0.0/tcp/0]",
         ),
     ] = None,
     announce: Annotated[

@@ -30,7 +30,7 @@ _EVERY = 2.0
 def status(
     join: Join,
     watch: Annotated[
-        bool, typer.Option(help="Go on showing it, every two seconds, until Ctrl-C.")
+        bool, typer.Option("--watch", help="Go on showing it, every two seconds, until Ctrl-C.")
     ] = False,
     as_json: Json = False,
 ) -> None:

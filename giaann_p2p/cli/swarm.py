@@ -53,7 +53,7 @@ Dir = Annotated[
         envvar="GIAANN_SWARM",
         metavar="FOLDER",
         parser=_directory,
-        help="The swarm's folder. [default: ~/.local/state/giaann/swarm]",
+        help="The swarm's folder. \\[default: ~/.local/state/giaann/swarm]",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Write JSON, for machines.")]
@@ -64,21 +64,21 @@ Names = Annotated[list[str], typer.Argument(metavar="NAME...", help="Peers, as s
 def up(
     folder: Dir = None,
     storage: Annotated[
-        int | None, typer.Option(min=0, help="Storage peers, at least. [default: 3]")
+        int | None, typer.Option(min=0, help="Storage peers, at least. \\[default: 3]")
     ] = None,
     compute: Annotated[
-        int | None, typer.Option(min=0, help="Compute peers, at least. [default: 0]")
+        int | None, typer.Option(min=0, help="Compute peers, at least. \\[default: 0]")
     ] = None,
     bootstrap: Annotated[
-        int | None, typer.Option(min=1, help="Bootstrap peers, at least. [default: 1]")
+        int | None, typer.Option(min=1, help="Bootstrap peers, at least. \\[default: 1]")
     ] = None,
     replicas: Annotated[
-        int | None, typer.Option(min=1, help="How many peers hold each shard. [default: 2]")
+        int | None, typer.Option(min=1, help="How many peers hold each shard. \\[default: 2]")
     ] = None,
     shards: Annotated[
-        int | None, typer.Option(min=1, help="Shards, a power of two. [default: 256]")
+        int | None, typer.Option(min=1, help="Shards, a power of two. \\[default: 256]")
     ] = None,
-    name: Annotated[str | None, typer.Option(help="The swarm's name. [default: local]")] = None,
+    name: Annotated[str | None, typer.Option(help="The swarm's name. \\[default: local]")] = None,
     restart: Annotated[
         bool, typer.Option("--restart", help="Start peers again that end by themselves.")
     ] = False,
