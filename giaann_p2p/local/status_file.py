@@ -19,7 +19,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     """What a peer tells. All but the state may be unknown yet, and is empty then."""
 
     state: str
-    """READY, or in one word what it does instead: starting, joining, draining."""
+    """READY, or in one word what it does instead: syncing, draining."""
     pid: int = 0
     """The process that tells it."""
     link: str = ""
