@@ -13,6 +13,7 @@ from giaann_p2p.model import device as devices
 from giaann_p2p.model import english, lexicon
 from giaann_p2p.net.hive.board import HiveBoard
 from giaann_p2p.node.acquaintances import Acquaintances
+from giaann_p2p.node.clock import Clock
 from giaann_p2p.node.compute import ComputeNode
 from giaann_p2p.node.hands import Hand
 from giaann_p2p.node.lesson import teach
@@ -67,7 +68,10 @@ async def _serve(
     device: torch.device,
     known: Acquaintances,
 ) -> int:
-    board = await HiveBoard.start(place.host, manifest.swarm_id, manifest.layout, place.book.seeds)
+    clock = Clock()
+    board = await HiveBoard.start(
+        place.host, manifest.swarm_id, manifest.layout, place.book.seeds, clock
+    )
     try:
         node = ComputeNode(
             place.host.identity,
@@ -79,6 +83,7 @@ async def _serve(
             device=_named(device),
             addresses=lambda: place.host.addresses,
             acquaintances=known,
+            clock=clock,
         )
         place.book.directory = node.lookout.others.around.directory
         async with _prompted(options, manifest, place, node, device) as prompting:
