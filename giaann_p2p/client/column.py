@@ -65,10 +65,11 @@ async def column(visiting: Visit, concept: str, words: int = 16, leads: int = 4)
     """
     name = "_".join(concept.lower().split())
     number = word_id(name)
-    features = await _features(visiting, number)
-    some = features[:words]
+    blocks = await _features(visiting, number)
+    # The most frequent words of all are among the most frequent of each block, which come first.
+    some = dict.fromkeys(feature for block in blocks for feature in block[:words])
     rows = await visiting.rows([Neuron(number, feature) for feature in some])
-    found = sorted((row for row in rows if row), key=lambda row: -row.count)
+    found = sorted((row for row in rows if row), key=lambda row: -row.count)[:words]
     targets = [_strongest(row, leads) for row in found]
     names = await _names(visiting, (one.neuron for row in targets for one in row))
     shown = [
@@ -80,16 +81,13 @@ async def column(visiting: Visit, concept: str, words: int = 16, leads: int = 4)
         )
         for row, strongest in zip(found, targets, strict=True)
     ]
-    return Column(name, len(features), shown)
+    return Column(name, len(set().union(*blocks)), shown)
 
 
-async def _features(visiting: Visit, concept: int) -> list[int]:
+async def _features(visiting: Visit, concept: int) -> list[tuple[int, ...]]:
     """Ask for the features of a column, block by block."""
-    layout = visiting.manifest.layout
-    found: dict[int, None] = {}
-    for shard in shards_of(layout, concept):
-        found.update(dict.fromkeys(await _told(visiting, shard, concept)))
-    return list(found)
+    shards = shards_of(visiting.manifest.layout, concept)
+    return [await _told(visiting, shard, concept) for shard in shards]
 
 
 def shards_of(layout: Layout, concept: int) -> list[int]:

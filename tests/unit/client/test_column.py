@@ -1,0 +1,55 @@
+"""Looking at a column that is cut into blocks, each of which another peer tells of."""
+
+import asyncio
+import dataclasses
+import random
+from collections.abc import Sequence
+from typing import Any, cast
+
+import pytest
+
+from giaann_p2p.client import column as module
+from giaann_p2p.client.column import column
+from giaann_p2p.client.visit import Visit
+from giaann_p2p.model.ids import word_id
+from giaann_p2p.model.rows import Answer, Name, Neuron, empty_row
+from giaann_p2p.store.layout import Layout
+
+BEE = word_id("bee")
+
+
+class Blocks:
+    """A visit to a swarm that has learned one column."""
+
+    def __init__(self, layout: Layout, occurrences: dict[str, int]) -> None:
+        self.manifest: Any = type("Manifest", (), {"layout": layout})
+        self._names = {word_id(word): word for word in occurrences}
+        self._counts = {word_id(word): count for word, count in occurrences.items()}
+
+    async def told(self, _: Visit, shard: int, concept: int) -> tuple[int, ...]:
+        """Return what a peer tells that has this shard alone."""
+        layout = self.manifest.layout
+        here = [one for one in self._counts if layout.shard_of(concept, one) == shard]
+        return tuple(sorted(here, key=lambda one: -self._counts[one]))
+
+    async def rows(self, neurons: Sequence[Neuron]) -> Answer:
+        """Return rows that lead nowhere."""
+        return [self._row(neuron) for neuron in neurons]
+
+    def _row(self, neuron: Neuron) -> Any:  # noqa: ANN401
+        row = empty_row(neuron, Name("bee", self._names[neuron.feature]))
+        return dataclasses.replace(row, count=self._counts[neuron.feature])
+
+
+@pytest.mark.parametrize("blocks", [1, 4])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_most_frequent_words_are_shown_wherever_they_are(
+    monkeypatch: pytest.MonkeyPatch, blocks: int, seed: int
+) -> None:
+    chance = random.Random(seed)
+    occurrences = {f"word{n}": count for n, count in enumerate(chance.sample(range(1, 999), 60))}
+    swarm = Blocks(Layout(shards=64, blocks=blocks), occurrences)
+    monkeypatch.setattr(module, "_told", swarm.told)
+    found = asyncio.run(column(cast("Visit", swarm), "bee", words=10))
+    assert [word.occurrences for word in found.words] == sorted(occurrences.values())[:-11:-1]
+    assert found.size == len(occurrences)
