@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 
 from giaann_p2p.errors import UsageError
 from giaann_p2p.net.errors import Unreachable
@@ -27,22 +27,23 @@ async def network(
 ) -> AsyncIterator[Place]:
     """Be on the network, where this daemon was before if it can be."""
     last, named = folder.listen(options.listen), [*named, *known.addresses]
-    try:
-        entered = placed(folder.key, _config(options, last), named)
-        place = await entered.__aenter__()
-    except DaemonError as error:
-        if last == options.listen:
-            raise
-        _LOG.warning("cannot listen where it did before, taking free ports: %s", error)
-        entered = placed(folder.key, _config(options, options.listen), named)
-        place = await entered.__aenter__()
-    try:
+    async with AsyncExitStack() as stack:
+
+        async def listening_at(listen: tuple[str, ...]) -> Place:
+            entered = placed(folder.key, _config(options, listen), named)
+            return await stack.enter_async_context(entered)
+
+        try:
+            place = await listening_at(last)
+        except DaemonError as error:
+            if last == options.listen:
+                raise
+            _LOG.warning("cannot listen where it did before, taking free ports: %s", error)
+            place = await listening_at(options.listen)
         for strange in place.book.strange:
             _LOG.warning("%s", strange)
         folder.keep_listen(options.listen, place.host.config.listen)
         yield place
-    finally:
-        await entered.__aexit__(None, None, None)
 
 
 def _config(options: Options, listen: tuple[str, ...]) -> HostConfig:
