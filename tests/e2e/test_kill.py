@@ -17,7 +17,7 @@ from giaann_p2p.model.delta import Delta
 from giaann_p2p.model.digest import digest
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.store.store import Store
-from tests.e2e.writing import ACKNOWLEDGED, SHARDS, write
+from tests.e2e.store_writer import ACKNOWLEDGED, SHARDS, write
 from tests.helpers import SMALL
 from tests.helpers_store import JOB, Lesson, delta_of_rows, lessons, names_of
 from tests.plain import store as plain
@@ -35,7 +35,7 @@ def test_what_a_killed_process_acknowledged_is_there(tmp_path: Path) -> None:
     directory = tmp_path / "store"
     Store.at(directory, SMALL, Layout(shards=SHARDS)).close()
     context = get_context("forkserver")
-    context.set_forkserver_preload(["tests.e2e.writing"])
+    context.set_forkserver_preload(["tests.e2e.store_writer"])
     written, acknowledged, torn, snapshots = 0, set[int](), 0, set[str]()
     for kill in range(KILLS):
         # The first one is given time to load everything, for all that come after.
