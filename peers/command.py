@@ -36,7 +36,9 @@ _CONFIG = inspect.Parameter(
     default=None,
     annotation=Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="TOML file with these options; see docs."),
+        typer.Option(
+            metavar="FILE", help="TOML file with these options; docs/configuration.md has one."
+        ),
     ],
 )
 

@@ -25,8 +25,9 @@ class StorageOptions(Options, frozen=True, kw_only=True, forbid_unknown_fields=T
     memory_only: Annotated[
         bool,
         told(
-            "Write nothing but the identity to the disk. What was acknowledged then "
-            "lives only as long as this process or another replica."
+            "Keep what is stored in memory alone; the folder has the identity, the manifest and "
+            "addresses. What was acknowledged then lives only as long as this process or another "
+            "replica."
         ),
     ] = False
     bandwidth: Annotated[
