@@ -11,17 +11,22 @@ import msgspec
 from prometheus_client.core import Metric
 
 from bootstrap.options import BootstrapOptions
+from peers.compute.metrics import metrics_of as of_compute
+from peers.compute.options import ComputeOptions
 from peers.options import Options, described, flag
-from peers.storage.metrics import metrics_of
+from peers.storage.metrics import metrics_of as of_storage
 from peers.storage.options import StorageOptions
 from tests.benchmarks.scale.tables import replaced
 from tests.unit.node.helpers import Town, play
+from tests.unit.node.helpers_compute import Workshop
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGE, STORAGE_PAGE = DOCS / "configuration.md", DOCS / "storage-peer.md"
+COMPUTE_PAGE = DOCS / "compute-peer.md"
 KINDS: dict[str, type[Options]] = {
     "every daemon": Options,
     "giaann storage": StorageOptions,
+    "giaann compute": ComputeOptions,
     "giaann bootstrap": BootstrapOptions,
 }
 _FORMS = {bool: "true or false", int: "number", float: "number", str: "text", NoneType: "nothing"}
@@ -75,13 +80,18 @@ def _bounds(told: msgspec.Meta) -> str:
     return f" {told.ge} or more." if told.le is None else f" {told.ge} to {told.le}."
 
 
-def metrics() -> str:
-    """Return what a storage peer shows to Prometheus."""
+def metrics(page: Path) -> str:
+    """Return what the peer that a page is about shows to Prometheus."""
     found: list[Metric] = []
 
     async def story(town: Town) -> None:
-        house = town.add()
-        found.extend(metrics_of(house.node, house.store))
+        if page == STORAGE_PAGE:
+            house = town.add()
+            found.extend(of_storage(house.node, house.store))
+        else:
+            shop = Workshop(town, 101)
+            found.extend(of_compute(shop.node))
+            await shop.end()
 
     play(story)
     return "\n".join(["| metric | kind | |", "|---|---|---|", *map(_metric, found)])
@@ -99,9 +109,9 @@ def made(page: Path) -> str:
     text = page.read_text()
     for name, kind in KINDS.items() if page == PAGE else ():
         text = replaced(text, name, table(kind))
-    return text if page == PAGE else replaced(text, "metrics", metrics())
+    return text if page == PAGE else replaced(text, "metrics", metrics(page))
 
 
 if __name__ == "__main__":
-    for one in (PAGE, STORAGE_PAGE):
+    for one in (PAGE, STORAGE_PAGE, COMPUTE_PAGE):
         one.write_text(made(one))

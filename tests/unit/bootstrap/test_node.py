@@ -8,6 +8,7 @@ import pytest
 from giaann_p2p.node.acquaintances import Acquaintances
 from giaann_p2p.node.member import fetched
 from giaann_p2p.swarm.messages import (
+    VERSION,
     AskDigests,
     AskManifest,
     ManifestIs,
@@ -43,7 +44,7 @@ def test_whoever_asks_gets_the_manifest(tmp_path: Path) -> None:
         (encode(Read(b"", b"")), "no columns"),
         (encode(Push(bytes(16), 1, b"", b"")), "no columns"),
         (encode(ManifestIs(b"")), "no columns"),
-        (b"\x01rubbish", "cannot be read"),
+        (bytes([VERSION]) + b"rubbish", "cannot be read"),
         (b"\x63", "a message of version 99"),
         (b"", "a message of version none"),
     ],

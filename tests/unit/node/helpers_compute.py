@@ -94,13 +94,13 @@ class Workshop:
             self.town.board.view(self.me),
             slots=2,
             device="cpu",
-            answering=self.answering,
             addresses=lambda: [f"/ip4/10.0.1.{self.number}/tcp/4100/p2p/x"],
             options=self.town.options,
             clock=Clock(lambda: EPOCH + loop.time(), loop.time),
             incarnation=partial(self.town.chance.getrandbits, 63),
             log=logging.getLogger(f"giaann.compute.{self.number}"),
         )
+        self.node.answering = self.answering
         self.task = loop.create_task(self._live())
 
     async def _live(self) -> None:

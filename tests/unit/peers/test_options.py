@@ -10,10 +10,11 @@ from typer.testing import CliRunner
 from bootstrap.options import BootstrapOptions
 from giaann_p2p.errors import UsageError
 from peers.command import command
+from peers.compute.options import ComputeOptions
 from peers.options import Options, described, options
 from peers.storage.options import StorageOptions
 
-KINDS = [StorageOptions, BootstrapOptions]
+KINDS = [StorageOptions, ComputeOptions, BootstrapOptions]
 
 
 def run(kind: type[Options], *arguments: str) -> tuple[list[Options], Any]:
@@ -56,6 +57,9 @@ def test_several_addresses_and_switches() -> None:
     ("kind", "given", "complaint"),
     [
         (StorageOptions, {}, "--join is missing. The swarm's join link"),
+        (ComputeOptions, {}, "--join is missing. The swarm's join link"),
+        (ComputeOptions, {"join": "x", "workers": -2}, "Expected `int` >= -1"),
+        (ComputeOptions, {"join": "x", "slots": 257}, "Expected `int` <= 256"),
         (StorageOptions, {"join": "x", "capacity": "a lot"}, "'a lot' is no number of bytes"),
         (StorageOptions, {"join": "x", "capacity": "1MiB"}, "capacity must be at least 64MiB"),
         (StorageOptions, {"join": "x", "bandwidth": "fast"}, "'fast' is no number of bytes"),
@@ -93,3 +97,26 @@ def test_a_file_that_cannot_be_is_told(tmp_path: Path, text: str, complaint: str
 def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read: No such file"):
         options(StorageOptions, {}, tmp_path / "none.toml")
+
+
+@pytest.mark.parametrize(
+    ("cores", "given", "processes", "chunks"),
+    [
+        (2, {}, 1, 4),
+        (1, {}, 1, 4),
+        (16, {}, 8, 18),
+        (16, {"workers": 0}, 0, 4),
+        (2, {"workers": 64}, 64, 130),
+        (2, {"workers": 2, "slots": 1}, 2, 1),
+    ],
+)
+def test_a_compute_peer_has_slots_for_its_processes(
+    monkeypatch: pytest.MonkeyPatch,
+    cores: int,
+    given: dict[str, int],
+    processes: int,
+    chunks: int,
+) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: cores)
+    found = ComputeOptions(join="x", **given)
+    assert (found.processes, found.chunks) == (processes, chunks)
