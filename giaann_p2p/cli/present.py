@@ -25,7 +25,9 @@ def trained_line(report: "Trained") -> str:
         return f"{report.name}: known already ({chunks}); --epochs learns it again"
     skips = ", ".join(
         f"{count:,} {reason} (first on line {report.skips.first_lines[reason]})"
-        for reason, count in report.skips.counts.items()
+        for reason, count in sorted(
+            report.skips.counts.items(), key=lambda one: report.skips.first_lines[one[0]]
+        )
     )
     rate = report.sentences / report.seconds if report.seconds else 0.0
     return (

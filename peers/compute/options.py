@@ -29,7 +29,7 @@ class ComputeOptions(Options, frozen=True, kw_only=True, forbid_unknown_fields=T
     workers: Annotated[
         int,
         told(
-            "Processes that parse and learn, at 120 MB each; 0: a thread of the peer itself, which "
+            "Processes that parse and learn, at 60 MB each; 0: a thread of the peer itself, which "
             "is then slow to answer while it learns; -1: one for two cores.",
             "N",
             ge=-1,
