@@ -1,13 +1,15 @@
 """Answers in the making, over rows that have to be fetched: what a compute peer and a client share.
 
 1. Nothing holds the loop up for more than a moment: a prompt is parsed in a thread, and so are the
-   steps of a mind that has met large rows; those of others are shorter than the way to a thread.
+   steps of a mind that has met large rows. Those of others take about as long as the way to a
+   thread and back; of these there is one in each turn of the loop, however many prompts there are.
 2. A prompt's rows are read ahead by its parse, all at once; those of its answer by what its mind
    foresees.
 3. A mind that grows beyond its bound ends: it costs memory that others have a claim to.
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter
@@ -57,6 +59,8 @@ class Thinking:
         self._parser = parser
         self._parsing = ThreadPoolExecutor(1, "giaann-parse")
         self._minding = ThreadPoolExecutor(1, "giaann-mind")
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._taken = False  # this turn of the loop
 
     async def parsed(self, prompt: str) -> list[PromptSentence]:
         """Parse a prompt."""
@@ -66,6 +70,7 @@ class Thinking:
     async def through(self, steps: Steps[T], bill: Bill, foresee: Foresee = lambda _: ()) -> T:
         """Carry steps through, and return what they come to."""
         loop = asyncio.get_running_loop()
+        await self._turn()
         at: Question | _End[T] = _advanced(steps, None)
         large = False
         while not isinstance(at, _End):
@@ -76,11 +81,10 @@ class Thinking:
                 answer = await self.rows.rows(at, bill)
                 bill.waited += perf_counter() - began
                 large = large or any(row and len(row.target) > _LARGE for row in answer)
-            else:
-                await asyncio.sleep(0)
             if large:
                 at = await loop.run_in_executor(self._minding, _advanced, steps, answer)
             else:
+                await self._turn()
                 at = _advanced(steps, answer)
         result: T = at.result
         return result
@@ -90,6 +94,30 @@ class Thinking:
         loop = asyncio.get_running_loop()
         for threads in (self._parsing, self._minding):
             await loop.run_in_executor(None, threads.shutdown)
+
+    async def _turn(self) -> None:
+        """Return in a turn of the loop in which no other step is made."""
+        loop = asyncio.get_running_loop()
+        if self._taken:
+            waits: asyncio.Future[None] = loop.create_future()
+            self._waiting.append(waits)
+            try:
+                await waits
+            except asyncio.CancelledError:
+                if waits.done() and not waits.cancelled():  # it had its turn, and leaves it unused
+                    loop.call_soon(self._next_turn)
+                raise
+        self._taken = True
+        loop.call_soon(self._next_turn)
+
+    def _next_turn(self) -> None:
+        """Let the next one have its turn, of those that still wait."""
+        while self._waiting:
+            waits = self._waiting.popleft()
+            if not waits.done():
+                waits.set_result(None)
+                return
+        self._taken = False
 
     def _parse(self, prompt: str) -> list[PromptSentence]:
         if self._parser is None:

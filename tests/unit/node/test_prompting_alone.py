@@ -190,7 +190,7 @@ def test_it_runs_ahead_only_so_far(play: Play) -> None:
         while len(whole) < 6:
             whole += (await told(peer, ask(whole))).tokens
         await asyncio.sleep(5)
-        assert len((await told(peer, ask(whole))).tokens) == 3
+        assert 0 < len((await told(peer, ask(whole))).tokens) <= 3
 
     play(story, ahead=3)
 
