@@ -243,3 +243,24 @@ def test_whatever_fails_the_tokens_are_the_same(seed: int) -> None:
         acts = one.answered(asked.number, answer, now)
     assert tokens == words
     assert len(costs) == len(words)
+
+
+def test_refusals_count_only_since_there_was_something_new() -> None:
+    one, now = asking(Around(A)), 0.0
+    acts = one.begin(now)
+    for _ in range(5):
+        acts = one.answered(call(acts).number, Refused("it failed here"), now)
+        now = one.next_tick
+        asked = call(one.tick(now))
+        acts = one.answered(asked.number, told(asked.message, 1), now)
+    assert call(acts).peer == A
+
+
+def test_who_is_silent_again_is_shunned_for_twice_as_long() -> None:
+    around = Around(A)
+    one = asking(around)
+    assert one.answered(call(one.begin(0.0)).number, None, 1.0) == []  # shunned until 3
+    again = call(one.tick(1.5))
+    assert one.answered(again.number, None, 2.5) == []  # until 6.5
+    around.there = {A: 0, C: 1 << 20}
+    assert call(one.tick(5.0)).peer == C
