@@ -53,6 +53,7 @@ def test_a_text_is_learned_by_many_as_by_one_and_only_once() -> None:
     async def story(town: Town) -> None:
         visitor = await founded(town)
         shops = [Workshop(town, number) for number in (101, 102)]
+        await town.until(lambda: len(visitor.workers()) == 2)
         (report,) = await visitor.trainer.train(TEXT, Manner(batch=3))
         assert report.complete
         assert (report.chunks, report.chunks_known, report.sentences) == (10, 0, 640)

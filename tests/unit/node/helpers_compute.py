@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import random
+from collections.abc import Mapping
 from functools import cache, partial
 from types import SimpleNamespace
 from typing import cast
@@ -19,6 +20,7 @@ from giaann_p2p.node.place import Place
 from giaann_p2p.node.pool import Pool
 from giaann_p2p.sim.lessons import SPEC
 from giaann_p2p.solo.brain import Brain
+from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.surroundings import Surroundings
 from tests.unit.node.helpers import EPOCH, LAYOUT, MANIFEST, Town, identity
 
@@ -153,6 +155,10 @@ class Visitor:
         self.visit = Visit(MANIFEST, place, lookout, clock)
         self.trainer = Trainer(self.visit)
         self.task = loop.create_task(lookout.run())
+
+    def workers(self) -> Mapping[Peer, int]:
+        """Return the compute peers that are known here."""
+        return self.visit.lookout.others.workers(self.visit.clock())
 
     async def close(self) -> None:
         """Go."""
