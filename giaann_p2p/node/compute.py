@@ -197,14 +197,16 @@ class ComputeNode:
     async def _end(self, tasks: Sequence[asyncio.Task[None]]) -> None:
         self._over.set()
         tasks = [*tasks, *self._studies.values()]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        await self.calls.end()
-        if self.leaving and self._fault is None:
-            await self.presence.say("left")
-            self._log.info("left")
-        self._ended.set()
+        try:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await self.calls.end()
+            if self.leaving and self._fault is None:
+                await self.presence.say("left")
+                self._log.info("left")
+        finally:  # whatever goes wrong with the last words, who closes this peer waits for this
+            self._ended.set()
 
     async def _tick(self) -> None:
         await self.lookout.whole.wait()

@@ -220,17 +220,19 @@ class StorageNode:
     async def _end(self, tasks: Sequence[asyncio.Task[None]]) -> None:
         self._over.set()
         self.reception.close()
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        await self.calls.end()
-        await self.answering.end()
-        if self._left.is_set() and self._fault is None:
-            await self.presence.say("left")
-            self._log.info("left")
-        self._threads.shutdown()
-        self._writer.shutdown()
-        self._ended.set()
+        try:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await self.calls.end()
+            await self.answering.end()
+            if self._left.is_set() and self._fault is None:
+                await self.presence.say("left")
+                self._log.info("left")
+        finally:  # whatever goes wrong with the last words, who closes this peer waits for this
+            self._threads.shutdown()
+            self._writer.shutdown()
+            self._ended.set()
 
     async def _departure(self) -> None:
         """End when all is handed over, and nothing is left to be done."""

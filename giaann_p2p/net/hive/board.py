@@ -71,7 +71,7 @@ class HiveBoard:
         self._swarm_id = swarm_id
         self._seeds = seeds
         self._clock = clock
-        self._shelf = Shelf(swarm_id, layout)
+        self._shelf = Shelf(host.me, swarm_id, layout)
         self._guard: Guard | None = None
         self._node: DHTNode
         self._joining: asyncio.Task[None] | None = None
@@ -119,7 +119,7 @@ class HiveBoard:
         try:
             self._shelf.put(key, record, me, lifetime, self._clock())
         except RecordError as error:
-            raise UsageError(f"nobody would take this record: {error}") from None
+            raise Unreachable(f"nobody would take this record: {error}") from None
         taken: list[bool] = []
         with suppress(TimeoutError):  # what has been taken by then is enough
             async with asyncio.timeout(_WITHIN):

@@ -4,8 +4,8 @@
    others, and nobody brings an old record back.
 2. The newest holds, by its sequence, for its lifetime from when it came, by the clock here. So the
    clocks of peers may differ as far as swarm/record.py lets them.
-3. A place has room for `most` bytes; when it is full, who is in it may renew, and nobody else
-   comes in.
+3. A place has room for `most` bytes of others; when it is full, who is in it may renew, and nobody
+   else comes in. The own record is kept beside that: no stranger leaves this peer without it.
 """
 
 from collections.abc import Iterable
@@ -42,10 +42,10 @@ class _Held(msgspec.Struct, frozen=True, gc=False):
 class Shelf:
     """Records by their places."""
 
-    def __init__(self, swarm_id: bytes, layout: Layout, most: int = MOST_PLACE) -> None:
+    def __init__(self, me: Peer, swarm_id: bytes, layout: Layout, most: int = MOST_PLACE) -> None:
         self.refused = 0
         """Records that were not taken."""
-        self._swarm_id, self._layout, self._most = swarm_id, layout, most
+        self._me, self._swarm_id, self._layout, self._most = me, swarm_id, layout, most
         places = [(role, bucket) for role in ROLES for bucket in range(BUCKETS)]
         self._keys = {place: _key_of(place_of(swarm_id, *place)) for place in places}
         self._places: dict[bytes, dict[Peer, _Held]] = {key: {} for key in self._keys.values()}
@@ -102,11 +102,14 @@ class Shelf:
             return
         if held is not None and found.sequence <= held.sequence:
             raise RecordError(f"sequence: {found.sequence} comes after {held.sequence}")
-        if _size(place) - (len(held.data) if held else 0) + len(data) > self._most:
+        if peer != self._me and self._size_without(peer, place) + len(data) > self._most:
             raise RecordError(f"no room: {self._most:,} bytes of others are here already")
         prove(data, found)
         sets_of(found, self._layout)
         place[peer] = _Held(data, found.sequence, now + min(lifetime, found.lifetime))
+
+    def _size_without(self, peer: Peer, place: dict[Peer, _Held]) -> int:
+        return sum(len(held.data) for by, held in place.items() if by not in (peer, self._me))
 
     def _in_place(self, key: bytes, found: Announcement) -> None:
         if self.key(found.role, found.peer) != key:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from giaann_p2p.errors import UsageError
 from giaann_p2p.net.errors import Reason
 from giaann_p2p.net.errors import Refused as Turned
 from giaann_p2p.node.options import Options
@@ -25,6 +26,7 @@ from tests.unit.node.helpers import (
     identity,
     play,
 )
+from tests.unit.node.helpers_compute import Workshop
 
 SHARDS_OF_ALL = packed(ALL, LAYOUT.shards)
 
@@ -288,6 +290,25 @@ def test_who_has_left_holds_nothing_any_more_and_the_others_know() -> None:
         assert town.settled()
 
     play(story, loop=SlowLoop)
+
+
+@pytest.mark.parametrize("computes", [False, True])
+def test_who_closes_a_peer_whose_last_words_fail_does_not_wait_for_ever(computes: bool) -> None:
+    async def fail(state: str) -> None:
+        raise UsageError(f"nobody plans for this, {state}")
+
+    async def story(town: Town) -> None:
+        house = Workshop(town, 90) if computes else town.add()
+        node = house.node
+        await town.until(lambda: node.ready)
+        node.presence.say = fail  # type: ignore[method-assign]
+        node.leave()
+        await house.gone()
+        assert isinstance(house.error, UsageError)
+        async with asyncio.timeout(1):
+            await node.close()
+
+    play(story)
 
 
 def test_who_waits_for_a_peer_that_ends_is_told() -> None:

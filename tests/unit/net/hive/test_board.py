@@ -12,7 +12,6 @@ from hivemind.p2p import PeerID
 from hivemind.p2p.p2p_daemon_bindings.utils import P2PHandlerError
 from hivemind.proto import dht_pb2
 
-from giaann_p2p.errors import UsageError
 from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.net.hive import board as module
 from giaann_p2p.net.hive import guard
@@ -81,7 +80,7 @@ def test_who_is_alone_is_told_and_a_first_node_finds_nothing() -> None:
         await until(lambda: second.nodes > 0)
         assert await second.look("compute") == []
         assert await second.look("storage") == [mine]  # it has kept its own
-        with pytest.raises(UsageError, match="nobody would take this record"):
+        with pytest.raises(Unreachable, match="nobody would take this record"):
             await second.post("storage", mine, 30)
         await all_closed(first, second)
 

@@ -6,15 +6,15 @@ import pytest
 
 from giaann_p2p.errors import RecordError
 from giaann_p2p.net.hive.shelf import Shelf, node_key
-from giaann_p2p.swarm.identity import Identity
+from giaann_p2p.swarm.identity import Identity, Peer
 from giaann_p2p.swarm.record import BUCKETS, SKEW, bucket_of
 from tests.unit.net.hive.helpers_board import LAYOUT, NOW, SWARM, record
 
 ME, OTHER = (Identity.from_seed(bytes([number] * 32)) for number in (1, 2))
 
 
-def shelf(most: int = 1 << 19) -> Shelf:
-    return Shelf(SWARM, LAYOUT, most)
+def shelf(most: int = 1 << 19, me: Peer = OTHER.peer) -> Shelf:
+    return Shelf(me, SWARM, LAYOUT, most)
 
 
 def test_a_record_lies_in_its_place_for_its_lifetime() -> None:
@@ -117,6 +117,25 @@ def test_a_full_place_keeps_who_is_in_it() -> None:
     assert len(held.get(key, NOW)) == 3
     held.put(key, record(ME, NOW), ME.peer, 30, NOW + 30)
     assert len(held.get(key, NOW + 30)) == 1
+
+
+def test_a_full_place_has_room_for_the_own_record_and_counts_it_not() -> None:
+    crowd = [Identity.from_seed(number.to_bytes(32, "big")) for number in range(400)]
+    crowd = [one for one in crowd if bucket_of(one.peer) == bucket_of(ME.peer)]
+    size = len(record(ME, NOW))
+    held = shelf(most=3 * size + 10, me=ME.peer)
+    key = held.key("storage", ME.peer)
+    for one in crowd[:2]:
+        held.put(key, record(one, NOW), one.peer, 30, NOW)
+    held.put(key, record(ME, NOW), ME.peer, 30, NOW)
+    held.put(key, record(crowd[2], NOW), crowd[2].peer, 30, NOW)
+    longer = record(ME, NOW, later=1, addresses=("/ip4/10.0.0.1/tcp/4100/p2p/x",) * 8)
+    held.put(key, longer, ME.peer, 30, NOW)
+    assert held.refused == 0
+    assert longer in held.get(key, NOW)
+    with pytest.raises(RecordError, match="no room"):
+        held.put(key, record(crowd[3], NOW), crowd[3].peer, 30, NOW)
+    assert len(held.get(key, NOW)) == 4
 
 
 def test_what_may_be_in_a_place() -> None:
