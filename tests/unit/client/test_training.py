@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from giaann_p2p.client import training
 from giaann_p2p.client.trained import Lacking, LackingPeers, Standing, Taught
 from giaann_p2p.client.training import MOST_BATCH, Manner
 from giaann_p2p.errors import UsageError
@@ -95,7 +96,7 @@ def test_compute_and_storage_peers_may_die_join_and_leave_meanwhile(seed: int) -
     async def story(town: Town) -> None:
         visitor = await founded(town, 4)
         shops = [Workshop(town, number, seconds=8.0) for number in (101, 102, 103)]
-        training = asyncio.create_task(visitor.trainer.train(TEXT, Manner(batch=8)))
+        running = asyncio.create_task(visitor.trainer.train(TEXT, Manner(batch=8)))
         await asyncio.sleep(6)
         await shops[0].die()
         await town.houses[0].die()
@@ -103,7 +104,7 @@ def test_compute_and_storage_peers_may_die_join_and_leave_meanwhile(seed: int) -
         await asyncio.sleep(3)
         shops[1].node.leave()
         town.houses[0].come_back()
-        (report,) = await training
+        (report,) = await running
         assert report.complete
         assert (report.chunks, report.sentences) == (10, 640)
         await shops[1].gone()
@@ -181,10 +182,10 @@ def test_without_compute_peers_it_waits_and_then_says_what_to_do() -> None:
             )
         assert 20 < asyncio.get_running_loop().time() - began < 30
         assert seen == {None, Lacking.COMPUTE}
-        training = asyncio.create_task(visitor.trainer.train(TEXT))
+        running = asyncio.create_task(visitor.trainer.train(TEXT))
         await asyncio.sleep(10)
         shop = Workshop(town, 101)  # just in time
-        (report,) = await training
+        (report,) = await running
         assert report.complete
         await shop.end()
         await visitor.close()
@@ -206,9 +207,11 @@ def test_without_enough_storage_peers_it_says_so() -> None:
     play(story)
 
 
+@pytest.mark.parametrize("held", [1, 96])
 def test_what_nobody_can_learn_is_given_up_and_told_of_and_all_else_is_learned(
-    tmp_path: Path,
+    tmp_path: Path, held: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(training, "_AHEAD", held - 1)
     lines = TEXT.splitlines()
     lines[200] = f"The {FATAL} of 7 makes honey from the flower in a year."
     file = tmp_path / "bees.txt"
@@ -217,7 +220,7 @@ def test_what_nobody_can_learn_is_given_up_and_told_of_and_all_else_is_learned(
     async def story(town: Town) -> None:
         visitor = await founded(town)
         shops = [Workshop(town, number, seconds=0.2) for number in (101, 102, 103)]
-        (report,) = await visitor.trainer.train(file)
+        (report,) = await visitor.trainer.train(file, Manner(batch=1))
         assert not report.complete
         assert not report.interrupted
         assert report.chunks == 9
@@ -238,11 +241,11 @@ def test_a_connection_that_breaks_is_opened_again_by_who_can_dial() -> None:
         visitor = await founded(town)
         shop = Workshop(town, 101, seconds=4.0)
         town.network.way(shop.me, visitor.me).dials = False  # as behind a router
-        training = asyncio.create_task(visitor.trainer.train(TEXT))
+        running = asyncio.create_task(visitor.trainer.train(TEXT))
         for _ in range(3):
             await asyncio.sleep(5)
             town.network.reset(shop.me, visitor.me)
-        (report,) = await training
+        (report,) = await running
         assert report.complete
         assert len(shop.slow.learned) == 10  # none of them twice
         await shop.end()

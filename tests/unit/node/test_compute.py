@@ -152,8 +152,8 @@ def test_what_it_cannot_do_is_refused_in_words() -> None:
         assert await leader.ask(Learn(JOB, 1, ["Go.", long])) == Refused(
             "sentences: one has 20,481 characters; at most 20,480 are taken"
         )
-        for chunk in (1, 2):
-            assert await leader.ask(Learn(JOB, chunk, TEXT)) == Taken()
+        for chunk, sentences in ((1, ["w" * 20_480]), (2, TEXT)):
+            assert await leader.ask(Learn(JOB, chunk, sentences)) == Taken()
         assert await leader.ask(Learn(JOB, 3, TEXT)) == Refused("no slot is free")
         for message in MESSAGES:
             if not isinstance(message, Learn | Ask | AskManifest):
