@@ -78,17 +78,32 @@ def test_the_commands_run(folder: Path) -> None:
     assert f"recalled {recalled[1]}" in output[4]
 
 
-def test_the_swarms_commands_run(folder: Path) -> None:
+def test_the_swarm_that_it_shows(folder: Path) -> None:
     commands = _commands(of_swarm=True)
-    assert [command.split()[1] for command in commands] == ["swarm", "fsck", "status", "swarm"]
-    output = [_run(folder, ["bash", "-c", command]) for command in commands]
-    assert "every shard is served, and all that serve one hold the same" in output[1]
-    assert "local: healthy. 3 storage peers; 16 shards" in output[2]
+    verbs = ["swarm", "train", "prompt", "column", "swarm", "prompt", "fsck", "swarm"]
+    assert [command.split()[1] for command in commands] == verbs
+    output = [_run(folder, ["bash", "-c", command]) for command in commands[:-1]]
+    assert "learned 139 of 141 sentences" in output[1]
+    assert "appears in English from 1642 as anarchisme" in output[2]
+    assert "*anarchism*" in output[3]
+    assert output[5].startswith(
+        "Anarchism is a political philosophy and movement that is sceptical"
+    )
+    assert "the swarm holds the same" in output[6]
+    lines = _run(folder, [sys.executable, "-c", _example("import Swarm")]).splitlines()
+    assert lines[0] == " that they collect from flower in the summer."
+    assert "'collect'" in lines[1]
+    assert lines[2] in ("healthy", "degraded")
+    _run(folder, ["bash", "-c", commands[-1]])
+
+
+def _example(what: str) -> str:
+    (found,) = [block for kind, block in BLOCKS if kind == "python" and what in block]
+    return found
 
 
 def test_the_example_runs_and_prints_what_the_text_says(folder: Path) -> None:
-    (example,) = [block for kind, block in BLOCKS if kind == "python"]
-    lines = _run(folder, [sys.executable, "-c", example]).splitlines()
+    lines = _run(folder, [sys.executable, "-c", _example("import Brain")]).splitlines()
     assert lines[0].startswith("Bees make honey from the nectar that they collect from flower")
     assert len(lines) > 5
     assert float(lines[-1]) == pytest.approx(0.9995, abs=5e-5)
