@@ -2,12 +2,15 @@
 
 1. A question for a few rows is answered at once: it asks the memory alone, and no lock.
 2. All else is a thread's work, for it may wait for the store, or read a disk, or take long. So many
-   questions may wait for a thread, and no more. Whole shards are offered one after the other.
+   questions may wait for a thread, and no more, and fewer of one peer. Whole shards are offered one
+   after the other. A question counts until its thread is done with it, also when nobody waits for
+   the answer any more; if no thread has begun with it by then, none will.
 3. What a shard is, is looked at before a thread begins; rows are read anew if one of their shards
    was let go meanwhile, and what is gone from memory would pass for never learned.
 """
 
 import asyncio
+from collections import Counter
 from concurrent.futures import Executor
 
 import numpy as np
@@ -32,6 +35,18 @@ BUSY = "busy"
 """How a refusal begins that is none if it is asked again later."""
 _NUMBER = 8  # bytes of half a neuron
 _TRIES = 3
+_NO_LONGER = Refused(f"{BUSY}: nobody waits for this any more, or this peer ends")
+
+
+class _Asked:
+    """A question under way."""
+
+    __slots__ = ("question", "wanted")
+
+    def __init__(self, question: Message) -> None:
+        self.question = question
+        self.wanted = True
+        """Whether anybody waits for its answer."""
 
 
 class Answering:
@@ -49,31 +64,30 @@ class Answering:
         self._shards = store.layout.shards
         self._answers = Answers(store, state_of)
         self._offering = asyncio.Lock()
-        self._working: set[asyncio.Future[Message]] = set()
-        self._waiting = 0
+        self._working: dict[asyncio.Task[Message], _Asked] = {}
+        self._of_peers = Counter[bytes]()
 
     def __repr__(self) -> str:
-        return f"<Answering: {self._waiting} questions wait>"
+        return f"<Answering: {len(self._working)} questions wait>"
 
     @property
     def busy(self) -> bool:
         """Whether so much waits that no more is taken on, but for small reads."""
-        return self._waiting >= self._options.waiting
+        return len(self._working) >= self._options.waiting
 
-    async def to(self, question: Message) -> Message:
-        """Answer; `Refused` tells why not."""
+    async def to(self, question: Message, peer: bytes = b"") -> Message:
+        """Answer what a peer asks; `Refused` tells why not."""
         if (answer := self.at_once(question)) is not None:
             return answer
         if self.busy:
             return Refused(f"{BUSY}: too many questions wait already; ask another peer, or later")
-        self._waiting += 1
+        if self._of_peers[peer] >= self._options.waiting_of_peer:
+            return Refused(f"{BUSY}: too many questions of yours wait already; ask again later")
+        asked = _Asked(question)
         try:
-            if isinstance(question, Offer | AskPart):
-                async with self._offering:
-                    return await self._in_thread(question)
-            return await self._in_thread(question)
+            return await asyncio.shield(self._begin(asked, peer))
         finally:
-            self._waiting -= 1
+            asked.wanted = False
 
     def at_once(self, question: Message) -> Message | None:
         """Answer a question for a few rows; None for any other."""
@@ -83,23 +97,44 @@ class Answering:
 
     async def end(self) -> None:
         """Return when no thread works for this any more."""
+        for asked in self._working.values():
+            asked.wanted = False
         if self._working:
-            await asyncio.wait(self._working)
+            await asyncio.wait([*self._working])
 
     def _is_small(self, question: Read) -> bool:
         return len(question.concepts) <= self._options.inline_neurons * _NUMBER
 
-    async def _in_thread(self, question: Message) -> Message:
-        if isinstance(question, Read):
-            return await self._rows(question)
-        if isinstance(question, Compare | AskDigests):
-            return await self._work(Answers(self._store, self._states().__getitem__), question)
-        return await self._work(self._answers, question)
+    def _begin(self, asked: _Asked, peer: bytes) -> asyncio.Task[Message]:
+        def over(task: asyncio.Task[Message]) -> None:
+            del self._working[task]
+            self._of_peers[peer] -= 1
+            if not self._of_peers[peer]:
+                del self._of_peers[peer]
 
-    async def _rows(self, question: Read) -> Message:
+        task = asyncio.get_running_loop().create_task(self._answer(asked))
+        self._working[task] = asked
+        self._of_peers[peer] += 1
+        task.add_done_callback(over)
+        return task
+
+    async def _answer(self, asked: _Asked) -> Message:
+        if isinstance(asked.question, Offer | AskPart):
+            async with self._offering:
+                return await self._in_thread(asked)
+        return await self._in_thread(asked)
+
+    async def _in_thread(self, asked: _Asked) -> Message:
+        if isinstance(asked.question, Read):
+            return await self._rows(asked)
+        if isinstance(asked.question, Compare | AskDigests):
+            return await self._work(Answers(self._store, self._states().__getitem__), asked)
+        return await self._work(self._answers, asked)
+
+    async def _rows(self, asked: _Asked) -> Message:
         for _ in range(_TRIES):
             states = self._states()
-            answer = await self._work(Answers(self._store, states.__getitem__), question)
+            answer = await self._work(Answers(self._store, states.__getitem__), asked)
             if not isinstance(answer, Rows) or self._still(states, answer):
                 return answer
         return Refused(f"{BUSY}: the shards of these rows are on the move; ask another peer")
@@ -112,9 +147,10 @@ class Answering:
         gone = [n for n, was in enumerate(before) if was.serves and not self._state_of(n).serves]
         return not np.setdiff1d(gone, unpacked(answer.moved, self._shards)).size
 
-    async def _work(self, answers: Answers, question: Message) -> Message:
-        loop = asyncio.get_running_loop()
-        future = loop.run_in_executor(self._executor, answers.to, question)
-        self._working.add(future)
-        future.add_done_callback(self._working.discard)
-        return await asyncio.shield(future)
+    async def _work(self, answers: Answers, asked: _Asked) -> Message:
+        def answer() -> Message:
+            return answers.to(asked.question) if asked.wanted else _NO_LONGER
+
+        if not asked.wanted:
+            return _NO_LONGER
+        return await asyncio.get_running_loop().run_in_executor(self._executor, answer)

@@ -41,6 +41,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Threads that answer what takes more than a moment."""
     waiting: int = 64
     """Questions that wait for one of them; a further one is refused as busy."""
+    waiting_of_peer: int = 16
+    """The same, of one peer. Less: nobody keeps the threads from others; more: who asks a lot at
+    once is refused more rarely."""
     inline_neurons: int = 16
     """A question for so many rows is answered at once, without a thread: it takes about as long
     as handing it over."""

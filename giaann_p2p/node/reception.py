@@ -70,7 +70,7 @@ class Reception:
             raise
         answer = self._answering.at_once(question)
         if answer is None:
-            return self._later(question)
+            return self._later(peer, question)
         self._count_read(began)
         return self._told(answer)
 
@@ -87,8 +87,8 @@ class Reception:
             if not future.done():
                 future.set_exception(Turned(Reason.LEAVING, _LEAVING))
 
-    async def _later(self, question: Message) -> bytes:
-        return self._told(await self._to(question))
+    async def _later(self, peer: bytes, question: Message) -> bytes:
+        return self._told(await self._to(peer, question))
 
     def _told(self, answer: Message) -> bytes:
         """Count an answer, and return it as it is sent."""
@@ -108,7 +108,7 @@ class Reception:
         self._counters.reads += 1
         self._counters.read_seconds.took(perf_counter() - began)
 
-    async def _to(self, question: Message) -> Message:
+    async def _to(self, peer: bytes, question: Message) -> Message:
         counters = self._counters
         began = perf_counter()
         if isinstance(question, Push):
@@ -117,13 +117,13 @@ class Reception:
             counters.pushed += isinstance(answer, Pushed)
             counters.push_seconds.took(perf_counter() - began)
         elif isinstance(question, Read):
-            answer = await self._answering.to(question)
+            answer = await self._answering.to(question, peer)
             self._count_read(began)
         else:
             counters.questions += 1
             if isinstance(question, AskManifest):
                 return ManifestIs(self._manifest)
-            answer = await self._answering.to(question)
+            answer = await self._answering.to(question, peer)
         return answer
 
     async def _pushed(self, question: Push) -> Message:

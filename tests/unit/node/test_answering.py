@@ -1,7 +1,9 @@
 """Answers beside the loop: bounded, and true although the store changes meanwhile."""
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -130,11 +132,52 @@ def test_who_stops_waiting_makes_room_and_leaves_no_thread_behind() -> None:
             await asyncio.sleep(0.01)
             asked.cancel()
             await asyncio.gather(asked, return_exceptions=True)
-        assert not place.answering.busy
+            assert place.answering.busy  # a thread still works for it
         await place.answering.end()
-        assert place.answering._working == set()
+        assert not place.answering.busy
 
     play(story, Options(waiting=1))
+
+
+def test_what_nobody_waits_for_any_more_fills_no_queue_and_is_not_worked_at() -> None:
+    async def main() -> None:
+        place, begun, go = Place(Options(waiting=4)), list[Message](), threading.Event()
+
+        def slow(question: Message) -> Message:
+            begun.append(question)
+            go.wait()
+            return Taken()
+
+        place.answering._answers.to = slow  # type: ignore[method-assign]
+        with ThreadPoolExecutor(2) as threads:
+            place.answering._executor = threads
+            for shard in range(50):
+                asked = asyncio.ensure_future(place.answering.to(Offer(shard)))
+                await asyncio.sleep(0.001)
+                asked.cancel()
+                await asyncio.gather(asked, return_exceptions=True)
+                assert threads._work_queue.qsize() <= 4
+            assert begun == [Offer(0)]  # one offer at a time
+            assert place.answering.busy
+            go.set()
+            await place.answering.end()
+            assert begun == [Offer(0)]
+            assert await place.answering.to(Offer(1)) == Taken()
+
+    asyncio.run(main())
+
+
+def test_one_peer_does_not_keep_the_threads_from_others() -> None:
+    async def story(place: Place) -> None:
+        many = [asyncio.ensure_future(place.answering.to(read(30), b"one")) for _ in range(5)]
+        await asyncio.sleep(0)
+        other = await place.answering.to(read(30), b"other")
+        assert isinstance(other, Rows)
+        answers = await asyncio.gather(*many)
+        assert [isinstance(answer, Rows) for answer in answers] == [True, True, False, False, False]
+        assert place.answering._of_peers == {}
+
+    play(story, Options(waiting=3, waiting_of_peer=2))
 
 
 @pytest.mark.parametrize("when", [0.01, 0.04])
