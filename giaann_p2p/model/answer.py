@@ -16,9 +16,12 @@ from giaann_p2p.model.listen import listen
 from giaann_p2p.model.manner import Manner
 from giaann_p2p.model.parse import PromptSentence
 from giaann_p2p.model.render import Renderer
-from giaann_p2p.model.rows import BREATH, Neuron, Steps
+from giaann_p2p.model.rows import BREATH, Neuron, Row, Steps
 from giaann_p2p.model.said import Stopped, Token
 from giaann_p2p.model.spec import ModelSpec
+
+_READ_AT_ONCE = 64
+"""Rows of what was said elsewhere: whoever says so may say much, and rows may be large."""
 
 
 class Continuation:
@@ -50,14 +53,19 @@ class Continuation:
             )
         self.unknown = heard.unknown
         self.completion = self._renderer.complete(heard.rest)
-        for row in (yield from read(self._mind, said)) if said else []:
-            if row is None:
-                raise PromptError("it cannot go on from words that were never learned")
-            yield BREATH
-            self._mind.candidates()  # whether the word was expected tells whether it may be the end
-            self._mind.hear(row)
-            self._renderer.append(row.name.word)
-            self._left -= 1
+        for at in range(0, len(said), _READ_AT_ONCE):
+            for row in (yield from read(self._mind, said[at : at + _READ_AT_ONCE])):
+                yield BREATH
+                self._take_up(row)
+
+    def _take_up(self, row: Row | None) -> None:
+        """Take in a token that was said elsewhere."""
+        if row is None:
+            raise PromptError("it cannot go on from words that were never learned")
+        self._mind.candidates()  # whether the word was expected tells whether it may be the end
+        self._mind.hear(row)
+        self._renderer.append(row.name.word)
+        self._left -= 1
 
     def foreseen(self, most: int) -> list[Neuron]:
         """Return neurons whose rows may be wanted soon; none for a beam, which goes many ways."""

@@ -161,7 +161,7 @@ class Thought:
         sentences = await self._thinking.parsed(self._prompt)
         named = [name.neuron for one in sentences for _, name in one.words if name]
         self._thinking.rows.ahead([*named, *said], bill)
-        await self._thinking.through(self._going_on.begin(sentences, said), bill)
+        await self._thinking.through(self._going_on.begin(sentences, said), bill, self._bounded)
         self._end(began, bill)
 
     async def next(self) -> Token | None:
@@ -174,6 +174,7 @@ class Thought:
 
     def _foreseen(self, question: Question) -> Sequence[Neuron]:
         """Look ahead now and then, and whenever others have to be waited for in any case."""
+        self._bounded(question)
         if self._since_foreseen < _EVERY and self._thinking.rows.has(question):
             return ()
         self._since_foreseen = 0
@@ -188,12 +189,16 @@ class Thought:
             bill.trips,
             bill.nbytes,
         )
+
+    def _bounded(self, _question: Question) -> Sequence[Neuron]:
+        """Go on only within the memory that there is for one answer; read nothing ahead."""
         if self.nbytes > self._thinking.most_mind_bytes:
             raise TooLarge(
                 "this answer has touched more of the swarm's knowledge than fits into the"
                 f" {self._thinking.most_mind_bytes:,} bytes that an answer may take here;"
                 " ask for fewer tokens"
             )
+        return ()
 
 
 class _End(NamedTuple, Generic[T]):

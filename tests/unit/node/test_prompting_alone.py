@@ -250,6 +250,21 @@ def test_memory_is_bounded(play: Play) -> None:
     play(story, mind_bytes=1000)
 
 
+def test_what_was_said_elsewhere_is_bounded_as_well(play: Play) -> None:
+    whole = play.whole(manner=Manner(max_tokens=30))
+    said = (whole * 200)[:3000]
+
+    async def story(peer: Prompting, peers: Peers) -> None:
+        found = await peer.answer(ME, ask(said, manner=Manner(max_tokens=4000)))
+        while isinstance(found, Told):
+            found = await peer.answer(ME, ask(said, manner=Manner(max_tokens=4000)))
+        assert isinstance(found, Refused)
+        assert "an answer may take here" in found.reason
+        assert peers.asked < 400
+
+    play(story, mind_bytes=1000)
+
+
 def test_when_the_memory_for_all_is_used_no_more_begin(play: Play) -> None:
     sizes: list[int] = []
 
