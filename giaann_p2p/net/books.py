@@ -69,6 +69,13 @@ class Books:
         self.theirs += 1
         return exchange
 
+    def hold(self, exchange: Exchange, size: int) -> bool:
+        """Take room for some more bytes of a request or a response, if there is any."""
+        if not self.room_in.take(size):
+            return False
+        exchange.held += size
+        return True
+
     def leave(self, exchange: Exchange) -> None:
         """Forget a request, and give back all that it held."""
         request = exchange.request

@@ -63,13 +63,18 @@ class Caller:
         incoming = Incoming(size, limits.window)
         if size > limits.longest:
             why = too_long("the response", size, limits.longest)
-        elif not books.room_in.take(size):
+        elif not books.room_in.fits(size):
             why = no_room("a response", size)
         else:
             self._traffic.expect(exchange, incoming)
             return
         self._abandon(exchange)
         events.append(Failed(frame.request, why))
+
+    def overflow(self, exchange: Exchange, size: int, events: list[Event]) -> None:
+        """Take in that there is no room for the rest of a response."""
+        self._abandon(exchange)
+        events.append(Failed(exchange.request, no_room("a response", size)))
 
     def take_error(self, frame: Frame, why: Refused, events: list[Event]) -> None:
         """Take in that there will be no response."""

@@ -80,7 +80,7 @@ class Connection:
             Kind.REQUEST: self._hear_request,
             Kind.LONG: self._hear_long,
             Kind.RESPONSE: self._caller.take_response,
-            Kind.CHUNK: self._traffic.take_chunk,
+            Kind.CHUNK: self._hear_chunk,
             Kind.END: self._traffic.take_end,
             Kind.CREDIT: self._traffic.take_credit,
             Kind.ERROR: self._hear_error,
@@ -240,6 +240,12 @@ class Connection:
             self._caller.take_long(frame, events)
         else:
             self._server.take_long(frame, self.phase)
+
+    def _hear_chunk(self, frame: Frame, events: list[Event]) -> None:
+        exchange = self._traffic.take_chunk(frame)
+        if exchange is not None and exchange.incoming is not None:
+            side = self._caller if self._books.is_mine(frame.request) else self._server
+            side.overflow(exchange, exchange.incoming.length, events)
 
     def _hear_error(self, frame: Frame, events: list[Event]) -> None:
         why = Refused.from_bytes(frame.payload)

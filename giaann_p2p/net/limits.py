@@ -4,6 +4,7 @@ import msgspec
 
 from giaann_p2p.errors import UsageError
 from giaann_p2p.net.frames import CHUNK
+from giaann_p2p.swarm.messages import MOST_BYTES
 
 FREE = 4 * CHUNK
 """Bytes of a long body that may be sent before the other side has given credit: no round trip is
@@ -20,11 +21,11 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     calls: int = 1024
     """Most open requests each way. More: more small calls under way; each costs about 1 KiB."""
-    longest: int = 1 << 26
+    longest: int = MOST_BYTES
     """Most bytes of a request or response; what is longer is refused."""
     bytes_in: int = 1 << 27
-    """Most bytes of requests not answered yet and of responses being taken in. From here on
-    requests are refused as busy. At least `longest`."""
+    """Most bytes of requests not answered yet and of responses being taken in, as far as they have
+    come. From here on requests are refused as busy. At least `longest`."""
     bytes_out: int = 1 << 27
     """Most bytes of requests and responses still to be sent. At least `longest`."""
     window: int = 1 << 22

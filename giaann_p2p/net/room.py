@@ -1,4 +1,4 @@
-"""Bytes that may be held: asked for before there is anything to hold."""
+"""Bytes that may be held: asked for before they are held."""
 
 from giaann_p2p.errors import UsageError
 
@@ -13,6 +13,11 @@ class Room:
 
     def __repr__(self) -> str:
         return f"<Room: {self.used:,} of {self.limit:,} bytes>"
+
+    def fits(self, size: int) -> bool:
+        """Tell whether there would be room for some bytes now."""
+        within = self._within is None or self._within.fits(size)
+        return within and self.used + size <= self.limit
 
     def take(self, size: int) -> bool:
         """Take some bytes if there is room for them here and in what this is part of."""

@@ -54,7 +54,7 @@ class Server:
         size = len(frame.payload)
         exchange = self._admit(frame, phase, size)
         if exchange is not None:
-            exchange.held = size
+            self._books.hold(exchange, size)
             events.append(Requested(frame.request, bytes(frame.payload)))
 
     def take_long(self, frame: Frame, phase: Phase) -> None:
@@ -64,6 +64,11 @@ class Server:
         exchange = self._admit(frame, phase, size)
         if exchange is not None:
             self._traffic.expect(exchange, incoming)
+
+    def overflow(self, exchange: Exchange, size: int, events: list[Event]) -> None:
+        """Take in that there is no room for the rest of a request."""
+        self.refuse(exchange.request, no_room("a request", size))
+        self._books.outbox.check()
 
     def take_cancel(self, frame: Frame, events: list[Event]) -> None:
         """Take in that nobody waits for an answer any more."""
@@ -75,7 +80,7 @@ class Server:
                 events.append(Cancelled(frame.request))
 
     def _admit(self, frame: Frame, phase: Phase, size: int) -> Exchange | None:
-        """Enter a request, if there is room for it; the bytes are taken then."""
+        """Enter a request, if there is room for it."""
         books, limits = self._books, self._books.limits
         next_phase(phase, frame.kind)
         exchange = books.enter_theirs(frame.request, next_state(State.UNKNOWN, frame.kind))
@@ -83,7 +88,7 @@ class Server:
             why = too_long("a request", size, limits.longest)
         elif books.theirs > limits.calls:
             why = Refused(Reason.BUSY, f"{limits.calls:,} of your requests are open already")
-        elif not books.room_in.take(size):
+        elif not books.room_in.fits(size):
             why = no_room("a request", size)
         else:
             return exchange

@@ -1,6 +1,7 @@
 """The bodies of one connection under way, both ways, and what they bring about in the books.
 
-A short body is one frame; a long one moves by chunks and credit. What belongs to a request of the
+A short body is one frame; a long one moves by chunks and credit. It takes room as it comes: what is
+only announced costs nothing, and so keeps nobody else out. What belongs to a request of the
 peer may not stand still for longer than `stalled_after`; what this side asked for has a deadline of
 its own instead.
 """
@@ -25,8 +26,7 @@ class Traffic:
         self._books.outbox.add(exchange.outgoing)
 
     def expect(self, exchange: Exchange, incoming: Incoming) -> None:
-        """Let a long body come; the room that it needs is taken already."""
-        exchange.held = incoming.length
+        """Let a long body come."""
         exchange.incoming = incoming
         self.put_off(exchange)
         self._give_credit(exchange.request, incoming)
@@ -43,15 +43,19 @@ class Traffic:
             if exchange.state is State.DONE:
                 books.leave(exchange)
 
-    def take_chunk(self, frame: Frame, events: list[Event]) -> None:
-        """Take the next piece of a body in."""
+    def take_chunk(self, frame: Frame) -> Exchange | None:
+        """Take the next piece of a body in; return whose it is if there is no room for it."""
         exchange = self._books.known(frame)
-        if exchange is not None:
-            exchange.state = next_state(exchange.state, frame.kind)
-            if exchange.incoming is not None:
-                exchange.incoming.take(frame.payload)
-                self._give_credit(frame.request, exchange.incoming)
-            self.put_off(exchange)
+        if exchange is None:
+            return None
+        exchange.state = next_state(exchange.state, frame.kind)
+        if exchange.incoming is not None:
+            if not self._books.hold(exchange, len(frame.payload)):
+                return exchange
+            exchange.incoming.take(frame.payload)
+            self._give_credit(frame.request, exchange.incoming)
+        self.put_off(exchange)
+        return None
 
     def take_end(self, frame: Frame, events: list[Event]) -> None:
         """Take in that a body is complete."""

@@ -131,7 +131,7 @@ class Books:
                 assert isinstance(event.error, PeerError)
         honest = self.honest
         held = [known.incoming for known in honest._open.values() if known.incoming is not None]
-        assert sum(body.length for body in held) <= honest._room_in.used <= HOSTILE.bytes_in
+        assert sum(body._body.tell() for body in held) <= honest._room_in.used <= HOSTILE.bytes_in
         assert honest._room_out.used <= HOSTILE.bytes_out
         assert len(honest._open) <= 2 * HOSTILE.calls
         assert len(honest._outbox) <= 6 * HOSTILE.calls + 100

@@ -206,6 +206,38 @@ def test_a_server_refuses_more_bytes_than_it_has_room_for(size: int) -> None:
     assert len(pair.settle()[1]) == 1
 
 
+def test_what_is_only_announced_takes_no_room_from_others() -> None:
+    rogue = Rogue()
+    for request in (1, 3, 5):
+        rogue.send(Kind.LONG, request, NUMBER.pack(QUICK.longest))
+    assert rogue.honest._room_in.used == 0
+    rogue.send(Kind.CHUNK, 1, bytes(CHUNK))
+    assert rogue.honest._room_in.used == CHUNK
+    assert rogue.send(Kind.REQUEST, 7, b"?") == [Requested(7, b"?")]
+    assert rogue.honest._room_in.used == CHUNK + 1
+
+
+def test_a_long_body_is_given_up_when_there_is_no_room_for_the_rest_of_it() -> None:
+    pair = Pair()
+    caller, server = pair.sides
+    asked = caller.request(bytes(3 * CHUNK), 1e9)
+    pair.move(0, 1)
+    server._room_in.limit = CHUNK
+    pair.move(0, 1)
+    words = f"no room for a request of {3 * CHUNK:,} bytes beside others"
+    assert failure(list(pair.settle()[0])) == (Refused, words)
+    server._room_in.limit = QUICK.bytes_in
+    caller.request(b"", 1e9)
+    pair.settle()
+    server.respond(asked + 2, bytes(3 * CHUNK))
+    pair.move(1, 1)
+    caller._room_in.limit = CHUNK
+    words = f"no room for a response of {3 * CHUNK:,} bytes beside others"
+    assert failure(list(pair.settle()[0])) == (Refused, words)
+    for side in pair.sides:
+        assert_nothing_is_held(side)
+
+
 def test_a_response_for_which_there_is_no_room_is_refused_on_either_side() -> None:
     pair = Pair()
     caller, server = pair.sides
