@@ -65,10 +65,15 @@ def _commands(of_swarm: bool) -> list[str]:
     ]
 
 
-def test_the_commands_run(folder: Path) -> None:
+@pytest.fixture(scope="module")
+def output(folder: Path) -> list[str]:
+    """What the first commands write; what they leave is there for those that come later."""
     commands = _commands(of_swarm=False)
     assert len(commands) == 10
-    output = [_run(folder, ["bash", "-c", command]) for command in commands]
+    return [_run(folder, ["bash", "-c", command]) for command in commands]
+
+
+def test_the_commands_run(output: list[str]) -> None:
     assert "learned 139 of 141 sentences" in output[0]
     assert "appears in English from 1642 as anarchisme" in output[1]
     assert "accuracy 0.9995" in output[3]
@@ -78,6 +83,7 @@ def test_the_commands_run(folder: Path) -> None:
     assert f"recalled {recalled[1]}" in output[4]
 
 
+@pytest.mark.usefixtures("output")
 def test_the_swarm_that_it_shows(folder: Path) -> None:
     commands = _commands(of_swarm=True)
     verbs = ["swarm", "train", "prompt", "column", "swarm", "prompt", "fsck", "swarm"]

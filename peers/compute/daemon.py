@@ -113,6 +113,7 @@ async def _prompted(
     )
     node.answering = prompting.answer
     try:
+        await prompting.warm_up()
         yield prompting
     finally:
         await prompting.close()
