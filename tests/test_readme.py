@@ -49,7 +49,8 @@ def _run(folder: Path, command: list[str]) -> str:
 
 
 def test_the_first_commands_are_there() -> None:
-    scripts = re.findall(r"^(scripts/\w+) ", BLOCKS[0][1], re.MULTILINE)
+    block = next(block for kind, block in BLOCKS if kind == "sh")
+    scripts = re.findall(r"^(scripts/\w+) ", block, re.MULTILINE)
     assert scripts == ["scripts/demo", "scripts/test"]
     assert all(os.access(ROOT / script, os.X_OK) for script in scripts)
 
