@@ -18,7 +18,7 @@ from peers.storage.metrics import metrics_of as of_storage
 from peers.storage.options import StorageOptions
 from tests.benchmarks.scale.tables import replaced
 from tests.unit.node.helpers import Town, play
-from tests.unit.node.helpers_compute import Workshop
+from tests.unit.node.helpers_compute import Workshop, no_prompts
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGE, STORAGE_PAGE = DOCS / "configuration.md", DOCS / "storage-peer.md"
@@ -90,7 +90,9 @@ def metrics(page: Path) -> str:
             found.extend(of_storage(house.node, house.store))
         else:
             shop = Workshop(town, 101)
-            found.extend(of_compute(shop.node))
+            prompting = no_prompts()
+            found.extend(of_compute(shop.node, prompting))
+            await prompting.close()
             await shop.end()
 
     play(story)

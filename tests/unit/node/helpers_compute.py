@@ -3,14 +3,17 @@
 import asyncio
 import logging
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache, partial
 from types import SimpleNamespace
 from typing import cast
 
+import torch
+
 from giaann_p2p.client.training import Trainer
 from giaann_p2p.client.visit import Visit
 from giaann_p2p.model.digest import digest
+from giaann_p2p.model.rows import Answer, Neuron
 from giaann_p2p.node.clock import Clock
 from giaann_p2p.node.compute import Answering, ComputeNode
 from giaann_p2p.node.hands import Here
@@ -18,6 +21,7 @@ from giaann_p2p.node.lesson import Made, Task, teach
 from giaann_p2p.node.lookout import Lookout
 from giaann_p2p.node.place import Place
 from giaann_p2p.node.pool import Pool
+from giaann_p2p.node.prompting import Prompting
 from giaann_p2p.sim.lessons import SPEC
 from giaann_p2p.solo.brain import Brain
 from giaann_p2p.swarm.identity import Peer
@@ -66,6 +70,15 @@ class Slow:
         if any(FATAL in text for text in task.sentences):
             return "the process that parsed it died of signal 9"
         return await self.pool.learn(task)
+
+
+def no_prompts() -> Prompting:
+    """Return what answers prompts, with no rows to answer them from."""
+
+    async def nothing(neurons: Sequence[Neuron]) -> Answer:
+        return [None for _ in neurons]
+
+    return Prompting(nothing, SPEC, torch.device("cpu"))
 
 
 class Workshop:

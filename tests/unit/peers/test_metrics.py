@@ -2,28 +2,24 @@
 
 import random
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
 
 import pytest
-import torch
 from prometheus_client.core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from bootstrap.metrics import metrics_of as of_bootstrap
 from bootstrap.node import BootstrapNode
-from giaann_p2p.model.rows import Answer, Neuron
 from giaann_p2p.net.memory_board import MemoryBoard
 from giaann_p2p.node.counters import Histogram
-from giaann_p2p.node.prompting import Prompting
-from giaann_p2p.sim.lessons import SPEC
 from peers.compute.metrics import metrics_of as of_compute
 from peers.metrics import Metrics, histogram
 from peers.storage.metrics import metrics_of as of_storage
 from tests.helpers_swarm import LESSONS
 from tests.unit.bootstrap.helpers import booted
 from tests.unit.node.helpers import ALL, Client, Town, play
-from tests.unit.node.helpers_compute import Visitor, Workshop, written
+from tests.unit.node.helpers_compute import Visitor, Workshop, no_prompts, written
 
 UNITS = ("seconds", "bytes", "total", "info")
 THINGS = {"giaann_shards", "giaann_ready", "giaann_queue", "giaann_directory_records"} | {
@@ -32,11 +28,6 @@ THINGS = {"giaann_shards", "giaann_ready", "giaann_queue", "giaann_directory_rec
     "giaann_prompts_open",
 }
 """Plain numbers of something that the name says."""
-
-
-async def nothing(neurons: Sequence[Neuron]) -> Answer:
-    """Hold no rows."""
-    return [None for _ in neurons]
 
 
 def families(read: Callable[[], Iterable[Metric]]) -> dict[str, Metric]:
@@ -104,7 +95,7 @@ def test_a_compute_peer_shows_what_it_does() -> None:
         shop, visitor = Workshop(town, 101), Visitor(town)
         await town.until(town.settled)
         await visitor.trainer.train(written(130))
-        prompting = Prompting(nothing, SPEC, torch.device("cpu"))
+        prompting = no_prompts()
         found = families(partial(of_compute, shop.node, prompting))
         check(found)
         values = {one.name: one.value for told in found.values() for one in told.samples}
