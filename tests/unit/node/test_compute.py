@@ -261,3 +261,22 @@ def test_an_error_that_nobody_planned_for_ends_it() -> None:
         await leader.visitor.close()
 
     play(story)
+
+
+def test_who_leaves_tells_again_what_was_not_heard() -> None:
+    async def story(town: Town) -> None:
+        shop, leader = await founded(town)
+        beats: list[Message] = []
+
+        async def deaf_at_first(peer: Peer, body: bytes) -> bytes:
+            beats.append(decode(body))
+            return encode(Heard([]) if len(beats) > 1 else Refused("not now"))
+
+        leader.visitor.transport.serve(deaf_at_first)
+        await leader.ask(Learn(JOB, 1, TEXT))
+        shop.node.leave()
+        await shop.gone()
+        assert len(beats) == 2
+        await leader.visitor.close()
+
+    play(story)
