@@ -10,6 +10,7 @@ from giaann_p2p.errors import UsageError
 from giaann_p2p.net.errors import Reason
 from giaann_p2p.net.errors import Refused as Turned
 from giaann_p2p.node.options import Options
+from giaann_p2p.node.storage import StorageNode
 from giaann_p2p.swarm.actions import Drop
 from giaann_p2p.swarm.messages import Message, Push, Pushed, Refused, Taken, decode, encode
 from giaann_p2p.swarm.replica import State
@@ -303,6 +304,8 @@ def test_who_closes_a_peer_whose_last_words_fail_does_not_wait_for_ever(computes
         await town.until(lambda: node.ready)
         node.presence.say = fail  # type: ignore[method-assign]
         node.leave()
+        if isinstance(node, StorageNode):
+            node._left.set()  # nobody is there to take over
         await house.gone()
         assert isinstance(house.error, UsageError)
         async with asyncio.timeout(1):
