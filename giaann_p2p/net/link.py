@@ -3,7 +3,8 @@
 Decides nothing: see connection.py. It runs as one task, which ends when the connection is over; no
 task, timer or waiter outlives it. What comes is taken in as it comes, what can be answered at once
 is, and what is short is sent at once where there is room: a small call needs no task on either
-side. All else waits its turn in the tasks that read and write.
+side. All else waits its turn in the tasks that read and write. A peer that asks for a great deal
+at once is answered over many turns of the loop, so that others have theirs in between.
 """
 
 import asyncio
@@ -21,6 +22,9 @@ from giaann_p2p.swarm.identity import Peer
 
 _SHORT = 1 << 16
 """Bytes that are sent without the writer, about."""
+_MOST_ANSWERS, _MOST_ANSWERED = 32, 1 << 16
+"""Requests that are looked at in one turn of the loop, and bytes that are answered at once in it,
+about: each is some milliseconds' work."""
 _UNEXPECTED = "this peer failed in a way that it did not expect"
 
 
@@ -52,6 +56,9 @@ class Link:
         self._greeted = greeted
         self._waiting: dict[int, Told] = {}
         self._answering: dict[int, asyncio.Task[None]] = {}
+        self._put_off: dict[int, bytes] = {}  # requests that wait for another turn
+        self._answers = self._answered = 0  # in this turn
+        self._next_turn: asyncio.Handle | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._work = asyncio.Event()  # there may be something to send
         self._writing = True  # what is sent now would come in between
@@ -116,8 +123,9 @@ class Link:
             await asyncio.wait({writer}, timeout=self._linger)
         finally:
             self._tell(self.connection.lost("it was closed here", self._loop.time()))
-            if self._timer is not None:
-                self._timer.cancel()
+            for due in (self._timer, self._next_turn):
+                if due is not None:
+                    due.cancel()
             tasks = [reader, writer, *self._answering.values()]
             told = writer.done() and (self.connection.farewell or self.connection.error is None)
             for task in tasks:
@@ -187,12 +195,29 @@ class Link:
     def _tell(self, events: list[Event]) -> None:
         for event in events:
             if isinstance(event, Requested):
-                self._serve(event.request, event.body)
+                self._put_off[event.request] = event.body
             elif isinstance(event, Cancelled):
+                self._put_off.pop(event.request, None)
                 if (asked := self._answering.pop(event.request, None)) is not None:
                     asked.cancel()
             elif (told := self._waiting.pop(event.request, None)) is not None:
                 told(event.error if isinstance(event, Failed) else event.body)
+
+        if self._put_off and self._next_turn is None:
+            self._serve_some()
+
+    def _serve_some(self) -> None:
+        """Serve as many as may have this turn, the first first."""
+        self._answers = self._answered = 0
+        while self._put_off and self._answers < _MOST_ANSWERS and self._answered < _MOST_ANSWERED:
+            request = next(iter(self._put_off))
+            self._answers += 1
+            self._serve(request, self._put_off.pop(request))
+        self._next_turn = self._loop.call_soon(self._turn) if self._put_off else None
+
+    def _turn(self) -> None:
+        self._serve_some()
+        self._stir()
 
     def _serve(self, request: int, body: bytes) -> None:
         """Answer at once what can be; let a task wait for the rest."""
@@ -206,6 +231,7 @@ class Link:
             self._refuse(request, error)
             return
         if isinstance(answer, bytes):
+            self._answered += len(answer)
             self.connection.respond(request, answer)
         else:
             task = self._loop.create_task(self._answer(request, answer))

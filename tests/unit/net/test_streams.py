@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import pytest
 
@@ -9,11 +10,11 @@ from giaann_p2p.errors import PeerError, StoreError, UsageError
 from giaann_p2p.net.clock import run
 from giaann_p2p.net.errors import Broken, Reason, Refused, Unreachable
 from giaann_p2p.net.frames import Buffer, Kind, Sealer
-from giaann_p2p.net.limits import TransportLimits
+from giaann_p2p.net.limits import Limits, TransportLimits
 from giaann_p2p.net.link import Link
 from giaann_p2p.net.streams import StreamTransport
 from giaann_p2p.swarm.identity import Peer
-from tests.unit.net.helpers import QUICK
+from tests.unit.net.helpers import QUICK, joined
 from tests.unit.net.helpers_swarm import LIMITS, Place, peer_id, swarm
 
 
@@ -52,6 +53,37 @@ def test_pings_tell_how_far_a_peer_is() -> None:
         assert place.peers[0].round_trip(place.ids[1]) == pytest.approx(0.5)
 
     assert swarm(story).lost == []
+
+
+@pytest.mark.parametrize(("size", "at_once"), [(1, 32), (100_000, 1)])
+def test_who_asks_a_lot_at_once_is_answered_over_many_turns(size: int, at_once: int) -> None:
+    async def story(place: Place) -> None:
+        loop, sealer, turns = asyncio.get_running_loop(), Sealer(1), list[int]()
+        asked = 0
+
+        def answer(peer: bytes, body: bytes) -> bytes:
+            nonlocal asked
+            asked += 1
+            return bytes(size)
+
+        def turn() -> None:
+            turns.append(asked)
+            if len(turns) < 1000:
+                loop.call_soon(turn)
+
+        place.peers[0].serve(answer)
+        stream = await place.network.node(peer_id(99)).dial(place.ids[0])
+        requests = [joined(sealer.seal(Kind.REQUEST, 2 * n + 1, b"?")) for n in range(70)]
+        requests.append(joined(sealer.seal(Kind.CANCEL, 139)))
+        await stream.write([sealer.hello, *requests])
+        loop.call_soon(turn)
+        await asyncio.sleep(5)
+        assert asked == 69
+        steps = [later - earlier for earlier, later in pairwise(turns)]
+        assert max(steps) == at_once
+        stream.abort()
+
+    swarm(story, limits=TransportLimits(connection=Limits(calls=100)))
 
 
 def test_a_peer_that_asks_and_never_reads_is_dropped() -> None:
