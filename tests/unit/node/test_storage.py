@@ -10,7 +10,6 @@ from giaann_p2p.errors import UsageError
 from giaann_p2p.net.errors import Reason
 from giaann_p2p.net.errors import Refused as Turned
 from giaann_p2p.node.options import Options
-from giaann_p2p.node.storage import StorageNode
 from giaann_p2p.swarm.actions import Drop
 from giaann_p2p.swarm.messages import Message, Push, Pushed, Refused, Taken, decode, encode
 from giaann_p2p.swarm.replica import State
@@ -27,7 +26,6 @@ from tests.unit.node.helpers import (
     identity,
     play,
 )
-from tests.unit.node.helpers_compute import Workshop
 
 SHARDS_OF_ALL = packed(ALL, LAYOUT.shards)
 
@@ -293,19 +291,17 @@ def test_who_has_left_holds_nothing_any_more_and_the_others_know() -> None:
     play(story, loop=SlowLoop)
 
 
-@pytest.mark.parametrize("computes", [False, True])
-def test_who_closes_a_peer_whose_last_words_fail_does_not_wait_for_ever(computes: bool) -> None:
+def test_who_closes_a_peer_whose_last_words_fail_does_not_wait_for_ever() -> None:
     async def fail(state: str) -> None:
         raise UsageError(f"nobody plans for this, {state}")
 
     async def story(town: Town) -> None:
-        house = Workshop(town, 90) if computes else town.add()
+        house = town.add()
         node = house.node
         await town.until(lambda: node.ready)
         node.presence.say = fail  # type: ignore[method-assign]
         node.leave()
-        if isinstance(node, StorageNode):
-            node._left.set()  # nobody is there to take over
+        node._left.set()  # nobody is there to take over
         await house.gone()
         assert isinstance(house.error, UsageError)
         async with asyncio.timeout(1):
