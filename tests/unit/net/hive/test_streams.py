@@ -255,12 +255,14 @@ warnings.simplefilter("ignore")
 from giaann_p2p.net.hive.host import Host
 from giaann_p2p.net.hive.config import HostConfig
 from giaann_p2p.net.hive.streams import HiveStreams
+from giaann_p2p.net.limits import Limits, TransportLimits
 from giaann_p2p.net.streams import StreamTransport
 async def main():
     folder = pathlib.Path(sys.argv[1])
     config = HostConfig(listen=("/ip4/127.0.0.1/tcp/0",), folder=folder)
     host = await Host.start(folder / "child.key", config)
-    transport = StreamTransport(HiveStreams(host, lambda peer: ()))
+    limits = TransportLimits(connection=Limits(longest=1 << 26))
+    transport = StreamTransport(HiveStreams(host, lambda peer: ()), limits)
     async def endless(peer, body):
         return bytes(60_000_000)
     transport.serve(endless)
@@ -273,7 +275,8 @@ asyncio.run(main())
 @pytest.mark.slow
 def test_an_answer_of_who_is_killed_in_the_middle_is_no_answer() -> None:
     async def story(place: Place) -> None:
-        first = place.transport(await place.host())
+        limits = TransportLimits(connection=Limits(longest=1 << 26))
+        first = place.transport(await place.host(), limits)
         command = [sys.executable, "-c", PROGRAM, str(place.folder)]
         with subprocess.Popen(command, stdout=subprocess.PIPE) as child:  # noqa: ASYNC220
             assert child.stdout is not None
