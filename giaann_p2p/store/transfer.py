@@ -20,6 +20,9 @@ from giaann_p2p.store.codec.parcel import Limits, decode, encode, sizes_of
 from giaann_p2p.store.layout import MOST_SHARDS
 from giaann_p2p.store.state import Content
 
+ALONE = 1 << 14
+"""Neurons of a shard beyond two to a connection: each is one end of a connection, or both, but for
+a few words that were always the last ones. A few bytes may stand for any number of others."""
 PART = 1 << 18
 """Connections from which on the next row begins another part."""
 
@@ -90,6 +93,7 @@ class Import:
         """The chunks that it comes from."""
         self._parts: dict[int, bytes | memoryview] = {}
         self._left = manifest.connections
+        self._alone = ALONE
 
     @property
     def size(self) -> int:
@@ -112,9 +116,17 @@ class Import:
             raise DamagedError(f"part {number} of {len(parts)}")
         if _digest(part) != parts[number]:
             raise DamagedError(f"part {number} is not the one that was promised")
-        size = 0 if number in self._parts else sizes_of(part).connections
-        check(size <= self._left, f"part {number} has more connections than were promised")
-        self._left -= size
+        if number in self._parts:
+            return
+        sizes = sizes_of(part)
+        alone = max(0, sizes.neurons - 2 * sizes.connections)
+        check(
+            sizes.connections <= self._left,
+            f"part {number} has more connections than were promised",
+        )
+        check(alone <= self._alone, f"part {number} has too many neurons without connections")
+        self._left -= sizes.connections
+        self._alone -= alone
         self._parts[number] = part
 
     def content(self) -> Content:

@@ -9,16 +9,18 @@ from dataclasses import replace
 
 from giaann_p2p.model.spec import CHUNK, ModelSpec
 from giaann_p2p.store.codec.parcel import Limits
-from giaann_p2p.swarm.messages import MOST_BYTES
+from giaann_p2p.store.transfer import ALONE
+from giaann_p2p.swarm.messages import MOST_BYTES, MOST_READ
 
 MOST_CONNECTIONS = MOST_BYTES
 """In a part of a shard: each takes a byte or more in a message, unless a text hardly varies."""
 _MOST_TEXT = 8 * MOST_BYTES
 _CONNECTION = 9
 """Bytes of memory that a connection takes at least."""
-_ALONE = 1 << 18
-"""Neurons of a part that have no connections; they are few, for hardly any word is only a last one.
-Each of the others is one end of a connection, or both."""
+_DENSEST = 8
+"""Connections, or letters, to a byte of an answer."""
+_ANYWAY = 1 << 16
+"""Those that an answer may have however short it is, as of a text that hardly varies."""
 
 
 def of_chunk(spec: ModelSpec) -> Limits:
@@ -34,8 +36,18 @@ def of_chunk(spec: ModelSpec) -> Limits:
 def of_part(limits: Limits, promised: int) -> Limits:
     """Return what a parcel with a part of a shard may hold that has so many connections left."""
     connections = min(promised, MOST_CONNECTIONS)
-    neurons = 2 * connections + _ALONE
+    neurons = 2 * connections + ALONE
     return replace(limits, neurons=neurons, connections=connections, text=_MOST_TEXT)
+
+
+def of_answer(limits: Limits, size: int) -> Limits:
+    """Return what rows may hold that were read, of so many bytes.
+
+    Each neuron is a row that was asked for, or the target of a connection.
+    """
+    most = _DENSEST * size + _ANYWAY
+    connections = min(most, MOST_CONNECTIONS)
+    return replace(limits, neurons=connections + MOST_READ, connections=connections, text=most)
 
 
 def of_shard(capacity: int) -> int:

@@ -27,6 +27,7 @@ from giaann_p2p.swarm.actions import Call
 from giaann_p2p.swarm.desk import Desk
 from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.latency import Latencies
+from giaann_p2p.swarm.limits import of_answer
 from giaann_p2p.swarm.messages import MOST_READ, Message, Read, Rows
 from giaann_p2p.swarm.placement import Placement
 from giaann_p2p.swarm.shardset import unpacked
@@ -220,7 +221,7 @@ class Reader:
     def _rows(self, data: bytes, parts: list[_Part]) -> SheafRows | PlainRows:
         """Read rows; MessageError for those that nobody asked for."""
         decode = decode_plainly if data.startswith(MAGIC) else decode_sheaf
-        found = decode(data, self._limits)
+        found = decode(data, of_answer(self._limits, len(data)))
         asked = {neuron for part in parts for neuron in part.neurons}
         if not found.neurons <= asked:
             raise MessageError("rows that were not asked for")

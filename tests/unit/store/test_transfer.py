@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from giaann_p2p.errors import DamagedError, UsageError
-from giaann_p2p.model.delta import EMPTY, total
+from giaann_p2p.model.delta import EMPTY, Delta, total
 from giaann_p2p.store import transfer
 from giaann_p2p.store.applied import Applied
-from giaann_p2p.store.codec.parcel import Limits, sizes_of
+from giaann_p2p.store.codec.parcel import Limits, encode, sizes_of
 from giaann_p2p.store.disk.fake_disk import FakeDisk
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.store.state import Content
@@ -232,3 +232,31 @@ def test_a_shard_is_united_with_what_is_here() -> None:
     with pytest.raises(UsageError, match="shard 0 here and what it is to take in have some chunks"):
         one.adopt(sent(Export(taught(15, 25).content(0))))
     assert state_of(one) == before
+
+
+def test_all_parts_together_have_few_neurons_without_connections(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(transfer, "ALONE", 30)
+    words = np.arange(1, 21, dtype=np.uint64)
+    names = {word: f"word{word}" for word in words.tolist()}
+    nothing = np.array([], np.int32)
+    alone = Delta(
+        words,
+        np.zeros(20, np.uint64),
+        np.ones(20, np.int64),
+        np.zeros(21, np.int64),
+        nothing,
+        nothing.astype(np.uint8),
+        nothing.astype(np.uint8),
+        nothing.astype(np.int64),
+        names,
+    )
+    part = encode(alone)
+    digests = [transfer._digest(part)] * 2
+    taken = Import(Manifest(0, bytes(32), Applied().to_bytes(), digests, 1000), LIMITS)
+    taken.take(0, part)
+    taken.take(0, part)  # the same again counts once
+    with pytest.raises(DamagedError, match="part 1 has too many neurons without connections"):
+        taken.take(1, part)
+    assert taken.missing == [1]

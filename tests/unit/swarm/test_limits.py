@@ -9,7 +9,8 @@ from giaann_p2p.model.learn import learn
 from giaann_p2p.model.sequence import SequenceBuilder
 from giaann_p2p.model.spec import CHUNK, ModelSpec
 from giaann_p2p.store.codec.parcel import decode, encode
-from giaann_p2p.swarm.limits import MOST_CONNECTIONS, of_chunk, of_part, of_shard
+from giaann_p2p.swarm.limits import MOST_CONNECTIONS, of_answer, of_chunk, of_part, of_shard
+from giaann_p2p.swarm.messages import MOST_BYTES
 
 SPEC = ModelSpec(seed_tokens=4, max_tokens=9)
 
@@ -53,3 +54,13 @@ def test_a_part_has_what_was_promised_and_goes_into_a_message() -> None:
 
 def test_a_shard_goes_into_memory() -> None:
     assert of_shard(9_000) == 1_000
+
+
+def test_a_few_bytes_of_an_answer_stand_for_no_more_than_they_can_mean() -> None:
+    limits = of_chunk(SPEC)
+    short, long = of_answer(limits, 100), of_answer(limits, MOST_BYTES)
+    assert short.connections < short.neurons < 80_000
+    assert short.text < 80_000
+    assert long.connections == MOST_CONNECTIONS
+    assert long.neurons < MOST_CONNECTIONS + 10_000
+    assert (long.branches, long.segments) == (limits.branches, limits.segments)

@@ -7,11 +7,15 @@ import pytest
 
 from giaann_p2p.model.delta import total
 from giaann_p2p.model.rows import DeltaRows, Neuron, Question, Row
-from giaann_p2p.store.codec.parcel import encode
+from giaann_p2p.store.codec.parcel import Limits, encode
 from giaann_p2p.store.codec.plain import MAGIC
+from giaann_p2p.store.codec.sheaf import SheafRows
+from giaann_p2p.store.codec.sheaf import decode as decode_sheaf
+from giaann_p2p.swarm import reader
 from giaann_p2p.swarm.actions import Call
 from giaann_p2p.swarm.answers import Answers
 from giaann_p2p.swarm.identity import Peer
+from giaann_p2p.swarm.limits import of_answer
 from giaann_p2p.swarm.messages import MOST_READ, Message, Part, Read, Refused, Rows
 from giaann_p2p.swarm.reader import Act, Answered, Reader
 from giaann_p2p.swarm.replica import State
@@ -365,6 +369,22 @@ def test_a_lie_leads_to_suspicion_and_another_peer(name: str) -> None:
     assert one.asked == [B]
     one.serve()
     assert_rows(one.rows, wanted)
+
+
+def test_a_short_answer_is_read_as_a_short_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = list[Limits]()
+
+    def decode(data: bytes, limits: Limits) -> SheafRows:
+        found.append(limits)
+        return decode_sheaf(data, limits)
+
+    monkeypatch.setattr(reader, "decode_sheaf", decode)
+    one = Reading(A)
+    one.read(SAME)
+    parcel = parcel_of(*SAME)
+    one.answer(Rows(parcel, NONE))
+    assert found == [of_answer(LIMITS, len(parcel))]
+    assert_rows(one.rows, SAME)
 
 
 def test_any_kind_of_message_but_one_is_suspicious() -> None:
