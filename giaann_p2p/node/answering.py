@@ -1,6 +1,6 @@
 """Answering questions about the store without holding up the loop.
 
-1. A question for a few rows is answered at once: it asks the memory alone, and no lock.
+1. A question for a few short rows is answered at once: it asks the memory alone, and no lock.
 2. All else is a thread's work, for it may wait for the store, or read a disk, or take long. So many
    questions may wait for a thread, and no more, and fewer of one peer. Whole shards are offered one
    after the other. A question counts until its thread is done with it, also when nobody waits for
@@ -103,7 +103,15 @@ class Answering:
             await asyncio.wait([*self._working])
 
     def _is_small(self, question: Read) -> bool:
-        return len(question.concepts) <= self._options.inline_neurons * _NUMBER
+        concepts, features = question.concepts, question.features
+        if len(concepts) > self._options.inline_neurons * _NUMBER:
+            return False
+        if len(concepts) != len(features) or len(concepts) % _NUMBER:
+            return True  # nothing is to be read
+        found = self._store.connections_of(
+            np.frombuffer(concepts, "<u8"), np.frombuffer(features, "<u8")
+        )
+        return found <= self._options.inline_connections
 
     def _begin(self, asked: _Asked, peer: bytes) -> asyncio.Task[Message]:
         def over(task: asyncio.Task[Message]) -> None:

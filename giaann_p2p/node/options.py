@@ -47,6 +47,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     inline_neurons: int = 16
     """A question for so many rows is answered at once, without a thread: it takes about as long
     as handing it over."""
+    inline_connections: int = 4096
+    """The same, if the rows have no more connections than that: about two milliseconds' work."""
 
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:

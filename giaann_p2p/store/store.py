@@ -238,6 +238,10 @@ class Store:
         rows = self._state.columns.rows(concept, feature)
         return encode_sheaf(rows, self.spec.branches, self.spec.segments)
 
+    def connections_of(self, concept: Ids, feature: Ids) -> int:
+        """Return how many connections some neurons have, but for those that were added lately."""
+        return self._state.columns.connections_of(concept, feature)
+
     def features(self, concept: int, most: int) -> Ids:
         """Return the features of a column's rows that are here, the most frequent first."""
         return self._state.columns.features(concept, most)

@@ -193,6 +193,23 @@ class Columns:
         found: Ids = feature[order[:most]]
         return found
 
+    def connections_of(self, concept: Ids, feature: Ids) -> int:
+        """Return how many connections some neurons have, but for those that were added lately.
+
+        They are few: arrays would take longer.
+        """
+        found = 0
+        for neuron in zip(concept.tolist(), feature.tolist(), strict=True):
+            number = self.neurons.find(*neuron)
+            shard = self._shards[self.layout.shard_of(*neuron)]
+            if shard is None or number is None or number >= len(self._row):
+                continue
+            row = int(self._row[number])
+            if row != _NO_ROW and row < shard.rows:
+                starts = shard.plain.starts
+                found += starts[row + 1] - starts[row]
+        return found
+
     def rows(self, concept: Ids, feature: Ids) -> Sheaf:
         """Return the rows of neurons, those that are here: many at a time, for less."""
         while True:

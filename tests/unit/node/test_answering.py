@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from giaann_p2p.model.rows import Neuron, Question
 from giaann_p2p.net.clock import VirtualLoop
 from giaann_p2p.node.answering import Answering
 from giaann_p2p.node.options import Options
@@ -123,6 +124,27 @@ def test_small_questions_for_rows_wait_for_nobody_and_the_others_have_their_boun
         assert isinstance(await place.answering.to(read(30)), Rows)
 
     play(story, Options(waiting=3))
+
+
+def test_a_question_for_a_few_long_rows_is_a_threads_work() -> None:
+    async def story(place: Place) -> None:
+        question = read(2)
+        (concept, feature) = (
+            np.frombuffer(half, "<u8") for half in (question.concepts, question.features)
+        )
+        place.store.compact()
+        many = place.store.connections_of(concept, feature)
+        rows = place.store.read(Question(list(map(Neuron, concept.tolist(), feature.tolist()))))
+        assert many == sum(len(row.target) for row in rows if row) > 0
+        for most, at_once in ((many, True), (many - 1, False)):
+            answering = Answering(
+                place.store, place.states.__getitem__, options=Options(inline_connections=most)
+            )
+            assert (answering.at_once(question) is not None) == at_once
+            assert await answering.to(question) == place.plain.to(question)
+        assert isinstance(place.answering.at_once(Read(b"123", b"")), Refused)
+
+    play(story)
 
 
 def test_who_stops_waiting_makes_room_and_leaves_no_thread_behind() -> None:
