@@ -98,13 +98,15 @@ def fsck(
     async def compared() -> "Report":
         async with visit(Link.read(join)) as visiting:
             loop = asyncio.get_running_loop()
-            end = loop.time() + wait
+            end, told = loop.time() + wait, ""
             while True:
                 peers = visiting.storage_peers()
                 report = await checked(visiting.place.transport, visiting.manifest, peers)
                 if (report.agrees and not report.silent) or loop.time() >= end:
                     return report
-                errors.print("giaann: not all replicas agree yet, asking again", markup=False)
+                if (why := _why_not_yet(report)) != told:
+                    told = why
+                    errors.print(f"giaann: {why}, asking again", markup=False)
                 await asyncio.sleep(_EVERY)
 
     expected = _digest_of(against) if against else ""
@@ -117,6 +119,14 @@ def fsck(
             say(line)
     if not (report.agrees and same):
         raise typer.Exit(FAILED)
+
+
+def _why_not_yet(report: "Report") -> str:
+    """Return what a report that is not the last word waits for."""
+    if not report.agrees:
+        return "not all replicas agree yet"
+    silent = len(report.silent)
+    return f"{silent} peer{' is' if silent == 1 else 's are'} silent, and may come back"
 
 
 def _digest_of(database: Path) -> str:

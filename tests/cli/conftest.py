@@ -45,9 +45,11 @@ def giaann() -> Run:
             patch.setattr(sys, "argv", ["giaann", *map(str, arguments)])
             patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data), encoding="utf-8"))
             patch.setenv("COLUMNS", "120")
-            patch.setattr("giaann_p2p.terminal.errors.file", err := io.StringIO())
             code: object = 0
-            with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(err):
+            with (
+                contextlib.redirect_stdout(io.StringIO()) as out,
+                contextlib.redirect_stderr(io.StringIO()) as err,
+            ):
                 try:
                     main.main()
                 except SystemExit as exit_:
