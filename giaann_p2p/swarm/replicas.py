@@ -32,6 +32,7 @@ class Replicas:
             self._held[State.SYNCING].add(shard)
         self._owners: list[Owners] = [()] * shards
         self._draining: dict[int, float] = {}  # since when
+        self._begun: dict[int, float] = {}  # when it began to be held, if not at once
         self._all: dict[tuple[State, ...], Shards] = {}  # as they are now, if they were asked for
         self.changes = 0
         """How often something changed so far."""
@@ -84,12 +85,17 @@ class Replicas:
             wanted = self.wanted(shard)
             if wanted and state is State.ABSENT:
                 begun.append(shard)
+                self._begun[shard] = now
             if wanted and state in (State.ABSENT, State.DRAINING):
                 self._turn(shard, Turn.WANTED)
             if not wanted and state is State.READY:
                 self._turn(shard, Turn.UNWANTED)
                 self._draining[shard] = now
         return np.array(begun, np.uint16)
+
+    def held_since(self, shard: int) -> float:
+        """Return when a shard began to be held here; those that always were, were before all."""
+        return self._begun.get(shard, float("-inf"))
 
     def drained_for(self, shard: int, now: float) -> float:
         """Return how long a shard has been draining."""

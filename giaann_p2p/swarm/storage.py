@@ -237,7 +237,13 @@ class StoragePeer:
         return looked is not None and now - max(self._begun, looked) >= self.settings.patience
 
     def _words(self, shard: int, now: float) -> dict[Peer, Word]:
-        return dict(self.evidence.on(shard, now - self.settings.word_counts))
+        """Return what others said of a shard lately.
+
+        What was asked before it was held here does not count, for an answer may come when a shard
+        has been let go, and held anew: what was learned in between went to others alone.
+        """
+        since = max(now - self.settings.word_counts, self.replicas.held_since(shard))
+        return dict(self.evidence.on(shard, since))
 
     def _let_go(self, now: float) -> list[Action]:
         dropped = []

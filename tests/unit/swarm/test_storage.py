@@ -457,3 +457,16 @@ def test_the_rules_of_the_swarm_say_how_many_begin() -> None:
     word(side, C, "s0", late)
     side.tick(late)
     assert states(side.core.replicas) == "rrrr"
+
+
+def test_what_was_said_before_a_shard_was_held_does_not_make_it_ready() -> None:
+    """It was let go, and an answer came late; what was learned since went to others alone."""
+    side = side_of(A, B, held=[])
+    side.around.ready_at = {shard: [B] for shard in ALL}
+    word(side, B, "r", asked=NOW - 1)
+    for later in (0.0, 0.1, 1.0):
+        side.tick(NOW + later)
+        assert states(side.core.replicas) == "ssss"
+    word(side, B, "r", asked=NOW + 1.1)
+    side.tick(NOW + 1.2)
+    assert states(side.core.replicas) == "rrrr"
