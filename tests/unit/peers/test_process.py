@@ -14,6 +14,7 @@ import typer
 
 from giaann_p2p.local.status_file import READY, Status, StatusFile
 from giaann_p2p.terminal import LEFT_BEHIND
+from peers import process
 from peers.http import Page
 from peers.options import Options
 from peers.process import Departure, last, run, seen
@@ -286,3 +287,21 @@ def test_pages_tell_whether_it_lives_and_is_ready(tmp_path: Path) -> None:
         assert await get(port, "/readyz") == (b"503", b"draining\n")
 
     shown(Options(metrics_port=0, status_file=str(path)), ask)
+
+
+def test_freed_memory_is_given_back_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = list[int]()
+    monkeypatch.setattr(process, "_TIDY_EVERY", 0.01)
+    monkeypatch.setattr(process, "give_back", lambda: given.append(1))
+
+    async def story() -> None:
+        node = Node()
+        living = asyncio.create_task(last(node))
+        await until(lambda: len(given) > 2)
+        await node.close()
+        assert await living == 0
+        tidied = len(given)
+        await asyncio.sleep(0.05)
+        assert len(given) <= tidied + 1
+
+    asyncio.run(story())
