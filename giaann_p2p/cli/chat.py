@@ -2,7 +2,7 @@
 
 import signal
 import sys
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack, closing, suppress
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -15,8 +15,8 @@ from giaann_p2p.errors import GiaannError
 from giaann_p2p.terminal import complain, say
 
 if TYPE_CHECKING:
-    from giaann_p2p.client.background import Background
     from giaann_p2p.client.oracle import Oracle
+    from giaann_p2p.client.portal import Portal
 
 _HELP = """\
 Each line is a prompt, and what comes to mind is written behind it.
@@ -43,25 +43,25 @@ def chat(
     device: Device = "auto",
 ) -> None:
     """Go on from one line after another by what a swarm knows; /help tells more."""
-    from giaann_p2p.client.background import Background
     from giaann_p2p.client.oracle import oracle
+    from giaann_p2p.client.portal import Portal
 
     settings = _Settings(timing.value, max_tokens, stats)
     if sys.stdin.isatty():
         with suppress(ImportError):  # where there is none, lines cannot be edited
             import readline  # noqa: F401
-    with Background() as background:
+    with closing(Portal()) as portal:
         stack = AsyncExitStack()
-        ask = background.run(stack.enter_async_context(oracle(join, local, device)))
+        ask = portal.run(stack.enter_async_context(oracle(join, local, device)))
         before = signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
-            _talk(background, ask, settings)
+            _talk(portal, ask, settings)
         finally:
             signal.signal(signal.SIGINT, before)
-            background.run(stack.aclose())
+            portal.run(stack.aclose())
 
 
-def _talk(background: "Background", ask: "Oracle", settings: _Settings) -> None:
+def _talk(portal: "Portal", ask: "Oracle", settings: _Settings) -> None:
     while True:
         try:
             line = input("> " if sys.stdin.isatty() else "").strip()
@@ -78,7 +78,7 @@ def _talk(background: "Background", ask: "Oracle", settings: _Settings) -> None:
             if line.startswith("/"):
                 _order(line, settings)
             else:
-                background.run(_answered(ask, line, settings))
+                portal.run(_answered(ask, line, settings))
         except KeyboardInterrupt:
             say("")
         except GiaannError as error:
