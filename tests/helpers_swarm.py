@@ -198,7 +198,7 @@ class Side:
                 self.store.drop(action.shards.tolist())
             elif isinstance(action, Release):
                 for job in action.chunks:
-                    self.store.release(job, action.chunks.of(job))
+                    self.store.release(job, action.chunks.of(job), action.shards.tolist())
             elif isinstance(action, Apply | Adopt):
                 self.do(self.core.stored(action.number, self._stored(action), now), now)
 

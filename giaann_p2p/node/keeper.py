@@ -175,7 +175,8 @@ class Keeper:
 
     def _released(self, deed: Release) -> list[GiaannError | None]:
         for job in deed.chunks:
-            error = self._tried(partial(self._store.release, job, deed.chunks.of(job)))
+            chunks, shards = deed.chunks.of(job), deed.shards.tolist()
+            error = self._tried(partial(self._store.release, job, chunks, shards))
             if error:
                 self._log.warning("deltas that everybody has are still kept: %s", error)
         return [None]

@@ -224,7 +224,7 @@ class Storage(Node):
                 self.store.adopt(action.content())
             elif isinstance(action, Release):
                 for job in action.chunks:
-                    self.store.release(job, action.chunks.of(job))
+                    self.store.release(job, action.chunks.of(job), action.shards.tolist())
                 self.store.snapshot()
         except GiaannError as error:
             if isinstance(action, Hold | Drop):

@@ -89,6 +89,8 @@ class Applied:
         return Applied({job: chunks for job, chunks in left.items() if chunks})
 
     def __and__(self, other: "Applied") -> "Applied":
+        if self is other:
+            return self
         both = {job: chunks & other.of(job) for job, chunks in self._sets.items()}
         return Applied({job: chunks for job, chunks in both.items() if chunks})
 

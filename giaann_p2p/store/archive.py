@@ -4,9 +4,10 @@ A store on a disk has each delta in its log already, in the record that brought 
 is an index: of each record where it lies, and for which shards it is kept. A store in memory keeps
 the record itself. No shard of a chunk is kept twice; of two records the later one counts.
 
-The index is not written down. Opening a store reads the heads of old records and makes it anew, so
-what was released may be back after a restart, which costs room and nothing else. What it cannot
-find, behind damage, it does without: the delta is in the shard, and other owners have it, too.
+The index is not written down, only what was released. Opening a store reads the heads of old
+records and makes it anew; what was released may be back if records were moved or damaged, which
+costs room and nothing else. What it cannot find, behind damage, it does without: the delta is in
+the shard, and other owners have it, too.
 """
 
 from collections import Counter
@@ -115,11 +116,17 @@ class Archive:
             if len(left) < len(one.shards):
                 self._leave(one, left)
 
-    def release(self, job: bytes, chunks: Iterable[int]) -> None:
-        """Keep the deltas of some chunks no longer."""
-        for chunk in self.chunks(job) & BitMap(chunks):
-            for one in self.find(job, chunk):
-                self.discard(one)
+    def kept(self, job: bytes, chunks: BitMap, shards: Shards) -> BitMap:
+        """Return those of some chunks that are kept for any of some shards."""
+        groups = [of for of in self._groups.values() if np.isin(of.shards, shards).any()]
+        return chunks & BitMap.union(*(of.chunks.get(job, BitMap()) for of in groups), BitMap())
+
+    def release(self, job: bytes, chunks: BitMap, shards: Shards) -> None:
+        """Keep the deltas that some shards got of some chunks no longer."""
+        for group in list(self._groups.values()):
+            left = np.setdiff1d(group.shards, shards, assume_unique=True)
+            if len(left) < len(group.shards):
+                self._leave_group(group, {job: group.chunks.get(job, BitMap()) & chunks}, left)
 
     def drop(self, shards: Iterable[int]) -> None:
         """Keep no longer what is kept for some shards alone."""
@@ -127,10 +134,7 @@ class Archive:
         for group in list(self._groups.values()):
             left = np.setdiff1d(group.shards, gone, assume_unique=True)
             if len(left) < len(group.shards):
-                for job, chunk in _pairs(group.chunks):
-                    for one in self.find(job, chunk):
-                        if one.shards is group.shards:
-                            self._leave(one, left)
+                self._leave_group(group, group.chunks, left)
 
     def keep_only(self, ledger: Ledger) -> None:
         """Keep only what shards that are held have taken in."""
@@ -161,6 +165,13 @@ class Archive:
                 del self._kept[one.job]
         self._ungroup(one)
         self._count_in(one, -1)
+
+    def _leave_group(self, group: _Group, chunks: Mapping[bytes, BitMap], left: Shards) -> None:
+        """Keep some records of a group for fewer shards."""
+        for job, chunk in _pairs(chunks):
+            for one in self.find(job, chunk):
+                if one.shards is group.shards:
+                    self._leave(one, left)
 
     def _leave(self, one: Kept, shards: Shards) -> None:
         """Keep a record for fewer shards."""

@@ -14,7 +14,7 @@ from giaann_p2p.store.disk.recover import recover
 from giaann_p2p.store.disk.replay import file_name, file_numbers, missing, record_at, replay
 from giaann_p2p.store.disk.sync import Sync
 from giaann_p2p.store.home import Deed
-from giaann_p2p.store.state import Kind, State, shards_of
+from giaann_p2p.store.state import Kind, State, released, shards_of
 from giaann_p2p.store.update import head_size, update_head
 
 
@@ -71,9 +71,12 @@ def _look_through(state: State, files: Files, deed: Deed, first: int) -> None:
                     if found.kind == Kind.UPDATE:
                         head = update_head(found.start)
                         state.archive.add(Kept(*head, found.size, found.place))
-                    elif found.kind == Kind.DROP:
+                    elif found.kind in (Kind.DROP, Kind.RELEASE):
                         record = record_at(files, deed.identity, found.place, found.size)
-                        state.archive.drop(shards_of(record.payload))
+                        if found.kind == Kind.DROP:
+                            state.archive.drop(shards_of(record.payload))
+                        else:
+                            state.archive.release(*released(record.payload))
 
 
 def _replay(

@@ -19,6 +19,7 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
+from pyroaring import BitMap
 
 from giaann_p2p.errors import DamagedError, StoreError, UsageError
 from giaann_p2p.model.delta import EMPTY, Delta, total
@@ -54,6 +55,7 @@ class Kind(IntEnum):
     UPDATE = 3
     CONTENT = 4
     NOTE = 5
+    RELEASE = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +95,12 @@ class _ContentHead(msgspec.Struct, array_like=True):
 class _Note(msgspec.Struct, array_like=True):
     key: str
     value: bytes
+
+
+class _Release(msgspec.Struct, array_like=True):
+    job: bytes
+    chunks: bytes
+    shards: list[int]
 
 
 class State:
@@ -285,6 +293,8 @@ class State:
             self.hold(shards_of(payload))
         elif kind == Kind.DROP:
             self.drop(shards_of(payload))
+        elif kind == Kind.RELEASE:
+            self.archive.release(*released(payload))
         else:
             raise DamagedError(f"a record of kind {kind}, which this version does not know")
 
@@ -356,6 +366,21 @@ def shards_record(shards: Iterable[int]) -> bytes:
 def shards_of(record: memoryview) -> list[int]:
     """Read what `shards_record` wrote."""
     return _decoded(record, list[int])
+
+
+def release_record(job: bytes, chunks: BitMap, shards: Shards) -> bytes:
+    """Return the record of chunks whose deltas for some shards are kept no longer."""
+    return msgspec.msgpack.encode(_Release(job, chunks.serialize(), shards.tolist()))
+
+
+def released(record: memoryview) -> tuple[bytes, BitMap, Shards]:
+    """Read what `release_record` wrote."""
+    found = _decoded(record, _Release)
+    try:
+        chunks = BitMap.deserialize(found.chunks)
+    except (ValueError, IndexError) as error:
+        raise DamagedError(f"a record that cannot be read: {error}") from None
+    return found.job, chunks, np.array(found.shards, np.uint16)
 
 
 def _decoded(data: memoryview, kind: type[T]) -> T:

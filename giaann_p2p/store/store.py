@@ -44,6 +44,7 @@ from giaann_p2p.store.state import (
     State,
     content_record,
     note_record,
+    release_record,
     shards_record,
 )
 from giaann_p2p.store.statistics import Statistics, statistics
@@ -366,10 +367,21 @@ class Store:
         found = self._found(job, chunk, shards)
         return [parcel_of(one, asked, self.limits, self.layout) for asked, one in found]
 
-    def release(self, job: bytes, chunks: Iterable[int]) -> None:
-        """Retain the deltas of some chunks no longer. After a restart they may be back."""
+    def release(
+        self, job: bytes, chunks: Iterable[int], shards: Iterable[int] | None = None
+    ) -> None:
+        """Retain the deltas that some shards, or all, got of some chunks no longer.
+
+        After a restart they may be back.
+        """
+        archive = self._state.archive
+        of = range(self.layout.shards) if shards is None else shards
+        numbers = np.unique(np.fromiter(of, np.uint16))
         with self._write():
-            self._state.archive.release(job, chunks)
+            kept = archive.kept(job, BitMap(chunks), numbers)
+            if kept:
+                with self._logged([(Kind.RELEASE, release_record(job, kept, numbers))]):
+                    archive.release(job, kept, numbers)
             if not self._old <= self._state.archive.files:
                 with suppress(DiskError):  # the next release, or snapshot, does it
                     self._forget()

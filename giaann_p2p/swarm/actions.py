@@ -73,8 +73,9 @@ class Adopt(NamedTuple):
 
 
 class Release(NamedTuple):
-    """Keep the deltas of these chunks no longer."""
+    """Keep the deltas that these shards got of these chunks no longer."""
 
+    shards: Shards
     chunks: Applied
 
 

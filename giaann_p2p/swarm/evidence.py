@@ -2,7 +2,8 @@
 
 A word is as old as the question to which it was the answer, so it is never taken to be newer than
 it is. Sets of chunks only grow, so an old word still tells what its peer has at least, as long as
-the peer has not lost its memory: then all its words are forgotten.
+the peer has not lost its memory. Who began anew may have: its words are older than all that counts,
+and tell only what it had.
 """
 
 from collections.abc import Container, Iterator
@@ -11,6 +12,8 @@ from typing import NamedTuple
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.replica import State
+
+_LONG_AGO = float("-inf")
 
 
 class Word(NamedTuple):
@@ -53,10 +56,11 @@ class Evidence:
         for peer in [peer for peer in words if peer not in peers]:
             del words[peer]
 
-    def forget(self, peer: Peer) -> None:
-        """Forget all that a peer said."""
+    def restarted(self, peer: Peer) -> None:
+        """A peer began anew: nothing that it said before was said just now."""
         for words in self._words.values():
-            words.pop(peer, None)
+            if peer in words:
+                words[peer] = words[peer]._replace(asked=_LONG_AGO)
 
     def forget_shard(self, shard: int) -> None:
         """Forget what was said of a shard."""

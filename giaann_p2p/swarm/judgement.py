@@ -1,8 +1,6 @@
 """When a replica is ready, when it may be let go, which deltas need not be kept: on evidence."""
 
 from collections.abc import Iterable, Mapping
-from functools import reduce
-from operator import and_
 
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.swarm.evidence import Word
@@ -43,9 +41,16 @@ def covered(mine: Applied, words: Words, owners: Iterable[Peer], quorum: int) ->
     )
 
 
-def everywhere(mine: Applied, told: Iterable[Word | None]) -> Applied:
-    """Return the chunks that all who hold a shard, or may come back with it, have taken in."""
-    words = list(told)
-    if any(word is None or word.state is State.ABSENT for word in words):
-        return Applied()
-    return reduce(and_, (word.chunks for word in words if word), mine)
+def everywhere(mine: Applied, told: Iterable[Word | None], since: float) -> Applied:
+    """Return the chunks that all who hold a shard, or may come back with it, have taken in.
+
+    Who had nothing at all at this time or later does not count: it takes the shard whole. If
+    somebody has what is not here, there are none: see `Releasing`.
+    """
+    found = mine
+    for word in told:
+        if word is None or not word.chunks <= mine:
+            return Applied()
+        if word.chunks or word.asked < since:
+            found &= word.chunks
+    return found

@@ -15,7 +15,7 @@ from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.layout import Shards
 from giaann_p2p.store.update import Packed
-from giaann_p2p.swarm import comparing
+from giaann_p2p.swarm import releasing
 from giaann_p2p.swarm.actions import (
     Action,
     Announce,
@@ -23,7 +23,6 @@ from giaann_p2p.swarm.actions import (
     Drop,
     Hold,
     Leave,
-    Release,
     Reply,
 )
 from giaann_p2p.swarm.arrivals import Arrivals
@@ -33,17 +32,18 @@ from giaann_p2p.swarm.desk import Desk
 from giaann_p2p.swarm.evidence import Evidence, Word
 from giaann_p2p.swarm.fetching import Fetching
 from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.judgement import caught_up, covered, everywhere, may_begin
+from giaann_p2p.swarm.judgement import caught_up, covered, may_begin
 from giaann_p2p.swarm.limits import of_chunk, of_shard
 from giaann_p2p.swarm.messages import Message, Push, Pushed, Refused
 from giaann_p2p.swarm.placement import Placement
+from giaann_p2p.swarm.releasing import Releasing
 from giaann_p2p.swarm.replica import State
 from giaann_p2p.swarm.replicas import Replicas
 from giaann_p2p.swarm.settings import Settings
 from giaann_p2p.swarm.shardset import packed, unpacked
 
 
-class Others(comparing.Others, Protocol):
+class Others(releasing.Others, Protocol):
     """What is known of the other peers; see `Surroundings`."""
 
     def members(self, now: float) -> Mapping[Peer, int]:
@@ -52,10 +52,6 @@ class Others(comparing.Others, Protocol):
 
     def looked_at(self) -> float | None:
         """Return when the directory was looked up first; None if it never was so far."""
-        ...
-
-    def witnesses(self, shard: int, now: float) -> Sequence[Peer]:
-        """Return those that hold a shard, or may come back and hold it."""
         ...
 
     def ready(self, shard: int, now: float) -> Sequence[Peer]:
@@ -137,7 +133,8 @@ class StoragePeer:
             self._calls,
             self._fetching.after,
         )
-        self._begun, self._released = now, now
+        self._releasing = Releasing(settings, self.replicas, others, held, self.evidence, now)
+        self._begun = now
         self._members: Mapping[Peer, int] = {}
         self._looked_at = -1, False
         self._announced = -1
@@ -178,7 +175,7 @@ class StoragePeer:
 
     def restarted(self, peer: Peer) -> None:
         """A peer began anew: what it said before counts no longer."""
-        self.evidence.forget(peer)
+        self.evidence.restarted(peer)
         self._comparing.restarted(peer)
 
     def leave(self, now: float) -> list[Action]:
@@ -193,7 +190,7 @@ class StoragePeer:
         actions += self._arrivals.due(now)
         actions += self._decided(self.replicas.all(State.SYNCING).tolist(), now)
         actions += self._let_go(now)
-        actions += self._everywhere(now)
+        actions += self._releasing.due(now)
         return actions
 
     def _hurry(self, peer: Peer, now: float) -> None:
@@ -275,20 +272,6 @@ class StoragePeer:
             if self.replicas.drained_for(shard, now) >= self.settings.linger
         ]
         return sorted(unwanted + lingered)
-
-    def _everywhere(self, now: float) -> list[Action]:
-        """Release the deltas of chunks that all who could lack them have."""
-        if now - self._released < self.settings.release_every:
-            return []
-        self._released = now
-        common: Applied | None = None
-        for shard, mine in self._held.sets(self.replicas.held.tolist()).items():
-            claiming = self._others.witnesses(shard, now)
-            witnesses = {*claiming, *self.replicas.owners(shard)} - {self.me}
-            here = everywhere(mine, [self.evidence.of(peer, shard) for peer in sorted(witnesses)])
-            common = here if common is None else common & here
-            self.evidence.keep(shard, witnesses)
-        return [Release(common)] if common else []
 
     def _news(self) -> list[Action]:
         if self._announced == self.replicas.changes:

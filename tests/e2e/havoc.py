@@ -10,14 +10,14 @@ import os
 import random
 import signal
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Sequence
+from statistics import median
 
 from giaann_p2p.local.peer import State
 from giaann_p2p.local.swarm import LocalSwarm
 
 _AT_ONCE = 2
-_KINDS = 4
 _LOOK_EVERY = 0.1
 _HEALED_WITHIN = 180.0
 _P2PD_BACK = 2.0
@@ -39,22 +39,34 @@ class Havoc:
         """`spare`: those that nothing is done to."""
         self.story: list[str] = []
         self.counts = Counter[str]()
+        self._took = defaultdict[str, list[float]](list)
         self._swarm, self._chance = swarm, random.Random(seed)
         self._pause, self._away = pause, away
         storing = {peer.name for peer in swarm.peers() if peer.role == "storage"}
         self._healthy, self._spared = sorted(storing - set(spare)), len(set(spare))
         self._harmed: dict[asyncio.Task[None], Way] = {}
+        self._ways_of: dict[Way, str] = {
+            self._kill: "kill",
+            self._stop: "stop",
+            self._drain: "drain",
+            self._kill_p2pd: "p2pd",
+        }
         self._ways: list[Way] = []
         self._began = time.monotonic()
 
     def __str__(self) -> str:
-        return ", ".join(f"{kind} {count}" for kind, count in sorted(self.counts.items()))
+        of = [
+            f"{kind} {count} (well after {median(self._took[kind]):.1f} s,"
+            f" at most {max(self._took[kind]):.1f} s)"
+            for kind, count in sorted(self.counts.items())
+        ]
+        return ", ".join(of)
 
     async def run(self, seconds: float) -> None:
         """Do harm for so long, and of each kind; return when all are well again."""
         until = time.monotonic() + seconds
         async with asyncio.TaskGroup() as group:
-            while time.monotonic() < until or len(self.counts) < _KINDS:
+            while time.monotonic() < until or len(self.counts) < len(self._ways_of):
                 way, away = self._next_way(), self._chance.uniform(0, self._away)
                 name = self._chance.choice(self._healthy)
                 while self._crowded(way):
@@ -73,7 +85,7 @@ class Havoc:
     def _next_way(self) -> Way:
         """Return one way after the other, in a new order each time that all had their turn."""
         if not self._ways:
-            self._ways = [self._kill, self._stop, self._drain, self._kill_p2pd]
+            self._ways = list(self._ways_of)
             self._chance.shuffle(self._ways)
         way = self._ways.pop()
         return self._next_way() if way == self._drain and self._crowded(way) else way
@@ -86,11 +98,14 @@ class Havoc:
         return len(self._harmed) - drains >= _AT_ONCE
 
     async def _heal(self, way: Way, name: str, away: float) -> None:
+        kind, began = self._ways_of[way], time.monotonic()
+        self.counts[kind] += 1
         await way(name, away)
+        self._took[kind].append(time.monotonic() - began)
         self._tell(f"{name} is well")
 
     async def _kill(self, name: str, away: float) -> None:
-        self._note("kill", name)
+        self._tell(f"kill {name}")
         await asyncio.to_thread(self._swarm.kill, name)
         await asyncio.to_thread(self._swarm.wait_ended, name)
         await asyncio.sleep(away)
@@ -99,7 +114,7 @@ class Havoc:
         await self._ready(name)
 
     async def _stop(self, name: str, away: float) -> None:
-        self._note("stop", name)
+        self._tell(f"stop {name}")
         await asyncio.to_thread(self._swarm.stop, name)
         await asyncio.sleep(away)
         self._tell(f"{name} goes on")
@@ -107,7 +122,7 @@ class Havoc:
         await self._ready(name)
 
     async def _drain(self, name: str, away: float) -> None:
-        self._note("drain", name)
+        self._tell(f"drain {name}")
         await asyncio.to_thread(self._swarm.kill, name, signal.SIGTERM)
         (new,) = await asyncio.to_thread(self._swarm.add, "storage")
         self._tell(f"{new} is added")
@@ -117,7 +132,7 @@ class Havoc:
         await self._ready(new)
 
     async def _kill_p2pd(self, name: str, away: float) -> None:
-        self._note("p2pd", name)
+        self._tell(f"p2pd {name}")
         os.kill(killed := await self._p2pd(name), signal.SIGKILL)
         await self._p2pd(name, killed)
         await asyncio.sleep(_P2PD_BACK)
@@ -142,10 +157,6 @@ class Havoc:
             assert time.monotonic() < until, f"{name} is {peer.state}, {peer.told}, and stays so"
             await asyncio.sleep(_LOOK_EVERY)
         self._healthy = sorted([*self._healthy, name])
-
-    def _note(self, kind: str, name: str) -> None:
-        self.counts[kind] += 1
-        self._tell(f"{kind} {name}")
 
     def _tell(self, what: str) -> None:
         self.story.append(f"{time.monotonic() - self._began:6.2f} {what}")

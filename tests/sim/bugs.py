@@ -12,7 +12,7 @@ from giaann_p2p.sim import storage as sim_storage
 from giaann_p2p.store import ledger, state, store
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.disk.sync import NEVER
-from giaann_p2p.swarm import directory, doubts, storage, writer
+from giaann_p2p.swarm import directory, doubts, releasing, storage, writer
 from giaann_p2p.swarm.shardset import packed
 
 Patch = Callable[[pytest.MonkeyPatch], None]
@@ -61,7 +61,7 @@ def _accept_an_unsigned_record(patch: pytest.MonkeyPatch) -> None:
 
 
 def _release_too_early(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(storage, "everywhere", lambda mine, told: mine)
+    patch.setattr(releasing, "everywhere", lambda mine, told, since: mine)
 
 
 def _count_an_answer_twice(patch: pytest.MonkeyPatch) -> None:

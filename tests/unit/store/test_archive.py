@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from pyroaring import BitMap
 
-from giaann_p2p.errors import StoreFull, UsageError
+from giaann_p2p.errors import DamagedError, StoreFull, UsageError
 from giaann_p2p.model.delta import EMPTY, Delta, total
 from giaann_p2p.model.digest import digest
 from giaann_p2p.store.applied import Applied
@@ -19,7 +19,7 @@ from giaann_p2p.store.disk.heads import heads
 from giaann_p2p.store.disk.record import Place
 from giaann_p2p.store.fsck import fsck
 from giaann_p2p.store.ledger import Ledger
-from giaann_p2p.store.state import Kind
+from giaann_p2p.store.state import Kind, release_record, released
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.update import head_size, update_head
 from tests.helpers import SMALL
@@ -169,15 +169,53 @@ def test_the_log_that_recovery_needs_stays_whatever_is_released(disk: FakeDisk) 
     store.apply(told(0, 1))
     store.release(JOB, [0, 1])
     assert logs(disk) == [2]
-    assert Store.open(disk, retain=True).retained(JOB) == numbers(0, 1)  # it is back
     assert state_of(Store.open(disk)) == state_of(store)
+
+
+def test_what_is_released_for_some_shards_is_kept_for_the_others(store: Store) -> None:
+    store.apply(told(0, 1, 2))
+    store.apply(told(3, shards=[1, 2]))
+    store.release(JOB, [0, 3, 77], [1, 3, 500])
+    kept = [list(store.retained_for(shard).of(JOB)) for shard in ALL]
+    assert kept == [[0, 1, 2], [1, 2], [0, 1, 2, 3], [1, 2]]
+    assert_recalled(store, yardstick())
+    (update,) = store.recall(JOB, 0, ALL)
+    assert update.shards.tolist() == [0, 2]
+    store.release(JOB, [0, 3], [0, 2])
+    assert store.retained(JOB) == numbers(1, 2)
+    size = store.archive_bytes
+    store.release(JOB, [0, 3])
+    assert store.archive_bytes == size
+
+
+def test_what_was_released_stays_so(disk: FakeDisk) -> None:
+    store = begun(disk)
+    store.apply(told(0, 1))
+    store.release(JOB, [0])
+    store.apply(told(2))
+    store.snapshot()
+    store.release(JOB, [1], [2])
+    again = Store.open(copy_of(disk), retain=True)
+    assert retained_of(again) == retained_of(store)
+    assert list(again.retained_for(2).of(JOB)) == [2]
+    before = disk.operations
+    store.release(JOB, [0, 1], [2])
+    assert disk.operations == before  # nothing is said twice
+
+
+def test_a_release_that_cannot_be_read_is_damage() -> None:
+    good = release_record(JOB, numbers(1, 2), np.array([0, 3], np.uint16))
+    assert released(memoryview(good))[1] == numbers(1, 2)
+    for bad in (good[:-1], good.replace(numbers(1, 2).serialize(), b"x" * 20), b""):
+        with pytest.raises(DamagedError):
+            released(memoryview(bad))
 
 
 def test_files_that_cannot_be_removed_are_removed_later(disk: FakeDisk) -> None:
     store = begun(disk)
     store.apply(told(0, 1))
     store.snapshot()
-    disk.fail_at(1, 5)
+    disk.fail_at(3, 5)  # behind the record and its sync
     store.release(JOB, [0, 1])
     assert logs(disk) == [1, 2]
     assert store.retained(JOB) == numbers()

@@ -37,13 +37,24 @@ def test_forgetting() -> None:
     for peer in (A, B, C):
         for shard in (0, 1):
             evidence.heard(peer, shard, word(1))
-    evidence.forget(A)
-    assert [set(dict(evidence.on(shard, 0))) for shard in (0, 1)] == [{B, C}, {B, C}]
     evidence.keep(0, {C, A})
-    assert [set(dict(evidence.on(shard, 0))) for shard in (0, 1)] == [{C}, {B, C}]
+    assert [set(dict(evidence.on(shard, 0))) for shard in (0, 1)] == [{A, C}, {A, B, C}]
     evidence.forget_shard(1)
     evidence.forget_shard(2)
     evidence.keep(2, set())
-    assert [set(dict(evidence.on(shard, 0))) for shard in (0, 1)] == [{C}, set()]
-    evidence.heard(A, 0, word(0))  # an old word is better than none
-    assert evidence.of(A, 0) == word(0)
+    assert [set(dict(evidence.on(shard, 0))) for shard in (0, 1)] == [{A, C}, set()]
+    evidence.heard(B, 0, word(0))  # an old word is better than none
+    assert evidence.of(B, 0) == word(0)
+
+
+def test_who_began_anew_said_nothing_lately_and_is_known_to_have_had_something() -> None:
+    evidence = Evidence()
+    evidence.heard(A, 0, word(5))
+    evidence.heard(B, 0, word(5))
+    evidence.restarted(A)
+    evidence.restarted(C)
+    assert dict(evidence.on(0, -1e9)) == {B: word(5)}
+    assert evidence.of(A, 0) == Word(State.READY, applied(5), float("-inf"))
+    assert evidence.of(C, 0) is None
+    evidence.heard(A, 0, word(4))  # asked since
+    assert evidence.of(A, 0) == word(4)

@@ -93,11 +93,19 @@ def test_nothing_is_covered_by_fewer_owners_than_a_quorum() -> None:
         (["s01", "r12"], [1]),
         (["d0"], [0]),
         (["r012", None], []),  # who knows what it has
-        (["r012", "a"], []),  # it will want everything
-        (["r012", "a012"], []),  # whatever it says
-        (["r345"], []),
+        (["r01", "a"], [0, 1]),  # who has nothing takes the shard whole
+        (["r01", "s"], [0, 1]),
+        (["a"], [0, 1, 2]),
+        (["r012", "s3"], []),  # what is not here is yet to come
+        (["r0123"], []),
     ],
 )
 def test_what_is_everywhere(told: list[str | None], chunks: list[int]) -> None:
-    found = everywhere(applied(0, 1, 2), [(text and word(text)) or None for text in told])
-    assert list(found.of(JOB)) == chunks
+    words = [(text and word(text)) or None for text in told]
+    assert list(everywhere(applied(0, 1, 2), words, NOW).of(JOB)) == chunks
+
+
+@pytest.mark.parametrize("text", ["a", "s"])
+def test_who_had_nothing_for_a_moment_only_may_have_something_by_now(text: str) -> None:
+    assert list(everywhere(applied(0), [word(text)], NOW).of(JOB)) == [0]
+    assert list(everywhere(applied(0), [word(text)], NOW + 1).of(JOB)) == []

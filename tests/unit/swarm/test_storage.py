@@ -9,7 +9,7 @@ from giaann_p2p.errors import DiskError
 from giaann_p2p.model.delta import EMPTY
 from giaann_p2p.sim.lessons import SPEC
 from giaann_p2p.store.codec.parcel import encode
-from giaann_p2p.swarm.actions import Announce, Apply, Call, Drop, Hold, Leave, Release, Reply
+from giaann_p2p.swarm.actions import Announce, Apply, Call, Drop, Hold, Leave, Reply
 from giaann_p2p.swarm.evidence import Word
 from giaann_p2p.swarm.messages import Fetched, Message, Push, Pushed, Refused
 from giaann_p2p.swarm.replica import State
@@ -343,47 +343,6 @@ def test_a_shard_that_was_never_ready_goes_at_once_when_others_have_it() -> None
         word(side, peer, "r0")
     side.tick(NOW)
     assert states(side.core.replicas) == "aaaa"
-
-
-def released(side: Side, now: float) -> list[int]:
-    side.done.clear()
-    side.tick(now)
-    return [chunk for one in side.told(Release) for chunk in one.chunks.of(JOB)]
-
-
-def test_deltas_are_released_when_everybody_has_them() -> None:
-    side = side_of(A, B, C, chunks=(0, 1, 2))
-    late = NOW + SETTINGS.release_every
-    assert released(side, late) == []  # who knows
-    word(side, B, "r012", NOW - 1000)  # an old word says what its peer has at least
-    word(side, C, "s12")
-    assert released(side, late + 1) == []  # not again so soon
-    assert released(side, 2 * late - NOW) == [1, 2]
-    assert list(side.store.retained(JOB)) == [0]
-
-
-def test_who_may_come_back_must_have_them_too() -> None:
-    side = side_of(A, B, C, chunks=(0, 1))
-    for peer in (B, C):
-        word(side, peer, "r01")
-    side.around.gone_with[2] = [D]
-    late = NOW + SETTINGS.release_every
-    assert released(side, late) == []
-    word(side, D, "r1", numbers=[2])
-    assert released(side, 2 * late - NOW) == [1]
-    word(side, C, "s", numbers=[3])
-    assert released(side, 3 * late - 2 * NOW) == []  # one shard lacks everything
-
-
-def test_what_peers_said_who_have_no_part_in_a_shard_any_more_is_forgotten() -> None:
-    side = side_of(A, B, C, chunks=(0,))
-    side.around.gone_with[1] = [D]
-    for peer in (B, D):
-        word(side, peer, "s0")
-    side.tick(NOW + SETTINGS.release_every)
-    known = [side.core.evidence.of(D, shard) is not None for shard in ALL]
-    assert known == [False, True, False, False]
-    assert side.core.evidence.of(B, 0) is not None
 
 
 def test_who_begins_anew_has_said_nothing() -> None:

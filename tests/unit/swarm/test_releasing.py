@@ -1,0 +1,155 @@
+"""Deltas that are let go of: of which shards, of which chunks, and on whose word."""
+
+import pytest
+
+from giaann_p2p.store.store import Store
+from giaann_p2p.swarm.actions import Release
+from giaann_p2p.swarm.evidence import Word
+from giaann_p2p.swarm.replica import State
+from tests.helpers_swarm import (
+    JOB,
+    NOW,
+    SETTINGS,
+    SHARDS,
+    A,
+    Around,
+    B,
+    C,
+    D,
+    Side,
+    applied,
+    store,
+    update,
+)
+
+ALL = list(range(SHARDS))
+EVERY = SETTINGS.release_every
+MOMENT = SETTINGS.word_counts
+
+
+def side_of(*members: bytes, held: Store | None = None, chunks: tuple[int, ...] = ()) -> Side:
+    """Return a peer that has looked at what it holds once before."""
+    side = Side(A, Around(*map(type(A), members)), held or store(ALL, chunks))
+    assert released(side, NOW + EVERY) == {}
+    return side
+
+
+def word(side: Side, peer: bytes, text: str, asked: float = NOW, numbers: list[int] = ALL) -> None:
+    """Let a peer have said something like "r012" of some shards."""
+    for shard in numbers:
+        said = Word(State(text[0]), applied(*map(int, text[1:])), asked)
+        side.core.evidence.heard(type(A)(peer), shard, said)
+
+
+def released(side: Side, now: float) -> dict[int, list[int]]:
+    """Return the chunks that are released, by shard."""
+    side.done.clear()
+    side.tick(now)
+    told = side.told(Release)
+    return {shard: list(one.chunks.of(JOB)) for one in told for shard in one.shards.tolist()}
+
+
+def kept(side: Side) -> list[list[int]]:
+    return [list(side.store.retained_for(shard).of(JOB)) for shard in ALL]
+
+
+def of_all(*chunks: int) -> dict[int, list[int]]:
+    return {shard: list(chunks) for shard in ALL}
+
+
+def test_deltas_are_released_when_everybody_has_them() -> None:
+    side = side_of(A, B, C, chunks=(0, 1, 2))
+    assert released(side, NOW + 2 * EVERY) == {}  # who knows
+    word(side, B, "r012", NOW - 1000)  # an old word says what its peer has at least
+    word(side, C, "s12")
+    assert released(side, NOW + 2 * EVERY + 1) == {}  # not again so soon
+    assert released(side, NOW + 3 * EVERY) == of_all(1, 2)
+    assert kept(side) == [[0]] * 4
+
+
+def test_who_may_come_back_must_have_them_too() -> None:
+    side = side_of(A, B, C, chunks=(0, 1))
+    for peer in (B, C):
+        word(side, peer, "r01")
+    side.around.gone_with[2] = [D]
+    assert released(side, NOW + 2 * EVERY) == {0: [0, 1], 1: [0, 1], 3: [0, 1]}
+    word(side, D, "r1", numbers=[2])
+    assert released(side, NOW + 3 * EVERY) == of_all(0, 1) | {2: [1]}
+    assert kept(side) == [[], [], [0], []]
+
+
+def test_each_shard_is_looked_at_by_itself() -> None:
+    side = side_of(A, B, chunks=(0, 1))
+    word(side, B, "r01")
+    word(side, B, "s1", numbers=[2], asked=NOW + 1)
+    assert released(side, NOW + 2 * EVERY) == of_all(0, 1) | {2: [1]}
+    assert kept(side) == [[], [], [0], []]
+    word(side, B, "r01", asked=NOW + 2)
+    released(side, NOW + 3 * EVERY)
+    assert kept(side) == [[], [], [], []]
+    assert len(side.store.retained(JOB)) == 0
+
+
+@pytest.mark.parametrize("text", ["a", "s"])
+def test_who_has_nothing_is_not_waited_for_if_it_said_so_just_now(text: str) -> None:
+    side = side_of(A, B, C, chunks=(0,))
+    word(side, B, "r0")
+    word(side, C, text, asked=NOW + 2 * EVERY - MOMENT)
+    assert released(side, NOW + 2 * EVERY) == of_all(0)
+    assert released(side, NOW + 3 * EVERY) == {}
+
+
+def test_who_began_anew_has_what_it_had_or_takes_a_whole_shard() -> None:
+    side = side_of(A, B, chunks=(0,))
+    word(side, B, "r0")
+    side.core.restarted(B)
+    assert released(side, NOW + 2 * EVERY) == of_all(0)
+
+
+def test_nothing_is_released_while_something_is_lacking_here() -> None:
+    side = side_of(A, B, C, chunks=(0,))
+    word(side, B, "r0")
+    word(side, C, "r01", numbers=[3])
+    word(side, C, "r0", numbers=[0, 1, 2])
+    assert released(side, NOW + 2 * EVERY) == {0: [0], 1: [0], 2: [0]}
+    side.store.apply([update(1, 3)])
+    assert released(side, NOW + 3 * EVERY)[3] == [0]
+
+
+def test_who_had_nothing_itself_a_moment_ago_releases_nothing() -> None:
+    """Others may think that it has nothing, and have let go of what it lacks."""
+    side = side_of(A, B, held=store(ALL))
+    word(side, B, "r")
+    released(side, NOW + 2 * EVERY - 1)
+    side.store.apply([update(0, *ALL)])
+    for shard in ALL:
+        side.core.evidence.heard(B, shard, Word(State.READY, applied(0), NOW + 1))
+    assert released(side, NOW + 3 * EVERY) == {}  # it is looked at first
+    assert released(side, NOW + 4 * EVERY) == of_all(0)
+
+
+def test_what_was_let_go_and_held_anew_between_two_looks_is_new() -> None:
+    side = side_of(A, chunks=(0,))
+    core = side.core
+    side.around.capacities = dict.fromkeys(map(type(A), (B, C, D)), 1 << 30)
+    side.around.changes += 1
+    side.do(core.leave(NOW + EVERY + 1), NOW + EVERY + 1)
+    for shard in ALL:
+        core.replicas.covered(shard)
+    core.leaving = False
+    side.around.capacities = {type(A)(A): 1 << 30}
+    side.around.changes += 1
+    assert released(side, NOW + EVERY + 10) == {}
+    assert released(side, NOW + EVERY + 10 + 2 * MOMENT) == {}
+    assert released(side, NOW + 3 * EVERY + 10) == of_all(0)
+
+
+def test_what_peers_said_who_have_no_part_in_a_shard_any_more_is_forgotten() -> None:
+    side = Side(A, Around(A, B, C), store(ALL, (0,)))
+    side.around.gone_with[1] = [D]
+    for peer in (B, D):
+        word(side, peer, "s0")
+    side.tick(NOW + EVERY)
+    known = [side.core.evidence.of(D, shard) is not None for shard in ALL]
+    assert known == [False, True, False, False]
+    assert side.core.evidence.of(B, 0) is not None
