@@ -243,7 +243,7 @@ def talk(one: Side, other: Side, now: float) -> list[Message]:
 def make_ready(replicas: Replicas) -> None:
     """Let all that is syncing be ready."""
     for shard in replicas.all(State.SYNCING).tolist():
-        replicas.caught_up(shard)
+        replicas.caught_up(shard, NOW)
 
 
 def states(replicas: Replicas) -> str:

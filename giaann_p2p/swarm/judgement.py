@@ -44,13 +44,19 @@ def covered(mine: Applied, words: Words, owners: Iterable[Peer], quorum: int) ->
 def everywhere(mine: Applied, told: Iterable[Word | None], since: float) -> Applied:
     """Return the chunks that all who hold a shard, or may come back with it, have taken in.
 
-    Who had nothing at all at this time or later does not count: it takes the shard whole. If
-    somebody has what is not here, there are none: see `Releasing`.
+    Who said at this time or later that it is about to let the shard go, or has nothing of it yet,
+    does not count. If somebody has what is not here, there are none: see `Releasing`.
     """
     found = mine
     for word in told:
         if word is None or not word.chunks <= mine:
             return Applied()
-        if word.chunks or word.asked < since:
+        if word.asked < since or not _is_passing(word):
             found &= word.chunks
     return found
+
+
+def _is_passing(word: Word) -> bool:
+    if word.state is State.DRAINING:
+        return True
+    return word.state is not State.READY and not word.chunks

@@ -2,18 +2,18 @@
 
 Who lacks a chunk whose delta nobody keeps takes a whole shard instead, to which only those chunks
 can be added that are here as deltas. So of any two replicas, one must have all that the other has
-without deltas: else the two could never be brought together again. That holds because a replica
-lets go only of what all others have that might let go of anything themselves, or send what they
-hold as a whole to somebody:
+without deltas: else the two could never be brought together again. A replica that is ready lets go
+of what all others are known to have, and that is so:
 
 - What a replica said once counts for ever. It may have lost all since, or gone back to what it had
-  before; then it is one that takes a whole shard.
-- One that had nothing a moment ago takes a whole shard, too, and need not be waited for: no delta
-  would ever be let go of where peers come and go all the time. Two replicas must not think so of
-  each other, and each let go of what the other lacks. So only one lets go that has had something
-  for longer than two such moments.
-- What arrived whole in that moment came from a third, who had said by then that it has it. So
-  nothing is let go of while somebody has what is not here.
+  before; then it takes a whole shard.
+- One that said a moment ago that it has nothing yet will take a whole shard, too, and one that
+  drains will take nothing more: these are not waited for, or no delta would ever be let go of where
+  peers come and go all the time. Two replicas must not think so of each other, and each let go of
+  what the other lacks. So only one that has been ready for longer than two such moments lets go: by
+  then nobody has such a word of it any longer.
+- What came whole in that moment came from a third that is waited for, and that is known to have
+  what is let go of here. So nothing is let go of while somebody has what is not here.
 """
 
 from collections.abc import Sequence
@@ -28,6 +28,7 @@ from giaann_p2p.swarm.comparing import Held
 from giaann_p2p.swarm.evidence import Evidence
 from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.judgement import everywhere
+from giaann_p2p.swarm.replica import State
 from giaann_p2p.swarm.replicas import Replicas
 from giaann_p2p.swarm.settings import Settings
 
@@ -55,8 +56,6 @@ class Releasing:
         self._settings, self._replicas, self._others = settings, replicas, others
         self._held, self._evidence = held, evidence
         self._looked = now
-        self._filled: dict[int, float] = {}
-        """Since when a shard has something, as far as was looked."""
 
     def due(self, now: float) -> list[Action]:
         """Release what need not be kept, now and then."""
@@ -64,7 +63,6 @@ class Releasing:
             return []
         self._looked = now
         held = self._held.sets(self._replicas.held.tolist())
-        self._filled = {shard: self._filled.get(shard, now) for shard, mine in held.items() if mine}
         alike: dict[bytes, tuple[Applied, list[int]]] = {}  # most shards have the same chunks
         for shard, mine in held.items():
             chunks = self._everywhere(shard, mine, now)
@@ -77,8 +75,11 @@ class Releasing:
         witnesses = {*claiming, *self._replicas.owners(shard)} - {self._replicas.me}
         self._evidence.keep(shard, witnesses)
         moment = self._settings.word_counts
-        filled = max(self._filled.get(shard, now), self._replicas.held_since(shard))
-        if now - filled <= 2 * moment:
+        if not self._is_ready_for(shard, 2 * moment, now):
             return Applied()
         told = [self._evidence.of(peer, shard) for peer in sorted(witnesses)]
         return everywhere(mine, told, now - moment)
+
+    def _is_ready_for(self, shard: int, seconds: float, now: float) -> bool:
+        is_ready = self._replicas.state(shard) is State.READY
+        return is_ready and self._replicas.unchanged_for(shard, now) > seconds

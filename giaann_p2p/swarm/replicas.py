@@ -31,7 +31,7 @@ class Replicas:
             self._states[shard] = State.SYNCING
             self._held[State.SYNCING].add(shard)
         self._owners: list[Owners] = [()] * shards
-        self._draining: dict[int, float] = {}  # since when
+        self._since: dict[int, float] = {}  # when it took its state, if not at once
         self._begun: dict[int, float] = {}  # when it began to be held, if not at once
         self._all: dict[tuple[State, ...], Shards] = {}  # as they are now, if they were asked for
         self.changes = 0
@@ -87,34 +87,33 @@ class Replicas:
                 begun.append(shard)
                 self._begun[shard] = now
             if wanted and state in (State.ABSENT, State.DRAINING):
-                self._turn(shard, Turn.WANTED)
+                self._turn(shard, Turn.WANTED, now)
             if not wanted and state is State.READY:
-                self._turn(shard, Turn.UNWANTED)
-                self._draining[shard] = now
+                self._turn(shard, Turn.UNWANTED, now)
         return np.array(begun, np.uint16)
 
     def held_since(self, shard: int) -> float:
         """Return when a shard began to be held here; those that always were, were before all."""
         return self._begun.get(shard, float("-inf"))
 
-    def drained_for(self, shard: int, now: float) -> float:
-        """Return how long a shard has been draining."""
-        return now - self._draining[shard]
+    def unchanged_for(self, shard: int, now: float) -> float:
+        """Return how long a shard has been what it is."""
+        return now - self._since.get(shard, float("-inf"))
 
-    def caught_up(self, shard: int) -> None:
+    def caught_up(self, shard: int, now: float) -> None:
         """A syncing shard has what a ready one has."""
-        self._turn(shard, Turn.CAUGHT_UP)
+        self._turn(shard, Turn.CAUGHT_UP, now)
 
-    def covered(self, shard: int) -> None:
+    def covered(self, shard: int, now: float) -> None:
         """Others have all that is here, and it is not wanted here."""
-        self._turn(shard, Turn.COVERED)
+        self._turn(shard, Turn.COVERED, now)
 
-    def _turn(self, shard: int, turn: Turn) -> None:
+    def _turn(self, shard: int, turn: Turn, now: float) -> None:
         before = self._states[shard]
         self._states[shard] = after = turned(before, turn)
+        self._since[shard] = now
         self._all.clear()
         self._held[before].discard(shard)
         if after is not State.ABSENT:
             self._held[after].add(shard)
-        self._draining.pop(shard, None)
         self.changes += 1

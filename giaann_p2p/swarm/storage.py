@@ -215,7 +215,7 @@ class StoragePeer:
         syncing = [shard for shard in shards if self.replicas.state(shard) is State.SYNCING]
         for shard, mine in self._held.sets(syncing).items():
             if self.replicas.wanted(shard) and self._is_ready(shard, mine, now):
-                self.replicas.caught_up(shard)
+                self.replicas.caught_up(shard, now)
         return self._news()
 
     def _is_ready(self, shard: int, mine: Applied, now: float) -> bool:
@@ -248,7 +248,7 @@ class StoragePeer:
             if self._deeds.awaited_by(shard):
                 continue
             if not mine or self._is_covered(shard, mine, now):
-                self.replicas.covered(shard)
+                self.replicas.covered(shard, now)
                 self.evidence.forget_shard(shard)
                 dropped.append(shard)
         actions: list[Action] = [Drop(np.array(dropped, np.uint16))] if dropped else []
@@ -269,7 +269,7 @@ class StoragePeer:
         lingered = [
             shard
             for shard in draining
-            if self.replicas.drained_for(shard, now) >= self.settings.linger
+            if self.replicas.unchanged_for(shard, now) >= self.settings.linger
         ]
         return sorted(unwanted + lingered)
 

@@ -373,7 +373,7 @@ def test_halves_are_kept_of_few_shards_and_of_none_that_went(
         one.answer(answer_to(Offer(shard), export_of(shard, *range(20))))
         one.answer(None)
     assert list(one.arrivals._kept) == [1, 2]
-    one.replicas.covered(2)
+    one.replicas.covered(2, NOW)
     one.arrivals.due(NOW)
     assert list(one.arrivals._kept) == [1]
 
@@ -384,7 +384,7 @@ def test_a_shard_that_went_meanwhile_is_asked_for_no_further(parts: int) -> None
     one.want(1)
     for _ in range(parts):
         one.answer(answer_to(one.asked[0], export))
-    one.replicas.covered(1)
+    one.replicas.covered(1, NOW)
     one.answer(answer_to(Offer(1), export) if parts == 0 else Part(export.part(0)))
     assert not [action for action in one.actions if not isinstance(action, Call)]
     while one.actions:
@@ -397,7 +397,7 @@ def test_a_late_answer_does_not_disturb_the_next_try() -> None:
     one.want(1)
     late = one.actions.pop()
     assert isinstance(late, Call)
-    one.replicas.covered(1)
+    one.replicas.covered(1, NOW)
     assert one.arrivals.due(NOW) == []
     one.replicas = one.arrivals._replicas = Replicas(A, SHARDS, range(SHARDS))
     one.want(1, peer=C)

@@ -271,7 +271,7 @@ def test_a_chunk_that_came_there_meanwhile_is_kept_here_too() -> None:
 
 def test_shards_that_went_meanwhile_get_nothing() -> None:
     one, other, call = fetching(store(), store(chunks=[1]))
-    one.core.replicas.covered(2)
+    one.core.replicas.covered(2, NOW)
     one.store.drop([2])
     one.answer(call, sent(other.answers.to(call.message)), NOW + 1)
     (deed,) = one.told(Apply)

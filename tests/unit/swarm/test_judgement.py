@@ -91,7 +91,10 @@ def test_nothing_is_covered_by_fewer_owners_than_a_quorum() -> None:
         ([], [0, 1, 2]),  # nobody else could lack anything
         (["r012"], [0, 1, 2]),
         (["s01", "r12"], [1]),
-        (["d0"], [0]),
+        (["d0"], [0, 1, 2]),  # who drains will take nothing more
+        (["r01", "d0"], [0, 1]),
+        (["r"], []),  # it may let go of something itself
+        (["d3"], []),
         (["r012", None], []),  # who knows what it has
         (["r01", "a"], [0, 1]),  # who has nothing takes the shard whole
         (["r01", "s"], [0, 1]),
@@ -105,7 +108,7 @@ def test_what_is_everywhere(told: list[str | None], chunks: list[int]) -> None:
     assert list(everywhere(applied(0, 1, 2), words, NOW).of(JOB)) == chunks
 
 
-@pytest.mark.parametrize("text", ["a", "s"])
-def test_who_had_nothing_for_a_moment_only_may_have_something_by_now(text: str) -> None:
+@pytest.mark.parametrize("text", ["a", "s", "d"])
+def test_who_was_about_to_come_or_go_may_be_there_by_now(text: str) -> None:
     assert list(everywhere(applied(0), [word(text)], NOW).of(JOB)) == [0]
     assert list(everywhere(applied(0), [word(text)], NOW + 1).of(JOB)) == []

@@ -2,7 +2,6 @@
 
 import pytest
 
-from giaann_p2p.store.store import Store
 from giaann_p2p.swarm.actions import Release
 from giaann_p2p.swarm.evidence import Word
 from giaann_p2p.swarm.replica import State
@@ -18,6 +17,7 @@ from tests.helpers_swarm import (
     D,
     Side,
     applied,
+    make_ready,
     store,
     update,
 )
@@ -27,10 +27,11 @@ EVERY = SETTINGS.release_every
 MOMENT = SETTINGS.word_counts
 
 
-def side_of(*members: bytes, held: Store | None = None, chunks: tuple[int, ...] = ()) -> Side:
-    """Return a peer that has looked at what it holds once before."""
-    side = Side(A, Around(*map(type(A), members)), held or store(ALL, chunks))
-    assert released(side, NOW + EVERY) == {}
+def side_of(*members: bytes, chunks: tuple[int, ...] = ()) -> Side:
+    """Return a peer that has been ready for some time."""
+    side = Side(A, Around(*map(type(A), members)), store(ALL, chunks))
+    side.tick(NOW)
+    make_ready(side.core.replicas)
     return side
 
 
@@ -90,20 +91,22 @@ def test_each_shard_is_looked_at_by_itself() -> None:
     assert len(side.store.retained(JOB)) == 0
 
 
-@pytest.mark.parametrize("text", ["a", "s"])
-def test_who_has_nothing_is_not_waited_for_if_it_said_so_just_now(text: str) -> None:
-    side = side_of(A, B, C, chunks=(0,))
+@pytest.mark.parametrize("text", ["a", "s", "d", "d1"])
+def test_who_is_about_to_come_or_go_is_not_waited_for_if_it_said_so_just_now(text: str) -> None:
+    side = side_of(A, B, C, chunks=(0, 1))
     word(side, B, "r0")
-    word(side, C, text, asked=NOW + 2 * EVERY - MOMENT)
-    assert released(side, NOW + 2 * EVERY) == of_all(0)
-    assert released(side, NOW + 3 * EVERY) == {}
+    word(side, C, text, asked=NOW + EVERY - MOMENT)
+    assert released(side, NOW + EVERY) == of_all(0)
+    longer_ago = side_of(A, C, chunks=(0,))
+    word(longer_ago, C, text, asked=NOW + EVERY - MOMENT - 0.1)
+    assert released(longer_ago, NOW + EVERY) == {}
 
 
 def test_who_began_anew_has_what_it_had_or_takes_a_whole_shard() -> None:
     side = side_of(A, B, chunks=(0,))
     word(side, B, "r0")
     side.core.restarted(B)
-    assert released(side, NOW + 2 * EVERY) == of_all(0)
+    assert released(side, NOW + EVERY) == of_all(0)
 
 
 def test_nothing_is_released_while_something_is_lacking_here() -> None:
@@ -111,37 +114,32 @@ def test_nothing_is_released_while_something_is_lacking_here() -> None:
     word(side, B, "r0")
     word(side, C, "r01", numbers=[3])
     word(side, C, "r0", numbers=[0, 1, 2])
-    assert released(side, NOW + 2 * EVERY) == {0: [0], 1: [0], 2: [0]}
+    assert released(side, NOW + EVERY) == {0: [0], 1: [0], 2: [0]}
     side.store.apply([update(1, 3)])
-    assert released(side, NOW + 3 * EVERY)[3] == [0]
+    assert released(side, NOW + 2 * EVERY)[3] == [0]
 
 
-def test_who_had_nothing_itself_a_moment_ago_releases_nothing() -> None:
+def test_who_is_not_ready_or_only_just_releases_nothing() -> None:
     """Others may think that it has nothing, and have let go of what it lacks."""
-    side = side_of(A, B, held=store(ALL))
-    word(side, B, "r")
-    released(side, NOW + 2 * EVERY - 1)
-    side.store.apply([update(0, *ALL)])
+    side = Side(A, Around(*map(type(A), (A, B, C))), store(ALL, (0,)))
+    side.tick(NOW)
+    for peer in (B, C):
+        word(side, peer, "s0")
+    assert released(side, NOW + EVERY) == {}
+    since = NOW + 2 * EVERY - 2 * MOMENT
     for shard in ALL:
-        side.core.evidence.heard(B, shard, Word(State.READY, applied(0), NOW + 1))
-    assert released(side, NOW + 3 * EVERY) == {}  # it is looked at first
-    assert released(side, NOW + 4 * EVERY) == of_all(0)
+        side.core.replicas.caught_up(shard, since if shard else since - 1)
+    assert released(side, NOW + 2 * EVERY) == {0: [0]}
+    assert released(side, NOW + 3 * EVERY) == of_all(0)
 
 
-def test_what_was_let_go_and_held_anew_between_two_looks_is_new() -> None:
-    side = side_of(A, chunks=(0,))
-    core = side.core
+def test_who_drains_releases_nothing() -> None:
+    side = side_of(A, B, chunks=(0,))
+    word(side, B, "r0")
     side.around.capacities = dict.fromkeys(map(type(A), (B, C, D)), 1 << 30)
     side.around.changes += 1
-    side.do(core.leave(NOW + EVERY + 1), NOW + EVERY + 1)
-    for shard in ALL:
-        core.replicas.covered(shard)
-    core.leaving = False
-    side.around.capacities = {type(A)(A): 1 << 30}
-    side.around.changes += 1
-    assert released(side, NOW + EVERY + 10) == {}
-    assert released(side, NOW + EVERY + 10 + 2 * MOMENT) == {}
-    assert released(side, NOW + 3 * EVERY + 10) == of_all(0)
+    side.do(side.core.leave(NOW + 1), NOW + 1)
+    assert released(side, NOW + EVERY) == {}
 
 
 def test_what_peers_said_who_have_no_part_in_a_shard_any_more_is_forgotten() -> None:

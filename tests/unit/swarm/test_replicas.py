@@ -34,26 +34,27 @@ def test_placement_begins_and_ends_things() -> None:
     assert states(replicas) == "ssas"
     assert [replicas.wanted(shard) for shard in range(4)] == [True, True, False, False]
     assert replicas.owners(2) == (B, C)
-    replicas.caught_up(0)
-    replicas.caught_up(1)
+    replicas.caught_up(0, NOW)
+    replicas.caught_up(1, NOW)
     assert replicas.place(Told("AB", "BC", "AC", "BC"), NOW + 5).tolist() == [2]
     assert states(replicas) == "rdss"
-    assert replicas.drained_for(1, NOW + 12) == 7
+    assert replicas.unchanged_for(0, NOW + 12) == 12
+    assert replicas.unchanged_for(3, NOW + 12) == float("inf")
+    assert replicas.unchanged_for(1, NOW + 12) == 7
     assert replicas.all(State.READY, State.DRAINING).tolist() == [0, 1]
     assert replicas.place(Told("AB", "BC", "AC", "BC"), NOW + 9).tolist() == []
-    assert replicas.drained_for(1, NOW + 12) == 7  # since it first was
+    assert replicas.unchanged_for(1, NOW + 12) == 7  # since it first was
     assert replicas.place(Told("AB", "AC", "AC", "BC"), NOW + 10).tolist() == []
     assert states(replicas) == "rrss"
     replicas.place(Told("AB", "BC", "AC", "BC"), NOW + 20)
-    assert replicas.drained_for(1, NOW + 21) == 1  # not since the first time
+    assert replicas.unchanged_for(1, NOW + 21) == 1  # not since the first time
     assert replicas.held.tolist() == [0, 1, 2, 3]
-    replicas.covered(1)
-    replicas.covered(3)
+    replicas.covered(1, NOW)
+    replicas.covered(3, NOW)
     assert replicas.held.tolist() == [0, 2]
     with pytest.raises(ValueError, match="read-only"):
         replicas.held[0] = 3
     assert states(replicas) == "rasa"
-    assert replicas._draining == {}
 
 
 def test_only_syncing_and_draining_shards_are_let_go() -> None:
@@ -61,9 +62,9 @@ def test_only_syncing_and_draining_shards_are_let_go() -> None:
     replicas.place(Told("A", "A"), NOW)
     make_ready(replicas)
     with pytest.raises(ValueError, match="ready cannot be covered"):
-        replicas.covered(0)
+        replicas.covered(0, NOW)
     with pytest.raises(ValueError, match="ready cannot be caught up"):
-        replicas.caught_up(0)
+        replicas.caught_up(0, NOW)
 
 
 def test_each_change_is_counted() -> None:
@@ -71,7 +72,7 @@ def test_each_change_is_counted() -> None:
     seen = [replicas.changes]
     replicas.place(Told("A", "B"), NOW)
     seen.append(replicas.changes)
-    replicas.caught_up(0)
+    replicas.caught_up(0, NOW)
     seen.append(replicas.changes)
     replicas.place(Told("A", "B"), NOW)  # the owners may be others
     seen.append(replicas.changes)
