@@ -110,6 +110,14 @@ class Applied:
         found._fingerprint = self.fingerprint ^ _mark(job, before) ^ _mark(job, after)
         return found
 
+    def sharing(self, other: "Applied") -> "Applied":
+        """Return the same chunks, with what is the same in others in memory once."""
+        known = {
+            job: theirs for job, theirs in other._sets.items() if theirs == self._sets.get(job)
+        }
+        new = {job: chunks for job, chunks in self._sets.items() if job not in known}
+        return Applied({**known, **new})
+
     def to_bytes(self) -> bytes:
         """Return the one encoding of these chunks."""
         return msgspec.msgpack.encode(

@@ -166,7 +166,8 @@ def words_of(
         raise MessageError("states: not one for each shard")
     if not all(-1 <= at < len(answer.sets) for at in answer.which):
         raise MessageError("which: there is no such set")
-    sets = [Applied.from_bytes(data) for data in answer.sets]
+    like = max(mine.values(), key=len, default=Applied())  # most jobs have the same chunks
+    sets = [Applied.from_bytes(data).sharing(like) for data in answer.sets]
     words = {}
     for shard, letter, at in zip(shards, states, answer.which, strict=True):
         state = _STATES[letter]

@@ -5,6 +5,7 @@ import random
 
 import msgspec
 import pytest
+from pyroaring import BitMap
 
 from giaann_p2p.errors import DamagedError
 from giaann_p2p.store.applied import Applied
@@ -107,3 +108,15 @@ def test_any_bytes_are_a_set_or_damage() -> None:
             len(Applied.from_bytes(changed[: rng.choice([len(data), rng.randrange(len(data))])]))
         except DamagedError:
             continue
+
+
+def test_what_is_the_same_is_in_memory_once() -> None:
+    mine = Applied({b"a": BitMap([1]), b"b": BitMap([2]), b"c": BitMap([3])})
+    theirs = Applied({b"a": BitMap([1]), b"b": BitMap([2, 4]), b"d": BitMap([3])})
+    shared = theirs.sharing(mine)
+    assert shared == theirs
+    assert shared.of(b"a") is mine.of(b"a")
+    assert list(shared.of(b"b")) == [2, 4]
+    assert list(mine.of(b"b")) == [2]
+    assert theirs.sharing(Applied()) == theirs
+    assert not Applied().sharing(mine)
