@@ -197,8 +197,9 @@ class Side:
             elif isinstance(action, Drop):
                 self.store.drop(action.shards.tolist())
             elif isinstance(action, Release):
-                for job in action.chunks:
-                    self.store.release(job, action.chunks.of(job), action.shards.tolist())
+                for shards, chunks in action.parts:
+                    for job in chunks:
+                        self.store.release(job, chunks.of(job), shards.tolist())
             elif isinstance(action, Apply | Adopt):
                 self.do(self.core.stored(action.number, self._stored(action), now), now)
 

@@ -174,9 +174,13 @@ class Keeper:
         return [None]
 
     def _released(self, deed: Release) -> list[GiaannError | None]:
-        for job in deed.chunks:
-            chunks, shards = deed.chunks.of(job), deed.shards.tolist()
-            error = self._tried(partial(self._store.release, job, chunks, shards))
+        each = [
+            (job, chunks.of(job), shards.tolist())
+            for shards, chunks in deed.parts
+            for job in chunks
+        ]
+        for one in each:
+            error = self._tried(partial(self._store.release, *one))
             if error:
                 self._log.warning("deltas that everybody has are still kept: %s", error)
         return [None]

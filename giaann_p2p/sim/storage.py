@@ -223,8 +223,9 @@ class Storage(Node):
             elif isinstance(action, Adopt):
                 self.store.adopt(action.content())
             elif isinstance(action, Release):
-                for job in action.chunks:
-                    self.store.release(job, action.chunks.of(job), action.shards.tolist())
+                for shards, chunks in action.parts:
+                    for job in chunks:
+                        self.store.release(job, chunks.of(job), shards.tolist())
                 self.store.snapshot()
         except GiaannError as error:
             if isinstance(action, Hold | Drop):

@@ -73,10 +73,9 @@ class Adopt(NamedTuple):
 
 
 class Release(NamedTuple):
-    """Keep the deltas that these shards got of these chunks no longer."""
+    """Keep the deltas that some shards got of some chunks no longer."""
 
-    shards: Shards
-    chunks: Applied
+    parts: list[tuple[Shards, Applied]]
 
 
 class Compute(NamedTuple):

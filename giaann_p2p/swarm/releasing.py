@@ -68,7 +68,8 @@ class Releasing:
             chunks = self._everywhere(shard, mine, now)
             if chunks:
                 alike.setdefault(chunks.digest, (chunks, []))[1].append(shard)
-        return [Release(np.array(shards, np.uint16), chunks) for chunks, shards in alike.values()]
+        parts = [(np.array(shards, np.uint16), chunks) for chunks, shards in alike.values()]
+        return [Release(parts)] if parts else []
 
     def _everywhere(self, shard: int, mine: Applied, now: float) -> Applied:
         claiming = self._others.witnesses(shard, now)

@@ -213,6 +213,8 @@ class StoragePeer:
     def _decided(self, shards: Iterable[int], now: float) -> list[Action]:
         """Let some shards be ready that can be; tell everybody if something has changed."""
         syncing = [shard for shard in shards if self.replicas.state(shard) is State.SYNCING]
+        if not syncing:  # as nearly always
+            return self._news()
         for shard, mine in self._held.sets(syncing).items():
             if self.replicas.wanted(shard) and self._is_ready(shard, mine, now):
                 self.replicas.caught_up(shard, now)

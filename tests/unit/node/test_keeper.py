@@ -196,7 +196,7 @@ def test_adopting_and_releasing() -> None:
         assert sorted(desk.store.applied(3, JOB)) == [2, 7]
         assert sorted(desk.store.retained(JOB)) == [2]
         chunks = Applied().plus(JOB, 2)
-        desk.keeper.do(Release(ALL, chunks))
+        desk.keeper.do(Release([(np.array(ALL), chunks)]))
         await desk.keeper.idle()
         assert not desk.store.retained(JOB)
 
@@ -334,7 +334,7 @@ def test_a_mistake_ends_it(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
         monkeypatch.setattr(desk.store, what, fails)
         chunks = Applied().plus(JOB, 1)
-        for deed in (Hold(ALL), Drop(ALL), Release(ALL, chunks)):
+        for deed in (Hold(ALL), Drop(ALL), Release([(np.array(ALL), chunks)])):
             desk.keeper.do(deed)
         elsewhere = Store.in_memory(SPEC, LAYOUT)
         elsewhere.hold([3])

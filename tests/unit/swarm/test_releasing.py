@@ -46,8 +46,8 @@ def released(side: Side, now: float) -> dict[int, list[int]]:
     """Return the chunks that are released, by shard."""
     side.done.clear()
     side.tick(now)
-    told = side.told(Release)
-    return {shard: list(one.chunks.of(JOB)) for one in told for shard in one.shards.tolist()}
+    told = [part for one in side.told(Release) for part in one.parts]
+    return {n: list(chunks.of(JOB)) for numbers, chunks in told for n in numbers.tolist()}
 
 
 def kept(side: Side) -> list[list[int]]:
