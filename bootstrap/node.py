@@ -3,7 +3,6 @@
 It decides nothing, and nothing depends on it once peers know each other.
 """
 
-import asyncio
 import logging
 
 from giaann_p2p.errors import MessageError
@@ -11,6 +10,7 @@ from giaann_p2p.net.board import Board
 from giaann_p2p.net.transport import Transport
 from giaann_p2p.node.acquaintances import Acquaintances
 from giaann_p2p.node.clock import Clock
+from giaann_p2p.node.lifetime import Lifetime
 from giaann_p2p.node.lookout import Lookout
 from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.manifest import Manifest
@@ -44,31 +44,20 @@ class BootstrapNode:
             log=_LOG,
         )
         self._manifest, self._transport, self._acquaintances = manifest, transport, acquaintances
-        self._over = asyncio.Event()
+        self._life = Lifetime(_LOG)
 
     async def run(self) -> None:
         """Serve until it is closed."""
         self._transport.serve(self._answer)
-        parts = (self.lookout.run(), self._acquaintances.run(self.lookout))
-        tasks = [asyncio.create_task(part) for part in parts]
-        over = asyncio.create_task(self._over.wait())
-        try:
-            await asyncio.wait([*tasks, over], return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in (*tasks, over):
-                task.cancel()
-            ends = await asyncio.gather(*tasks, over, return_exceptions=True)
-        for end in ends:
-            if isinstance(end, Exception):
-                raise end
+        await self._life.run([self.lookout.run(), self._acquaintances.run(self.lookout)])
 
     def leave(self) -> None:
         """End: there is nothing to hand over."""
-        self._over.set()
+        self._life.end()
 
     async def close(self) -> None:
         """End."""
-        self._over.set()
+        await self._life.close()
 
     async def _answer(self, peer: Peer, body: bytes) -> bytes:
         try:

@@ -10,10 +10,10 @@
 import asyncio
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Protocol
 
 from giaann_p2p.errors import MessageError, PeerError
 from giaann_p2p.model.parse import max_chars
@@ -26,6 +26,7 @@ from giaann_p2p.node.calls import Calls
 from giaann_p2p.node.clock import Clock
 from giaann_p2p.node.counters import WorkCounters
 from giaann_p2p.node.lesson import Cutting, Made, Task, skips_of
+from giaann_p2p.node.lifetime import Lifetime, Part
 from giaann_p2p.node.lookout import Lookout
 from giaann_p2p.node.options import Options
 from giaann_p2p.node.presence import Presence
@@ -122,12 +123,11 @@ class ComputeNode:
             options=self._options,
             log=self._log,
         )
-        self.calls = Calls(transport, self._failed)
+        self._life = Lifetime(self._log)
+        self.calls = Calls(transport, self._life.fail)
         self._studies: dict[tuple[bytes, int], asyncio.Task[None]] = {}
         self._prompts = 0
-        self._fault: BaseException | None = None
-        self._leaving, self._over, self._ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
-        self._ended.set()  # until it runs
+        self._leaving = False
         self._told, self._busy_at = "", float("-inf")
 
     def __repr__(self) -> str:
@@ -136,7 +136,7 @@ class ComputeNode:
     @property
     def leaving(self) -> bool:
         """Whether it takes no more."""
-        return self._leaving.is_set()
+        return self._leaving
 
     @property
     def ready(self) -> bool:
@@ -145,68 +145,36 @@ class ComputeNode:
 
     async def run(self) -> None:
         """Live, until it has left, or is closed, or fails."""
-        self._ended.clear()
         self._transport.serve(self._answer)
         self._transport.on_lost(self._lost)
         self._log.info("%s begins: %d chunks at a time", name_of(self.me), self._slots)
-        tasks = [self._start(part) for part in self._parts()]
-        try:
-            await self._over.wait()
-        finally:
-            await self._end(tasks)
-        if self._fault is not None:
-            raise self._fault
+        await self._life.run(self._parts(), self._end)
 
     def leave(self) -> None:
         """Finish what there is, then end."""
         if not self.leaving:
-            self._leaving.set()
+            self._leaving = True
             self._log.info("draining: %d chunks are to be finished", self.worker.busy)
             self.worker.leave()
             self.presence.changed()
 
     async def close(self) -> None:
         """End now, whatever is unfinished."""
-        self._over.set()
-        await self._ended.wait()
+        await self._life.close()
 
     # Its parts, and their end.
 
-    def _parts(self) -> list[Coroutine[Any, Any, None]]:
+    def _parts(self) -> list[Part]:
         parts = [self.lookout.run(), self.presence.run(), self._tick()]
         if self._acquaintances is not None:
             parts.append(self._acquaintances.run(self.lookout))
         return parts
 
-    def _start(self, part: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        def over(task: asyncio.Task[None]) -> None:
-            if not task.cancelled() and (error := task.exception()) is not None:
-                self._failed(error)
-
-        task = asyncio.get_running_loop().create_task(part)
-        task.add_done_callback(over)
-        return task
-
-    def _failed(self, error: BaseException) -> None:
-        """End, for something is wrong that nobody planned for."""
-        if self._fault is None:
-            self._fault = error
-            self._log.error("ends, for it cannot go on: %s", str(error) or repr(error))
-        self._over.set()
-
-    async def _end(self, tasks: Sequence[asyncio.Task[None]]) -> None:
-        self._over.set()
-        tasks = [*tasks, *self._studies.values()]
-        try:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            await self.calls.end()
-            if self.leaving and self._fault is None:
-                await self.presence.say("left")
-                self._log.info("left")
-        finally:  # whatever goes wrong with the last words, who closes this peer waits for this
-            self._ended.set()
+    async def _end(self) -> None:
+        await self.calls.end()
+        if self.leaving and not self._life.has_failed:
+            await self.presence.say("left")
+            self._log.info("left")
 
     async def _tick(self) -> None:
         await self.lookout.whole.wait()
@@ -214,7 +182,7 @@ class ComputeNode:
             self._do(self.worker.tick(self.clock()))
             self._tell()
             if self.leaving and self._is_finished():
-                self._over.set()
+                self._life.end()
             await asyncio.sleep(_TICK)
 
     def _is_finished(self) -> bool:
@@ -229,7 +197,7 @@ class ComputeNode:
 
     async def _answer(self, peer: bytes, body: bytes) -> bytes:
         """Answer a request; see `net.transport.Handler`."""
-        if self._over.is_set():
+        if self._life.is_over:
             raise Turned(Reason.LEAVING, _LEAVING)
         counters = self.counters
         counters.bytes_in += len(body)
@@ -295,7 +263,7 @@ class ComputeNode:
 
     def _study(self, order: Compute) -> None:
         key = order.job, order.chunk
-        task = self._start(self._learn(order))
+        task = self._life.start(self._learn(order))
         self._studies[key] = task
 
         def over(done: asyncio.Task[None]) -> None:

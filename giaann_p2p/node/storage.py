@@ -10,10 +10,9 @@
 import asyncio
 import logging
 import secrets
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any
 
 from giaann_p2p.errors import GiaannError, PeerError
 from giaann_p2p.net.board import Board
@@ -25,6 +24,7 @@ from giaann_p2p.node.clock import Clock
 from giaann_p2p.node.counters import Counters
 from giaann_p2p.node.holdings import Holdings
 from giaann_p2p.node.keeper import Keeper
+from giaann_p2p.node.lifetime import Lifetime, Part
 from giaann_p2p.node.lookout import Lookout
 from giaann_p2p.node.options import Options
 from giaann_p2p.node.presence import Presence
@@ -109,7 +109,8 @@ class StorageNode:
             options=self._options,
             log=self._log,
         )
-        self.calls = Calls(transport, self._failed)
+        self._life = Lifetime(self._log)
+        self.calls = Calls(transport, self._life.fail)
         self.answering = Answering(store, self._state_of, self._threads, self._options)
         self.reception = Reception(
             manifest.to_bytes(),
@@ -119,9 +120,7 @@ class StorageNode:
             lambda: self.keeper.full,
         )
         self._load, self._counted = Load(), (0, 0)
-        self._fault: BaseException | None = None
-        self._over, self._left, self._ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
-        self._ended.set()  # until it runs
+        self._left = asyncio.Event()
         self._told = ""
 
     def __repr__(self) -> str:
@@ -136,18 +135,11 @@ class StorageNode:
 
     async def run(self) -> None:
         """Live, until it has left, or is closed, or fails."""
-        self._ended.clear()
         self._transport.serve(self.reception.answer)
         self._transport.on_lost(self._lost)
         held = len(self._store.shards)
         self._log.info("%s begins with %d shards here already", name_of(self.me), held)
-        tasks = [self._start(part) for part in self._parts()]
-        try:
-            await self._over.wait()
-        finally:
-            await self._end(tasks)
-        if self._fault is not None:
-            raise self._fault
+        await self._life.run(self._parts(), self._end)
 
     def leave(self) -> None:
         """Hand over all that is here, then end."""
@@ -158,8 +150,7 @@ class StorageNode:
 
     async def close(self) -> None:
         """End now, whatever is still here."""
-        self._over.set()
-        await self._ended.wait()
+        await self._life.close()
 
     # Its parts, and their end.
 
@@ -189,7 +180,7 @@ class StorageNode:
             self._clock(),
         )
 
-    def _parts(self) -> list[Coroutine[Any, Any, None]]:
+    def _parts(self) -> list[Part]:
         parts = [
             self.lookout.run(),
             self.presence.run(),
@@ -201,44 +192,23 @@ class StorageNode:
             parts.append(self._acquaintances.run(self.lookout, self._threads))
         return parts
 
-    def _start(self, part: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        def over(task: asyncio.Task[None]) -> None:
-            if not task.cancelled() and (error := task.exception()) is not None:
-                self._failed(error)
-
-        task = asyncio.get_running_loop().create_task(part)
-        task.add_done_callback(over)
-        return task
-
-    def _failed(self, error: BaseException) -> None:
-        """End, for something is wrong that nobody planned for."""
-        if self._fault is None:
-            self._fault = error
-            self._log.error("ends, for it cannot go on: %s", str(error) or repr(error))
-        self._over.set()
-
-    async def _end(self, tasks: Sequence[asyncio.Task[None]]) -> None:
-        self._over.set()
+    async def _end(self) -> None:
         self.reception.close()
         try:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
             await self.calls.end()
             await self.answering.end()
-            if self._left.is_set() and self._fault is None:
+            if self._left.is_set() and not self._life.has_failed:
                 await self.presence.say("left")
                 self._log.info("left")
-        finally:  # whatever goes wrong with the last words, who closes this peer waits for this
+        finally:
             self._threads.shutdown()
             self._writer.shutdown()
-            self._ended.set()
 
     async def _departure(self) -> None:
         """End when all is handed over, and nothing is left to be done."""
         await self._left.wait()
         await self.keeper.idle()
-        self._over.set()
+        self._life.end()
 
     async def _tick(self) -> None:
         await self.lookout.whole.wait()
