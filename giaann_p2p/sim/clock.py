@@ -20,8 +20,9 @@ class Clock:
         heapq.heappush(self._events, (max(when, self.now), self._count, event))
 
     def after(self, seconds: float, event: Event) -> None:
-        """Let something happen after a while."""
-        self.at(self.now + seconds, event)
+        """Let something happen after a while, or at once."""
+        self._count += 1
+        heapq.heappush(self._events, (self.now + seconds, self._count, event))
 
     def run_until(self, end: float) -> None:
         """Let everything happen up to a time."""

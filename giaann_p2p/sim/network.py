@@ -82,7 +82,7 @@ class Network:
         self.carried += size
         if (sender, to) in self.cut or self.rng.random() < self.weather.lost:
             return
-        slow = max(self.slow.get(sender, 1.0), self.slow.get(to, 1.0))
+        slow = max(self.slow.get(sender, 1.0), self.slow.get(to, 1.0)) if self.slow else 1.0
         self.clock.after(slow * self._latency(), event)
 
     def _latency(self) -> float:

@@ -116,7 +116,7 @@ class Shard:
         """m."""
         return len(self.target)
 
-    @property
+    @cached_property
     def nbytes(self) -> int:
         """How much memory it takes."""
         arrays = (self.neuron, self.count, self.starts, self.target, self.place)

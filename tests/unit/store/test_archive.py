@@ -215,7 +215,7 @@ def test_files_that_cannot_be_removed_are_removed_later(disk: FakeDisk) -> None:
     store = begun(disk)
     store.apply(told(0, 1))
     store.snapshot()
-    disk.fail_at(3, 5)  # behind the record and its sync
+    disk.fail_at(4, 5)  # behind the record, its sync and its mark
     store.release(JOB, [0, 1])
     assert logs(disk) == [1, 2]
     assert store.retained(JOB) == numbers()
