@@ -1,0 +1,1 @@
+"""What a user of a swarm gets, beside one machine: training, prompts, and what bounds both."""

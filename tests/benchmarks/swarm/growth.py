@@ -1,0 +1,127 @@
+"""How training and prompts change with the number of peers, all of them on this machine."""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import uvloop
+
+from giaann_p2p.client.training import Trainer
+from giaann_p2p.client.visit import Visit
+from giaann_p2p.local.swarm import LocalSwarm
+from tests.benchmarks.network.figures import Figure
+from tests.benchmarks.swarm.bound import CORES
+from tests.benchmarks.swarm.group import Group
+from tests.benchmarks.swarm.prompting import AT_ONCE, many_cold
+from tests.benchmarks.swarm.said import Said
+from tests.benchmarks.swarm.solo import Solo
+from tests.benchmarks.swarm.swarms import REPLICAS, known, swarm_of, visiting
+from tests.benchmarks.swarm.taught import Taught, taught
+from tests.benchmarks.swarm.texts import again
+from tests.benchmarks.swarm.usage import Usage
+
+
+class Size(NamedTuple):
+    """Of a swarm."""
+
+    storages: int
+    computes: int
+
+    @property
+    def text(self) -> str:
+        """As it is shown."""
+        replicas = min(REPLICAS, self.storages)
+        return f"{self.storages} storage peers (R = {replicas}), {self.computes} compute peers"
+
+
+class Measured(NamedTuple):
+    """A swarm of some size."""
+
+    size: Size
+    taught: Taught
+    said: Said
+    usage: Usage
+    """For what was said."""
+
+
+_COMPUTES = (Size(3, 1), Size(3, 2), Size(3, 3), Size(3, 4))
+_STORAGES = (Size(1, 2), Size(2, 2), Size(3, 2), Size(4, 2), Size(5, 2))
+_RUNS = (_COMPUTES, _STORAGES[:1], _STORAGES[1:2], _STORAGES[2:])
+"""A swarm that has as many replicas as it will ever have may grow; another is another swarm."""
+
+
+def grown(solo: Solo, texts: Iterator[int], epochs: int, rounds: int) -> list[Group]:
+    """Measure swarms of all sizes. A brain that has learned the bundled text finds prompts."""
+    found = [_run(sizes, solo, texts, epochs, rounds) for sizes in _RUNS]
+    by_computes, by_storages = found[0], [one for run in found[1:] for one in run]
+    return [
+        _group("from 1 to 4 compute peers", by_computes),
+        _group("from 1 to 5 storage peers", by_storages),
+    ]
+
+
+def _run(
+    sizes: Sequence[Size], solo: Solo, texts: Iterator[int], epochs: int, rounds: int
+) -> list[Measured]:
+    """Measure a swarm that grows from size to size."""
+    with swarm_of(*sizes[0]) as swarm:
+        return uvloop.run(_growing(swarm, sizes, solo, texts, epochs, rounds))
+
+
+async def _growing(
+    swarm: LocalSwarm,
+    sizes: Sequence[Size],
+    solo: Solo,
+    texts: Iterator[int],
+    epochs: int,
+    rounds: int,
+) -> list[Measured]:
+    found, last = [], sizes[0]
+    async with visiting(swarm) as visit:
+        trainer = Trainer(visit)
+        for size in sizes:
+            await _grow(visit, swarm, last, size)
+            last = size
+            await taught(trainer, swarm, again(next(texts)), 1)  # loads what is loaded once
+            learned = await taught(trainer, swarm, again(next(texts)), epochs)
+            said, usage = await many_cold(visit, swarm, solo, rounds)
+            found.append(Measured(size, learned, said, usage))
+        await trainer.close()
+    return found
+
+
+async def _grow(visit: Visit, swarm: LocalSwarm, last: Size, size: Size) -> None:
+    for role, more in (
+        ("storage", size.storages - last.storages),
+        ("compute", size.computes - last.computes),
+    ):
+        if more:
+            names = await asyncio.to_thread(swarm.add, role, more)
+            await asyncio.to_thread(swarm.wait_ready, names)
+    await known(visit, swarm)
+
+
+def _group(name: str, measured: Sequence[Measured]) -> Group:
+    figures = [
+        figure
+        for one in measured
+        for figure in (
+            Figure(f"{one.size.text}: training", one.taught.rate, "sentences/s"),
+            Figure(f"{one.size.text}: {AT_ONCE} prompts at once, cold", one.said.rate, "tokens/s"),
+        )
+    ]
+    return Group(f"size: {name}", figures, "; ".join(map(_bound, measured)))
+
+
+def _bound(one: Measured) -> str:
+    """Say what a sentence and a token take of the processors, and how busy they were."""
+    learned, said = one.taught, one.said
+    a_sentence = sum(learned.usage.values())
+    a_token = sum(one.usage.values())
+    return (
+        f"{one.size.storages} + {one.size.computes}:"
+        f" {a_sentence / learned.sentences * 1e3:.3g} ms a sentence"
+        f" ({a_sentence / (CORES * learned.seconds):.0%} busy),"
+        f" {a_token / said.tokens * 1e3:.3g} ms a token"
+        f" ({a_token / (CORES * said.seconds):.0%} busy)"
+    )
