@@ -72,6 +72,7 @@ async def _asked(visiting: Visit, others: Others, prompt: str, most: int) -> Sai
         if not said.first:
             said.first.append(time.perf_counter() - began)
     said.seconds = time.perf_counter() - began
+    said.answers.append(said.seconds)
     said.tokens, said.costs = len(answer.tokens), answer.costs
     said.texts.append("".join(token.text for token in answer.tokens))
     said.token_seconds = [cost.micros * _MICRO for cost in answer.costs[1:]]

@@ -2,8 +2,10 @@
 
 import os
 
+from tests.benchmarks.swarm.said import Said
 from tests.benchmarks.swarm.usage import Usage
 
+_MICRO = 1e-6
 _SMALL = 0.02
 """A part of the whole below which a kind of process is not named."""
 CORES = len(os.sched_getaffinity(0))
@@ -23,12 +25,18 @@ def processor(usage: Usage, count: int, seconds: float, what: str, cores: int = 
     )
 
 
-def waiting(micros: float, waited: float, trips: float, round_trip: float) -> str:
-    """Say how a token's time is made up, at the peer that found it; all by token, on average."""
+def answer(said: Said, round_trip: float) -> str:
+    """Say how an answer's time is made up, on average; a round trip in seconds."""
+    count = len(said.answers)
+    whole = sum(said.answers) / count
+    taking_in = sum(one.micros for one in said.begun) * _MICRO / count
+    finding = sum(one.micros for one in said.costs) * _MICRO / count
+    waited = sum(one.waited for one in said.costs) * _MICRO / count
     return (
-        f"a token takes {_ms(micros / 1e6)} at its peer: {_ms(waited / 1e6)} waiting for rows"
-        f" ({trips:.2f} round trips of {_ms(round_trip)} make {_ms(trips * round_trip)}),"
-        f" {_ms((micros - waited) / 1e6)} the rest"
+        f"an answer of {said.tokens / count:.0f} tokens takes {_ms(whole)}: {_ms(taking_in)} to"
+        f" take the prompt in, {_ms(finding)} to find its tokens, of these {_ms(waited)} waiting"
+        f" for rows ({said.trips:.2f} round trips a token, of {_ms(round_trip)} each),"
+        f" {_ms(max(0.0, whole - taking_in - finding))} between who asks and who answers"
     )
 
 

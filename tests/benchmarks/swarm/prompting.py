@@ -13,7 +13,7 @@ from giaann_p2p.local.swarm import LocalSwarm
 from tests.benchmarks.network.bare import Bare
 from tests.benchmarks.network.figures import Figure
 from tests.benchmarks.swarm.asked import Only, at_once, computing, everybody, in_turn
-from tests.benchmarks.swarm.bound import processor, waiting
+from tests.benchmarks.swarm.bound import answer, processor
 from tests.benchmarks.swarm.group import Group
 from tests.benchmarks.swarm.said import Said
 from tests.benchmarks.swarm.solo import Solo
@@ -81,7 +81,7 @@ async def prompted(
         figures = figures_of(asked)
         if bare is not None and asked.said.trips:
             figures += await _beside(bare, asked.said)
-        bound = f"{_waiting(asked.said, trip)}; {_processor(asked)}"
+        bound = f"{answer(asked.said, trip)}; {_processor(asked)}"
         groups.append(Group(f"prompts{where}: {name}", figures, bound))
     return groups
 
@@ -124,7 +124,7 @@ async def _round(
 ) -> dict[str, Round]:
     one, many = [next(drawn) for _ in range(SINGLE)], [next(drawn) for _ in range(AT_ONCE)]
     only, everyone = Only(computing(visiting)[0]), everybody(visiting)
-    alone_one, alone_many = solo.ask(one, MOST), solo.ask(many, MOST)
+    alone_one, alone_many = solo.ask(one, MOST), solo.ask(many, MOST, at_once=True)
     found: dict[str, Round] = {}
     cold, warm = Said(), Said()
     usages: dict[bool, list[Usage]] = {False: [], True: []}
@@ -178,10 +178,6 @@ def _drawn(solo: Solo) -> Iterator[str]:
 
 def _begun(said: Said) -> list[int]:
     return [one.trips for one in said.begun] or [0]
-
-
-def _waiting(said: Said, trip: float) -> str:
-    return waiting(said.micros, said.waited, said.trips, trip)
 
 
 def _processor(asked: Asked) -> str:

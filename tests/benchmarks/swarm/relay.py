@@ -6,6 +6,8 @@ It delays whatever is sent over it, handshakes and the directory too, and holds 
 import asyncio
 import os
 import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import NoReturn, cast
 
 import uvloop
@@ -22,10 +24,13 @@ _LOOPBACK = "127.0.0.1"
 class Side(asyncio.Protocol):
     """One of a connection's two sides: what comes from it goes to the other one."""
 
-    def __init__(self, delay: float, port: int | None = None) -> None:
-        """Take the port to which the other side is to be opened, if it is not there already."""
+    def __init__(self, delay: float, among: "set[Side]", port: int | None = None) -> None:
+        """Take the port to which the other side is to be opened, if it is not there already.
+
+        `among`: all that are open; each puts itself in, and takes itself out.
+        """
         self.other: Side
-        self._delay, self._port = delay, port
+        self._delay, self._among, self._port = delay, among, port
         self._loop = asyncio.get_running_loop()
         self._line = Line(delay)
         self._transport: asyncio.Transport | None = None
@@ -37,10 +42,11 @@ class Side(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin."""
         self._transport = cast("asyncio.Transport", transport)
+        self._among.add(self)
         for piece in self._early:
             self.deliver(piece)
         if self._port is not None:
-            self.other = Side(self._delay)
+            self.other = Side(self._delay, self._among)
             self.other.other = self
             self._opening = self._loop.create_task(self._open(self._port))
 
@@ -58,6 +64,7 @@ class Side(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Let the other side close when all has arrived there."""
+        self._among.discard(self)
         self._transport, self._over = None, True
         self._send(LOST)
 
@@ -75,6 +82,13 @@ class Side(asyncio.Protocol):
             transport.write_eof()
         else:
             transport.write(piece)
+
+    def abort(self) -> None:
+        """End at once."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._transport is not None:
+            self._transport.abort()
 
     async def _open(self, port: int) -> None:
         try:
@@ -101,10 +115,21 @@ class Side(asyncio.Protocol):
         self._arm()
 
 
-async def relayed(listening: socket.socket, port: int, delay: float) -> asyncio.Server:
-    """Bring connections to a port of this machine."""
-    loop = asyncio.get_running_loop()
-    return await loop.create_server(lambda: Side(delay, port), sock=listening)
+@asynccontextmanager
+async def relayed(
+    listening: socket.socket, port: int, delay: float
+) -> AsyncIterator[asyncio.Server]:
+    """Bring connections to a port of this machine; in the end break those that are left."""
+    loop, sides = asyncio.get_running_loop(), set[Side]()
+    try:
+        async with await loop.create_server(
+            lambda: Side(delay, sides, port), sock=listening
+        ) as server:
+            yield server
+    finally:
+        for side in list(sides):
+            side.abort()
+        await asyncio.sleep(0)  # they hear of it in the loop's next turn
 
 
 def be_relay(listening: socket.socket, port: int, delay: float, parent: int) -> NoReturn:
@@ -120,5 +145,5 @@ def be_relay(listening: socket.socket, port: int, delay: float, parent: int) -> 
 
 
 async def _for_ever(listening: socket.socket, port: int, delay: float) -> None:
-    async with await relayed(listening, port, delay) as server:
+    async with relayed(listening, port, delay) as server:
         await server.serve_forever()

@@ -17,6 +17,8 @@ class Said:
     """An answer a prompt."""
     first: list[float] = field(default_factory=list)
     """Seconds until each prompt's first token."""
+    answers: list[float] = field(default_factory=list)
+    """Seconds until each prompt's last one."""
     token_seconds: list[float] = field(default_factory=list)
     """Of each token that has one before it, at whoever finds it."""
     costs: list[Cost] = field(default_factory=list)
@@ -44,22 +46,13 @@ class Said:
         """The most of any token."""
         return max(one.trips for one in self.costs)
 
-    @property
-    def waited(self) -> float:
-        """Microseconds for rows, a token."""
-        return fmean(one.waited for one in self.costs)
-
-    @property
-    def micros(self) -> float:
-        """Microseconds a token."""
-        return fmean(one.micros for one in self.costs)
-
     def add(self, other: "Said") -> None:
         """Take in what came of others, asked after these."""
         self.seconds += other.seconds
         self.tokens += other.tokens
         self.texts += other.texts
         self.first += other.first
+        self.answers += other.answers
         self.token_seconds += other.token_seconds
         self.costs += other.costs
         self.begun += other.begun

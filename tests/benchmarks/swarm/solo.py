@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -24,30 +25,30 @@ class Solo:
         reports = self._brain.train(text, epochs=epochs)
         return sum(one.sentences for one in reports) / (time.perf_counter() - began)
 
-    def ask(self, prompts: Sequence[str], most: int) -> Said:
-        """Answer prompts, one after the other."""
+    def ask(self, prompts: Sequence[str], most: int, at_once: bool = False) -> Said:
+        """Answer prompts, one after the other; `at_once`: all of them were asked at first."""
         began, said = time.perf_counter(), Said()
         for prompt in prompts:
-            asked = last = time.perf_counter()
-            tokens = 0
-            answer = self._brain.stream(prompt, max_tokens=most)
-            words = []
-            for token in answer:
-                now = time.perf_counter()
-                if tokens:
-                    said.token_seconds.append(now - last)
-                else:
-                    said.first.append(now - asked)
-                tokens, last = tokens + 1, now
-                words.append(token.text)
-            said.texts.append("".join(words))
-            said.tokens += tokens
+            said.add(self._asked(prompt, most, began if at_once else time.perf_counter()))
         said.seconds = time.perf_counter() - began
         return said
 
     def answerable(self, prompts: Sequence[str], least: int, most: int) -> list[str]:
         """Return those that so many tokens come to mind to, at least."""
         return [prompt for prompt in prompts if self._tokens(prompt, most) >= least]
+
+    def _asked(self, prompt: str, most: int, since: float) -> Said:
+        texts, times = [], []
+        for token in self._brain.stream(prompt, max_tokens=most):
+            times.append(time.perf_counter())
+            texts.append(token.text)
+        return Said(
+            tokens=len(texts),
+            texts=["".join(texts)],
+            first=[times[0] - since],
+            answers=[times[-1] - since],
+            token_seconds=[after - before for before, after in pairwise(times)],
+        )
 
     def _tokens(self, prompt: str, most: int) -> int:
         try:

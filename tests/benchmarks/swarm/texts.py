@@ -1,21 +1,22 @@
 """Texts to learn and prompts to ask, the same in each run."""
 
+import re
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 
-from giaann_p2p.model.text import text_sentences
+from giaann_p2p.model.parse import Parser, max_chars
+from giaann_p2p.model.spec import ModelSpec
+from giaann_p2p.model.text import Sentence, text_sentences
 from tests.benchmarks.zipf import Zipf
 
 WIKI = Path(__file__).parents[2] / "data" / "wiki.txt"
 WORDS = 12
 """Of a sentence that make a prompt: as many as the model is seeded with."""
+_SPEC = ModelSpec()
 _SHORTEST = 18
-_LONGEST = 20_000
-_LEAST, _MORE = 13, 12
-"""Words that a made-up sentence has at least, and more on average."""
-_NOUNS = 0.28
+_WORD = re.compile("[A-Za-z]+")
 _CONSONANTS, _VOWELS = "bdfgklmnprstvz", "aeiou"
 
 
@@ -27,35 +28,50 @@ def again(number: int) -> str:
 @cache
 def prompts() -> list[str]:
     """Return the first words of the bundled text's longer sentences."""
-    sentences = [one.text.split() for one in text_sentences(WIKI.read_text(), _LONGEST)]
-    return [" ".join(words[:WORDS]) for words in sentences if len(words) >= _SHORTEST]
+    found = [one.text.split() for one in _sentences()]
+    return [" ".join(words[:WORDS]) for words in found if len(words) >= _SHORTEST]
 
 
 def made_up(sentences: int, seed: int) -> str:
-    """Return sentences of words that nobody uses, each as frequent as words are; one a line.
+    """Return sentences of the bundled text with other nouns, one a line, without an end.
 
-    Their endings tell a tagger what they are.
+    They are drawn by chance; their nouns are words that nobody uses, each as frequent as nouns
+    are. So a long text has as many different concepts as a written one, and is parsed as well.
     """
-    random, words = np.random.default_rng(seed), Zipf()
-    lengths = _LEAST + random.exponential(_MORE, sentences).astype(np.int64)
-    is_noun = random.random(int(lengths.sum())) < _NOUNS
-    noun = words.nouns.draw(random, len(is_noun))
-    other = words.others.draw(random, len(is_noun))
-    text = [
-        f"{_stem(n)}ation" if of_noun else f"{_stem(o)}ly"
-        for of_noun, n, o in zip(is_noun.tolist(), noun.tolist(), other.tolist(), strict=True)
-    ]
-    ends = np.cumsum(lengths).tolist()
-    parts = (text[end - length : end] for end, length in zip(ends, lengths.tolist(), strict=True))
-    return "".join(f"The {' '.join(part)} nation.\n" for part in parts)
+    random, words, known = np.random.default_rng(seed), Zipf().nouns, _nouns()
+
+    def other(found: re.Match[str]) -> str:
+        word = found[0].lower()
+        if word in known:
+            return noun(int(words.draw(random, 1)[0]))
+        if word.removesuffix("s") in known:
+            return noun(int(words.draw(random, 1)[0])) + "s"
+        return found[0]
+
+    texts = [one.text for one in _sentences()]
+    chosen = random.integers(len(texts), size=sentences).tolist()
+    return "".join(f"{_WORD.sub(other, texts[at])}\n" for at in chosen)
 
 
-def _stem(number: int) -> str:
-    """Return syllables, others for each number."""
+def noun(number: int) -> str:
+    """Return syllables, others for each number, with an ending of nouns."""
     size = len(_CONSONANTS) * len(_VOWELS)
-    found = ""
+    found = "ment"
     while True:
         number, rest = divmod(number, size)
-        found += _CONSONANTS[rest // len(_VOWELS)] + _VOWELS[rest % len(_VOWELS)]
+        found = _CONSONANTS[rest // len(_VOWELS)] + _VOWELS[rest % len(_VOWELS)] + found
         if not number:
             return found
+
+
+def _sentences() -> list[Sentence]:
+    return list(text_sentences(WIKI.read_text(), max_chars(_SPEC)))
+
+
+@cache
+def _nouns() -> frozenset[str]:
+    """Return the bundled text's nouns of one word."""
+    (parsed,) = Parser(_SPEC).parse([_sentences()])
+    sequences = parsed.sequences
+    names = {sequences.names[concept] for concept in sequences.concept.tolist()}
+    return frozenset(name for name in names if name.isalpha())
