@@ -13,15 +13,16 @@ CORES = len(os.sched_getaffinity(0))
 
 def processor(usage: Usage, count: int, seconds: float, what: str, cores: int = CORES) -> str:
     """Say what some things took of the processors, and how many a second that allows."""
-    whole = sum(usage.values())
-    kinds = sorted(usage.items(), key=lambda one: -one[1])
+    whole = usage.whole
+    kinds = sorted(usage.seconds.items(), key=lambda one: -one[1])
     parts = ", ".join(
         f"{kind} {_ms(taken / count)}" for kind, taken in kinds if taken >= _SMALL * whole
     )
     return (
         f"processor time {_ms(whole / count)} a {what} ({parts}): {cores} cores allow"
         f" {cores * count / whole:,.0f} {what}s/s, of which {count / seconds:,.0f} came;"
-        f" busy for {whole / (cores * seconds):.0%} of the time"
+        f" busy for {whole / (cores * seconds):.0%} of the time; waiting for a core"
+        f" {_ms(usage.queued / count)}"
     )
 
 

@@ -30,8 +30,7 @@ class Size(NamedTuple):
     @property
     def text(self) -> str:
         """As it is shown."""
-        replicas = min(REPLICAS, self.storages)
-        return f"{self.storages} storage peers (R = {replicas}), {self.computes} compute peers"
+        return f"{self.storages} storage, {self.computes} compute"
 
 
 class Measured(NamedTuple):
@@ -56,7 +55,7 @@ def grown(solo: Solo, texts: Iterator[int], epochs: int, rounds: int) -> list[Gr
     by_computes, by_storages = found[0], [one for run in found[1:] for one in run]
     return [
         _group("from 1 to 4 compute peers", by_computes),
-        _group("from 1 to 5 storage peers", by_storages),
+        _group(f"from 1 to 5 storage peers, {REPLICAS} replicas or as many as peers", by_storages),
     ]
 
 
@@ -107,19 +106,18 @@ def _group(name: str, measured: Sequence[Measured]) -> Group:
         for one in measured
         for figure in (
             Figure(f"{one.size.text}: training", one.taught.rate, "sentences/s"),
-            Figure(f"{one.size.text}: {AT_ONCE} prompts at once, cold", one.said.rate, "tokens/s"),
+            Figure(f"{one.size.text}: {AT_ONCE} prompts", one.said.rate, "tokens/s"),
         )
     ]
-    return Group(f"size: {name}", figures, "; ".join(map(_bound, measured)))
+    return Group(f"size: {name}; prompts at once, cold", figures, "; ".join(map(_bound, measured)))
 
 
 def _bound(one: Measured) -> str:
     """Say what a sentence and a token take of the processors, and how busy they were."""
     learned, said = one.taught, one.said
-    a_sentence = sum(learned.usage.values())
-    a_token = sum(one.usage.values())
+    a_sentence, a_token = learned.usage.whole, one.usage.whole
     return (
-        f"{one.size.storages} + {one.size.computes}:"
+        f"{one.size.storages} + {one.size.computes}: processor time"
         f" {a_sentence / learned.sentences * 1e3:.3g} ms a sentence"
         f" ({a_sentence / (CORES * learned.seconds):.0%} busy),"
         f" {a_token / said.tokens * 1e3:.3g} ms a token"

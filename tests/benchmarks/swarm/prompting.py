@@ -4,6 +4,7 @@ A prompt is cold when none like it was asked before, and warm when the same one 
 the same peer. Rows count for a second: so even of a warm prompt some may have to be read anew.
 """
 
+import asyncio
 from collections.abc import Iterator
 from statistics import fmean, median, quantiles
 from typing import NamedTuple
@@ -27,6 +28,7 @@ MOST = 40
 """Tokens of an answer."""
 _LEAST = 10
 _TIMES = 300
+_IDLE = 3.0
 _ONE_TRIP = Target(most=1)
 _NONE_DIFFERS = Target(most=0)
 
@@ -68,7 +70,7 @@ async def prompted(
 
     `bare`: a stream to compare with, where there is one as far away.
     """
-    trip = await round_trip(visiting)
+    trip, idle = await round_trip(visiting), await _idle(swarm)
     drawn = _drawn(solo)
     await at_once(visiting, everybody(visiting), [next(drawn) for _ in range(SINGLE)], MOST)
     found: dict[str, list[Round]] = {}
@@ -81,7 +83,7 @@ async def prompted(
         figures = figures_of(asked)
         if bare is not None and asked.said.trips:
             figures += await _beside(bare, asked.said)
-        bound = f"{answer(asked.said, trip)}; {_processor(asked)}"
+        bound = f"{answer(asked.said, trip)}; {_processor(asked)}; {idle}"
         groups.append(Group(f"prompts{where}: {name}", figures, bound))
     return groups
 
@@ -117,6 +119,14 @@ def figures_of(asked: Asked) -> list[Figure]:
         Figure("rows at hand, of those wanted", said.at_hand * 100, "%"),
         Figure("answers unlike one machine's", float(asked.differing), "", _NONE_DIFFERS),
     ]
+
+
+async def _idle(swarm: LocalSwarm) -> str:
+    """Say what all processes take while nothing is asked: it is a part of what a token takes."""
+    before = taken(swarm)
+    await asyncio.sleep(_IDLE)
+    took = between(before, taken(swarm)).whole / _IDLE
+    return f"idle, all of them take {took * 1e3:.0f} ms of it a second"
 
 
 async def _round(

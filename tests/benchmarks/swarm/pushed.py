@@ -1,7 +1,6 @@
 """Bytes that it takes to bring what is learned to its owners, for both policies."""
 
 from collections.abc import Iterator
-from itertools import islice
 from statistics import median
 
 from giaann_p2p.client.training import PolicyName, Trainer
@@ -19,8 +18,6 @@ from tests.benchmarks.swarm.texts import made_up
 
 _POLICIES: tuple[PolicyName, ...] = ("overlap", "random")
 _CHUNKS = 20
-_LOOKED_AT = 4
-"""Of these, to tell what a copy of a chunk comes to."""
 _SEED = 1
 
 
@@ -62,7 +59,6 @@ def _bound(text: str, visiting: Visit, pushed: float) -> str:
 
 def _bytes_each(text: str, spec: ModelSpec) -> float:
     with opened(text) as corpus:
-        first = islice(chunks(corpus.sentences(max_chars(spec))), _LOOKED_AT)
-        parts = list(parse_chunks(first, spec))
+        parts = list(parse_chunks(chunks(corpus.sentences(max_chars(spec))), spec))
     size = sum(len(encode(learn(part.sequences, spec))) for part in parts)
     return size / sum(part.sentences for part in parts)

@@ -1,59 +1,80 @@
 """Processor time that a swarm and its client take, by what the processes are for."""
 
 import os
-import time
-from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from giaann_p2p.local import linux
 from giaann_p2p.local.swarm import LocalSwarm
 from tests.benchmarks.swarm.relay import NAME as RELAY
 
-P2PD, WORKERS, CLIENT = "p2pd", "parsing", "client"
+P2PD, PARSING, CLIENT = "p2pd", "parsing", "client"
 _NANO = 1e-9
-Usage = Mapping[str, float]
-"""Seconds by kind: storage, compute, bootstrap, parsing, p2pd, relay, client."""
+
+
+class Usage(NamedTuple):
+    """See the module."""
+
+    seconds: Mapping[str, float]
+    """By kind: storage, compute, bootstrap, parsing, p2pd, relay, client."""
+    queued: float
+    """Seconds that all of them together were ready to run, and others had the cores."""
+
+    @property
+    def whole(self) -> float:
+        """Seconds of all kinds."""
+        return sum(self.seconds.values())
 
 
 def taken(swarm: LocalSwarm) -> Usage:
     """Return what was taken so far."""
-    found: dict[str, float] = defaultdict(float)
-    found[CLIENT] = time.process_time()
-    for pid in linux.children(os.getpid()):
-        if linux.command(pid) == P2PD:
-            found[P2PD] += processor_time(pid)
+    me = os.getpid()
+    found = [(CLIENT, processor_time(me))]
+    found += [(P2PD, processor_time(pid)) for pid in linux.children(me) if _kind(pid) == P2PD]
     for peer in swarm.peers():
-        found[peer.role] += processor_time(peer.pid)
-        for pid in linux.descendants(peer.pid):
-            name = linux.command(pid)
-            found[name if name in (P2PD, RELAY) else WORKERS] += processor_time(pid)
-    return found
+        found.append((peer.role, processor_time(peer.pid)))
+        found += [(_kind(pid), processor_time(pid)) for pid in linux.descendants(peer.pid)]
+    return together(Usage({kind: ran}, queued) for kind, (ran, queued) in found)
 
 
 def between(before: Usage, after: Usage) -> Usage:
     """Return what was taken meanwhile."""
-    return {kind: max(0.0, after[kind] - before.get(kind, 0.0)) for kind in after}
+    seconds = {
+        kind: max(0.0, now - before.seconds.get(kind, 0.0)) for kind, now in after.seconds.items()
+    }
+    return Usage(seconds, max(0.0, after.queued - before.queued))
 
 
-def together(usages: list[Usage]) -> Usage:
+def together(usages: Iterable[Usage]) -> Usage:
     """Return the sum."""
-    found: dict[str, float] = defaultdict(float)
+    seconds: dict[str, float] = {}
+    queued = 0.0
     for one in usages:
-        for kind, seconds in one.items():
-            found[kind] += seconds
-    return found
+        queued += one.queued
+        for kind, more in one.seconds.items():
+            seconds[kind] = seconds.get(kind, 0.0) + more
+    return Usage(seconds, queued)
 
 
-def processor_time(pid: int) -> float:
-    """Return the seconds of a process's threads, to the microsecond; those of ended ones are lost.
+def processor_time(pid: int) -> tuple[float, float]:
+    """Return the seconds that a process's threads ran, and those that they waited for a core.
 
-    What the system counts otherwise, it counts in hundredths of a second: a token takes less.
+    Those of ended ones are lost. It is exact: what the system counts otherwise, it counts in
+    hundredths of a second, and a token takes less.
     """
-    seconds = 0.0
+    ran = queued = 0
     for task in Path(f"/proc/{pid}/task").glob("*/schedstat"):
         try:
-            seconds += int(task.read_text().split()[0]) * _NANO
+            numbers = task.read_text().split()
         except OSError:  # it has ended
             continue
-    return seconds
+        ran += int(numbers[0])
+        queued += int(numbers[1])
+    return ran * _NANO, queued * _NANO
+
+
+def _kind(pid: int) -> str:
+    """Tell what a peer's child is for."""
+    name = linux.command(pid)
+    return name if name in (P2PD, RELAY) else PARSING

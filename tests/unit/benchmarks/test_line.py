@@ -9,17 +9,18 @@ from tests.benchmarks.swarm.line import END, LOST, Line
 
 def test_a_piece_arrives_a_while_after_it_was_sent() -> None:
     line = Line(10)
-    assert line.next is None
+    states = [(line.next, line.size)]
     line.send(b"one", 1)
     line.send(END, 2)
     line.send(LOST, 2)
-    assert (line.next, line.size) == (11, 3)
+    states.append((line.next, line.size))
     assert line.arrived(10.9) == []
     assert line.arrived(11) == [b"one"]
-    assert (line.next, line.size) == (12, 0)
+    states.append((line.next, line.size))
     assert line.arrived(20) == [END, LOST]
-    assert line.next is None
     assert line.arrived(20) == []
+    states.append((line.next, line.size))
+    assert states == [(None, 0), (11, 3), (12, 0), (None, 0)]
 
 
 def test_it_says_what_is_on_its_way() -> None:

@@ -1,16 +1,18 @@
 """What is said of bounds, reckoned by hand."""
 
+import os
+
 from giaann_p2p.swarm.messages import Cost
 from tests.benchmarks.swarm.bound import answer, processor
 from tests.benchmarks.swarm.said import Said
-from tests.benchmarks.swarm.usage import between, together
+from tests.benchmarks.swarm.usage import Usage, between, processor_time, together
 
 
 def test_processor_time_tells_how_many_a_second_the_cores_allow() -> None:
-    usage = {"storage": 1.0, "compute": 2.99, "bootstrap": 0.01}
+    usage = Usage({"storage": 1.0, "compute": 2.99, "bootstrap": 0.01}, queued=0.5)
     assert processor(usage, 1000, 4.0, "sentence", cores=2) == (
         "processor time 4 ms a sentence (compute 2.99 ms, storage 1 ms): 2 cores allow 500"
-        " sentences/s, of which 250 came; busy for 50% of the time"
+        " sentences/s, of which 250 came; busy for 50% of the time; waiting for a core 0.5 ms"
     )
 
 
@@ -30,10 +32,20 @@ def test_an_answers_time_is_taken_apart() -> None:
 
 
 def test_what_was_taken_meanwhile_leaves_out_what_was_before() -> None:
-    before, after = {"client": 1.0, "p2pd": 2.0}, {"client": 1.5, "p2pd": 1.0, "storage": 0.25}
+    before = Usage({"client": 1.0, "p2pd": 2.0}, 1.0)
+    after = Usage({"client": 1.5, "p2pd": 1.0, "storage": 0.25}, 1.5)
     meanwhile = between(before, after)
-    assert meanwhile == {"client": 0.5, "p2pd": 0.0, "storage": 0.25}
-    assert together([meanwhile, {"client": 1.0}]) == {"client": 1.5, "p2pd": 0.0, "storage": 0.25}
+    assert meanwhile == Usage({"client": 0.5, "p2pd": 0.0, "storage": 0.25}, 0.5)
+    assert meanwhile.whole == 0.75
+    both = together([meanwhile, Usage({"client": 1.0}, 2.0)])
+    assert both == Usage({"client": 1.5, "p2pd": 0.0, "storage": 0.25}, 2.5)
+
+
+def test_processor_time_grows_and_nobodys_is_none() -> None:
+    first = processor_time(os.getpid())
+    sum(range(1_000_000))
+    assert processor_time(os.getpid()) > first > (0.0, 0.0)
+    assert processor_time(1 << 30) == (0.0, 0.0)
 
 
 def test_what_was_said_is_added_up() -> None:
