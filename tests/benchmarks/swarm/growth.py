@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from statistics import median
 from typing import NamedTuple
 
 import uvloop
@@ -18,7 +19,7 @@ from tests.benchmarks.swarm.solo import Solo
 from tests.benchmarks.swarm.swarms import REPLICAS, known, swarm_of, visiting
 from tests.benchmarks.swarm.taught import Taught, taught
 from tests.benchmarks.swarm.texts import again
-from tests.benchmarks.swarm.usage import Usage
+from tests.benchmarks.swarm.usage import Usage, together
 
 
 class Size(NamedTuple):
@@ -37,7 +38,8 @@ class Measured(NamedTuple):
     """A swarm of some size."""
 
     size: Size
-    taught: Taught
+    taught: Sequence[Taught]
+    """In each round."""
     said: Said
     usage: Usage
     """For what was said."""
@@ -82,7 +84,9 @@ async def _growing(
             await _grow(visit, swarm, last, size)
             last = size
             await taught(trainer, swarm, again(next(texts)), 1)  # loads what is loaded once
-            learned = await taught(trainer, swarm, again(next(texts)), epochs)
+            learned = [
+                await taught(trainer, swarm, again(next(texts)), epochs) for _ in range(rounds)
+            ]
             said, usage = await many_cold(visit, swarm, solo, rounds)
             found.append(Measured(size, learned, said, usage))
         await trainer.close()
@@ -105,7 +109,11 @@ def _group(name: str, measured: Sequence[Measured]) -> Group:
         figure
         for one in measured
         for figure in (
-            Figure(f"{one.size.text}: training", one.taught.rate, "sentences/s"),
+            Figure(
+                f"{one.size.text}: training",
+                median(learned.rate for learned in one.taught),
+                "sentences/s",
+            ),
             Figure(f"{one.size.text}: {AT_ONCE} prompts", one.said.rate, "tokens/s"),
         )
     ]
@@ -114,12 +122,14 @@ def _group(name: str, measured: Sequence[Measured]) -> Group:
 
 def _bound(one: Measured) -> str:
     """Say what a sentence and a token take of the processors, and how busy they were."""
-    learned, said = one.taught, one.said
-    a_sentence, a_token = learned.usage.whole, one.usage.whole
+    sentences = sum(learned.sentences for learned in one.taught)
+    seconds = sum(learned.seconds for learned in one.taught)
+    a_sentence = together(learned.usage for learned in one.taught).whole
+    said, a_token = one.said, one.usage.whole
     return (
         f"{one.size.storages} + {one.size.computes}: processor time"
-        f" {a_sentence / learned.sentences * 1e3:.3g} ms a sentence"
-        f" ({a_sentence / (CORES * learned.seconds):.0%} busy),"
+        f" {a_sentence / sentences * 1e3:.3g} ms a sentence"
+        f" ({a_sentence / (CORES * seconds):.0%} busy),"
         f" {a_token / said.tokens * 1e3:.3g} ms a token"
         f" ({a_token / (CORES * said.seconds):.0%} busy)"
     )

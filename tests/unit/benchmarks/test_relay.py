@@ -5,11 +5,14 @@ import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
+import pytest
+
+from tests.benchmarks.swarm import relay
 from tests.benchmarks.swarm.relay import relayed
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 DELAY, SETTLED = 0.02, 0.1
-LARGE = bytes(range(256)) * (1 << 14)
+LARGE = bytes(range(256)) * (1 << 12)
 
 
 @asynccontextmanager
@@ -55,9 +58,14 @@ def test_nothing_arrives_before_its_time() -> None:
     asyncio.run(run())
 
 
-def test_much_goes_through_whole_and_its_end_follows() -> None:
+@pytest.mark.parametrize("delay", [0, DELAY])
+def test_much_goes_through_whole_and_its_end_follows(
+    delay: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(relay, "_MOST", 1 << 18)  # so that senders have to wait
+
     async def run() -> None:
-        async with connected(echo) as (reader, writer):
+        async with connected(echo, delay) as (reader, writer):
             reading = asyncio.create_task(reader.read(-1))
             for _ in range(3):
                 writer.write(LARGE)
