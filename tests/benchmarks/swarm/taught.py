@@ -48,6 +48,15 @@ async def taught(
     return Taught(sentences, epochs, seconds, pushed, between(before, taken(swarm)))
 
 
+async def asked_again(trainer: Trainer, text: str, epochs: int) -> float:
+    """Return the seconds of an epoch of which all is known: its owners are asked, and no more."""
+    began = time.perf_counter()
+    reports = await trainer.train(text, Manner(epochs=epochs))
+    if not all(report.known for report in reports):
+        raise SystemExit("a text was not known that was just learned")
+    return (time.perf_counter() - began) / epochs
+
+
 def _check(reports: list[Report]) -> None:
     if any(report.chunks_known or not report.complete for report in reports):
         raise SystemExit("a text was known already, or was not learned whole: figures mean nothing")

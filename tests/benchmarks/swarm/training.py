@@ -10,7 +10,7 @@ from tests.benchmarks.network.figures import Figure
 from tests.benchmarks.swarm.bound import processor
 from tests.benchmarks.swarm.group import Group
 from tests.benchmarks.swarm.solo import Solo
-from tests.benchmarks.swarm.taught import Taught, taught
+from tests.benchmarks.swarm.taught import Taught, asked_again, taught
 from tests.benchmarks.swarm.texts import again
 from tests.benchmarks.swarm.usage import together
 from tests.benchmarks.targets import Target
@@ -36,15 +36,18 @@ async def trains(
     solo.train(again(next(texts)), 1)
     ours: list[Taught] = []
     theirs: list[float] = []
+    asking: list[float] = []
     for _ in range(rounds):
         number = next(texts)
         theirs.append(solo.train(again(number), epochs))
         ours.append(await taught(trainer, swarm, again(number), epochs))
-    return Group(
-        f"training{where}: the bundled text, {epochs} epochs one after the other",
-        _figures(ours, theirs),
-        bound_of(ours),
+        asking.append(await asked_again(trainer, again(number), epochs))
+    title = f"training{where}: the bundled text, {epochs} epochs one after the other"
+    figures = _figures(ours, theirs)
+    figures.append(
+        Figure("an epoch of which all is known: owners are asked", median(asking) * 1e3, "ms")
     )
+    return Group(title, figures, f"{bound_of(ours)}; {_asking(ours, asking)}")
 
 
 def bound_of(ours: list[Taught]) -> str:
@@ -52,6 +55,12 @@ def bound_of(ours: list[Taught]) -> str:
     sentences = sum(one.sentences for one in ours)
     seconds = sum(one.seconds for one in ours)
     return processor(together([one.usage for one in ours]), sentences, seconds, "sentence")
+
+
+def _asking(ours: list[Taught], asking: list[float]) -> str:
+    epoch = median(one.seconds / one.epochs for one in ours)
+    share = median(asking) / epoch
+    return f"asking owners what they know takes {share:.0%} of an epoch, before it and behind it"
 
 
 def _figures(ours: list[Taught], theirs: list[float]) -> list[Figure]:
