@@ -26,7 +26,7 @@ from giaann_p2p.local.swarm import LocalSwarm
 from tests.benchmarks.network.bare import bare
 from tests.benchmarks.swarm.group import Group, show, told
 from tests.benchmarks.swarm.growth import grown
-from tests.benchmarks.swarm.prompting import prompted
+from tests.benchmarks.swarm.prompting import drawn_from, prompted
 from tests.benchmarks.swarm.pushed import pushes
 from tests.benchmarks.swarm.solo import Solo, solo
 from tests.benchmarks.swarm.swarms import swarm_of, visiting
@@ -66,18 +66,23 @@ def measure(chosen: argparse.Namespace) -> Iterator[Group]:
     texts = itertools.count(1)  # no text twice: it would be known
     with solo() as alone:
         alone.train(again(0), 1)
+        drawn = drawn_from(alone)
         if _NEAR & set(chosen.only):
             with swarm_of(_STORAGES, _COMPUTES) as swarm:
-                yield from uvloop.run(_near(swarm, alone, texts, chosen))
+                yield from uvloop.run(_near(swarm, alone, drawn, texts, chosen))
         if "growth" in chosen.only:
-            yield from grown(alone, texts, chosen.epochs, chosen.rounds)
+            yield from grown(drawn, texts, chosen.epochs, chosen.rounds)
         if "delay" in chosen.only:
             with swarm_of(_STORAGES, _COMPUTES, _DELAY) as swarm:
-                yield from uvloop.run(_far(swarm, alone, texts, chosen))
+                yield from uvloop.run(_far(swarm, alone, drawn, texts, chosen))
 
 
 async def _near(
-    swarm: LocalSwarm, alone: Solo, texts: Iterator[int], chosen: argparse.Namespace
+    swarm: LocalSwarm,
+    alone: Solo,
+    drawn: Iterator[str],
+    texts: Iterator[int],
+    chosen: argparse.Namespace,
 ) -> list[Group]:
     groups = []
     async with visiting(swarm) as visit:
@@ -87,7 +92,7 @@ async def _near(
             groups.append(await trains(trainer, swarm, alone, texts, chosen.epochs, chosen.rounds))
         if "prompts" in chosen.only:
             async with bare() as stream:
-                groups += await prompted(visit, swarm, alone, stream, chosen.rounds)
+                groups += await prompted(visit, swarm, alone, drawn, stream, chosen.rounds)
         if "pushed" in chosen.only:
             groups.append(await pushes(trainer, visit, swarm, texts, chosen.rounds))
         await trainer.close()
@@ -95,14 +100,18 @@ async def _near(
 
 
 async def _far(
-    swarm: LocalSwarm, alone: Solo, texts: Iterator[int], chosen: argparse.Namespace
+    swarm: LocalSwarm,
+    alone: Solo,
+    drawn: Iterator[str],
+    texts: Iterator[int],
+    chosen: argparse.Namespace,
 ) -> list[Group]:
     where = f", {_DELAY * 1e3:g} ms between any two peers"
     async with visiting(swarm) as visit:
         trainer = Trainer(visit)
         await taught(trainer, swarm, again(0), 1)
         training = await trains(trainer, swarm, alone, texts, chosen.epochs, chosen.rounds, where)
-        prompts = await prompted(visit, swarm, alone, None, chosen.rounds, where)
+        prompts = await prompted(visit, swarm, alone, drawn, None, chosen.rounds, where)
         await trainer.close()
     return [training, *prompts]
 

@@ -42,4 +42,5 @@ def answer(said: Said, round_trip: float) -> str:
 
 
 def _ms(seconds: float) -> str:
-    return f"{seconds * 1e3:.3g} ms"
+    number = seconds * 1e3
+    return f"{number:,.0f} ms" if number >= 100 else f"{number:.3g} ms"

@@ -15,7 +15,6 @@ from tests.benchmarks.swarm.bound import CORES
 from tests.benchmarks.swarm.group import Group
 from tests.benchmarks.swarm.prompting import AT_ONCE, many_cold
 from tests.benchmarks.swarm.said import Said
-from tests.benchmarks.swarm.solo import Solo
 from tests.benchmarks.swarm.swarms import REPLICAS, known, swarm_of, visiting
 from tests.benchmarks.swarm.taught import Taught, taught
 from tests.benchmarks.swarm.texts import again
@@ -51,9 +50,9 @@ _RUNS = (_COMPUTES, _STORAGES[:1], _STORAGES[1:2], _STORAGES[2:])
 """A swarm that has as many replicas as it will ever have may grow; another is another swarm."""
 
 
-def grown(solo: Solo, texts: Iterator[int], epochs: int, rounds: int) -> list[Group]:
-    """Measure swarms of all sizes. A brain that has learned the bundled text finds prompts."""
-    found = [_run(sizes, solo, texts, epochs, rounds) for sizes in _RUNS]
+def grown(drawn: Iterator[str], texts: Iterator[int], epochs: int, rounds: int) -> list[Group]:
+    """Measure swarms of all sizes; `drawn` are prompts of the bundled text."""
+    found = [_run(sizes, drawn, texts, epochs, rounds) for sizes in _RUNS]
     by_computes, by_storages = found[0], [one for run in found[1:] for one in run]
     return [
         _group("from 1 to 4 compute peers", by_computes),
@@ -62,17 +61,17 @@ def grown(solo: Solo, texts: Iterator[int], epochs: int, rounds: int) -> list[Gr
 
 
 def _run(
-    sizes: Sequence[Size], solo: Solo, texts: Iterator[int], epochs: int, rounds: int
+    sizes: Sequence[Size], drawn: Iterator[str], texts: Iterator[int], epochs: int, rounds: int
 ) -> list[Measured]:
     """Measure a swarm that grows from size to size."""
     with swarm_of(*sizes[0]) as swarm:
-        return uvloop.run(_growing(swarm, sizes, solo, texts, epochs, rounds))
+        return uvloop.run(_growing(swarm, sizes, drawn, texts, epochs, rounds))
 
 
 async def _growing(
     swarm: LocalSwarm,
     sizes: Sequence[Size],
-    solo: Solo,
+    drawn: Iterator[str],
     texts: Iterator[int],
     epochs: int,
     rounds: int,
@@ -87,7 +86,7 @@ async def _growing(
             learned = [
                 await taught(trainer, swarm, again(next(texts)), epochs) for _ in range(rounds)
             ]
-            said, usage = await many_cold(visit, swarm, solo, rounds)
+            said, usage = await many_cold(visit, swarm, drawn, rounds)
             found.append(Measured(size, learned, said, usage))
         await trainer.close()
     return found

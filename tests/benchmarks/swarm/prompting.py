@@ -6,6 +6,7 @@ the same peer. Rows count for a second: so even of a warm prompt some may have t
 
 import asyncio
 from collections.abc import Iterator
+from itertools import cycle
 from statistics import fmean, median, quantiles
 from typing import NamedTuple
 
@@ -58,20 +59,25 @@ class Round(NamedTuple):
     usage: Usage
 
 
+def drawn_from(solo: Solo) -> Iterator[str]:
+    """Return prompts that have long answers, again from the start when there is none left."""
+    return cycle(solo.answerable(prompts(), _LEAST, MOST))
+
+
 async def prompted(
     visiting: Visit,
     swarm: LocalSwarm,
     solo: Solo,
+    drawn: Iterator[str],
     bare: Bare | None,
     rounds: int,
     where: str = "",
 ) -> list[Group]:
     """Ask prompts of the bundled text, which swarm and brain have learned.
 
-    `bare`: a stream to compare with, where there is one as far away.
+    `drawn`: see `drawn_from`. `bare`: a stream to compare with, where there is one as far away.
     """
     trip, idle = await round_trip(visiting), await _idle(swarm)
-    drawn = _drawn(solo)
     await at_once(visiting, everybody(visiting), [next(drawn) for _ in range(SINGLE)], MOST)
     found: dict[str, list[Round]] = {}
     for _ in range(rounds):
@@ -80,7 +86,7 @@ async def prompted(
     groups = []
     for name, of in found.items():
         asked = _together(of)
-        figures = figures_of(asked)
+        figures = _figures(asked)
         if bare is not None and asked.said.trips:
             figures += await _beside(bare, asked.said)
         bound = f"{answer(asked.said, trip)}; {_processor(asked)}; {idle}"
@@ -89,10 +95,10 @@ async def prompted(
 
 
 async def many_cold(
-    visiting: Visit, swarm: LocalSwarm, solo: Solo, rounds: int
+    visiting: Visit, swarm: LocalSwarm, drawn: Iterator[str], rounds: int
 ) -> tuple[Said, Usage]:
     """Ask many at once, as often, others each time; return all that came of it."""
-    said, usages, drawn = Said(), list[Usage](), _drawn(solo)
+    said, usages = Said(), list[Usage]()
     await at_once(visiting, everybody(visiting), [next(drawn) for _ in range(SINGLE)], MOST)
     for _ in range(rounds):
         some, before = [next(drawn) for _ in range(AT_ONCE)], taken(swarm)
@@ -101,7 +107,7 @@ async def many_cold(
     return said, together(usages)
 
 
-def figures_of(asked: Asked) -> list[Figure]:
+def _figures(asked: Asked) -> list[Figure]:
     """Return what a user sees."""
     said, alone = asked.said, asked.alone
     return [
@@ -115,6 +121,7 @@ def figures_of(asked: Asked) -> list[Figure]:
         Figure("a token, one machine alone: p50", median(alone.token_seconds) * 1e6, "µs"),
         Figure("a token, one machine alone: p99", _p99(alone.token_seconds) * 1e6, "µs"),
         Figure("round trips, a token", said.trips, "reads", _ONE_TRIP),
+        Figure("round trips, the most of any token", float(said.most_trips), "reads"),
         Figure("round trips, before the first token", fmean(_begun(said)), "reads"),
         Figure("rows at hand, of those wanted", said.at_hand * 100, "%"),
         Figure("answers unlike one machine's", float(asked.differing), "", _NONE_DIFFERS),
@@ -177,13 +184,6 @@ async def _beside(bare: Bare, said: Said) -> list[Figure]:
         Figure("the bare round trip: p99", _p99(theirs) * 1e6, "µs"),
         Figure("a token: p50, of the bare round trip", ratio, "x"),
     ]
-
-
-def _drawn(solo: Solo) -> Iterator[str]:
-    """Return prompts that have long answers, again from the start when there is none left."""
-    some = solo.answerable(prompts(), _LEAST, MOST)
-    while True:
-        yield from some
 
 
 def _begun(said: Said) -> list[int]:

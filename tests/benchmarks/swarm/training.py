@@ -47,10 +47,10 @@ async def trains(
     figures.append(
         Figure("an epoch of which all is known: owners are asked", median(asking) * 1e3, "ms")
     )
-    return Group(title, figures, f"{bound_of(ours)}; {_asking(ours, asking)}")
+    return Group(title, figures, f"{_processor(ours)}; {_asking(ours, asking)}")
 
 
-def bound_of(ours: list[Taught]) -> str:
+def _processor(ours: list[Taught]) -> str:
     """Say what bounds it."""
     sentences = sum(one.sentences for one in ours)
     seconds = sum(one.seconds for one in ours)

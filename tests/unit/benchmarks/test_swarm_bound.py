@@ -20,14 +20,14 @@ def test_an_answers_time_is_taken_apart() -> None:
     token = Cost(micros=2000, waited=1500, rows=4, kept=2, trips=1)
     said = Said(
         tokens=20,
-        answers=[0.05, 0.07],
+        answers=[1.99, 2.01],
         costs=[token, Cost(micros=1000)] * 10,
         begun=[Cost(micros=10_000), Cost(micros=20_000)],
     )
     assert answer(said, 0.0015) == (
-        "an answer of 10 tokens takes 60 ms: 15 ms to take the prompt in, 15 ms to find its tokens,"
+        "an answer of 10 tokens takes 2,000 ms: 15 ms to take the prompt in, 15 ms to find its tokens,"
         " of these 7.5 ms waiting for rows (0.50 round trips a token, of 1.5 ms each),"
-        " 30 ms between who asks and who answers"
+        " 1,970 ms between who asks and who answers"
     )
 
 
