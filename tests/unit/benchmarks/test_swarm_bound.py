@@ -25,8 +25,8 @@ def test_an_answers_time_is_taken_apart() -> None:
         begun=[Cost(micros=10_000), Cost(micros=20_000)],
     )
     assert answer(said, 0.0015) == (
-        "an answer of 10 tokens takes 2,000 ms: 15 ms to take the prompt in, 15 ms to find its tokens,"
-        " of these 7.5 ms waiting for rows (0.50 round trips a token, of 1.5 ms each),"
+        "an answer of 10 tokens takes 2,000 ms: 15 ms to take the prompt in, 15 ms to find its"
+        " tokens, of these 7.5 ms waiting for rows (0.50 round trips a token, of 1.5 ms each),"
         " 1,970 ms between who asks and who answers"
     )
 
