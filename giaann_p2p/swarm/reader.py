@@ -1,8 +1,9 @@
 """Reading rows from whoever has them ready: the quickest owner first, a second one if it is late.
 
 Who still has a shard that is no longer its own gets no updates for it: its rows are those of then.
-So it is asked after the owners; and last of all, who is in doubt: it may be back, and all others
-gone.
+So it is asked after the owners. Then come owners that do not say they have it ready: what they say
+is some seconds old, and who has come back may be the only one left by now; who has it not tells so
+at once. Last of all comes who is in doubt: it may be back, and all others gone.
 
 A question is cut by shard and put together by peer. An answer counts if it is whole and holds
 nothing but what was asked for. A peer that fails, is late or has not what it was asked for makes
@@ -169,23 +170,24 @@ class Reader:
     def _choice(self, part: _Part, now: float) -> Peer | None:
         """Return whom to ask next, and note when another one is to be asked."""
         ready = self._others.ready(part.shard, now)
-        left = [peer for peer in ready if peer not in part.tried and peer not in part.asked]
+        owners = self._others.placement(now).owners(part.shard)
+        known = dict.fromkeys([*ready, *owners])
+        left = [peer for peer in known if peer not in part.tried and peer not in part.asked]
         if not left:
             part.tried.clear()
             part.late = now + _PAUSE
             return None
-        owners = self._others.placement(now).owners(part.shard)
-        peer = min(left, key=lambda peer: self._rank(peer, owners, now))
+        peer = min(left, key=lambda peer: self._rank(peer, ready, owners, now))
         part.tried.add(peer)
         part.late = now + self.latencies.late(peer, now)
         return peer
 
     def _rank(
-        self, peer: Peer, owners: Sequence[Peer], now: float
-    ) -> tuple[bool, bool, float, Peer]:
+        self, peer: Peer, ready: Sequence[Peer], owners: Sequence[Peer], now: float
+    ) -> tuple[bool, bool, bool, float, Peer]:
         """Return what is the less, the sooner a peer is to be asked."""
-        in_doubt = not self._others.reachable(peer, now)
-        return in_doubt, peer not in owners, self.latencies.usual(peer, now), peer
+        in_doubt, usual = not self._others.reachable(peer, now), self.latencies.usual(peer, now)
+        return in_doubt, peer not in ready, peer not in owners, usual, peer
 
     def _call(self, peer: Peer, parts: list[_Part], now: float) -> Call:
         neurons = [neuron for part in parts for neuron in part.neurons]

@@ -11,6 +11,8 @@ import signal
 import time
 from collections import defaultdict
 from collections.abc import Callable
+from itertools import pairwise
+from math import inf
 from statistics import median
 
 from giaann_p2p.client.prompting import SwarmAnswer
@@ -58,15 +60,15 @@ class Followed:
 
     def pauses(self) -> list[tuple[str, float]]:
         """Return, for each who was killed, the longest pause from then on, up to the next one."""
-        found, ends = list[tuple[str, float]](), [*list(self.struck)[1:], float("inf")]
-        for (began, role), end in zip(self.struck.items(), ends, strict=True):
-            gaps = zip(self.times, self.times[1:], strict=False)
-            found.append((role, max(b - a for a, b in gaps if b > began and a < end)))
+        found, begins = list[tuple[str, float]](), [*self.struck, inf]
+        for began, end in pairwise(begins):
+            gaps = (b - a for a, b in pairwise(self.times) if b > began and a < end)
+            found.append((self.struck[began], max(gaps)))
         return found
 
     def undisturbed(self) -> float:
         """Return the longest pause of an answer."""
-        return max(b - a for a, b in zip(self.times, self.times[1:], strict=False))
+        return max(b - a for a, b in pairwise(self.times))
 
 
 class Killer:

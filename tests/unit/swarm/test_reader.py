@@ -330,6 +330,44 @@ def test_who_could_not_be_reached_is_asked_when_nobody_else_is_left() -> None:
     assert_rows(one.rows, SAME)
 
 
+def test_an_owner_that_says_nothing_of_a_shard_is_asked_after_those_that_have_it() -> None:
+    one = Reading(C)
+    one.around.capacities = dict.fromkeys([A, B], 1 << 30)
+    one.reader.latencies.took(A, 0.001, NOW)
+    one.reader.latencies.took(B, 0.002, NOW)
+    one.read(SAME)
+    assert one.asked == [C]
+    one.answer(None)
+    assert one.asked == [A]  # it may have it by now
+    one.answer(Rows(encode(total([])), packed(shards(HOME), SHARDS)))
+    assert one.asked == [B]
+    one.serve()
+    assert_rows(one.rows, SAME)
+
+
+def test_where_nobody_is_known_to_have_a_shard_its_owners_are_asked_again_and_again() -> None:
+    one = Reading()
+    one.around.capacities = {A: 1 << 30}
+    one.read(SAME)
+    for turn in range(3):
+        assert one.asked == [A]
+        one.answer(Rows(encode(total([])), packed(shards(HOME), SHARDS)), NOW + turn)
+        assert one.asked == []
+        one.do(one.reader.tick(NOW + turn + 0.2))
+    one.serve(NOW + 3)
+    assert_rows(one.rows, SAME)
+
+
+def test_who_is_in_doubt_is_asked_after_owners_that_say_nothing_of_a_shard() -> None:
+    one = Reading(A, C)
+    one.around.capacities = {B: 1 << 30}
+    one.around.unreachable = {A}
+    one.read(SAME)
+    for peer in (C, B, A):
+        assert one.asked == [peer]
+        one.answer(None)
+
+
 def test_questions_go_side_by_side() -> None:
     one = Reading(A)
     first, second = one.read(SAME[:1]), one.read(SAME[1:2])
