@@ -182,7 +182,7 @@ class SwarmAnswer(Answer):
             question = encode(call.message)
             return decode(await self._transport.call(call.peer, question, timeout=call.timeout))
         except net.Refused as refusal:
-            return Refused(str(refusal))
+            return _refused(refusal)
         except PeerError:
             return None
 
@@ -192,6 +192,17 @@ def ask(visiting: Visit, prompt: str, manner: Manner) -> SwarmAnswer:
     lookout = visiting.lookout
     others = ComputePeers(visiting.around, lookout.time)
     return SwarmAnswer(visiting.place.transport, others, visiting.clock, prompt, manner)
+
+
+def _refused(refusal: net.Refused) -> Refused:
+    """Return what a refusal by a peer's connection comes to: it says little about the prompt.
+
+    A peer that has just begun serves nothing yet, and one may leave or have no room. So only what
+    no peer could take in is held against the prompt; else it is worth asking again.
+    """
+    if refusal.reason is net.Reason.TOO_LONG:
+        return Refused(str(refusal))
+    return Refused(f"{asking.BUSY}: {refusal}")
 
 
 def _error(failed: Failed) -> Exception:
