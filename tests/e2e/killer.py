@@ -1,7 +1,7 @@
 """Kills those who answer prompts, or hold what is asked for, while an answer is on its way.
 
-A storage peer is killed only while all others are well, and a compute peer only while another one
-is: so there is always a quorum, and somebody to go on. Each comes back a moment later.
+Who answers is killed only while another compute peer is well, and storage peers, one or two of
+three, only while all are: that much a swarm promises to stand. Each comes back a moment later.
 """
 
 import asyncio
@@ -21,6 +21,13 @@ from giaann_p2p.local.swarm import LocalSwarm
 from giaann_p2p.model.said import Generation
 from giaann_p2p.swarm.identity import name_of
 
+WAYS = {
+    "who answers": ("compute",),
+    "who holds the rows": ("storage",),
+    "both": ("compute", "storage"),
+}
+_MOST_STORAGES = 2
+_FEWEST_COMPUTES = 2
 _AWAY = 1.0
 _LOOK_EVERY = 0.1
 _WELL_WITHIN = 120.0
@@ -35,7 +42,7 @@ class Followed:
         self.times = [time.monotonic()]
         """When it was asked for, when each token came, when it was known to be whole."""
         self.struck: dict[float, str] = {}
-        """When somebody was killed who had to do with it, and in which role."""
+        """When it lost somebody, and in which way."""
 
     async def all(self, at: int, strike: Strike) -> Generation:
         """Return the whole answer; strike while it waits for what comes after so many tokens."""
@@ -54,21 +61,23 @@ class Followed:
         """Whether all of it is here."""
         return self.answer.stopped is not None
 
-    def works(self) -> str:
-        """Return who works at it, as far as the client knows."""
+    @property
+    def peer(self) -> str:
+        """Who answers, as far as the client knows."""
         return name_of(self.answer.peers[-1]) if self.answer.peers else ""
 
-    def pauses(self) -> list[tuple[str, float]]:
-        """Return, for each who was killed, the longest pause from then on, up to the next one."""
-        found, begins = list[tuple[str, float]](), [*self.struck, inf]
-        for began, end in pairwise(begins):
-            gaps = (b - a for a, b in pairwise(self.times) if b > began and a < end)
-            found.append((self.struck[began], max(gaps)))
-        return found
-
-    def undisturbed(self) -> float:
-        """Return the longest pause of an answer."""
+    @property
+    def longest(self) -> float:
+        """The longest pause there was."""
         return max(b - a for a, b in pairwise(self.times))
+
+    def pauses(self, way: str) -> list[float]:
+        """Return the longest pause after each loss, up to the next one."""
+        return [
+            max(b - a for a, b in pairwise(self.times) if b > began and a < end)
+            for began, end in pairwise([*self.struck, inf])
+            if self.struck[began] == way
+        ]
 
 
 class Killer:
@@ -77,21 +86,23 @@ class Killer:
     def __init__(self, swarm: LocalSwarm, seed: int) -> None:
         self.story: list[str] = []
         self.followed: list[Followed] = []
-        self.kills = defaultdict[str, int](int)
+        self.strikes = defaultdict[str, int](int)
+        """How many there were of each way."""
         self._swarm, self._chance = swarm, random.Random(seed)
-        self._well = {peer.name: peer for peer in swarm.peers() if peer.role != "bootstrap"}
-        self._all = {role: len(self._of(role)) for role in ("storage", "compute")}
+        self._well = {peer.name: peer for peer in swarm.peers()}
+        self._storages = len(self._of("storage"))
         self._returning: set[asyncio.Task[None]] = set()
         self._began = time.monotonic()
 
     def follow(self, answer: SwarmAnswer) -> Followed:
-        """Follow an answer: it is noted down when somebody is killed who has to do with it."""
+        """Follow an answer: what it loses is noted down."""
         self.followed.append(Followed(answer))
         return self.followed[-1]
 
-    async def may_strike(self, role: str) -> None:
-        """Return when one of a role can be done without."""
-        while len(self._of(role)) < (self._all[role] if role == "storage" else 2):
+    async def may_strike(self, way: str) -> None:
+        """Return when those can be done without that are to be killed."""
+        fewest = {"storage": self._storages, "compute": _FEWEST_COMPUTES}
+        while any(len(self._of(role)) < fewest[role] for role in WAYS[way]):
             await asyncio.wait(self._returning, return_when=asyncio.FIRST_COMPLETED)
             await self._returned()
 
@@ -101,43 +112,45 @@ class Killer:
             await asyncio.wait(self._returning)
         await self._returned()
 
-    def strike(self, role: str, followed: Followed) -> None:
-        """Kill who works at an answer, or any storage peer, at once; let it come back later."""
-        peers = self._of(role)
-        if role == "compute":
-            peers = [peer for peer in peers if peer.peer == followed.works()]
-        if not peers or followed.over:
+    def strike(self, way: str, followed: Followed) -> None:
+        """Kill at once, unless an answer is here already; let them come back later."""
+        chosen = [peer for peer in self._of("compute") if peer.peer == followed.peer]
+        if followed.over or not chosen:
             return
-        peer = self._chance.choice(sorted(peers, key=lambda peer: peer.name))
-        del self._well[peer.name]
-        # Not by its supervisor: to ask for that takes longer than many an answer.
-        os.killpg(peer.pid, signal.SIGKILL)
-        now = time.monotonic()
-        self.kills[role] += 1
-        hit = [one for one in self.followed if not one.over]
-        for one in hit:
-            if role == "storage" or one.works() == peer.peer:
-                one.struck[now] = role
-        tokens = len(followed.answer.tokens)
-        self._tell(f"kill {peer.name} at token {tokens} of {followed.answer.prompt!r}")
-        self._returning.add(asyncio.create_task(self._return(peer, self._chance.uniform(0, _AWAY))))
+        if "compute" not in WAYS[way]:
+            chosen = []
+        if "storage" in WAYS[way]:
+            count = self._chance.randint(1, _MOST_STORAGES)
+            chosen += self._chance.sample(self._of("storage"), count)
+        for peer in chosen:
+            del self._well[peer.name]
+            # Not by its supervisor: to ask for that takes longer than many an answer.
+            os.killpg(peer.pid, signal.SIGKILL)
+            returning = self._return(peer, self._chance.uniform(0, _AWAY))
+            self._returning.add(asyncio.create_task(returning))
+        names, tokens = [peer.name for peer in chosen], len(followed.answer.tokens)
+        self._tell(f"kill {' and '.join(names)} at token {tokens} of {followed.answer.prompt!r}")
+        self.strikes[way] += 1
+        for one in self.followed:
+            if not one.over and (one.peer == followed.peer or "storage" in WAYS[way]):
+                one.struck[time.monotonic()] = way
 
     def figures(self) -> str:
         """Return how many kills hit, and how long the pauses were."""
         lines = []
-        for role in ("compute", "storage"):
-            hits = [one for one in self.followed if role in one.struck.values()]
-            found = [pause for one in hits for what, pause in one.pauses() if what == role]
+        for way, count in self.strikes.items():
+            found = [pause for one in self.followed for pause in one.pauses(way)]
             lines.append(
-                f"{self.kills[role]} {role} peers killed, {len(found)} times an answer in the"
-                f" making was hit: {_range(found)} between two tokens around it"
+                f"{count} times {way} was killed, which hit {len(found)} answers in the making:"
+                f" {_range(found)} between two tokens"
             )
-        calm = [one.undisturbed() for one in self.followed if not one.struck]
-        lines.append(f"{len(calm)} answers that nobody disturbed: {_range(calm)}")
+        calm = [one.longest for one in self.followed if not one.struck]
+        lines.append(f"{len(calm)} answers that nothing hit: {_range(calm)}")
         return "\n".join(lines)
 
     def _of(self, role: str) -> list[View]:
-        return [peer for peer in self._well.values() if peer.role == role]
+        """Return those that are well, in an order of their own."""
+        return [peer for _, peer in sorted(self._well.items()) if peer.role == role]
 
     async def _return(self, peer: View, away: float) -> None:
         await asyncio.to_thread(self._swarm.wait_ended, peer.name)

@@ -9,6 +9,7 @@ import os
 import random
 from collections.abc import Iterator
 from functools import partial
+from itertools import cycle
 from typing import NamedTuple
 
 import pytest
@@ -24,7 +25,7 @@ from giaann_p2p.model.said import Generation
 from giaann_p2p.solo.brain import Brain
 from giaann_p2p.swarm.link import Link
 from tests.e2e.conftest import NewSwarm
-from tests.e2e.killer import Followed, Killer
+from tests.e2e.killer import WAYS, Followed, Killer
 from tests.e2e.material import WIKI
 
 PROMPTS = int(os.environ.get("GIAANN_PROMPTS", "40"))
@@ -61,8 +62,7 @@ def test_prompts_are_answered_while_peers_are_killed(new_swarm: NewSwarm) -> Non
     print(f"\nseed {SEED}, {len(killer.followed)} answers, each as one machine's")
     print(killer.figures())
     assert len(killer.followed) == PROMPTS
-    assert killer.kills["compute"] > 0
-    assert killer.kills["storage"] > 0
+    assert set(killer.strikes) == set(WAYS)
 
 
 def cases(chance: random.Random) -> Iterator[Case]:
@@ -96,14 +96,14 @@ async def answered(
         trainer = Trainer(visiting)
         await trainer.train(WIKI, Teaching(epochs=EPOCHS))
         await trainer.close()
-        for turn in turns(asked):
-            role = chance.choice(["compute", "compute", "storage"])
-            at = chance.randrange(len(turn[0].wanted.tokens))
-            await killer.may_strike(role)
+        for way, turn in zip(cycle(WAYS), turns(asked), strict=False):
+            # The second half is often here before anybody could strike.
+            at = chance.randrange(len(turn[0].wanted.tokens) // 2)
+            await killer.may_strike(way)
             async with asyncio.TaskGroup() as group:
-                group.create_task(answer(visiting, killer, turn[0], at, role))
+                group.create_task(answer(visiting, killer, turn[0], at, way))
                 for case in turn[1:]:
-                    group.create_task(answer(visiting, killer, case, NEVER, role))
+                    group.create_task(answer(visiting, killer, case, NEVER, way))
         await killer.healed()
 
 
@@ -117,8 +117,8 @@ def turns(asked: list[Case]) -> Iterator[list[Case]]:
         left = left[count:]
 
 
-async def answer(visiting: Visit, killer: Killer, case: Case, at: int, role: str) -> None:
+async def answer(visiting: Visit, killer: Killer, case: Case, at: int, way: str) -> None:
     """See that an answer is what it is on one machine, though somebody is killed meanwhile."""
     followed: Followed = killer.follow(ask(visiting, case.prompt, case.manner))
-    found = await followed.all(at, partial(killer.strike, role))
+    found = await followed.all(at, partial(killer.strike, way))
     assert found == case.wanted, f"{case.prompt!r}, {case.manner}"
