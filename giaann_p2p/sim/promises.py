@@ -57,6 +57,22 @@ class Promises:
             if chunks and len(having) < min(self._quorum, len(others)):
                 self.broken(f"{peer.name} let go of shard {shard}, which {len(having)} others have")
 
+    def released(self, peer: "Storage", parts: Iterable[tuple[Shards, Applied]]) -> None:
+        """A peer keeps deltas no longer: all must still be able to become one again.
+
+        Whoever lacks them takes a whole shard, and adds what it has beyond that, of which it needs
+        the deltas. So of any two, one has all that the other has without deltas.
+        """
+        for shards, chunks in parts:
+            for shard in shards.tolist():
+                for other in self._peers:
+                    theirs = _chunks(other, shard) if other.keeps else Applied()
+                    if theirs and not chunks <= theirs and not _can_be_one(peer, other, shard):
+                        self.broken(
+                            f"{peer.name} and {other.name} each let go of what the other lacks "
+                            f"of shard {shard}"
+                        )
+
     def commit(self, job: bytes, chunk: int) -> None:
         """A client takes a chunk to be safe: so many must have it, or have said so."""
         self.committed.add((job, chunk))
@@ -141,6 +157,16 @@ class Promises:
 
 def _chunks(peer: "Storage", shard: int) -> Applied:
     return peer.store.sets([shard]).get(shard, Applied())
+
+
+def _can_be_one(one: "Storage", other: "Storage", shard: int) -> bool:
+    return _has_bare_of(one, other, shard) or _has_bare_of(other, one, shard)
+
+
+def _has_bare_of(one: "Storage", other: "Storage", shard: int) -> bool:
+    """Tell whether one has all that the other has without deltas."""
+    bare = _chunks(other, shard) - other.store.retained_for(shard)
+    return bare <= _chunks(one, shard)
 
 
 def numbers(applied: Applied) -> frozenset[int]:

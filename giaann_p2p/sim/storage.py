@@ -227,6 +227,7 @@ class Storage(Node):
                     for job in chunks:
                         self.store.release(job, chunks.of(job), shards.tolist())
                 self.store.snapshot()
+                self.swarm.promises.released(self, action.parts)
         except GiaannError as error:
             if isinstance(action, Hold | Drop):
                 return False

@@ -61,7 +61,12 @@ def _accept_an_unsigned_record(patch: pytest.MonkeyPatch) -> None:
 
 
 def _release_too_early(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(releasing, "everywhere", lambda mine, told, since: mine)
+    def due(self: Any, now: float) -> list[Any]:
+        held = self._held.sets(self._replicas.held.tolist())
+        parts = [(np.array([shard], np.uint16), mine) for shard, mine in held.items()]
+        return [releasing.Release(parts)]
+
+    patch.setattr(releasing.Releasing, "due", due)
 
 
 def _count_an_answer_twice(patch: pytest.MonkeyPatch) -> None:
