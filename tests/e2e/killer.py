@@ -28,7 +28,7 @@ WAYS = {
 }
 _MOST_STORAGES = 2
 _FEWEST_COMPUTES = 2
-_AWAY = 1.0
+_AWAY = 0.5
 _LOOK_EVERY = 0.1
 _WELL_WITHIN = 120.0
 Strike = Callable[["Followed"], None]

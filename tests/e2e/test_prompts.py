@@ -32,7 +32,7 @@ PROMPTS = int(os.environ.get("GIAANN_PROMPTS", "40"))
 SEED = int(os.environ.get("GIAANN_PROMPTS_SEED", "1"))
 STORAGES, COMPUTES, EPOCHS = 3, 3, 3
 AT_ONCE, EVERY = 4, 4
-"""Each so many prompts, so many are asked at once."""
+"""So many prompts are asked at once, each so many turns; else it is one."""
 MANNERS = (Manner(), Manner(beam=Beam(width=3, depth=3)), Manner(timing="none"))
 WORDS, FEWEST_TOKENS = (4, 10), 5
 NEVER = -1
