@@ -60,7 +60,7 @@ class Growth:
                 for pid in linux.descendants(peer.pid):
                     self._note((f"{peer.name}'s p2pd", pid), pid, now, 0)
 
-    def grown(self, least: float = 1.5 * _SETTLED) -> Iterator[Grown]:
+    def grown(self, least: float = 3 * _SETTLED) -> Iterator[Grown]:
         """Compare for each process that lived for so many seconds, the longest first."""
         by_length = sorted(self._samples.items(), key=lambda one: -_seconds(one[1]))
         for (name, pid), samples in by_length:

@@ -28,6 +28,8 @@ from tests.unit.local.helpers import processes_of
 
 _LEFT_ALONE = "storage-1"
 _SAMPLE_EVERY = 5.0
+_EPOCHS_A_JOB = 1 << 20
+"""The list of jobs is told to peers to be kept, so it is no leak, and one job keeps it short."""
 _STORY = 40
 """Lines of what was done last, told when it fails."""
 _MOST_RESIDENT, _MOST_FILES, _MOST_TASKS = 12 << 20, 8, 8
@@ -38,7 +40,8 @@ async def churned(swarm: LocalSwarm, havoc: Havoc, growth: Growth, seconds: floa
     """Let a writer work while peers are harmed, and all be looked at."""
     async with visit(Link.read(swarm.link)) as visiting:
         manifest = visiting.manifest
-        writer = Writer(visiting, Wiki(manifest.spec, manifest.layout))
+        wiki = Wiki(manifest.spec, manifest.layout)
+        writer = Writer(visiting, wiki, epochs_a_job=_EPOCHS_A_JOB)
 
         async def looking() -> None:
             while True:
@@ -93,6 +96,8 @@ def main() -> int:
     print(f"digest {writer.wiki.digest}, the same as one machine's")
     for one in found:
         print(line_of(one), " GROWN" if has_grown(one) else "")
+    if not found:
+        print("no process lived long enough to tell whether it grows: give it ten minutes or more")
     print(f"processes left: {len(left)}")
     if left or any(map(has_grown, found)) or not found:
         print(f"the logs: {folder}/logs")

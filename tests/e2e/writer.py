@@ -1,6 +1,7 @@
 """Somebody who teaches a swarm a text, epoch after epoch, and reads meanwhile what it has learned.
 
-Each epoch is a job of its own, as `giaann solo train --epochs` has it. A row may be read from an
+Each epoch is a job of its own, as `giaann solo train --epochs` has it, or many are one: a long text
+that says the same again and again. A row may be read from an
 owner that lacks what others have taken in, so a later read may tell less than an earlier one. But
 whatever is read is the sum of whole chunks that were pushed, none of them twice; and in time.
 """
@@ -58,8 +59,9 @@ class Figures:
 class Writer:
     """See the module."""
 
-    def __init__(self, visiting: Visit, wiki: Wiki, seed: int = 0) -> None:
+    def __init__(self, visiting: Visit, wiki: Wiki, seed: int = 0, epochs_a_job: int = 1) -> None:
         self.visiting, self.wiki = visiting, wiki
+        self._epochs_a_job = epochs_a_job
         self.figures = Figures()
         self.epochs = 0
         """So far, all of them whole."""
@@ -81,10 +83,11 @@ class Writer:
     async def learn(self, epochs: int = 1) -> None:
         """Push one epoch or more, and return when all of it is committed."""
         for _ in range(epochs):
-            job = self.wiki.job(self.epochs + 1)
+            before, within = divmod(self.epochs, self._epochs_a_job)
+            job, count = self.wiki.job(before + 1), len(self.wiki.deltas)
             async with asyncio.TaskGroup() as group:
-                for chunk in range(len(self.wiki.deltas)):
-                    group.create_task(self._push(job, chunk))
+                for number in range(count):
+                    group.create_task(self._push(job, within * count + number, number))
             self.epochs += 1
 
     async def read(self, neurons: list[Neuron]) -> None:
@@ -111,13 +114,13 @@ class Writer:
             await self.read(self._chance.sample(known, _AT_ONCE))
             await asyncio.sleep(_READ_PAUSE)
 
-    async def _push(self, job: bytes, chunk: int) -> None:
-        self._pushed[chunk] += 1
+    async def _push(self, job: bytes, chunk: int, number: int) -> None:
+        self._pushed[number] += 1
         began = _now()
-        await self.visiting.push(job, chunk, self.wiki.cut(chunk))
+        await self.visiting.push(job, chunk, self.wiki.cut(number))
         self.figures.pushes.append(Took(began, _now() - began))
-        self.wiki.committed(job, chunk, chunk)
-        self._committed[chunk] += 1
+        self.wiki.committed(job, chunk, number)
+        self._committed[number] += 1
         self.figures.chunks += 1
 
     def _check(self, neuron: Neuron, row: Row | None, known: list[int]) -> None:
