@@ -53,7 +53,7 @@ class Lessons:
                 self._parcels.clear()
             delta = _delta(chunk)
             wanted = np.isin(self.layout.shards_of(delta.concept, delta.feature), shards)
-            self._parcels[key] = encode(delta.cut(wanted.astype(np.int64)).get(1, EMPTY))
+            self._parcels[key] = encode(delta.only(wanted) if wanted.any() else EMPTY)
         return self._parcels[key]
 
     def part(self, chunk: int, shard: int) -> Delta:

@@ -157,5 +157,5 @@ def cut(update: Update, shards: Shards, layout: Layout) -> Update:
         return Update(update.job, update.chunk, shards, EMPTY)
     if np.array_equal(wanted, rows):
         return update._replace(shards=shards)
-    part = delta.cut(wanted.astype(np.int64))[1]
+    part = delta.only(wanted)
     return Update(update.job, update.chunk, shards, part)
