@@ -39,6 +39,8 @@ from giaann_p2p.swarm.storage import StoragePeer
 
 _ANNOUNCE = 10.0
 _RETRY = 1.0
+_SNAPSHOT_EVERY = 4
+"""Releases between two snapshots; a real store makes one when its log has grown."""
 QUICK_DISK = 0.005
 """Seconds that a deed takes on a healthy disk, on average."""
 
@@ -59,7 +61,7 @@ class Storage(Node):
         self.disk_delay = QUICK_DISK
         self.left = self.lost = False
         """It has handed all over and gone, or was lost for ever."""
-        self._sequence = 0
+        self._sequence = self._releases = 0
         self.begin()
 
     def begin(self) -> None:
@@ -226,7 +228,9 @@ class Storage(Node):
                 for shards, chunks in action.parts:
                     for job in chunks:
                         self.store.release(job, chunks.of(job), shards.tolist())
-                self.store.snapshot()
+                self._releases += 1
+                if self._releases % _SNAPSHOT_EVERY == 0:
+                    self.store.snapshot()
                 self.swarm.promises.released(self, action.parts)
         except GiaannError as error:
             if isinstance(action, Hold | Drop):
