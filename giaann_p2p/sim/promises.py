@@ -58,15 +58,19 @@ class Promises:
                 self.broken(f"{peer.name} let go of shard {shard}, which {len(having)} others have")
 
     def released(self, peer: "Storage", parts: Iterable[tuple[Shards, Applied]]) -> None:
-        """A peer keeps deltas no longer: all must still be able to become one again.
+        """A peer keeps deltas no longer: it must still be able to become one with all it knows of.
 
         Whoever lacks them takes a whole shard, and adds what it has beyond that, of which it needs
-        the deltas. So of any two, one has all that the other has without deltas.
+        the deltas. So of any two, one has all that the other has without deltas. (Of who was cut
+        off before it said that it holds a shard, a peer cannot know.)
         """
         for shards, chunks in parts:
             for shard in shards.tolist():
+                owners = peer.core.replicas.owners(shard)
+                known = {*peer.around.witnesses(shard, peer.now), *owners}
                 for other in self._peers:
-                    theirs = _chunks(other, shard) if other.keeps else Applied()
+                    counts = other.keeps and other.peer in known
+                    theirs = _chunks(other, shard) if counts else Applied()
                     if theirs and not chunks <= theirs and not _can_be_one(peer, other, shard):
                         self.broken(
                             f"{peer.name} and {other.name} each let go of what the other lacks "
