@@ -19,7 +19,7 @@ from giaann_p2p.swarm import asking
 from giaann_p2p.swarm.actions import Call
 from giaann_p2p.swarm.asking import Asking, Failed, Failure, News, Over
 from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.messages import Cost, Message, Refused, decode, encode
+from giaann_p2p.swarm.messages import BUSY, Cost, Message, Refused, decode, encode
 from giaann_p2p.swarm.surroundings import Surroundings
 
 _NUMBER_BYTES = 16
@@ -202,7 +202,7 @@ def _refused(refusal: net.Refused) -> Refused:
     """
     if refusal.reason is net.Reason.TOO_LONG:
         return Refused(str(refusal))
-    return Refused(f"{asking.BUSY}: {refusal}")
+    return Refused(f"{BUSY}: {refusal}")
 
 
 def _error(failed: Failed) -> Exception:

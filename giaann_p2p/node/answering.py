@@ -19,6 +19,7 @@ from giaann_p2p.node.options import Options
 from giaann_p2p.store.store import Store
 from giaann_p2p.swarm.answers import Answers, StateOf
 from giaann_p2p.swarm.messages import (
+    BUSY,
     AskDigests,
     AskPart,
     Compare,
@@ -31,8 +32,6 @@ from giaann_p2p.swarm.messages import (
 from giaann_p2p.swarm.replica import State
 from giaann_p2p.swarm.shardset import unpacked
 
-BUSY = "busy"
-"""How a refusal begins that is none if it is asked again later."""
 _NUMBER = 8  # bytes of half a neuron
 _TRIES = 3
 _NO_LONGER = Refused(f"{BUSY}: nobody waits for this any more, or this peer ends")

@@ -39,11 +39,12 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     less: who asks the store meanwhile waits less, a few hundredths of a second for this many."""
     threads: int = 2
     """Threads that answer what takes more than a moment."""
-    waiting: int = 64
+    waiting: int = 128
     """Questions that wait for one of them; a further one is refused as busy."""
-    waiting_of_peer: int = 16
+    waiting_of_peer: int = 40
     """The same, of one peer. Less: nobody keeps the threads from others; more: who asks a lot at
-    once is refused more rarely."""
+    once is refused more rarely. More than `transfers` of `swarm.settings`: who joins asks for so
+    many shards at once."""
     inline_neurons: int = 16
     """A question for so many rows is answered at once, without a thread: it takes about as long
     as handing it over."""

@@ -22,12 +22,11 @@ from giaann_p2p.model.parse import Parser
 from giaann_p2p.model.rows import Neuron
 from giaann_p2p.model.said import Token
 from giaann_p2p.model.spec import ModelSpec
-from giaann_p2p.node.answering import BUSY
 from giaann_p2p.node.prompt_options import PromptOptions
 from giaann_p2p.node.row_cache import Read, RowCache
 from giaann_p2p.node.thinking import Thinking, Thought
 from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.messages import NEURON_BYTES, Ask, Cost, Message, Refused, Told
+from giaann_p2p.swarm.messages import BUSY, NEURON_BYTES, Ask, Cost, Message, Refused, Told
 
 _BUSY = f"{BUSY}: as many prompts as this peer answers at a time; ask another peer, or later"
 _FULL = f"{BUSY}: no memory is left here for another prompt; ask another peer, or later"

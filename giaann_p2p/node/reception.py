@@ -13,11 +13,12 @@ from time import perf_counter
 from giaann_p2p.errors import MessageError
 from giaann_p2p.net.errors import Reason
 from giaann_p2p.net.errors import Refused as Turned
-from giaann_p2p.node.answering import BUSY, Answering
+from giaann_p2p.node.answering import Answering
 from giaann_p2p.node.counters import Counters
 from giaann_p2p.swarm.actions import Reply
 from giaann_p2p.swarm.answers import size_of
 from giaann_p2p.swarm.messages import (
+    BUSY,
     AskManifest,
     ManifestIs,
     Message,
@@ -95,7 +96,7 @@ class Reception:
         counters = self._counters
         if isinstance(answer, Refused):
             counters.refused += 1
-            counters.busy += answer.reason.startswith(BUSY)
+            counters.busy += answer.is_busy
         elif isinstance(answer, Rows):
             rows, connections = size_of(answer)
             counters.rows += rows

@@ -4,8 +4,10 @@ What is offered has a set of chunks of its own, and may have got some a moment a
 are lacking here and kept there are asked for as deltas once more when the set is known, until none
 of them comes any longer: only such a chunk comes inside the shard alone (see `Fetching`).
 
-Many small shards are on their way at once, few large ones: see `at_once`. What came is kept as the
-bytes that it was, and unpacked by whoever takes it in, so that nothing here takes long.
+Many small shards are on their way at once, few large ones: see `at_once`. Who is asked for more
+than it takes on says so: then what it turned away waits until something else has come, and so many
+as it does take are on their way from then on. What came is kept as the bytes that it was, and
+unpacked by whoever takes it in, so that nothing here takes long.
 
 What came whole and cannot be taken in, for the store is full, is kept and tried again; meanwhile no
 more is asked for. What is turned down for another reason, or too often, is not sent again at once.
@@ -14,6 +16,7 @@ more is asked for. What is turned down for another reason, or too often, is not 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 
 from giaann_p2p.errors import DamagedError, GiaannError, MessageError
 from giaann_p2p.store.applied import Applied
@@ -31,6 +34,7 @@ from giaann_p2p.swarm.messages import AskPart, Message, Offer, Offered, Part, Re
 from giaann_p2p.swarm.replicas import Replicas
 from giaann_p2p.swarm.settings import Settings
 from giaann_p2p.swarm.strain import Strain
+from giaann_p2p.swarm.window import Windows
 
 Then = Callable[[Message | None, float], list[Action]]
 
@@ -64,6 +68,8 @@ _MOST_BYTES = 64 << 20
 """Bytes of what came and is not taken in yet; from there on only the oldest goes on."""
 _MOST_TRIES = 5
 """Times that a shard is given to a store that has no room for it."""
+_LOOKED_AT = 64
+"""Shards that are wanted, and looked at in one go: the next 64 have their turn after them."""
 _REST = 60.0
 """Seconds in which what the store did not take in is not asked for again of the same peer."""
 
@@ -101,6 +107,7 @@ class Arrivals:
         self._kept: dict[int, _Arrival] = {}
         self._most = most  # connections of a shard
         self._size: int | None = None  # connections of the last that was offered
+        self._windows = Windows(settings.transfers, settings.hurry_every)
         self._strain = Strain()
         self._rests: dict[tuple[Peer, int], float] = {}  # until when
         self._seen = -1  # changes of replicas
@@ -143,11 +150,19 @@ class Arrivals:
         """Let as many arrive as may at once, from peers that answer."""
         self._rests = {key: until for key, until in self._rests.items() if now < until}
         most = at_once(self._settings, self._size)
-        while self._wanted and len(self._arriving) < most:
-            shard = next(iter(self._wanted))
+        for shard in list(islice(self._wanted, _LOOKED_AT)):
+            if len(self._arriving) >= most:
+                break
             peer = self._wanted.pop(shard)
-            if (peer, shard) not in self._rests and self._others.reachable(peer, now):
+            if (peer, shard) in self._rests or not self._others.reachable(peer, now):
+                continue
+            if self._from(peer) < self._windows.of(peer, now):
                 self._arriving[shard] = _Arrival(peer)
+            else:
+                self._wanted[shard] = peer
+
+    def _from(self, peer: Peer) -> int:
+        return sum(arrival.peer == peer for arrival in self._arriving.values())
 
     def _next(self, shard: int, arrival: _Arrival, may_ask: bool, now: float) -> list[Action]:
         """Go on with a shard: deltas before all else, and before it is taken in at the latest."""
@@ -287,6 +302,9 @@ class Arrivals:
         self._over(shard, arrival)
         if isinstance(answer, Refused):
             self._others.heard(arrival.peer)
+            if answer.is_busy:
+                self._wanted.setdefault(shard, arrival.peer)
+                self._windows.turned_away(arrival.peer, self._from(arrival.peer), now)
         else:
             self._others.suspect(arrival.peer, now)
         return []
@@ -298,6 +316,7 @@ class Arrivals:
             return self._turned_down(shard, arrival, error, now)
         self._strain.told(None, now)
         self._over(shard, arrival)
+        self._windows.came(arrival.peer, now)
         self._again(arrival.peer, now)
         return []
 

@@ -25,7 +25,6 @@ from giaann_p2p.swarm.actions import Call
 from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.messages import Ask, Cost, Message, Refused, Told
 
-BUSY = "busy"
 _SHUN, _MOST_SHUN = 2.0, 30.0
 _SHUN_BUSY = 1.0
 _PAUSE = 0.5
@@ -182,7 +181,7 @@ class Asking:
             return self._leave("no answer in time", now)
         if not isinstance(answer, Refused):
             return self._leave("it answered something else than it was asked", now)
-        if answer.reason.startswith(BUSY):
+        if answer.is_busy:
             return self._leave(answer.reason, now, busy=True)
         if self._peer is not None:
             self._refusals[self._peer] = self._refusals.get(self._peer, 0) + 1

@@ -28,6 +28,8 @@ MOST_READ = 1 << 12
 MOST_PROMPT = 1 << 16
 """Characters."""
 
+BUSY = "busy"
+"""How a refusal begins that is none if it is asked again later."""
 _HALF = 8
 NEURON_BYTES = 2 * _HALF
 """A concept and a feature."""
@@ -306,6 +308,11 @@ class Refused(Message, frozen=True, tag="refused"):
     """I can't, for this reason; nothing has changed."""
 
     reason: str
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether it is none if it is asked again later."""
+        return self.reason.startswith(BUSY)
 
 
 AnyMessage = (

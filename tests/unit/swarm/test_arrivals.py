@@ -11,7 +11,7 @@ from giaann_p2p.swarm import arrivals
 from giaann_p2p.swarm.actions import Adopt, Apply, Call
 from giaann_p2p.swarm.answers import Answers
 from giaann_p2p.swarm.arrivals import at_once
-from giaann_p2p.swarm.messages import AskPart, Fetch, Fetched, Offer, Offered, Part, Refused
+from giaann_p2p.swarm.messages import BUSY, AskPart, Fetch, Fetched, Offer, Offered, Part, Refused
 from giaann_p2p.swarm.replica import State
 from giaann_p2p.swarm.replicas import Replicas
 from giaann_p2p.swarm.settings import Settings
@@ -405,3 +405,41 @@ def test_a_late_answer_does_not_disturb_the_next_try() -> None:
     assert len(one.arrivals) == 1
     one.serve(export)
     assert one.adopted.content().shards.tolist() == [1]
+
+
+def test_what_a_busy_peer_turned_away_comes_as_soon_as_something_else_has() -> None:
+    """Not only with the next comparison: a second for each helping."""
+    one = Arriving(transfers=4)
+    one.want(0, 1, 2, 3)
+    one.answer(Refused(f"{BUSY}: too many questions"))
+    one.answer(Refused(f"{BUSY}: too many questions"))
+    assert one.asked == [Offer(2), Offer(3)]
+    one.answer(answer_to(Offer(2), export_of(2, 7)))
+    one.answer(Refused(f"{BUSY}: too many questions"))  # only one was taken on
+    one.serve(export_of(2, 7))
+    assert one.take_in() is None
+    assert one.asked == []
+    one.actions += one.arrivals.due(NOW)
+    assert one.asked == [Offer(0), Offer(1)]  # that one, and one more
+    assert one.around.suspected == []
+
+
+def test_a_peer_that_is_always_busy_is_asked_for_one_shard_after_a_pause_and_holds_up_nobody() -> (
+    None
+):
+    one = Arriving(transfers=4)
+    one.want(0, 1)
+    one.answer(Refused(BUSY))
+    one.answer(Refused(BUSY))
+    assert one.arrivals.due(NOW + 0.5) == []
+    one.want(2, peer=C)
+    assert one.asked == [Offer(2)]
+    one.actions += one.arrivals.due(NOW + 1)
+    assert one.asked == [Offer(2), Offer(0)]
+
+
+def test_a_shard_that_is_refused_for_good_is_not_asked_for_by_itself() -> None:
+    one = Arriving()
+    one.want(0)
+    one.answer(Refused("it is not here"))
+    assert one.arrivals.due(NOW + 60) == []
