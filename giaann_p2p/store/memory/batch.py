@@ -56,10 +56,11 @@ class Batch:
         """m."""
         return len(self.target)
 
-    @property
+    @cached_property
     def nbytes(self) -> int:
         """How much memory it takes."""
-        return sum(a.nbytes for a in vars(self).values() if isinstance(a, np.ndarray))
+        numbers = self.neuron, self.count, self.previous, self.starts, self.shard_starts
+        return sum(array.nbytes for array in (*numbers, self.target, self.place, self.units))
 
     @property
     def is_wide(self) -> bool:
