@@ -3,6 +3,7 @@
 import ipaddress
 import logging
 import re
+import time
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -17,22 +18,22 @@ from giaann_p2p.net.hive.board import HiveBoard
 from giaann_p2p.net.hive.key_file import open_key_file
 from giaann_p2p.node.acquaintances import Acquaintances
 from giaann_p2p.node.clock import Clock
+from giaann_p2p.node.membership import Giver, usual_folder, usual_folder_in
 from giaann_p2p.node.place import Place
 from giaann_p2p.store.layout import Layout
-from giaann_p2p.swarm.identity import name_of, to_text
+from giaann_p2p.swarm.identity import name_of
 from giaann_p2p.swarm.link import MOST_ADDRESSES, Link
 from giaann_p2p.swarm.manifest import Manifest
 from giaann_p2p.terminal import say
 from peers.command import exit_code
-from peers.folder import Folder, usual_folder
+from peers.folder import Folder
 from peers.metrics import Metrics
-from peers.network import manifest_of, network
+from peers.network import gate_of, manifest_of, network
 from peers.process import last, seen
 
 _LOG = logging.getLogger("giaann.bootstrap")
 _LOOPBACK = re.compile(r"/ip4/127\.|/ip6/::1/")
 _IP = re.compile(r"/ip[46]/([^/]+)/")
-_LONGEST = 12
 
 
 async def serve(options: BootstrapOptions) -> int:
@@ -42,20 +43,32 @@ async def serve(options: BootstrapOptions) -> int:
     with Folder(_path(options, joined)) as folder:
         founded = None if joined else _founded(options, folder)
         known = Acquaintances(folder.known_peers)
-        async with network(folder, options, named, known) as place:
+        token = _own_token(folder, founded)
+        async with network(folder, options, named, known, token) as place:
             manifest = founded or await manifest_of(folder, place, Link.read(options.join).swarm_id)
-            return await _serve(options, place, manifest, known)
+            return await _serve(options, folder, place, manifest, known)
 
 
 async def _serve(
-    options: BootstrapOptions, place: Place, manifest: Manifest, known: Acquaintances
+    options: BootstrapOptions,
+    folder: Folder,
+    place: Place,
+    manifest: Manifest,
+    known: Acquaintances,
 ) -> int:
     clock = Clock()
+    gate = gate_of(folder, place, manifest, clock)
     board = await HiveBoard.start(
-        place.host, manifest.swarm_id, manifest.layout, place.book.seeds, clock
+        place.host,
+        manifest.swarm_id,
+        manifest.layout,
+        place.book.seeds,
+        clock,
+        gate.admission,
+        gate.token,
     )
     try:
-        node = BootstrapNode(place.host.me, manifest, place.transport, board, known, clock)
+        node = BootstrapNode(place.host.me, manifest, place.transport, board, known, clock, gate)
         place.book.directory = node.lookout.others.around.directory
         link = str(Link(manifest.swarm_id, told_to_others(place.host.addresses)))
         _LOG.info("serving the swarm %r; others join it with this link:", manifest.name)
@@ -69,11 +82,18 @@ async def _serve(
         await board.close()
 
 
+def _own_token(folder: Folder, founded: Manifest | None) -> bytes | None:
+    """Return the token of the founder's own peer; None for another's, which was given one."""
+    if founded is None or founded.admission == "open":
+        return None
+    return Giver(folder.path).own(time.time()).to_bytes()
+
+
 def _path(options: BootstrapOptions, joined: Link | None) -> Path:
     if options.data_dir:
         return Path(options.data_dir)
     if joined:
-        return usual_folder(to_text(joined.swarm_id)[:_LONGEST], "bootstrap")
+        return usual_folder_in(joined.swarm_id, "bootstrap")
     if not options.new:
         raise UsageError("give --new NAME to found a swarm, or --join LINK to serve one")
     return usual_folder(re.sub(r"[^\w-]", "_", options.new), "bootstrap")

@@ -11,7 +11,9 @@ def metrics_of(node: BootstrapNode) -> Iterator[Metric]:
     """Read what there is to be shown."""
     directory = node.lookout.others.around.directory
     yield CounterMetricFamily(
-        "giaann_manifests", "How often the manifest was asked for.", value=node.asked
+        "giaann_manifests",
+        "How often the manifest was asked for.",
+        value=node.gate.asked_for_manifest,
     )
     yield GaugeMetricFamily(
         "giaann_directory_records", "Records of peers that are known.", value=len(directory)

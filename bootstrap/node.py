@@ -10,14 +10,17 @@ from giaann_p2p.net.board import Board
 from giaann_p2p.net.transport import Transport
 from giaann_p2p.node.acquaintances import Acquaintances
 from giaann_p2p.node.clock import Clock
+from giaann_p2p.node.gate import Gate
 from giaann_p2p.node.lifetime import Lifetime
 from giaann_p2p.node.lookout import Lookout
+from giaann_p2p.node.revoking import Revoking
 from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.manifest import Manifest
-from giaann_p2p.swarm.messages import AskManifest, ManifestIs, Refused, decode, encode
+from giaann_p2p.swarm.messages import Refused, decode, encode
 from giaann_p2p.swarm.surroundings import Surroundings
 
 _LOG = logging.getLogger("giaann.bootstrap")
+_NO_COLUMNS = Refused("this is a bootstrap peer: it has the manifest, and no columns")
 
 
 class BootstrapNode:
@@ -31,25 +34,32 @@ class BootstrapNode:
         board: Board,
         acquaintances: Acquaintances,
         clock: Clock,
+        gate: Gate | None = None,
     ) -> None:
-        self.asked = 0
-        """How often somebody wanted the manifest."""
+        self.gate = gate or Gate(manifest, transport, clock=clock)
+        self.gate.on_change(self._members_changed)
         self.lookout = Lookout(
             board,
-            Surroundings(me, manifest.swarm_id, manifest.layout, manifest.replicas),
+            Surroundings.of(me, manifest, self.gate.admission),
             manifest.layout,
             manifest.swarm_id,
             clock,
             roles=("storage", "compute"),
             log=_LOG,
         )
-        self._manifest, self._transport, self._acquaintances = manifest, transport, acquaintances
+        self._transport, self._acquaintances = transport, acquaintances
         self._life = Lifetime(_LOG)
 
     async def run(self) -> None:
         """Serve until it is closed."""
         self._transport.serve(self._answer)
-        await self._life.run([self.lookout.run(), self._acquaintances.run(self.lookout)])
+        await self._life.run(
+            [
+                self.lookout.run(),
+                self._acquaintances.run(self.lookout),
+                Revoking(self.gate, self.lookout, self._transport, _LOG).run(),
+            ]
+        )
 
     def leave(self) -> None:
         """End: there is nothing to hand over."""
@@ -64,7 +74,8 @@ class BootstrapNode:
             question = decode(body)
         except MessageError as error:
             return encode(Refused(str(error)[:200]))
-        if not isinstance(question, AskManifest):
-            return encode(Refused("this is a bootstrap peer: it has the manifest, and no columns"))
-        self.asked += 1
-        return encode(ManifestIs(self._manifest.to_bytes()))
+        self.gate.check(peer, question)
+        return encode(self.gate.answer(question) or _NO_COLUMNS)
+
+    def _members_changed(self) -> None:
+        self.lookout.others.around.directory.look_again(self.lookout.time())

@@ -29,6 +29,10 @@ class PromptError(UsageError):
     """A prompt that the model cannot start from."""
 
 
+class TokenError(UsageError):
+    """A member's token that is forged, run out, revoked, or does not allow what was tried."""
+
+
 class DeviceError(UsageError):
     """A torch device that this machine does not have."""
 

@@ -6,26 +6,22 @@
     known-peers.json  addresses of peers that were there
     store/            what a storage peer holds
     founder.key       the swarm's founder's identity, where it was founded
+    token, revoked    what makes it a member, in a swarm that not everybody may join
 
 Small files are written whole or not at all.
 """
 
 import contextlib
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
-from giaann_p2p.errors import DiskError, MessageError, StoreError, UsageError
+from giaann_p2p.errors import MessageError, StoreError, UsageError
+from giaann_p2p.node.files import read_whole, write_whole
+from giaann_p2p.node.membership import Membership
 from giaann_p2p.store.home import locked
 from giaann_p2p.swarm.manifest import MOST_BYTES, Manifest
-
-
-def usual_folder(swarm: str, role: str) -> Path:
-    """Return where a daemon's folder is if nobody says otherwise."""
-    base = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
-    return Path(base) / "giaann" / swarm / role
 
 
 class Folder:
@@ -49,6 +45,11 @@ class Folder:
         self._held.close()
 
     @property
+    def membership(self) -> Membership:
+        """What makes it a member."""
+        return Membership(self.path)
+
+    @property
     def key(self) -> Path:
         """The peer's identity."""
         return self.path / "peer.key"
@@ -70,7 +71,7 @@ class Folder:
 
     def manifest(self, swarm_id: bytes | None = None) -> Manifest | None:
         """Return the manifest, a swarm's if it is given; None if there is none here yet."""
-        data = self._read("manifest.json", MOST_BYTES)
+        data = read_whole(self.path / "manifest.json", MOST_BYTES)
         if data is None:
             return None
         try:
@@ -82,11 +83,11 @@ class Folder:
 
     def keep_manifest(self, manifest: Manifest) -> None:
         """Have it here from now on."""
-        self._write("manifest.json", manifest.to_bytes())
+        write_whole(self.path / "manifest.json", manifest.to_bytes())
 
     def listen(self, wanted: Sequence[str]) -> tuple[str, ...]:
         """Return the addresses to listen at: with the ports of last time, where any will do."""
-        data = self._read("listen.json", MOST_BYTES)
+        data = read_whole(self.path / "listen.json", MOST_BYTES)
         if data is None:
             return tuple(wanted)
         try:
@@ -98,24 +99,4 @@ class Folder:
     def keep_listen(self, wanted: Sequence[str], got: Sequence[str]) -> None:
         """Note down which addresses those that were wanted came to."""
         pairs = dict(zip(wanted, got, strict=True))
-        self._write("listen.json", msgspec.json.encode(pairs))
-
-    def _read(self, name: str, most: int) -> bytes | None:
-        try:
-            with (self.path / name).open("rb") as file:
-                return file.read(most + 1)
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise DiskError(f"{self.path / name}: {error.strerror}") from None
-
-    def _write(self, name: str, data: bytes) -> None:
-        path, draft = self.path / name, self.path / f".{name}.new"
-        try:
-            with draft.open("wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            draft.replace(path)
-        except OSError as error:
-            raise DiskError(f"{path}: {error.strerror}") from None
+        write_whole(self.path / "listen.json", msgspec.json.encode(pairs))

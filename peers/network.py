@@ -10,9 +10,13 @@ from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.net.hive.config import HostConfig
 from giaann_p2p.net.hive.daemon import DaemonError
 from giaann_p2p.node.acquaintances import Acquaintances
+from giaann_p2p.node.clock import Clock
+from giaann_p2p.node.gate import Gate
 from giaann_p2p.node.member import joined
+from giaann_p2p.node.membership import needs
 from giaann_p2p.node.place import Place, placed
 from giaann_p2p.swarm.manifest import Manifest, Versions
+from giaann_p2p.swarm.token import Rights
 from peers.folder import Folder
 from peers.options import Options
 
@@ -23,14 +27,19 @@ _MOST_AGAIN = 60.0
 
 @asynccontextmanager
 async def network(
-    folder: Folder, options: Options, named: Sequence[str], known: Acquaintances
+    folder: Folder,
+    options: Options,
+    named: Sequence[str],
+    known: Acquaintances,
+    token: bytes | None = None,
 ) -> AsyncIterator[Place]:
-    """Be on the network, where this daemon was before if it can be."""
+    """Be on the network, where this daemon was before if it can be, as its folder's member."""
+    token = _token(folder, options) if token is None else token
     last, named = folder.listen(options.listen), [*named, *known.addresses]
     async with AsyncExitStack() as stack:
 
         async def listening_at(listen: tuple[str, ...]) -> Place:
-            entered = placed(folder.key, _config(options, listen), named)
+            entered = placed(folder.key, _config(options, listen), named, token)
             return await stack.enter_async_context(entered)
 
         try:
@@ -48,6 +57,25 @@ async def network(
 
 def _config(options: Options, listen: tuple[str, ...]) -> HostConfig:
     return HostConfig(listen=listen, announce=options.announce, auto_relay=options.relay)
+
+
+def gate_of(
+    folder: Folder, place: Place, manifest: Manifest, clock: Clock, rights: Rights | None = None
+) -> Gate:
+    """Return the gate of a daemon; TokenError if it may not be what it wants to be."""
+    membership = folder.membership
+    gate = Gate(manifest, place.transport, place.token, clock, membership.keep_revoked)
+    gate.recall(membership.revoked())
+    needs(gate.admission, place.host.me, place.token, rights or Rights(0), clock())
+    return gate
+
+
+def _token(folder: Folder, options: Options) -> bytes:
+    membership = folder.membership
+    if options.member_token:
+        return membership.accept(options.member_token).to_bytes()
+    token = membership.token
+    return token.to_bytes() if token is not None else b""
 
 
 async def manifest_of(

@@ -51,6 +51,14 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             "ADDRESS",
         ),
     ] = ()
+    member_token: Annotated[
+        str,
+        told(
+            "Token for this peer, or a file with it, in a swarm that only its members may join: "
+            "its founder gives it (giaann token issue). It is kept in the folder.",
+            "TOKEN",
+        ),
+    ] = ""
     relay: Annotated[
         bool,
         told(

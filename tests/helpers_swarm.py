@@ -31,6 +31,7 @@ from giaann_p2p.swarm.messages import (
     AskDigests,
     AskManifest,
     AskPart,
+    AskRevoked,
     Beat,
     Column,
     Compare,
@@ -52,6 +53,7 @@ from giaann_p2p.swarm.messages import (
     Pushed,
     Read,
     Refused,
+    RevokedIs,
     Rows,
     Skip,
     Taken,
@@ -279,6 +281,8 @@ MESSAGES: list[Message] = [
     Told(" honey", ["zorp"], [TOKEN], "end"),
     AskManifest(),
     ManifestIs(b"a manifest"),
+    AskRevoked(3),
+    RevokedIs(b"a list"),
     Refused("it cannot be done, not even in Zürich"),
 ]
 """One of each kind."""

@@ -7,7 +7,7 @@ import typer
 
 from bootstrap.command import bootstrap
 from giaann_p2p import __version__
-from giaann_p2p.cli import chat, column, doctor, health, prompt, sim, solo, swarm, train
+from giaann_p2p.cli import chat, column, doctor, health, prompt, sim, solo, swarm, token, train
 from giaann_p2p.errors import GiaannError
 from giaann_p2p.terminal import EXIT_CODES, FAILED, complain, ctrl_c_told
 from peers.compute.command import compute
@@ -22,6 +22,7 @@ app = typer.Typer(
 )
 app.add_typer(solo.app, name="solo")
 app.add_typer(swarm.app, name="swarm")
+app.add_typer(token.app, name="token")
 app.command("sim", epilog=EXIT_CODES)(sim.sim)
 app.command("bootstrap", epilog=EXIT_CODES)(bootstrap)
 app.command("storage", epilog=EXIT_CODES)(storage)

@@ -140,6 +140,7 @@ class Trainer:
 
     async def _answer(self, peer: bytes, body: bytes) -> bytes:
         question = decode(body)
+        self._visiting.gate.check(Peer(peer), question)
         if isinstance(question, Beat) and (job := self._jobs.get(question.job)) is not None:
             return encode(job.beat(Peer(peer), question))
         return encode(Refused("nothing is asked of a client but to hear how its jobs get on"))

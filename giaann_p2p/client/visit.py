@@ -7,33 +7,41 @@ What goes wrong only for a while is tried again in silence; what is wrong for go
 import asyncio
 import logging
 import tempfile
-from collections.abc import AsyncIterator, Collection, Sequence
+import time
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from giaann_p2p.client.roll_call import silent
-from giaann_p2p.errors import UsageError
+from giaann_p2p.errors import TokenError, UsageError
 from giaann_p2p.model.rows import Answer, Neuron
 from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.net.hive.board import HiveBoard
 from giaann_p2p.net.hive.config import HostConfig
+from giaann_p2p.net.hive.key_file import open_key_file
 from giaann_p2p.node.clock import Clock
+from giaann_p2p.node.gate import Gate
 from giaann_p2p.node.lookout import Lookout
 from giaann_p2p.node.member import joined
+from giaann_p2p.node.membership import Membership, needs, usual_folder_in
 from giaann_p2p.node.place import Place, placed
 from giaann_p2p.node.pushing import Pushing
 from giaann_p2p.node.reading import Reading
+from giaann_p2p.node.revoking import Revoking
 from giaann_p2p.node.rules import Rules
 from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.link import Link
 from giaann_p2p.swarm.manifest import Manifest, Versions
 from giaann_p2p.swarm.overview import Overview, overview
 from giaann_p2p.swarm.surroundings import Surroundings
+from giaann_p2p.swarm.token import Rights
 from giaann_p2p.swarm.writer import Cut
 
 ANYWHERE = HostConfig(listen=("/ip4/127.0.0.1/tcp/0",))
 """A visitor is not dialled; but p2pd listens somewhere."""
+_LOG = logging.getLogger("giaann.client")
 _FIRST_LOOK = 10.0
+Shows = Callable[[Peer, float], bytes]
 _ASK_THE_DOCTOR = "`giaann doctor --join LINK` looks into it"
 for _name in ("giaann", "giaann_p2p"):  # no handler: Python itself would print to the terminal
     logging.getLogger(_name).addHandler(logging.NullHandler())
@@ -42,8 +50,11 @@ for _name in ("giaann", "giaann_p2p"):  # no handler: Python itself would print 
 class Visit:
     """See the module; `visit` begins one."""
 
-    def __init__(self, manifest: Manifest, place: Place, lookout: Lookout, clock: Clock) -> None:
+    def __init__(
+        self, manifest: Manifest, place: Place, lookout: Lookout, gate: Gate, clock: Clock
+    ) -> None:
         self.manifest, self.place, self.lookout, self.clock = manifest, place, lookout, clock
+        self.gate = gate
         self.around = lookout.others.around
         transport, others = place.transport, lookout.others
         self.pushing = Pushing(transport, Rules.of(manifest), others, clock)
@@ -78,11 +89,19 @@ class Visit:
 
 
 @asynccontextmanager
-async def visit(link: Link, config: HostConfig = ANYWHERE) -> AsyncIterator[Visit]:
-    """Visit the swarm of a link; Unreachable if nobody there answers."""
+async def visit(
+    link: Link, config: HostConfig = ANYWHERE, shows: Shows | None = None
+) -> AsyncIterator[Visit]:
+    """Visit the swarm of a link; Unreachable if nobody there answers.
+
+    `shows` is what a visitor's key has to show at a time: by default, what its member's folder has.
+    """
+    shows = shows or Membership(usual_folder_in(link.swarm_id, "client")).shown
     with tempfile.TemporaryDirectory(prefix="giaann-visit-") as folder:
+        key = Path(folder) / "key"
+        token = shows(open_key_file(key).peer, time.time())
         async with (
-            placed(Path(folder) / "key", config, link.addresses) as place,
+            placed(key, config, link.addresses, token) as place,
             visited(await _met(place, link), place) as visiting,
         ):
             yield visiting
@@ -92,11 +111,19 @@ async def visit(link: Link, config: HostConfig = ANYWHERE) -> AsyncIterator[Visi
 async def visited(manifest: Manifest, place: Place) -> AsyncIterator[Visit]:
     """Visit a swarm whose manifest is known; Unreachable if its directory cannot be read."""
     clock = Clock()
+    gate = Gate(manifest, place.transport, place.token, clock)
+    _check(gate, place)
     board = await HiveBoard.start(
-        place.host, manifest.swarm_id, manifest.layout, place.book.seeds, clock
+        place.host,
+        manifest.swarm_id,
+        manifest.layout,
+        place.book.seeds,
+        clock,
+        gate.admission,
+        gate.token,
     )
     try:
-        async with _looking(manifest, place, board, clock) as visiting:
+        async with _looking(manifest, place, board, gate, clock) as visiting:
             yield visiting
     finally:
         await board.close()
@@ -114,23 +141,37 @@ async def _met(place: Place, link: Link) -> Manifest:
 
 @asynccontextmanager
 async def _looking(
-    manifest: Manifest, place: Place, board: HiveBoard, clock: Clock
+    manifest: Manifest, place: Place, board: HiveBoard, gate: Gate, clock: Clock
 ) -> AsyncIterator[Visit]:
-    around = Surroundings(place.host.me, manifest.swarm_id, manifest.layout, manifest.replicas)
+    around = Surroundings.of(place.host.me, manifest, gate.admission)
     lookout = Lookout(
         board, around, manifest.layout, manifest.swarm_id, clock, roles=("storage", "compute")
     )
     place.book.directory = around.directory
-    looking = asyncio.create_task(lookout.run())
-    visiting = Visit(manifest, place, lookout, clock)
+    visiting = Visit(manifest, place, lookout, gate, clock)
+    gate.on_change(lambda: around.directory.look_again(lookout.time()))
+    revoking = Revoking(gate, lookout, place.transport, _LOG)
+    tasks = [asyncio.create_task(lookout.run())]
     try:
         await _seen_first(lookout)
+        await revoking.look()  # or the first thing asked might go to somebody who is a stranger now
+        tasks.append(asyncio.create_task(revoking.run()))
         yield visiting
     finally:
-        looking.cancel()
-        await asyncio.gather(looking, return_exceptions=True)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         await visiting.pushing.close()
         await visiting.reading.close()
+
+
+def _check(gate: Gate, place: Place) -> None:
+    """Raise TokenError, which says what to do, unless this client may visit the swarm."""
+    try:
+        needs(gate.admission, place.host.me, place.token, Rights.CLIENT, time.time())
+    except TokenError as error:
+        why = str(error).partition(". The name of this peer is ")[0]
+        raise TokenError(f"{why}; `giaann token accept TOKEN` keeps it for clients here") from None
 
 
 async def _seen_first(lookout: Lookout) -> None:

@@ -30,6 +30,8 @@ class Books:
         room_out: Room,
     ) -> None:
         self.limits = limits
+        self.serving = limits
+        """What the peer's requests are held to; less for a stranger's."""
         self.outbox = outbox
         self.room_in = room_in
         self.room_out = room_out

@@ -43,7 +43,10 @@ class Connection:
         limits: Limits | None = None,
         room_in: Room | None = None,
         room_out: Room | None = None,
+        greeting: bytes = b"",
+        door: Callable[[bytes], str] = lambda greeting: "",
     ) -> None:
+        """Take what to show the peer, and what tells by what it shows why it is a stranger."""
         self.phase = Phase.OPEN
         self.error: PeerError | None = None
         """Why it is over, unless both sides left."""
@@ -51,11 +54,16 @@ class Connection:
         """Whether the peer is told why."""
         self.round_trip: float | None = None
         """Seconds from the last ping to its answer."""
+        self.greeting = b""
+        """What the peer has shown."""
+        self.strange = ""
+        """Why it is a stranger, if it is."""
+        self._door, self._dialled, self._since = door, dialled, now
         self._limits = limits or Limits()
         self._room_in = Room(self._limits.bytes_in, room_in)
         self._room_out = Room(self._limits.bytes_out, room_out)
         self._framer = Framer()
-        self._outbox = Outbox(number, most_urgent=4 * self._limits.calls + 64)
+        self._outbox = Outbox(number, 4 * self._limits.calls + 64, greeting)
         self._books = Books(
             dialled=dialled,
             now=now,
@@ -73,7 +81,7 @@ class Connection:
         self._pings = 0
         self._pinged = now
         self._on: dict[Kind, Callable[[Frame, list[Event]], None]] = {
-            Kind.HELLO: lambda frame, events: self._hear_hello(),
+            Kind.HELLO: lambda frame, events: self._hear_hello(frame),
             Kind.PING: lambda frame, events: self._answer_ping(frame),
             Kind.PONG: lambda frame, events: self._time_ping(frame),
             Kind.GOODBYE: lambda frame, events: self._hear_goodbye(),
@@ -149,6 +157,13 @@ class Connection:
         """End the connection at once, and tell the peer why."""
         return self._end(Broken(f"this peer ended the connection: {why}"), why)
 
+    def look_again(self) -> list[Event]:
+        """Ask at the door once more: whoever has become a stranger is told so, and has to go."""
+        before, self.strange = self.strange, self._door(self.greeting) if self._greeted else ""
+        if self.strange and not before:
+            return self.refuse_all(Refused(Reason.STRANGER, self.strange))
+        return []
+
     def to_send(self, most: int = TURN) -> list[Buffer]:
         """Return the next bytes to write, about so many, in pieces; none if there is nothing."""
         if not self._outbox:
@@ -191,7 +206,9 @@ class Connection:
         if self.over:
             return NEVER
         silent = self._heard + self._limits.silent_after
-        return min(self._alarms.next(), silent, self._said + self._limits.ping_after)
+        return min(
+            self._alarms.next(), silent, self._said + self._limits.ping_after, self._stays_until()
+        )
 
     def tick(self, now: float) -> list[Event]:
         """Take in that time has passed."""
@@ -205,6 +222,9 @@ class Connection:
         if now >= self._heard + self._limits.silent_after:
             silence = f"silent for {now - self._heard:.1f} s"
             return events + self._end(Broken(f"the peer is {silence}, and counts as gone"))
+        if now >= self._stays_until():
+            why = self.strange or "you did not say hello"
+            return events + self.refuse_all(Refused(Reason.STRANGER, why))
         if now >= self._said + self._limits.ping_after:
             self._ping(now)
         self._check_over()
@@ -256,8 +276,19 @@ class Connection:
 
     # The end.
 
-    def _hear_hello(self) -> None:
+    def _hear_hello(self, frame: Frame) -> None:
         self._greeted = True
+        self.greeting = bytes(frame.payload[NUMBER.size :])
+        self.strange = self._door(self.greeting)
+        if self.strange:
+            self._books.serving = self._limits.for_strangers()
+
+    def _stays_until(self) -> float:
+        """Return when a stranger has to go, if it was not dialled from here, or who is mute."""
+        if not self._greeted:
+            return self._since + self._limits.greeting_within
+        strange = self.strange and not self._dialled
+        return self._since + self._limits.stranger_within if strange else NEVER
 
     def _hear_goodbye(self) -> None:
         self.goodbye()

@@ -27,6 +27,8 @@ class Reason(IntEnum):
     """Part of the request, or credit for the response, did not come for too long."""
     FAILED = 5
     """It tried, and could not; the words say why."""
+    STRANGER = 6
+    """It does not serve this one, or not with this; the words say what would help."""
 
 
 class Unreachable(PeerError):  # noqa: N818  (what it is, not what went wrong)

@@ -3,9 +3,10 @@
 A frame is a header of 24 bytes (checksum u64, mark 3 bytes, kind u8, length u32, request u64, the
 little end first) and its payload. The rules:
 
-1. The first frame each way is a hello; its payload is a number that its sender drew. Number plus
-   count of frames so far seeds the checksum of each later frame, so that a frame that is changed,
-   left out, repeated, out of its place or from another stream does not fit.
+1. The first frame each way is a hello; its payload is a number that its sender drew, and what it
+   has to show for itself, a token say. Number plus count of frames so far seeds the checksum of
+   each later frame, so that a frame that is changed, left out, repeated, out of its place or from
+   another stream does not fit.
 2. A kind's lengths are bounded, and checked as soon as the header is there: a reader holds at most
    one frame that is not complete, and never sets memory aside for bytes that have not come.
 3. After the first frame that is off nothing is read any more.
@@ -24,6 +25,8 @@ from giaann_p2p.errors import MessageError, UsageError
 
 CHUNK = 1 << 18
 """The most bytes of a frame's payload; longer bodies are cut into pieces of this size."""
+LONGEST_GREETING = 1 << 10
+"""The most bytes of what a peer has to show for itself."""
 LONGEST_ERROR = 1 << 10
 """The most bytes of what an error says, with its code."""
 
@@ -43,7 +46,7 @@ class Kind(IntEnum):
     """What a frame is."""
 
     HELLO = 1
-    """The stream begins: the number that seeds the checksums."""
+    """The stream begins: the number that seeds the checksums, and a greeting."""
     REQUEST = 2
     """A request, whole."""
     RESPONSE = 3
@@ -69,13 +72,13 @@ class Kind(IntEnum):
 
 
 NUMBER = Struct("<Q")
-"""The payload of hello, long, credit, ping and pong."""
+"""The payload of long, credit, ping and pong, and the first part of a hello's."""
 ENDING = Struct("<QQ")
 """The payload of an end mark: length, checksum."""
 
 _KINDS = {kind.value: kind for kind in Kind}
 _LENGTHS = {
-    Kind.HELLO: (8, 8),
+    Kind.HELLO: (8, 8 + LONGEST_GREETING),
     Kind.REQUEST: (0, CHUNK),
     Kind.RESPONSE: (0, CHUNK),
     Kind.ERROR: (1, LONGEST_ERROR),
@@ -181,7 +184,7 @@ class Framer:
             raise MessageError(f"the checksum of frame {self._count} does not fit its bytes")
         payload = data[at + HEADER : at + size]
         if not self._count:
-            (self._seed,) = NUMBER.unpack(payload)
+            (self._seed,) = NUMBER.unpack_from(payload)
         self._count += 1
         return Frame(_KINDS[code], request, payload)
 
@@ -189,12 +192,12 @@ class Framer:
 class Sealer:
     """Writes the frames of one stream; `number` is to be drawn anew for each."""
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, greeting: bytes = b"") -> None:
         if not 0 <= number <= _WORD:
             raise UsageError(f"the number of a stream has 64 bits; it is {number}")
         self._seed = 0
         self._count = 0
-        self.hello = b"".join(self.seal(Kind.HELLO, 0, NUMBER.pack(number)))
+        self.hello = b"".join(self.seal(Kind.HELLO, 0, NUMBER.pack(number) + greeting))
         """The first bytes of the stream."""
         self._seed = number
 

@@ -40,9 +40,19 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     stalled_after: float = 60.0
     """Seconds after which a request that stopped coming, or a response that is not taken, is
     dropped."""
+    greeting_within: float = 10.0
+    """Seconds within which a peer has to say hello."""
+    stranger_calls: int = 4
+    """As `calls`, of a peer that is a stranger."""
+    stranger_longest: int = 1 << 13
+    """As `longest`, of what a stranger asks and is told: more than a manifest."""
+    stranger_within: float = 10.0
+    """Seconds after which a stranger's connection ends."""
 
     def __post_init__(self) -> None:
         for name in ("calls", "longest", "ping_after", "silent_after", "stalled_after"):
+            _check(getattr(self, name) > 0, f"{name} must be more than 0")
+        for name in ("greeting_within", "stranger_calls", "stranger_longest", "stranger_within"):
             _check(getattr(self, name) > 0, f"{name} must be more than 0")
         for name in ("bytes_in", "bytes_out"):
             _check(getattr(self, name) >= self.longest, f"{name} must be at least longest")
@@ -56,6 +66,14 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             f" ({self.silent_after} s)",
         )
 
+    def for_strangers(self) -> "Limits":
+        """Return what a stranger is held to."""
+        return msgspec.structs.replace(
+            self,
+            calls=min(self.calls, self.stranger_calls),
+            longest=min(self.longest, self.stranger_longest),
+        )
+
 
 class TransportLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Bounds of all connections of a peer together."""
@@ -63,8 +81,8 @@ class TransportLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     connection: Limits = Limits()
     """Of each."""
     connections: int = 512
-    """Most connections. A further one takes the place of the one that is idle for longest; if none
-    is, it is refused as busy."""
+    """Most connections. A further one takes the place of the one that is idle for longest, those of
+    strangers first; if none is, it is refused as busy."""
     per_peer: int = 4
     """Most connections of one peer: one in use, and others that end."""
     bytes_in: int = 1 << 30

@@ -102,6 +102,21 @@ class Link:
             self.connection.cancel(number)
             self._stir()
 
+    @property
+    def is_strange(self) -> bool:
+        """Whether a stranger has opened it, which has to make place for others."""
+        return not self.dialled and bool(self.connection.strange) and not self.connection.over
+
+    @property
+    def ending(self) -> bool:
+        """Whether it is about to end."""
+        return self.connection.over or self.task.cancelling() > 0
+
+    def look_again(self) -> None:
+        """See whether the peer has become a stranger."""
+        self._tell(self.connection.look_again())
+        self._stir()
+
     def goodbye(self) -> None:
         """Ask nothing more over this connection."""
         self.connection.goodbye()

@@ -15,9 +15,9 @@ from giaann_p2p.net.frames import HEADER, Buffer, Kind, Sealer
 class Outbox:
     """Frames to come of one stream."""
 
-    def __init__(self, number: int, most_urgent: int) -> None:
+    def __init__(self, number: int, most_urgent: int, greeting: bytes = b"") -> None:
         self._most_urgent = most_urgent
-        self._sealer = Sealer(number)
+        self._sealer = Sealer(number, greeting)
         self._hello: list[Buffer] = [self._sealer.hello]
         self._urgent: deque[tuple[Kind, int, bytes]] = deque()
         self._turns: deque[Outgoing | None] = deque()  # None: goodbye

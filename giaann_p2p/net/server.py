@@ -20,7 +20,7 @@ class Server:
 
     def respond(self, request: int, body: bytes) -> None:
         """Answer; nothing if nobody waits for it any more."""
-        books, limits, size = self._books, self._books.limits, len(body)
+        books, limits, size = self._books, self._books.serving, len(body)
         exchange = books.open.get(request)
         if exchange is None:
             return
@@ -44,7 +44,7 @@ class Server:
 
     def expire(self, exchange: Exchange, events: list[Event]) -> None:
         """Take in that a body has not moved for too long."""
-        after = f"nothing of it moved for {self._books.limits.stalled_after:g} s"
+        after = f"nothing of it moved for {self._books.serving.stalled_after:g} s"
         if exchange.state is State.ANSWERING:
             events.append(Cancelled(exchange.request))
         self.refuse(exchange.request, Refused(Reason.STALLED, after))
@@ -60,7 +60,7 @@ class Server:
     def take_long(self, frame: Frame, phase: Phase) -> None:
         """Take the beginning of a long request in, or refuse it, as a whole one."""
         (size,) = NUMBER.unpack(frame.payload)
-        incoming = Incoming(size, self._books.limits.window)
+        incoming = Incoming(size, self._books.serving.window)
         exchange = self._admit(frame, phase, size)
         if exchange is not None:
             self._traffic.expect(exchange, incoming)
@@ -81,7 +81,7 @@ class Server:
 
     def _admit(self, frame: Frame, phase: Phase, size: int) -> Exchange | None:
         """Enter a request, if there is room for it."""
-        books, limits = self._books, self._books.limits
+        books, limits = self._books, self._books.serving
         next_phase(phase, frame.kind)
         exchange = books.enter_theirs(frame.request, next_state(State.UNKNOWN, frame.kind))
         if size > limits.longest:

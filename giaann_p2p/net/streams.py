@@ -8,6 +8,8 @@
 4. A connection that is lost is dialled again by the next call. A call is repeated by itself only if
    nothing of it was sent.
 5. Connections, bytes and dials are bounded; over a bound a peer is refused, and told why.
+6. Where there is a door, whoever does not show at once what lets it in is a stranger: it may ask
+   little, and soon has to go; and it never takes the place of somebody who is none.
 """
 
 import asyncio
@@ -22,7 +24,7 @@ from giaann_p2p.net.errors import Reason, Refused, Unreachable
 from giaann_p2p.net.limits import TransportLimits
 from giaann_p2p.net.link import Link
 from giaann_p2p.net.room import Room
-from giaann_p2p.net.transport import ByteStream, Handler, Lost, Streams, Told
+from giaann_p2p.net.transport import ByteStream, Door, Handler, Lost, Streams, Told
 from giaann_p2p.swarm.identity import Peer
 
 _TRIES = 4
@@ -42,7 +44,9 @@ class StreamTransport:
         streams: Streams,
         limits: TransportLimits | None = None,
         draw: Callable[[], int] = draw_number,
+        greeting: bytes = b"",
     ) -> None:
+        """Take what to show each peer, its token say: see `guard`."""
         self.limits = limits or TransportLimits()
         self._streams = streams
         self._draw = draw
@@ -53,6 +57,8 @@ class StreamTransport:
         self._all: dict[Link, None] = {}
         self._dials: dict[Peer, asyncio.Task[Link | Unreachable | Refused]] = {}
         self._handler: Handler | None = None
+        self._greeting = greeting
+        self._door: Door = lambda peer, greeting: ""
         self._lost: list[Lost] = []
         self._closed = False
         streams.listen(self._accept)
@@ -78,6 +84,20 @@ class StreamTransport:
     def serve(self, handler: Handler) -> None:
         """Answer the calls of other peers from now on."""
         self._handler = handler
+
+    def guard(self, door: Door) -> None:
+        """Hold strangers to little from now on; to be called again when the door has changed."""
+        self._door = door
+        for link in list(self._all):
+            link.look_again()
+
+    def greeting_of(self, peer: Peer) -> bytes:
+        """Return what a peer has shown; nothing if it has shown nothing, or is not connected."""
+        link = self._links.get(peer)
+        if link is not None and link.connection.greeted:
+            return link.connection.greeting
+        shown = [other.connection.greeting for other in self._all if other.peer == peer]
+        return max(shown, key=len, default=b"")
 
     def on_lost(self, lost: Lost) -> None:
         """Tell of peers that are lost from now on."""
@@ -151,7 +171,7 @@ class StreamTransport:
     async def _dial(self, peer: Peer) -> Link | Unreachable | Refused:
         """Dial; an error is returned, for there may be nobody left to raise it to."""
         try:
-            if not self._has_place(peer):
+            if self._of(peer) >= self.limits.per_peer or not self._makes_place():
                 return Refused(Reason.BUSY, _full(self.limits))
             async with asyncio.timeout(self.limits.dial_within):
                 stream = await self._streams.dial(peer)
@@ -166,14 +186,19 @@ class StreamTransport:
         return self._links[peer]
 
     def _accept(self, peer: Peer, stream: ByteStream) -> None:
+        """Take a stream in; whether there is a place for it is seen when it has said hello."""
         if len(self._all) >= 2 * self.limits.connections:
-            stream.abort()  # those that were refused are still being told
-            return
-        has_place = self._has_place(peer)
+            mutes = (one for one in self._all if not (one.connection.greeted or one.ending))
+            mute = next(mutes, None)
+            if mute is None:
+                stream.abort()  # those that were refused are still being told
+                return
+            mute.task.cancel()
+        per_peer = self._of(peer) < self.limits.per_peer
         link = self._link(peer, stream, dialled=False)
         if self._closed:
             link.end(Refused(Reason.LEAVING, "this peer is leaving"))
-        elif not has_place:
+        elif not per_peer:
             link.end(Refused(Reason.BUSY, _full(self.limits)))
 
     def _link(self, peer: Peer, stream: ByteStream, *, dialled: bool) -> Link:
@@ -184,6 +209,8 @@ class StreamTransport:
             limits=self.limits.connection,
             room_in=self._room_in,
             room_out=self._room_out,
+            greeting=self._greeting,
+            door=lambda greeting: self._door(peer, greeting),
         )
         link = Link(
             peer,
@@ -199,8 +226,12 @@ class StreamTransport:
         return link
 
     def _greeted(self, link: Link) -> None:
-        if not link.dialled and not link.connection.over:
+        if link.dialled or link.connection.over:
+            return
+        if self._makes_place(link):
             self._adopt(link)
+        else:
+            link.end(Refused(Reason.BUSY, _full(self.limits)))
 
     def _adopt(self, link: Link) -> None:
         """Let calls take a new link, or the one that there is, and drain the other."""
@@ -227,14 +258,21 @@ class StreamTransport:
             for lost in self._lost:
                 lost(link.peer, link.connection.error)
 
-    def _has_place(self, peer: Peer) -> bool:
-        """Tell whether there may be one more connection; one that is idle may make place."""
-        if sum(link.peer == peer for link in self._all) >= self.limits.per_peer:
-            return False
-        if len(self._all) < self.limits.connections:
+    def _of(self, peer: Peer) -> int:
+        return sum(link.peer == peer for link in self._all)
+
+    def _makes_place(self, new: Link | None = None) -> bool:
+        """Tell whether there may be one more connection, if need be in the place of another:
+        a stranger's, or one that is idle, but that only for who is no stranger.
+        """
+        others = [link for link in self._all if link is not new and link.connection.greeted]
+        if len(others) < self.limits.connections:
+            return True
+        if strange := [link for link in others if link.is_strange]:
+            strange[0].end(Refused(Reason.BUSY, _full(self.limits)))
             return True
         idle = [link for link in self._links.values() if link.connection.idle]
-        if not idle:
+        if not idle or (new is not None and new.is_strange):
             return False
         min(idle, key=lambda link: link.used).goodbye()
         return True

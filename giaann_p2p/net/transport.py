@@ -25,6 +25,10 @@ Lost = Callable[[Peer, PeerError], None]
 """Is told that the connection to a peer was lost, not that a peer has left with a goodbye."""
 
 
+Door = Callable[[Peer, bytes], str]
+"""Tells, by what a peer has shown to begin with, why it is a stranger; nothing if it is none."""
+
+
 class Transport(Protocol):
     """Calls to peers, and from them."""
 
@@ -50,6 +54,14 @@ class Transport(Protocol):
 
     def serve(self, handler: Handler) -> None:
         """Answer the calls of other peers from now on."""
+        ...
+
+    def guard(self, door: Door) -> None:
+        """Hold strangers to little from now on; to be called again when the door has changed."""
+        ...
+
+    def greeting_of(self, peer: Peer) -> bytes:
+        """Return what a peer has shown; nothing if it has shown nothing, or is not connected."""
         ...
 
     def on_lost(self, lost: Lost) -> None:

@@ -15,7 +15,7 @@ from functools import partial
 from time import perf_counter
 from typing import Protocol
 
-from giaann_p2p.errors import MessageError, PeerError
+from giaann_p2p.errors import MessageError, PeerError, TokenError
 from giaann_p2p.model.parse import max_chars
 from giaann_p2p.net.board import Board
 from giaann_p2p.net.errors import Reason
@@ -25,20 +25,20 @@ from giaann_p2p.node.acquaintances import Acquaintances
 from giaann_p2p.node.calls import Calls
 from giaann_p2p.node.clock import Clock
 from giaann_p2p.node.counters import WorkCounters
+from giaann_p2p.node.gate import Gate
 from giaann_p2p.node.lesson import Cutting, Made, Task, skips_of
 from giaann_p2p.node.lifetime import Lifetime, Part
 from giaann_p2p.node.lookout import Lookout
 from giaann_p2p.node.options import Options
 from giaann_p2p.node.presence import Presence
+from giaann_p2p.node.revoking import Revoking
 from giaann_p2p.node.rules import Rules
 from giaann_p2p.swarm.actions import Action, Call, Compute, Reply, Stop
 from giaann_p2p.swarm.identity import Identity, Peer, name_of
 from giaann_p2p.swarm.manifest import Manifest
 from giaann_p2p.swarm.messages import (
     Ask,
-    AskManifest,
     Learn,
-    ManifestIs,
     Message,
     Refused,
     Taken,
@@ -87,6 +87,7 @@ class ComputeNode:
         clock: Callable[[], float] | None = None,
         incarnation: Callable[[], int] = lambda: secrets.randbits(63),
         log: logging.Logger | None = None,
+        gate: Gate | None = None,
     ) -> None:
         self.me = identity.peer
         self.answering: Answering | None = None
@@ -97,10 +98,12 @@ class ComputeNode:
         self._addresses, self._acquaintances = addresses, acquaintances
         self._options = options or Options()
         self.clock = clock or Clock()
+        self.gate = gate or Gate(manifest, transport, clock=self.clock)
+        self.gate.on_change(self._members_changed)
         self._log = log or logging.getLogger("giaann.compute")
         self._incarnation = incarnation()
         self._longest = max_chars(manifest.spec)
-        around = Surroundings(self.me, manifest.swarm_id, manifest.layout, manifest.replicas)
+        around = Surroundings.of(self.me, manifest, self.gate.admission)
         self.lookout = Lookout(
             board,
             around,
@@ -165,7 +168,12 @@ class ComputeNode:
     # Its parts, and their end.
 
     def _parts(self) -> list[Part]:
-        parts = [self.lookout.run(), self.presence.run(), self._tick()]
+        parts = [
+            self.lookout.run(),
+            self.presence.run(),
+            self._tick(),
+            Revoking(self.gate, self.lookout, self._transport, self._log).run(),
+        ]
         if self._acquaintances is not None:
             parts.append(self._acquaintances.run(self.lookout))
         return parts
@@ -206,6 +214,7 @@ class ComputeNode:
         except MessageError:
             counters.unreadable += 1
             raise
+        self.gate.check(Peer(peer), question)
         answer = await self._to(Peer(peer), question)
         counters.refused += isinstance(answer, Refused)
         data = encode(answer)
@@ -213,8 +222,8 @@ class ComputeNode:
         return data
 
     async def _to(self, peer: Peer, question: Message) -> Message:
-        if isinstance(question, AskManifest):
-            return ManifestIs(self._manifest.to_bytes())
+        if (answer := self.gate.answer(question)) is not None:
+            return answer
         if isinstance(question, Learn):
             return self._ordered(peer, question)
         if isinstance(question, Ask):
@@ -294,6 +303,12 @@ class ComputeNode:
         placement = self.lookout.others.placement(self.clock())
         return list({placement.shards_of(peer).tobytes(): None for peer in placement.peers})
 
+    def _members_changed(self) -> None:
+        if why := self.gate.own_fault():
+            self._life.fail(TokenError(why))
+        self.lookout.others.around.directory.look_again(self.lookout.time())
+        self.presence.changed()
+
     def _lost(self, peer: bytes, error: PeerError) -> None:
         self.counters.lost += 1
         self._log.debug("lost the connection to %s: %s", name_of(Peer(peer)), error)
@@ -313,6 +328,8 @@ class ComputeNode:
             slots=self._slots,
             load=Load(queue=self.worker.busy, reads=self._prompts),
             addresses=tuple(self._addresses())[:MOST_RECORD_ADDRESSES],
+            token=self.gate.token,
+            revoked=self.gate.admission.revoked.number,
         )
 
     def _tell(self) -> None:

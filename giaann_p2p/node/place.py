@@ -18,17 +18,22 @@ from giaann_p2p.node.address_book import AddressBook
 class Place:
     """See the module."""
 
-    def __init__(self, host: Host, book: AddressBook) -> None:
-        self.host, self.book = host, book
-        self.transport = StreamTransport(HiveStreams(host, book.of))
+    def __init__(self, host: Host, book: AddressBook, token: bytes) -> None:
+        self.host, self.book, self.token = host, book, token
+        self.transport = StreamTransport(HiveStreams(host, book.of), greeting=token)
 
 
 @asynccontextmanager
-async def placed(key_file: Path, config: HostConfig, named: Sequence[str]) -> AsyncIterator[Place]:
-    """Be on the network for as long as this lasts; `named` are addresses of peers to begin with."""
+async def placed(
+    key_file: Path, config: HostConfig, named: Sequence[str], token: bytes = b""
+) -> AsyncIterator[Place]:
+    """Be on the network for as long as this lasts.
+
+    `named` are addresses of peers to begin with, `token` is what all others are shown.
+    """
     host = await Host.start(key_file, config)
     try:
-        place = Place(host, AddressBook(named, peer_of_address))
+        place = Place(host, AddressBook(named, peer_of_address), token)
         try:
             yield place
         finally:

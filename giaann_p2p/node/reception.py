@@ -15,12 +15,12 @@ from giaann_p2p.net.errors import Reason
 from giaann_p2p.net.errors import Refused as Turned
 from giaann_p2p.node.answering import Answering
 from giaann_p2p.node.counters import Counters
+from giaann_p2p.node.gate import Gate
 from giaann_p2p.swarm.actions import Reply
 from giaann_p2p.swarm.answers import size_of
+from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.messages import (
     BUSY,
-    AskManifest,
-    ManifestIs,
     Message,
     Push,
     Pushed,
@@ -41,7 +41,7 @@ class Reception:
 
     def __init__(
         self,
-        manifest: bytes,
+        gate: Gate,
         answering: Answering,
         counters: Counters,
         take: Callable[[int, Push], None],
@@ -49,7 +49,7 @@ class Reception:
     ) -> None:
         self.open = False
         """Whether updates are taken in."""
-        self._manifest, self._answering, self._counters = manifest, answering, counters
+        self._gate, self._answering, self._counters = gate, answering, counters
         self._take, self._full = take, full
         self._waiting: dict[int, asyncio.Future[Message]] = {}
         self._tickets = 0
@@ -69,6 +69,7 @@ class Reception:
         except MessageError:
             counters.unreadable += 1
             raise
+        self._gate.check(Peer(peer), question)
         answer = self._answering.at_once(question)
         if answer is None:
             return self._later(peer, question)
@@ -122,9 +123,7 @@ class Reception:
             self._count_read(began)
         else:
             counters.questions += 1
-            if isinstance(question, AskManifest):
-                return ManifestIs(self._manifest)
-            answer = await self._answering.to(question, peer)
+            answer = self._gate.answer(question) or await self._answering.to(question, peer)
         return answer
 
     async def _pushed(self, question: Push) -> Message:

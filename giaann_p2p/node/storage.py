@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-from giaann_p2p.errors import GiaannError, PeerError
+from giaann_p2p.errors import GiaannError, PeerError, TokenError
 from giaann_p2p.net.board import Board
 from giaann_p2p.net.transport import Transport
 from giaann_p2p.node.acquaintances import Acquaintances
@@ -22,6 +22,7 @@ from giaann_p2p.node.answering import Answering
 from giaann_p2p.node.calls import Calls
 from giaann_p2p.node.clock import Clock
 from giaann_p2p.node.counters import Counters
+from giaann_p2p.node.gate import Gate
 from giaann_p2p.node.holdings import Holdings
 from giaann_p2p.node.keeper import Keeper
 from giaann_p2p.node.lifetime import Lifetime, Part
@@ -29,6 +30,7 @@ from giaann_p2p.node.lookout import Lookout
 from giaann_p2p.node.options import Options
 from giaann_p2p.node.presence import Presence
 from giaann_p2p.node.reception import Reception
+from giaann_p2p.node.revoking import Revoking
 from giaann_p2p.node.rules import Rules
 from giaann_p2p.store.store import Store
 from giaann_p2p.swarm.actions import (
@@ -76,6 +78,7 @@ class StorageNode:
         clock: Callable[[], float] | None = None,
         incarnation: Callable[[], int] = lambda: secrets.randbits(63),
         log: logging.Logger | None = None,
+        gate: Gate | None = None,
     ) -> None:
         self.me = identity.peer
         self.counters = Counters()
@@ -83,6 +86,7 @@ class StorageNode:
         self._capacity, self._addresses, self._acquaintances = capacity, addresses, acquaintances
         self._options = options or Options()
         self._clock = clock or Clock()
+        self.gate = gate or Gate(manifest, transport, clock=self._clock)
         self._log = log or logging.getLogger("giaann.storage")
         self._incarnation = incarnation()
         self._threads = ThreadPoolExecutor(self._options.threads, "giaann-answers")
@@ -112,8 +116,9 @@ class StorageNode:
         self._life = Lifetime(self._log)
         self.calls = Calls(transport, self._life.fail)
         self.answering = Answering(store, self._state_of, self._threads, self._options)
+        self.gate.on_change(self._members_changed)
         self.reception = Reception(
-            manifest.to_bytes(),
+            self.gate,
             self.answering,
             self.counters,
             self._take,
@@ -158,7 +163,7 @@ class StorageNode:
         manifest = self._manifest
         return Lookout(
             board,
-            Surroundings(self.me, manifest.swarm_id, manifest.layout, manifest.replicas),
+            Surroundings.of(self.me, manifest, self.gate.admission),
             manifest.layout,
             manifest.swarm_id,
             self._clock,
@@ -187,6 +192,7 @@ class StorageNode:
             self.keeper.run(),
             self._tick(),
             self._departure(),
+            Revoking(self.gate, self.lookout, self._transport, self._log).run(),
         ]
         if self._acquaintances is not None:
             parts.append(self._acquaintances.run(self.lookout, self._threads))
@@ -249,6 +255,12 @@ class StorageNode:
     def _state_of(self, shard: int) -> State:
         return self.core.replicas.state(shard)
 
+    def _members_changed(self) -> None:
+        if why := self.gate.own_fault():
+            self._life.fail(TokenError(why))
+        self.lookout.others.around.directory.look_again(self.lookout.time())
+        self.presence.changed()
+
     def _lost(self, peer: bytes, error: PeerError) -> None:
         self.counters.lost += 1
         self._log.debug("lost the connection to %s: %s", name_of(Peer(peer)), error)
@@ -274,6 +286,8 @@ class StorageNode:
             syncing=packed(said.syncing, count),
             load=self._load,
             addresses=tuple(self._addresses())[:MOST_RECORD_ADDRESSES],
+            token=self.gate.token,
+            revoked=self.gate.admission.revoked.number,
         )
 
     def _count(self) -> None:

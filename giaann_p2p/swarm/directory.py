@@ -10,7 +10,8 @@
    whom this directory heard for the shortest time, so that strangers who come in a flood go first.
 3. A peer that fails to answer is bypassed. A record that it issued since then ends that, as an
    answer does; one from before, which others still gave away, does not.
-4. `version` changes only if who is a member, or what they claim, does: what was made from it holds
+4. In a swarm that not everybody may join, only its members are in the directory.
+5. `version` changes only if who is a member, or what they claim, does: what was made from it holds
    until then.
 """
 
@@ -23,6 +24,7 @@ import numpy.typing as npt
 
 from giaann_p2p.errors import RecordError, UsageError
 from giaann_p2p.store.layout import Layout
+from giaann_p2p.swarm.admission import Admission
 from giaann_p2p.swarm.claims import Bits, Claims, Mask, has, have
 from giaann_p2p.swarm.doubts import Doubts
 from giaann_p2p.swarm.identity import Peer
@@ -83,8 +85,14 @@ class Directory:
     """All that is known of a swarm's peers."""
 
     def __init__(
-        self, swarm_id: bytes, layout: Layout, most: int = MOST_RECORDS, forget: float = FORGET
+        self,
+        swarm_id: bytes,
+        layout: Layout,
+        most: int = MOST_RECORDS,
+        forget: float = FORGET,
+        admission: Admission | None = None,
     ) -> None:
+        """Take the swarm; everybody may be in it if nothing is said of admission."""
         if forget < _LEAST_FORGET:
             raise UsageError(f"forget must be {_LEAST_FORGET} s or more; it is {forget}")
         if most < 1:
@@ -94,6 +102,7 @@ class Directory:
         self.turned_away = 0
         """Records of new peers for which there was no room."""
         self._swarm_id, self._layout, self._most, self._forget = swarm_id, layout, most, forget
+        self._admission = admission
         self._claims = Claims(min(_FEWEST_ROWS, most), layout.shards)
         self._rows: dict[Key, int] = {}
         self._entries: dict[int, _Entry] = {}  # by row
@@ -126,6 +135,8 @@ class Directory:
             if held is None and not self._has_room():
                 self.turned_away += 1
                 return None
+            if self._admission is not None:
+                self._admission.check(found, now)
             prove(data, found)
             sets = sets_of(found, self._layout)
         except RecordError:
@@ -225,6 +236,16 @@ class Directory:
             lost=int(np.count_nonzero(counts == 0)),
             unsettled=self._unsettled(placement, among),
         )
+
+    def look_again(self, now: float) -> None:
+        """Forget whoever is no member any more."""
+        if self._admission is None:
+            return
+        for row, entry in list(self._entries.items()):
+            try:
+                self._admission.check(entry.announcement, now)
+            except RecordError:
+                self._drop(row)
 
     def suspect(self, peer: Peer, now: float) -> None:
         """Note that a peer did not answer."""

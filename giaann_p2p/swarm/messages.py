@@ -304,6 +304,18 @@ class ManifestIs(Message, frozen=True, tag="manifest"):
     manifest: bytes
 
 
+class AskRevoked(Message, frozen=True, tag="revoked?"):
+    """Who is no longer a member? Tell me what is newer than the list with this number."""
+
+    number: Annotated[int, msgspec.Meta(ge=0)]
+
+
+class RevokedIs(Message, frozen=True, tag="revoked"):
+    """These: see `swarm.revoked`; nothing if no newer list is here. Also told unasked."""
+
+    revoked: bytes
+
+
 class Refused(Message, frozen=True, tag="refused"):
     """I can't, for this reason; nothing has changed."""
 
@@ -340,6 +352,8 @@ AnyMessage = (
     | Told
     | AskManifest
     | ManifestIs
+    | AskRevoked
+    | RevokedIs
     | Refused
 )
 

@@ -32,6 +32,7 @@ from giaann_p2p.swarm.identity import (
 from giaann_p2p.swarm.link import MOST_ADDRESS_LENGTH, fault_of
 from giaann_p2p.swarm.manifest import PROTOCOL
 from giaann_p2p.swarm.shardset import most_bytes, unpacked
+from giaann_p2p.swarm.token import MOST_BYTES as MOST_TOKEN
 
 LIFETIME = 30
 MOST_LIFETIME = 300
@@ -41,7 +42,7 @@ MOST_RECORD_ADDRESSES = 8
 MOST_CAPACITY = 1 << 47
 BUCKETS = 16
 """Parts of a swarm's directory: good for some 16,000 peers, at a thousand a part."""
-_MOST_BYTES = 4096
+_MOST_BYTES = 4096 + MOST_TOKEN
 _KIND = "record"
 _NO_SHARDS = b"\0"
 
@@ -99,6 +100,10 @@ class Announcement(
     """What a compute peer computes on."""
     slots: _Number = 0
     """How many chunks a compute peer works on at a time."""
+    token: Annotated[bytes, msgspec.Meta(max_length=MOST_TOKEN)] = b""
+    """What lets it be here, in a swarm that not everybody may join."""
+    revoked: _Word = 0
+    """The number of the newest list of revoked members that it has."""
 
     @property
     def key(self) -> Key:

@@ -1,10 +1,13 @@
 """What a peer sees around it: the directory, and who should hold what by it."""
 
 from collections.abc import Callable, Mapping
+from typing import Self
 
 from giaann_p2p.store.layout import Layout
+from giaann_p2p.swarm.admission import Admission
 from giaann_p2p.swarm.directory import Directory
 from giaann_p2p.swarm.identity import Peer
+from giaann_p2p.swarm.manifest import Manifest
 from giaann_p2p.swarm.placement import Placement
 from giaann_p2p.swarm.record import Announcement
 
@@ -15,9 +18,16 @@ _SPARE = 64
 class Surroundings:
     """The view of one peer; its own record is in it, too."""
 
-    def __init__(self, me: Peer, swarm_id: bytes, layout: Layout, replicas: int) -> None:
+    def __init__(
+        self,
+        me: Peer,
+        swarm_id: bytes,
+        layout: Layout,
+        replicas: int,
+        admission: Admission | None = None,
+    ) -> None:
         self.me = me
-        self.directory = Directory(swarm_id, layout)
+        self.directory = Directory(swarm_id, layout, admission=admission)
         self._layout, self._replicas = layout, replicas
         self._placed: tuple[int, Placement] | None = None
         self._ready_at, self._ready = -1, dict[int, list[Peer]]()
@@ -42,6 +52,11 @@ class Surroundings:
             there = filter(self.directory.announcement, self._incarnations)
             self._incarnations = {peer: self._incarnations[peer] for peer in there}
         return said
+
+    @classmethod
+    def of(cls, me: Peer, manifest: Manifest, admission: Admission) -> Self:
+        """Return those of a peer of a swarm."""
+        return cls(me, manifest.swarm_id, manifest.layout, manifest.replicas, admission)
 
     def looked(self, now: float) -> None:
         """The directory was looked up: somebody was asked for it, and answered."""

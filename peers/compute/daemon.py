@@ -17,20 +17,22 @@ from giaann_p2p.node.clock import Clock
 from giaann_p2p.node.compute import ComputeNode
 from giaann_p2p.node.hands import Hand
 from giaann_p2p.node.lesson import teach
+from giaann_p2p.node.membership import usual_folder_in
 from giaann_p2p.node.place import Place
 from giaann_p2p.node.pool import Pool
 from giaann_p2p.node.prompting import Prompting
 from giaann_p2p.node.reading import Reading
-from giaann_p2p.swarm.identity import name_of, to_text
+from giaann_p2p.swarm.identity import name_of
 from giaann_p2p.swarm.link import Link
 from giaann_p2p.swarm.manifest import Manifest, Versions
+from giaann_p2p.swarm.token import Rights
 from peers.command import exit_code
 from peers.compute.command import compute
 from peers.compute.metrics import metrics_of
 from peers.compute.options import ComputeOptions
-from peers.folder import Folder, usual_folder
+from peers.folder import Folder
 from peers.metrics import Metrics
-from peers.network import manifest_of, network
+from peers.network import gate_of, manifest_of, network
 from peers.process import last, seen
 
 
@@ -39,14 +41,14 @@ async def serve(options: ComputeOptions, hands: Sequence[Hand], here: Versions) 
     try:
         link = Link.read(options.join)
         device = devices.resolve(options.device)
-        path = Path(options.data_dir or usual_folder(to_text(link.swarm_id)[:12], "compute"))
+        path = Path(options.data_dir or usual_folder_in(link.swarm_id, "compute"))
         with Folder(path) as folder:
             known = Acquaintances(folder.known_peers)
             async with network(folder, options, link.addresses, known) as place:
                 manifest = await manifest_of(folder, place, link.swarm_id, here, computes=True)
                 pool = Pool(hands, teach(manifest.spec, manifest.layout, str(device)))
                 try:
-                    return await _serve(options, place, manifest, pool, device, known)
+                    return await _serve(options, folder, place, manifest, pool, device, known)
                 finally:
                     await pool.close()
     finally:
@@ -62,6 +64,7 @@ def installed() -> Versions:
 
 async def _serve(
     options: ComputeOptions,
+    folder: Folder,
     place: Place,
     manifest: Manifest,
     pool: Pool,
@@ -69,8 +72,15 @@ async def _serve(
     known: Acquaintances,
 ) -> int:
     clock = Clock()
+    gate = gate_of(folder, place, manifest, clock, Rights.COMPUTE)
     board = await HiveBoard.start(
-        place.host, manifest.swarm_id, manifest.layout, place.book.seeds, clock
+        place.host,
+        manifest.swarm_id,
+        manifest.layout,
+        place.book.seeds,
+        clock,
+        gate.admission,
+        gate.token,
     )
     try:
         node = ComputeNode(
@@ -84,6 +94,7 @@ async def _serve(
             addresses=lambda: place.host.addresses,
             acquaintances=known,
             clock=clock,
+            gate=gate,
         )
         place.book.directory = node.lookout.others.around.directory
         async with _prompted(options, manifest, place, node, device) as prompting:

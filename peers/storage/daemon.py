@@ -7,18 +7,20 @@ from giaann_p2p.local.status_file import READY, Status
 from giaann_p2p.net.hive.board import HiveBoard
 from giaann_p2p.node.acquaintances import Acquaintances
 from giaann_p2p.node.clock import Clock
+from giaann_p2p.node.membership import usual_folder_in
 from giaann_p2p.node.place import Place
 from giaann_p2p.node.storage import StorageNode
 from giaann_p2p.store.budget import Budget
 from giaann_p2p.store.store import Store
 from giaann_p2p.swarm.departure import hindrance
-from giaann_p2p.swarm.identity import name_of, to_text
+from giaann_p2p.swarm.identity import name_of
 from giaann_p2p.swarm.link import Link
 from giaann_p2p.swarm.manifest import Manifest
+from giaann_p2p.swarm.token import Rights
 from peers.command import exit_code
-from peers.folder import Folder, usual_folder
+from peers.folder import Folder
 from peers.metrics import Metrics
-from peers.network import manifest_of, network
+from peers.network import gate_of, manifest_of, network
 from peers.process import Departure, last, seen
 from peers.storage.command import storage
 from peers.storage.metrics import metrics_of
@@ -31,24 +33,36 @@ _IN_MEMORY = "They are in memory alone: what no other peer has of them goes with
 async def serve(options: StorageOptions) -> int:
     """Be a storage peer until it has left; return the exit code."""
     link = Link.read(options.join)
-    path = Path(options.data_dir or usual_folder(to_text(link.swarm_id)[:12], "storage"))
+    path = Path(options.data_dir or usual_folder_in(link.swarm_id, "storage"))
     with Folder(path) as folder:
         known = Acquaintances(folder.known_peers)
         async with network(folder, options, link.addresses, known) as place:
             manifest = await manifest_of(folder, place, link.swarm_id)
             store = _store(options, folder, manifest)
             try:
-                return await _serve(options, place, manifest, store, known)
+                return await _serve(options, folder, place, manifest, store, known)
             finally:
                 store.close()
 
 
 async def _serve(
-    options: StorageOptions, place: Place, manifest: Manifest, store: Store, known: Acquaintances
+    options: StorageOptions,
+    folder: Folder,
+    place: Place,
+    manifest: Manifest,
+    store: Store,
+    known: Acquaintances,
 ) -> int:
     clock = Clock()
+    gate = gate_of(folder, place, manifest, clock, Rights.STORAGE)
     board = await HiveBoard.start(
-        place.host, manifest.swarm_id, manifest.layout, place.book.seeds, clock
+        place.host,
+        manifest.swarm_id,
+        manifest.layout,
+        place.book.seeds,
+        clock,
+        gate.admission,
+        gate.token,
     )
     try:
         node = StorageNode(
@@ -62,6 +76,7 @@ async def _serve(
             acquaintances=known,
             settings=options.settings(),
             clock=clock,
+            gate=gate,
         )
         place.book.directory = node.lookout.others.around.directory
         metrics = Metrics(partial(metrics_of, node, store))

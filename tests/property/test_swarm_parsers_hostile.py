@@ -5,14 +5,16 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from giaann_p2p.errors import MessageError, RecordError, UsageError
+from giaann_p2p.errors import MessageError, RecordError, TokenError, UsageError
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.directory import Directory
 from giaann_p2p.swarm.identity import Identity
 from giaann_p2p.swarm.link import Link
 from giaann_p2p.swarm.manifest import Manifest
 from giaann_p2p.swarm.record import Announcement, Load, read, signed
+from giaann_p2p.swarm.revoked import Revoked
 from giaann_p2p.swarm.shardset import most_bytes, packed, unpacked
+from giaann_p2p.swarm.token import Rights, Token, founded
 
 PEER = Identity.from_seed(b"\1" * 32)
 LAYOUT, NOW = Layout(shards=64), 1_800_000_000
@@ -35,6 +37,10 @@ ANNOUNCEMENT = Announcement(
 )
 RECORD = signed(PEER, ANNOUNCEMENT)
 BODY = RECORD[64:]
+DELEGATE, MEMBER = (Identity.from_seed(bytes([number]) * 32) for number in (2, 3))
+TOKEN = founded(PEER, MANIFEST.swarm_id, DELEGATE.peer, Rights.DELEGATE | Rights.CLIENT, NOW)
+TOKEN = TOKEN.given(DELEGATE, MEMBER.peer, Rights.CLIENT, NOW)
+REVOKED = Revoked(MANIFEST.swarm_id).next(PEER, {MEMBER.peer, DELEGATE.peer})
 
 
 @st.composite
@@ -140,3 +146,33 @@ def test_bytes_are_one_set_of_shards_or_refused(power: int, data: st.DataObject)
         return
     assert packed(found, count) == drawn
     assert len(drawn) <= most_bytes(count)
+
+
+@given(edits(TOKEN.to_bytes()) | st.binary(max_size=300))
+def test_bytes_are_the_token_or_of_no_use(data: bytes) -> None:
+    try:
+        found = Token.read(data)
+        found.standing(PEER.peer)
+    except TokenError:
+        assert data != TOKEN.to_bytes()
+        return
+    # A grant less is a token, too: the delegate's own.
+    assert found in (TOKEN, Token(TOKEN.swarm_id, TOKEN.grants[:1]))
+
+
+@given(edits(str(TOKEN).encode()) | st.binary(max_size=200))
+def test_a_text_is_a_token_or_refused(data: bytes) -> None:
+    text = data.decode("utf-8", "replace")
+    try:
+        found = Token.from_text(text)
+    except TokenError:
+        return
+    assert Token.from_text(str(found)) == found
+
+
+@given(edits(REVOKED.to_bytes()) | st.binary(max_size=300))
+def test_bytes_are_the_list_of_the_revoked_or_refused(data: bytes) -> None:
+    try:
+        assert Revoked.read(data, MANIFEST.swarm_id, PEER.peer) == REVOKED
+    except TokenError:
+        assert data != REVOKED.to_bytes()

@@ -2,6 +2,7 @@
 
 import asyncio
 import tempfile
+import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -10,12 +11,15 @@ import msgspec
 
 from giaann_p2p.client.doctor.finding import Finding, note, ok, problem
 from giaann_p2p.client.doctor.machine import machine
+from giaann_p2p.client.doctor.member import member_told
 from giaann_p2p.client.doctor.swarm import asked, clock, english, manifest_told, read_link
 from giaann_p2p.client.doctor.ways import knocked, listening, outside
 from giaann_p2p.client.visit import ANYWHERE, visited
-from giaann_p2p.errors import GiaannError
+from giaann_p2p.errors import GiaannError, TokenError
 from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.net.hive.config import HostConfig
+from giaann_p2p.net.hive.key_file import open_key_file
+from giaann_p2p.node.membership import Membership, usual_folder_in
 from giaann_p2p.node.place import Place, placed
 from giaann_p2p.swarm.link import Link
 from giaann_p2p.swarm.manifest import Manifest
@@ -53,7 +57,7 @@ async def examined(plan: Plan) -> AsyncIterator[Finding]:
         if listens:
             told = places[0].host.addresses
             yield outside(told, link.addresses, bool(plan.announce), plan.relay)
-        async for one in _met(places[0], link):
+        async for one in _met(places[0], link, _membership(plan, link)):
             yield one
 
 
@@ -69,7 +73,11 @@ async def _started(
                 listen=plan.listen, announce=plan.announce, auto_relay=plan.relay, start_within=15
             )
         named = link.addresses if link else ()
-        places.append(await stack.enter_async_context(placed(folder / "key", config, named)))
+        shown = b""
+        if link:
+            session = open_key_file(folder / "key").peer
+            shown = _membership(plan, link).shown(session, time.time())
+        places.append(await stack.enter_async_context(placed(folder / "key", config, named, shown)))
     except GiaannError as error:
         words = " ".join(str(error).split())
         return problem(
@@ -81,7 +89,11 @@ async def _started(
     return ok("p2pd", "can be started")
 
 
-async def _met(place: Place, link: Link) -> AsyncIterator[Finding]:
+def _membership(plan: Plan, link: Link) -> Membership:
+    return Membership(plan.data_dir or usual_folder_in(link.swarm_id, "client"))
+
+
+async def _met(place: Place, link: Link, membership: Membership) -> AsyncIterator[Finding]:
     for strange in place.book.strange:
         yield problem("link", strange, "copy the whole link again, as it was printed")
     answers = await asyncio.gather(
@@ -92,13 +104,16 @@ async def _met(place: Place, link: Link) -> AsyncIterator[Finding]:
         is_spared = manifests and found.verdict == "problem"
         yield note(found.check, found.said, found.remedy) if is_spared else found
     if manifests:
-        async for found in _joined(place, manifests[0]):
+        async for found in _joined(place, manifests[0], membership):
             yield found
 
 
-async def _joined(place: Place, manifest: Manifest) -> AsyncIterator[Finding]:
+async def _joined(
+    place: Place, manifest: Manifest, membership: Membership
+) -> AsyncIterator[Finding]:
     for found in manifest_told(manifest):
         yield found
+    yield member_told(manifest, membership)
     try:
         async with visited(manifest, place) as visiting:
             now = visiting.lookout.time()
@@ -108,6 +123,8 @@ async def _joined(place: Place, manifest: Manifest) -> AsyncIterator[Finding]:
     except Unreachable as error:
         said, _, _ = str(error).partition(";")
         yield problem("directory", said, "try again; if that does not help, get a newer link")
+    except TokenError:
+        yield note("directory", "not looked at: only clients with a token may read it here")
     else:
         peers = f"{storing} storage peer{'' if storing == 1 else 's'}"
         yield ok("directory", f"can be read: {peers} {'is' if storing == 1 else 'are'} there")

@@ -33,6 +33,7 @@ from giaann_p2p.net.hive.life import Life
 from giaann_p2p.net.hive.peer_id import libp2p_id, libp2p_name, peer_of_address
 from giaann_p2p.net.hive.shelf import Shelf, node_key
 from giaann_p2p.store.layout import Layout
+from giaann_p2p.swarm.admission import Admission
 from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.record import Role
 
@@ -66,12 +67,15 @@ class HiveBoard:
         layout: Layout,
         seeds: Callable[[], Iterable[str]],
         clock: Callable[[], float],
+        admission: Admission | None,
+        token: bytes,
     ) -> None:
         self._host = host
+        self._admission, self._token = admission, token
         self._swarm_id = swarm_id
         self._seeds = seeds
         self._clock = clock
-        self._shelf = Shelf(host.me, swarm_id, layout)
+        self._shelf = Shelf(host.me, swarm_id, layout, admission=admission)
         self._guard: Guard | None = None
         self._node: DHTNode
         self._joining: asyncio.Task[None] | None = None
@@ -90,6 +94,8 @@ class HiveBoard:
         layout: Layout,
         seeds: Callable[[], Iterable[str]],
         clock: Callable[[], float],
+        admission: Admission | None = None,
+        token: bytes = b"",
     ) -> "HiveBoard":
         """Take part. `seeds` gives addresses of peers that may be alive, whenever some are needed;
         those that were named to begin with come last, for others might be any stranger's.
@@ -97,8 +103,10 @@ class HiveBoard:
         `clock` is as swarm/record.py wants it: in seconds since 1970, and never goes back. It is
         the peer's own: one that stood still while the machine slept would have right records
         refused here, as of the future.
+
+        Where there is an `admission`, only members take part, and this peer shows its `token`.
         """
-        board = cls(host, swarm_id, layout, seeds, clock)
+        board = cls(host, swarm_id, layout, seeds, clock, admission, token)
         await host.each_life(board._live)
         return board
 
@@ -163,7 +171,15 @@ class HiveBoard:
     async def _live(self, life: Life) -> None:
         """Become a node, in a new life of p2pd."""
         await self._end(gone=True)
-        guard = Guard(life.p2p, self._swarm_id, self._shelf, self._clock, self._heard)
+        guard = Guard(
+            life.p2p,
+            self._swarm_id,
+            self._shelf,
+            self._clock,
+            self._heard,
+            self._admission,
+            self._token,
+        )
         try:
             async with asyncio.timeout(_BEGIN_WITHIN):  # if p2pd ends now, hivemind waits for ever
                 self._node = await self._new_node(guard)

@@ -2,7 +2,9 @@
 
 hivemind's DHT finds the nodes that are near a key; what is kept there is ours (see shelf.py), so
 nothing that a stranger wrote comes to hivemind's own store, or is read by its serialiser. A node's
-place among the keys is made from its peer, and whoever claims another one is not believed.
+place among the keys is made from its peer, and whoever claims another one is not believed. Where
+not everybody may join, each message carries its sender's token, and strangers are neither asked nor
+answered.
 """
 
 import asyncio
@@ -17,6 +19,7 @@ from hivemind.proto import dht_pb2
 from giaann_p2p.errors import MessageError, RecordError, UsageError
 from giaann_p2p.net.hive.peer_id import peer_of_id
 from giaann_p2p.net.hive.shelf import KEY_BYTES, Shelf, node_key
+from giaann_p2p.swarm.admission import Admission
 from giaann_p2p.swarm.identity import Peer, to_text
 
 _LOG = logging.getLogger(__name__)
@@ -51,6 +54,8 @@ class Guard:
         shelf: Shelf,
         clock: Callable[[], float],
         heard: Callable[[PeerID], None],
+        admission: Admission | None = None,
+        token: bytes = b"",
     ) -> None:
         self.peer_id: PeerID = p2p.peer_id
         self.findings: set[Finding] = set()
@@ -60,6 +65,7 @@ class Guard:
         self._shelf = shelf
         self._clock = clock
         self._heard = heard
+        self._admission, self._token = admission, token
         self._handlers: dict[str, Handler] = {}
         self._names: list[str] = []
         self._calls: set[asyncio.Task[Any]] = set()
@@ -107,8 +113,10 @@ class Guard:
         """Ask a peer, and hand on what of its answer can be right."""
         peer = peer_of_id(peer_id.to_bytes())
         name = self._name(name.rpartition(".")[2])
+        request.auth.client_access_token.signature = self._token
         found = await self._call(self._p2p.call_protobuf_handler(peer_id, name, request, answer))
         self._check_node(peer, found.peer.node_id)
+        self._check_member(peer, found.auth.service_access_token.signature)
         if answer is dht_pb2.FindResponse:
             self._harvest(peer_id, request, found)
         return found
@@ -139,9 +147,13 @@ class Guard:
 
         async def minded(request: Any, context: Any) -> Any:  # noqa: ANN401
             try:
-                self._check_node(peer_of_id(context.remote_id.to_bytes()), request.peer.node_id)
+                peer = peer_of_id(context.remote_id.to_bytes())
+                self._check_node(peer, request.peer.node_id)
+                self._check_member(peer, request.auth.client_access_token.signature)
                 self._heard(context.remote_id)
-                return await handler(request, context)
+                response = await handler(request, context)
+                response.auth.service_access_token.signature = self._token
+                return response
             except (MessageError, UsageError) as error:
                 raise MessageError(str(error)) from None
             except Exception:  # noqa: BLE001  (hivemind raises anything; it is not for strangers)
@@ -229,6 +241,12 @@ class Guard:
                 continue
             result.nearest_node_ids.append(node_id)
             result.nearest_peer_ids.append(number)
+
+    def _check_member(self, peer: Peer, token: bytes) -> None:
+        if self._admission is None:
+            return
+        if why := self._admission.fault(peer, token, self._clock()):
+            raise MessageError(why)
 
     def _check_node(self, peer: Peer, node_id: bytes) -> None:
         if node_id != node_key(self._swarm_id, peer):

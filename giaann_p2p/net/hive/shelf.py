@@ -4,7 +4,8 @@
    others, and nobody brings an old record back.
 2. The newest holds, by its sequence, for its lifetime from when it came, by the clock here. So the
    clocks of peers may differ as far as swarm/record.py lets them.
-3. A place has room for `most` bytes of others; when it is full, who is in it may renew, and nobody
+3. Where not everybody may join, a record is kept only of who may be what it says.
+4. A place has room for `most` bytes of others; when it is full, who is in it may renew, and nobody
    else comes in. The own record is kept beside that: no stranger leaves this peer without it.
 """
 
@@ -15,6 +16,7 @@ import msgspec
 
 from giaann_p2p.errors import RecordError
 from giaann_p2p.store.layout import Layout
+from giaann_p2p.swarm.admission import Admission
 from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.record import (
     BUCKETS,
@@ -42,10 +44,18 @@ class _Held(msgspec.Struct, frozen=True, gc=False):
 class Shelf:
     """Records by their places."""
 
-    def __init__(self, me: Peer, swarm_id: bytes, layout: Layout, most: int = MOST_PLACE) -> None:
+    def __init__(
+        self,
+        me: Peer,
+        swarm_id: bytes,
+        layout: Layout,
+        most: int = MOST_PLACE,
+        admission: Admission | None = None,
+    ) -> None:
         self.refused = 0
         """Records that were not taken."""
         self._me, self._swarm_id, self._layout, self._most = me, swarm_id, layout, most
+        self._admission = admission
         places = [(role, bucket) for role in ROLES for bucket in range(BUCKETS)]
         self._keys = {place: _key_of(place_of(swarm_id, *place)) for place in places}
         self._places: dict[bytes, dict[Peer, _Held]] = {key: {} for key in self._keys.values()}
@@ -104,6 +114,8 @@ class Shelf:
             raise RecordError(f"sequence: {found.sequence} comes after {held.sequence}")
         if peer != self._me and self._size_without(peer, place) + len(data) > self._most:
             raise RecordError(f"no room: {self._most:,} bytes of others are here already")
+        if self._admission is not None:
+            self._admission.check(found, now)
         prove(data, found)
         sets_of(found, self._layout)
         place[peer] = _Held(data, found.sequence, now + min(lifetime, found.lifetime))

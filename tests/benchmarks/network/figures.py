@@ -19,16 +19,21 @@ class Figure(NamedTuple):
     @property
     def text(self) -> str:
         """The number, as it is shown."""
-        return f"{self.value:,.0f}" if abs(self.value) >= 100 else f"{self.value:.3g}"
+        return shown(self.value)
+
+
+def shown(value: float) -> str:
+    """Return a number with the digits that tell something."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def table(figures: Sequence[Figure]) -> Table:
     """Return all as a table; a mark says what is missed."""
-    shown = Table("", "", "unit", "target")
+    made = Table("", "", "unit", "target")
     for one in figures:
         missed = "" if one.target.met(one.value) else " !"
-        shown.add_row(one.name, one.text + missed, one.unit, _bound(one.target))
-    return shown
+        made.add_row(one.name, one.text + missed, one.unit, _bound(one.target))
+    return made
 
 
 def _bound(target: Target) -> str:

@@ -32,7 +32,7 @@ def test_whoever_asks_gets_the_manifest(tmp_path: Path) -> None:
     async def story(one: Boot) -> None:
         assert await answer(one, encode(AskManifest())) == ManifestIs(MANIFEST.to_bytes())
         assert await fetched(one.asker, [ME], MANIFEST.swarm_id) == MANIFEST
-        assert one.node.asked == 2
+        assert one.node.gate.asked_for_manifest == 2
 
     boot(story, tmp_path / "known")
 
@@ -54,7 +54,7 @@ def test_all_else_is_refused_in_words(tmp_path: Path, body: bytes, words: str) -
         found = await answer(one, body)
         assert isinstance(found, Refused)
         assert words in found.reason
-        assert one.node.asked == 0
+        assert one.node.gate.asked_for_manifest == 0
 
     boot(story, tmp_path / "known")
 

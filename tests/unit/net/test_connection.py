@@ -182,7 +182,7 @@ def test_a_caller_is_refused_at_home_when_too_much_is_under_way() -> None:
 
 def test_a_server_refuses_more_calls_than_it_takes() -> None:
     pair = Pair()
-    pair.sides[1]._books.limits = Limits(calls=2)
+    pair.sides[1]._books.serving = Limits(calls=2)
     numbers = [pair.sides[0].request(b"", 1e9) for _ in range(3)]
     asked, failed = pair.settle()[::-1]
     assert asked == [Requested(numbers[0], b""), Requested(numbers[1], b"")]

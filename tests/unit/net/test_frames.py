@@ -136,7 +136,7 @@ def test_a_frame_out_of_its_place_is_noticed() -> None:
         (header(1, 8, b"GF2"), "frames of version '2', this peer speaks '1'"),
         (header(2, 8), "a first frame of kind request"),
         (header(99, 8), "a first frame of kind 99"),
-        (header(1, 9), "the length of a frame of kind hello is 9; 8 to 8 bytes can be"),
+        (header(1, 7), "the length of a frame of kind hello is 7; 8 to 1,032 bytes can be"),
     ],
 )
 def test_what_cannot_begin_a_stream_is_refused_at_its_header(data: bytes, message: str) -> None:

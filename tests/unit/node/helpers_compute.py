@@ -16,6 +16,7 @@ from giaann_p2p.model.digest import digest
 from giaann_p2p.model.rows import Answer, Neuron
 from giaann_p2p.node.clock import Clock
 from giaann_p2p.node.compute import Answering, ComputeNode
+from giaann_p2p.node.gate import Gate
 from giaann_p2p.node.hands import Here
 from giaann_p2p.node.lesson import Made, Task, teach
 from giaann_p2p.node.lookout import Lookout
@@ -165,7 +166,8 @@ class Visitor:
             options=town.options,
         )
         place = cast(Place, SimpleNamespace(transport=self.transport))
-        self.visit = Visit(MANIFEST, place, lookout, clock)
+        gate = Gate(MANIFEST, self.transport, clock=clock)
+        self.visit = Visit(MANIFEST, place, lookout, gate, clock)
         self.trainer = Trainer(self.visit)
         self.task = loop.create_task(lookout.run())
 

@@ -89,7 +89,7 @@ def test_who_does_not_fit_the_swarm_is_told_why() -> None:
         house, client = town.add(), Client(town)
         ask = client.transport, [house.me], MANIFEST.swarm_id
         with pytest.raises(UsageError, match="does not fit the swarm 'town': protocol: the swarm"):
-            await joined(*ask, Versions(protocol=3))
+            await joined(*ask, Versions(protocol=99))
         with pytest.raises(UsageError, match=r"pipeline: .* pip install"):
             await joined(*ask, Versions(), computes=True)
 

@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from giaann_p2p.errors import DiskError, StoreError, UsageError
+from giaann_p2p.node.membership import usual_folder
 from giaann_p2p.swarm.identity import Identity
 from giaann_p2p.swarm.manifest import Manifest
-from peers.folder import Folder, usual_folder
+from peers.folder import Folder
 
 MANIFEST = Manifest.founded(Identity.from_seed(b"f" * 32), "bees")
 LISTEN = ("/ip4/0.0.0.0/tcp/0", "/ip4/0.0.0.0/udp/0/quic-v1", "/ip6/::/tcp/4100")

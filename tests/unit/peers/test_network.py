@@ -134,7 +134,7 @@ def test_who_speaks_another_protocol_is_told_what_to_install(
 ) -> None:
     with Folder(tmp_path) as folder:
         folder.keep_manifest(MANIFEST)
-        versions = module.Versions(protocol=3)
+        versions = module.Versions(protocol=99)
         monkeypatch.setattr(module, "Versions", lambda: versions)
-        with pytest.raises(UsageError, match=r"this giaann-p2p 3; install the release"):
+        with pytest.raises(UsageError, match=r"this giaann-p2p 99; install the release"):
             manifest(folder)

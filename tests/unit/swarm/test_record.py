@@ -138,7 +138,7 @@ def test_old_records_and_wrong_clocks_are_refused(skew: int, why: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"protocol": 3}, "protocol: the peer speaks 3, this one 2"),
+        ({"protocol": 4}, "protocol: the peer speaks 4, this one 3"),
         ({"lifetime": MOST_LIFETIME + 1}, "Expected `int` <= 300 - at `lifetime`"),
         ({"lifetime": 0}, "Expected `int` >= 1 - at `lifetime`"),
         ({"lifetime": 30.5}, "Expected `int`, got `float` - at `lifetime`"),
@@ -163,7 +163,7 @@ def test_old_records_and_wrong_clocks_are_refused(skew: int, why: str) -> None:
         ({"device": "cpu"}, "role: a storage peer has no device"),
         ({"slots": 1}, "role: a storage peer has no device"),
         ({"role": "compute"}, "role: a compute peer has no shards"),
-        ({"ready": b"x" * 5000}, "a record has 65 to 4,162 bytes, not 5,"),
+        ({"ready": b"x" * 5000}, "a record has 65 to 5,186 bytes, not 5,"),
         ({"ready": b""}, "ready: a set of shards has 1 to 33 bytes, not 0"),
         ({"syncing": packed(np.array([256], np.uint16), 512)}, "syncing: .* shard 256 of 256"),
     ],

@@ -1,0 +1,38 @@
+"""Whether a swarm lets this machine in."""
+
+import time
+from datetime import UTC, datetime
+
+from giaann_p2p.client.doctor.finding import Finding, ok, problem
+from giaann_p2p.errors import TokenError
+from giaann_p2p.node.membership import Membership
+from giaann_p2p.swarm.admission import Admission
+from giaann_p2p.swarm.identity import to_text
+from giaann_p2p.swarm.manifest import Manifest
+
+_SOON = 7 * 24 * 3600
+
+
+def member_told(manifest: Manifest, membership: Membership) -> Finding:
+    """Tell whether a folder's peer may join, and as what."""
+    if manifest.admission == "open":
+        return ok("token", "none is needed: everybody may join")
+    remedy = (
+        f"send the name {to_text(membership.identity.peer)} to the swarm's founder, and keep the "
+        f"token that you get: giaann token accept TOKEN --data-dir {membership.folder}"
+    )
+    try:
+        token = membership.token
+    except TokenError as error:
+        return problem("token", str(error), remedy)
+    if token is None:
+        return problem("token", f"there is none in {membership.folder}", remedy)
+    now = time.time()
+    found = Admission(manifest).look(membership.identity.peer, token.to_bytes(), now)
+    if found.why:
+        return problem("token", found.why, remedy)
+    until = token.grants[-1].until
+    ends = f"until {datetime.fromtimestamp(until, UTC):%Y-%m-%d}"
+    if until - now < _SOON:
+        return problem("token", f"it lasts only {ends}", remedy)
+    return ok("token", f"it lets this machine be {found.rights}, {ends}")

@@ -1,0 +1,68 @@
+"""Keeping the list of revoked members current: whoever has a newer one says so in its record.
+
+So news of a revocation travel as fast as records do, and each peer fetches the list once. Who says
+that it has a newer one, and does not give it, is left alone for a while.
+"""
+
+import asyncio
+import logging
+
+from giaann_p2p.errors import PeerError, TokenError
+from giaann_p2p.net.transport import Transport
+from giaann_p2p.node.gate import Gate
+from giaann_p2p.node.lookout import Lookout
+from giaann_p2p.swarm.identity import Peer, name_of
+from giaann_p2p.swarm.messages import AskRevoked, RevokedIs, decode, encode
+
+_EVERY = 2.0
+_WITHIN = 4.0
+_REST = 60.0
+
+
+class Revoking:
+    """See the module."""
+
+    def __init__(
+        self, gate: Gate, lookout: Lookout, transport: Transport, log: logging.Logger
+    ) -> None:
+        self._gate, self._lookout, self._transport, self._log = gate, lookout, transport, log
+        self._rests: dict[Peer, float] = {}  # until when
+
+    async def run(self) -> None:
+        """Look again and again, if there is anything to be revoked."""
+        if self._gate.admission.is_open:
+            return
+        await self._lookout.whole.wait()
+        while True:
+            await self.look()
+            await asyncio.sleep(_EVERY)
+
+    async def look(self) -> None:
+        """Get a newer list from whoever says that it has one."""
+        now = asyncio.get_running_loop().time()
+        self._rests = {peer: until for peer, until in self._rests.items() if now < until}
+        if (peer := self._newest()) is None:
+            return
+        number = self._gate.admission.revoked.number
+        try:
+            answer = await self._transport.call(peer, encode(AskRevoked(number)), timeout=_WITHIN)
+            said = decode(answer)
+            if isinstance(said, RevokedIs) and said.revoked and self._gate.learn(said.revoked):
+                newer = self._gate.admission.revoked
+                self._log.info("list %d of revoked members: %d", newer.number, len(newer.peers))
+                return
+        except (PeerError, TokenError) as error:
+            self._log.debug("no list of revoked members from %s: %s", name_of(peer), error)
+        self._rests[peer] = now + _REST
+
+    def _newest(self) -> Peer | None:
+        """Return who says that it has the newest list, of those that may have one."""
+        around = self._lookout.others.around
+        number = self._gate.admission.revoked.number
+        live = [
+            said
+            for said in around.directory.live(self._lookout.time())
+            if said.revoked > number and said.peer not in self._rests and said.peer != around.me
+        ]
+        newest = max(live, key=lambda said: said.revoked, default=None)
+        return newest.peer if newest else None

@@ -1,0 +1,106 @@
+"""The gate of a swarm that only its members may join: who is served, who is revoked."""
+
+from collections.abc import Callable
+
+import pytest
+
+from giaann_p2p.errors import TokenError
+from giaann_p2p.net.errors import Reason, Refused
+from giaann_p2p.node.gate import Gate
+from giaann_p2p.swarm.identity import Identity, Peer
+from giaann_p2p.swarm.manifest import Manifest
+from giaann_p2p.swarm.messages import (
+    AskDigests,
+    AskManifest,
+    AskRevoked,
+    ManifestIs,
+    RevokedIs,
+)
+from giaann_p2p.swarm.revoked import Revoked
+from giaann_p2p.swarm.token import Rights, founded
+
+FOUNDER, MEMBER, ME = (Identity.from_seed(bytes([number]) * 32) for number in (1, 2, 3))
+CLOSED = Manifest.founded(FOUNDER, "club", admission="token")
+OPEN = Manifest.founded(FOUNDER, "town")
+NOW = 1.8e9
+TOKEN = founded(FOUNDER, CLOSED.swarm_id, MEMBER.peer, Rights.STORAGE, int(NOW) + 60).to_bytes()
+FIRST = Revoked(CLOSED.swarm_id).next(FOUNDER, {MEMBER.peer})
+
+
+class Transport:
+    """What a gate has of a transport."""
+
+    def __init__(self) -> None:
+        self.me = ME.peer
+        self.shown = {MEMBER.peer: TOKEN}
+        self.doors: list[Callable[[Peer, bytes], str]] = []
+
+    def greeting_of(self, peer: Peer) -> bytes:
+        return self.shown.get(peer, b"")
+
+    def guard(self, door: Callable[[Peer, bytes], str]) -> None:
+        self.doors.append(door)
+
+
+def gate(manifest: Manifest = CLOSED) -> tuple[Gate, Transport, list[bytes]]:
+    transport, kept = Transport(), list[bytes]()
+    made = Gate(manifest, transport, b"", lambda: NOW, kept.append)  # type: ignore[arg-type]
+    return made, transport, kept
+
+
+def test_a_member_may_ask_what_its_token_lets_it_and_a_stranger_nothing() -> None:
+    one, transport, _ = gate()
+    one.check(MEMBER.peer, AskDigests(b""))
+    one.check(ME.peer, AskManifest())
+    with pytest.raises(Refused, match="members only") as refusal:
+        one.check(ME.peer, AskDigests(b""))
+    assert refusal.value.reason is Reason.STRANGER
+    assert one.turned_away == 1
+    (door,) = transport.doors
+    assert door(MEMBER.peer, TOKEN) == ""
+    assert "members only" in door(MEMBER.peer, b"")
+
+
+def test_an_open_swarm_has_no_door() -> None:
+    one, transport, _ = gate(OPEN)
+    one.check(ME.peer, AskDigests(b""))
+    assert transport.doors == []
+    assert one.answer(RevokedIs(b"rubbish")) is None
+
+
+def test_any_peer_gives_the_manifest_and_the_list_of_the_revoked() -> None:
+    one, _, _ = gate()
+    assert one.answer(AskManifest()) == ManifestIs(CLOSED.to_bytes())
+    assert one.asked_for_manifest == 1
+    assert one.answer(AskRevoked(0)) == RevokedIs(b"")
+    one.learn(FIRST.to_bytes())
+    assert one.answer(AskRevoked(0)) == RevokedIs(FIRST.to_bytes())
+    assert one.answer(AskRevoked(1)) == RevokedIs(b"")
+    assert one.answer(AskDigests(b"")) is None
+
+
+def test_a_newer_list_counts_at_once_and_is_kept() -> None:
+    one, transport, kept = gate()
+    changes: list[int] = []
+    one.on_change(lambda: changes.append(one.admission.revoked.number))
+    assert one.answer(RevokedIs(FIRST.to_bytes())) == RevokedIs(b"")
+    assert (changes, kept, len(transport.doors)) == ([1], [FIRST.to_bytes()], 2)
+    assert "revoked" in transport.doors[-1](MEMBER.peer, TOKEN)
+    with pytest.raises(Refused, match="revoked"):
+        one.check(MEMBER.peer, AskDigests(b""))
+    assert not one.learn(FIRST.to_bytes())
+    with pytest.raises(TokenError):
+        one.learn(Revoked(CLOSED.swarm_id, 9).to_bytes())
+    assert (changes, len(kept), len(transport.doors)) == ([1], 1, 2)
+    assert "members only" in one.own_fault()
+
+
+def test_the_list_of_the_last_time_is_where_it_begins() -> None:
+    one, transport, kept = gate()
+    one.recall(None)
+    one.recall(b"damaged")
+    assert one.admission.revoked.number == 0
+    one.recall(FIRST.to_bytes())
+    assert one.admission.revoked.number == 1
+    assert kept == []
+    assert "revoked" in transport.doors[-1](MEMBER.peer, TOKEN)

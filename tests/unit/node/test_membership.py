@@ -1,0 +1,129 @@
+"""What makes a folder's peer a member, and who gives tokens."""
+
+from pathlib import Path
+
+import pytest
+
+from giaann_p2p.errors import TokenError, UsageError
+from giaann_p2p.net.hive.key_file import open_key_file
+from giaann_p2p.node.membership import Giver, Membership, needs, usual_folder_in
+from giaann_p2p.swarm.admission import Admission
+from giaann_p2p.swarm.identity import Identity, to_text
+from giaann_p2p.swarm.manifest import Manifest
+from giaann_p2p.swarm.token import EVERY, Rights, Token
+
+NOW = 1.8e9
+UNTIL = int(NOW) + 10 * 24 * 3600
+OTHER = Identity.from_seed(b"o" * 32)
+
+
+@pytest.fixture
+def boot(tmp_path: Path) -> Path:
+    """A folder that has founded a swarm."""
+    folder = tmp_path / "boot"
+    folder.mkdir()
+    founder = open_key_file(folder / "founder.key")
+    manifest = Manifest.founded(founder, "club", admission="token")
+    (folder / "manifest.json").write_bytes(manifest.to_bytes())
+    return folder
+
+
+def test_a_token_is_kept_by_whom_it_was_given_to(boot: Path, tmp_path: Path) -> None:
+    member = Membership(tmp_path / "new" / "member")
+    assert member.token is None
+    assert member.shown(OTHER.peer, NOW) == b""
+    assert not member.folder.exists()
+    token = Giver(boot).given(member.identity.peer, Rights.CLIENT, UNTIL)
+    assert member.accept(str(token)) == token == member.token
+    (tmp_path / "file").write_text(f"{token}\n")
+    assert member.accept(str(tmp_path / "file")) == token
+    assert Membership(member.folder).token == token
+
+
+def test_a_token_for_somebody_else_is_not_kept(boot: Path, tmp_path: Path) -> None:
+    member = Membership(tmp_path / "member")
+    token = Giver(boot).given(OTHER.peer, Rights.CLIENT, UNTIL)
+    with pytest.raises(TokenError, match=f"for the peer {to_text(OTHER.peer)}, here is"):
+        member.accept(str(token))
+    with pytest.raises(TokenError, match="begins with"):
+        member.accept("rubbish")
+    assert member.token is None
+    (member.folder / "token").write_text("rubbish")
+    with pytest.raises(TokenError, match="member/token: a token begins with"):
+        _ = member.token
+
+
+def test_a_session_has_a_key_of_its_own_and_asks_for_a_day(boot: Path, tmp_path: Path) -> None:
+    member, giver = Membership(tmp_path / "member"), Giver(boot)
+    member.accept(str(giver.given(member.identity.peer, Rights.CLIENT | Rights.STORAGE, UNTIL)))
+    shown = member.shown(OTHER.peer, NOW)
+    admission = Admission(giver.manifest)
+    assert admission.look(OTHER.peer, shown, NOW) == (Rights.CLIENT, "")
+    assert "run out" in admission.fault(OTHER.peer, shown, NOW + 24 * 3600)
+    assert Token.read(shown).grants[-1].until == NOW + 24 * 3600
+    late = member.shown(OTHER.peer, UNTIL - 5)
+    assert Token.read(late).grants[-1].until == UNTIL
+
+
+def test_a_delegate_gives_what_it_has(boot: Path, tmp_path: Path) -> None:
+    giver, folder = Giver(boot), tmp_path / "delegate"
+    delegate = Membership(folder)
+    rights = Rights.DELEGATE | Rights.STORAGE
+    delegate.accept(str(giver.given(delegate.identity.peer, rights, UNTIL)))
+    (folder / "manifest.json").write_bytes(giver.manifest.to_bytes())
+    token = Giver(folder).given(OTHER.peer, Rights.STORAGE, UNTIL)
+    assert (
+        Admission(giver.manifest).look(OTHER.peer, token.to_bytes(), NOW).rights == Rights.STORAGE
+    )
+    with pytest.raises(TokenError, match="no right to let"):
+        Giver(folder).given(OTHER.peer, Rights.COMPUTE, UNTIL)
+    with pytest.raises(TokenError, match="only the swarm's founder revokes"):
+        Giver(folder).revoke({OTHER.peer}, set())
+
+
+def test_the_founder_revokes_and_restores_one_edition_after_the_other(boot: Path) -> None:
+    giver = Giver(boot)
+    admission = Admission(giver.manifest)
+    token = giver.given(OTHER.peer, Rights.CLIENT, UNTIL).to_bytes()
+    assert admission.learn(giver.revoke({OTHER.peer}, set()).to_bytes())
+    assert "revoked" in admission.fault(OTHER.peer, token, NOW)
+    assert giver.membership.revoked() == admission.revoked.to_bytes()
+    assert admission.learn(Giver(boot).revoke(set(), {OTHER.peer}).to_bytes())
+    assert (admission.fault(OTHER.peer, token, NOW), admission.revoked.number) == ("", 2)
+
+
+def test_the_founders_own_peer_may_do_everything(boot: Path) -> None:
+    giver = Giver(boot)
+    me = giver.membership.identity.peer
+    assert Admission(giver.manifest).look(me, giver.own(NOW).to_bytes(), NOW).rights == EVERY
+
+
+def test_who_gives_no_tokens_is_told_so(boot: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="is no folder of a peer: name that of the bootstrap"):
+        Giver(tmp_path)
+    (boot / "founder.key").unlink()
+    with pytest.raises(TokenError, match="neither the founder's key nor a delegate's token"):
+        Giver(boot).given(OTHER.peer, Rights.CLIENT, UNTIL)
+    founder = Identity.from_seed(b"f" * 32)
+    (boot / "manifest.json").write_bytes(Manifest.founded(founder, "town").to_bytes())
+    with pytest.raises(UsageError, match="'town' is open: nobody needs a token"):
+        Giver(boot)
+
+
+def test_what_a_peer_needs_is_told_with_its_name(boot: Path) -> None:
+    giver = Giver(boot)
+    admission = Admission(giver.manifest)
+    token = giver.given(OTHER.peer, Rights.STORAGE, UNTIL).to_bytes()
+    needs(admission, OTHER.peer, token, Rights.STORAGE, NOW)
+    needs(admission, OTHER.peer, token, Rights(0), NOW)
+    with pytest.raises(
+        TokenError, match=f"lets it be storage, and not compute.*{to_text(OTHER.peer)}"
+    ):
+        needs(admission, OTHER.peer, token, Rights.COMPUTE, NOW)
+    with pytest.raises(TokenError, match=f"members only.*is {to_text(OTHER.peer)}"):
+        needs(admission, OTHER.peer, b"", Rights.COMPUTE, NOW)
+
+
+def test_the_usual_folder_of_a_swarm(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", "/data")
+    assert usual_folder_in(bytes(32), "client") == Path("/data/giaann/aaaaaaaaaaaa/client")

@@ -1,0 +1,112 @@
+"""News of who is revoked: fetched from whoever has them."""
+
+import asyncio
+import logging
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from giaann_p2p.net.clock import run
+from giaann_p2p.net.errors import Unreachable
+from giaann_p2p.node.gate import Gate
+from giaann_p2p.node.revoking import Revoking
+from giaann_p2p.swarm.identity import Identity, Peer
+from giaann_p2p.swarm.manifest import Manifest
+from giaann_p2p.swarm.messages import AskRevoked, Message, Refused, RevokedIs, decode, encode
+from giaann_p2p.swarm.revoked import Revoked
+
+FOUNDER, ME, A, B = (Identity.from_seed(bytes([number]) * 32) for number in range(1, 5))
+CLOSED = Manifest.founded(FOUNDER, "club", admission="token")
+FIRST = Revoked(CLOSED.swarm_id).next(FOUNDER, {A.peer})
+SECOND = FIRST.next(FOUNDER, {A.peer, B.peer})
+
+
+class Around:
+    """What there is: who says that it has which list, and what each answers."""
+
+    def __init__(self, says: dict[Peer, int], answers: dict[Peer, Message]) -> None:
+        self.me, self.directory = ME.peer, self
+        self.says, self.answers, self.asked = says, answers, list[tuple[Peer, int]]()
+        self.others = SimpleNamespace(around=self)
+        self.whole = asyncio.Event()
+        self.whole.set()
+        self.gate = Gate(CLOSED, self, b"", lambda: 1.8e9)  # type: ignore[arg-type]
+        log = logging.getLogger("giaann.test")
+        self.revoking = Revoking(self.gate, self, self, log)  # type: ignore[arg-type]
+
+    def time(self) -> float:
+        return 1.8e9
+
+    def guard(self, door: object) -> None:
+        pass
+
+    def live(self, now: float) -> list[Any]:
+        return [SimpleNamespace(peer=peer, revoked=number) for peer, number in self.says.items()]
+
+    async def call(self, peer: Peer, body: bytes, *, timeout: float) -> bytes:  # noqa: ASYNC109
+        question = decode(body)
+        assert isinstance(question, AskRevoked)
+        self.asked.append((peer, question.number))
+        if peer not in self.answers:
+            raise Unreachable("gone")
+        return encode(self.answers[peer])
+
+
+def number_of(around: Around) -> int:
+    return around.gate.admission.revoked.number
+
+
+def test_the_newest_list_is_fetched_once() -> None:
+    async def main() -> None:
+        answers = {peer.peer: RevokedIs(SECOND.to_bytes()) for peer in (A, B)}
+        around = Around({ME.peer: 9, A.peer: 1, B.peer: 2}, answers)  # type: ignore[arg-type]
+        for _ in range(3):
+            await around.revoking.look()
+        assert (around.asked, number_of(around)) == ([(B.peer, 0)], 2)
+
+    run(main())
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        None,
+        Refused("no"),
+        RevokedIs(b""),
+        RevokedIs(b"rubbish"),
+        RevokedIs(Revoked(CLOSED.swarm_id, 7).to_bytes()),
+    ],
+)
+def test_who_has_none_is_left_alone_for_a_while_and_another_is_asked(
+    answer: Message | None,
+) -> None:
+    async def main() -> None:
+        answers: dict[Peer, Message] = {A.peer: RevokedIs(FIRST.to_bytes())}
+        if answer is not None:
+            answers[B.peer] = answer
+        around = Around({A.peer: 1, B.peer: 1 << 30}, answers)
+        for _ in range(4):
+            await around.revoking.look()
+        assert around.asked == [(B.peer, 0), (A.peer, 0)]
+        assert number_of(around) == 1
+        await asyncio.sleep(61)
+        await around.revoking.look()
+        assert around.asked[2:] == [(B.peer, 1)]
+
+    run(main())
+
+
+def test_it_looks_again_and_again() -> None:
+    async def main() -> None:
+        around = Around({}, {A.peer: RevokedIs(FIRST.to_bytes())})
+        task = asyncio.create_task(around.revoking.run())
+        await asyncio.sleep(5)
+        assert around.asked == []
+        around.says[A.peer] = 1
+        await asyncio.sleep(5)
+        assert number_of(around) == 1
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    run(main())
