@@ -58,14 +58,14 @@ class MemoryBoard:
         self._notes = [note for note in self._notes if note.ends > now]
         self._notes.append(_Note(by, role, record, now + lifetime))
 
-    def seen(self, me: Peer, role: Role) -> list[bytes]:
-        """Return what a peer can see, at once."""
+    def seen(self, me: Peer, role: Role) -> list[list[bytes]]:
+        """Return what a peer can see, at once, by who left it."""
         now = asyncio.get_running_loop().time()
-        return [
-            note.record
-            for note in self._notes
-            if note.role == role and note.ends > now and {me, note.by} not in self._cut
-        ]
+        left: dict[Peer, list[bytes]] = {}
+        for note in self._notes:
+            if note.role == role and note.ends > now and {me, note.by} not in self._cut:
+                left.setdefault(note.by, []).append(note.record)
+        return list(left.values())
 
     async def reach(self, me: Peer) -> None:
         """Take as long as it takes to reach the board; Unreachable if it cannot be reached."""
@@ -86,8 +86,8 @@ class View:
         await self._board.reach(self._me)
         self._board.leave(self._me, role, record, lifetime)
 
-    async def look(self, role: Role) -> list[bytes]:
-        """Return all records of a role; Unreachable if there was nobody to be asked."""
+    async def look(self, role: Role) -> list[list[bytes]]:
+        """Return the records of a role that each has left; Unreachable if nobody could be asked."""
         self._board.looks += 1
         await self._board.reach(self._me)
         return self._board.seen(self._me, role)

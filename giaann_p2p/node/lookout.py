@@ -1,7 +1,8 @@
 """Keeping a peer's directory current: a look at the board every few seconds, in small helpings.
 
 1. A record's signature takes 86 µs, so after a few the loop has its turn: a thousand peers hold
-   nothing up.
+   nothing up. Nor do liars: what each node brought is taken in turn, and who brought one record
+   that no honest node has is not heard on (see hearsay.py).
 2. When a look fails, what is known stays, and soon its time stands still (see `outlook`). The first
    look that goes well again is taken in at one stroke, its signatures checked before: nobody sees
    a directory in which all have ended and some have come back.
@@ -10,18 +11,19 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from giaann_p2p.errors import RecordError
 from giaann_p2p.net.board import Board
 from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.node.contact import Contact
+from giaann_p2p.node.hearsay import Hearsay
 from giaann_p2p.node.options import Options
 from giaann_p2p.node.outlook import Outlook
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.directory import MOST_RECORDS
 from giaann_p2p.swarm.identity import Peer, name_of
-from giaann_p2p.swarm.record import Role, read
+from giaann_p2p.swarm.record import Role, read, unproven
 from giaann_p2p.swarm.surroundings import Surroundings
 
 _HELPING = 16
@@ -86,10 +88,10 @@ class Lookout:
         except Unreachable:
             return False
         if self.whole.is_set() and self._clock() > self._looked + self._options.grace:
-            await self._take_at_once([record for records in found for record in records])
+            await self._take_at_once([records for brought in found for records in brought])
         else:
-            for records in found:
-                await self._take(records[:MOST_RECORDS])
+            for brought in found:
+                await self._take(brought)
         self._looked = self._clock()
         self._around.looked(self._looked)
         self.whole.set()
@@ -99,37 +101,62 @@ class Lookout:
     def learn(self, record: bytes, now: float) -> bool:
         """Take a record in; tell whether it was work."""
         try:
-            return self._around.learn(record, now, self._began_anew) is not None
+            return self._learned(record, now)
         except RecordError as error:
             self._refuse(error)
             return True
+
+    def _learned(self, record: bytes, now: float) -> bool:
+        return self._around.learn(record, now, self._began_anew) is not None
 
     def _began_anew(self, peer: Peer) -> None:
         if peer != self._around.me:
             self._restarted(peer)
 
-    async def _take(self, records: Iterable[bytes]) -> None:
-        work = 0.0
-        for record in records:
-            work += 1 if self.learn(record, self._clock()) else _CHEAP
-            if work >= _HELPING:
-                work = 0
-                await asyncio.sleep(0)
+    async def _take(self, brought: Sequence[Sequence[bytes]]) -> None:
+        await self._each(brought, lambda record: self._learned(record, self._clock()))
 
-    async def _take_at_once(self, records: list[bytes]) -> None:
+    async def _take_at_once(self, brought: Sequence[Sequence[bytes]]) -> None:
         """Check all, a helping at a time; then let time leap, and take in what is right."""
         right = []
-        for number, record in enumerate(records[:MOST_RECORDS]):
-            try:
-                read(record, self._clock(), self._swarm_id, self._layout)
-                right.append(record)
-            except RecordError as error:
-                self._refuse(error)
-            if number % _HELPING == _HELPING - 1:
-                await asyncio.sleep(0)
+
+        def check(record: bytes) -> bool:
+            read(record, self._clock(), self._swarm_id, self._layout)
+            right.append(record)
+            return True
+
+        await self._each(brought, check)
         now = self._clock()
         for record in right:
             self.learn(record, now)
+
+    async def _each(
+        self, brought: Sequence[Sequence[bytes]], take: Callable[[bytes], bool]
+    ) -> None:
+        """Do something with each record that tells whether it was work, as long as it is not too
+        much work in all."""
+        heard, work, pause = Hearsay(brought), 0.0, float(_HELPING)
+        for who, record in heard:
+            try:
+                work += 1 if take(record) else _CHEAP
+            except RecordError as error:
+                work += 1
+                self._refuse(error)
+                if self._fits(record):  # its signature is wrong, which no honest node has taken
+                    heard.silence(who)
+            if work >= MOST_RECORDS:
+                break
+            if work >= pause:
+                pause = work + _HELPING
+                await asyncio.sleep(0)
+
+    def _fits(self, record: bytes) -> bool:
+        """Tell whether all is right that depends on the clock, which may be wrong here."""
+        try:
+            unproven(record, self._clock(), self._swarm_id, self._layout)
+        except RecordError:
+            return False
+        return True
 
     def _refuse(self, error: RecordError) -> None:
         self.refused += 1

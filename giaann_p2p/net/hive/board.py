@@ -27,7 +27,8 @@ from hivemind.p2p.p2p_daemon_bindings.utils import P2PDaemonError
 
 from giaann_p2p.errors import GiaannError, RecordError, UsageError
 from giaann_p2p.net.errors import Unreachable
-from giaann_p2p.net.hive.guard import MOST_NEIGHBOURS, Finding, Guard
+from giaann_p2p.net.hive.finding import Finding
+from giaann_p2p.net.hive.guard import MOST_NEIGHBOURS, Guard
 from giaann_p2p.net.hive.host import Host
 from giaann_p2p.net.hive.life import Life
 from giaann_p2p.net.hive.peer_id import libp2p_id, libp2p_name, peer_of_address
@@ -139,8 +140,8 @@ class HiveBoard:
                 f"no other node took the record; {self.nodes} are known, {len(taken)} said no"
             )
 
-    async def look(self, role: Role) -> list[bytes]:
-        """Return all records of a role; Unreachable if there was nobody to be asked."""
+    async def look(self, role: Role) -> list[list[bytes]]:
+        """Return the records of a role that each node had; Unreachable if nobody was asked."""
         guard = self._guard
         keys = self._shelf.keys(role)
         if guard is None:
@@ -152,16 +153,16 @@ class HiveBoard:
                 async with asyncio.timeout(_WITHIN):
                     await self._tried.wait()
                     await self._nearest(keys)
-                    for peer_id, key in finding.cut:
-                        await self._node.protocol.call_find(peer_id, [DHTID.from_bytes(key)])
+                    await asyncio.gather(
+                        *[self._rest_of(peer_id, finding) for peer_id in finding.cut]
+                    )
         finally:
             guard.findings.discard(finding)
         if not finding.answers:
             self._alone.set()
             raise Unreachable(self._nobody())
-        for key in keys:
-            finding.records.update(dict.fromkeys(self._shelf.get(key, self._clock())))
-        return list(finding.records)
+        mine = [record for key in keys for record in self._shelf.get(key, self._clock())]
+        return [found for found in (mine, *finding.brought()) if found]
 
     async def close(self) -> None:
         """Take part no more."""
@@ -294,6 +295,11 @@ class HiveBoard:
             raise Unreachable("the search for nodes of the board went wrong")
         found = search.result()
         return {query.to_bytes(): list(found[query].values()) for query in queries}
+
+    async def _rest_of(self, peer_id: PeerID, finding: Finding) -> None:
+        """Ask a node for what it had more; who takes its time for that holds up nobody else."""
+        for key in finding.cut[peer_id]:
+            await self._node.protocol.call_find(peer_id, [DHTID.from_bytes(key)])
 
     async def _spread(self, key: bytes, record: bytes, lifetime: float, taken: list[bool]) -> None:
         """Leave a record with the nearest nodes that take it; note what each of them said."""

@@ -5,6 +5,9 @@ nothing that a stranger wrote comes to hivemind's own store, or is read by its s
 place among the keys is made from its peer, and whoever claims another one is not believed. Where
 not everybody may join, each message carries its sender's token, and strangers are neither asked nor
 answered.
+
+What one node answers is bounded by what an honest one can have, and is kept apart from what others
+do (see finding.py): whoever reads it proves it, and knows who told lies.
 """
 
 import asyncio
@@ -17,6 +20,7 @@ from hivemind.p2p import P2P, PeerID
 from hivemind.proto import dht_pb2
 
 from giaann_p2p.errors import MessageError, RecordError, UsageError
+from giaann_p2p.net.hive.finding import Finding
 from giaann_p2p.net.hive.peer_id import peer_of_id
 from giaann_p2p.net.hive.shelf import KEY_BYTES, Shelf, node_key
 from giaann_p2p.swarm.admission import Admission
@@ -31,17 +35,6 @@ _MOST_ANSWER = 1 << 21
 """Bytes of records in an answer; p2pd drops messages over 4 MiB, and then nobody is answered."""
 Handler = Callable[[Any, Any], Awaitable[Any]]
 _RECORDS = msgspec.msgpack.Decoder(list[bytes])
-
-
-class Finding:
-    """What the answers to some questions brought."""
-
-    def __init__(self, keys: list[bytes]) -> None:
-        self.keys = frozenset(keys)
-        self.answers = 0
-        self.records: dict[bytes, None] = {}
-        self.cut: list[tuple[Any, bytes]] = []
-        """Nodes that had more than fitted in, and the key."""
 
 
 class Guard:
@@ -223,13 +216,9 @@ class Guard:
     ) -> None:
         finding.answers += 1
         if result.value:
-            try:
-                records = _RECORDS.decode(result.value)
-            except msgspec.MsgspecError as error:
-                raise MessageError(f"value: no records: {error}") from None
-            finding.records.update(dict.fromkeys(self._shelf.fitting(key, records, self._clock())))
+            finding.take(peer_id, key, _records_of(result.value))
         elif result.expiration_time > 0 and not alone:
-            finding.cut.append((peer_id, key))
+            finding.cut.setdefault(peer_id, []).append(key)
 
     def _keep_honest_neighbours(self, result: Any) -> None:  # noqa: ANN401
         pairs = list(zip(result.nearest_node_ids, result.nearest_peer_ids, strict=False))
@@ -251,6 +240,15 @@ class Guard:
     def _check_node(self, peer: Peer, node_id: bytes) -> None:
         if node_id != node_key(self._swarm_id, peer):
             raise MessageError("node: of another swarm, or not at its own place")
+
+
+def _records_of(value: bytes) -> list[bytes]:
+    if len(value) > _MOST_ANSWER:
+        raise MessageError(f"value: {len(value):,} bytes; an answer has up to {_MOST_ANSWER:,}")
+    try:
+        return _RECORDS.decode(value)
+    except msgspec.MsgspecError as error:
+        raise MessageError(f"value: no records: {error}") from None
 
 
 def _check_keys(keys: Any) -> None:  # noqa: ANN401

@@ -9,7 +9,6 @@
    else comes in. The own record is kept beside that: no stranger leaves this peer without it.
 """
 
-from collections.abc import Iterable
 from hashlib import sha1
 
 import msgspec
@@ -20,7 +19,6 @@ from giaann_p2p.swarm.admission import Admission
 from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.record import (
     BUCKETS,
-    Announcement,
     Role,
     bucket_of,
     place_of,
@@ -87,17 +85,6 @@ class Shelf:
         _clear(place, now)
         return [held.data for held in place.values()]
 
-    def fitting(self, key: bytes, records: Iterable[bytes], now: float) -> list[bytes]:
-        """Return those of some records that may be in a place; nobody's signature is checked."""
-        found = []
-        for data in records:
-            try:
-                self._in_place(key, unproven(data, now, self._swarm_id, self._layout))
-            except RecordError:
-                continue
-            found.append(data)
-        return found
-
     def _put(self, key: bytes, data: bytes, peer: Peer, lifetime: float, now: float) -> None:
         place = self._places.get(key)
         if place is None:
@@ -105,7 +92,8 @@ class Shelf:
         if not lifetime > 0:
             raise RecordError(f"lifetime: it is {lifetime}")
         found = unproven(data, now, self._swarm_id, self._layout, peer)
-        self._in_place(key, found)
+        if self.key(found.role, found.peer) != key:
+            raise RecordError("key: the record belongs into another place")
         _clear(place, now)
         held = place.get(peer)
         if held is not None and data == held.data:
@@ -122,10 +110,6 @@ class Shelf:
 
     def _size_without(self, peer: Peer, place: dict[Peer, _Held]) -> int:
         return sum(len(held.data) for by, held in place.items() if by not in (peer, self._me))
-
-    def _in_place(self, key: bytes, found: Announcement) -> None:
-        if self.key(found.role, found.peer) != key:
-            raise RecordError("key: the record belongs into another place")
 
 
 def node_key(swarm_id: bytes, peer: Peer) -> bytes:

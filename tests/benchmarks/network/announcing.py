@@ -52,7 +52,7 @@ class _Counted:
         self.stores += 1
         await self._board.post(role, record, lifetime)
 
-    async def look(self, role: Role) -> list[bytes]:
+    async def look(self, role: Role) -> list[list[bytes]]:
         return await self._board.look(role)
 
 

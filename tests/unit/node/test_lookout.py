@@ -12,11 +12,12 @@ import pytest
 from giaann_p2p.errors import UsageError
 from giaann_p2p.net.clock import run
 from giaann_p2p.net.memory_board import MemoryBoard
+from giaann_p2p.node import lookout as module
 from giaann_p2p.node.clock import Clock, passed
 from giaann_p2p.node.lookout import Lookout
 from giaann_p2p.node.options import Options
 from giaann_p2p.node.presence import Presence
-from giaann_p2p.swarm.identity import Identity, Peer, name_of
+from giaann_p2p.swarm.identity import SIGNATURE_BYTES, Identity, Peer, name_of
 from giaann_p2p.swarm.record import LIFETIME, Announcement, signed, signed_as
 from giaann_p2p.swarm.shardset import packed
 from giaann_p2p.swarm.surroundings import Surroundings
@@ -132,6 +133,66 @@ def test_what_cannot_be_right_is_refused_counted_and_seldom_told_of(
         assert place.lookout.refused > 50
         assert len(caplog.records) == 2
         assert "refused 1 records from the board" in caplog.records[0].message
+
+    play(story)
+
+
+def test_a_flood_of_forged_records_hides_nobody_and_costs_little() -> None:
+    """As from one node of the board, whose answer comes first."""
+
+    async def story(place: Place) -> None:
+        body = signed(identity(2), announcement(identity(2), 99))[SIGNATURE_BYTES:]
+        for number in range(17_000):
+            forged = number.to_bytes(SIGNATURE_BYTES, "little") + body
+            place.board.leave(b"x" * 32, "storage", forged, 1e9)
+        honest = [identity(number) for number in range(2, 20)]
+        for one in honest:
+            place.leave(one)
+        await place.lookout.look()
+        assert {one.peer for one in honest} < place.members() | {ME.peer}
+        assert place.lookout.refused <= 2  # one a look
+        place.board.lose(ME.peer)
+        await asyncio.sleep(100)
+        for one in honest:
+            place.leave(one, 2)
+        place.board.lose(ME.peer, lost=False)
+        refused = place.lookout.refused
+        await place.lookout.look()  # all at one stroke
+        assert {one.peer for one in honest} < place.members() | {ME.peer}
+        assert place.lookout.refused <= refused + 2
+
+    play(story)
+
+
+def test_a_flood_of_strangers_records_hides_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_RECORDS", 64)
+
+    async def story(place: Place) -> None:
+        for number in range(300):
+            stranger = Identity.from_seed(number.to_bytes(32, "little"))
+            said = signed(stranger, announcement(stranger))
+            place.board.leave(b"x" * 32, "storage", said, 1e9)
+        honest = [identity(number) for number in range(2, 20)]
+        for one in honest:
+            said = signed(one, announcement(one))
+            place.board.leave(b"y" * 32, "storage", said, 1e9)
+        await place.lookout.look()
+        assert {one.peer for one in honest} < place.members()
+        assert len(place.members()) <= 2 * 64 + 1  # in two looks, with itself
+
+    play(story)
+
+
+def test_who_brings_what_a_clock_forbids_is_heard_on() -> None:
+    """The clock here may be the wrong one."""
+
+    async def story(place: Place) -> None:
+        late = msgspec.structs.replace(announcement(identity(2)), issued=int(EPOCH) - 4000)
+        for said in (signed(identity(2), late), signed(identity(3), announcement(identity(3)))):
+            place.board.leave(b"x" * 32, "storage", said, 1e9)
+        await place.lookout.look()
+        assert identity(3).peer in place.members()
+        assert place.lookout.refused > 0
 
     play(story)
 

@@ -28,10 +28,10 @@ def test_what_is_posted_is_seen_until_its_time_is_up() -> None:
         await a.post("storage", b"old", 20)
         await a.post("storage", b"new", 30)
         await a.post("compute", b"other", 30)
-        assert await b.look("storage") == [b"old", b"new"]
-        assert await a.look("compute") == [b"other"]
+        assert await b.look("storage") == [[b"old", b"new"]]
+        assert await a.look("compute") == [[b"other"]]
         await asyncio.sleep(25)
-        assert await b.look("storage") == [b"new"]
+        assert await b.look("storage") == [[b"new"]]
         await asyncio.sleep(25)
         assert await b.look("storage") == []
         assert (board.posts, board.looks) == (3, 5)
@@ -50,7 +50,7 @@ def test_who_has_lost_it_is_told_so_until_it_is_found() -> None:
         assert await b.look("storage") == []
         board.lose(A, lost=False)
         await a.post("storage", b"x", 30)
-        assert await b.look("storage") == [b"x"]
+        assert await b.look("storage") == [[b"x"]]
 
     play(story)
 
@@ -60,9 +60,9 @@ def test_those_who_are_parted_see_nothing_of_each_other() -> None:
         board.part(A, B)
         await a.post("storage", b"x", 30)
         assert await b.look("storage") == []
-        assert await a.look("storage") == [b"x"]
+        assert await a.look("storage") == [[b"x"]]
         board.part(B, A, parted=False)
-        assert await b.look("storage") == [b"x"]
+        assert await b.look("storage") == [[b"x"]]
 
     play(story)
 
@@ -77,6 +77,6 @@ def test_it_takes_its_time() -> None:
         await asyncio.sleep(1)
         assert board.seen(B, "storage") == []
         await post
-        assert board.seen(B, "storage") == [b"x"]
+        assert board.seen(B, "storage") == [[b"x"]]
 
     play(story)

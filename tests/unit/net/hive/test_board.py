@@ -17,7 +17,7 @@ from giaann_p2p.net.hive import board as module
 from giaann_p2p.net.hive import guard
 from giaann_p2p.net.hive.board import HiveBoard
 from giaann_p2p.net.hive.peer_id import libp2p_id, libp2p_name
-from giaann_p2p.net.hive.shelf import node_key
+from giaann_p2p.net.hive.shelf import MOST_PLACE, node_key
 from giaann_p2p.node.clock import Clock
 from giaann_p2p.node.options import Options
 from giaann_p2p.swarm.identity import Identity
@@ -25,6 +25,11 @@ from tests.unit.net.hive.helpers import Place, echo, hosts, random_bytes, stop, 
 from tests.unit.net.hive.helpers_board import SWARM, board, record
 
 CLOCK = Clock()
+
+
+def flat(brought: list[list[bytes]]) -> list[bytes]:
+    """Return what all have brought together, each record once."""
+    return sorted({record for records in brought for record in records})
 
 
 def all_of(place: Place) -> tuple[str, ...]:
@@ -56,11 +61,11 @@ def test_what_one_leaves_all_find() -> None:
             left.append(record(host.identity, CLOCK()))
             await one.post("storage", left[-1], 30)
         for one in boards:
-            assert sorted(await one.look("storage")) == sorted(left)
+            assert flat(await one.look("storage")) == sorted(left)
             assert await one.look("compute") == []
         newer = record(place.hosts[0].identity, CLOCK(), later=10)
         await boards[0].post("storage", newer, 30)
-        assert set(await boards[1].look("storage")) == {newer, *left[1:]}
+        assert flat(await boards[1].look("storage")) == sorted([newer, *left[1:]])
         assert "2 nodes known" in repr(boards[2])
         await all_closed(*boards)
 
@@ -79,7 +84,7 @@ def test_who_is_alone_is_told_and_a_first_node_finds_nothing() -> None:
         second = await board(place)
         await until(lambda: second.nodes > 0)
         assert await second.look("compute") == []
-        assert await second.look("storage") == [mine]  # it has kept its own
+        assert flat(await second.look("storage")) == [mine]  # it has kept its own
         with pytest.raises(Unreachable, match="nobody would take this record"):
             await second.post("storage", mine, 30)
         await all_closed(first, second)
@@ -113,7 +118,7 @@ def test_clocks_an_hour_apart_do_no_harm() -> None:
             left.append(record(host.identity, CLOCK() + ahead))
             await one.post("storage", left[-1], 30)
         for one in boards:
-            assert sorted(await one.look("storage")) == sorted(left)
+            assert flat(await one.look("storage")) == sorted(left)
         await all_closed(*boards)
 
     hosts(story)
@@ -135,7 +140,7 @@ def test_the_board_is_joined_again_when_p2pd_was_started_again(victim: int) -> N
                 break
             except Unreachable:
                 await asyncio.sleep(0.05)
-        assert mine in await boards[1 - victim].look("storage")
+        assert mine in flat(await boards[1 - victim].look("storage"))
         await all_closed(*boards)
 
     hosts(story)
@@ -148,9 +153,9 @@ def test_a_node_that_is_stopped_holds_nobody_up_for_long() -> None:
         mine = record(place.hosts[1].identity, CLOCK())
         await boards[1].post("storage", mine, 30)
         await stop(place.note(place.hosts[2]))
-        assert mine in await boards[0].look("storage")
+        assert mine in flat(await boards[0].look("storage"))
         assert PeerID(libp2p_id(place.hosts[2].me)) in boards[0]._node.blacklist
-        assert mine in await boards[0].look("storage")
+        assert mine in flat(await boards[0].look("storage"))
         os.kill(place.note(place.hosts[2]), signal.SIGCONT)
         await all_closed(*boards)
 
@@ -255,7 +260,7 @@ def test_two_swarms_on_one_host_do_not_mix() -> None:
         await until(lambda: others[1].nodes > 0)
         mine = record(place.hosts[1].identity, CLOCK(), swarm_id=other)
         await others[1].post("storage", mine, 30)
-        assert await others[0].look("storage") == [mine]
+        assert flat(await others[0].look("storage")) == [mine]
         assert first.nodes == 0
         await all_closed(first, *others)
 
@@ -276,7 +281,7 @@ def test_two_swarms_over_quic_alone() -> None:
             await until(lambda of=boards: all(one.nodes == 1 for one in of))  # type: ignore[misc]
             mine = record(near[1].identity, CLOCK(), swarm_id=swarm)
             await boards[1].post("storage", mine, 30)
-            assert await boards[0].look("storage") == [mine]
+            assert flat(await boards[0].look("storage")) == [mine]
             one, other = map(place.transport, near)
             other.serve(echo)
             body = random_bytes(3 << 20)
@@ -359,7 +364,7 @@ def test_nobody_makes_a_node_call_back() -> None:
     hosts(story)
 
 
-def test_answers_of_liars_are_sifted() -> None:
+def test_the_answers_of_liars_are_told_as_theirs() -> None:
     async def story(place: Place) -> None:
         boards = [await board(place) for _ in range(2)]
         await until(lambda: all(one.nodes for one in boards))
@@ -374,11 +379,60 @@ def test_answers_of_liars_are_sifted() -> None:
         table = node.protocol.routing_table
         table.add_or_update_node(DHTID.from_bytes(bytes(20)), PeerID(libp2p_id(ghost)))
         table.add_or_update_node(DHTID.from_bytes(b"\1" * 20), PeerID(b"\x12\x20" + bytes(32)))
-        assert await boards[1].look("storage") == [good]
+        assert await boards[1].look("storage") == [[*wrong, good]]
         assert boards[1].nodes == 1
         assert not boards[1]._node.blacklist.banned_peers  # nobody was asked who is not there
         shelf.get = honest  # type: ignore[method-assign]
         await all_closed(*boards)
+
+    hosts(story)
+
+
+def test_a_node_that_answers_with_a_flood_hides_nobodys_records() -> None:
+    async def story(place: Place) -> None:
+        boards = [await board(place) for _ in range(3)]
+        await until(lambda: all(one.nodes == 2 for one in boards))
+        honest = [record(host.identity, CLOCK()) for host in place.hosts[1:]]
+        for one, mine in zip(boards[1:], honest, strict=True):
+            await one.post("storage", mine, 30)
+        flood = [n.to_bytes(64, "big") + honest[0][64:] for n in range(17_000)]
+        shelf = boards[0]._shelf
+        first = shelf.keys("storage")[0]
+        shelf.get = lambda key, now: flood[:9000] if key == first else []  # type: ignore[method-assign]
+        brought = await boards[1].look("storage")
+        for mine in honest:
+            assert any(mine in records and len(records) <= 2 for records in brought)
+        assert max(map(len, brought)) < 4000
+        shelf.get = lambda key, now: [b""] * 500_000 if key == first else []  # type: ignore[method-assign]
+        assert max(map(len, await boards[1].look("storage"))) <= (MOST_PLACE >> 7) + 256
+        await all_closed(*boards)
+
+    hosts(story)
+
+
+def test_who_had_more_and_stalls_then_holds_up_nobody_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def story(place: Place) -> None:
+        one = await board(place)
+        await settled(one)
+        asked: list[str] = []
+
+        async def nearest(keys: list[bytes]) -> None:
+            (finding,) = one._guard.findings  # type: ignore[union-attr]
+            finding.answers = 1
+            finding.cut.update({"liar": keys, "honest": keys})
+
+        async def call_find(node: str, keys: list[DHTID]) -> None:
+            asked.append(node)
+            await asyncio.sleep(1000 if node == "liar" else 0)
+
+        monkeypatch.setattr(module, "_WITHIN", 0.5)
+        monkeypatch.setattr(one, "_nearest", nearest)
+        monkeypatch.setattr(one._node.protocol, "call_find", call_find)
+        assert await one.look("storage") == []
+        assert sorted(asked) == ["honest"] * 16 + ["liar"]
+        await all_closed(one)
 
     hosts(story)
 
@@ -398,7 +452,7 @@ def test_more_than_fits_into_an_answer_is_asked_for_again(monkeypatch: pytest.Mo
         most = max(sizes) + 200
         assert 4 * most < sum(sizes)
         monkeypatch.setattr(guard, "_MOST_ANSWER", most)
-        assert set(await boards[1].look("storage")) == want
+        assert flat(await boards[1].look("storage")) == sorted(want)
         await all_closed(*boards)
 
     hosts(story)

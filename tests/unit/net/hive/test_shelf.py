@@ -138,14 +138,6 @@ def test_a_full_place_has_room_for_the_own_record_and_counts_it_not() -> None:
     assert len(held.get(key, NOW)) == 4
 
 
-def test_what_may_be_in_a_place() -> None:
-    held, data = shelf(), record(ME, NOW)
-    key = held.key("storage", ME.peer)
-    wrong = [b"", b"x" * 200, record(ME, NOW, swarm_id=bytes(32)), record(ME, NOW - 9999)]
-    assert held.fitting(key, [*wrong, data, *wrong], NOW) == [data]
-    assert held.fitting(held.key("compute", ME.peer), [data], NOW) == []
-
-
 def test_a_node_stands_where_its_peer_puts_it() -> None:
     assert node_key(SWARM, ME.peer) != node_key(SWARM, OTHER.peer)
     assert node_key(SWARM, ME.peer) != node_key(bytes(32), ME.peer)

@@ -1,0 +1,76 @@
+"""What the answers to some questions brought, by the nodes that gave them.
+
+1. A node brings no more of a place than an honest one can have of it (see shelf.py).
+2. What all of them bring has a bound, too. When it is reached, who brought most loses: a swarm's
+   nodes all have much the same, so it costs little but where one of them has far more.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from giaann_p2p.net.hive.shelf import MOST_PLACE
+
+MOST_FOUND = 1 << 26
+"""Bytes: a full board eight times."""
+_OWN = 1 << 15
+"""Bytes that a node's own record takes at most, which it has beside those of others."""
+_LEAST = 128
+"""What a record counts at least: a shorter one is none."""
+
+
+class _Brought(msgspec.Struct):
+    places: dict[bytes, list[bytes]]
+    size: int = 0
+
+
+class Finding:
+    """See the module."""
+
+    def __init__(self, keys: Iterable[bytes], most: int = MOST_FOUND) -> None:
+        self.keys = frozenset(keys)
+        self.answers = 0
+        self.cut: dict[Any, list[bytes]] = {}
+        """By the nodes that had more than fitted in, the keys."""
+        self._most = most
+        self._nodes: dict[Any, _Brought] = {}
+
+    def __repr__(self) -> str:
+        return f"<Finding: {len(self._nodes)} nodes brought {self._size:,} bytes>"
+
+    def take(self, node: Any, key: bytes, records: list[bytes]) -> None:  # noqa: ANN401
+        """Keep what a node has of a place, in place of what it said before."""
+        brought = self._nodes.setdefault(node, _Brought({}))
+        brought.places[key] = _as_many_as_fit(records)
+        _weigh(brought)
+        while self._size > self._most:
+            most = max(self._nodes.values(), key=lambda brought: brought.size)
+            most.places = {key: some[: len(some) // 2] for key, some in most.places.items()}
+            _weigh(most)
+
+    def brought(self) -> list[list[bytes]]:
+        """Return what each node brought."""
+        nodes = self._nodes.values()
+        return [[one for some in node.places.values() for one in some] for node in nodes]
+
+    @property
+    def _size(self) -> int:
+        return sum(brought.size for brought in self._nodes.values())
+
+
+def _as_many_as_fit(records: list[bytes]) -> list[bytes]:
+    room = MOST_PLACE + _OWN
+    for number, record in enumerate(records):
+        room -= _size_of(record)
+        if room < 0:
+            return records[:number]
+    return records
+
+
+def _weigh(brought: _Brought) -> None:
+    brought.size = sum(map(_size_of, (one for some in brought.places.values() for one in some)))
+
+
+def _size_of(record: bytes) -> int:
+    return max(len(record), _LEAST)
