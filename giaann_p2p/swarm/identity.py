@@ -2,6 +2,10 @@
 
 A signature says for what it was given: `kind` is part of what is signed, so that one that was asked
 for here never passes for another thing there.
+
+A key that is a point of small order is nobody's: a signature that verifies for it, whatever was
+signed, anybody can make up. And a point has one encoding; with a second one a peer would have two
+names. Such keys have signed nothing.
 """
 
 import base64
@@ -25,6 +29,12 @@ PEER_BYTES = 32
 SIGNATURE_BYTES = 64
 PeerField = Annotated[Peer, msgspec.Meta(min_length=PEER_BYTES, max_length=PEER_BYTES)]
 """A peer in a message."""
+_PRIME = (1 << 255) - 19
+"""Of the field that Ed25519's points are over."""
+_WITHOUT_SIGN = (1 << 255) - 1
+_EIGHTH = 0x05FC536D880238B13933C6D305ACDFD5F098EFF289F4C345B027B2C28F95E826
+_SMALL = frozenset([0, 1, _PRIME - 1, _EIGHTH, _PRIME - _EIGHTH])
+"""The y of the eight points whose order divides 8."""
 _TEXT_LENGTH = 52
 _SHORT = 8
 
@@ -54,11 +64,19 @@ class Identity:
 @lru_cache(maxsize=1024)  # one process may be several peers, who all hear the same
 def verified(peer: Peer, kind: str, data: bytes, signature: bytes) -> bool:
     """Tell whether a peer signed some bytes as a thing of a kind."""
+    if is_nobodys(peer):
+        return False
     try:
         Ed25519PublicKey.from_public_bytes(peer).verify(signature, _signed(kind, data))
     except (InvalidSignature, ValueError):
         return False
     return True
+
+
+def is_nobodys(peer: Peer) -> bool:
+    """Tell whether a key is one that anybody can sign for, or another way to write one."""
+    y = int.from_bytes(peer, "little") & _WITHOUT_SIGN
+    return y in _SMALL or y >= _PRIME
 
 
 def name_of(peer: Peer) -> str:

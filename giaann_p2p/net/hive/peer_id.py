@@ -8,7 +8,7 @@ Ids of other kinds of key are only a hash of it, and no peer of ours has one.
 import base58
 
 from giaann_p2p.errors import UsageError
-from giaann_p2p.swarm.identity import PEER_BYTES, Peer
+from giaann_p2p.swarm.identity import PEER_BYTES, Peer, is_nobodys
 from giaann_p2p.swarm.link import fault_of
 
 _HEAD = b"\x00\x24\x08\x01\x12\x20"
@@ -33,7 +33,10 @@ def peer_of_id(number: bytes) -> Peer:
     """Return whom libp2p calls so; UsageError if it can be no peer of ours."""
     if len(number) != len(_HEAD) + PEER_BYTES or not number.startswith(_HEAD):
         raise UsageError("its libp2p id is not of an Ed25519 key; peers of a swarm have no other")
-    return Peer(number[len(_HEAD) :])
+    peer = Peer(number[len(_HEAD) :])
+    if is_nobodys(peer):
+        raise UsageError("its libp2p id is of a key that anybody can sign for")
+    return peer
 
 
 def peer_of_address(address: str) -> Peer:

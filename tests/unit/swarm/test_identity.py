@@ -1,12 +1,18 @@
 """Who said what: keys, signatures and names."""
 
+from contextlib import suppress
+
 import pytest
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from giaann_p2p.errors import UsageError
 from giaann_p2p.swarm.identity import (
+    _SMALL,
     Identity,
     Peer,
     from_text,
+    is_nobodys,
     name_of,
     peer_of,
     to_text,
@@ -45,6 +51,61 @@ def test_what_is_no_signature_verifies_nothing(signature: bytes) -> None:
 @pytest.mark.parametrize("key", [b"", bytes(31), b"\xff" * 32, bytes(33)])
 def test_what_is_no_key_has_signed_nothing(key: bytes) -> None:
     assert not verified(Peer(key), "record", b"data", ONE.sign("record", b"data"))
+
+
+PRIME = 2**255 - 19
+D = -121665 * pow(121666, -1, PRIME) % PRIME
+Point = tuple[int, int]
+
+
+def plus(one: Point, other: Point) -> Point:
+    (a, b), (x, y) = one, other
+    both = D * a * b * x * y
+    return (
+        (a * y + b * x) * pow(1 + both, -1, PRIME) % PRIME,
+        (b * y + a * x) * pow(1 - both, -1, PRIME) % PRIME,
+    )
+
+
+def points(y: int) -> list[Point]:
+    """Return the points of the curve with this y."""
+    square = (y * y - 1) * pow(D * y * y + 1, -1, PRIME) % PRIME
+    x = pow(square, (PRIME + 3) // 8, PRIME)
+    roots = {x * pow(2, k * (PRIME - 1) // 4, PRIME) % PRIME for k in range(4)}
+    return [(root, y) for root in sorted(roots) if root * root % PRIME == square]
+
+
+def test_keys_of_small_order_are_the_eight_that_there_are_however_they_are_written() -> None:
+    zero: Point = (0, 1)
+    found = {point for y in _SMALL for point in points(y)}
+    assert len(found) == 8
+    for point in found:
+        double = plus(point, point)
+        assert plus(plus(double, double), plus(double, double)) == zero
+    assert {plus(one, other) for one in found for other in found} == found  # a group: no more
+    for number in [*_SMALL, *range(PRIME, 2**255)]:
+        for sign in (0, 1 << 255):
+            assert is_nobodys(Peer((number | sign).to_bytes(32, "little")))
+
+
+def test_a_key_that_anybody_can_sign_for_has_signed_nothing() -> None:
+    made_up = [(sign.to_bytes(32, "little") + bytes(32)) for sign in (1, PRIME - 1)]
+    for number in (1, 1 | 1 << 255, PRIME + 1, PRIME - 1):
+        key = number.to_bytes(32, "little")
+        forged = 0
+        for count in range(50):
+            data = b"anything %d" % count
+            for signature in made_up:
+                with suppress(InvalidSignature):
+                    Ed25519PublicKey.from_public_bytes(key).verify(signature, b"giaann x\0" + data)
+                    forged += 1
+                assert not verified(Peer(key), "x", data, signature)
+        assert forged  # else this test tries nothing
+
+
+def test_a_usual_key_is_somebodys() -> None:
+    for number in range(1000):
+        assert not is_nobodys(Identity.from_seed(number.to_bytes(32, "big")).peer)
 
 
 def test_a_kind_cannot_reach_into_the_data() -> None:

@@ -64,3 +64,9 @@ def test_what_is_no_id(number: bytes) -> None:
     if len(number) != 32:
         with pytest.raises(UsageError, match="has 32 bytes"):
             libp2p_id(Peer(number))
+
+
+def test_a_key_that_anybody_can_sign_for_is_no_peers() -> None:
+    for key in (bytes(32), b"\1" + bytes(31), b"\xff" * 32):
+        with pytest.raises(UsageError, match="anybody can sign for"):
+            peer_of_id(libp2p_id(Peer(key)))
