@@ -1,5 +1,7 @@
 """What the shells of peers go by, beside the decisions: see `swarm.settings` for those."""
 
+from math import inf
+
 import msgspec
 
 from giaann_p2p.errors import UsageError
@@ -53,10 +55,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:
-            if getattr(self, name) <= 0:
-                raise UsageError(
-                    f"options: {name} must be more than 0; it is {getattr(self, name)}"
-                )
+            if not 0 < (value := getattr(self, name)) < inf:
+                raise UsageError(f"options: {name} must be more than 0, and finite; it is {value}")
         if self.grace + LIFETIME / 3 >= LIFETIME:
             raise UsageError(
                 f"options: grace and a third of a record's life must come to less than its life,"

@@ -1,5 +1,7 @@
 """The times and sizes by which a storage peer decides. Seconds, unless something else is said."""
 
+from math import isfinite
+
 import msgspec
 
 from giaann_p2p.errors import UsageError
@@ -38,12 +40,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Bytes a second that arriving shards may take; 0 for as many as there are."""
 
     def __post_init__(self) -> None:
+        for name in self.__struct_fields__:  # nan is neither too small nor too large
+            if not isfinite(value := getattr(self, name)):
+                raise UsageError(f"{name} must be a number; it is {value}")
         if self.word_counts <= 2 * self.compare_every:
             raise UsageError("word_counts must be more than twice compare_every")
         if self.linger <= self.word_counts:
             raise UsageError("linger must be more than word_counts")
         if self.hurry_every <= 0 or self.hurry_every > self.compare_every:
             raise UsageError("hurry_every must be above 0 and at most compare_every")
+        if self.call_timeout <= 0 or self.release_every <= 0:
+            raise UsageError("call_timeout and release_every must be above 0")
         if self.patience < 0:
             raise UsageError("patience must not be below 0")
         if self.transfers < 1 or self.under_way < 1 or self.bandwidth < 0:

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 import random
 import time
 from collections.abc import Awaitable, Callable
@@ -389,7 +390,12 @@ def test_a_clock_counts_the_time_while_the_machine_sleeps(monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize(
     ("wrong", "words"),
-    [({"tick": 0}, "tick must be more than 0"), ({"grace": 20}, "grace and a third")],
+    [
+        ({"tick": 0}, "tick must be more than 0"),
+        ({"grace": 20}, "grace and a third"),
+        ({"retry": math.nan}, "retry must be more than 0, and finite; it is nan"),
+        ({"look_within": math.inf}, "look_within must be more than 0, and finite; it is inf"),
+    ],
 )
 def test_options_that_cannot_be_are_refused(wrong: dict[str, float], words: str) -> None:
     with pytest.raises(UsageError, match=words):

@@ -1,10 +1,14 @@
 """Settings fit together, or say which do not."""
 
+import math
+
 import msgspec
 import pytest
 
 from giaann_p2p.errors import UsageError
 from giaann_p2p.swarm.settings import Settings
+
+FIELDS = Settings.__struct_fields__
 
 
 def test_the_usual_ones_fit() -> None:
@@ -23,6 +27,10 @@ def test_the_usual_ones_fit() -> None:
         ({"transfers": 0}, "transfers"),
         ({"under_way": 0}, "under_way"),
         ({"bandwidth": -1.0}, "bandwidth"),
+        ({"call_timeout": 0.0}, "call_timeout"),
+        ({"release_every": 0.0}, "release_every"),
+        ({"patience": -1.0}, "patience"),
+        *(({name: value}, name) for name in FIELDS for value in (math.nan, math.inf, -math.inf)),
     ],
 )
 def test_what_breaks_a_rule_is_named(changed: dict[str, float], broken: str) -> None:
