@@ -4,17 +4,30 @@ import hashlib
 from collections.abc import Iterator
 from functools import reduce
 from operator import xor
+from typing import Annotated
 
 import msgspec
 from pyroaring import BitMap
 
-from giaann_p2p.errors import DamagedError
+from giaann_p2p.errors import DamagedError, MessageError
 
 JOB_BYTES = 16
+MOST_BEGUN = 1 << 15
+"""Jobs of which a shard has chunks when it takes in none of a further one, from whoever asks it to.
+A set of so many has 1.3 MB on its way, and each new chunk copies the list of them."""
+MOST_JOBS = 4 * MOST_BEGUN
+"""Jobs of a set that another peer may send. Owners who were each brought others, as many as they
+take, still come together; and so many still go into a message."""
+MOST_CHUNKS = 1 << 26
+"""Chunks of such a set: some bytes may stand for millions, which take 2 bytes each once they are
+worked with."""
 SET_BYTES = 230
 """What a set costs in memory beside its elements."""
 _DENSE = 1 << 13
 """What 65,536 chunks take at most."""
+
+_Pairs = list[tuple[bytes, bytes]]
+_FewPairs = Annotated[_Pairs, msgspec.Meta(max_length=MOST_JOBS)]
 
 
 class Applied:
@@ -48,6 +61,11 @@ class Applied:
 
     def __bool__(self) -> bool:
         return any(self._sets.values())
+
+    @property
+    def jobs(self) -> int:
+        """How many jobs they are of."""
+        return len(self._sets)
 
     @property
     def nbytes(self) -> int:
@@ -128,10 +146,27 @@ class Applied:
     def from_bytes(cls, data: bytes) -> "Applied":
         """Read what `to_bytes` wrote."""
         try:
-            pairs = msgspec.msgpack.decode(data, type=list[tuple[bytes, bytes]])
-            sets = {job: BitMap.deserialize(chunks) for job, chunks in pairs}
+            return cls._of(msgspec.msgpack.decode(data, type=_Pairs))
         except (msgspec.MsgspecError, ValueError, IndexError) as error:
             raise DamagedError(f"no set of chunks: {error}") from None
+
+    @classmethod
+    def received(cls, data: bytes) -> "Applied":
+        """Read what another peer sent: MessageError if it is too much, DamagedError if it is none.
+
+        How many jobs it names is seen before any of them is read.
+        """
+        try:
+            found = cls._of(msgspec.msgpack.decode(data, type=_FewPairs))
+        except (msgspec.MsgspecError, ValueError, IndexError) as error:
+            raise DamagedError(f"no set of chunks of up to {MOST_JOBS:,} jobs: {error}") from None
+        if len(found) > MOST_CHUNKS:
+            raise MessageError(f"a set of {len(found):,} chunks; {MOST_CHUNKS:,} are taken at most")
+        return found
+
+    @classmethod
+    def _of(cls, pairs: _Pairs) -> "Applied":
+        sets = {job: BitMap.deserialize(chunks) for job, chunks in pairs}
         if len(sets) < len(pairs) or any(len(job) != JOB_BYTES for job in sets):
             raise DamagedError("no set of chunks: a job is named twice, or by no job's name")
         return cls(sets)

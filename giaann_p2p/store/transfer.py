@@ -89,7 +89,7 @@ class Import:
     def __init__(self, manifest: Manifest, limits: Limits) -> None:
         self.manifest = manifest
         self._limits = limits
-        self.applied = Applied.from_bytes(manifest.applied)
+        self.applied = Applied.received(manifest.applied)
         """The chunks that it comes from."""
         self._parts: dict[int, bytes | memoryview] = {}
         self._left = manifest.connections

@@ -151,7 +151,7 @@ class Answers:
 
     def _fetched(self, question: Fetch) -> Message:
         shards = self._shards(question.shards)
-        wanted = Applied.from_bytes(question.chunks)
+        wanted = Applied.received(question.chunks)
         here = np.intersect1d(shards, self._store.shards)
         if not len(here):
             raise UsageError("none of these shards is held here")

@@ -223,7 +223,7 @@ class Arrivals:
             if manifest.connections > self._most:
                 raise MessageError(f"a shard of {manifest.connections} connections")
             self._size = manifest.connections
-            arrival.kept = Applied.from_bytes(answer.kept)
+            arrival.kept = Applied.received(answer.kept)
             arrival.parts = self._resumed(manifest)
             if answer.part:
                 arrival.parts.take(0, answer.part)

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from giaann_p2p.errors import DamagedError, MessageError
-from giaann_p2p.store.applied import Applied
+from giaann_p2p.store.applied import MOST_JOBS, Applied
 from giaann_p2p.swarm.actions import Action, Call
 from giaann_p2p.swarm.desk import Desk
 from giaann_p2p.swarm.evidence import Evidence, Word
@@ -167,7 +167,12 @@ def words_of(
     if not all(-1 <= at < len(answer.sets) for at in answer.which):
         raise MessageError("which: there is no such set")
     like = max(mine.values(), key=len, default=Applied())  # most jobs have the same chunks
-    sets = [Applied.from_bytes(data).sharing(like) for data in answer.sets]
+    sets, jobs = list[Applied](), 0
+    for data in answer.sets:
+        sets.append(Applied.received(data).sharing(like))
+        jobs += sets[-1].jobs
+        if jobs > MOST_JOBS:
+            raise MessageError(f"sets: of more than {MOST_JOBS:,} jobs together")
     words = {}
     for shard, letter, at in zip(shards, states, answer.which, strict=True):
         state = _STATES[letter]

@@ -71,4 +71,4 @@ def deltas_of(
         here = shards[[replicas.holds(shard) for shard in shards.tolist()]]
         if len(here):
             updates.append(Packed(piece.job, piece.chunk, here, piece.parcel, limits))
-    return updates, Applied.from_bytes(answer.gone)
+    return updates, Applied.received(answer.gone)

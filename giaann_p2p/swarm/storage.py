@@ -12,7 +12,7 @@ import numpy as np
 
 from giaann_p2p.errors import GiaannError, MessageError
 from giaann_p2p.model.spec import ModelSpec
-from giaann_p2p.store.applied import Applied
+from giaann_p2p.store.applied import MOST_BEGUN, Applied
 from giaann_p2p.store.layout import Shards
 from giaann_p2p.store.update import Packed
 from giaann_p2p.swarm import releasing
@@ -146,11 +146,21 @@ class StoragePeer:
             here = shards[[self.replicas.holds(shard) for shard in shards.tolist()]]
             if not len(here):
                 return [Reply(ticket, Pushed(packed(here, self.rules.shards)))]
+            self._check_room_for(question.job, here)
         except MessageError as error:
             return [Reply(ticket, Refused(str(error)))]
         update = Packed(question.job, question.chunk, here, question.parcel, self._limits)
         number = self._deeds.taking(here.tolist(), partial(self._pushed, ticket, here))
         return [Apply(number, [update])]
+
+    def _check_room_for(self, job: bytes, shards: Shards) -> None:
+        """Raise MessageError if a shard would begin one job too many: those that it has go on."""
+        sets = {id(one): one for one in self._held.sets(shards.tolist()).values()}
+        if any(one.jobs >= MOST_BEGUN and not one.of(job) for one in sets.values()):
+            raise MessageError(
+                f"job: no further one is begun here, for there are chunks of {MOST_BEGUN:,} jobs;"
+                " learn many texts as one job, or found another swarm"
+            )
 
     def _pushed(
         self, ticket: int, shards: Shards, error: GiaannError | None, now: float

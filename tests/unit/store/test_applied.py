@@ -7,8 +7,9 @@ import msgspec
 import pytest
 from pyroaring import BitMap
 
-from giaann_p2p.errors import DamagedError
-from giaann_p2p.store.applied import Applied
+from giaann_p2p.errors import DamagedError, MessageError
+from giaann_p2p.store.applied import MOST_CHUNKS, MOST_JOBS, Applied
+from giaann_p2p.swarm.messages import MOST_BYTES
 
 ONE, TWO = b"one job of many.", b"and another one."
 
@@ -108,6 +109,39 @@ def test_any_bytes_are_a_set_or_damage() -> None:
             len(Applied.from_bytes(changed[: rng.choice([len(data), rng.randrange(len(data))])]))
         except DamagedError:
             continue
+
+
+def test_what_others_send_is_read_up_to_so_many_jobs() -> None:
+    jobs = {number.to_bytes(16, "big"): BitMap([number]) for number in range(MOST_JOBS)}
+    data = Applied(jobs).to_bytes()
+    assert len(data) < MOST_BYTES  # it goes into a message
+    assert Applied.received(data) == Applied(jobs)
+    more = b"\xdd" + (MOST_JOBS + 1).to_bytes(4, "big")
+    with pytest.raises(DamagedError, match=r"up to 131,072 jobs: .* of length <= 131072"):
+        Applied.received(more)  # before any job of it is read
+    jobs[bytes(range(16))] = BitMap([1])
+    data = Applied(jobs).to_bytes()
+    with pytest.raises(DamagedError, match="up to 131,072 jobs"):
+        Applied.received(data)
+    assert Applied.from_bytes(data) == Applied(jobs)  # the own ones are never too many
+
+
+def test_what_others_send_is_read_up_to_so_many_chunks() -> None:
+    half = MOST_CHUNKS // 2
+    chunks = {ONE: BitMap(range(7, half + 7)), TWO: BitMap(range(half))}
+    assert len(Applied.received(Applied(chunks).to_bytes())) == MOST_CHUNKS
+    data = Applied(chunks).plus(TWO, half).to_bytes()
+    assert len(data) < 20_000
+    with pytest.raises(MessageError, match="67,108,865 chunks; 67,108,864 are taken at most"):
+        Applied.received(data)
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"\xc1", msgspec.msgpack.encode([(b"x", BitMap().serialize())])]
+)
+def test_what_others_send_and_is_no_set_is_damage(data: bytes) -> None:
+    with pytest.raises(DamagedError, match="no set of chunks"):
+        Applied.received(data)
 
 
 def test_what_is_the_same_is_in_memory_once() -> None:

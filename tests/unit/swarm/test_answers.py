@@ -6,7 +6,7 @@ import pytest
 from giaann_p2p.errors import DiskError, MessageError, UsageError
 from giaann_p2p.model.delta import total
 from giaann_p2p.model.rows import Neuron, Question
-from giaann_p2p.store.applied import Applied
+from giaann_p2p.store.applied import MOST_CHUNKS, Applied
 from giaann_p2p.store.codec import plain, sheaf
 from giaann_p2p.store.codec.parcel import decode
 from giaann_p2p.store.state import Content
@@ -255,7 +255,7 @@ def test_an_answer_for_which_much_is_unpacked_is_soon_full(monkeypatch: pytest.M
 def test_who_asks_for_all_chunks_of_what_is_not_here_is_not_kept_busy() -> None:
     endless = Applied()
     endless = endless.plus(JOB, 0)
-    endless.of(JOB).add_range(0, 1 << 32)
+    endless.of(JOB).add_range(0, MOST_CHUNKS)
     for numbers in ([], [3]):
         question = Fetch(packed(shards(*numbers), SHARDS), endless.to_bytes())
         said = answering(store([0], [1])).to(question)

@@ -2,7 +2,10 @@
 
 import pytest
 
+from giaann_p2p.errors import MessageError
+from giaann_p2p.swarm import comparing as module
 from giaann_p2p.swarm.actions import Apply, Call
+from giaann_p2p.swarm.comparing import words_of
 from giaann_p2p.swarm.evidence import Word
 from giaann_p2p.swarm.messages import Compare, Compared, Offered, Pushed, Refused
 from giaann_p2p.swarm.replica import State
@@ -238,3 +241,19 @@ def test_chunks_go_both_ways_in_one_round() -> None:
     assert one.store.sets([0])[0].digest == applied(0, 1, 2, 3).digest
     assert one.store.digest() == other.store.digest()
     assert len(one.told(Apply)) == len(other.told(Apply)) == 1
+
+
+def test_an_answer_with_sets_of_more_jobs_together_than_one_may_have_is_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "MOST_JOBS", 3)
+    mine = {1: applied(0), 2: applied(0)}
+    sets = [
+        applied(1).plus(OTHER_JOB, 1).to_bytes(),
+        applied(2).to_bytes(),
+        applied(3).to_bytes(),
+    ]
+    words = words_of(Compared(b"rr", [0, 1], sets[:2]), [1, 2], mine, NOW)
+    assert words[2].chunks == applied(2)
+    with pytest.raises(MessageError, match="sets: of more than 3 jobs together"):
+        words_of(Compared(b"rr", [0, 1], sets), [1, 2], mine, NOW)

@@ -9,6 +9,7 @@ from giaann_p2p.errors import DiskError
 from giaann_p2p.model.delta import EMPTY
 from giaann_p2p.sim.lessons import SPEC
 from giaann_p2p.store.codec.parcel import encode
+from giaann_p2p.swarm import storage as module
 from giaann_p2p.swarm.actions import Announce, Apply, Call, Drop, Hold, Leave, Reply
 from giaann_p2p.swarm.evidence import Word
 from giaann_p2p.swarm.messages import Fetched, Message, Push, Pushed, Refused
@@ -122,6 +123,26 @@ def test_a_push_of_nonsense_is_refused(name: str) -> None:
     side = side_of(A)
     assert isinstance(reply(side, BAD_PUSHES[name]), Refused)
     assert side.store.sets([1]) == {1: applied()}
+
+
+def test_a_push_of_a_job_too_many_is_refused_and_other_jobs_go_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Strangers can name any number of jobs, and no chunk is ever taken back."""
+    monkeypatch.setattr(module, "MOST_BEGUN", 2)
+    side = side_of(A)
+    assert reply(side, push(1, *ALL)) == pushed(*ALL)
+    other, third = b"another job....1", b"another job....2"
+    assert reply(side, push(1, 0, 1, job=other)) == pushed(0, 1)
+    before = side.store.sets(ALL)
+    said = reply(side, push(1, 1, 2, job=third))  # shard 2 would have room
+    assert isinstance(said, Refused)
+    assert "no further one is begun here, for there are chunks of 2 jobs" in said.reason
+    assert not said.is_busy
+    assert side.store.sets(ALL) == before
+    assert reply(side, push(1, 2, job=third)) == pushed(2)
+    assert reply(side, push(2, *ALL)) == pushed(*ALL)
+    assert reply(side, push(1, 0, 1, job=other)) == pushed(0, 1)  # again
 
 
 def test_a_push_of_more_than_a_chunk_can_add_is_refused() -> None:
