@@ -24,11 +24,11 @@ class Hearsay:
             for who, records in list(self._left.items()):
                 record = next(records, None)
                 if record is None:
-                    self._left.pop(who, None)
-                elif record not in told and who in self._left:
+                    del self._left[who]
+                elif record not in told:
                     told.add(record)
                     yield who, record
 
     def silence(self, who: int) -> None:
-        """Hear one of them no more."""
+        """Hear the one no more who has just been heard."""
         self._left.pop(who, None)

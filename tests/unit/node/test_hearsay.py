@@ -36,8 +36,8 @@ def test_who_is_silenced_is_heard_no_more() -> None:
     assert repr(heard) == "<Hearsay of 3 nodes>"
     told = []
     for who, record in heard:
-        told.append(record)
+        told.append((who, record))
         if record == b"lie":
             heard.silence(who)
             heard.silence(who)
-    assert told == [b"a", b"lie", b"c", b"b", b"more"]
+    assert told == [(0, b"a"), (1, b"lie"), (2, b"c"), (0, b"b"), (2, b"more")]
