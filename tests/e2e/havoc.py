@@ -142,6 +142,8 @@ class Havoc:
         """Return a peer's p2pd, when it has one, and another than before."""
         until = time.monotonic() + _HEALED_WITHIN
         while not (found := set(await asyncio.to_thread(self._swarm.started_by, name)) - {before}):
+            code = (await asyncio.to_thread(self._swarm.peer, name)).code
+            assert code is None, f"{name} has ended by itself, with {code}: see its log"
             assert time.monotonic() < until, f"{name} has not started another p2pd"
             await asyncio.sleep(_LOOK_EVERY)
         return found.pop()
