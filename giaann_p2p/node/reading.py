@@ -1,9 +1,11 @@
 """Reading rows from whoever has them: `swarm.reader`, alive.
 
-Quickest first, and a second peer asked when the first is late: one timer, set to when that is.
+Quickest first, and a second peer asked when the first is late: one timer, set to when that is. Some
+or all rows may be compared between peers; who is found to tell wrong ones is told of in the log.
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -13,9 +15,13 @@ from giaann_p2p.net.transport import Transport
 from giaann_p2p.node.calls import Calls, fail
 from giaann_p2p.store.codec.parcel import Limits
 from giaann_p2p.swarm.actions import Call
+from giaann_p2p.swarm.disputes import Lied
+from giaann_p2p.swarm.electors import Others
+from giaann_p2p.swarm.identity import name_of
 from giaann_p2p.swarm.manifest import Manifest
 from giaann_p2p.swarm.messages import Message
-from giaann_p2p.swarm.reader import Act, Others, Reader
+from giaann_p2p.swarm.reader import Act, Answered, Reader
+from giaann_p2p.swarm.verifying import NOTHING, Verify
 
 _TIMEOUT, _PATIENCE = 2.0, 15.0
 _MOST = (1 << 31) - 1
@@ -35,12 +41,17 @@ class Reading:
         *,
         timeout: float = _TIMEOUT,
         patience: float = _PATIENCE,
+        verify: Verify = NOTHING,
+        log: logging.Logger | None = None,
     ) -> None:
         spec = manifest.spec
         limits = Limits(spec.branches, spec.segments, _MOST, _MOST, _MOST)
         self._clock, self._patience = clock, patience
         self.calls = Calls(transport, self._failed)
-        self._reader = Reader(manifest.layout, limits, others, timeout, patience)
+        self.lies = 0
+        """How often a peer was found to tell wrong rows."""
+        self._log = log or logging.getLogger("giaann.node")
+        self._reader = Reader(manifest.layout, limits, others, timeout, patience, verify)
         self._waiting: dict[int, asyncio.Future[Answer]] = {}
         self._timer: asyncio.TimerHandle | None = None
 
@@ -49,6 +60,16 @@ class Reading:
 
     def __repr__(self) -> str:
         return f"<Reading: {len(self)} questions, {self.calls!r}>"
+
+    @property
+    def compared(self) -> int:
+        """How many rows a second peer was asked for."""
+        return self._reader.compared
+
+    @property
+    def disputed(self) -> int:
+        """How often peers told rows differently, and all owners were asked again."""
+        return self._reader.disputes.opened
 
     async def rows(self, neurons: Sequence[Neuron]) -> Answer:
         """Return rows in the order asked for, None where there is none; Unreachable in vain."""
@@ -61,7 +82,7 @@ class Reading:
         finally:
             del self._waiting[number]
             self._reader.give_up(number)
-            if not self._waiting:
+            if self._reader.idle:
                 self._disarm()
 
     async def close(self) -> None:
@@ -75,19 +96,35 @@ class Reading:
         for act in acts:
             if isinstance(act, Call):
                 self.calls.start(act, partial(self._answered, act.number))
-                continue
-            future = self._waiting.get(act.number)
-            if future is None or future.done():
-                continue
-            if act.rows is None:
-                future.set_exception(_in_vain(act.missing, self._patience))
+            elif isinstance(act, Lied):
+                self._complain(act)
             else:
-                future.set_result(act.rows)
+                self._tell(act)
         self._arm()
+
+    def _tell(self, act: Answered) -> None:
+        future = self._waiting.get(act.number)
+        if future is None or future.done():
+            return
+        if act.rows is None:
+            future.set_exception(_in_vain(act, self._patience))
+        else:
+            future.set_result(act.rows)
+
+    def _complain(self, act: Lied) -> None:
+        self.lies += 1
+        self._log.warning(
+            "%s told %s of shard %d, as of concept %016x: nothing is read from it for %g s",
+            name_of(act.peer),
+            "less than most other owners know" if act.behind else "wrong rows",
+            act.shard,
+            act.neuron.concept,
+            act.seconds,
+        )
 
     def _arm(self) -> None:
         """See to it that who is late is noticed; a timer that comes too soon is only set anew."""
-        if not self._waiting:
+        if self._reader.idle:
             return
         now = self._clock()
         wait = max(_SHORTEST, self._reader.next_tick(now) - now)
@@ -116,9 +153,11 @@ class Reading:
         fail(self._waiting.values(), error)
 
 
-def _in_vain(missing: list[int], patience: float) -> Unreachable:
-    some = ", ".join(map(str, missing[:_MOST_NAMED])) + (", ..." if missing[_MOST_NAMED:] else "")
+def _in_vain(act: Answered, patience: float) -> Unreachable:
+    named = act.missing[:_MOST_NAMED]
+    some = ", ".join(map(str, named)) + (", ..." if act.missing[_MOST_NAMED:] else "")
+    said = "; no majority of those that answered agrees" if act.disputed else ""
     return Unreachable(
-        f"no peer could tell the rows of {len(missing)} shards ({some}) within {patience:g} s;"
-        " see `giaann status` for who holds them, and ask again"
+        f"no peer could tell the rows of {len(act.missing)} shards ({some}) within {patience:g} s"
+        f"{said}; see `giaann status` for who holds them, and ask again"
     )

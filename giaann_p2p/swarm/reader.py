@@ -3,35 +3,39 @@
 Who still has a shard that is no longer its own gets no updates for it: its rows are those of then.
 So it is asked after the owners. Then come owners that do not say they have it ready: what they say
 is some seconds old, and who has come back may be the only one left by now; who has it not tells so
-at once. Last of all comes who is in doubt: it may be back, and all others gone.
+at once. Last of all comes who is in doubt: it may be back, and all others gone. Who was found to
+tell wrong rows is not asked at all for a while.
 
 A question is cut by shard and put together by peer. An answer counts if it is whole and holds
 nothing but what was asked for. A peer that fails, is late or has not what it was asked for makes
 the next one be asked; nobody being left, all are tried anew until the time is up.
+
+What is read may be compared with what other owners say: see `verifying` for what, and for when a
+row is believed, `disputes` for who is blamed.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
-import numpy as np
-
-from giaann_p2p.errors import DamagedError, MessageError
 from giaann_p2p.model.rows import Answer, Neuron, Question, Row
 from giaann_p2p.store.codec.parcel import Limits
-from giaann_p2p.store.codec.plain import MAGIC, PlainRows
-from giaann_p2p.store.codec.plain import decode as decode_plainly
-from giaann_p2p.store.codec.sheaf import SheafRows
-from giaann_p2p.store.codec.sheaf import decode as decode_sheaf
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.actions import Call
-from giaann_p2p.swarm.desk import Desk
+from giaann_p2p.swarm.disputes import Disputes, Lied
+from giaann_p2p.swarm.electors import Electors, Others
 from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.latency import Latencies
-from giaann_p2p.swarm.limits import of_answer
-from giaann_p2p.swarm.messages import MOST_READ, Message, Read, Rows
-from giaann_p2p.swarm.placement import Placement
-from giaann_p2p.swarm.shardset import unpacked
+from giaann_p2p.swarm.messages import MOST_READ, Message
+from giaann_p2p.swarm.row_calls import RowCalls, Told
+from giaann_p2p.swarm.verifying import (
+    NOTHING,
+    Ballot,
+    Verify,
+    checked,
+    differing,
+    partner,
+    sample,
+)
 
 _PAUSE = 0.2
 """Before all are tried anew."""
@@ -43,46 +47,43 @@ class Answered(NamedTuple):
     number: int
     rows: Answer | None
     missing: list[int]
+    disputed: bool = False
+    """Whether some could tell, but no majority stood behind it."""
 
 
-Act = Call | Answered
-
-
-class Others(Protocol):
-    """What is known of the storage peers; see `Surroundings`."""
-
-    def ready(self, shard: int, now: float) -> Sequence[Peer]:
-        """Return those that are there and say that a shard is ready with them."""
-        ...
-
-    def placement(self, now: float) -> Placement:
-        """Return who should hold which shard."""
-        ...
-
-    def reachable(self, peer: Peer, now: float) -> bool:
-        """Tell whether a peer is there and has answered lately."""
-        ...
-
-    def suspect(self, peer: Peer, now: float) -> None:
-        """A peer did not answer, or not as it should."""
-        ...
-
-    def heard(self, peer: Peer) -> None:
-        """A peer answered."""
-        ...
+Act = Call | Answered | Lied
 
 
 class _Part:
     """The neurons of one shard that somebody wants to know."""
 
-    def __init__(self, shard: int, neurons: list[Neuron]) -> None:
-        self.shard, self.neurons = shard, neurons
+    def __init__(self, shard: int, neurons: list[Neuron], number: int) -> None:
+        self.shard, self.neurons, self.number = shard, neurons, number
         self.rows: list[Row | None] | None = None
         self.tried: set[Peer] = set()
         self.asked: set[Peer] = set()
         """Those who may still answer: to ask them again would only keep them longer."""
+        self.heard: set[Peer] = set()
+        """Those of the tried who have answered."""
         self.late = 0.0
         """When another peer is to be asked."""
+        self.ballot: Ballot | None = None
+        """Where rows are put to the vote: who said what."""
+        self.disputed = False
+        """Whether some told it differently."""
+
+    @property
+    def need(self) -> int:
+        """How many are to be asked at once."""
+        return 1 if self.ballot is None else self.ballot.need
+
+
+class _Check(NamedTuple):
+    """Rows of one shard, as one peer told them, for which another is asked."""
+
+    shard: int
+    neurons: list[Neuron]
+    rows: Answer
 
 
 class _Reading:
@@ -96,17 +97,34 @@ class Reader:
     """Asks storage peers; several questions may be open."""
 
     def __init__(
-        self, layout: Layout, limits: Limits, others: Others, timeout: float, patience: float
+        self,
+        layout: Layout,
+        limits: Limits,
+        others: Others,
+        timeout: float,
+        patience: float,
+        verify: Verify = NOTHING,
     ) -> None:
-        self._layout, self._limits, self._others = layout, limits, others
-        self._timeout, self._patience = timeout, patience
-        self._calls = Desk[Message | None, Act]()
+        self._layout, self._others = layout, others
+        self._patience, self._verify = patience, checked(verify)
+        self._calls = RowCalls(layout, limits, others, timeout)
+        self._electors = Electors(others)
         self._readings: dict[int, _Reading] = {}
         self._numbers = 0
-        self.latencies = Latencies()
+        self._checks: list[Call] = []
+        """Comparisons that are to be begun."""
+        self.latencies = self._calls.latencies
+        self.disputes = Disputes(self._calls, self._electors)
+        self.compared = 0
+        """Rows that a second peer was asked for."""
 
     def __len__(self) -> int:
         return len(self._readings)
+
+    @property
+    def idle(self) -> bool:
+        """Whether there is nothing that `tick` might do."""
+        return not (self._readings or self._checks or self.disputes)
 
     def read(self, question: Question, now: float) -> tuple[int, list[Act]]:
         """Begin to ask; `Answered` will have the number that is returned."""
@@ -115,10 +133,13 @@ class Reader:
         for neuron in dict.fromkeys(question.neurons):
             by_shard.setdefault(self._layout.shard_of(*neuron), []).append(neuron)
         parts = [
-            _Part(shard, neurons[at : at + MOST_READ])
+            _Part(shard, neurons[at : at + MOST_READ], self._numbers)
             for shard, neurons in sorted(by_shard.items())
             for at in range(0, len(neurons), MOST_READ)
         ]
+        if self._verify.all:
+            for part in parts:
+                self._put_to_the_vote(part, now)
         reading = _Reading(self._numbers, question, parts, now + self._patience)
         self._readings[self._numbers] = reading
         return self._numbers, self.tick(now)
@@ -132,11 +153,14 @@ class Reader:
 
     def answered(self, number: int, answer: Message | None, now: float) -> list[Act]:
         """Go on with an answer, or with None when there was none in time."""
-        return self._calls.done(number, answer, now) + self.tick(now)
+        self._calls.answered(number, answer, now)
+        return self.tick(now)
 
     def tick(self, now: float) -> list[Act]:
         """Ask those whose turn it is, and tell what is done; often enough to see who is late."""
-        acts: list[Act] = []
+        acts: list[Act] = [*self._checks]
+        self._checks = []
+        acts += self.disputes.tick(now)
         for reading in list(self._readings.values()):
             acts += self._due(reading, now)
         return acts
@@ -149,6 +173,8 @@ class Reader:
             for part in reading.parts
             if part.rows is None
         ]
+        if (due := self.disputes.next_tick(now)) is not None:
+            times.append(due)
         return min(times, default=now + self._patience)
 
     def _due(self, reading: _Reading, now: float) -> list[Act]:
@@ -158,14 +184,23 @@ class Reader:
             return [_outcome(reading)]
         asked: dict[Peer, list[_Part]] = {}
         for part in open_parts:
-            if now >= part.late:
-                peer = self._choice(part, now)
-                if peer is not None:
-                    asked.setdefault(peer, []).append(part)
+            for peer in self._choices(part, now):
+                asked.setdefault(peer, []).append(part)
         calls: list[Act] = []
         for peer, wanted in asked.items():
             calls += [self._call(peer, parts, now) for parts in _in_turns(wanted)]
         return calls
+
+    def _choices(self, part: _Part, now: float) -> list[Peer]:
+        """Return whom to ask next: one more if somebody is late, and as many as a vote needs."""
+        chosen = list[Peer]()
+        known = len(part.asked) + len(part.heard)
+        while now >= part.late or (part.tried and known + len(chosen) < part.need):
+            peer = self._choice(part, now)
+            if peer is None:
+                break
+            chosen.append(peer)
+        return chosen
 
     def _choice(self, part: _Part, now: float) -> Peer | None:
         """Return whom to ask next, and note when another one is to be asked."""
@@ -173,8 +208,10 @@ class Reader:
         owners = self._others.placement(now).owners(part.shard)
         known = dict.fromkeys([*ready, *owners])
         left = [peer for peer in known if peer not in part.tried and peer not in part.asked]
+        left = [peer for peer in left if not self._electors.shunned.holds(peer, now)]
         if not left:
             part.tried.clear()
+            part.heard.clear()
             part.late = now + _PAUSE
             return None
         peer = min(left, key=lambda peer: self._rank(peer, ready, owners, now))
@@ -190,44 +227,92 @@ class Reader:
         return in_doubt, peer not in ready, peer not in owners, usual, peer
 
     def _call(self, peer: Peer, parts: list[_Part], now: float) -> Call:
-        neurons = [neuron for part in parts for neuron in part.neurons]
-        concepts = np.array([neuron.concept for neuron in neurons], "<u8").tobytes()
-        features = np.array([neuron.feature for neuron in neurons], "<u8").tobytes()
-        number = self._calls.number(partial(self._told, peer, parts, now))
         for part in parts:
             part.asked.add(peer)
-        return Call(number, peer, Read(concepts, features), self._timeout)
+        neurons = [neuron for part in parts for neuron in part.neurons]
+        return self._calls.ask(peer, neurons, partial(self._told, peer, parts), now)
 
-    def _told(
-        self, peer: Peer, parts: list[_Part], asked: float, answer: Message | None, now: float
-    ) -> list[Act]:
-        self.latencies.took(peer, now - asked, now)
-        try:
-            if not isinstance(answer, Rows):
-                raise MessageError("no answer to a question for rows")
-            moved = set(unpacked(answer.moved, self._layout.shards).tolist())
-            found = self._rows(answer.parcel, parts)
-        except (MessageError, DamagedError):
-            self._others.suspect(peer, now)
-            moved, found = {part.shard for part in parts}, None
-        else:
-            self._others.heard(peer)
+    def _told(self, peer: Peer, parts: list[_Part], told: Told, now: float) -> None:
+        news = list[_Part]()
         for part in parts:
             part.asked.discard(peer)
-            if part.shard in moved or found is None:
+            rows = told.of(part.shard, part.neurons)
+            if part.ballot is not None:
+                self._vote(part, part.ballot, peer, told, now)
+            elif rows is None:
                 part.late = now  # ask the next one at once
             elif part.rows is None:
-                part.rows = found.read(Question(part.neurons))
-        return []
+                part.rows = rows
+                news.append(part)
+        if news and self._verify.sampled:
+            self._compare(peer, news, told, now)
 
-    def _rows(self, data: bytes, parts: list[_Part]) -> SheafRows | PlainRows:
-        """Read rows; MessageError for those that nobody asked for."""
-        decode = decode_plainly if data.startswith(MAGIC) else decode_sheaf
-        found = decode(data, of_answer(self._limits, len(data)))
-        asked = {neuron for part in parts for neuron in part.neurons}
-        if not found.neurons <= asked:
-            raise MessageError("rows that were not asked for")
-        return found
+    # Rows that are put to the vote.
+
+    def _put_to_the_vote(self, part: _Part, now: float) -> None:
+        voters = self._electors.voters(part.shard, now)
+        doubted = [peer for peer in voters if not self._others.reachable(peer, now)]
+        part.ballot = Ballot(voters, doubted)
+
+    def _vote(self, part: _Part, ballot: Ballot, peer: Peer, told: Told, now: float) -> None:
+        rows = told.of(part.shard, part.neurons)
+        if rows is not None:
+            ballot.heard(peer, rows)
+            part.heard.add(peer)
+            self.compared += len(rows)
+        elif part.shard in told.moved:
+            ballot.moved(peer)
+        else:
+            ballot.silent(peer)
+        if part.rows is None:
+            part.rows = ballot.result()
+            if part.rows is None and (rows is None or len(part.heard) >= ballot.need):
+                part.late = now  # ask the next one at once
+        if not part.disputed and (at := ballot.disputed()):
+            part.disputed = True
+            self._dispute(part.shard, part.neurons, at, ballot.first, now)
+
+    def _dispute(
+        self,
+        shard: int,
+        neurons: list[Neuron],
+        where: list[int],
+        said: Mapping[Peer, Answer],
+        now: float,
+    ) -> None:
+        """Have it looked into who of some is wrong, for they differ."""
+        told = {peer: [rows[at] for at in where] for peer, rows in said.items()}
+        self.disputes.open(shard, [neurons[at] for at in where], told, now)
+
+    # Rows that are sampled.
+
+    def _compare(self, peer: Peer, parts: list[_Part], told: Told, now: float) -> None:
+        """Ask others for some of the rows that a peer told."""
+        checks: dict[Peer, list[_Check]] = {}
+        for part in parts:
+            neurons = sample(self._verify, part.number, part.neurons)
+            voters = self._electors.voters(part.shard, now) if neurons else []
+            rows = told.of(part.shard, neurons)
+            others = [one for one in voters if one != peer and self._others.reachable(one, now)]
+            second = partner(self._verify, part.number, part.shard, others)
+            if second is not None and peer in voters and rows is not None:
+                checks.setdefault(second, []).append(_Check(part.shard, neurons, rows))
+        for second, some in checks.items():
+            neurons = [neuron for check in some for neuron in check.neurons]
+            then = partial(self._compared, peer, second, some)
+            self._checks.append(self._calls.ask(second, neurons, then, now))
+
+    def _compared(
+        self, peer: Peer, second: Peer, checks: list[_Check], told: Told, now: float
+    ) -> None:
+        for check in checks:
+            rows = told.of(check.shard, check.neurons)
+            if rows is None:
+                continue
+            self.compared += len(rows)
+            if where := differing(check.rows, rows):
+                said = {peer: check.rows, second: rows}
+                self._dispute(check.shard, check.neurons, where, said, now)
 
 
 def _in_turns(parts: list[_Part]) -> Iterator[list[_Part]]:
@@ -245,7 +330,9 @@ def _in_turns(parts: list[_Part]) -> Iterator[list[_Part]]:
 def _outcome(reading: _Reading) -> Answered:
     missing = sorted({part.shard for part in reading.parts if part.rows is None})
     if missing:
-        return Answered(reading.number, None, missing)
+        untold = [part.ballot for part in reading.parts if part.rows is None]
+        disputed = any(ballot is not None and ballot.said for ballot in untold)
+        return Answered(reading.number, None, missing, disputed)
     rows: dict[Neuron, Row | None] = {}
     for part in reading.parts:
         rows.update(zip(part.neurons, part.rows or [], strict=True))

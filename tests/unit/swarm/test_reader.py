@@ -11,7 +11,7 @@ from giaann_p2p.store.codec.parcel import Limits, encode
 from giaann_p2p.store.codec.plain import MAGIC
 from giaann_p2p.store.codec.sheaf import SheafRows
 from giaann_p2p.store.codec.sheaf import decode as decode_sheaf
-from giaann_p2p.swarm import reader
+from giaann_p2p.swarm import row_calls
 from giaann_p2p.swarm.actions import Call
 from giaann_p2p.swarm.answers import Answers
 from giaann_p2p.swarm.identity import Peer
@@ -416,7 +416,7 @@ def test_a_short_answer_is_read_as_a_short_one(monkeypatch: pytest.MonkeyPatch) 
         found.append(limits)
         return decode_sheaf(data, limits)
 
-    monkeypatch.setattr(reader, "decode_sheaf", decode)
+    monkeypatch.setattr(row_calls, "decode_sheaf", decode)
     one = Reading(A)
     one.read(SAME)
     parcel = parcel_of(*SAME)
