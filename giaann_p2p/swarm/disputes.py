@@ -129,6 +129,7 @@ class Disputes:
         enough, age = majority(len(voters)), now - dispute.begun
         standing = {peer: sum(_agree(dispute, peer, one) for one in judged) for peer in judged}
         united = all(count == len(judged) for count in standing.values())
+        settled = united and len(dispute.last) >= enough
         trusted = [peer for peer in dispute.last if standing.get(peer, 0) >= enough]
         blamed = False
         if trusted and age >= SURE:
@@ -137,9 +138,9 @@ class Disputes:
                 if standing[peer] < enough and (not behind or age >= LATEST):
                     self._blame(dispute, peer, trusted[0], behind, now)
                     blamed = True
-        if blamed or age >= LATEST or (united and len(dispute.last) >= enough):
+        if blamed or settled or age >= LATEST:
             self._open.remove(dispute)
-            self.undecided += not (blamed or united)
+            self.undecided += not (blamed or settled)
 
     def _blame(
         self, dispute: _Dispute, peer: Peer, trusted: Peer, behind: bool, now: float
