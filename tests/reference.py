@@ -11,13 +11,14 @@ import msgspec
 from prometheus_client.core import Metric
 
 from bootstrap.options import BootstrapOptions
+from giaann_p2p.node.reading import Reading
 from peers.compute.metrics import metrics_of as of_compute
 from peers.compute.options import ComputeOptions
 from peers.options import Options, described, flag
 from peers.storage.metrics import metrics_of as of_storage
 from peers.storage.options import StorageOptions
 from tests.benchmarks.scale.tables import replaced
-from tests.unit.node.helpers import Town, play
+from tests.unit.node.helpers import MANIFEST, Town, play
 from tests.unit.node.helpers_compute import Workshop, no_prompts
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -91,7 +92,10 @@ def metrics(page: Path) -> str:
         else:
             shop = Workshop(town, 101)
             prompting = no_prompts()
-            found.extend(of_compute(shop.node, prompting))
+            others = shop.node.lookout.others
+            reading = Reading(shop.transport, MANIFEST, others, shop.node.clock)
+            found.extend(of_compute(shop.node, prompting, reading))
+            await reading.close()
             await prompting.close()
             await shop.end()
 

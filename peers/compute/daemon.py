@@ -1,5 +1,7 @@
 """The compute peer's process."""
 
+import logging
+import secrets
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -26,6 +28,7 @@ from giaann_p2p.swarm.identity import name_of
 from giaann_p2p.swarm.link import Link
 from giaann_p2p.swarm.manifest import Manifest, Versions
 from giaann_p2p.swarm.token import Rights
+from giaann_p2p.swarm.verifying import SALT_BYTES, Verify
 from peers.command import exit_code
 from peers.compute.command import compute
 from peers.compute.metrics import metrics_of
@@ -97,8 +100,8 @@ async def _serve(
             gate=gate,
         )
         place.book.directory = node.lookout.others.around.directory
-        async with _prompted(options, manifest, place, node, device) as prompting:
-            metrics = Metrics(partial(metrics_of, node, prompting))
+        async with _prompted(options, manifest, place, node, device) as (prompting, reading):
+            metrics = Metrics(partial(metrics_of, node, prompting, reading))
             async with seen(options, lambda: _status(node, place), metrics.page):
                 return await last(node)
     finally:
@@ -112,9 +115,11 @@ async def _prompted(
     place: Place,
     node: ComputeNode,
     device: torch.device,
-) -> AsyncIterator[Prompting]:
+) -> AsyncIterator[tuple[Prompting, Reading]]:
     """Have a node go on from prompts, with rows of the swarm."""
-    reading = Reading(place.transport, manifest, node.lookout.others, node.clock)
+    verify = Verify(options.verify, secrets.token_bytes(SALT_BYTES))
+    others, log = node.lookout.others, logging.getLogger("giaann.compute")
+    reading = Reading(place.transport, manifest, others, node.clock, verify=verify, log=log)
     prompting = Prompting(
         reading.rows,
         manifest.spec,
@@ -125,7 +130,7 @@ async def _prompted(
     node.answering = prompting.answer
     try:
         await prompting.warm_up()
-        yield prompting
+        yield prompting, reading
     finally:
         await prompting.close()
         await reading.close()

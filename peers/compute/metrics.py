@@ -6,13 +6,34 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 
 from giaann_p2p.node.compute import ComputeNode
 from giaann_p2p.node.prompting import Prompting
+from giaann_p2p.node.reading import Reading
 from peers.metrics import histogram
 
 
-def metrics_of(node: ComputeNode, prompting: Prompting) -> Iterator[Metric]:
+def metrics_of(node: ComputeNode, prompting: Prompting, reading: Reading) -> Iterator[Metric]:
     """Read what there is to be shown."""
     yield from _of_work(node)
     yield from _of_prompts(prompting)
+    yield from _of_reading(reading)
+
+
+def _of_reading(reading: Reading) -> Iterator[Metric]:
+    counters = {
+        "giaann_rows_compared": (
+            "Rows that were read to be compared, those put to the vote among them.",
+            reading.compared,
+        ),
+        "giaann_rows_disputed": (
+            "Times that peers told rows differently, and all owners were asked again.",
+            reading.disputed,
+        ),
+        "giaann_lies": (
+            "Times that a peer was found to tell wrong rows; the log names it.",
+            reading.lies,
+        ),
+    }
+    for name, (text, number) in counters.items():
+        yield CounterMetricFamily(name, text, value=number)
 
 
 def _of_prompts(prompting: Prompting) -> Iterator[Metric]:

@@ -60,6 +60,18 @@ class ComputeOptions(Options, frozen=True, kw_only=True, forbid_unknown_fields=T
         str,
         told("Memory for rows that prompts have asked for, as 256MiB.", "SIZE"),
     ] = "256MiB"
+    verify: Annotated[
+        float,
+        told(
+            "Share of the rows that prompts read which are compared with what another owner says, "
+            "drawn by chance; a peer that tells wrong ones is found after some reads, and passed "
+            "over. 1: every row, before it is used, by a majority of its owners, at two to three "
+            "times the reads; 0: none.",
+            "SHARE",
+            ge=0,
+            le=1,
+        ),
+    ] = 0.02
 
     def __post_init__(self) -> None:
         self.prompting()  # names what cannot be

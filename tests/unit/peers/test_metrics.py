@@ -11,14 +11,17 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from bootstrap.metrics import metrics_of as of_bootstrap
 from bootstrap.node import BootstrapNode
+from giaann_p2p.model.rows import Neuron
 from giaann_p2p.net.memory_board import MemoryBoard
 from giaann_p2p.node.counters import Histogram
+from giaann_p2p.node.reading import Reading
+from giaann_p2p.swarm.verifying import Verify
 from peers.compute.metrics import metrics_of as of_compute
 from peers.metrics import Metrics, histogram
 from peers.storage.metrics import metrics_of as of_storage
 from tests.helpers_swarm import LESSONS
 from tests.unit.bootstrap.helpers import booted
-from tests.unit.node.helpers import ALL, Client, Town, play
+from tests.unit.node.helpers import ALL, MANIFEST, Client, Town, play
 from tests.unit.node.helpers_compute import Visitor, Workshop, no_prompts, written
 
 UNITS = ("seconds", "bytes", "total", "info")
@@ -96,7 +99,11 @@ def test_a_compute_peer_shows_what_it_does() -> None:
         await town.until(town.settled)
         await visitor.trainer.train(written(130))
         prompting = no_prompts()
-        found = families(partial(of_compute, shop.node, prompting))
+        others, verify = shop.node.lookout.others, Verify(1.0)
+        reading = Reading(shop.transport, MANIFEST, others, shop.node.clock, verify=verify)
+        asked = [Neuron(concept, 0) for concept in range(1, 8)]
+        await reading.rows(asked)
+        found = families(partial(of_compute, shop.node, prompting, reading))
         check(found)
         values = {one.name: one.value for told in found.values() for one in told.samples}
         assert values["giaann_ready"] == 1
@@ -107,6 +114,9 @@ def test_a_compute_peer_shows_what_it_does() -> None:
         assert values["giaann_pushed_bytes_total"] > 1000
         assert values["giaann_learn_seconds_count"] == 3
         assert values["giaann_prompts_open"] == values["giaann_tokens_total"] == 0
+        assert values["giaann_rows_compared_total"] == reading.compared >= 2 * len(asked)
+        assert values["giaann_rows_disputed_total"] == values["giaann_lies_total"] == 0
+        await reading.close()
         await prompting.close()
         await visitor.close()
         await shop.end()

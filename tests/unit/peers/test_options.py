@@ -60,6 +60,8 @@ def test_several_addresses_and_switches() -> None:
         (ComputeOptions, {}, "--join is missing. The swarm's join link"),
         (ComputeOptions, {"join": "x", "workers": -2}, "Expected `int` >= -1"),
         (ComputeOptions, {"join": "x", "slots": 257}, "Expected `int` <= 256"),
+        (ComputeOptions, {"join": "x", "verify": 1.5}, "Expected `float` <= 1.0"),
+        (ComputeOptions, {"join": "x", "verify": -0.1}, "Expected `float` >= 0.0"),
         (StorageOptions, {"join": "x", "capacity": "a lot"}, "'a lot' is no number of bytes"),
         (StorageOptions, {"join": "x", "capacity": "1MiB"}, "capacity must be at least 64MiB"),
         (StorageOptions, {"join": "x", "bandwidth": "fast"}, "'fast' is no number of bytes"),
