@@ -261,6 +261,25 @@ def test_who_is_cut_off_for_long_is_called_behind_and_only_late() -> None:
     assert {(said.peer, said.behind) for said in one.lied} == {(A, True)}
 
 
+def test_who_said_something_old_and_then_nothing_is_not_blamed() -> None:
+    one = world(in_turn((0, knows(0)), (0.1, silent)), honest, honest)
+    assert right(one.read(NEURONS), NEURONS)
+    assert one.reader.disputes.opened > 0
+    one.run(200)
+    assert one.lied == []
+
+
+def test_who_is_heard_late_with_news_is_not_blamed(monkeypatch: pytest.MonkeyPatch) -> None:
+    others = in_turn((0, knows(0)), (25, knows(0, 1)))
+    news = in_turn((0, silent), (10, knows(0, 1)))
+    one = world(adds, others, others, others, news)
+    placed = Placement.of(one.around.capacities, SHARDS, 5)
+    monkeypatch.setattr(one.around, "placement", lambda now: placed)
+    assert right(one.read(NEURONS), NEURONS, knows(0))
+    one.run(200)
+    assert {said.peer for said in one.lied} == {A}
+
+
 # Who was found out.
 
 
