@@ -36,7 +36,7 @@ def grown(old: Row | None, new: Row | None) -> bool:
     is_new = np.arange(len(strength)) >= size
     order = np.lexsort((is_new, *keys))  # what is in both stands side by side, the old one first
     before, behind = order[:-1], order[1:]
-    pairs = is_new[behind] & ~is_new[before] & (strength[before] <= strength[behind])
+    pairs = strength[before] <= strength[behind]
     for key in keys:
         pairs &= key[before] == key[behind]
     return int(np.count_nonzero(pairs)) == size

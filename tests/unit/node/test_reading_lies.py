@@ -117,6 +117,22 @@ def test_put_to_the_vote_only_right_rows_are_returned(
         play(story)
 
 
+@pytest.mark.parametrize("verify", [Verify(1.0), Verify(0.9, SALT)])
+def test_a_dispute_goes_on_when_nobody_reads(verify: Verify) -> None:
+    async def story(town: Town) -> None:
+        _, reading = await settled(town, verify)
+        await reading.rows(NEURONS)
+        lie(town.houses[0], more)
+        await reading.rows(NEURONS)
+        await asyncio.sleep(20)
+        assert reading.lies > 0
+        await asyncio.sleep(60)
+        assert reading._timer is None
+        await reading.close()
+
+    play(story)
+
+
 def test_a_sample_finds_who_lies_and_reads_are_right_again() -> None:
     async def story(town: Town) -> None:
         _, reading = await settled(town, Verify(0.05, SALT))

@@ -87,6 +87,7 @@ class World:
         self.told: dict[int, Answered] = {}
         self.lied: list[Lied] = []
         self.asked: list[tuple[Peer, list[Neuron]]] = []
+        self.asked_at: list[float] = []
         self.moved: set[Peer] = set()
         self._coming: list[tuple[float, int, int, Message | None]] = []
         self._order = count()
@@ -138,6 +139,7 @@ class World:
         )
         neurons = list(map(Neuron, *numbers))
         self.asked.append((call.peer, neurons))
+        self.asked_at.append(self.now)
         answer = self._answer(call.peer, neurons)
         took = call.timeout if answer is None else self.took.get(call.peer, 0.01)
         heappush(self._coming, (self.now + took, next(self._order), call.number, answer))

@@ -1,6 +1,7 @@
 """Readers among liars: who puts rows to the vote, and who compares a sample."""
 
 import random
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -239,6 +240,17 @@ def test_honest_peers_with_other_chunks_each_are_not_blamed() -> None:
     assert one.lied == []
 
 
+def test_a_further_round_asks_as_many_at_once_as_the_first() -> None:
+    home = [neuron for neuron in NEURONS if neuron.concept == NEURONS[0].concept][:1]
+    one = world(honest, hides, takes)
+    one.read(home)
+    vote = [at for at, (_, neurons) in zip(one.asked_at, one.asked, strict=True) if neurons == home]
+    rounds = sorted(Counter(vote).items())
+    assert rounds[0] == (NOW, 2)
+    again = [asked for at, asked in rounds if NOW + 0.1 < at < NOW + 0.4]
+    assert again[0] == 2
+
+
 def test_a_row_that_changes_all_the_time_is_returned_all_the_same() -> None:
     lags = (0.0, 0.02, 0.04)
     many = [*CHUNKS] * 10
@@ -383,6 +395,7 @@ def test_alone_nobody_is_compared() -> None:
     one.around.capacities = {B: 1 << 30}
     one.moved = {B}
     assert right(one.read(NEURONS), NEURONS, knows(0))  # a former owner
+    assert [peer for peer, _ in one.asked] == [B, A]
     assert one.reader.compared == 0
     one.around.capacities = {A: 1 << 30, B: 1 << 30}
     one.around.unreachable = {B}
