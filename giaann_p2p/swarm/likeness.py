@@ -17,8 +17,12 @@ def same(one: Row | None, other: Row | None) -> bool:
     """Tell whether two rows say the same, in whatever order."""
     if one is None or other is None:
         return one is other
-    alike = one.count == other.count and len(one.strength) == len(other.strength)
-    # None of them being stronger, they are equal if they add up to the same.
+    if (one.neuron, one.name, one.count) != (other.neuron, other.name, other.count):
+        return False
+    if _bytes(one) == _bytes(other):  # as mostly, where updates came in the same order
+        return True
+    # None of them being stronger, they are equal if they are as many and add up to the same.
+    alike = len(one.strength) == len(other.strength)
     return alike and int(one.strength.sum()) == int(other.strength.sum()) and grown(one, other)
 
 
@@ -55,6 +59,12 @@ def alone(row: Row | None) -> Row | None:
         segment=row.segment.copy(),
         strength=row.strength.copy(),
     )
+
+
+def _bytes(row: Row) -> list[bytes]:
+    """Return a row's connections in the order in which they are."""
+    targets = row.target_concept, row.target_feature, row.target
+    return [array.tobytes() for array in (*targets, row.branch, row.segment, row.strength)]
 
 
 def _places(row: Row) -> tuple[Ints, Ids, Ids]:

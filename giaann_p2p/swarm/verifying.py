@@ -26,8 +26,7 @@ from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.likeness import grown, same
 
 SALT_BYTES = 16
-_HASH_BYTES = 8
-_HASHES = 1 << (8 * _HASH_BYTES)
+_HASHES = 1 << 64
 _STRIKES = 2
 """How often in vain a peer is asked before the others decide without it."""
 
@@ -68,21 +67,29 @@ def checked(verify: Verify) -> Verify:
 
 def sample(verify: Verify, number: int, neurons: Sequence[Neuron]) -> list[Neuron]:
     """Return those of a question's neurons that are to be compared."""
-    below = int(verify.share * _HASHES)
-    return [neuron for neuron in neurons if _hash(verify, number, *neuron) < below]
+    below, numbers = int(verify.share * _HASHES), _numbers(verify, number)
+    return [neuron for neuron in neurons if _hash(numbers, *neuron) < below]
 
 
 def partner(verify: Verify, number: int, shard: int, peers: Collection[Peer]) -> Peer | None:
     """Return with whom a peer's rows are compared; None if there is nobody."""
     if not peers:
         return None
-    return sorted(peers)[_hash(verify, number, shard) % len(peers)]
+    return sorted(peers)[_hash(_numbers(verify, number), shard, 0) % len(peers)]
 
 
-def _hash(verify: Verify, *numbers: int) -> int:
-    data = struct.pack(f"<{len(numbers)}Q", *numbers)
-    found = hashlib.blake2b(data, digest_size=_HASH_BYTES, salt=verify.salt[:SALT_BYTES]).digest()
-    return int.from_bytes(found, "little")
+def _numbers(verify: Verify, number: int) -> tuple[int, int, int]:
+    """Return what a question's draws are made with: numbers that nobody else can know."""
+    data, key = struct.pack("<Q", number), verify.salt[: hashlib.blake2b.MAX_KEY_SIZE]
+    one, other, third = struct.unpack(
+        "<3Q", hashlib.blake2b(data, digest_size=24, key=key).digest()
+    )
+    return one | 1, other | 1, third
+
+
+def _hash(numbers: tuple[int, int, int], one: int, other: int) -> int:
+    """Multiply and add: its high bits are even enough, and it takes a fraction of a hash's time."""
+    return (numbers[0] * one + numbers[1] * other + numbers[2]) % _HASHES
 
 
 class Said(NamedTuple):

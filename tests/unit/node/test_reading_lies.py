@@ -124,6 +124,8 @@ def test_a_dispute_goes_on_when_nobody_reads(verify: Verify) -> None:
         await reading.rows(NEURONS)
         lie(town.houses[0], more)
         await reading.rows(NEURONS)
+        await asyncio.sleep(0.5)
+        await reading.rows(NEURONS[:1])
         await asyncio.sleep(20)
         assert reading.lies > 0
         await asyncio.sleep(60)
