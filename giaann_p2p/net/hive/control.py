@@ -36,9 +36,9 @@ class Control:
         answer = await self._ask(p2pd_pb2.Request(type=p2pd_pb2.Request.IDENTIFY), within)
         return peer_of_id(answer.identify.id)
 
-    async def addresses(self) -> tuple[str, ...]:
+    async def addresses(self, within: float = _ASK_WITHIN) -> tuple[str, ...]:
         """Ask where this peer can be reached, as far as p2pd knows."""
-        answer = await self._ask(p2pd_pb2.Request(type=p2pd_pb2.Request.IDENTIFY), _ASK_WITHIN)
+        answer = await self._ask(p2pd_pb2.Request(type=p2pd_pb2.Request.IDENTIFY), within)
         name = libp2p_name(peer_of_id(answer.identify.id))
         return tuple(f"{way}/p2p/{name}" for way in _unpacked(answer.identify.addrs))
 

@@ -43,14 +43,13 @@ class Host:
         self.config = config
         self.identity = open_key_file(key_file)
         self.me: Peer = self.identity.peer
-        self.addresses: tuple[str, ...] = ()
-        """Where others reach this peer, with its /p2p/ part, as far as is known."""
         self.deaths = 0
         """How often p2pd has ended."""
         self._key_file = key_file
         self._on_death = on_death
         self._runtime = Runtime(config.folder)
         self._life: Life | None = None
+        self._last_addresses: tuple[str, ...] = ()
         self._hooks: list[Hook] = []
         self._accept: Accept | None = None
         self._keeper: asyncio.Task[None] | None = None
@@ -74,6 +73,11 @@ class Host:
             raise
         host._keeper = asyncio.create_task(host._keep(host._life))
         return host
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Where others reach this peer, with its /p2p/ part, as far as is known by now."""
+        return self._last_addresses if self._life is None else self._life.addresses
 
     @property
     def control(self) -> Control:
@@ -136,6 +140,7 @@ class Host:
             await asyncio.gather(self._keeper, return_exceptions=True)
         life, self._life = self._life, None
         if life is not None:
+            self._last_addresses = life.addresses
             await life.close("this peer is leaving the network")
         self._runtime.close()
 
@@ -143,7 +148,6 @@ class Host:
         await self._wait_for_ports()
         life = await Life.start(self._key_file, self._runtime.path, self.config, self._welcome)
         try:
-            self.addresses = await life.control.addresses()
             if await life.control.me() != self.me:
                 raise UsageError(f"p2pd is not {self.identity}: the key file has changed")
         except OSError as error:
@@ -152,7 +156,7 @@ class Host:
         except BaseException:
             await life.close("it never began")
             raise
-        self.config = self.config.settled(ports_of(self.addresses))
+        self.config = self.config.settled(ports_of(life.addresses))
         return life
 
     async def _keep(self, life: Life) -> None:
@@ -160,7 +164,7 @@ class Host:
         while True:
             since = time.monotonic()
             why = await life.ended()
-            self._life = None
+            self._life, self._last_addresses = None, life.addresses
             await life.close(why)
             self.deaths += 1
             _LOG.warning("%s; it is started again", why)

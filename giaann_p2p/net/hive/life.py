@@ -29,6 +29,8 @@ class Life:
         self.control = Control(_socket(folder))
         self.p2p: P2P
         """What hivemind makes unary calls with."""
+        self.addresses: tuple[str, ...] = ()
+        """Where this peer can be reached, as p2pd has told last; a machine may move."""
         self._config = config
         self._accept = accept
         self._greeting: set[asyncio.Task[None]] = set()
@@ -84,6 +86,7 @@ class Life:
         loop, arrivals = asyncio.get_running_loop(), _arrivals(folder)
         self._server = await loop.create_unix_server(self._arrival, str(arrivals))
         await self.control.take_streams(STREAMS, arrivals)
+        self.addresses = await self.control.addresses()
         self._watch = asyncio.create_task(self._check())
 
     def _arrival(self) -> Pipe:
@@ -106,15 +109,16 @@ class Life:
             self._accept(peer, pipe)
 
     async def _check(self) -> None:
-        """Kill a p2pd that answers no more: it was stopped, or hangs."""
+        """Ask p2pd where it is; kill it if it answers no more: it was stopped, or hangs."""
         while True:
             await asyncio.sleep(self._config.check_every)
             try:
-                await self.control.me(self._config.answer_within)
+                found = await self.control.addresses(self._config.answer_within)
             except OSError:
                 self._why = f"p2pd did not answer for {self._config.answer_within:g} s"
                 self.daemon.kill()
                 return
+            self.addresses = found or self.addresses  # none: between two networks
             _forget_done(self.p2p)
 
 

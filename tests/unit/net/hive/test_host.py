@@ -13,6 +13,7 @@ import pytest
 import uvloop
 
 from giaann_p2p.errors import UsageError
+from giaann_p2p.net.hive.control import Control
 from giaann_p2p.net.hive.daemon import DaemonError
 from giaann_p2p.net.hive.host import Host
 from giaann_p2p.net.hive.peer_id import libp2p_name
@@ -76,6 +77,28 @@ def test_p2pd_is_started_again_with_the_same_key_and_port() -> None:
         assert len(set(lives)) == 3
         assert [why.split(":")[0] for why in place.deaths] == ["p2pd ended with -9"] * 2
         host.forget(hook)
+
+    hosts(story)
+
+
+def test_a_machine_that_moves_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    elsewhere, told = ("/ip4/10.77.0.99/tcp/4100/p2p/x",), [("/ip4/10.77.0.98/tcp/4100/p2p/x",)]
+
+    async def addresses(_control: Control, _within: float = 5.0) -> tuple[str, ...]:
+        return told[0] if len(told) == 1 else told.pop(0)
+
+    async def story(place: Place) -> None:
+        host = await place.host(check_every=0.01)
+        first = host.addresses
+        monkeypatch.setattr(Control, "addresses", addresses)
+        await until(lambda: host.addresses == told[0] != first)
+        told[:] = [told[0], elsewhere, (), ()]  # for a moment it is nowhere
+        await until(lambda: host.addresses == elsewhere and len(told) == 1)
+        assert host.addresses == elsewhere
+        os.kill(place.note(host), signal.SIGKILL)
+        monkeypatch.undo()
+        await until(lambda: host.deaths == 1)
+        await until(lambda: host.addresses == first)
 
     hosts(story)
 
