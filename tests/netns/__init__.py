@@ -1,1 +1,1 @@
-"""Swarms of real peers on networks that are broken on purpose: see `network` and `docs/networks.md`."""
+"""Swarms of real peers on networks that are broken on purpose: see docs/networks.md."""

@@ -14,6 +14,7 @@ It takes root, iproute2 and nftables, and a kernel with veth, bridge, nft and tb
 """
 
 import ctypes
+import json
 import os
 import shutil
 import subprocess
@@ -111,6 +112,12 @@ class Host(Namespace):
         limit = ("root", "tbf", "rate", rate, "burst", _BURST, "latency", _QUEUE)
         self.run("tc", "qdisc", "replace", "dev", "eth0", *limit)
         self._switch.run("tc", "qdisc", "replace", "dev", self.port, *limit)
+
+    @property
+    def received(self) -> int:
+        """How many bytes have come to it over its line."""
+        (interface,) = json.loads(self.run("ip", "-s", "-j", "link", "show", "eth0"))
+        return int(interface["stats64"]["rx"]["bytes"])
 
     def _plug_in(self) -> None:
         peer = ("peer", "name", "eth0", "netns", str(self.holder))

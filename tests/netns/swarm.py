@@ -76,6 +76,13 @@ class Daemon:
             self._process.kill()
             self._process.wait()
 
+    def wait_gone(self) -> None:
+        """Wait until nothing runs on its host: p2pd ends by itself when its peer has."""
+        until = time.monotonic() + _GONE_WITHIN
+        while left := self.host.processes():
+            assert time.monotonic() < until, f"processes {left} are left on {self.host}"
+            time.sleep(_LOOK_EVERY)
+
     def last_words(self) -> str:
         """Return the end of its log."""
         lines = (self._folder / "log").read_text(errors="replace").splitlines()
@@ -201,7 +208,8 @@ class Swarm:
         for daemon in self.daemons:
             daemon.kill()
         try:
-            self._wait_gone()
+            for daemon in self.daemons:
+                daemon.wait_gone()
         finally:
             self.network.close()
 
@@ -211,9 +219,3 @@ class Swarm:
         self.daemons.append(daemon)
         daemon.start()
         return daemon
-
-    def _wait_gone(self) -> None:
-        until = time.monotonic() + _GONE_WITHIN
-        while left := [pid for host in self.network.hosts for pid in host.processes()]:
-            assert time.monotonic() < until, f"processes {left} are left on the hosts"
-            time.sleep(_LOOK_EVERY)

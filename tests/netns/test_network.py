@@ -82,10 +82,10 @@ def test_of_a_half_open_connection_the_end_is_not_seen(network: Network) -> None
         assert reaches(other, one.address)
 
 
-def test_a_host_that_loses_all_is_not_there(network: Network) -> None:
+def test_a_host_that_loses_next_to_all_is_not_there(network: Network) -> None:
     one, other = network.host(), network.host()
     with serving(one):
-        network.loss(one, 100.0)
+        network.loss(one, 99.9)
         assert not reaches(other, one.address)
         network.loss(one, 0.0)
         assert reaches(other, one.address)

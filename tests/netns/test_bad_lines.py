@@ -1,0 +1,69 @@
+"""Lines that lose much or carry little: all takes longer, and comes to an end."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from giaann_p2p.client.visit import Visit
+from tests.e2e.material import WIKI, Material, Wiki, made_up
+from tests.e2e.writer import settled
+from tests.netns.conftest import NewSwarm
+
+pytestmark = [pytest.mark.netns, pytest.mark.timeout(400)]
+LOST = 10.0
+TIMES = 5
+RATE = "2mbit"
+CONNECTIONS = 300_000
+JOB = b"a text of the tests".ljust(32)
+AT_ONCE = 4
+
+
+def test_a_text_is_learned_while_packets_are_lost(new_swarm: NewSwarm, tmp_path: Path) -> None:
+    text = tmp_path / "long.txt"
+    text.write_text("\n".join([WIKI.read_text()] * TIMES))
+    with new_swarm() as swarm:
+        swarm.add("compute")
+        swarm.wait_ready()
+        visitor = swarm.visitor()
+        for host in swarm.network.hosts:
+            swarm.network.loss(host, LOST)
+        told = swarm.told("train", str(text), host=visitor.host)
+        swarm.network.heal()
+        print(f"\n{told}")
+        assert told["complete"]
+        manifest = visitor.visiting.manifest
+        wiki = Wiki(manifest.spec, manifest.layout, text)
+        for number in range(len(wiki.deltas)):
+            wiki.committed(wiki.job(1), number, number)
+        visitor.do(settled(visitor.visiting, wiki, peers=3))
+        assert swarm.told("fsck", host=visitor.host)["digest"] == wiki.digest
+
+
+def test_a_peer_joins_over_a_thin_line(new_swarm: NewSwarm) -> None:
+    with new_swarm() as swarm:
+        visitor = swarm.visitor()
+        manifest = visitor.visiting.manifest
+        material = Material(made_up(CONNECTIONS, manifest.spec), manifest.spec, manifest.layout)
+        visitor.do(pushed(visitor.visiting, material))
+        thin = swarm.network.host()
+        thin.bandwidth(RATE)
+        swarm.add("storage", host=thin).wait_ready(150.0)
+        print(f"\n{thin.received / 1e6:.1f} MB came over a line of {RATE}")
+        visitor.do(settled(visitor.visiting, material, peers=4))
+        told = swarm.told("status", host=thin)
+        assert told["verdict"] == "healthy"
+
+
+async def pushed(visiting: Visit, material: Material) -> None:
+    """Push each delta as a chunk."""
+    room = asyncio.Semaphore(AT_ONCE)
+
+    async def push(number: int) -> None:
+        async with room:
+            await visiting.push(JOB, number, material.cut(number))
+        material.committed(JOB, number, number)
+
+    async with asyncio.TaskGroup() as group:
+        for number in range(len(material.deltas)):
+            group.create_task(push(number))
