@@ -9,15 +9,18 @@ import asyncio
 from collections.abc import Callable
 from functools import partial
 
+from giaann_p2p.errors import UsageError
 from giaann_p2p.net.transport import Transport
 from giaann_p2p.node.calls import Calls, fail
 from giaann_p2p.node.rules import Rules
+from giaann_p2p.store.applied import JOB_BYTES
 from giaann_p2p.swarm.actions import Call
 from giaann_p2p.swarm.messages import Message, Push
 from giaann_p2p.swarm.writer import Act, Committed, Cut, Others, Writer
 
 _TICK = 0.25
 _TIMEOUT = 4.0
+_MOST_CHUNKS = 1 << 32
 
 Key = tuple[bytes, int]
 
@@ -47,7 +50,11 @@ class Pushing:
         return f"<Pushing: {len(self)} chunks, {self._calls!r}>"
 
     async def push(self, job: bytes, chunk: int, cut: Cut) -> None:
-        """Return when a chunk is committed; `cut` makes the parcel of its rows for some shards."""
+        """Return when a chunk is committed; `cut` makes the parcel of its rows for some shards.
+
+        UsageError for what no owner takes: it would be tried for ever.
+        """
+        _check(job, chunk)
         key = job, chunk
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(key, []).append(future)
@@ -105,3 +112,10 @@ class Pushing:
 
 def _brings(key: Key, call: Call) -> bool:
     return isinstance(call.message, Push) and (call.message.job, call.message.chunk) == key
+
+
+def _check(job: bytes, chunk: int) -> None:
+    if len(job) != JOB_BYTES:
+        raise UsageError(f"a job is named by {JOB_BYTES} bytes, not {len(job)}")
+    if not 0 <= chunk < _MOST_CHUNKS:
+        raise UsageError(f"chunks are numbered from 0 to 2^32 - 1, not {chunk}")

@@ -26,7 +26,7 @@ from tests.netns.network import Host, Network
 Result = TypeVar("Result")
 _LISTEN = "/ip4/0.0.0.0/tcp/4100"
 _LOOK_EVERY = 0.1
-_READY_WITHIN, _GONE_WITHIN = 90.0, 30.0
+_READY_WITHIN, _GONE_WITHIN = 240.0, 60.0
 _LAST_LINES = 15
 _PATIENCE = "4"
 

@@ -7,7 +7,7 @@ import pytest
 from tests.netns.conftest import NewSwarm
 from tests.netns.swarm import Swarm
 
-pytestmark = [pytest.mark.netns, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.netns, pytest.mark.timeout(600)]
 FOUND_WITHIN = 150.0
 ELSEWHERE = "10.77.0.99"
 

@@ -10,7 +10,7 @@ from tests.e2e.writer import Writer
 from tests.netns.conftest import NewSwarm
 from tests.netns.swarm import Swarm, Visitor
 
-pytestmark = [pytest.mark.netns, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.netns, pytest.mark.timeout(600)]
 STORAGES = 3
 ELSEWHERE = 1000
 """The epoch, and so the job, of what is pushed on the other side."""

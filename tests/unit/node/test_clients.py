@@ -5,6 +5,7 @@ from functools import partial
 
 import pytest
 
+from giaann_p2p.errors import UsageError
 from giaann_p2p.model.rows import DeltaRows, Question, Row
 from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.store.layout import Shards
@@ -176,6 +177,25 @@ def test_what_nobody_tells_in_time_is_said_to_be_out_of_reach() -> None:
             await client.reading.rows(LESSONS.neurons(1))
         for house in town.houses:
             town.freeze(house, frozen=False)
+
+    play(story)
+
+
+@pytest.mark.parametrize(
+    ("job", "chunk", "why"),
+    [
+        (JOB + b"x", 1, "named by 16 bytes, not 17"),
+        (JOB[:-1], 1, "named by 16 bytes, not 15"),
+        (JOB, -1, "from 0 to 2\\^32 - 1, not -1"),
+        (JOB, 1 << 32, "from 0 to 2\\^32 - 1, not 4294967296"),
+    ],
+)
+def test_what_no_owner_takes_is_not_pushed(job: bytes, chunk: int, why: str) -> None:
+    async def story(town: Town) -> None:
+        client = await settled(town)
+        with pytest.raises(UsageError, match=why):
+            await client.pushing.push(job, chunk, partial(LESSONS.parcel, 1))
+        assert len(client.pushing) == len(client.pushing._writer) == 0
 
     play(story)
 
