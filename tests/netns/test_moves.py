@@ -43,13 +43,14 @@ def found(swarm: Swarm) -> None:
     assert any(f"/{ELSEWHERE}/" in one for one in addresses), addresses
 
 
-def test_calls_go_on_after_a_peer_was_lost_in_silence(new_swarm: NewSwarm) -> None:
+@pytest.mark.parametrize("told", [True, False], ids=["told at its return", "never told"])
+def test_calls_go_on_after_a_peer_was_lost_in_silence(new_swarm: NewSwarm, told: bool) -> None:
+    """Whoever is never told, by a reset or an end, goes by deadlines alone."""
     with new_swarm() as swarm:
         visitor, writer = swarm.writer()
         visitor.do(writer.learn())
         visitor.do(writer.settled(peers=3))
         lost = swarm.storages[0]
-        swarm.network.half_open(lost.host)
         swarm.network.cut([lost.host], swarm.network.hosts)
         lost.kill()
         lost.wait_gone()
@@ -57,7 +58,8 @@ def test_calls_go_on_after_a_peer_was_lost_in_silence(new_swarm: NewSwarm) -> No
         visitor.do(writer.read(writer.wiki.telling()))
         lost.start()
         swarm.network.heal()
-        swarm.network.half_open(lost.host)
+        if not told:
+            swarm.network.half_open(lost.host)
         began = time.monotonic()
         lost.wait_ready()
         print(f"\nready {time.monotonic() - began:.1f} s after its start")
