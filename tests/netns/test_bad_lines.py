@@ -14,8 +14,8 @@ from tests.netns.conftest import NewSwarm
 pytestmark = [pytest.mark.netns, pytest.mark.timeout(600)]
 LOST = 10.0
 TIMES = 5
-RATE = "1mbit"
-CONNECTIONS = 600_000
+RATE = "2mbit"
+CONNECTIONS = 300_000
 JOB = b"made-up sentences"[:16]
 AT_ONCE = 4
 
