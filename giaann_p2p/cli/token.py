@@ -163,8 +163,8 @@ async def _told(join: str, giver: "Giver", following: "Revoked") -> tuple[int, i
     from giaann_p2p.swarm.link import Link
     from giaann_p2p.swarm.token import Rights
 
-    def shows(session: Peer, now: float) -> bytes:
-        return giver.given(session, Rights.CLIENT, int(now) + _SESSION).to_bytes()
+    def shows(session: Peer) -> bytes:
+        return giver.given(session, Rights.CLIENT, int(time.time()) + _SESSION).to_bytes()
 
     async with visit(Link.read(join), shows=shows) as visiting:
         return await tell(visiting, following.to_bytes())

@@ -41,7 +41,7 @@ ANYWHERE = HostConfig(listen=("/ip4/127.0.0.1/tcp/0",))
 """A visitor is not dialled; but p2pd listens somewhere."""
 _LOG = logging.getLogger("giaann.client")
 _FIRST_LOOK = 10.0
-Shows = Callable[[Peer, float], bytes]
+Shows = Callable[[Peer], bytes]
 _ASK_THE_DOCTOR = "`giaann doctor --join LINK` looks into it"
 for _name in ("giaann", "giaann_p2p"):  # no handler: Python itself would print to the terminal
     logging.getLogger(_name).addHandler(logging.NullHandler())
@@ -94,12 +94,12 @@ async def visit(
 ) -> AsyncIterator[Visit]:
     """Visit the swarm of a link; Unreachable if nobody there answers.
 
-    `shows` is what a visitor's key has to show at a time: by default, what its member's folder has.
+    `shows` is what a visitor's key has to show: by default, what its member's folder has for it.
     """
     shows = shows or Membership(usual_folder_in(link.swarm_id, "client")).shown
     with tempfile.TemporaryDirectory(prefix="giaann-visit-") as folder:
         key = Path(folder) / "key"
-        token = shows(open_key_file(key).peer, time.time())
+        token = shows(open_key_file(key).peer)
         async with (
             placed(key, config, link.addresses, token) as place,
             visited(await _met(place, link), place) as visiting,

@@ -265,7 +265,11 @@ class StreamTransport:
         """Tell whether there may be one more connection, if need be in the place of another:
         a stranger's, or one that is idle, but that only for who is no stranger.
         """
-        others = [link for link in self._all if link is not new and link.connection.greeted]
+        others = [
+            link
+            for link in self._all
+            if link is not new and (link.dialled or link.connection.greeted)
+        ]
         if len(others) < self.limits.connections:
             return True
         if strange := [link for link in others if link.is_strange]:

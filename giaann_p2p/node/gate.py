@@ -7,9 +7,10 @@
    and it is kept for the next time.
 """
 
+import logging
 from collections.abc import Callable
 
-from giaann_p2p.errors import TokenError
+from giaann_p2p.errors import DiskError, TokenError
 from giaann_p2p.net.errors import Reason, Refused
 from giaann_p2p.net.transport import Transport
 from giaann_p2p.node.clock import Clock
@@ -17,6 +18,8 @@ from giaann_p2p.swarm.admission import Admission
 from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.manifest import Manifest
 from giaann_p2p.swarm.messages import AskManifest, AskRevoked, ManifestIs, Message, RevokedIs
+
+_LOG = logging.getLogger("giaann.node")
 
 
 class Gate:
@@ -73,10 +76,13 @@ class Gate:
         """Take in a list of revoked members; tell whether it is news. TokenError if forged."""
         if not self.admission.learn(revoked):
             return False
-        self._keep(revoked)
         self._guard()
         for changed in self._changed:
             changed()
+        try:
+            self._keep(revoked)
+        except DiskError as error:  # it counts all the same, until the next start
+            _LOG.warning("the list of revoked members is not noted down: %s", error)
         return True
 
     def own_fault(self) -> str:

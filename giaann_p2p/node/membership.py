@@ -20,7 +20,6 @@ from giaann_p2p.swarm.token import EVERY, Rights, Token, founded
 
 _MOST_TEXT = 1 << 12
 _DAY = 24 * 3600
-_SESSION = _DAY
 FOUNDERS_OWN = 365 * _DAY
 
 
@@ -77,14 +76,14 @@ class Membership:
         write_whole(self.folder / "token", str(token).encode() + b"\n")
         return token
 
-    def shown(self, session: Peer, now: float) -> bytes:
+    def shown(self, session: Peer) -> bytes:
         """Return what another key shows for this one, for a session of its own; nothing if there
-        is no token here.
+        is no token here. It lasts as long as the token, for a session may be long.
         """
         token = self.token
         if token is None:
             return b""
-        until = min(token.grants[-1].until, int(now) + _SESSION)
+        until = token.grants[-1].until
         return token.given(self.identity, session, Rights.CLIENT, until).to_bytes()
 
     def revoked(self) -> bytes | None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import tempfile
-import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -76,7 +75,7 @@ async def _started(
         shown = b""
         if link:
             session = open_key_file(folder / "key").peer
-            shown = _membership(plan, link).shown(session, time.time())
+            shown = _membership(plan, link).shown(session)
         places.append(await stack.enter_async_context(placed(folder / "key", config, named, shown)))
     except GiaannError as error:
         words = " ".join(str(error).split())

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from giaann_p2p.errors import TokenError
+from giaann_p2p.errors import DiskError, TokenError
 from giaann_p2p.net.errors import Reason, Refused
 from giaann_p2p.node.gate import Gate
 from giaann_p2p.swarm.identity import Identity, Peer
@@ -93,6 +93,16 @@ def test_a_newer_list_counts_at_once_and_is_kept() -> None:
         one.learn(Revoked(CLOSED.swarm_id, 9).to_bytes())
     assert (changes, len(kept), len(transport.doors)) == ([1], 1, 2)
     assert "members only" in one.own_fault()
+
+
+def test_a_list_that_cannot_be_noted_down_counts_all_the_same() -> None:
+    def full(revoked: bytes) -> None:
+        raise DiskError("the disk is full")
+
+    transport = Transport()
+    one = Gate(CLOSED, transport, b"", lambda: NOW, full)  # type: ignore[arg-type]
+    assert one.learn(FIRST.to_bytes())
+    assert "revoked" in transport.doors[-1](MEMBER.peer, TOKEN)
 
 
 def test_the_list_of_the_last_time_is_where_it_begins() -> None:
