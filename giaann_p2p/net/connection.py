@@ -59,6 +59,7 @@ class Connection:
         self.strange = ""
         """Why it is a stranger, if it is."""
         self._door, self._dialled, self._since = door, dialled, now
+        self._left = NEVER  # when goodbye was said
         self._limits = limits or Limits()
         self._room_in = Room(self._limits.bytes_in, room_in)
         self._room_out = Room(self._limits.bytes_out, room_out)
@@ -151,6 +152,7 @@ class Connection:
         """Ask nothing more; the connection is over when all that is open is done."""
         if self.phase is Phase.OPEN:
             self._outbox.put(Kind.GOODBYE)
+            self._left = self._books.now
         self.phase = next_phase(self.phase, Deed.LEAVE)
 
     def refuse_all(self, why: Refused) -> list[Event]:
@@ -223,8 +225,7 @@ class Connection:
             silence = f"silent for {now - self._heard:.1f} s"
             return events + self._end(Broken(f"the peer is {silence}, and counts as gone"))
         if now >= self._stays_until():
-            why = self.strange or "you did not say hello"
-            return events + self.refuse_all(Refused(Reason.STRANGER, why))
+            return events + self.refuse_all(self._why_it_goes())
         if now >= self._said + self._limits.ping_after:
             self._ping(now)
         self._check_over()
@@ -283,10 +284,21 @@ class Connection:
         if self.strange:
             self._books.serving = self._limits.for_strangers()
 
+    def _why_it_goes(self) -> Refused:
+        if not self._greeted:
+            return Refused(Reason.STRANGER, "you did not say hello")
+        if self.phase is Phase.LEAVING:
+            return Refused(Reason.LEAVING, "you did not answer a goodbye")
+        return Refused(Reason.STRANGER, self.strange)
+
     def _stays_until(self) -> float:
-        """Return when a stranger has to go, if it was not dialled from here, or who is mute."""
+        """Return when the peer has to go that is mute, that answers no goodbye, or a stranger that
+        was not dialled from here.
+        """
         if not self._greeted:
             return self._since + self._limits.greeting_within
+        if self.phase is Phase.LEAVING and not self._open:
+            return self._left + self._limits.silent_after
         strange = self.strange and not self._dialled
         return self._since + self._limits.stranger_within if strange else NEVER
 

@@ -108,9 +108,18 @@ class Link:
         return not self.dialled and bool(self.connection.strange) and not self.connection.over
 
     @property
-    def ending(self) -> bool:
-        """Whether it is about to end."""
-        return self.connection.over or self.task.cancelling() > 0
+    def may_leave(self) -> bool:
+        """Whether it can make place for another, and does not do so already."""
+        return self.connection.idle and self.connection.asking
+
+    @property
+    def is_idler(self) -> bool:
+        """Whether its peer has not said hello yet, or has not answered a goodbye yet, and nothing
+        is open: it may end without a word.
+        """
+        connection = self.connection
+        said_nothing = not connection.greeted or not (connection.asking or connection.over)
+        return said_nothing and connection.idle and not self.task.cancelling()
 
     def look_again(self) -> None:
         """See whether the peer has become a stranger."""

@@ -188,12 +188,11 @@ class StreamTransport:
     def _accept(self, peer: Peer, stream: ByteStream) -> None:
         """Take a stream in; whether there is a place for it is seen when it has said hello."""
         if len(self._all) >= 2 * self.limits.connections:
-            mutes = (one for one in self._all if not (one.connection.greeted or one.ending))
-            mute = next(mutes, None)
-            if mute is None:
+            idler = next((one for one in self._all if one.is_idler), None)
+            if idler is None:
                 stream.abort()  # those that were refused are still being told
                 return
-            mute.task.cancel()
+            idler.task.cancel()
         per_peer = self._of(peer) < self.limits.per_peer
         link = self._link(peer, stream, dialled=False)
         if self._closed:
@@ -275,7 +274,7 @@ class StreamTransport:
         if strange := [link for link in others if link.is_strange]:
             strange[0].end(Refused(Reason.BUSY, _full(self.limits)))
             return True
-        idle = [link for link in self._links.values() if link.connection.idle]
+        idle = [link for link in self._links.values() if link.may_leave]
         if not idle or (new is not None and new.is_strange):
             return False
         min(idle, key=lambda link: link.used).goodbye()

@@ -303,6 +303,40 @@ def test_an_answer_to_a_long_request_may_take_long() -> None:
     assert pair.settle()[0] == [Responded(number, b"at last")]
 
 
+def test_who_answers_no_goodbye_has_to_go() -> None:
+    """Else it keeps its place for as long as it likes, with a ping now and then."""
+    rogue = Rogue()
+    rogue.honest.goodbye()
+    assert rogue.hear() == [(Kind.GOODBYE, 0, b"")]
+    until = rogue.now + QUICK.silent_after
+    while rogue.now + QUICK.ping_after < until:
+        rogue.now += QUICK.ping_after
+        rogue.send(Kind.PING, 0, NUMBER.pack(1))
+        assert rogue.honest.tick(rogue.now) == []
+        assert not rogue.honest.over
+        assert rogue.honest.wake() <= until
+    rogue.hear()
+    rogue.honest.tick(until)
+    assert rogue.honest.over
+    ((kind, _, words),) = rogue.hear()
+    assert (kind, words[1:]) == (Kind.ERROR, b"you did not answer a goodbye")
+
+
+def test_what_is_open_when_a_goodbye_is_said_has_its_time() -> None:
+    rogue = Rogue()
+    rogue.send(Kind.REQUEST, 1, b"?")
+    rogue.honest.goodbye()
+    for _ in range(10):
+        rogue.now += QUICK.ping_after
+        rogue.send(Kind.PING, 0, NUMBER.pack(1))
+        rogue.honest.tick(rogue.now)
+    assert not rogue.honest.over
+    rogue.honest.respond(1, b"!")
+    rogue.send(Kind.GOODBYE, 0, b"")
+    assert (Kind.RESPONSE, 1, b"!") in rogue.hear()
+    assert rogue.honest.error is None
+
+
 def test_a_goodbye_lets_all_that_is_open_end() -> None:
     pair = Pair()
     caller, server = pair.sides

@@ -7,6 +7,7 @@ import pytest
 
 from giaann_p2p.errors import PeerError
 from giaann_p2p.net.errors import Broken, Reason, Refused
+from giaann_p2p.net.frames import Sealer
 from giaann_p2p.net.limits import Limits, TransportLimits
 from giaann_p2p.net.streams import StreamTransport
 from giaann_p2p.swarm.identity import Peer
@@ -115,6 +116,34 @@ def test_who_becomes_a_stranger_is_told_so_and_has_to_go() -> None:
         assert first.connections == 1
 
     swarm(story, count=1, limits=LIMITS)
+
+
+def test_who_gives_its_place_not_back_keeps_nobody_out_and_has_to_go() -> None:
+    """Peers that answer no goodbye."""
+
+    async def story(place: Place) -> None:
+        kept, sealers = [], [Sealer(number) for number in range(LIMITS.connections)]
+        for number, sealer in enumerate(sealers):
+            stream = await place.network.node(peer_id(20 + number)).dial(place.ids[0])
+            await stream.write([sealer.hello])
+            kept.append(stream)
+        await asyncio.sleep(1)
+        for number in range(2, 9):
+            assert await _asked(place, number) == b"??"
+            assert place.peers[0].connections <= 2 * LIMITS.connections
+        await asyncio.sleep(LIMITS.connection.silent_after + 2)
+        assert place.peers[0].connections <= LIMITS.connections
+        for stream in kept:
+            stream.abort()
+
+    swarm(story, count=1, limits=LIMITS)
+
+
+async def _asked(place: Place, number: int) -> bytes:
+    draw = place.chance.getrandbits
+    guest = StreamTransport(place.network.node(peer_id(number)), LIMITS, lambda: draw(64))
+    place.peers.append(guest)
+    return await guest.call(place.ids[0], b"?", timeout=5)
 
 
 def test_who_says_no_hello_has_to_go() -> None:
