@@ -72,10 +72,7 @@ async def _started(
                 listen=plan.listen, announce=plan.announce, auto_relay=plan.relay, start_within=15
             )
         named = link.addresses if link else ()
-        shown = b""
-        if link:
-            session = open_key_file(folder / "key").peer
-            shown = _membership(plan, link).shown(session)
+        shown = _shown(plan, link, folder / "key") if link else b""
         places.append(await stack.enter_async_context(placed(folder / "key", config, named, shown)))
     except GiaannError as error:
         words = " ".join(str(error).split())
@@ -86,6 +83,14 @@ async def _started(
             " pip install --force-reinstall --no-deps hivemind==1.1.12",
         )
     return ok("p2pd", "can be started")
+
+
+def _shown(plan: Plan, link: Link, key: Path) -> bytes:
+    """Return what a visitor shows; that there is something wrong with it is told by itself."""
+    try:
+        return _membership(plan, link).shown(open_key_file(key).peer)
+    except GiaannError:
+        return b""
 
 
 def _membership(plan: Plan, link: Link) -> Membership:

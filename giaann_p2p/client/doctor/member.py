@@ -4,7 +4,7 @@ import time
 from datetime import UTC, datetime
 
 from giaann_p2p.client.doctor.finding import Finding, ok, problem
-from giaann_p2p.errors import TokenError
+from giaann_p2p.errors import GiaannError
 from giaann_p2p.node.membership import Membership
 from giaann_p2p.swarm.admission import Admission
 from giaann_p2p.swarm.identity import to_text
@@ -17,13 +17,17 @@ def member_told(manifest: Manifest, membership: Membership) -> Finding:
     """Tell whether a folder's peer may join, and as what."""
     if manifest.admission == "open":
         return ok("token", "none is needed: everybody may join")
+    try:
+        name = to_text(membership.identity.peer)
+    except GiaannError as error:
+        return problem("token", str(error), "name a folder that can be written to: --data-dir")
     remedy = (
-        f"send the name {to_text(membership.identity.peer)} to the swarm's founder, and keep the "
-        f"token that you get: giaann token accept TOKEN --data-dir {membership.folder}"
+        f"send the name {name} to the swarm's founder, and keep the token that you get: "
+        f"giaann token accept TOKEN --data-dir {membership.folder}"
     )
     try:
         token = membership.token
-    except TokenError as error:
+    except GiaannError as error:
         return problem("token", str(error), remedy)
     if token is None:
         return problem("token", f"there is none in {membership.folder}", remedy)

@@ -161,5 +161,12 @@ def _command(key_file: Path, socket: Path, config: HostConfig) -> list[str]:
 
 
 def _environment(config: HostConfig) -> dict[str, str]:
-    """Return what p2pd is to know; how a user has set Go's memory goes before ours."""
-    return {"GOGC": str(config.gogc), **os.environ, "GOLOG_LOG_LEVEL": "error"}
+    """Return what p2pd is to know; what a user has set of it goes before ours.
+
+    p2pd would dial from the port that it listens at. Then two peers that dial each other at once
+    get one connection with two dialling ends, which fails ("noise: message is too short"), and a
+    peer that comes back after its line was cut dials over the dead connection's very ports, until
+    the other side gives that up. Only holes in NATs, for peers that need relays, want it.
+    """
+    ours = {"GOGC": str(config.gogc), "LIBP2P_TCP_REUSEPORT": str(config.auto_relay).lower()}
+    return {**ours, **os.environ, "GOLOG_LOG_LEVEL": "error"}

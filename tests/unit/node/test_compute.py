@@ -12,6 +12,7 @@ from giaann_p2p.swarm.manifest import Manifest
 from giaann_p2p.swarm.messages import (
     Ask,
     AskManifest,
+    AskRevoked,
     Beat,
     Heard,
     Learn,
@@ -156,7 +157,7 @@ def test_what_it_cannot_do_is_refused_in_words() -> None:
             assert await leader.ask(Learn(JOB, chunk, sentences)) == Taken()
         assert await leader.ask(Learn(JOB, 3, TEXT)) == Refused("no slot is free")
         for message in MESSAGES:
-            if not isinstance(message, Learn | Ask | AskManifest):
+            if not isinstance(message, Learn | Ask | AskManifest | AskRevoked):
                 assert isinstance(await leader.ask(message), Refused)
         with pytest.raises(PeerError):
             await leader.visitor.transport.call(shop.me, b"\xff no message", timeout=5)

@@ -229,3 +229,27 @@ asyncio.run(main())
 
     hosts(story)
     assert [path.name for path in tmp_path.iterdir()] == ["a.key"]
+
+
+@pytest.mark.parametrize("relay", [False, True])
+def test_dials_come_from_ports_of_their_own_unless_holes_in_nats_are_wanted(relay: bool) -> None:
+    """Else two that dial each other at once get one connection with two dialling ends."""
+
+    async def story(place: Place) -> None:
+        one, other = await place.host(auto_relay=relay), await place.host()
+        ways = [address.partition("/p2p/")[0] for address in other.addresses]
+        await one.control.connect(other.me, ways, 5)
+        mine, theirs = (int(host.config.listen[0].rpartition("/")[2]) for host in (one, other))
+        assert (mine in dialled_from(theirs)) == relay
+
+    hosts(story)
+
+
+def dialled_from(listening: int) -> set[int]:
+    """Return the ports at the other ends of a port's connections, of this machine."""
+    ports = set()
+    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        here, there, state = line.split()[1:4]
+        if state == "01" and int(here.rpartition(":")[2], 16) == listening:
+            ports.add(int(there.rpartition(":")[2], 16))
+    return ports
