@@ -213,7 +213,8 @@ def lacking() -> str:
         return "network namespaces take root"
     programs = ("setpriv", "unshare", "nsenter", "ip", "tc", "nft")
     if missing := [name for name in programs if shutil.which(name) is None]:
-        return f"{', '.join(missing)} not installed; on Debian: apt-get install iproute2 nftables"
+        names = ", ".join(missing)
+        return f"{names} not found: is /usr/sbin in PATH? apt-get install iproute2 nftables"
     try:
         _tried()
     except OSError as error:

@@ -185,11 +185,14 @@ def test_a_second_wish_kills(new_swarm: NewSwarm) -> None:
 
 
 def test_who_ends_by_itself_is_restarted_if_wanted(new_swarm: NewSwarm) -> None:
-    with new_swarm(entries=entries(storage="brief"), storages=1, restarts=True) as swarm:
-        swarm.kill("bootstrap-1")
-        eventually(lambda: swarm.peer("storage-1").restarts >= 1)
-        assert swarm.peer("bootstrap-1").state == State.ENDED
-        assert "that was it" in swarm.folder.log("storage-1").read_text()
+    swarm = new_swarm(entries=entries(storage="brief"), storages=1, restarts=True)
+    swarm.start()  # it is ready for a moment only: whoever waits for that may come too late
+    eventually(lambda: len(swarm.peers()) == 2 and swarm.peer("bootstrap-1").state == State.READY)
+    swarm.kill("bootstrap-1")
+    eventually(lambda: swarm.peer("storage-1").restarts >= 1)
+    assert swarm.peer("bootstrap-1").state == State.ENDED
+    assert "that was it" in swarm.folder.log("storage-1").read_text()
+    swarm.close()
 
 
 def test_nobody_is_restarted_unasked(new_swarm: NewSwarm) -> None:
