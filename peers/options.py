@@ -130,7 +130,7 @@ def _of_file(file: Path, kind: type[Options]) -> dict[str, Any]:
         found = msgspec.toml.decode(file.read_bytes())
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror}") from None
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise UsageError(f"{file} is no TOML: {error}") from None
     if strange := set(found) - set(described(kind)):
         raise UsageError(

@@ -113,9 +113,11 @@ class Counter:
 
     async def _answered(self, line: bytes) -> Answer:
         try:
-            return await self._answer(read_question(line))
-        except msgspec.DecodeError as error:
+            question = read_question(line)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             return Answer(error=f"that is no question: {error}", usage=True)
+        try:
+            return await self._answer(question)
         except GiaannError as error:
             return Answer(error=str(error), usage=isinstance(error, UsageError))
         except OSError as error:

@@ -36,5 +36,5 @@ def read_json(file: Path, kind: type[_T]) -> _T | None:
         raise DiskError(f"{file} cannot be read: {error.strerror}") from None
     try:
         return msgspec.json.decode(data, type=kind)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise DamagedError(f"{file} is not what was written: {error}; remove it") from None

@@ -92,7 +92,7 @@ def read(files: Files) -> Deed:
         return msgspec.json.decode(data, type=Deed)
     except OSError as error:
         raise DiskError(f"{files.path(NAME)}: {error.strerror}") from None
-    except (msgspec.MsgspecError, UnicodeDecodeError, SpecError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, SpecError) as error:
         raise DamagedError(f"{files.path(NAME)} is damaged: {error}") from None
 
 

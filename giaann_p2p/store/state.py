@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
-from typing import NamedTuple, TypeVar
+from typing import Annotated, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
@@ -28,7 +28,7 @@ from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.archive import Archive
 from giaann_p2p.store.codec.parcel import Limits, decode, encode
-from giaann_p2p.store.layout import Layout, Shards
+from giaann_p2p.store.layout import MOST_SHARDS, Layout, Shards
 from giaann_p2p.store.ledger import Ledger
 from giaann_p2p.store.memory.columns import Columns
 from giaann_p2p.store.memory.content import content
@@ -38,6 +38,7 @@ from giaann_p2p.store.undisturbed import undisturbed
 from giaann_p2p.store.update import Update, check_delta, update_of
 
 T = TypeVar("T")
+_Shard = Annotated[int, msgspec.Meta(ge=0, lt=MOST_SHARDS)]
 Recall = Callable[[int, bytes, int], Delta]
 """Reads back what a shard got from a chunk of a job."""
 
@@ -85,7 +86,7 @@ class Captured(NamedTuple):
 
 
 class _ContentHead(msgspec.Struct, array_like=True):
-    shards: list[int]
+    shards: list[_Shard]
     sets: list[bytes]
     which: list[int]
     """For each shard, which of the sets are its chunks."""
@@ -100,7 +101,7 @@ class _Note(msgspec.Struct, array_like=True):
 class _Release(msgspec.Struct, array_like=True):
     job: bytes
     chunks: bytes
-    shards: list[int]
+    shards: list[_Shard]
 
 
 class State:
@@ -285,7 +286,9 @@ class State:
             if len(fresh):
                 self.add(update, fresh)
         elif kind == Kind.CONTENT:
-            self.adopt(content_of(payload, self.limits))
+            held = content_of(payload, self.limits)
+            self.check_shards(held.shards.tolist())
+            self.adopt(held)
         elif kind == Kind.NOTE:
             note = _decoded(payload, _Note)
             self.notes[note.key] = note.value
@@ -365,7 +368,7 @@ def shards_record(shards: Iterable[int]) -> bytes:
 
 def shards_of(record: memoryview) -> list[int]:
     """Read what `shards_record` wrote."""
-    return _decoded(record, list[int])
+    return _decoded(record, list[_Shard])
 
 
 def release_record(job: bytes, chunks: BitMap, shards: Shards) -> bytes:
@@ -386,5 +389,5 @@ def released(record: memoryview) -> tuple[bytes, BitMap, Shards]:
 def _decoded(data: memoryview, kind: type[T]) -> T:
     try:
         return msgspec.msgpack.decode(data, type=kind)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise DamagedError(f"a record that cannot be read: {error}") from None

@@ -49,7 +49,7 @@ class Manifest(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fiel
         except msgspec.MsgspecError as error:
             raise DamagedError(f"no manifest of a shard: {error}") from None
         check(0 <= found.shard < MOST_SHARDS, f"a manifest of shard {found.shard}")
-        check(found.connections < 1 << 31, f"a shard of {found.connections} connections")
+        check(0 <= found.connections < 1 << 31, f"a shard of {found.connections} connections")
         most = found.connections // PART + 1
         check(len(found.parts) <= most, f"{len(found.parts)} parts of a shard")
         return found
