@@ -20,6 +20,8 @@ from tests.unit.store.helpers_archive import OLD, begun, recalled, told, yardsti
 LAYOUT = Layout(shards=2)
 ALL = range(2)
 LESSONS = lessons(5, seed=7)
+LETTERS = bytes(range(256)) * 3
+"""What no checksum guards but that of its record."""
 DEED, SNAPSHOT, LOG = "store.json", "snapshot-00000002", "log-00000002"
 
 
@@ -28,11 +30,12 @@ def kept() -> tuple[FakeDisk, tuple[State, ...], tuple[bytes, ...]]:
     """Return a disk, what its store was after each record behind the snapshot, and other files."""
     disk, states, others = FakeDisk(), [], []
     with on_disk(disk, LAYOUT) as store:
+        store.note("a", LETTERS)
         store.apply([one.update(ALL) for one in LESSONS[:2]])
         others.append(disk.read("log-00000001"))
         store.snapshot()
         states.append(state_of(store))
-        store.note("b", b"2")
+        store.note("b", LETTERS)
         states.append(state_of(store))
         for one in LESSONS[2:]:
             store.apply([one.update(ALL)])
