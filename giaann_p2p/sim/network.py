@@ -7,6 +7,7 @@ or that none came.
 """
 
 import random
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -56,10 +57,16 @@ class Network:
     """Directed links that nothing goes through."""
     slow: dict[Peer, float] = field(default_factory=dict)
     """How many times longer everything from and to a peer takes."""
+    thin: dict[Peer, float] = field(default_factory=dict)
+    """Bytes a second that a peer's line carries in each direction, one after the other."""
     waiting: dict[Peer, list[Callable[[], None]]] = field(default_factory=dict)
     """What stopped peers have not looked at yet."""
     carried: int = 0
     """Bytes so far."""
+    arrived: Counter[Peer] = field(default_factory=Counter)
+    """Bytes that went to each peer while there was a thin line somewhere."""
+    _free: dict[tuple[Peer, bool], float] = field(default_factory=dict)
+    """When a thin line, from a peer or to it, has carried what it was given."""
 
     def ask(self, sender: Peer, to: Peer, data: bytes, timeout: float, answer: Answer) -> None:
         """Ask a peer; `answer` is called once."""
@@ -83,7 +90,17 @@ class Network:
         if (sender, to) in self.cut or self.rng.random() < self.weather.lost:
             return
         slow = max(self.slow.get(sender, 1.0), self.slow.get(to, 1.0)) if self.slow else 1.0
-        self.clock.after(slow * self._latency(), event)
+        queued = self._queued(sender, to, size) if self.thin else 0.0
+        self.clock.after(queued + slow * self._latency(), event)
+
+    def _queued(self, sender: Peer, to: Peer, size: int) -> float:
+        """Return the seconds until something has gone through the thin lines on its way."""
+        now = ready = self.clock.now
+        self.arrived[to] += size
+        for way in ((sender, False), (to, True)):
+            if rate := self.thin.get(way[0]):
+                ready = self._free[way] = max(ready, self._free.get(way, 0.0)) + size / rate
+        return ready - now
 
     def _latency(self) -> float:
         usual = self.weather.latency * (0.5 + self.rng.random())

@@ -160,12 +160,13 @@ class Answers:
         for retained in at_hand:
             gone |= wanted - retained
         pieces: list[Piece] = []
-        size = unpacked = 0
+        size, most = 0, min(question.most, _MOST_FETCHED)
+        unpacked = 0
         for job in wanted:
             for chunk in wanted.of(job) - gone.of(job):
                 for parcel in self._store.parcels(job, chunk, here):
                     size += len(parcel.data)
-                    if pieces and size > _MOST_FETCHED:
+                    if pieces and size > most:
                         return Fetched(pieces, gone.to_bytes())
                     pieces.append(Piece(job, chunk, self._packed(parcel.shards), parcel.data))
                     unpacked += parcel.unpacked
@@ -178,7 +179,7 @@ class Answers:
         # Asked for behind the content: else a chunk might be in it, and not be named here.
         kept = self._store.retained_for(question.shard) & export.applied
         part = export.part(0) if export.manifest.parts else b""
-        inline = part if len(part) <= _MOST_INLINE else b""
+        inline = part if len(part) <= min(question.most, _MOST_INLINE) else b""
         return Offered(export.manifest.to_bytes(), kept.to_bytes(), inline)
 
     def _export(self, shard: int) -> Export:

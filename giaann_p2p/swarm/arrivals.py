@@ -6,28 +6,29 @@ of them comes any longer: only such a chunk comes inside the shard alone (see `F
 
 Many small shards are on their way at once, few large ones: see `at_once`. Who is asked for more
 than it takes on says so: then what it turned away waits until something else has come, and so many
-as it does take are on their way from then on. What came is kept as the bytes that it was, and
-unpacked by whoever takes it in, so that nothing here takes long.
+as it does take are on their way from then on. No more is asked of a peer than will come soon (see
+`Flow`), as far as the last shard lets expect what the next one has. What came is kept as the bytes
+that it was, and unpacked by whoever takes it in, so that nothing here takes long.
 
 What came whole and cannot be taken in, for the store is full, is kept and tried again; meanwhile no
 more is asked for. What is turned down for another reason, or too often, is not sent again at once.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 
 from giaann_p2p.errors import DamagedError, GiaannError, MessageError
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.codec.parcel import Limits
 from giaann_p2p.store.transfer import Import, Manifest
-from giaann_p2p.swarm.actions import Action, Adopt, Apply, Call
+from giaann_p2p.swarm.actions import Action, Adopt, Apply
 from giaann_p2p.swarm.bandwidth import Bandwidth
+from giaann_p2p.swarm.bulk import Bulk, Then
 from giaann_p2p.swarm.comparing import Held, Others
 from giaann_p2p.swarm.deeds import Deeds
 from giaann_p2p.swarm.deltas import Lack, deltas_of, request, shards_of
-from giaann_p2p.swarm.desk import Desk
 from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.limits import of_part
 from giaann_p2p.swarm.messages import AskPart, Message, Offer, Offered, Part, Refused
@@ -35,8 +36,6 @@ from giaann_p2p.swarm.replicas import Replicas
 from giaann_p2p.swarm.settings import Settings
 from giaann_p2p.swarm.strain import Strain
 from giaann_p2p.swarm.window import Windows
-
-Then = Callable[[Message | None, float], list[Action]]
 
 
 @dataclass
@@ -70,6 +69,8 @@ _MOST_TRIES = 5
 """Times that a shard is given to a store that has no room for it."""
 _LOOKED_AT = 64
 """Shards that are wanted, and looked at in one go: the next 64 have their turn after them."""
+_CONNECTION = 3
+"""Bytes of a connection on its way, about."""
 _REST = 60.0
 """Seconds in which what the store did not take in is not asked for again of the same peer."""
 
@@ -82,6 +83,11 @@ def at_once(settings: Settings, connections: int | None) -> int:
     return min(max(fit, _LEAST), settings.transfers)
 
 
+def part_of(manifest: Manifest) -> int:
+    """Return how many bytes a part of a shard has, about."""
+    return _CONNECTION * manifest.connections // max(len(manifest.parts), 1)
+
+
 class Arrivals:
     """Some shards at a time; what came of one is kept when its sender fails, for the next."""
 
@@ -91,7 +97,7 @@ class Arrivals:
         replicas: Replicas,
         others: Others,
         held: Held,
-        calls: Desk[Message | None, Action],
+        bulk: Bulk,
         deeds: Deeds,
         limits: Limits,
         most: int,
@@ -100,13 +106,14 @@ class Arrivals:
     ) -> None:
         self._settings, self._replicas, self._others = settings, replicas, others
         self._held = held
-        self._calls, self._deeds, self._limits, self._again = calls, deeds, limits, again
+        self._bulk, self._deeds, self._limits, self._again = bulk, deeds, limits, again
         self._bandwidth = Bandwidth(settings.bandwidth, now)
         self._wanted: dict[int, Peer] = {}
         self._arriving: dict[int, _Arrival] = {}
         self._kept: dict[int, _Arrival] = {}
         self._most = most  # connections of a shard
         self._size: int | None = None  # connections of the last that was offered
+        self._part: int | None = None  # bytes of a part of it, about
         self._windows = Windows(settings.transfers, settings.hurry_every)
         self._strain = Strain()
         self._rests: dict[tuple[Peer, int], float] = {}  # until when
@@ -127,11 +134,10 @@ class Arrivals:
         self._forget()
         if self._strain.rests(now):
             return []
-        self._begin(now)
         actions: list[Action] = []
         size = sum(arrival.parts.size for arrival in self._arriving.values() if arrival.parts)
         may_ask = True  # the oldest always
-        for shard, arrival in self._arriving.items():
+        for shard, arrival in chain(list(self._arriving.items()), self._begun(now)):
             if not arrival.waiting:
                 actions += self._next(shard, arrival, may_ask, now)
             may_ask = size < _MOST_BYTES
@@ -146,8 +152,8 @@ class Arrivals:
             for shard in [shard for shard in begun if not self._replicas.holds(shard)]:
                 del begun[shard]
 
-    def _begin(self, now: float) -> None:
-        """Let as many arrive as may at once, from peers that answer."""
+    def _begun(self, now: float) -> Iterator[tuple[int, _Arrival]]:
+        """Let as many arrive as may at once, from peers that answer; each is asked for in turn."""
         self._rests = {key: until for key, until in self._rests.items() if now < until}
         most = at_once(self._settings, self._size)
         for shard in list(islice(self._wanted, _LOOKED_AT)):
@@ -156,8 +162,10 @@ class Arrivals:
             peer = self._wanted.pop(shard)
             if (peer, shard) in self._rests or not self._others.reachable(peer, now):
                 continue
-            if self._from(peer) < self._windows.of(peer, now):
-                self._arriving[shard] = _Arrival(peer)
+            fits = self._bulk.flow.fits(peer, self._expected(peer))
+            if fits and self._from(peer) < self._windows.of(peer, now):
+                arrival = self._arriving[shard] = _Arrival(peer)
+                yield shard, arrival
             else:
                 self._wanted[shard] = peer
 
@@ -174,30 +182,50 @@ class Arrivals:
             return [Adopt(number, parts)]
         if not may_ask or not self._bandwidth.free(now):
             return []
-        if parts and not deltas:
-            return self._parts(shard, arrival, parts)
-        arrival.waiting = True
         if not parts:
-            return [self._call(arrival, Offer(shard), partial(self._offered, shard, arrival))]
-        lack = Lack(deltas, [shard])
-        then = partial(self._fetched, shard, arrival, lack)
-        return [self._call(arrival, request(lack, self._replicas), then)]
+            return self._offer(shard, arrival, now)
+        if deltas:
+            return self._fetch(shard, arrival, deltas, now)
+        return self._parts(shard, arrival, parts, now)
 
-    def _parts(self, shard: int, arrival: _Arrival, parts: Import) -> list[Action]:
+    def _offer(self, shard: int, arrival: _Arrival, now: float) -> list[Action]:
+        """Ask what there is, and for its first part, should it be about as long as others."""
+        peer, size = arrival.peer, self._expected(arrival.peer)
+        question = Offer(shard, max(2 * size, self._bulk.flow.share(peer)))
+        return self._ask(arrival, question, size, partial(self._offered, shard, arrival), now)
+
+    def _fetch(self, shard: int, arrival: _Arrival, deltas: Applied, now: float) -> list[Action]:
+        """Ask for deltas, of which nobody knows how long they are."""
+        lack, size = Lack(deltas, [shard]), self._bulk.flow.share(arrival.peer)
+        question = request(lack, self._replicas, size)
+        return self._ask(arrival, question, size, partial(self._fetched, shard, arrival, lack), now)
+
+    def _ask(
+        self, arrival: _Arrival, question: Message, size: int, then: Then, now: float
+    ) -> list[Action]:
+        """Ask, if so many bytes more may be under way."""
+        if not self._bulk.flow.fits(arrival.peer, size):
+            return []
+        arrival.waiting = True
+        return [self._bulk.call(arrival.peer, question, size, then, now)]
+
+    def _expected(self, peer: Peer) -> int:
+        """Return how many bytes come of the next shard at once, about."""
+        return self._bulk.flow.share(peer) if self._part is None else self._part
+
+    def _parts(self, shard: int, arrival: _Arrival, parts: Import, now: float) -> list[Action]:
         """Ask for the next parts, some at a time."""
+        size = part_of(parts.manifest)
         to_ask = [number for number in parts.missing if number not in arrival.asked]
         actions: list[Action] = []
         for number in to_ask[: _PARTS - len(arrival.asked)]:
+            if not self._bulk.flow.fits(arrival.peer, size):
+                break
             arrival.asked.add(number)
             question = AskPart(shard, parts.manifest.digest, number)
-            actions.append(
-                self._call(arrival, question, partial(self._came, shard, arrival, parts, number))
-            )
+            then = partial(self._came, shard, arrival, parts, number)
+            actions.append(self._bulk.call(arrival.peer, question, size, then, now))
         return actions
-
-    def _call(self, arrival: _Arrival, question: Message, then: Then) -> Call:
-        number = self._calls.number(then)
-        return Call(number, arrival.peer, question, self._settings.call_timeout)
 
     def _lacking(self, parts: Import) -> Applied:
         """Return the chunks that are offered and not here."""
@@ -223,6 +251,7 @@ class Arrivals:
             if manifest.connections > self._most:
                 raise MessageError(f"a shard of {manifest.connections} connections")
             self._size = manifest.connections
+            self._part = len(answer.part) or part_of(manifest)
             arrival.kept = Applied.received(answer.kept)
             arrival.parts = self._resumed(manifest)
             if answer.part:

@@ -36,10 +36,10 @@ class Holding(Protocol):
         ...
 
 
-def request(lack: Lack, replicas: Holding) -> Fetch:
-    """Return the question for what is lacking."""
+def request(lack: Lack, replicas: Holding, most: int) -> Fetch:
+    """Return the question for what is lacking, so many bytes of it at once."""
     asked = packed(np.array(lack.shards, np.uint16), replicas.shards)
-    return Fetch(asked, lack.chunks.to_bytes())
+    return Fetch(asked, lack.chunks.to_bytes(), most)
 
 
 def shards_of(updates: Iterable[Packed]) -> set[int]:

@@ -15,11 +15,11 @@ from functools import partial
 from giaann_p2p.errors import DamagedError, GiaannError, MessageError
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.codec.parcel import Limits
-from giaann_p2p.swarm.actions import Action, Apply, Call
+from giaann_p2p.swarm.actions import Action, Apply
+from giaann_p2p.swarm.bulk import Bulk
 from giaann_p2p.swarm.comparing import Held, Others
 from giaann_p2p.swarm.deeds import Deeds
 from giaann_p2p.swarm.deltas import Lack, deltas_of, request, shards_of
-from giaann_p2p.swarm.desk import Desk
 from giaann_p2p.swarm.evidence import Evidence
 from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.messages import Message, Refused
@@ -43,7 +43,7 @@ class Fetching:
         others: Others,
         held: Held,
         evidence: Evidence,
-        calls: Desk[Message | None, Action],
+        bulk: Bulk,
         deeds: Deeds,
         limits: Limits,
         again: Callable[[Peer, float], None],
@@ -51,14 +51,14 @@ class Fetching:
     ) -> None:
         self._settings, self._replicas, self._others = settings, replicas, others
         self._held, self._evidence, self._limits = held, evidence, limits
-        self._calls, self._deeds = calls, deeds
+        self._bulk, self._deeds = bulk, deeds
         self._again, self._whole = again, whole
         self._coming: dict[Peer, Lack] = {}
         self._strain = Strain()
         self._tried: dict[Peer, set[Asked]] = {}
 
     def after(self, peer: Peer, now: float) -> list[Action]:
-        """Ask a peer for what it has beyond what is here, as it just told."""
+        """Ask a peer for what it has beyond what is here, as it told lately."""
         if peer in self._coming or self._strain.rests(now):
             return []
         lacking = self._lacking(peer, now)
@@ -66,9 +66,9 @@ class Fetching:
             return []
         lack = self._next_of(peer, lacking)
         self._coming[peer] = lack
-        number = self._calls.number(partial(self._told, peer, lack))
-        question = request(lack, self._replicas)
-        return [Call(number, peer, question, self._settings.call_timeout)]
+        most = self._bulk.flow.window(peer)
+        question = request(lack, self._replicas, most)
+        return [self._bulk.call(peer, question, most, partial(self._told, peer, lack), now)]
 
     def _next_of(self, peer: Peer, lacking: list[Lack]) -> Lack:
         """Return what to ask a peer for: what most shards lack, but each in its turn.
@@ -140,6 +140,7 @@ class Fetching:
         self._strain.told(error, now)
         if isinstance(error, MessageError):
             self._others.suspect(peer, now)
-        if error is None:
-            self._again(peer, now)
-        return []
+        if error is not None:
+            return []
+        self._again(peer, now)
+        return self.after(peer, now)  # for what was too much for one answer

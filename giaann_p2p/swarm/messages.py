@@ -17,8 +17,8 @@ from giaann_p2p.model.spec import CHUNK
 from giaann_p2p.store.applied import JOB_BYTES
 from giaann_p2p.store.layout import MOST_SHARDS
 
-VERSION = 2
-"""1: many rows came as a parcel; 2: as a sheaf."""
+VERSION = 3
+"""1: many rows came as a parcel; 2: as a sheaf; 3: who asks for much says how much at once."""
 MOST_BYTES = 8 << 20
 """Of one message; a shard's part is smaller, and an answer is cut before it grows so far."""
 
@@ -122,10 +122,12 @@ class Fetch(Message, frozen=True, tag="fetch"):
 
     shards: bytes
     chunks: bytes
+    most: _Amount = MOST_BYTES
+    """Bytes that are to come at once; a delta that is larger comes alone."""
 
 
 class Fetched(Message, frozen=True, tag="fetched"):
-    """As many of them as go into a message."""
+    """As many of them as were to come, or go into a message."""
 
     updates: Annotated[list["Piece"], msgspec.Meta(max_length=_MOST_PIECES)]
     gone: bytes
@@ -145,6 +147,8 @@ class Offer(Message, frozen=True, tag="offer"):
     """I want a whole shard: what is there to be sent?"""
 
     shard: Shard
+    most: _Amount = MOST_BYTES
+    """Bytes that its first part may have to come along at once."""
 
 
 class Offered(Message, frozen=True, tag="offered"):

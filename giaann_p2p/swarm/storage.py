@@ -26,6 +26,7 @@ from giaann_p2p.swarm.actions import (
     Reply,
 )
 from giaann_p2p.swarm.arrivals import Arrivals
+from giaann_p2p.swarm.bulk import Bulk
 from giaann_p2p.swarm.comparing import Comparing, Held
 from giaann_p2p.swarm.deeds import Deeds
 from giaann_p2p.swarm.desk import Desk
@@ -100,12 +101,13 @@ class StoragePeer:
         self._capacity, self._others, self._held = capacity, others, held
         self._limits = limits = of_chunk(spec)
         self._calls, self._deeds = Desk[Message | None, Action](), Deeds()
+        bulk = Bulk(settings.call_timeout, self._calls)
         self._arrivals = Arrivals(
             settings,
             self.replicas,
             others,
             held,
-            self._calls,
+            bulk,
             self._deeds,
             limits,
             of_shard(capacity),
@@ -118,7 +120,7 @@ class StoragePeer:
             others,
             held,
             self.evidence,
-            self._calls,
+            bulk,
             self._deeds,
             limits,
             self._hurry,

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from giaann_p2p.client.visit import Visit
+from giaann_p2p.store.transfer import Export
 from tests.e2e.material import WIKI, Material, Wiki, made_up
 from tests.e2e.writer import settled
 from tests.netns.conftest import NewSwarm
@@ -14,8 +15,10 @@ from tests.netns.conftest import NewSwarm
 pytestmark = [pytest.mark.netns, pytest.mark.timeout(600)]
 LOST = 10.0
 TIMES = 5
-RATE = "2mbit"
-CONNECTIONS = 300_000
+RATE = "1mbit"
+CONNECTIONS = 600_000
+REPLICAS = 3
+MOST_TIMES = 2.0
 JOB = b"made-up sentences"[:16]
 AT_ONCE = 4
 
@@ -52,10 +55,21 @@ def test_a_peer_joins_over_a_thin_line(new_swarm: NewSwarm) -> None:
         began = time.monotonic()
         swarm.add("storage", host=thin).wait_ready()
         seconds = time.monotonic() - began
-        print(f"\n{thin.received / 1e6:.1f} MB came over a line of {RATE} in {seconds:.1f} s")
+        came, held = thin.received, bytes_of(material) * REPLICAS / 4
+        print(
+            f"\n{came / 1e6:.2f} MB came over a line of {RATE} in {seconds:.1f} s,"
+            f" {came / held:.2f} times what a peer holds"
+        )
+        assert came <= MOST_TIMES * held
         visitor.do(settled(visitor.visiting, material, peers=4))
         told = swarm.told("status", host=thin)
         assert told["verdict"] == "healthy"
+
+
+def bytes_of(material: Material) -> int:
+    """Return how many bytes all shards have as they travel."""
+    shards = material.twin.shards.tolist()
+    return sum(Export(material.twin.content(shard)).size for shard in shards)
 
 
 async def pushed(visiting: Visit, material: Material) -> None:

@@ -74,6 +74,20 @@ def test_lost_messages_come_to_nothing_in_time(world: World) -> None:
     assert world.b.got == []
 
 
+@pytest.mark.parametrize(("peer", "took"), [(A, 1.2), (B, 1.2), (None, 0.0)])
+def test_a_thin_line_carries_one_thing_after_the_other(
+    world: World, peer: Peer | None, took: float
+) -> None:
+    world.network.weather.latency = 0.0
+    if peer is not None:
+        world.network.thin[peer] = 10.0
+    assert world.ask(3) == [b"WHAT"] * 3
+    last = world.answers[-1][0]
+    assert took <= last <= took + 0.5  # questions and answers have a way each
+    world.answers.clear()
+    assert world.ask(12)[-1] == (None if peer is not None else b"WHAT")
+
+
 def test_a_part_of_the_messages_is_lost_in_either_direction(world: World) -> None:
     world.network.weather.lost = 0.3
     answers = world.ask(1000)

@@ -7,9 +7,20 @@ from giaann_p2p.store.store import Store
 from giaann_p2p.store.transfer import Export, Manifest
 from giaann_p2p.swarm.actions import Action, Adopt, Call
 from giaann_p2p.swarm.arrivals import Arrivals
+from giaann_p2p.swarm.bulk import Bulk
 from giaann_p2p.swarm.deeds import Deeds
 from giaann_p2p.swarm.desk import Desk
-from giaann_p2p.swarm.messages import AskPart, Fetch, Fetched, Message, Offer, Offered, Part, Piece
+from giaann_p2p.swarm.messages import (
+    MOST_BYTES,
+    AskPart,
+    Fetch,
+    Fetched,
+    Message,
+    Offer,
+    Offered,
+    Part,
+    Piece,
+)
 from giaann_p2p.swarm.replicas import Replicas
 from giaann_p2p.swarm.settings import Settings
 from giaann_p2p.swarm.shardset import packed
@@ -43,7 +54,7 @@ class Arriving:
             self.replicas,
             self.around,
             self.store,
-            self.calls,
+            Bulk(Settings().call_timeout, self.calls),
             self.deeds,
             LIMITS,
             MOST,
@@ -84,13 +95,21 @@ class Arriving:
 
     @property
     def asked(self) -> list[Message]:
-        return [action.message for action in self.actions if isinstance(action, Call)]
+        """What was asked, but for how much is to come at once."""
+        return [anyhow(action.message) for action in self.actions if isinstance(action, Call)]
 
     @property
     def adopted(self) -> Adopt:
         (action,) = self.actions
         assert isinstance(action, Adopt)
         return action
+
+
+def anyhow(question: Message) -> Message:
+    """Return a question that leaves it open how much is to come at once."""
+    if isinstance(question, Offer | Fetch):
+        return msgspec.structs.replace(question, most=MOST_BYTES)
+    return question
 
 
 def answer_to(question: Message, export: Export) -> Message:

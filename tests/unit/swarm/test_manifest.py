@@ -13,7 +13,7 @@ from giaann_p2p.swarm.identity import Identity
 from giaann_p2p.swarm.manifest import PROTOCOL, Manifest, Versions, swarm_id_of
 
 FOUNDER, STRANGER = (Identity.from_seed(bytes([n]) * 32) for n in (1, 2))
-GOLDEN = "3cef404dfd1d9d7d65c29d2aeddac1030c9e1e006e8d49554858c871999ee94d"
+GOLDEN = "363e24162d16c1898ce7ae5768c0fed24effa5d74684ff912cb754ef1dc15419"
 MANIFEST = Manifest.founded(
     FOUNDER, "bees", spec=ModelSpec(seed_tokens=8), layout=Layout(shards=64, blocks=4)
 )
@@ -155,7 +155,7 @@ def test_what_does_not_fit_is_named_with_its_remedy() -> None:
     other = Versions(protocol=PROTOCOL + 1, pipelines=("p1", "p2"), lexicon="l1")
     protocol, pipeline, words = MANIFEST.differences(other)
     assert protocol == (
-        "protocol: the swarm speaks 3, this giaann-p2p 4; "
+        "protocol: the swarm speaks 4, this giaann-p2p 5; "
         "install the release of giaann-p2p that the swarm was made with"
     )
     assert f"pipeline: the swarm needs {EN_CORE_WEB_SM_3_8_0}, here: p1, p2; inst" in pipeline

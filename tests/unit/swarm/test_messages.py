@@ -46,7 +46,9 @@ def raw(*fields: object) -> bytes:
         raw("order", b""),
         raw(),
         raw("offer"),
-        raw("offer", 1, 2),
+        raw("offer", 1, 2, 3),
+        raw("offer", 1, -1),
+        raw("fetch", b"", b"", -1),
         raw("offer", "1"),
         raw("offer", -1),
         raw("offer", MOST_SHARDS),
@@ -83,7 +85,7 @@ def test_what_is_no_message_is_refused(data: bytes) -> None:
 
 
 def test_another_version_is_named() -> None:
-    with pytest.raises(MessageError, match="version 1; this version reads 2"):
+    with pytest.raises(MessageError, match="version 1; this version reads 3"):
         decode(b"\1" + encode(MESSAGES[0])[1:])
     with pytest.raises(MessageError, match="version none"):
         decode(b"")
