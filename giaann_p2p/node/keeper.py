@@ -20,6 +20,7 @@ from itertools import chain
 from typing import TypeVar
 
 from giaann_p2p.errors import GiaannError, StoreError, UsageError
+from giaann_p2p.node.effort import Effort
 from giaann_p2p.node.holdings import Holdings
 from giaann_p2p.node.options import Options
 from giaann_p2p.store.store import Store
@@ -53,7 +54,8 @@ class Keeper:
         self._log = log or logging.getLogger("giaann.node")
         self._queue: deque[Deed] = deque()
         self._doing: Sequence[Deed] = ()
-        self._nbytes = 0  # of updates that wait or are being written
+        self._updates = self._nbytes = 0  # that wait or are being written
+        self._effort = Effort()
         self._refused = False  # by the disk, and told
         self._work, self._idle = asyncio.Event(), asyncio.Event()
         self._idle.set()
@@ -68,12 +70,25 @@ class Keeper:
     @property
     def full(self) -> bool:
         """Whether so much waits that nothing from outside is to be added."""
-        return self._nbytes >= self._options.queue_bytes or len(self) >= self._options.queue_deeds
+        options = self._options
+        much = self._nbytes >= options.queue_bytes or len(self) >= options.queue_deeds
+        return much or (self._has_many and self._waits >= options.queue_seconds)
+
+    @property
+    def _has_many(self) -> bool:
+        options = self._options
+        many = self._updates >= options.queue_anyway
+        return many or self._nbytes >= options.queue_bytes_anyway
+
+    @property
+    def _waits(self) -> float:
+        """The seconds that the store will take for all updates that wait, about."""
+        return self._effort.of(self._updates, self._nbytes)
 
     def do(self, deed: Deed) -> None:
         """Have something done after all that was given before."""
         self._queue.append(deed)
-        self._nbytes += _size(deed)
+        self._count(deed, 1)
         self._idle.clear()
         self._work.set()
 
@@ -123,15 +138,25 @@ class Keeper:
 
     async def _done(self) -> bool:
         """Do what is taken; tell whether it is over, if only with an error."""
+        clock = asyncio.get_running_loop().time
+        began = clock()
         errors = await self._in_thread(self._write, lambda: self._carry_out(self._doing))
         if errors is None:
             await asyncio.sleep(self._options.retry)
             return False
+        if isinstance(self._doing[0], Apply):
+            nbytes = sum(map(_size, self._doing))
+            self._effort.took(len(self._doing), nbytes, clock() - began)
         for deed, error in zip(self._doing, errors, strict=True):
-            self._nbytes -= _size(deed)
+            self._count(deed, -1)
             if isinstance(deed, Apply | Adopt):
                 self._told(deed.number, error)
         return True
+
+    def _count(self, deed: Deed, sign: int) -> None:
+        if isinstance(deed, Apply):
+            self._updates += sign
+            self._nbytes += sign * _size(deed)
 
     async def _in_thread(self, executor: Executor | None, work: Callable[[], T]) -> T:
         """Wait for a thread to do something, to its end, however often this is cancelled."""

@@ -33,6 +33,14 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Bytes of updates that may wait for the store. From here on a push is refused as busy."""
     queue_deeds: int = 4096
     """The same, in updates."""
+    queue_seconds: float = 2.0
+    """The same, in the seconds that the store will take for them, as it did lately. Well below what
+    those wait who push, four seconds: what they have given up is work for nothing, done again."""
+    queue_anyway: int = 64
+    """Updates that may wait however long the store takes, with `queue_bytes_anyway` at most: they
+    are made durable together, and one by one nobody knows how quick that is."""
+    queue_bytes_anyway: int = 4 << 20
+    """See there."""
     group_bytes: int = 8 << 20
     """Bytes of updates that are made durable at once. More: fewer waits for the disk; less: less
     waiting for the others of the group."""

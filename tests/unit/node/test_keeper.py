@@ -326,6 +326,51 @@ def test_it_is_full_of_updates_or_of_their_bytes() -> None:
     play(story, options=Options(queue_bytes=size))
 
 
+@pytest.mark.parametrize(
+    ("anyway", "most"),
+    [
+        ({"queue_anyway": 1}, 3),  # 0.06 s for one, so 0.18 s for three
+        ({"queue_anyway": 5}, 5),
+        ({"queue_bytes_anyway": 1}, 3),
+        ({}, 10),
+    ],
+)
+def test_it_is_full_of_what_takes_long_unless_it_is_little(
+    anyway: dict[str, int], most: int
+) -> None:
+    async def story(desk: Desk) -> None:
+        desk.keeper.do(Hold(ALL))
+        desk.apply(0)
+        await desk.keeper.idle()
+        count = 0
+        while not desk.keeper.full and count < 10:
+            count += 1
+            desk.apply(0)
+        assert count == most
+        await desk.keeper.idle()
+        assert not desk.keeper.full
+        assert (desk.keeper._updates, desk.keeper._nbytes) == (0, 0)
+
+    play(story, options=Options(queue_seconds=0.15, **anyway))  # type: ignore[arg-type]
+
+
+def test_what_was_done_together_makes_room_for_more() -> None:
+    async def story(desk: Desk) -> None:
+        desk.keeper.do(Hold(ALL))
+        taken = []
+        for _ in range(3):
+            count = 0
+            while not desk.keeper.full and count < 50:
+                count += 1
+                desk.apply(0)
+            taken.append(count)
+            await desk.keeper.idle()
+        assert taken[0] == 50  # nobody knows yet
+        assert taken[1] >= 50
+
+    play(story, options=Options(queue_seconds=0.15, queue_anyway=1))
+
+
 @pytest.mark.parametrize("what", ["apply", "hold", "drop", "adopt", "release", "sets"])
 def test_a_mistake_ends_it(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     async def story(desk: Desk) -> None:
