@@ -7,7 +7,9 @@ for that all is over after a while.
 """
 
 import asyncio
+import re
 import time
+import urllib.request
 from collections import Counter
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -18,6 +20,7 @@ import numpy as np
 import pytest
 
 from giaann_p2p.client.visit import Visit, visit
+from giaann_p2p.local.peer import View
 from giaann_p2p.local.swarm import LocalSwarm
 from giaann_p2p.net import errors as net
 from giaann_p2p.store.applied import Applied
@@ -51,6 +54,7 @@ MANY = 200
 NEVER = 60.0
 RECOVERS_WITHIN = 20.0
 AGAIN = 200
+_BUCKET = re.compile(r'^giaann_push\w*_bucket\{le="([^"]+)"\} (\S+)$', re.MULTILINE)
 MOST_GROWN = 400 << 20
 """Bytes that the peer may need more than before, with all that it took in."""
 
@@ -162,7 +166,8 @@ async def overloaded(swarm: LocalSwarm) -> None:
         link = Link.read(swarm.link)
         load = Load([await stack.enter_async_context(visit(link)) for _ in range(3)])
         rate = await sustained(load)
-        before, pid = load.pushed, swarm.peer("storage-1").pid
+        before, peer = load.pushed, swarm.peer("storage-1")
+        pid = peer.pid
         small = memory(pid)
         pushes, few, many = Outcomes(), Outcomes(), Outcomes()
         began = time.monotonic()
@@ -179,6 +184,7 @@ async def overloaded(swarm: LocalSwarm) -> None:
         print(f"\n{rate:,.0f} pushes a second are taken in; {came / seconds:,.0f} a second came")
         print(f"all of them were answered after {relieved - began:.1f} s\npushes: {pushes}")
         print(f"reads of a row: {few}\nreads of {MANY}: {many}")
+        print(f"in the peer itself: {answered(peer)}")
         print(f"the peer's memory grew by {grown >> 20:,} MiB at most")
         assert len(pushes.took) + pushes.refused.total() == came
         assert pushes.refused.total() > 0
@@ -242,6 +248,14 @@ async def done_again(load: Load) -> None:
         assert await load.push(outcomes, number), outcomes
     print(f"refused before: {outcomes}")
     assert set(again) <= load.acknowledged
+
+
+def answered(peer: View) -> str:
+    """Return how soon a peer has answered pushes once it had them, refusals too."""
+    address = f"http://127.0.0.1:{peer.metrics_port}/metrics"
+    with urllib.request.urlopen(address) as page:
+        found = _BUCKET.findall(page.read().decode())
+    return ", ".join(f"{int(float(many)):,} within {bound} s" for bound, many in found)
 
 
 def memory(pid: int) -> int:

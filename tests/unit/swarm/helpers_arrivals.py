@@ -47,6 +47,7 @@ class Arriving:
     def __init__(self, **changed: float) -> None:
         self.around, self.replicas = Around(), Replicas(A, SHARDS, range(SHARDS))
         self.calls, self.deeds = Desk[Message | None, Action](), Deeds()
+        self.bulk = Bulk(Settings().call_timeout, self.calls)
         self.again: list[tuple[bytes, float]] = []
         self.store = store()
         self.arrivals = Arrivals(
@@ -54,7 +55,7 @@ class Arriving:
             self.replicas,
             self.around,
             self.store,
-            Bulk(Settings().call_timeout, self.calls),
+            self.bulk,
             self.deeds,
             LIMITS,
             MOST,

@@ -238,6 +238,26 @@ def test_an_answer_is_full_before_it_is_too_long(monkeypatch: pytest.MonkeyPatch
     assert len(said.updates) == 1
 
 
+def test_no_more_deltas_come_at_once_than_were_asked_for() -> None:
+    one, question = answering(store(chunks=range(6))), fetch([0, 1, 2, 3], *range(6))
+    everything = one.to(question)
+    assert isinstance(everything, Fetched)
+    sizes = [len(piece.parcel) for piece in everything.updates]
+    for most, count in ((0, 1), (sizes[0], 1), (sum(sizes[:3]), 3), (sum(sizes[:4]) - 1, 3)):
+        said = one.to(Fetch(question.shards, question.chunks, most))
+        assert isinstance(said, Fetched)
+        assert [len(piece.parcel) for piece in said.updates] == sizes[:count]
+
+
+def test_a_part_comes_with_an_offer_if_it_is_no_longer_than_was_asked_for() -> None:
+    held = store(chunks=range(5))
+    one, part = answering(held), Export(held.content(2)).part(0)
+    for most, comes in ((len(part), part), (len(part) - 1, b""), (0, b"")):
+        said = one.to(Offer(2, most))
+        assert isinstance(said, Offered)
+        assert said.part == comes
+
+
 def test_an_answer_for_which_much_is_unpacked_is_soon_full(monkeypatch: pytest.MonkeyPatch) -> None:
     def told(*numbers: int) -> list[int]:
         said = answering(held).to(fetch(list(numbers), *range(6)))

@@ -10,14 +10,15 @@ from giaann_p2p.store.transfer import Export
 from giaann_p2p.swarm import arrivals
 from giaann_p2p.swarm.actions import Adopt, Apply, Call
 from giaann_p2p.swarm.answers import Answers
-from giaann_p2p.swarm.arrivals import at_once
+from giaann_p2p.swarm.arrivals import at_once, part_of
+from giaann_p2p.swarm.flow import FIRST
 from giaann_p2p.swarm.messages import BUSY, AskPart, Fetch, Fetched, Offer, Offered, Part, Refused
 from giaann_p2p.swarm.replica import State
 from giaann_p2p.swarm.replicas import Replicas
 from giaann_p2p.swarm.settings import Settings
 from giaann_p2p.swarm.shardset import packed
 from tests.helpers_swarm import JOB, NOW, SHARDS, A, B, C, applied, shards, store, update
-from tests.unit.swarm.helpers_arrivals import Arriving, answer_to, export_of, piece, taught
+from tests.unit.swarm.helpers_arrivals import Arriving, answer_to, export_of, offered, piece, taught
 
 
 @pytest.fixture(autouse=True)
@@ -158,6 +159,61 @@ def test_as_many_are_asked_for_as_the_last_one_lets_expect() -> None:
         Offer(1),
         Offer(2),
     ]
+
+
+def test_no_more_is_asked_of_a_peer_than_comes_soon() -> None:
+    """Of shards that have as many bytes as the last one; others are asked of others."""
+    one = Arriving()
+    one.arrivals._size, one.arrivals._part = 1, FIRST // 2
+    other = one.bulk.flow.ask(B, FIRST // 2, NOW)
+    one.want(1, 2, 3)
+    assert one.asked == [Offer(1)]
+    one.want(2, peer=C)
+    assert one.asked == [Offer(1), Offer(2)]
+    one.bulk.flow.came(other, 0, NOW)
+    one.want(3)
+    assert one.asked == [Offer(1), Offer(2), Offer(3)]
+
+
+@pytest.mark.parametrize(
+    ("last", "most"), [(None, FIRST // 2), (5000, FIRST // 4), (20_000, 40_000)]
+)
+def test_an_offer_brings_a_part_of_the_usual_length(last: int | None, most: int) -> None:
+    one = Arriving()
+    one.arrivals._part = last
+    one.want(1)
+    (call,) = one.actions
+    assert isinstance(call, Call)
+    assert call.message == Offer(1, most)
+
+
+def test_what_came_of_the_last_shard_tells_how_long_the_next_is() -> None:
+    one, export = Arriving(), export_of(0, *range(20))
+    one.want(0)
+    one.answer(Offered(export.manifest.to_bytes(), applied().to_bytes(), export.part(0)))
+    assert one.arrivals._part == len(export.part(0))
+    two = Arriving()
+    two.want(0)
+    two.answer(offered(export.manifest))
+    assert two.arrivals._part == part_of(export.manifest)
+    assert 0.5 < part_of(export.manifest) / len(export.part(0)) < 2
+
+
+def test_parts_are_asked_for_as_they_fit_and_waited_for_as_long_as_they_are() -> None:
+    export = export_of(1, *range(20))
+    size, parts = part_of(export.manifest), len(export.manifest.parts)
+    for window, fit, wait in ((FIRST, 4, 4.0), (2 * size, 2, 4.0), (size // 2, 1, 8.0)):
+        one = Arriving()
+        one.want(1)
+        one.answer(offered(export.manifest))
+        one.bulk.flow._line(B).window = window
+        one.answer(Fetched([], applied(*range(100)).to_bytes()))
+        assert one.asked == [
+            AskPart(1, export.manifest.digest, number) for number in range(min(fit, parts))
+        ]
+        for action in one.actions:
+            assert isinstance(action, Call)
+            assert action.timeout == pytest.approx(wait, rel=0.1)
 
 
 def test_what_is_not_taken_in_yet_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
