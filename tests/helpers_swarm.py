@@ -22,6 +22,7 @@ from giaann_p2p.swarm.actions import (
     Drop,
     Hold,
     Release,
+    Weigh,
 )
 from giaann_p2p.swarm.answers import Answers
 from giaann_p2p.swarm.identity import Peer
@@ -31,6 +32,7 @@ from giaann_p2p.swarm.messages import (
     AskDigests,
     AskManifest,
     AskPart,
+    AskProof,
     AskRevoked,
     Beat,
     Column,
@@ -49,6 +51,7 @@ from giaann_p2p.swarm.messages import (
     Offered,
     Part,
     Piece,
+    Proof,
     Push,
     Pushed,
     Read,
@@ -67,6 +70,7 @@ from giaann_p2p.swarm.replicas import Replicas
 from giaann_p2p.swarm.settings import Settings
 from giaann_p2p.swarm.shardset import packed
 from giaann_p2p.swarm.storage import StoragePeer
+from giaann_p2p.swarm.weighing import weighed
 
 SHARDS = 4
 LAYOUT = Layout(shards=SHARDS)
@@ -183,8 +187,9 @@ class Side:
             self.store.shards,
             SPEC,
             NOW,
+            bytes(me),
         )
-        self.answers = Answers(self.store, self.core.replicas.state)
+        self.answers = Answers(self.store, self.core.replicas.state, me)
         self.calls: list[Call] = []
         self.done: list[Action] = []
 
@@ -202,6 +207,9 @@ class Side:
                 for shards, chunks in action.parts:
                     for job in chunks:
                         self.store.release(job, chunks.of(job), shards.tolist())
+            elif isinstance(action, Weigh):
+                found = weighed(self.store, action.shards.tolist(), action.salt)
+                self.do(self.core.weighed(action.number, found, now), now)
             elif isinstance(action, Apply | Adopt):
                 self.do(self.core.stored(action.number, self._stored(action), now), now)
 
@@ -284,5 +292,7 @@ MESSAGES: list[Message] = [
     AskRevoked(3),
     RevokedIs(b"a list"),
     Refused("it cannot be done, not even in Zürich"),
+    AskProof(SHARDS_OF_ALL, applied(1, 2, 1000).to_bytes(), bytes(16)),
+    Proof(packed(shards(0, 2), SHARDS), [bytes(32), b""]),
 ]
 """One of each kind."""

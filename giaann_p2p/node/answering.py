@@ -3,7 +3,8 @@
 1. A question for a few short rows is answered at once: it asks the memory alone, and no lock.
 2. All else is a thread's work, for it may wait for the store, or read a disk, or take long. So many
    questions may wait for a thread, and no more, and fewer of one peer. Whole shards are offered one
-   after the other. A question counts until its thread is done with it, also when nobody waits for
+   after the other, and so are digests and proofs: who asks for these keeps one thread at most. A
+   question counts until its thread is done with it, also when nobody waits for
    the answer any more; if no thread has begun with it by then, none will.
 3. What a shard is, is looked at before a thread begins; rows are read anew if one of their shards
    was let go meanwhile, and what is gone from memory would pass for never learned.
@@ -17,11 +18,13 @@ import numpy as np
 
 from giaann_p2p.node.options import Options
 from giaann_p2p.store.store import Store
-from giaann_p2p.swarm.answers import Answers, StateOf
+from giaann_p2p.swarm.answers import NOBODY, Answers, StateOf
+from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.messages import (
     BUSY,
     AskDigests,
     AskPart,
+    AskProof,
     Compare,
     Message,
     Offer,
@@ -57,12 +60,13 @@ class Answering:
         state_of: StateOf,
         executor: Executor | None = None,
         options: Options | None = None,
+        me: Peer = NOBODY,
     ) -> None:
         self._store, self._state_of = store, state_of
         self._executor, self._options = executor, options or Options()
         self._shards = store.layout.shards
-        self._answers = Answers(store, state_of)
-        self._offering = asyncio.Lock()
+        self._answers = Answers(store, state_of, me)
+        self._offering, self._digesting = asyncio.Lock(), asyncio.Lock()
         self._working: dict[asyncio.Task[Message], _Asked] = {}
         self._of_peers = Counter[bytes]()
 
@@ -128,6 +132,9 @@ class Answering:
     async def _answer(self, asked: _Asked) -> Message:
         if isinstance(asked.question, Offer | AskPart):
             async with self._offering:
+                return await self._in_thread(asked)
+        if isinstance(asked.question, AskDigests | AskProof):
+            async with self._digesting:
                 return await self._in_thread(asked)
         return await self._in_thread(asked)
 

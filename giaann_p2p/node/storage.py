@@ -44,6 +44,7 @@ from giaann_p2p.swarm.actions import (
     Leave,
     Release,
     Reply,
+    Weigh,
 )
 from giaann_p2p.swarm.identity import Identity, Peer, name_of
 from giaann_p2p.swarm.manifest import Manifest
@@ -57,6 +58,7 @@ from giaann_p2p.swarm.settings import Settings
 from giaann_p2p.swarm.shardset import packed
 from giaann_p2p.swarm.storage import StoragePeer
 from giaann_p2p.swarm.surroundings import Surroundings
+from giaann_p2p.swarm.weighing import weighed
 
 
 class StorageNode:
@@ -115,7 +117,7 @@ class StorageNode:
         )
         self._life = Lifetime(self._log)
         self.calls = Calls(transport, self._life.fail)
-        self.answering = Answering(store, self._state_of, self._threads, self._options)
+        self.answering = Answering(store, self._state_of, self._threads, self._options, self.me)
         self.gate.on_change(self._members_changed)
         self.reception = Reception(
             self.gate,
@@ -183,6 +185,7 @@ class StorageNode:
             self._store.shards,
             self._manifest.spec,
             self._clock(),
+            secrets.token_bytes(32),
         )
 
     def _parts(self) -> list[Part]:
@@ -242,6 +245,13 @@ class StorageNode:
                 if isinstance(action, Apply) and not pushed:
                     self.counters.repairs += len(action.updates)
                 self.keeper.do(action)
+            elif isinstance(action, Weigh):
+                self._life.start(self._weigh(action))
+
+    async def _weigh(self, action: Weigh) -> None:
+        work = partial(weighed, self._store, action.shards.tolist(), action.salt)
+        weights = await asyncio.get_running_loop().run_in_executor(self._threads, work)
+        self._do(self.core.weighed(action.number, weights, self._clock()))
 
     def _answered(self, number: int, answer: Message | None) -> None:
         self._do(self.core.answered(number, answer, self._clock()))

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
 from giaann_p2p.errors import UsageError
+from giaann_p2p.sim import liar
 from giaann_p2p.sim.client import Client
 from giaann_p2p.sim.network import Weather
 from giaann_p2p.sim.node import Node
@@ -99,6 +100,11 @@ class Scenario:
         """Let one join."""
         _none(words)
         join(self.swarm)
+
+    def liars(self, words: Words) -> None:
+        """Let strangers join that want all shards, and hold none."""
+        for _ in range(_whole(words, _MOST_PEERS - len(self.swarm.liars))):
+            liar.join(self.swarm)
 
     def _push(self, name: str, words: Words) -> None:
         """Let a client have chunks learned; the next new one begins when it is named."""
@@ -308,6 +314,7 @@ class Scenario:
 COMMANDS: dict[str, Command] = {
     "storages": Scenario.storages,
     "join": Scenario.join,
+    "liars": Scenario.liars,
     "run": Scenario.run,
     "settle": Scenario.settle,
     "torn crash": Scenario.torn_crash,

@@ -29,6 +29,7 @@ from giaann_p2p.swarm.actions import (
     Leave,
     Release,
     Reply,
+    Weigh,
 )
 from giaann_p2p.swarm.answers import Answers
 from giaann_p2p.swarm.identity import Identity, Peer
@@ -36,9 +37,12 @@ from giaann_p2p.swarm.messages import Message, Push, Pushed, Read, Rows, encode
 from giaann_p2p.swarm.record import Announcement, signed
 from giaann_p2p.swarm.shardset import packed, unpacked
 from giaann_p2p.swarm.storage import StoragePeer
+from giaann_p2p.swarm.weighing import Weights, weighed
 
 _ANNOUNCE = 10.0
 _RETRY = 1.0
+_WEIGHING = 0.02
+"""Seconds that it takes to weigh shards."""
 _SNAPSHOT_EVERY = 4
 """Releases between two snapshots; a real store makes one when its log has grown."""
 QUICK_DISK = 0.005
@@ -80,8 +84,9 @@ class Storage(Node):
             self.store.shards,
             SPEC,
             self.now,
+            self._incarnation.to_bytes(8, "little"),
         )
-        self.answers = Answers(self.store, self.core.replicas.state)
+        self.answers = Answers(self.store, self.core.replicas.state, self.peer)
         self._deeds: deque[Callable[[], bool]] = deque()
         self._busy = False
         self._told = ""
@@ -185,8 +190,14 @@ class Storage(Node):
                 self._announce(action)
             elif isinstance(action, Leave):
                 self._left()
+            elif isinstance(action, Weigh):
+                weights = weighed(self.store, action.shards.tolist(), action.salt)
+                self.later(_WEIGHING, partial(self._weighed, action.number, weights))
             else:
                 self._queue(partial(self._deed, action))
+
+    def _weighed(self, number: int, weights: Weights) -> None:
+        self._do(self.core.weighed(number, weights, self.now))
 
     def _answered(self, number: int, answer: Message | None) -> None:
         self._do(self.core.answered(number, answer, self.now))

@@ -21,6 +21,7 @@ from giaann_p2p.swarm.surroundings import Surroundings
 if TYPE_CHECKING:
     from giaann_p2p.sim.client import Client
     from giaann_p2p.sim.compute import ComputePeer
+    from giaann_p2p.sim.liar import Liar
     from giaann_p2p.sim.node import Node
     from giaann_p2p.sim.storage import Storage
     from giaann_p2p.sim.trainer import Trainer
@@ -61,13 +62,14 @@ class Swarm:
         self.clients: list[Client] = []
         self.trainers: list[Trainer] = []
         self.computes: list[ComputePeer] = []
+        self.liars: list[Liar] = []
         self._tickets: dict[int, Callable[[Message], None]] = {}
         self._count = 0
 
     @property
     def nodes(self) -> "list[Node]":
         """All machines."""
-        return [*self.storages, *self.clients, *self.trainers, *self.computes]
+        return [*self.storages, *self.clients, *self.trainers, *self.computes, *self.liars]
 
     def skew(self) -> float:
         """Return by how much a machine's clock is wrong."""

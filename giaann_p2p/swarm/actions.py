@@ -78,6 +78,14 @@ class Release(NamedTuple):
     parts: list[tuple[Shards, Applied]]
 
 
+class Weigh(NamedTuple):
+    """Weigh some shards under a salt, as `weighing` does, and tell: `weighed(number, weights)`."""
+
+    number: int
+    shards: Shards
+    salt: bytes
+
+
 class Compute(NamedTuple):
     """Learn a chunk from its sentences, and tell: `computed(job, chunk, cut or error)`."""
 
@@ -105,4 +113,6 @@ class Leave(NamedTuple):
     """Nothing is left to hand over: stop."""
 
 
-Action = Call | Reply | Hold | Drop | Apply | Adopt | Release | Announce | Compute | Stop | Leave
+Action = (
+    Call | Reply | Hold | Drop | Apply | Adopt | Release | Weigh | Announce | Compute | Stop | Leave
+)

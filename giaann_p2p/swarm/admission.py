@@ -34,6 +34,7 @@ MAY_ASK: Mapping[type[Message], Rights] = {
     messages.Fetch: _STORING,
     messages.Offer: _STORING,
     messages.AskPart: _STORING,
+    messages.AskProof: _STORING,
     messages.Learn: _ASKING,
     messages.Ask: _ASKING,
     messages.Beat: _COMPUTING,

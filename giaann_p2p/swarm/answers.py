@@ -13,11 +13,13 @@ from giaann_p2p.store.codec import plain, sheaf
 from giaann_p2p.store.layout import Shards
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.transfer import Export
+from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.messages import (
     MOST_READ,
     AskColumn,
     AskDigests,
     AskPart,
+    AskProof,
     Column,
     Compare,
     Compared,
@@ -30,12 +32,14 @@ from giaann_p2p.swarm.messages import (
     Offered,
     Part,
     Piece,
+    Proof,
     Read,
     Refused,
     Rows,
 )
 from giaann_p2p.swarm.replica import State
 from giaann_p2p.swarm.shardset import packed, unpacked
+from giaann_p2p.swarm.weighing import proofs
 
 _MOST_EXPORTS = 256
 _MOST_EXPORTED = 64 << 20
@@ -58,13 +62,14 @@ is short anyway is worth them."""
 _NUMBER = 8  # bytes of half a neuron
 
 StateOf = Callable[[int], State]
+NOBODY = Peer(b"")
 
 
 class Answers:
-    """What a storage peer says when it is asked."""
+    """What a storage peer says when it is asked; `me` is its own name, to which proofs hold."""
 
-    def __init__(self, store: Store, state_of: StateOf) -> None:
-        self._store, self._state_of = store, state_of
+    def __init__(self, store: Store, state_of: StateOf, me: Peer = NOBODY) -> None:
+        self._store, self._state_of, self._me = store, state_of, me
         self._exports: dict[int, Export] = {}
         self._none = self._packed(np.array([], np.uint16))
 
@@ -90,6 +95,8 @@ class Answers:
             return self._part(question)
         if isinstance(question, AskDigests):
             return self._digested(question)
+        if isinstance(question, AskProof):
+            return self._shown(question)
         raise MessageError(f"{type(question).__name__} is no question")
 
     def _rows(self, question: Read) -> Message:
@@ -229,6 +236,13 @@ class Answers:
         rows = int(np.count_nonzero(held.delta.count))
         chunks = held.applied[0].digest
         return Digest(letter, chunks, content, rows, held.delta.connections)
+
+    def _shown(self, question: AskProof) -> Message:
+        """Show what is held, for as long as that does not take too long."""
+        shards = self._shards(question.shards)
+        chunks = Applied.received(question.chunks)
+        found = proofs(self._store, shards.tolist(), chunks, question.salt, self._me)
+        return Proof(self._packed(shards[: len(found)]), found)
 
     def _packed(self, shards: Shards) -> bytes:
         return packed(shards, self._store.layout.shards)

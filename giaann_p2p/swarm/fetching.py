@@ -48,11 +48,12 @@ class Fetching:
         limits: Limits,
         again: Callable[[Peer, float], None],
         whole: Callable[[Peer, int], None],
+        fetches: Callable[[int], bool],
     ) -> None:
         self._settings, self._replicas, self._others = settings, replicas, others
         self._held, self._evidence, self._limits = held, evidence, limits
         self._bulk, self._deeds = bulk, deeds
-        self._again, self._whole = again, whole
+        self._again, self._whole, self._fetches = again, whole, fetches
         self._coming: dict[Peer, Lack] = {}
         self._strain = Strain()
         self._tried: dict[Peer, set[Asked]] = {}
@@ -89,8 +90,8 @@ class Fetching:
         found: dict[bytes, Lack] = {}
         beyond: dict[tuple[int, int], Applied] = {}  # most shards have one set, here and there
         coming = [(lack.chunks, frozenset(lack.shards)) for lack in self._coming.values()]
-        wanted = filter(self._replicas.wanted, self._replicas.held.tolist())
-        for shard, mine in self._held.sets(wanted).items():
+        fetched = filter(self._fetches, self._replicas.held.tolist())
+        for shard, mine in self._held.sets(fetched).items():
             word = self._evidence.of(peer, shard)
             if word is None or word.chunks is mine:  # as nearly always
                 continue

@@ -1,6 +1,6 @@
 """When a replica is ready, when it may be let go, which deltas need not be kept: on evidence."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.swarm.evidence import Word
@@ -30,22 +30,29 @@ def may_begin(mine: Applied, words: Words, others: Iterable[Peer], quorum: int) 
     return 1 + sum(word.state is State.SYNCING for word in there) >= quorum
 
 
-def covered(mine: Applied, words: Words, owners: Iterable[Peer], quorum: int) -> bool:
-    """Tell whether all owners of a shard are ready and have every chunk that is here.
+def covered(mine: Applied, words: Words, owners: Sequence[Peer], quorum: int) -> bool:
+    """Tell whether all owners of a shard say that they are ready and have every chunk from here.
+
+    That they say so is not enough to let go of it: see `Proving`.
+    """
+    told = [words[peer] for peer in owners if peer in words]
+    return all_ready(words, owners, quorum) and all(mine <= word.chunks for word in told)
+
+
+def all_ready(words: Words, owners: Sequence[Peer], quorum: int) -> bool:
+    """Tell whether all owners of a shard say that they are ready.
 
     There must be a quorum of them: where hardly anybody is left, what is here is not to spare.
     """
     told = [words.get(peer) for peer in owners]
-    return len(told) >= quorum and all(
-        word is not None and word.state is State.READY and mine <= word.chunks for word in told
-    )
+    return len(told) >= quorum and all(word and word.state is State.READY for word in told)
 
 
 def everywhere(mine: Applied, told: Iterable[Word | None], since: float) -> Applied:
     """Return the chunks that all who hold a shard, or may come back with it, have taken in.
 
-    Who said at this time or later that it is about to let the shard go, or has nothing of it yet,
-    does not count. If somebody has what is not here, there are none: see `Releasing`.
+    Who said at this time or later that it has nothing of it yet does not count. If somebody has
+    what is not here, there are none: see `Releasing`.
     """
     found = mine
     for word in told:
@@ -57,6 +64,4 @@ def everywhere(mine: Applied, told: Iterable[Word | None], since: float) -> Appl
 
 
 def _is_passing(word: Word) -> bool:
-    if word.state is State.DRAINING:
-        return True
     return word.state is not State.READY and not word.chunks

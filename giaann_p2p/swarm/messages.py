@@ -34,6 +34,8 @@ _HALF = 8
 NEURON_BYTES = 2 * _HALF
 """A concept and a feature."""
 
+SALT_BYTES = 16
+_PROOF_BYTES = 32
 _NUMBER = 16
 _MOST_PIECES = 1 << 16
 _Amount = Annotated[int, msgspec.Meta(ge=0, lt=1 << 53)]
@@ -202,6 +204,23 @@ class Digest(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields
     connections: Annotated[int, msgspec.Meta(ge=0)]
 
 
+class AskProof(Message, frozen=True, tag="proof?"):
+    """I am about to let some shards go: show that you hold what these chunks come to in each."""
+
+    shards: bytes
+    chunks: bytes
+    salt: Annotated[bytes, msgspec.Meta(min_length=SALT_BYTES, max_length=SALT_BYTES)]
+    """By chance, so that nobody can know the answer before, and have let go of the shards."""
+
+
+class Proof(Message, frozen=True, tag="proof"):
+    """This shows it, for the first of those shards: as many as could be worked out at once."""
+
+    shards: bytes
+    found: Annotated[list[Annotated[bytes, msgspec.Meta(max_length=_PROOF_BYTES)]], _ONE_EACH]
+    """For each of these in turn; empty where I lack some of it, or cannot tell. See `weighing`."""
+
+
 class Learn(Message, frozen=True, tag="learn"):
     """Learn a chunk of my job, and bring it to its owners."""
 
@@ -359,6 +378,8 @@ AnyMessage = (
     | AskRevoked
     | RevokedIs
     | Refused
+    | AskProof
+    | Proof
 )
 
 _ENCODER = msgspec.msgpack.Encoder()

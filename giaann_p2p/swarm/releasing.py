@@ -7,11 +7,12 @@ of what all others are known to have, and that is so:
 
 - What a replica said once counts for ever. It may have lost all since, or gone back to what it had
   before; then it takes a whole shard.
-- One that said a moment ago that it has nothing yet will take a whole shard, too, and one that
-  drains will take nothing more: these are not waited for, or no delta would ever be let go of where
-  peers come and go all the time. Two replicas must not think so of each other, and each let go of
-  what the other lacks. So only one that has been ready for longer than two such moments lets go: by
-  then nobody has such a word of it any longer.
+- One that said a moment ago that it has nothing yet will take a whole shard, too: it is not waited
+  for, or no delta would ever be let go of where peers come and go all the time. Two replicas must
+  not think so of each other, and each let go of what the other lacks. So only one that has been
+  ready for longer than two such moments lets go: by then nobody has such a word of it any longer.
+- One that drains is kept up with the others until it has seen that they hold the shard (see
+  `Proving`), so it is waited for like any other.
 - What came whole in that moment came from a third that is waited for, and that is known to have
   what is let go of here. So nothing is let go of while somebody has what is not here.
 """

@@ -33,15 +33,17 @@ from giaann_p2p.swarm.desk import Desk
 from giaann_p2p.swarm.evidence import Evidence, Word
 from giaann_p2p.swarm.fetching import Fetching
 from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.judgement import caught_up, covered, may_begin
+from giaann_p2p.swarm.judgement import all_ready, caught_up, covered, may_begin
 from giaann_p2p.swarm.limits import of_chunk, of_shard
 from giaann_p2p.swarm.messages import Message, Push, Pushed, Refused
 from giaann_p2p.swarm.placement import Placement
+from giaann_p2p.swarm.proving import Proving, Spare
 from giaann_p2p.swarm.releasing import Releasing
 from giaann_p2p.swarm.replica import State
 from giaann_p2p.swarm.replicas import Replicas
 from giaann_p2p.swarm.settings import Settings
 from giaann_p2p.swarm.shardset import packed, unpacked
+from giaann_p2p.swarm.weighing import Weights
 
 
 class Others(releasing.Others, Protocol):
@@ -93,7 +95,9 @@ class StoragePeer:
         on_disk: Shards,
         spec: ModelSpec,
         now: float,
+        secret: bytes,
     ) -> None:
+        """Begin; a `secret` is up to 64 bytes by chance, which nobody else knows."""
         self.me, self.rules, self.settings = me, rules, settings
         self.replicas = Replicas(me, rules.shards, on_disk.tolist())
         self.evidence = Evidence()
@@ -114,6 +118,7 @@ class StoragePeer:
             self._hurry,
             now,
         )
+        self._proving = Proving(settings, self.replicas, others, self._calls, secret)
         self._fetching = Fetching(
             settings,
             self.replicas,
@@ -125,6 +130,7 @@ class StoragePeer:
             limits,
             self._hurry,
             self._arrivals.want,
+            self._proving.fetches,
         )
         self._comparing = Comparing(
             settings,
@@ -173,11 +179,17 @@ class StoragePeer:
 
     def answered(self, number: int, answer: Message | None, now: float) -> list[Action]:
         """Go on with an answer, or with None when there was none in time."""
-        heard = self.evidence.heard_so_far
+        heard, shown = self.evidence.heard_so_far, self._proving.shown_so_far
         actions = self._calls.done(number, answer, now) + self._arrivals.due(now)
         if self.evidence.heard_so_far > heard:
             actions += self._decided(self.replicas.all(State.SYNCING).tolist(), now)
+        if self._proving.shown_so_far > shown:
+            actions += self._let_go(now)
         return actions
+
+    def weighed(self, number: int, weights: Weights, now: float) -> list[Action]:
+        """Go on when the shell has weighed some shards."""
+        return self._proving.weighed(number, weights, now)
 
     def stored(self, number: int, error: GiaannError | None, now: float) -> list[Action]:
         """Go on when the store has done something, or could not."""
@@ -189,6 +201,7 @@ class StoragePeer:
         """A peer began anew: what it said before counts no longer."""
         self.evidence.restarted(peer)
         self._comparing.restarted(peer)
+        self._proving.restarted(peer)
 
     def leave(self, now: float) -> list[Action]:
         """Begin to hand over all that is here."""
@@ -257,23 +270,34 @@ class StoragePeer:
         return dict(self.evidence.on(shard, since))
 
     def _let_go(self, now: float) -> list[Action]:
-        dropped = []
+        dropped, spare = list[int](), dict[int, Spare]()
         for shard, mine in self._held.sets(self._unwanted(now)).items():
             if self._deeds.awaited_by(shard):
                 continue
-            if not mine or self._is_covered(shard, mine, now):
+            if not mine or self._is_held_by_all(shard, mine, now):
                 self.replicas.covered(shard, now)
                 self.evidence.forget_shard(shard)
                 dropped.append(shard)
+            elif (one := self._spare(shard, mine, now)) is not None:
+                spare[shard] = one
         actions: list[Action] = [Drop(np.array(dropped, np.uint16))] if dropped else []
-        actions += self._news()
+        actions += self._news() + self._proving.due(spare, now)
         if self.leaving and not len(self.replicas.held):
             actions.append(Leave())
         return actions
 
-    def _is_covered(self, shard: int, mine: Applied, now: float) -> bool:
+    def _is_held_by_all(self, shard: int, mine: Applied, now: float) -> bool:
+        """Tell whether all owners say that they have what is here, and have shown it."""
+        owners = self.replicas.owners(shard)
+        shown = self._proving.shown(shard, mine, owners, now)
+        return shown and covered(mine, self._words(shard, now), owners, self.rules.quorum)
+
+    def _spare(self, shard: int, mine: Applied, now: float) -> Spare | None:
+        """Return what is to be shown of a shard, if its owners are that far."""
         owners, words = self.replicas.owners(shard), self._words(shard, now)
-        return covered(mine, words, owners, self.rules.quorum)
+        if not all_ready(words, owners, self.rules.quorum):
+            return None
+        return Spare(mine, owners, covered(mine, words, owners, self.rules.quorum))
 
     def _unwanted(self, now: float) -> list[int]:
         """Return what may be let go as far as time is concerned."""

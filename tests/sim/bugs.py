@@ -12,7 +12,7 @@ from giaann_p2p.sim import storage as sim_storage
 from giaann_p2p.store import ledger, state, store
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.disk.sync import NEVER
-from giaann_p2p.swarm import directory, doubts, releasing, storage, writer
+from giaann_p2p.swarm import directory, doubts, proving, releasing, storage, writer
 from giaann_p2p.swarm.shardset import packed
 
 Patch = Callable[[pytest.MonkeyPatch], None]
@@ -35,7 +35,7 @@ def _ack_before_sync(patch: pytest.MonkeyPatch) -> None:
 
 
 def _drop_too_early(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(storage, "covered", lambda mine, words, owners, quorum: True)
+    patch.setattr(storage.StoragePeer, "_is_held_by_all", lambda self, shard, mine, now: True)
 
 
 def _forget_an_applied_chunk(patch: pytest.MonkeyPatch) -> None:
@@ -99,8 +99,8 @@ def _forget_the_disk_at_a_restart(patch: pytest.MonkeyPatch) -> None:
     make = storage.StoragePeer
 
     def forgetful(*arguments: Any) -> storage.StoragePeer:
-        *front, _, spec, now = arguments
-        return make(*front, np.empty(0, np.uint16), spec, now)
+        *front, _, spec, now, secret = arguments
+        return make(*front, np.empty(0, np.uint16), spec, now, secret)
 
     patch.setattr(sim_storage, "StoragePeer", forgetful)
 
@@ -128,6 +128,13 @@ def _never_forgive(patch: pytest.MonkeyPatch) -> None:
 def _never_notice_a_death(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(directory.Directory, "_advance", lambda self, now: None)
 
+
+def _let_go_on_hearsay(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(proving.Proving, "shown", lambda self, shard, mine, owners, now: True)
+
+
+HEARSAY = Bug("let go on hearsay", _let_go_on_hearsay)
+"""It takes liars to find this one."""
 
 BUGS = [
     Bug("ack before sync", _ack_before_sync),

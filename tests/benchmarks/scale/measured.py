@@ -103,7 +103,7 @@ def _comparing(peers: int, records: list[bytes]) -> float:
     around = Surroundings(me, SWARM, layout, REPLICAS)
     around.directory = _merged(records, shards)
     peer = StoragePeer(
-        me, members(peers)[me], Rules(shards), settings, around, store, mine, SPEC, NOW
+        me, members(peers)[me], Rules(shards), settings, around, store, mine, SPEC, NOW, b""
     )
     answers = Answers(store, lambda _: State.READY)
 

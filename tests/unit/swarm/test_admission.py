@@ -89,7 +89,7 @@ def test_every_question_there_is_has_its_rights_and_an_answer_is_no_question() -
     answers = {
         *(messages.Pushed, messages.Rows, messages.Column, messages.Compared, messages.Fetched),
         *(messages.Offered, messages.Part, messages.Digests, messages.Taken, messages.Heard),
-        *(messages.Told, messages.ManifestIs, messages.Refused),
+        *(messages.Told, messages.ManifestIs, messages.Refused, messages.Proof),
     }
     assert kinds - answers - {AskManifest} == set(MAY_ASK)
     answer = messages.Taken()

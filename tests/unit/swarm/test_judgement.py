@@ -91,8 +91,9 @@ def test_nothing_is_covered_by_fewer_owners_than_a_quorum() -> None:
         ([], [0, 1, 2]),  # nobody else could lack anything
         (["r012"], [0, 1, 2]),
         (["s01", "r12"], [1]),
-        (["d0"], [0, 1, 2]),  # who drains will take nothing more
-        (["r01", "d0"], [0, 1]),
+        (["d0"], [0]),  # who drains is kept up with the others
+        (["r01", "d0"], [0]),
+        (["d"], [0, 1, 2]),
         (["r"], []),  # it may let go of something itself
         (["d3"], []),
         (["r012", None], []),  # who knows what it has

@@ -11,8 +11,9 @@ from giaann_p2p.sim.lessons import SPEC
 from giaann_p2p.store.codec.parcel import encode
 from giaann_p2p.swarm import storage as module
 from giaann_p2p.swarm.actions import Announce, Apply, Call, Drop, Hold, Leave, Reply
+from giaann_p2p.swarm.answers import Answers
 from giaann_p2p.swarm.evidence import Word
-from giaann_p2p.swarm.messages import Fetched, Message, Push, Pushed, Refused
+from giaann_p2p.swarm.messages import AskProof, Fetched, Message, Push, Pushed, Refused
 from giaann_p2p.swarm.replica import State
 from giaann_p2p.swarm.shardset import packed
 from tests.helpers_swarm import (
@@ -50,6 +51,15 @@ def word(side: Side, peer: bytes, text: str, asked: float = NOW, numbers: list[i
     for shard in numbers:
         said = Word(State(text[0]), applied(*map(int, text[1:])), asked)
         side.core.evidence.heard(type(A)(peer), shard, said)
+
+
+def show(side: Side, now: float, *chunks: int) -> list[bytes]:
+    """Let all who are asked show that they hold what some chunks come to; return who was."""
+    calls = [call for call in side.calls if isinstance(call.message, AskProof)]
+    for call in calls:
+        held = Answers(store(ALL, chunks), lambda shard: State.READY, call.peer)
+        side.answer(call, held.to(call.message), now)
+    return [call.peer for call in calls]
 
 
 def push(chunk: int, *numbers: int, job: bytes = JOB) -> Push:
@@ -289,6 +299,8 @@ def test_a_shard_goes_when_all_its_owners_have_it(
         word(side, peer, "r0123", NOW + after)
     word(side, D, said, NOW + after - age)
     side.tick(NOW + after)
+    assert states(side.core.replicas) == "dddd"  # so far it is hearsay
+    assert sorted(show(side, NOW + after, 0, 1, 2)) == ([B, C, D] if goes else [])
     assert states(side.core.replicas) == ("aaaa" if goes else "dddd")
     assert bool(side.told(Leave)) is goes
     assert side.store.shards.tolist() == ([] if goes else ALL)
@@ -300,6 +312,7 @@ def test_only_what_is_covered_goes_and_then_the_peer() -> None:
     for peer in (B, C, D):
         word(side, peer, "r01", NOW + 40, [1, 3])
     side.tick(NOW + 40)
+    show(side, NOW + 40, 0, 1)
     assert [drop.shards.tolist() for drop in side.told(Drop)] == [[1, 3]]
     assert side.told(Leave) == []
     assert side.core.announcement().leaving
@@ -307,6 +320,7 @@ def test_only_what_is_covered_goes_and_then_the_peer() -> None:
     for peer in (B, C, D):
         word(side, peer, "r01", NOW + 41)
     side.tick(NOW + 41)
+    show(side, NOW + 41, 0, 1)
     assert states(side.core.replicas) == "aaaa"
     assert len(side.told(Leave)) == 1
 
@@ -335,6 +349,7 @@ def test_a_shard_stays_while_something_is_taken_into_it(numbers: list[int]) -> N
     for peer in (B, C, D):
         word(side, peer, "r01", NOW + 40)
     side.tick(NOW + 40)
+    show(side, NOW + 40, 0, 1)
     assert side.store.shards.tolist() == numbers
     side.do([deed], NOW + 41)
     assert [reply.message for reply in side.told(Reply)] == [Pushed(question.shards)]
@@ -343,6 +358,7 @@ def test_a_shard_stays_while_something_is_taken_into_it(numbers: list[int]) -> N
     for peer in (B, C, D):
         word(side, peer, "r017", NOW + 42)
     side.tick(NOW + 42)
+    show(side, NOW + 42, 0, 1, 7)
     assert len(side.store.shards) == 0
 
 
@@ -363,6 +379,7 @@ def test_a_shard_that_was_never_ready_goes_at_once_when_others_have_it() -> None
     for peer in (B, C, D):
         word(side, peer, "r0")
     side.tick(NOW)
+    show(side, NOW, 0)
     assert states(side.core.replicas) == "aaaa"
 
 
