@@ -1,6 +1,7 @@
 """Which storage peers own each shard: rendezvous hashing that everyone computes alone, bit by bit.
 
-1. A peer's share of the replicas goes by its capacity, up to one replica of every shard.
+1. A peer's share of the replicas goes by its capacity, up to one replica of every shard, and up to
+   `MOST_MEANS` times the mean share: capacity is only claimed.
 2. A peer puts all shards in an order of its own, which its id seeds, and asks for the one in place
    r at the time E(r) / weight. A shard's owners are the R first who ask for it. E(r), the sum of
    1/N + 1/(N - 1) + ... over r places, is the mean of the r-th least of N exponential draws: on
@@ -43,6 +44,12 @@ MOST_CAPACITY = 1 << 47
 BOUND = 1.085
 """The most that a peer owns, in shares; lower moves more on a join, higher fills peers less evenly.
 What rounding a capacity can add is on top."""
+MOST_MEANS = 16
+"""The most that a peer is to own, in mean shares, whatever it declares: a hundredth of a swarm's
+peers gets no more than a sixth of it by bragging. Lower: less, but honest peers that are that much
+larger than others are used less, and fill the small ones. It takes more than 16 peers to make a
+difference. A multiple of the median would defend no better, and would move many shards whenever the
+median goes from one common size to the next."""
 _CAPACITY_BITS = 7
 _NEVER = np.uint32(0xFFFFFFFF)
 _ONE = 1 << 40
@@ -181,18 +188,22 @@ def _seed(peer: Peer) -> bytes:
 
 
 def _shares(capacities: list[int], shards: int, replicas: int) -> Floats:
-    """Return how many shards each peer is to own; those with a share beyond all own all."""
-    full: set[int] = set()
-    order = sorted(range(len(capacities)), key=capacities.__getitem__, reverse=True)
-    left, rest = replicas * shards, sum(capacities)
+    """Return how many shards each peer is to own; those with a share beyond the most own the most.
+
+    It is counted in shards of which as many make one as there are peers: so they are whole numbers.
+    """
+    full, peers = set[int](), len(capacities)
+    order = sorted(range(peers), key=capacities.__getitem__, reverse=True)
+    most = min(shards * peers, MOST_MEANS * replicas * shards)
+    left, rest = replicas * shards * peers, sum(capacities)
     for at in order:
-        if left * capacities[at] < shards * rest:
+        if left * capacities[at] < most * rest:
             break
         full.add(at)
-        left, rest = left - shards, rest - capacities[at]
+        left, rest = left - most, rest - capacities[at]
     weights = np.array(capacities, np.int64).astype(np.float64)
-    shares = weights * float(left) / float(rest) if rest else weights
-    shares[list(full)] = shards
+    shares = weights * (float(left) / float(peers)) / float(rest) if rest else weights
+    shares[list(full)] = float(most) / float(max(1, peers))
     return shares
 
 

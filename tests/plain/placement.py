@@ -7,6 +7,7 @@ import hashlib
 import math
 import random
 import struct
+from fractions import Fraction
 
 ONE = 1 << 40
 Members = dict[bytes, int]
@@ -24,14 +25,16 @@ def shares(members: Members, shards: int, replicas: int) -> dict[bytes, float]:
     """Return how many shards each peer is to own."""
     weights = {peer: rounded(min(capacity, 1 << 47)) for peer, capacity in members.items()}
     full: set[bytes] = set()
+    most = min(Fraction(shards), Fraction(16 * replicas * shards, max(1, len(members))))
     while True:
-        left = (replicas - len(full)) * shards
+        left = replicas * shards - len(full) * most
         rest = sum(weights[peer] for peer in weights if peer not in full)
-        more = {p for p in weights if p not in full and left * weights[p] >= shards * rest}
+        more = {p for p in weights if p not in full and left * weights[p] >= most * rest}
         if not more:
             break
         full |= {max(more, key=lambda peer: weights[peer])}
-    return {p: float(shards) if p in full else float(w) * left / rest for p, w in weights.items()}
+    each = float(left)
+    return {p: float(most) if p in full else float(w) * each / rest for p, w in weights.items()}
 
 
 def place(members: Members, shards: int, replicas: int, rng: random.Random) -> list[list[bytes]]:

@@ -8,7 +8,7 @@ import pytest
 
 from giaann_p2p.errors import UsageError
 from giaann_p2p.store.layout import Layout
-from giaann_p2p.swarm.placement import BOUND, MOST_CAPACITY, Placement, _Asking
+from giaann_p2p.swarm.placement import BOUND, MOST_CAPACITY, MOST_MEANS, Placement, _Asking
 from tests.plain import placement as plain
 
 GIB = 1 << 30
@@ -42,6 +42,53 @@ def test_it_is_the_plain_version(seed: int) -> None:
     assert [list(placement.owners(shard)) for shard in range(shards)] == wanted
     shares = plain.shares(members, shards, replicas)
     assert dict(zip(placement.peers, placement.shares.tolist(), strict=True)) == shares
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_it_is_the_plain_version_where_some_claim_too_much(seed: int) -> None:
+    rng = random.Random(seed)
+    replicas = rng.randrange(1, 3)
+    members = drawn(rng, 16 * replicas + rng.randrange(1, 20), most=rng.choice([1, 4]))
+    for peer in rng.sample(sorted(members), rng.randrange(1, 5)):
+        members[peer] = MOST_CAPACITY
+    placement = Placement.of(members, 32, replicas)
+    wanted = plain.place(members, 32, replicas, rng)
+    assert [list(placement.owners(shard)) for shard in range(32)] == wanted
+    shares = plain.shares(members, 32, replicas)
+    assert dict(zip(placement.peers, placement.shares.tolist(), strict=True)) == shares
+
+
+@pytest.mark.parametrize("peers", [1, 2, 3, 10, 47, 48, 49, 100, 300])
+def test_who_claims_boundless_room_gets_no_more_than_sixteen_mean_shares(peers: int) -> None:
+    rng = random.Random(peers)
+    members = drawn(rng, peers - 1) | {PEERS[0]: MOST_CAPACITY}
+    placement = Placement.of(members, 256, 3)
+    most = min(256.0, MOST_MEANS * min(3, peers) * 256 / peers)
+    assert placement.shares[placement.peers.index(PEERS[0])] == most
+    assert len(placement.shards_of(PEERS[0])) <= min(256, np.ceil(BOUND * most))
+    assert placement.shares.sum() == pytest.approx(min(3, peers) * 256)
+
+
+def test_what_honest_peers_claim_is_not_cut() -> None:
+    """A tenth has a hundred times as much as the rest, as servers among laptops."""
+    members = {peer: 400 * GIB if n % 10 == 0 else 4 * GIB for n, peer in enumerate(PEERS)}
+    placement = Placement.of(members, 256, 3)
+    for peer, share in zip(placement.peers, placement.shares.tolist(), strict=True):
+        assert share == pytest.approx(3 * 256 * members[peer] / sum(members.values()), rel=0.02)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_few_shards_move_around_who_claims_too_much(seed: int) -> None:
+    """Its part follows the mean share, which a small peer that comes or goes changes, too."""
+    rng = random.Random(seed)
+    members = drawn(rng, 65) | {rng.randbytes(32): MOST_CAPACITY}
+    whole = Placement.of(members, 4096, 3)
+    mean = 3 * 4096 / len(members)
+    for peer in rng.sample(sorted(members), 6):
+        less = Placement.of(without(members, peer), 4096, 3)
+        share = whole.shares[whole.peers.index(peer)]
+        assert moved(less, whole) <= 1.2 * max(share, mean)
+        assert moved(whole, less) <= 1.2 * max(len(whole.shards_of(peer)), mean)
 
 
 @pytest.mark.parametrize(
