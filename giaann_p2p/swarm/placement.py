@@ -47,7 +47,7 @@ What rounding a capacity can add is on top."""
 MOST_MEANS = 16
 """The most that a peer is to own, in mean shares, whatever it declares: a hundredth of a swarm's
 peers gets no more than a sixth of it by bragging. Lower: less, but honest peers that are that much
-larger than others are used less, and fill the small ones. It takes more than 16 peers to make a
+larger than others are used less, and fill the small ones. It takes more than 16 R peers to make a
 difference. A multiple of the median would defend no better, and would move many shards whenever the
 median goes from one common size to the next."""
 _CAPACITY_BITS = 7

@@ -74,10 +74,10 @@ def _as_of(
     store: Store, shard: int, chunks: Applied, salt: bytes
 ) -> tuple[Fingerprint | None, int]:
     """Return what a shard weighs as far as it comes from some chunks, and what finding out took."""
-    now = store.sets([shard]).get(shard, Applied())
-    if not chunks <= now:
+    now = store.sets([shard]).get(shard)
+    if now is None or not chunks <= now:
         return None, 0
-    if len(chunks) < len(now - chunks):
+    if len(chunks) <= len(now - chunks):
         found = _of_deltas(store, shard, chunks, salt)
         if found is not None:
             return found, len(chunks) * _A_DELTA

@@ -1,0 +1,342 @@
+"""Trials of what is to be let go: who is asked, what counts, and who is found wrong."""
+
+import pytest
+
+from giaann_p2p.store.applied import Applied
+from giaann_p2p.swarm import proving as module
+from giaann_p2p.swarm.actions import Action, Call, Weigh
+from giaann_p2p.swarm.answers import Answers
+from giaann_p2p.swarm.desk import Desk
+from giaann_p2p.swarm.identity import Peer
+from giaann_p2p.swarm.messages import AskProof, Message, Proof, Pushed, Refused
+from giaann_p2p.swarm.placement import Placement
+from giaann_p2p.swarm.proving import LONGEST_REST, REST, SETTLING, TRIAL, Proving, Spare
+from giaann_p2p.swarm.replica import State
+from giaann_p2p.swarm.replicas import Replicas
+from giaann_p2p.swarm.shardset import packed, unpacked
+from giaann_p2p.swarm.shunned import FIRST_SHUN, MOST_SHUN
+from giaann_p2p.swarm.weighing import Weights, weighed
+from tests.helpers_swarm import (
+    NOW,
+    SETTINGS,
+    SHARDS,
+    A,
+    Around,
+    B,
+    C,
+    D,
+    applied,
+    sent,
+    shards,
+    store,
+    update,
+)
+
+ALL = list(range(SHARDS))
+HURRY = SETTINGS.hurry_every
+
+
+class Trier:
+    """One who drains all shards, which are three others' from now on."""
+
+    def __init__(self, *chunks: int, secret: bytes = b"secret") -> None:
+        self.around, self.store = Around(B, C, D), store(ALL, chunks)
+        self.replicas = Replicas(A, SHARDS, ALL)
+        for shard in ALL:
+            self.replicas.caught_up(shard, NOW)
+        self.replicas.place(Placement.of(self.around.capacities, SHARDS, 3), NOW)
+        self.desk = Desk[Message | None, Action]()
+        self.proving = Proving(SETTINGS, self.replicas, self.around, self.desk, secret)
+        self.calls: list[Call] = []
+        self.weighings: list[Weigh] = []
+        self.late: set[int] = set()
+        """Shards that are not covered."""
+
+    def spare(self, *numbers: int) -> dict[int, Spare]:
+        sets = self.store.sets(numbers or ALL)
+        owners = self.replicas.owners
+        return {n: Spare(mine, owners(n), n not in self.late) for n, mine in sets.items()}
+
+    def due(self, now: float, *numbers: int) -> None:
+        self.do(self.proving.due(self.spare(*numbers), now), now)
+
+    def do(self, actions: list[Action], now: float) -> None:
+        for action in actions:
+            if isinstance(action, Call):
+                self.calls.append(action)
+            elif isinstance(action, Weigh):
+                self.weighings.append(action)
+                found = self.weights(action)
+                self.do(self.proving.weighed(action.number, found, now), now)
+
+    def weights(self, action: Weigh) -> Weights:
+        return weighed(self.store, action.shards.tolist(), action.salt)
+
+    def to(self, peer: Peer) -> list[Call]:
+        return [call for call in self.calls if call.peer == peer]
+
+    def answer(self, call: Call, answer: Message | None, now: float = NOW) -> None:
+        self.calls.remove(call)
+        self.do(self.desk.done(call.number, answer, now), now)
+
+    def show(self, *chunks: int, peers: tuple[Peer, ...] = (B, C, D), now: float = NOW) -> None:
+        """Let some who hold what some chunks come to answer all that they are asked."""
+        for peer in peers:
+            held = Answers(store(ALL, chunks), lambda shard: State.READY, peer)
+            while mine := self.to(peer):
+                self.answer(mine[0], sent(held.to(sent(mine[0].message))), now)
+
+    def shown(self, now: float = NOW) -> list[int]:
+        return [
+            shard
+            for shard, mine in self.store.sets(ALL).items()
+            if self.proving.shown(shard, mine, self.replicas.owners(shard), now)
+        ]
+
+
+def question(call: Call) -> AskProof:
+    assert isinstance(call.message, AskProof)
+    return call.message
+
+
+def test_all_owners_show_that_they_hold_what_is_here() -> None:
+    one = Trier(1, 2)
+    one.due(NOW)
+    assert [weigh.shards.tolist() for weigh in one.weighings] == [ALL]
+    assert sorted(call.peer for call in one.calls) == [B, C, D]
+    asked = question(one.calls[0])
+    assert unpacked(asked.shards, SHARDS).tolist() == ALL
+    assert Applied.from_bytes(asked.chunks) == applied(1, 2)
+    assert asked.salt == one.weighings[0].salt
+    one.show(1, 2, peers=(B, C))
+    assert one.shown() == []
+    one.show(1, 2, 3, peers=(D,))  # it has more meanwhile
+    assert one.shown() == ALL
+    assert one.proving.shown_so_far == 3 * SHARDS
+    assert one.shown(NOW + TRIAL - 0.1) == ALL
+    assert one.shown(NOW + TRIAL) == []
+    assert repr(one.proving) == "<Proving: 4 shards on trial, 0 peers found wrong>"
+
+
+def test_nothing_is_fetched_while_shards_are_on_trial() -> None:
+    one = Trier(1)
+    assert all(map(one.proving.fetches, ALL))  # what drains is kept up
+    one.due(NOW, 1, 2)
+    assert [one.proving.fetches(shard) for shard in ALL] == [True, False, False, True]
+    one.due(NOW + TRIAL, 0)
+    assert [one.proving.fetches(shard) for shard in ALL] == [False, True, True, True]
+    one.around.capacities = {A: 1 << 30}
+    one.replicas.place(Placement.of(one.around.capacities, SHARDS, 3), NOW)
+    assert all(map(one.proving.fetches, ALL))  # it is wanted again
+
+
+def test_what_was_never_ready_is_kept_up_only_when_it_could_not_go() -> None:
+    one = Trier(1)
+    one.replicas = Replicas(A, SHARDS, ALL)
+    one.replicas.place(Placement.of(one.around.capacities, SHARDS, 3), NOW)
+    one.proving = Proving(SETTINGS, one.replicas, one.around, one.desk, b"")
+    assert not any(map(one.proving.fetches, ALL))
+    one.due(NOW)
+    one.answer(one.to(B)[0], Proof(packed(shards(*ALL), SHARDS), [b""] * SHARDS))
+    assert all(map(one.proving.fetches, ALL))
+
+
+def test_each_trial_has_a_salt_that_only_its_peer_can_foresee() -> None:
+    salts = set()
+    for secret in (b"secret", b"another"):
+        one = Trier(1, secret=secret)
+        for trial in range(3):
+            one.due(NOW + trial * TRIAL)
+            salts.add(one.weighings[-1].salt)
+    assert len(salts) == 6
+
+
+def test_so_many_shards_are_on_trial_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "AT_ONCE", 3)
+    one = Trier(1)
+    one.late = {0, 1}
+    one.due(NOW)
+    assert one.weighings[0].shards.tolist() == [2, 3]  # those first that may go soonest
+    assert not one.proving.fetches(0)
+    assert one.proving.fetches(1)
+
+
+def test_shards_with_other_chunks_are_asked_for_one_after_the_other() -> None:
+    one = Trier(1)
+    one.store.apply([update(2, 1, 3)])
+    one.due(NOW)
+    (first,) = one.to(B)
+    assert unpacked(question(first).shards, SHARDS).tolist() == [0, 2]
+    one.show(1, 2)
+    assert one.shown() == ALL
+
+
+def test_who_shows_only_some_is_asked_for_the_rest() -> None:
+    one = Trier(1)
+    one.due(NOW)
+    for peer in (B, C, D):
+        held = Answers(store(ALL, [1]), lambda shard: State.READY, peer)
+        while calls := one.to(peer):
+            told = held.to(calls[0].message)
+            assert isinstance(told, Proof)
+            first = unpacked(told.shards, SHARDS)[:1]
+            one.answer(calls[0], Proof(packed(first, SHARDS), told.found[:1]))
+    assert one.shown() == ALL
+
+
+def test_what_cannot_be_weighed_at_once_is_weighed_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = Trier(1)
+    monkeypatch.setattr(one, "weights", lambda w: weighed(one.store, w.shards.tolist()[:2], w.salt))
+    one.due(NOW)
+    one.due(NOW + 1)
+    one.show(1)
+    assert [w.shards.tolist() for w in one.weighings] == [[0, 1, 2, 3], [2, 3]]
+    assert one.shown() == ALL
+
+
+def test_what_is_not_covered_yet_is_given_a_moment() -> None:
+    one = Trier(1)
+    one.late = {1}
+    one.due(NOW)
+    assert one.weighings[0].shards.tolist() == [0, 2, 3]
+    one.due(NOW + SETTLING - 0.1)
+    assert not one.proving.fetches(1)
+    one.due(NOW + SETTLING)
+    assert one.proving.fetches(1)
+    one.late = set()
+    one.due(NOW + SETTLING + 1)
+    assert len(one.weighings) == 1  # the other trial goes on
+
+
+def test_what_has_changed_is_tried_anew_with_another_salt() -> None:
+    one = Trier(1)
+    one.due(NOW)
+    one.show(1)
+    one.store.apply([update(2, *ALL)])
+    assert one.shown() == []
+    one.due(NOW + 1)
+    assert len({weigh.salt for weigh in one.weighings}) == 2
+    one.show(1, 2)
+    assert one.shown() == ALL
+
+
+def test_other_owners_must_show_it_themselves() -> None:
+    one = Trier(1)
+    one.due(NOW)
+    one.show(1)
+    one.around.capacities = {B: 1 << 30, C: 1 << 30, Peer(b"E" * 32): 1 << 30}
+    one.replicas.place(Placement.of(one.around.capacities, SHARDS, 3), NOW)
+    assert one.shown() == []
+    one.due(NOW + 1)
+    assert len(one.weighings) == 2
+
+
+def test_who_began_anew_has_shown_nothing() -> None:
+    one = Trier(1)
+    one.proving.restarted(C)  # with no trial
+    one.due(NOW)
+    one.show(1)
+    one.proving.restarted(C)
+    assert one.shown() == []
+    one.due(NOW + 1)
+    assert [call.peer for call in one.calls] == [C]
+
+
+def test_who_cannot_tell_is_asked_again_later_and_later() -> None:
+    one, now, pauses = Trier(1), NOW, []
+    for _ in range(8):
+        one.due(now, 0)
+        one.answer(one.to(B)[0], Proof(packed(shards(0), SHARDS), [b""]), now)
+        one.calls.clear()
+        begun = now
+        while not one.calls:
+            now += 1
+            one.due(now, 0)
+        pauses.append(now - begun)
+    assert pauses == [REST, 4, 8, 16, 32, LONGEST_REST, LONGEST_REST, LONGEST_REST]
+    assert one.around.suspected == []
+
+
+@pytest.mark.parametrize("lie", [bytes(32), b"short"])
+def test_who_tells_it_wrong_is_in_doubt_and_lets_nothing_go(lie: bytes) -> None:
+    one = Trier(1)
+    one.due(NOW)
+    one.show(1, peers=(B, C))
+    one.answer(one.to(D)[0], Proof(packed(shards(*ALL), SHARDS), [lie] * SHARDS))
+    assert one.shown() == []
+    assert one.around.suspected == [D]
+    assert all(map(one.proving.fetches, ALL))
+    one.due(NOW + FIRST_SHUN - 0.1)
+    assert one.calls == []
+    one.due(NOW + FIRST_SHUN)  # that one shard not for a long time
+    assert unpacked(question(one.to(D)[0]).shards, SHARDS).tolist() == [1, 2, 3]
+    one.show(1, now=NOW + FIRST_SHUN)
+    assert one.shown(NOW + FIRST_SHUN) == [1, 2, 3]
+    one.due(NOW + MOST_SHUN)
+    assert len(one.to(D)) == 1
+
+
+def test_what_another_says_is_of_no_use() -> None:
+    one = Trier(1)
+    one.due(NOW)
+    honest = Answers(store(ALL, [1]), lambda shard: State.READY, B)
+    one.answer(one.to(D)[0], honest.to(question(one.to(D)[0])))
+    assert one.around.suspected == [D]
+
+
+def test_who_holds_something_else_is_found() -> None:
+    one = Trier(1)
+    one.due(NOW)
+    other = store(ALL)
+    other.apply([update(2, *ALL)._replace(chunk=1)])
+    (call,) = one.to(D)
+    one.answer(call, Answers(other, lambda shard: State.READY, D).to(call.message))
+    assert one.around.suspected == [D]
+
+
+BAD = {
+    "nothing": None,
+    "another answer": Pushed(packed(shards(*ALL), SHARDS)),
+    "no shards": Proof(packed(shards(), SHARDS), []),
+    "shards of another form": Proof(b"\7", [bytes(32)]),
+    "other shards": Proof(packed(shards(1), SHARDS), [bytes(32)]),
+    "too few proofs": Proof(packed(shards(0, 1), SHARDS), [bytes(32)]),
+    "too many proofs": Proof(packed(shards(0), SHARDS), [bytes(32)] * 2),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_who_answers_nonsense_is_asked_again(name: str) -> None:
+    one = Trier(1)
+    one.due(NOW)
+    one.answer(one.to(D)[0], BAD[name])
+    assert one.around.suspected == [D]
+    one.due(NOW + HURRY - 0.1)
+    assert one.to(D) == []
+    one.due(NOW + HURRY)
+    one.show(1)
+    assert one.shown() == ALL
+
+
+def test_who_is_busy_is_asked_again_and_not_in_doubt() -> None:
+    one = Trier(1)
+    one.due(NOW)
+    one.answer(one.to(D)[0], Refused("busy: later"))
+    assert one.around.suspected == []
+    one.due(NOW + HURRY)
+    one.show(1)
+    assert one.shown() == ALL
+
+
+def test_what_comes_when_a_trial_is_over_is_nothing() -> None:
+    one = Trier(1)
+    one.due(NOW)
+    (late,) = one.to(D)
+    one.calls.remove(late)
+    one.show(1)
+    one.due(NOW + TRIAL)
+    held = Answers(store(ALL, [1]), lambda shard: State.READY, D)
+    one.do(one.desk.done(late.number, held.to(late.message), NOW + TRIAL), NOW + TRIAL)
+    one.show(1, peers=(B, C))
+    assert one.shown(NOW + TRIAL) == []
+    assert one.proving.weighed(999, {}, NOW) == []

@@ -1,0 +1,104 @@
+"""Weights of replicas, as they are and as they were, and what shows that they are held."""
+
+import numpy as np
+import pytest
+
+from giaann_p2p.model.delta import total
+from giaann_p2p.model.fingerprint import Fingerprint, fingerprint
+from giaann_p2p.store.applied import Applied
+from giaann_p2p.store.store import Store
+from giaann_p2p.swarm import weighing
+from giaann_p2p.swarm.weighing import PROOF_BYTES, proof_of, proofs, weighed
+from tests.helpers_swarm import JOB, LESSONS, OTHER_JOB, A, B, applied, store, update
+
+SALT = b"salt of a test.."
+SHARD = 0
+
+
+def of(*chunks: int) -> Fingerprint:
+    """Return what some chunks weigh in the shard."""
+    return fingerprint(total([LESSONS.part(chunk, SHARD) for chunk in chunks]), SALT)
+
+
+def shown(held: Store, chunks: Applied, shard: int = SHARD) -> bytes:
+    (found,) = proofs(held, [shard], chunks, SALT, A)
+    return found
+
+
+def test_shards_are_weighed_as_they_are_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = store([0, 1, 3], [4, 5])
+    found = weighed(held, [0, 1, 2, 3], SALT)
+    assert list(found) == [0, 1, 3]
+    assert all(weight.chunks == applied(4, 5) for weight in found.values())
+    assert np.array_equal(found[SHARD].print, of(4, 5))
+    first = held.content(0).delta.connections
+    monkeypatch.setattr(weighing, "_MOST_WEIGHED", first - 1)
+    assert list(weighed(held, [0, 1, 2, 3], SALT)) == [0]
+
+
+def test_a_proof_is_of_use_to_nobody_else() -> None:
+    one = proof_of(of(4), A)
+    assert len(one) == PROOF_BYTES
+    assert len({one, proof_of(of(4), B), proof_of(of(5), A)}) == 3
+
+
+def test_what_is_held_is_shown() -> None:
+    held = store(chunks=[4, 5])
+    assert shown(held, applied(4, 5)) == proof_of(of(4, 5), A)
+    other = proofs(held, [SHARD], applied(4, 5), bytes(16), A)
+    assert other not in ([b""], [shown(held, applied(4, 5))])
+
+
+@pytest.mark.parametrize("chunks", [(), (4,), (4, 5), (4, 5, 6), (7,)])
+def test_what_was_held_before_the_last_chunks_is_shown(chunks: tuple[int, ...]) -> None:
+    held = store(chunks=[4, 5, 6, 7])
+    assert shown(held, applied(*chunks)) == proof_of(of(*chunks), A)
+
+
+def test_chunks_of_several_jobs_are_taken_away() -> None:
+    held = store(chunks=[4, 5])
+    held.apply([update(9, *range(4), job=OTHER_JOB)])
+    assert shown(held, applied(4)) == proof_of(of(4), A)
+    assert shown(held, applied(9, job=OTHER_JOB)) == proof_of(of(9), A)
+
+
+@pytest.mark.parametrize(
+    ("chunks", "is_shown"),
+    [((4, 5, 6, 7), True), ((5, 6, 7), False), ((4,), True), ((5, 6), True), ((4, 5), True)],
+)
+def test_what_is_not_kept_cannot_be_taken_away(chunks: tuple[int, ...], is_shown: bool) -> None:
+    held = store(chunks=[4, 5, 6, 7])
+    held.release(JOB, [4])  # what would have to be taken away, or added up
+    assert bool(shown(held, applied(*chunks))) is is_shown
+
+
+def test_what_is_lacking_is_not_shown() -> None:
+    held = store([0, 1], [4])
+    assert shown(held, applied(4, 5)) == b""
+    assert shown(held, applied(4), shard=2) == b""  # it is not held
+    assert shown(held, Applied(), shard=2) == b""
+
+
+def test_too_many_chunks_are_not_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = store(chunks=range(5))
+    monkeypatch.setattr(weighing, "_MOST_DELTAS", 2)
+    assert shown(held, applied(0, 1, 2)) == proof_of(of(0, 1, 2), A)
+    assert shown(held, applied(0, 1)) == proof_of(of(0, 1), A)
+    monkeypatch.setattr(weighing, "_MOST_DELTAS", 1)
+    assert shown(held, applied(0, 1, 2)) == b""
+
+
+def test_only_so_much_is_shown_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever asks for a lot keeps a thread for no longer than that."""
+    held = store(chunks=[4, 5])
+    assert len(proofs(held, range(4), applied(4, 5), SALT, A)) == 4
+    monkeypatch.setattr(weighing, "_MOST_WEIGHED", 2 * held.content(0).delta.connections)
+    assert 1 <= len(proofs(held, range(4), applied(4, 5), SALT, A)) < 4
+    monkeypatch.setattr(weighing, "_MOST_WEIGHED", 2 * weighing._A_DELTA)
+    assert len(proofs(held, range(4), applied(4), SALT, A)) < 4  # deltas count, too
+
+
+def test_a_delta_that_is_let_go_of_meanwhile_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = store(chunks=[4, 5])
+    monkeypatch.setattr(held, "recall", lambda job, chunk, shards: [])
+    assert shown(held, applied(4)) == b""
