@@ -10,9 +10,9 @@ The rules:
 3. A ready shard that placement gives to others is *draining*: it still serves and takes in, for
    some readers and writers do not know yet.
 4. What is held is let go only when it is not wanted here, and every one of its owners, a quorum at
-   least, has said, a moment ago, that it is ready and has every chunk that is here. A draining
-   shard waits for longer than such a word counts, so that two peers can never let go of it
-   trusting in each other.
+   least, has said, a moment ago, that it is ready and has every chunk that is here, and has shown
+   that it holds what these chunks come to (see `proving`). A draining shard waits for longer than
+   such a word counts, so that two peers can never let go of it trusting in each other.
 5. After a restart what the disk holds is *syncing*, as much of it as there is.
 
 Anything else is a mistake, and says so.
