@@ -186,6 +186,18 @@ def total(deltas: Sequence[Delta]) -> Delta:
     )
 
 
+def contains(whole: Delta, part: Delta) -> bool:
+    """Tell whether one can come from the other by addition: nothing of it is less, or gone."""
+    if not part.neurons:
+        return True
+    alike = np.isin(whole.concept, part.concept) & np.isin(whole.feature, part.feature)
+    some = whole.only(alike)  # what is beside it need not be gone through
+    both = total([some, part])
+    if both.neurons != some.neurons or both.connections != some.connections:
+        return False
+    return bool(np.all(both.count <= 2 * some.count) and np.all(both.strength <= 2 * some.strength))
+
+
 @dataclass(frozen=True)
 class ConnectionKey:
     """Packs (source, target, branch, segment) into one whole number that sorts like them."""

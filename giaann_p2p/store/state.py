@@ -22,7 +22,7 @@ import numpy as np
 from pyroaring import BitMap
 
 from giaann_p2p.errors import DamagedError, StoreError, UsageError
-from giaann_p2p.model.delta import EMPTY, Delta, total
+from giaann_p2p.model.delta import EMPTY, Delta, contains, total
 from giaann_p2p.model.digest import digest
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.store.applied import Applied
@@ -198,7 +198,7 @@ class State:
                 "but is not the same: one of them is wrong"
             )
         if ours.applied[0] <= theirs.applied[0]:
-            return theirs
+            return _with_all_of(ours, theirs)
         if theirs.applied[0] <= ours.applied[0]:
             return ours
         ours_too = [ours.delta]
@@ -211,7 +211,9 @@ class State:
                 )
             ours_too = [recall(shard, job, chunk) for job in beyond for chunk in beyond.of(job)]
         applied = ours.applied[0] | theirs.applied[0]
-        return Content(theirs.shards, [applied], total([*ours_too, theirs.delta]))
+        return _with_all_of(
+            ours, Content(theirs.shards, [applied], total([*ours_too, theirs.delta]))
+        )
 
     def needed(self, held: Content) -> list[tuple[int, bytes, int]]:
         """Return shard, job and chunk of each delta that `united`, which checks, will ask for."""
@@ -300,6 +302,19 @@ class State:
             self.archive.release(*released(payload))
         else:
             raise DamagedError(f"a record of kind {kind}, which this version does not know")
+
+
+def _with_all_of(ours: Content, united: Content) -> Content:
+    """Return what is to take the place of what a shard holds; StoreError if that would lose some.
+
+    What was learned only grows: whoever sends less than is here, of more chunks, sends wrong.
+    """
+    if not contains(united.delta, ours.delta):
+        raise StoreError(
+            f"shard {united.shards[0]} elsewhere is said to come from chunks that are here, too, "
+            "but lacks some of what is here: it is wrong"
+        )
+    return united
 
 
 def _beyond(ours: Applied, theirs: Applied) -> Applied:

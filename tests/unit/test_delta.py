@@ -5,7 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from giaann_p2p.model.delta import EMPTY, ConnectionKey, Delta, total, unique_neurons
+from giaann_p2p.model.delta import (
+    EMPTY,
+    ConnectionKey,
+    Delta,
+    contains,
+    total,
+    unique_neurons,
+)
 from giaann_p2p.model.digest import digest, readable
 from giaann_p2p.model.learn import learn
 from tests.helpers import ARRAYS, SMALL, assert_same, built
@@ -43,6 +50,19 @@ def test_counts_of_neurons_and_connections(bees: Delta) -> None:
     assert bees.neurons == len(bees.concept) == 7
     assert bees.connections == len(bees.strength) == int(bees.row_starts[-1])
     assert (EMPTY.neurons, EMPTY.connections) == (0, 0)
+
+
+def test_a_sum_contains_its_parts_and_they_do_not_contain_it(bees: Delta, wasps: Delta) -> None:
+    both = total([bees, wasps])
+    for part in (bees, wasps, both, EMPTY):
+        assert contains(both, part)
+    assert not contains(bees, both)
+    assert not contains(bees, wasps)
+    assert not contains(EMPTY, bees)
+    for name in ("count", "strength"):
+        array = getattr(both, name).copy()
+        array[np.flatnonzero(array)[2]] += 1
+        assert not contains(both, replace(both, **{name: array})), name
 
 
 def test_the_source_of_each_connection(bees: Delta) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from giaann_p2p.errors import StoreError, UsageError
+from giaann_p2p.model.delta import EMPTY
 from giaann_p2p.store.disk.fake_disk import FakeDisk
 from giaann_p2p.store.store import Store
 from tests.helpers import SMALL
@@ -33,6 +34,32 @@ def test_the_same_chunks_cannot_have_come_to_something_else(store: Store) -> Non
     with pytest.raises(StoreError, match="one of them is wrong"):
         store.adopt(liar)
     assert same(store, taught(LESSONS[0]))
+
+
+def test_content_of_more_chunks_never_takes_anything_away() -> None:
+    """A stranger may say that it has one chunk more, and send a shard with nothing in it."""
+    store, whole = in_memory(*LESSONS[:3]), in_memory(*LESSONS[:5]).content(*ALL)
+    before = store.digest()
+    less = replace(whole.delta, count=np.maximum(whole.delta.count - 1, 0))
+    weaker = replace(whole.delta, strength=np.maximum(whole.delta.strength // 2, 1))
+    for liar in (EMPTY, less, weaker, in_memory(*LESSONS[3:5]).content(*ALL).delta):
+        with pytest.raises(StoreError, match="lacks some of what is here"):
+            store.adopt(replace(whole, delta=liar))
+    assert store.digest() == before
+    store.adopt(whole)
+    assert store.digest() == in_memory(*LESSONS[:5]).digest()
+
+
+def test_content_of_other_chunks_takes_nothing_away_either() -> None:
+    """It is said to lack one whose delta is kept here, and to have another one."""
+    store = Store.in_memory(SMALL, LAYOUT, retain=True)
+    store.hold(ALL)
+    store.apply([one.update(ALL) for one in LESSONS[:3]])
+    other = in_memory(*LESSONS[1:4]).content(*ALL)
+    with pytest.raises(StoreError, match="lacks some of what is here"):
+        store.adopt(replace(other, delta=EMPTY))
+    store.adopt(other)
+    assert store.digest() == in_memory(*LESSONS[:4]).digest()
 
 
 def test_of_several_shards_that_come_each_is_compared_with_its_own() -> None:

@@ -56,7 +56,8 @@ def filled(store: Store, told: list[Lesson]) -> int:
 def big_content() -> Content:
     other = Store.in_memory(SMALL, LAYOUT)
     other.hold(ALL)
-    other.apply([one.update(ALL) for one in lessons(500, seed=9)])
+    updates = [one.update(ALL) for one in lessons(500, seed=9)]
+    other.apply([update._replace(job=b"a job of its own") for update in updates])
     return other.content(0)
 
 
