@@ -17,6 +17,7 @@ from giaann_p2p.swarm.answers import Answers
 from giaann_p2p.swarm.messages import (
     AskDigests,
     AskPart,
+    AskProof,
     Compare,
     Compared,
     Digest,
@@ -27,6 +28,7 @@ from giaann_p2p.swarm.messages import (
     Offer,
     Offered,
     Part,
+    Proof,
     Push,
     Read,
     Refused,
@@ -34,6 +36,7 @@ from giaann_p2p.swarm.messages import (
 )
 from giaann_p2p.swarm.replica import State
 from giaann_p2p.swarm.shardset import packed, unpacked
+from giaann_p2p.swarm.weighing import proofs
 from tests.helpers import assert_same
 from tests.helpers_swarm import (
     JOB,
@@ -42,6 +45,7 @@ from tests.helpers_swarm import (
     LIMITS,
     MESSAGES,
     SHARDS,
+    A,
     applied,
     sent,
     shards,
@@ -379,6 +383,21 @@ def test_a_chunk_that_comes_while_a_shard_is_made_ready_is_named_as_kept(
         assert isinstance(said, Offered)
         assert Manifest.from_bytes(said.manifest).applied == told.to_bytes()
         assert Applied.from_bytes(said.kept) == told
+
+
+def test_what_is_held_is_shown_in_ones_own_name() -> None:
+    held, salt = store([0, 2], [1, 2]), b"salt of a test.."
+    said = Answers(held, lambda shard: State.READY, A).to(
+        AskProof(ALL, applied(1).to_bytes(), salt)
+    )
+    found = proofs(held, range(SHARDS), applied(1), salt, A)
+    assert said == Proof(ALL, found)
+    assert [bool(one) for one in found] == [True, False, True, False]
+    for question in (
+        AskProof(b"\7", applied(1).to_bytes(), salt),
+        AskProof(ALL, b"no set", salt),
+    ):
+        assert isinstance(answering(held).to(question), Refused)
 
 
 def test_replicas_are_digested(monkeypatch: pytest.MonkeyPatch) -> None:
