@@ -26,7 +26,8 @@ class Clock:
 
     def run_until(self, end: float) -> None:
         """Let everything happen up to a time."""
-        while self._events and self._events[0][0] <= end:
-            self.now, _, event = heapq.heappop(self._events)
+        events, pop = self._events, heapq.heappop
+        while events and events[0][0] <= end:
+            self.now, _, event = pop(events)
             event()
         self.now = end

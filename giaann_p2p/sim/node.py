@@ -1,6 +1,7 @@
 """A process of the simulation: a clock of its own, messages in and out, a life and an end."""
 
 from collections.abc import Callable
+from functools import partial
 
 from giaann_p2p.errors import MessageError, RecordError
 from giaann_p2p.sim.clock import Clock
@@ -49,29 +50,29 @@ class Node:
 
     def later(self, seconds: float, event: Callable[[], None]) -> None:
         """Let something happen here after a while, unless this life is over by then."""
-        life = self._life
+        self.clock.after(seconds, partial(self._happen, self._life, event))
 
-        def happen() -> None:
-            if self._life != life or not self.alive:
-                return
-            if self.stopped:
-                self.network.waiting.setdefault(self.peer, []).append(happen)
-            else:
-                event()
-
-        self.clock.after(seconds, happen)
+    def _happen(self, life: int, event: Callable[[], None]) -> None:
+        if self._life != life or not self.alive:
+            return
+        if self.stopped:
+            again = partial(self._happen, life, event)
+            self.network.waiting.setdefault(self.peer, []).append(again)
+        else:
+            event()
 
     def ask(
         self, peer: Peer, message: Message, timeout: float, then: Callable[[Message | None], None]
     ) -> None:
         """Ask a peer; `then` gets its answer, or None if there is none that can be read."""
-        life = self._life
-
-        def answered(data: bytes | None) -> None:
-            if self._life == life:
-                self.later(0, lambda: then(_readable(data)))
-
+        answered = partial(self._answered_in, self._life, then)
         self.network.ask(self.peer, peer, encode(message), timeout, answered)
+
+    def _answered_in(
+        self, life: int, then: Callable[[Message | None], None], data: bytes | None
+    ) -> None:
+        if self._life == life:
+            self.later(0, partial(_read, then, data))
 
     def every_tick(self) -> None:
         """Call `tick` every second or so."""
@@ -130,6 +131,10 @@ class Node:
         """Go on where it stood still."""
         self.stopped = False
         self.network.go_on(self.peer)
+
+
+def _read(then: Callable[[Message | None], None], data: bytes | None) -> None:
+    then(_readable(data))
 
 
 def _readable(data: bytes | None) -> Message | None:
