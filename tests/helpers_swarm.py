@@ -113,7 +113,14 @@ class Around:
     def placement(self, now: float) -> Placement:
         return Placement.of(self.capacities, SHARDS, 3)
 
-    def holders(self, shard: int, now: float) -> Sequence[Peer]:
+    def sharing(self, shards: Shards, now: float) -> Mapping[Peer, list[int]]:
+        found: dict[Peer, list[int]] = {}
+        for shard in shards.tolist():
+            for peer in self._holders(shard):
+                found.setdefault(peer, []).append(shard)
+        return found
+
+    def _holders(self, shard: int) -> list[Peer]:
         return [*self.ready_at.get(shard, []), *self.syncing_at.get(shard, [])]
 
     def ready(self, shard: int, now: float) -> Sequence[Peer]:
@@ -123,7 +130,7 @@ class Around:
         return self.looked
 
     def witnesses(self, shard: int, now: float) -> Sequence[Peer]:
-        return [*self.holders(shard, now), *self.gone_with.get(shard, [])]
+        return [*self._holders(shard), *self.gone_with.get(shard, [])]
 
     def reachable(self, peer: Peer, now: float) -> bool:
         return peer not in self.unreachable

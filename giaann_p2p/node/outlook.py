@@ -9,6 +9,7 @@ a peer answers is another matter, and goes by the true time.
 
 from collections.abc import Callable, Mapping, Sequence
 
+from giaann_p2p.store.layout import Shards
 from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.placement import Placement
 from giaann_p2p.swarm.surroundings import Surroundings
@@ -36,9 +37,9 @@ class Outlook:
         """Return the compute peers that are there, each with its free slots."""
         return self.around.workers(self._time())
 
-    def holders(self, shard: int, now: float) -> Sequence[Peer]:
-        """Return those that are there and say that they hold a shard."""
-        return self.around.holders(shard, self._time())
+    def sharing(self, shards: Shards, now: float) -> Mapping[Peer, list[int]]:
+        """Return those that are there and say that they hold any of some shards, and which."""
+        return self.around.sharing(shards, self._time())
 
     def ready(self, shard: int, now: float) -> Sequence[Peer]:
         """Return those that are there and say that a shard is ready with them."""

@@ -10,7 +10,7 @@ from giaann_p2p.model.rows import Neuron, Question
 from giaann_p2p.model.sequence import Ids
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.codec import plain, sheaf
-from giaann_p2p.store.layout import Shards
+from giaann_p2p.store.layout import Shards, among
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.transfer import Export
 from giaann_p2p.swarm.identity import Peer
@@ -154,12 +154,12 @@ class Answers:
             which.append(order.setdefault(mine.digest, len(order)))
             if len(order) > len(sets):
                 sets.append(mine.to_bytes())
-        return Compared("".join(state.value for state in states).encode(), which, sets)
+        return Compared("".join([state.letter for state in states]).encode(), which, sets)
 
     def _fetched(self, question: Fetch) -> Message:
         shards = self._shards(question.shards)
         wanted = Applied.received(question.chunks)
-        here = np.intersect1d(shards, self._store.shards)
+        here = shards[among(shards, self._store.shards)]
         if not len(here):
             raise UsageError("none of these shards is held here")
         at_hand = [self._store.retained_for(shard) for shard in here.tolist()]

@@ -72,6 +72,20 @@ class Claims:
             counts += bits.sum(axis=0, dtype=np.int64)
         return counts
 
+    def held_of(self, shards: Shards) -> dict[int, list[int]]:
+        """Return by live row which of some shards it names, ascending, where it names any."""
+        rows = np.flatnonzero(self.live & self.holds)
+        wanted = _bits_of(shards.tobytes(), self._shards)
+        found: dict[int, list[int]] = {}
+        for start in range(0, len(rows), _ROWS_AT_ONCE):  # so that the bits take little memory
+            some = rows[start : start + _ROWS_AT_ONCE]
+            both = (self.ready[some] | self.syncing[some]) & wanted
+            bits = np.unpackbits(both, axis=1, count=self._shards, bitorder="little")
+            at, shard = bits.nonzero()
+            for row, number in zip(some[at].tolist(), shard.tolist(), strict=True):
+                found.setdefault(row, []).append(number)
+        return found
+
 
 @lru_cache(maxsize=64)  # one process may be several peers, who all hear the same
 def _bits_of(shards: bytes, count: int) -> Bits:

@@ -1,6 +1,6 @@
 """Asking the other holders of this peer's shards, in turn, which chunks they have."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Protocol
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from giaann_p2p.errors import DamagedError, MessageError
 from giaann_p2p.store.applied import MOST_JOBS, Applied
+from giaann_p2p.store.layout import Shards
 from giaann_p2p.swarm.actions import Action, Call
 from giaann_p2p.swarm.desk import Desk
 from giaann_p2p.swarm.evidence import Evidence, Word
@@ -29,8 +30,8 @@ class Others(Protocol):
         """Return a number that is another one when members or their shards have changed."""
         ...
 
-    def holders(self, shard: int, now: float) -> Sequence[Peer]:
-        """Return those that are there and say that they hold a shard."""
+    def sharing(self, shards: Shards, now: float) -> Mapping[Peer, list[int]]:
+        """Return those that are there and say that they hold any of some shards, and which."""
         ...
 
     def reachable(self, peer: Peer, now: float) -> bool:
@@ -104,11 +105,14 @@ class Comparing:
         return self._known
 
     def _looked_up(self, now: float) -> dict[Peer, list[int]]:
-        found: dict[Peer, list[int]] = {}
-        for shard in self._replicas.held.tolist():
-            there = {*self._replicas.owners(shard), *self._others.holders(shard, now)}
-            for peer in sorted(there - {self._replicas.me}):
-                found.setdefault(peer, []).append(shard)
+        held = self._replicas.held
+        shared = {peer: {*some} for peer, some in self._others.sharing(held, now).items()}
+        for shard in held.tolist():
+            for peer in self._replicas.owners(shard):
+                shared.setdefault(peer, set()).add(shard)
+        shared.pop(self._replicas.me, None)
+        order = sorted((min(some), peer) for peer, some in shared.items())
+        found = {peer: sorted(shared[peer]) for _, peer in order}
         self._next = {peer: when for peer, when in self._next.items() if peer in found}
         return found
 
@@ -162,20 +166,22 @@ def words_of(
     if not isinstance(answer, Compared):
         raise MessageError("no answer to a comparison")
     states = answer.states.decode("latin-1")
-    if not len(states) == len(answer.which) == len(shards) or not set(states) <= set(_STATES):
+    if not len(states) == len(answer.which) == len(shards) or not _STATES.keys() >= {*states}:
         raise MessageError("states: not one for each shard")
-    if not all(-1 <= at < len(answer.sets) for at in answer.which):
+    if answer.which and not -1 <= min(answer.which) <= max(answer.which) < len(answer.sets):
         raise MessageError("which: there is no such set")
-    like = max(mine.values(), key=len, default=Applied())  # most jobs have the same chunks
-    sets, jobs = list[Applied](), 0
+    sets, jobs, like = list[Applied](), 0, Applied()
+    if answer.sets:  # most jobs have the same chunks
+        like = max(mine.values(), key=len, default=like)
     for data in answer.sets:
         sets.append(Applied.received(data).sharing(like))
         jobs += sets[-1].jobs
         if jobs > MOST_JOBS:
             raise MessageError(f"sets: of more than {MOST_JOBS:,} jobs together")
+    nothing = Applied()
     words = {}
     for shard, letter, at in zip(shards, states, answer.which, strict=True):
         state = _STATES[letter]
-        same = Applied() if state is State.ABSENT else mine[shard]
+        same = nothing if state is State.ABSENT else mine[shard]
         words[shard] = Word(state, same if at < 0 else sets[at], asked)
     return words

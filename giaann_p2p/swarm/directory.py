@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from giaann_p2p.errors import RecordError, UsageError
-from giaann_p2p.store.layout import Layout
+from giaann_p2p.store.layout import Layout, Shards
 from giaann_p2p.swarm.admission import Admission
 from giaann_p2p.swarm.claims import Bits, Claims, Mask, has, have
 from giaann_p2p.swarm.doubts import Doubts
@@ -129,7 +129,7 @@ class Directory:
             return None
         try:
             found = unproven(data, now, self._swarm_id, self._layout, owner)
-            held = self.announcement(*found.key)
+            held = self.announcement(found.peer, found.role)
             if held is not None and found.sequence <= held.sequence:
                 return None
             if held is None and not self._has_room():
@@ -138,7 +138,8 @@ class Directory:
             if self._admission is not None:
                 self._admission.check(found, now)
             prove(data, found)
-            sets = sets_of(found, self._layout)
+            is_same = held is not None and held.shards == found.shards  # as nearly always
+            sets = None if is_same else sets_of(found, self._layout)
         except RecordError:
             self.refused += 1
             raise
@@ -206,11 +207,11 @@ class Directory:
         self._advance(now)
         return self._naming(self._syncing(shard) & self._claims.live, now)
 
-    def holders(self, shard: int, now: float) -> list[Peer]:
-        """Return the live peers that serve a shard or are fetching it, in the same order."""
+    def sharing(self, shards: Shards, now: float) -> dict[Peer, list[int]]:
+        """Return which of some shards each live peer serves or fetches, of those with any."""
         self._advance(now)
-        held = self._ready(shard) | self._syncing(shard)
-        return self._naming(held & self._claims.live, now)
+        held = self._claims.held_of(shards)
+        return {self._entries[row].announcement.peer: some for row, some in held.items()}
 
     def claimants(self, shard: int, now: float) -> list[Peer]:
         """Return all who have a shard, also who is gone and may come back with it."""
@@ -260,7 +261,8 @@ class Directory:
         """Note that a peer answered."""
         self._doubts.end(peer)
 
-    def _put(self, data: bytes, found: Announcement, sets: Sets, now: float) -> None:
+    def _put(self, data: bytes, found: Announcement, sets: Sets | None, now: float) -> None:
+        """Note a record, and the shards that it names unless they are those of the one before."""
         row, old = self._rows.get(found.key), None
         if row is None:
             row = self._rows[found.key] = self._new_row()
@@ -272,15 +274,18 @@ class Directory:
         self._known.add(data)
         if old:
             self._dispel(old, entry)
-        claims, before = self._claims, self._claim(row, old)
+        claims = self._claims
         claims.expires[row] = now + found.lifetime
         claims.known_for[row] = now - entry.first
+        self._due = min(self._due, now + found.lifetime)
+        if sets is None and old and claims.live[row] and _says_the_same(old.announcement, found):
+            return  # as nearly always
+        before = self._claim(row, old)
         claims.live[row] = found.state != "left"
         claims.holds[row] = found.state != "left" and found.role == "storage"
-        if old is None or old.announcement.shards != found.shards:
+        if sets is not None:
             claims.claim(row, sets.ready, sets.syncing)
         self._version += self._claim(row, entry) != before
-        self._due = min(self._due, now + found.lifetime)
 
     def _claim(self, row: int, entry: _Entry | None) -> object:
         """Return what `version` stands for; nothing for who claims nothing."""
@@ -365,3 +370,8 @@ class Directory:
         settled = (row >= 0) & self._claims.live[row] & have(self._claims.ready, row, shard)
         settled |= (row >= 0) & ~among[row]  # nothing is on its way to those who do not answer
         return int(np.count_nonzero(~settled))
+
+
+def _says_the_same(old: Announcement, new: Announcement) -> bool:
+    """Tell whether nothing changes for others; both are of one role, and name the same shards."""
+    return (old.state, old.capacity) == (new.state, new.capacity)

@@ -34,7 +34,9 @@ class Evidence:
 
     def heard(self, peer: Peer, shard: int, word: Word) -> None:
         """Take a word down, unless a later one is there."""
-        words = self._words.setdefault(shard, {})
+        words = self._words.get(shard)
+        if words is None:
+            words = self._words[shard] = {}
         known = words.get(peer)
         if known is None or known.asked <= word.asked:
             words[peer] = word

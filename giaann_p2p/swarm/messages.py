@@ -382,13 +382,14 @@ AnyMessage = (
     | Proof
 )
 
+_VERSION = bytes([VERSION])
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(AnyMessage)
 
 
 def encode(message: Message) -> bytes:
     """Return a message as bytes; MessageError if it is too long to be sent."""
-    data = bytes([VERSION]) + _ENCODER.encode(message)
+    data = _VERSION + _ENCODER.encode(message)
     if len(data) > MOST_BYTES:
         raise MessageError(f"a message of {len(data):,} bytes; at most {MOST_BYTES:,} are sent")
     return data

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Self
 
-from giaann_p2p.store.layout import Layout
+from giaann_p2p.store.layout import Layout, Shards
 from giaann_p2p.swarm.admission import Admission
 from giaann_p2p.swarm.directory import Directory
 from giaann_p2p.swarm.identity import Peer
@@ -91,9 +91,9 @@ class Surroundings:
         said = [one for one in self.directory.live(now) if one.role == "compute"]
         return {one.peer: one.slots if one.state == "active" else 0 for one in said}
 
-    def holders(self, shard: int, now: float) -> list[Peer]:
-        """Return those that are there and say that they hold a shard."""
-        return self.directory.holders(shard, now)
+    def sharing(self, shards: Shards, now: float) -> dict[Peer, list[int]]:
+        """Return those that are there and say that they hold any of some shards, and which."""
+        return self.directory.sharing(shards, now)
 
     def ready(self, shard: int, now: float) -> list[Peer]:
         """Return those that are there and say that a shard is ready with them, in no order."""

@@ -32,6 +32,9 @@ def test_rows_of_bits_are_sets_of_shards(shards: int) -> None:
         assert set(np.flatnonzero(has(rows.syncing, shard))) == set(plain) - wanted
         assert rows.ready_counts(everybody)[shard] == len(wanted)
         assert rows.ready_counts(some)[shard] == len(wanted & set(np.flatnonzero(some)))
+    asked = rng.sample(range(shards), min(shards, 5))
+    held = rows.held_of(np.array(sorted(asked), np.uint16))
+    assert held == {row: sorted(asked) for row in plain}  # each names all, as ready or syncing
     row, shard_of = np.divmod(np.arange(len(rows) * shards), shards)
     expected = [s in plain.get(r, ()) for r, s in zip(row.tolist(), shard_of.tolist(), strict=True)]
     assert have(rows.ready, row, shard_of).tolist() == expected

@@ -115,13 +115,16 @@ def assert_like(found: Directory, plain: Plain, now: float) -> None:
     assert found.alive(now) == {f.peer for f in live}
     assert len(found) == len(plain.held)
     counts = []
+    shares = found.sharing(np.arange(0, LAYOUT.shards, 2, dtype=np.uint16), now)
+    assert all(some == sorted({*some}) and some for some in shares.values())
     for shard in range(LAYOUT.shards):
         ready = plain.naming(shard, "ready", live)
         counts.append(len(ready))
         assert set(found.ready(shard, now)) == ready
         syncing = plain.naming(shard, "syncing", live)
         assert set(found.syncing(shard, now)) == syncing
-        assert sorted(found.holders(shard, now)) == sorted(ready | syncing)  # each once
+        sharing = {peer for peer, some in shares.items() if shard in some}
+        assert sharing == (set() if shard % 2 else ready | syncing)
         assert set(found.claimants(shard, now)) == plain.naming(shard, "ready", live + gone)
     owners = np.arange(LAYOUT.shards * 2).reshape(-1, 2) % len(PEERS)
     health = found.health(now, Placed(tuple(PEERS), owners.astype(np.uint16)), 2)

@@ -1,5 +1,6 @@
 """What a peer sees around it, by others' records."""
 
+import numpy as np
 import pytest
 
 from giaann_p2p.errors import RecordError
@@ -56,9 +57,10 @@ def test_who_is_there_with_what() -> None:
         record(THREE, syncing=(1,), state="draining"),
     )
     assert one.members(NOW) == dict.fromkeys([ONE.peer, TWO.peer], 1 << 30)
-    assert set(one.holders(1, NOW)) == {ONE.peer, TWO.peer, THREE.peer}
+    some = np.array([1, 2], np.uint16)
+    assert one.sharing(some, NOW) == {ONE.peer: [1], TWO.peer: [1, 2], THREE.peer: [1]}
+    assert one.sharing(some[1:], NOW) == {TWO.peer: [2]}
     assert set(one.ready(1, NOW)) == {ONE.peer, TWO.peer}
-    assert list(one.holders(2, NOW)) == [TWO.peer]
     assert list(one.ready(2, NOW)) == []
     assert set(one.placement(NOW).peers) == {ONE.peer, TWO.peer}
     assert len(one.placement(NOW).owners(3)) == 2
@@ -88,7 +90,7 @@ def test_who_went_may_come_back_and_is_a_witness() -> None:
     one.tell(record(TWO, ready=(1,), syncing=(2,)))
     later = NOW + 3600
     assert one.members(later) == {}
-    assert list(one.holders(1, later)) == []
+    assert one.sharing(np.array([1], np.uint16), later) == {}
     assert list(one.witnesses(1, later)) == [TWO.peer]
     assert list(one.witnesses(1, NOW)) == [TWO.peer]
     assert list(one.placement(later).peers) == []
