@@ -19,7 +19,7 @@ from pyroaring import BitMap
 
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.disk.record import Place, size_of
-from giaann_p2p.store.layout import Shards
+from giaann_p2p.store.layout import Shards, among
 from giaann_p2p.store.ledger import Ledger
 from giaann_p2p.store.update import update_head
 
@@ -112,29 +112,30 @@ class Archive:
     def forget(self, job: bytes, chunk: int, shards: Shards) -> None:
         """Keep a chunk's delta for some shards no longer."""
         for one in self.find(job, chunk):
-            left = np.setdiff1d(one.shards, shards, assume_unique=True)
-            if len(left) < len(one.shards):
-                self._leave(one, left)
+            gone = among(one.shards, shards)
+            if gone.any():
+                self._leave(one, one.shards[~gone])
 
     def kept(self, job: bytes, chunks: BitMap, shards: Shards) -> BitMap:
         """Return those of some chunks that are kept for any of some shards."""
-        groups = [of for of in self._groups.values() if np.isin(of.shards, shards).any()]
+        groups = [of for of in self._groups.values() if among(of.shards, shards).any()]
         return chunks & BitMap.union(*(of.chunks.get(job, BitMap()) for of in groups), BitMap())
 
     def release(self, job: bytes, chunks: BitMap, shards: Shards) -> None:
         """Keep the deltas that some shards got of some chunks no longer."""
         for group in list(self._groups.values()):
-            left = np.setdiff1d(group.shards, shards, assume_unique=True)
-            if len(left) < len(group.shards):
-                self._leave_group(group, {job: group.chunks.get(job, BitMap()) & chunks}, left)
+            gone = among(group.shards, shards)
+            if gone.any():
+                part = {job: group.chunks.get(job, BitMap()) & chunks}
+                self._leave_group(group, part, group.shards[~gone])
 
     def drop(self, shards: Iterable[int]) -> None:
         """Keep no longer what is kept for some shards alone."""
         gone = np.unique(np.fromiter(shards, np.uint16))
         for group in list(self._groups.values()):
-            left = np.setdiff1d(group.shards, gone, assume_unique=True)
-            if len(left) < len(group.shards):
-                self._leave_group(group, group.chunks, left)
+            dropped = among(group.shards, gone)
+            if dropped.any():
+                self._leave_group(group, group.chunks, group.shards[~dropped])
 
     def keep_only(self, ledger: Ledger) -> None:
         """Keep only what shards that are held have taken in."""

@@ -31,6 +31,8 @@ class Budget:
     ) -> None:
         """Raise StoreFull unless there is room for updates that are new to some shards, and for
         what is kept of them."""
+        if self.nbytes is None:
+            return
         pairs = zip(updates, planned, strict=True)
         new = [(update.delta, len(fresh)) for update, fresh in pairs if len(fresh)]
         batch = _BATCH + 8 * state.columns.layout.shards

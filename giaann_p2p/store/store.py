@@ -35,7 +35,7 @@ from giaann_p2p.store.disk.record import Place
 from giaann_p2p.store.disk.recover import recover
 from giaann_p2p.store.disk.replay import damaged, file_numbers, record_at
 from giaann_p2p.store.disk.sync import ALWAYS, Sync
-from giaann_p2p.store.layout import Layout, Shards
+from giaann_p2p.store.layout import Layout, Shards, among
 from giaann_p2p.store.memory.heap import give_back
 from giaann_p2p.store.recovery import recovered, seen
 from giaann_p2p.store.state import (
@@ -464,7 +464,7 @@ class Store:
         """Read the records of a chunk for some shards, each with those for which it is kept."""
         found = []
         for kept in self._state.archive.find(job, chunk):
-            asked = kept.shards[np.isin(kept.shards, shards)]
+            asked = kept.shards[among(kept.shards, shards)]
             if len(asked):
                 try:
                     found.append((asked, self._payload(kept)))
@@ -477,7 +477,7 @@ class Store:
         self, job: bytes, chunk: int, shards: Iterable[int]
     ) -> list[tuple[Shards, memoryview]]:
         with self._writing:
-            return self._recorded(job, chunk, np.unique(np.fromiter(shards, np.int64)))
+            return self._recorded(job, chunk, np.sort(np.fromiter(shards, np.int64)))
 
     def _payload(self, kept: Kept) -> memoryview:
         if not self._disk or not kept.place:

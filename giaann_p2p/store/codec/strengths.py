@@ -21,6 +21,7 @@ TABLE = 255
 SAMPLE = 1 << 16
 """Values of which the most frequent make the table, about."""
 _SLOT_BITS = 16
+_FEW = 1 << 11
 _GOLDEN = 0x9E3779B97F4A7C15 - (1 << 64)
 
 Places = npt.NDArray[Any]
@@ -56,17 +57,24 @@ def numbered(strength: Ints, place: Places, sample: int = SAMPLE) -> Strengths:
 def _numbers(strength: Ints, table: Ints) -> Bytes:
     """Return where each strength stands in the table, or the table's length.
 
-    A slot of a hash table says so at once for nearly all; the others are searched.
+    A slot of a hash table says so at once for nearly all; the others are searched, and all where
+    there are so few that the slots would take longer.
     """
+    whole = np.append(table, 0)  # none is 0
+    if len(strength) < _FEW:
+        return _searched(strength, table, whole).astype(np.uint8)
     slots = np.zeros(1 << _SLOT_BITS, np.uint8)
     slots[_slots(table)] = np.arange(len(table))  # of several in one slot, one is found there
     number = slots.take(_slots(strength))
-    whole = np.append(table, 0)  # none is 0
     (other,) = (whole.take(number) != strength).nonzero()
-    searched = np.searchsorted(table, strength[other])
-    searched[whole.take(searched) != strength[other]] = len(table)
-    number[other] = searched
+    number[other] = _searched(strength[other], table, whole)
     return number
+
+
+def _searched(strength: Ints, table: Ints, whole: Ints) -> Ints:
+    found = np.searchsorted(table, strength)
+    found[whole.take(found) != strength] = len(table)
+    return found
 
 
 def _slots(strength: Ints) -> Ints:
