@@ -1,8 +1,8 @@
 """Processes that parse for this one, results in order.
 
-Each has one group at a time, gets the next one when its result is taken, and dies with its pipe. A
-dead one is told at once. (An executor of the standard library may hang when a worker dies while
-another is being started, and no pool of it tells.)
+Each has one group at a time, or a few, gets the next one when a result is taken, and dies with its
+pipe. A dead one is told at once. (An executor of the standard library may hang when a worker dies
+while another is being started, and no pool of it tells.)
 """
 
 import signal
@@ -23,16 +23,19 @@ _SPAWN = get_context("spawn")  # not forked: the caller may have threads (torch 
 
 
 def in_processes(
-    work: Callable[[Given], Made], items: Iterator[Given], processes: int
+    work: Callable[[Given], Made], items: Iterator[Given], processes: int, ahead: int = 1
 ) -> Iterator[Made]:
     """Do work on items in other processes; iterate over what comes out, in order.
 
     The work is pickled, so it is a function of a module. WorkerError if a process dies.
+    `ahead`: how many items each has at a time. With more than one it need not wait where another
+    takes longer for its own; what it made meanwhile, which must be small, waits in its pipe.
     """
     with ExitStack() as started:
         busy: deque[_Worker[Given, Made]] = deque()
-        for item in islice(items, processes):
-            worker = started.enter_context(_Worker(work))
+        for at, item in enumerate(islice(items, processes * ahead)):
+            new = at < processes
+            worker = started.enter_context(_Worker(work)) if new else busy[at - processes]
             worker.give(item)
             busy.append(worker)
         while busy:

@@ -15,6 +15,8 @@ _DEATH = (
     "a simulating process died, perhaps for want of memory: "
     "go on with fewer processes (--workers 1)"
 )
+_AHEAD = 3
+"""Histories that a process has before it; some take twice as long as others."""
 
 
 class Size(NamedTuple):
@@ -109,7 +111,7 @@ def _played_elsewhere(
     work: "partial[Played]", seeds: Sequence[int], workers: int
 ) -> Generator[Played]:
     try:
-        yield from in_processes(partial(_among_others, work), iter(seeds), workers)
+        yield from in_processes(partial(_among_others, work), iter(seeds), workers, _AHEAD)
     except WorkerError:
         raise WorkerError(_DEATH) from None
 
