@@ -143,18 +143,19 @@ class Answers:
         if len(question.marks) != len(shards):
             raise MessageError(f"{len(question.marks)} marks of {len(shards)} shards")
         held = self._store.sets(shards)
-        order = dict[bytes, int]()
-        sets, states, which = list[bytes](), list[State](), list[int]()
-        for shard, mark in zip(shards, question.marks, strict=True):
+        state_of, states, which = self._state_of, list[str](), [-1] * len(shards)
+        order, sets = dict[bytes, int](), list[bytes]()
+        for at, (shard, mark) in enumerate(zip(shards, question.marks, strict=True)):
             mine = held.get(shard)
-            states.append(State.ABSENT if mine is None else self._state_of(shard))
-            if mine is None or mine.digest == mark:
-                which.append(-1)
+            if mine is None:
+                states.append(State.ABSENT.letter)
                 continue
-            which.append(order.setdefault(mine.digest, len(order)))
-            if len(order) > len(sets):
-                sets.append(mine.to_bytes())
-        return Compared("".join([state.letter for state in states]).encode(), which, sets)
+            states.append(state_of(shard).letter)
+            if (digest := mine.digest) != mark:
+                which[at] = order.setdefault(digest, len(order))
+                if len(order) > len(sets):
+                    sets.append(mine.to_bytes())
+        return Compared("".join(states).encode(), which, sets)
 
     def _fetched(self, question: Fetch) -> Message:
         shards = self._shards(question.shards)

@@ -91,9 +91,9 @@ class Comparing:
         """Ask those whose turn it is."""
         actions: list[Action] = []
         for peer, shards in self._partners(now).items():
-            if peer in self._asking or not self._others.reachable(peer, now):
+            if peer in self._asking or now < self._next.get(peer, now):  # as nearly always
                 continue
-            if now >= self._next.get(peer, now):
+            if self._others.reachable(peer, now):
                 actions += self._question(peer, shards, now)
         return actions
 

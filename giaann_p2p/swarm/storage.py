@@ -271,7 +271,8 @@ class StoragePeer:
 
     def _let_go(self, now: float) -> list[Action]:
         dropped, spare = list[int](), dict[int, Spare]()
-        for shard, mine in self._held.sets(self._unwanted(now)).items():
+        unwanted = self._unwanted(now)
+        for shard, mine in self._held.sets(unwanted).items() if unwanted else ():
             if self._deeds.awaited_by(shard):
                 continue
             if not mine or self._is_held_by_all(shard, mine, now):
@@ -301,6 +302,8 @@ class StoragePeer:
 
     def _unwanted(self, now: float) -> list[int]:
         """Return what may be let go as far as time is concerned."""
+        if not len(self.replicas.all(State.SYNCING, State.DRAINING)):  # as nearly always
+            return []
         syncing = self.replicas.all(State.SYNCING).tolist()
         unwanted = [shard for shard in syncing if not self.replicas.wanted(shard)]
         draining = self.replicas.all(State.DRAINING).tolist()
