@@ -11,7 +11,7 @@ from giaann_p2p.model.delta import EMPTY, Delta, total
 from giaann_p2p.model.digest import digest
 from giaann_p2p.model.learn import learn
 from giaann_p2p.model.rows import DeltaRows, Neuron
-from giaann_p2p.model.sequence import SequenceBuilder
+from giaann_p2p.model.sequence import Ints, SequenceBuilder
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.store.codec.parcel import encode
 from giaann_p2p.store.layout import Layout, Shards
@@ -37,6 +37,7 @@ class Lessons:
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
         self._parcels: dict[tuple[int, bytes], bytes] = {}
+        self._shards: dict[int, Ints] = {}
         self._parts: dict[tuple[int, int], Delta] = {}
         self._digests: dict[tuple[int, frozenset[int]], int] = {}
         self._rows: dict[tuple[int, frozenset[int]], DeltaRows] = {}
@@ -51,20 +52,28 @@ class Lessons:
         if key not in self._parcels:
             if len(self._parcels) == _MOST_PARCELS:
                 self._parcels.clear()
-            delta = _delta(chunk)
-            wanted = np.isin(self.layout.shards_of(delta.concept, delta.feature), shards)
-            self._parcels[key] = encode(delta.only(wanted) if wanted.any() else EMPTY)
+            delta, homes = _delta(chunk), self._homes(chunk)
+            wanted = np.zeros(self.layout.shards, np.bool_)
+            wanted[shards] = True
+            rows = wanted[homes]
+            self._parcels[key] = encode(delta.only(rows) if rows.any() else EMPTY)
         return self._parcels[key]
 
     def part(self, chunk: int, shard: int) -> Delta:
         """Return a chunk's rows for one shard."""
         if (chunk, 0) not in self._parts:
-            delta = _delta(chunk)
-            numbers = self.layout.shards_of(delta.concept, delta.feature).astype(np.int64)
-            parts = delta.cut(numbers)
+            parts = _delta(chunk).cut(self._homes(chunk))
             for number in range(self.layout.shards):
                 self._parts[chunk, number] = parts.get(number, EMPTY)
         return self._parts[chunk, shard]
+
+    def _homes(self, chunk: int) -> Ints:
+        """Return the shard of each of a chunk's neurons."""
+        if chunk not in self._shards:
+            delta = _delta(chunk)
+            homes = self.layout.shards_of(delta.concept, delta.feature)
+            self._shards[chunk] = homes.astype(np.int64)
+        return self._shards[chunk]
 
     def content(self, shard: int, chunks: Iterable[int]) -> Delta:
         """Return what a shard holds that has taken in some chunks."""

@@ -33,6 +33,7 @@ _BOUNDS = {dtype: (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)) for dtype
 
 _WIDTHS = (1, 2, 4, 8)
 _SAME, _PLAIN, _ZSTD = range(3)
+_least, _greatest = np.minimum.reduce, np.maximum.reduce  # what min and max call in the end
 _WORTH_A_TRY = 64
 """Bytes from which on zstd may win back what its own frame costs."""
 
@@ -75,7 +76,7 @@ def unpack(data: bytes | memoryview, arrays: int, most_items: int, start: int = 
 
 
 def _packed(array: Array) -> bytes:
-    low, high = (int(array.min()), int(array.max())) if len(array) else (0, 0)
+    low, high = (int(_least(array)), int(_greatest(array))) if len(array) else (0, 0)
     width = _width(high - low)
     base = 0 if low != high and low >= 0 and _width(high) == width else low
     form, body = (_SAME, b"") if low == high else _smallest(_narrowed(array, base, width))
