@@ -10,6 +10,10 @@ an update has reached one and not yet the other. So a peer stands behind a row t
 of its own: what it said first has grown into that row, and that into what it said last, when it was
 asked again. Of a row that changes all the time, peers may never say quite the same.
 
+Who is silent has no vote, but lends it to nobody: a majority is one of all ready owners but those
+who say that they do not serve the shard. Else whoever cut a reader off from the others had a
+majority by itself.
+
 What this cannot do: where more than half of a shard's ready owners lie alike, or one of two, nobody
 can tell from the rows who is right. With three replicas, it takes two liars that agree.
 """
@@ -28,7 +32,7 @@ from giaann_p2p.swarm.likeness import grown, same
 SALT_BYTES = 16
 _HASHES = 1 << 64
 _STRIKES = 2
-"""How often in vain a peer is asked before the others decide without it."""
+"""How often in vain a peer is asked before its word is waited for no longer."""
 
 
 class Verify(NamedTuple):
@@ -104,6 +108,7 @@ class Ballot:
 
     def __init__(self, voters: Collection[Peer], doubted: Collection[Peer]) -> None:
         self._voters, self._strikes = set(voters), dict.fromkeys(doubted, 1)
+        self._moved: set[Peer] = set()
         self.said: dict[Peer, Said] = {}
 
     def heard(self, peer: Peer, rows: Answer) -> None:
@@ -118,6 +123,7 @@ class Ballot:
     def moved(self, peer: Peer) -> None:
         """Note that a peer does not serve the shard."""
         self._strikes[peer] = _STRIKES
+        self._moved.add(peer)
 
     @property
     def electorate(self) -> set[Peer]:
@@ -131,14 +137,14 @@ class Ballot:
 
     @property
     def need(self) -> int:
-        """How many must stand behind a row."""
-        return majority(len(self.electorate))
+        """How many must stand behind a row: silence is no consent, and makes no majority less."""
+        return majority(len(self._voters - self._moved) or len(self.electorate))
 
     def result(self) -> Answer | None:
         """Return the rows; None as long as no majority stands behind one of them."""
         electorate = self.electorate
         votes = [said for peer, said in sorted(self.said.items()) if peer in electorate]
-        need = majority(len(electorate))
+        need = self.need
         if len(votes) < need:
             return None
         rows: Answer = []
