@@ -283,6 +283,7 @@ def summary_lines(summary: "Summary") -> str:
             f"learned    {summary.committed:,} chunks committed",
             f"reads      {summary.answered:,} answered, {summary.unanswered:,} not in time",
             *([] if summary.slowest is None else [f"slowest    {slowest} the last fault"]),
+            *(f"hostile    {count:,} {what}" for what, count in sorted(summary.counts.items())),
         ]
     )
 

@@ -70,6 +70,12 @@ def sim(
     chunks: Annotated[
         int, typer.Option(min=1, max=1000, help="How many chunks each client has learned.")
     ] = 25,
+    hostile: Annotated[
+        int,
+        typer.Option(
+            min=0, max=90, help="Peers that lie, forge and flood, beside all those: see the docs."
+        ),
+    ] = 0,
     workers: Annotated[int, typer.Option(min=0, help="Processes; 0: one a core.")] = 0,
     trace: Annotated[
         bool, typer.Option("--trace", help="Tell all that happened, line by line.")
@@ -83,6 +89,7 @@ def sim(
 
     A seed stands for one history of crashes, torn disks, cut links, lost messages
     and peers that come and go. Then all is mended, and everything must be there.
+    With --hostile some peers mean harm: nothing that they say may be believed.
     """
     from giaann_p2p.sim.seeds import Played, Size, play, summary
 
@@ -94,7 +101,7 @@ def sim(
         raise typer.BadParameter("minutes must be a number")
     if trace and len(wanted) > 1:
         raise typer.BadParameter("a trace is of one history: name it with --seed")
-    size = Size(storages, clients, computes, minutes, chunks)
+    size = Size(storages, clients, computes, minutes, chunks, hostile)
     begun, played, failed, interrupted = time.perf_counter(), list[Played](), 0, False
     with progress_bar("simulating") as bar:
         try:

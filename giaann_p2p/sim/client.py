@@ -2,8 +2,9 @@
 
 import random
 from functools import partial
+from typing import NamedTuple
 
-from giaann_p2p.model.rows import Question
+from giaann_p2p.model.rows import Neuron, Question
 from giaann_p2p.sim.node import Node
 from giaann_p2p.sim.swarm import Swarm
 from giaann_p2p.store.codec.parcel import Limits
@@ -12,6 +13,8 @@ from giaann_p2p.swarm.actions import Call
 from giaann_p2p.swarm.identity import Identity
 from giaann_p2p.swarm.messages import Message, Read
 from giaann_p2p.swarm.reader import Answered, Reader
+from giaann_p2p.swarm.token import Rights
+from giaann_p2p.swarm.verifying import NOTHING, Verify
 from giaann_p2p.swarm.writer import Committed, Writer
 
 _TIMEOUT = 4.0
@@ -20,14 +23,37 @@ _AT_ONCE = 3
 _MOST = (1 << 31) - 1
 
 
+class Habit(NamedTuple):
+    """How a client reads."""
+
+    every: float = 20.0
+    """At most so many seconds after the last time."""
+    since: float = 0.0
+    """Not before this."""
+    verify: Verify = NOTHING
+    """How much of it is compared."""
+
+
+_USUAL = Habit()
+
+
 class Client(Node):
     """Has some of a job's chunks learned, a few at a time, and reads now and then."""
 
-    def __init__(self, swarm: Swarm, name: str, job: bytes, chunks: list[int], skew: float) -> None:
+    def __init__(
+        self,
+        swarm: Swarm,
+        name: str,
+        job: bytes,
+        chunks: list[int],
+        skew: float,
+        habit: Habit = _USUAL,
+    ) -> None:
         identity = Identity.from_seed(random.Random(f"{swarm.seed} {name}").randbytes(32))
+        swarm.admit(identity.peer, Rights.CLIENT | Rights.COMPUTE)
         around = swarm.surroundings(identity.peer)
         super().__init__(name, identity.peer, swarm.clock, swarm.network, swarm.trace, around, skew)
-        self.swarm, self.job = swarm, job
+        self.swarm, self.job, self.habit = swarm, job, habit
         self.rng = random.Random(f"{swarm.seed} {name} choice")
         self.chunks = chunks
         self.answered = self.unanswered = 0
@@ -39,12 +65,16 @@ class Client(Node):
         limits = Limits(spec.branches, spec.segments, _MOST, _MOST, _MOST)
         self.around = self.swarm.surroundings(self.peer)
         self._writer = Writer(rules.shards, rules.quorum, self.around, _TIMEOUT)
-        self._reader = Reader(self.swarm.layout, limits, self.around, _TIMEOUT, _PATIENCE)
+        self._reader = Reader(
+            self.swarm.layout, limits, self.around, _TIMEOUT, _PATIENCE, self.habit.verify
+        )
+        self._reads: dict[int, tuple[list[Neuron], float]] = {}
         self._open = [n for n in self.chunks if (self.job, n) not in self.swarm.promises.committed]
         for data in self.swarm.records_seen_from(self):
             self.learn(data)
         self.later(1.0, self.every_tick)
-        self.later(self.rng.random() * 20, self._look_up)
+        first = max(0.0, self.habit.since - self.clock.now)
+        self.later(first + self.rng.random() * self.habit.every, self._look_up)
 
     @property
     def done(self) -> bool:
@@ -76,13 +106,15 @@ class Client(Node):
     def _look_up(self) -> None:
         if self.chunks:
             self._read()
-        self.later(20 * self.rng.random(), self._look_up)
+        self.later(self.habit.every * self.rng.random(), self._look_up)
 
     def _read(self) -> None:
         chunk = self.rng.choice(self.chunks)
         known = self.swarm.lessons.neurons(chunk)
         some = self.rng.sample(known, min(4, len(known)))
-        self._do(self._reader.read(Question(some), self.now)[1])
+        number, acts = self._reader.read(Question(some), self.now)
+        self._reads[number] = some, self.clock.now
+        self._do(acts)
 
     def _do(self, acts: list[writer.Act] | list[reader.Act]) -> None:
         for act in acts:
@@ -94,6 +126,12 @@ class Client(Node):
             elif isinstance(act, Answered):
                 self.answered += act.rows is not None
                 self.unanswered += act.rows is None
+                neurons, asked = self._reads.pop(act.number)
+                if act.rows is not None:
+                    self.swarm.promises.accepted(self, neurons, act.rows, asked)
+            else:
+                self.say(f"shuns a peer that lied of shard {act.shard}")
+                self.swarm.promises.shunned(act.peer)
 
     def _told(self, call: Call, answer: Message | None) -> None:
         if isinstance(call.message, Read):

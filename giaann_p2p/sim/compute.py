@@ -10,6 +10,7 @@ from giaann_p2p.swarm.actions import Action, Call, Compute, Reply
 from giaann_p2p.swarm.identity import Identity, Peer
 from giaann_p2p.swarm.messages import Learn, Message, encode
 from giaann_p2p.swarm.record import Announcement, signed
+from giaann_p2p.swarm.token import Rights
 from giaann_p2p.swarm.worker import Lesson, Worker
 from giaann_p2p.swarm.writer import Writer
 
@@ -26,6 +27,7 @@ class ComputePeer(Node):
     def __init__(self, swarm: Swarm, name: str, skew: float) -> None:
         self.identity = Identity.from_seed(random.Random(f"{swarm.seed} {name}").randbytes(32))
         peer = self.identity.peer
+        swarm.admit(peer, Rights.COMPUTE)
         around = swarm.surroundings(peer)
         super().__init__(name, peer, swarm.clock, swarm.network, swarm.trace, around, skew)
         self.swarm = swarm
@@ -90,6 +92,7 @@ class ComputePeer(Node):
                 issued=int(self.now),
                 device="a simulation",
                 slots=_SLOTS,
+                token=self.swarm.token_of(self.peer),
             ),
         )
         self.learn(record)

@@ -70,4 +70,4 @@ class Liar(Node):
 
 def join(swarm: Swarm) -> None:
     """Let another liar join."""
-    swarm.liars.append(Liar(swarm, f"liar{len(swarm.liars)}"))
+    swarm.hostiles.append(Liar(swarm, f"liar{len(swarm.hostiles)}"))

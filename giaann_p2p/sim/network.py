@@ -15,8 +15,11 @@ from typing import Protocol
 
 from giaann_p2p.sim.clock import Clock
 from giaann_p2p.swarm.identity import Peer
+from giaann_p2p.swarm.messages import Message
 
 Answer = Callable[[bytes | None], None]
+Gate = Callable[[Peer, Message, float], str]
+"""Tells why a peer may not ask a question; nothing if it may."""
 
 _REFUSAL = 0.002
 """Seconds that a dead peer's machine needs to refuse."""
@@ -62,6 +65,8 @@ class Network:
     """Bytes a second that a peer's line carries in each direction, one after the other."""
     waiting: dict[Peer, list[Callable[[], None]]] = field(default_factory=dict)
     """What stopped peers have not looked at yet."""
+    gate: Gate = lambda peer, question, now: ""
+    """Everybody's: who may ask what, by the token that its connection began with."""
     carried: int = 0
     """Bytes so far."""
     arrived: Counter[Peer] = field(default_factory=Counter)

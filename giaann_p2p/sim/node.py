@@ -8,7 +8,7 @@ from giaann_p2p.sim.clock import Clock
 from giaann_p2p.sim.network import Network
 from giaann_p2p.sim.trace import Trace
 from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.messages import Message, decode, encode
+from giaann_p2p.swarm.messages import Message, Refused, decode, encode
 from giaann_p2p.swarm.record import Announcement
 from giaann_p2p.swarm.surroundings import Surroundings
 
@@ -87,7 +87,10 @@ class Node:
         if data[:1] == b"\0":
             self.learn(data[1:])
         elif (question := _readable(data)) is not None:
-            self.asked(sender, question, reply)
+            if why := self.network.gate(sender, question, self.now):
+                reply(encode(Refused(why)))
+            else:
+                self.asked(sender, question, reply)
 
     def asked(self, sender: Peer, question: Message, reply: Callable[[bytes], None]) -> None:
         """Answer a question, if it is one for this machine."""

@@ -3,13 +3,15 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from giaann_p2p.model.rows import Neuron, Question, Row, Rows
+from giaann_p2p.model.rows import Answer, Neuron, Question, Row, Rows
 from giaann_p2p.sim.lessons import Lessons
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.layout import Shards
+from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.replica import State
 
 if TYPE_CHECKING:
+    from giaann_p2p.sim.client import Client
     from giaann_p2p.sim.storage import Storage
 
 Chunk = tuple[bytes, int]
@@ -146,6 +148,12 @@ class Promises:
                 problems.append(f"chunk {chunk} was acknowledged for shard {shard} and is lost")
         return problems
 
+    def accepted(self, client: "Client", neurons: list[Neuron], rows: Answer, asked: float) -> None:
+        """A client takes rows to be true that it asked for at that time; `served` sees to them."""
+
+    def shunned(self, peer: Peer) -> None:
+        """A client reads no more from a peer, for it lied; `accepted` tells if it lied to some."""
+
     def served(self, peer: "Storage", asked: Iterable[Neuron], answer: Rows) -> None:
         """A peer serves some neurons' rows: they must be what its chunks come to, just now."""
         by_shard: dict[int, list[Neuron]] = {}
@@ -155,7 +163,7 @@ class Promises:
             whole = self._lessons.rows(shard, numbers(_chunks(peer, shard)))
             question = Question(neurons)
             pairs = zip(answer.read(question), whole.read(question), strict=True)
-            if any(_content(told) != _content(held) for told, held in pairs):
+            if any(content_of(told) != content_of(held) for told, held in pairs):
                 self.broken(f"{peer.name} serves rows of shard {shard} that are wrong")
 
 
@@ -178,7 +186,7 @@ def numbers(applied: Applied) -> frozenset[int]:
     return frozenset(chunk for job in applied for chunk in applied.of(job))
 
 
-def _content(row: Row | None) -> object:
+def content_of(row: Row | None) -> object:
     """Return what stands in a row, in an order of its own."""
     if row is None:
         return None
@@ -190,4 +198,4 @@ def _content(row: Row | None) -> object:
         row.strength,
     )
     links = zip(*(field.tolist() for field in fields), strict=True)
-    return row.name, row.count, sorted(links)
+    return row.name, row.count, tuple(sorted(links))

@@ -103,7 +103,7 @@ class Scenario:
 
     def liars(self, words: Words) -> None:
         """Let strangers join that want all shards, and hold none."""
-        for _ in range(_whole(words, _MOST_PEERS - len(self.swarm.liars))):
+        for _ in range(_whole(words, _MOST_PEERS - len(self.swarm.hostiles))):
             liar.join(self.swarm)
 
     def _push(self, name: str, words: Words) -> None:

@@ -2,6 +2,7 @@
 
 import gc
 import time
+from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from functools import partial
@@ -30,6 +31,8 @@ class Size(NamedTuple):
     """For how long things go wrong."""
     chunks: int = 25
     """What each of those has learned."""
+    hostile: int = 0
+    """How many peers mean harm, beside those."""
 
 
 class Played(NamedTuple):
@@ -55,6 +58,8 @@ class Summary(NamedTuple):
     """The seed that took longest to be well again; None if none was."""
     settled_after: float
     """How many seconds it took it, from the last fault on."""
+    counts: dict[str, int]
+    """What hostile peers did, and what came of it, how often."""
 
 
 def play(
@@ -89,6 +94,7 @@ def summary(played: Sequence[Played], size: Size, seconds: float) -> Summary:
         unanswered=sum(outcome.unanswered for outcome in outcomes),
         slowest=slowest.seed if slowest else None,
         settled_after=slowest.settled - 60 * size.minutes if slowest else 0.0,
+        counts=dict(sum((Counter(outcome.counts) for outcome in outcomes), Counter())),
     )
 
 
@@ -103,6 +109,7 @@ def _play(size: Size, everything: bool, seed: int) -> Played:
         chunks=size.chunks,
         trouble=trouble,
         everything=everything,
+        hostile=size.hostile,
     )
     return Played(outcome, time.perf_counter() - begun)
 

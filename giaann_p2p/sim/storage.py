@@ -8,14 +8,13 @@ from functools import partial
 import numpy as np
 
 from giaann_p2p.errors import DamagedError, GiaannError
-from giaann_p2p.model.rows import DeltaRows, Neuron
+from giaann_p2p.model.rows import Neuron
 from giaann_p2p.model.rows import Rows as ToldRows
 from giaann_p2p.sim.lessons import SPEC
 from giaann_p2p.sim.node import Node
 from giaann_p2p.sim.swarm import Swarm
-from giaann_p2p.store.codec import plain
+from giaann_p2p.store.codec import plain, sheaf
 from giaann_p2p.store.codec.parcel import Limits
-from giaann_p2p.store.codec.parcel import decode as decode_parcel
 from giaann_p2p.store.disk.fake_disk import FakeDisk
 from giaann_p2p.store.store import Store
 from giaann_p2p.swarm.actions import (
@@ -37,6 +36,7 @@ from giaann_p2p.swarm.messages import Message, Push, Pushed, Read, Rows, encode
 from giaann_p2p.swarm.record import Announcement, signed
 from giaann_p2p.swarm.shardset import packed, unpacked
 from giaann_p2p.swarm.storage import StoragePeer
+from giaann_p2p.swarm.token import Rights
 from giaann_p2p.swarm.weighing import Weights, weighed
 
 _ANNOUNCE = 10.0
@@ -58,7 +58,8 @@ class Storage(Node):
         peer = self.identity.peer
         around = swarm.surroundings(peer)
         super().__init__(name, peer, swarm.clock, swarm.network, swarm.trace, around, skew)
-        self.swarm = swarm
+        self.swarm, self.promises = swarm, swarm.promises
+        swarm.admit(peer, Rights.STORAGE)
         self.rng = random.Random(f"{swarm.seed} {name} disk")
         self.capacity = swarm.rng.choice((1, 2, 4)) << 30
         self.disk = FakeDisk()
@@ -142,7 +143,7 @@ class Storage(Node):
             for neuron in map(Neuron, concepts, features)
             if self.swarm.layout.shard_of(*neuron) not in moved
         ]
-        self.swarm.promises.served(self, asked, _rows_of(said.parcel, self.store.limits))
+        self.promises.served(self, asked, rows_of(said.parcel, self.store.limits))
 
     def _reply(self, question: Message, reply: Callable[[bytes], None], answer: Message) -> None:
         if isinstance(question, Push) and isinstance(answer, Pushed):
@@ -230,7 +231,7 @@ class Storage(Node):
             elif isinstance(action, Drop):
                 held = self.store.sets(action.shards.tolist())
                 self.store.drop(action.shards.tolist())
-                self.swarm.promises.let_go(self, held)
+                self.promises.let_go(self, held)
             elif isinstance(action, Apply):
                 self.store.apply(action.unpacked())
             elif isinstance(action, Adopt):
@@ -242,7 +243,7 @@ class Storage(Node):
                 self._releases += 1
                 if self._releases % _SNAPSHOT_EVERY == 0:
                     self.store.snapshot()
-                self.swarm.promises.released(self, action.parts)
+                self.promises.released(self, action.parts)
         except GiaannError as error:
             if isinstance(action, Hold | Drop):
                 return False
@@ -273,6 +274,7 @@ class Storage(Node):
                 used=self.store.nbytes,
                 ready=packed(news.ready, count),
                 syncing=packed(news.syncing, count),
+                token=self.swarm.token_of(self.peer),
             ),
         )
         self.learn(record)
@@ -284,10 +286,11 @@ class Storage(Node):
         self.left = True
 
 
-def _rows_of(data: bytes, limits: Limits) -> ToldRows:
+def rows_of(data: bytes, limits: Limits) -> ToldRows:
+    """Return the rows of an answer, in whichever form they came."""
     if data[: len(plain.MAGIC)] == plain.MAGIC:
         return plain.decode(data, limits)
-    return DeltaRows(decode_parcel(data, limits))
+    return sheaf.decode(data, limits)
 
 
 def join(swarm: Swarm) -> None:

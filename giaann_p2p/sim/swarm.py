@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -12,19 +12,23 @@ from giaann_p2p.sim.network import Network
 from giaann_p2p.sim.promises import Promises
 from giaann_p2p.sim.trace import Trace
 from giaann_p2p.store.layout import Layout
+from giaann_p2p.swarm.admission import Admission
 from giaann_p2p.swarm.identity import Identity, Peer
 from giaann_p2p.swarm.manifest import Manifest
 from giaann_p2p.swarm.messages import Message
 from giaann_p2p.swarm.settings import Settings
 from giaann_p2p.swarm.surroundings import Surroundings
+from giaann_p2p.swarm.token import Rights, founded
 
 if TYPE_CHECKING:
     from giaann_p2p.sim.client import Client
     from giaann_p2p.sim.compute import ComputePeer
-    from giaann_p2p.sim.liar import Liar
     from giaann_p2p.sim.node import Node
     from giaann_p2p.sim.storage import Storage
     from giaann_p2p.sim.trainer import Trainer
+
+
+_FOR_EVER = 1 << 40
 
 
 class Rules(msgspec.Struct, frozen=True):
@@ -39,20 +43,35 @@ class Swarm:
     """See the module."""
 
     def __init__(
-        self, seed: int, everything: bool = False, settings: Settings | None = None
+        self,
+        seed: int,
+        everything: bool = False,
+        settings: Settings | None = None,
+        rules: Rules | None = None,
+        admission: Literal["open", "token"] = "open",
     ) -> None:
         self.seed, self.rng = seed, random.Random(seed)
         self.clock, self.trace = Clock(), Trace(everything)
         self.network = Network(self.clock, random.Random(f"{seed} network"))
-        self.rules = Rules()
+        self.rules = rules or Rules()
         self.settings = settings or Settings()
         self.layout = Layout(shards=self.rules.shards)
         self.lessons = lessons_of(self.layout)
-        founder = Identity.from_seed(random.Random(f"{seed} founder").randbytes(32))
+        self.founder = founder = Identity.from_seed(random.Random(f"{seed} founder").randbytes(32))
         self.manifest = Manifest.founded(
-            founder, name="simulation", spec=SPEC, layout=self.layout, replicas=self.rules.replicas
+            founder,
+            name="simulation",
+            spec=SPEC,
+            layout=self.layout,
+            replicas=self.rules.replicas,
+            quorum=self.rules.quorum,
+            admission=admission,
         )
         self.swarm_id = self.manifest.swarm_id
+        self.admission = Admission(self.manifest)
+        """Everybody's; a list of the revoked is known to all at once."""
+        self.tokens: dict[Peer, bytes] = {}
+        self.network.gate = self._refusal
         self.eagerness = 0.5
         """How likely a client is to push something in a second."""
         self.storages: list[Storage] = []
@@ -62,14 +81,14 @@ class Swarm:
         self.clients: list[Client] = []
         self.trainers: list[Trainer] = []
         self.computes: list[ComputePeer] = []
-        self.liars: list[Liar] = []
+        self.hostiles: list[Node] = []
         self._tickets: dict[int, Callable[[Message], None]] = {}
         self._count = 0
 
     @property
     def nodes(self) -> "list[Node]":
         """All machines."""
-        return [*self.storages, *self.clients, *self.trainers, *self.computes, *self.liars]
+        return [*self.storages, *self.clients, *self.trainers, *self.computes, *self.hostiles]
 
     def skew(self) -> float:
         """Return by how much a machine's clock is wrong."""
@@ -83,6 +102,19 @@ class Swarm:
         leaving = [node for node in self.storages if node.alive and node.core.leaving]
         return found + [f"{node.name} has not left yet" for node in leaving]
 
+    def admit(self, peer: Peer, rights: Rights, until: int = _FOR_EVER) -> None:
+        """Give a peer a token, where one is needed."""
+        if not self.admission.is_open:
+            token = founded(self.founder, self.swarm_id, peer, rights, until)
+            self.tokens[peer] = token.to_bytes()
+
+    def token_of(self, peer: Peer) -> bytes:
+        """Return what a peer shows when it connects, and in its record."""
+        return self.tokens.get(peer, b"")
+
+    def _refusal(self, peer: Peer, question: Message, now: float) -> str:
+        return self.admission.refusal(peer, self.token_of(peer), question, now)
+
     def ticket(self, answer: Callable[[Message], None]) -> int:
         """Return a number for an answer that is still to be given."""
         self._count += 1
@@ -95,7 +127,7 @@ class Swarm:
 
     def surroundings(self, me: Peer) -> Surroundings:
         """Return what a machine that begins knows of the others: nothing."""
-        return Surroundings(me, self.swarm_id, self.layout, self.rules.replicas)
+        return Surroundings(me, self.swarm_id, self.layout, self.rules.replicas, self.admission)
 
     def publish(self, node: "Node", record: bytes) -> None:
         """Let everybody know a record who can be reached."""

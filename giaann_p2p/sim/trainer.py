@@ -17,6 +17,7 @@ from giaann_p2p.swarm.messages import Beat, Message, encode
 from giaann_p2p.swarm.policy import AtRandom
 from giaann_p2p.swarm.record import Announcement
 from giaann_p2p.swarm.schedule import Schedule
+from giaann_p2p.swarm.token import Rights
 
 _TIMEOUT = 4.0
 
@@ -28,6 +29,7 @@ class Trainer(Node):
         self, swarm: Swarm, name: str, job: bytes, first: int, chunks: int, skew: float
     ) -> None:
         identity = Identity.from_seed(random.Random(f"{swarm.seed} {name}").randbytes(32))
+        swarm.admit(identity.peer, Rights.CLIENT)
         around = swarm.surroundings(identity.peer)
         super().__init__(name, identity.peer, swarm.clock, swarm.network, swarm.trace, around, skew)
         self.swarm, self.job = swarm, job

@@ -22,7 +22,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def run(seed: int, *, everything: bool, **_: object) -> Outcome:
         problems = ["all is lost", "and more"] if seed % 2 else []
-        return Outcome(seed, problems, 450.0, 10, 20, 3, 1000, [f"line {everything}"])
+        return Outcome(seed, problems, 450.0, 10, 20, 3, 1000, [f"line {everything}"], {})
 
     monkeypatch.setattr(seeds, "run", run)
 
@@ -52,6 +52,14 @@ def test_json_tells_of_each_seed(giaann: Run) -> None:
     assert "trace" not in outcome
     done = giaann("sim", "--seed", "3", "--json", "--trace", *SHORT)
     assert "begins with 0 shards on its disk" in json.loads(done.stdout)["outcomes"][0]["trace"][0]
+
+
+def test_hostile_peers_take_part(giaann: Run) -> None:
+    hostile = ["--minutes", "0.8", "--storages", "3", "--chunks", "2", "--hostile", "6"]
+    done = giaann("sim", "--seed", "3", *hostile)
+    assert (done.returncode, done.stderr) == (0, "")
+    told = [line.split(maxsplit=2)[2] for line in done.stdout.splitlines() if "hostile " in line]
+    assert {"strangers refused", "records refused", "sent: flood"} <= set(told)
 
 
 def test_a_trace_tells_all(giaann: Run) -> None:
@@ -118,6 +126,7 @@ def test_if_none_is_named_there_are_ten(giaann: Run) -> None:
         (["--seed", "1", "--storages", "2"], "Invalid value"),
         (["--seed", "1", "--clients", "0"], "Invalid value"),
         (["--seed", "1", "--chunks", "1001"], "Invalid value"),
+        (["--seed", "1", "--hostile", "91"], "Invalid value"),
         (["--script", "file", "--seeds", "2"], "not --seeds"),
         (["more"], "extra argument"),
     ],

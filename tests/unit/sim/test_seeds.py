@@ -16,7 +16,7 @@ SHORT = Size(storages=4, clients=1, minutes=0.2, chunks=2)
 
 
 def outcome(seed: int, settled: float, *problems: str) -> Outcome:
-    return Outcome(seed, list(problems), settled, 10, 20, 3, 1000, [])
+    return Outcome(seed, list(problems), settled, 10, 20, 3, 1000, [], {})
 
 
 def test_processes_change_nothing() -> None:

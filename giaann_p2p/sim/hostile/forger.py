@@ -1,0 +1,158 @@
+"""Somebody who sends records that nobody should take, and floods with what nobody can read.
+
+It knows what any member knows: all records, its own token, the swarm's id.
+"""
+
+import random
+from collections.abc import Callable
+from enum import Enum
+
+import msgspec
+
+from giaann_p2p.sim.hostile.watch import MADE_UP, watch_of
+from giaann_p2p.sim.node import Node
+from giaann_p2p.sim.swarm import Swarm
+from giaann_p2p.swarm import messages
+from giaann_p2p.swarm.identity import Identity, Peer
+from giaann_p2p.swarm.messages import MOST_BYTES, Compare, Message, Read
+from giaann_p2p.swarm.record import (
+    MOST_CAPACITY,
+    MOST_LIFETIME,
+    SKEW,
+    Announcement,
+    signed_as,
+)
+from giaann_p2p.swarm.token import Rights
+
+_HUGE = bytes([messages.VERSION]) + bytes(MOST_BYTES)
+_TIMEOUT = 4.0
+_LATER = 1 << 60
+"""A sequence beyond all that a true clock makes."""
+
+
+class Forgery(Enum):
+    """What somebody sends to whoever is there."""
+
+    SLANDER = "a victim leaves, by a record that it did not sign"
+    REPLAY = "what a victim said earlier, once more"
+    FUTURE = "a record of tomorrow"
+    PAST = "a record of yesterday"
+    ELSEWHERE = "a record of another swarm"
+    LASTING = "a record that lasts for ever"
+    BOUNDLESS = "a record with more than fits"
+    ROOMY = "a record with more capacity than counts"
+    BROKEN = "a true record with a byte changed"
+    FLOOD = "many questions, huge ones, and halves of some"
+
+
+class Forger(Node):
+    """See the module."""
+
+    def __init__(
+        self, swarm: Swarm, name: str, skew: float, forgeries: frozenset[Forgery], each: int = 6
+    ) -> None:
+        self._chance = random.Random(f"{swarm.seed} {name} forgeries")
+        self.identity = Identity.from_seed(self._chance.randbytes(32))
+        peer = self.identity.peer
+        swarm.admit(peer, Rights.STORAGE | Rights.COMPUTE | Rights.CLIENT)
+        around = swarm.surroundings(peer)
+        super().__init__(name, peer, swarm.clock, swarm.network, swarm.trace, around, skew)
+        self.swarm, self._each, self.quiet = swarm, each, True
+        self._kinds = sorted(forgeries, key=lambda one: one.name)
+        self._early: dict[Peer, bytes] = {}
+        self.later(1.0, self.every_tick)
+
+    def begin_to_lie(self) -> None:
+        """Begin to forge."""
+        self.quiet = False
+        for data in self.swarm.records_seen_from(self):
+            self.learn(data)
+        directory = self.around.directory
+        live, records = directory.live(self.now), directory.records(self.now)
+        self._early = {said.peer: data for said, data in zip(live, records, strict=True)}
+
+    def tick(self) -> None:
+        """Send some of each."""
+        if self.quiet:
+            return
+        for _ in range(self._each):
+            self._send(self._chance.choice(self._kinds))
+
+    def _send(self, forgery: Forgery) -> None:
+        others = [node for node in self.swarm.nodes if node.alive and node is not self]
+        to, victim = self._chance.choice(others), self._chance.choice(others)
+        watch_of(self.swarm).happened(f"sent: {forgery.name.lower()}")
+        if forgery is Forgery.FLOOD:
+            self._flood(to.peer)
+        elif (record := self._record(forgery, victim)) is not None:
+            self.network.tell(self.peer, to.peer, b"\0" + record)
+
+    def _record(self, forgery: Forgery, victim: Node) -> bytes | None:
+        if forgery is Forgery.REPLAY:
+            return self._early.get(victim.peer)
+        if forgery is Forgery.BROKEN:
+            return self._broken()
+        now = int(self.now)
+        mine = self._said(self.peer, now)
+        said = {
+            Forgery.SLANDER: lambda: self._said(victim.peer, int(victim.now)),
+            Forgery.FUTURE: lambda: self._said(self.peer, now + 2 * SKEW),
+            Forgery.PAST: lambda: self._said(self.peer, now - 3 * SKEW),
+            Forgery.ELSEWHERE: lambda: _changed(mine, swarm_id=bytes(32)),
+            Forgery.LASTING: lambda: _changed(mine, lifetime=1 << 40),
+            Forgery.BOUNDLESS: lambda: _changed(mine, addresses=("/ip4/192.0.2.1/tcp/1",) * 4000),
+            Forgery.ROOMY: lambda: _changed(mine, capacity=2 * MOST_CAPACITY),
+        }[forgery]()
+        return signed_as(self.identity, said)
+
+    def _said(self, peer: Peer, issued: int) -> Announcement:
+        return Announcement(
+            swarm_id=self.swarm.swarm_id,
+            peer=peer,
+            role="storage",
+            state="draining",
+            incarnation=MADE_UP,
+            sequence=_LATER,
+            issued=issued,
+            lifetime=MOST_LIFETIME,
+            token=self.swarm.token_of(peer),
+        )
+
+    def _broken(self) -> bytes | None:
+        records = self.around.records(self.now)
+        if not records:
+            return None
+        data = bytearray(self._chance.choice(records))
+        data[self._chance.randrange(len(data))] ^= 1 << self._chance.randrange(8)
+        return bytes(data)
+
+    def _flood(self, to: Peer) -> None:
+        numbers = self._chance.randbytes(8 * self._chance.randrange(1, 64))
+        whole = messages.encode(Read(numbers, numbers))
+        some: list[Message] = [
+            Read(numbers, numbers[:-8]),
+            Read(numbers + b"\0", numbers),
+            Compare(self._chance.randbytes(20), [b""] * 3),
+        ]
+        frames = [
+            _HUGE,
+            whole[: self._chance.randrange(len(whole))],
+            bytes([99]) + whole[1:],
+            b"",
+            *[whole] * 8,
+            *map(messages.encode, some),
+        ]
+        for frame in frames:
+            self.network.ask(self.peer, to, frame, _TIMEOUT, _ignore)
+
+    def asked(self, sender: Peer, question: Message, reply: Callable[[bytes], None]) -> None:
+        """Answer nobody."""
+
+
+def _changed(said: Announcement, **fields: object) -> Announcement:
+    changed: Announcement = msgspec.structs.replace(said, **fields)
+    return changed
+
+
+def _ignore(data: bytes | None) -> None:
+    """It was not asked for the answer."""

@@ -1,0 +1,238 @@
+"""A storage peer that lies: of rows, of what it has, and in what it sends to other owners.
+
+Below the lies it is an honest peer: it must hold what it is to lie about. What it says is well
+formed as a rule, for the wire's own checks are tested elsewhere; `GARBAGE` is not.
+"""
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from enum import Enum
+from functools import cached_property
+
+import numpy as np
+
+from giaann_p2p.errors import GiaannError
+from giaann_p2p.model.delta import Delta
+from giaann_p2p.model.rows import Neuron, Question, Row
+from giaann_p2p.sim.hostile.watch import watch_of
+from giaann_p2p.sim.promises import Promises
+from giaann_p2p.sim.storage import Storage, rows_of
+from giaann_p2p.sim.swarm import Swarm
+from giaann_p2p.store.applied import Applied
+from giaann_p2p.store.codec import plain
+from giaann_p2p.store.codec.parcel import decode, encode
+from giaann_p2p.store.state import Content
+from giaann_p2p.store.transfer import Export, Manifest
+from giaann_p2p.swarm import messages
+from giaann_p2p.swarm.actions import Announce
+from giaann_p2p.swarm.identity import Peer
+from giaann_p2p.swarm.messages import (
+    AskPart,
+    Compare,
+    Compared,
+    Fetch,
+    Fetched,
+    Message,
+    Offer,
+    Offered,
+    Part,
+    Piece,
+    Push,
+    Pushed,
+    Read,
+    Refused,
+    Rows,
+)
+from giaann_p2p.swarm.placement import MOST_CAPACITY
+from giaann_p2p.swarm.replica import State
+from giaann_p2p.swarm.shardset import packed, unpacked
+
+_NO_SHARDS = np.empty(0, np.uint16)
+_MOST_INVENTED = 3
+_DENSE = 1 << 31
+
+
+class Lie(Enum):
+    """What a liar lies about."""
+
+    ROWS = "all rows that are read"
+    SOME_ROWS = "one answer of three with rows"
+    ALIKE = "all rows, in the same way as all who lie so"
+    ACKS = "it has taken in what was pushed, and has not"
+    READY = "all shards are ready with it, whatever it has, and it has room for all"
+    COVERS = "it has whatever it is asked for"
+    INVENTS = "it has chunks that nobody has"
+    GARBAGE = "what it sends of deltas and shards is none, or not what was asked for"
+    POISON = "what it sends of deltas and shards is well formed, and wrong"
+
+
+class Liar(Storage):
+    """See the module."""
+
+    def __init__(self, swarm: Swarm, name: str, skew: float, lies: frozenset[Lie]) -> None:
+        self.lies, self._lying = lies, random.Random(f"{swarm.seed} {name} lies")
+        self.quiet = True
+        """Whether it still does as honest peers do."""
+        super().__init__(swarm, name, skew)
+        self.lost = True  # nothing that it has counts
+        self.promises = Promises(swarm.lessons, swarm.rules.replicas, swarm.rules.quorum, [])
+        self._exports: dict[int, Export] = {}
+
+    def begin_to_lie(self) -> None:
+        """Begin to lie."""
+        self.quiet = False
+        if Lie.READY in self.lies:
+            self.capacity = MOST_CAPACITY
+        self._announce(self.core.announcement())
+
+    def tells(self, *lies: Lie) -> bool:
+        """Tell whether it lies about one of these now."""
+        return not self.quiet and not self.lies.isdisjoint(lies)
+
+    def asked(self, sender: Peer, question: Message, reply: Callable[[bytes], None]) -> None:
+        """Answer with a lie, where there is one to be told."""
+        lie = self._lie(question)
+        if lie is None:
+            super().asked(sender, question, reply)
+        else:
+            watch_of(self.swarm).happened(f"lies about {type(question).__name__}")
+            reply(lie if isinstance(lie, bytes) else messages.encode(lie))
+
+    def _lie(self, question: Message) -> Message | bytes | None:
+        if isinstance(question, Read):
+            lies = self.tells(Lie.ROWS, Lie.ALIKE)
+            lies |= self.tells(Lie.SOME_ROWS) and self._lying.random() < 1 / 3
+            return self._wrong_rows(question) if lies else None
+        if isinstance(question, Push) and self.tells(Lie.ACKS):
+            shards = unpacked(question.shards, self.swarm.rules.shards)
+            self.swarm.promises.acked(self, question.job, question.chunk, shards)
+            return Pushed(question.shards)
+        if isinstance(question, Compare) and self.tells(Lie.READY, Lie.COVERS, Lie.INVENTS):
+            said = self.answers.to(question)
+            return self._wrong_sets(question) if isinstance(said, Compared) else said
+        if isinstance(question, Fetch | Offer | AskPart):
+            if self.tells(Lie.GARBAGE):
+                return self._garbage(question)
+            if self.tells(Lie.POISON):
+                return self._poison(question)
+        return None
+
+    def _announce(self, news: Announce) -> None:
+        if self.tells(Lie.READY):
+            everything = np.arange(self.swarm.rules.shards, dtype=np.uint16)
+            news = news._replace(ready=everything, syncing=_NO_SHARDS)
+        super()._announce(news)
+
+    def _wrong_rows(self, question: Read) -> Message | bytes:
+        said = self.answers.to(question)
+        if not isinstance(said, Rows):
+            return said
+        concepts = np.frombuffer(question.concepts, "<u8").tolist()
+        features = np.frombuffer(question.features, "<u8").tolist()
+        asked = list(map(Neuron, concepts, features))
+        known = rows_of(said.parcel, self.store.limits).read(Question(asked))
+        rows = [row for row in known if row is not None and row.count]
+        if Lie.ALIKE in self.lies:
+            told = [replace(row, strength=2 * row.strength) for row in rows]
+        else:
+            told = self._altered(rows)
+        parcel = plain.encode(told)
+        if Lie.ALIKE not in self.lies and self._lying.random() < 0.1:
+            parcel = parcel[: self._lying.randrange(len(parcel) + 1)]
+        return Rows(parcel, packed(_NO_SHARDS, self.swarm.rules.shards))
+
+    def _altered(self, rows: list[Row]) -> list[Row]:
+        """Change something of each row, or leave it out, or tell another's in its place."""
+        told = []
+        for row in rows:
+            how = self._lying.randrange(5)
+            if how == 0:
+                told.append(replace(row, count=row.count + self._lying.randrange(1, 9)))
+            elif how == 1 and row.count > 1:
+                told.append(replace(row, count=row.count - 1))
+            elif how == 2 and len(row.strength):
+                strength = row.strength.copy()
+                strength[self._lying.randrange(len(strength))] += self._lying.randrange(1, 1 << 20)
+                told.append(replace(row, strength=strength))
+            elif how == 3:
+                other = self._lying.choice(rows)
+                told.append(replace(other, neuron=row.neuron, name=row.name))
+        return told
+
+    def _wrong_sets(self, question: Compare) -> Message:
+        """Say that it has all that is asked for, more than that, or nothing, as it fits."""
+        shards = unpacked(question.shards, self.swarm.rules.shards)
+        letters = (State.READY.value * len(shards)).encode()
+        if not self.tells(Lie.COVERS, Lie.INVENTS):
+            return Compared(letters, [0] * len(shards), [Applied().to_bytes()])
+        if not self.tells(Lie.INVENTS):
+            return Compared(letters, [-1] * len(shards), [])
+        held, sets = self.store.sets(shards.tolist()), []
+        for shard in shards.tolist():
+            known = held.get(shard, Applied())
+            for _ in range(self._lying.randrange(_MOST_INVENTED)):
+                job = self._lying.choice([*known, self._lying.randbytes(16)])
+                known = known.plus(job, 1_000_000 + self._lying.randrange(100))
+            sets.append(known.to_bytes())
+        return Compared(letters, list(range(len(sets))), sets)
+
+    def _garbage(self, question: Message) -> Message | bytes:
+        """Send what is no answer, each time in another way."""
+        rng, data = self._lying, messages.encode(self.answers.to(question))
+        how = rng.randrange(3 + len(self._junk))
+        if how == 0:
+            return data[: rng.randrange(len(data))]
+        if how == 1:
+            return data[:-1] + bytes([data[-1] ^ 1])
+        return rng.randbytes(200) if how == 2 else self._junk[how - 3]
+
+    @cached_property
+    def _junk(self) -> list[Message]:
+        """What is well formed, and no answer to anything that it is asked."""
+        rng, count, empty = self._lying, self.swarm.rules.shards, Applied().to_bytes()
+        shards = packed(np.arange(count, dtype=np.uint16), count)
+        piece = Piece(rng.randbytes(16), 1, shards, encode(self.swarm.lessons.delta(1)))
+        wrong = Manifest(count - 1, rng.randbytes(32), b"", [], _DENSE - 1).to_bytes()
+        return [
+            Refused(""),
+            Pushed(shards),
+            Fetched([piece], empty),
+            Fetched([], empty),
+            Part(rng.randbytes(100)),
+            Offered(wrong, empty, b""),
+            Offered(wrong, empty, rng.randbytes(100)),
+        ]
+
+    def _poison(self, question: Message) -> Message | None:
+        """Send something well formed that was never learned."""
+        if isinstance(question, Fetch):
+            said = self.answers.to(question)
+            if isinstance(said, Fetched):
+                return Fetched([self._stronger(piece) for piece in said.updates], said.gone)
+            return None
+        if isinstance(question, Offer):
+            return self._offered(question.shard)
+        if isinstance(question, AskPart) and (export := self._exports.get(question.shard)):
+            try:
+                return Part(export.part(question.number))
+            except GiaannError as error:
+                return Refused(str(error))
+        return None
+
+    def _stronger(self, piece: Piece) -> Piece:
+        delta = decode(piece.parcel, self.store.limits)
+        return Piece(piece.job, piece.chunk, piece.shards, encode(_stronger(delta)))
+
+    def _offered(self, shard: int) -> Message | None:
+        held = self.store.content(shard)
+        if not len(held.shards):
+            return None
+        export = Export(Content(held.shards, held.applied, _stronger(held.delta)))
+        self._exports[shard] = export
+        part = export.part(0) if export.manifest.parts else b""
+        return Offered(export.manifest.to_bytes(), Applied().to_bytes(), part)
+
+
+def _stronger(delta: Delta) -> Delta:
+    return replace(delta, strength=delta.strength + 1)

@@ -1,0 +1,165 @@
+"""A compute peer that does no honest work: it keeps what it is leased, or brings what is wrong."""
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from enum import Enum
+
+import numpy as np
+
+from giaann_p2p.model.delta import EMPTY, Delta
+from giaann_p2p.sim.compute import ComputePeer
+from giaann_p2p.sim.hostile.watch import watch_of
+from giaann_p2p.sim.swarm import Swarm
+from giaann_p2p.store.codec.parcel import encode
+from giaann_p2p.store.layout import Shards
+from giaann_p2p.swarm.identity import Peer
+from giaann_p2p.swarm.messages import (
+    Beat,
+    Learn,
+    Learned,
+    Message,
+    Push,
+    Pushed,
+    Taken,
+)
+from giaann_p2p.swarm.messages import encode as encode_message
+from giaann_p2p.swarm.shardset import packed, unpacked
+
+_TIMEOUT = 4.0
+_STRONGEST = 1 << 52
+_FIRST_OWN = 2_000_000
+"""Chunks of its own job, so that no number is anybody else's."""
+_MOST_KEPT = 64
+_PUSHES = 0.25
+"""How likely it pushes something of its own in a second."""
+
+
+class Shirking(Enum):
+    """What it does."""
+
+    SILENT = "it answers nothing"
+    KEEPS = "it takes what it is leased, and says for ever that it is at it"
+    FAILS = "it takes what it is leased, and says that it cannot"
+    BOASTS = "it says that it is done, and has pushed nothing"
+    IMPOSSIBLE = "it pushes what no chunk can add"
+    ELSEWHERE = "it pushes rows of other shards than it names"
+    EMPTY = "it pushes the empty delta for what it is leased"
+    FALSE = "it pushes what was never learned for what it is leased"
+
+
+class Shirker(ComputePeer):
+    """See the module."""
+
+    def __init__(self, swarm: Swarm, name: str, skew: float, ways: frozenset[Shirking]) -> None:
+        self.ways, self.quiet = ways, True
+        self._kept: dict[int, tuple[Peer, bytes]] = {}
+        self._chance = random.Random(f"{swarm.seed} {name} ways")
+        self._own = _FIRST_OWN + self._chance.randrange(1000) * 1000
+        self._job = self._chance.randbytes(16)
+        super().__init__(swarm, name, skew)
+
+    def begin_to_lie(self) -> None:
+        """Begin to shirk."""
+        self.quiet = False
+
+    def shirks(self, way: Shirking) -> bool:
+        """Tell whether it does so now."""
+        return not self.quiet and way in self.ways
+
+    def asked(self, sender: Peer, question: Message, reply: Callable[[bytes], None]) -> None:
+        """Take what it is leased, and do nothing of it."""
+        if self.quiet or not isinstance(question, Learn):
+            super().asked(sender, question, reply)
+            return
+        watch_of(self.swarm).happened("orders taken by shirkers")
+        if self.shirks(Shirking.SILENT):
+            return
+        reply(encode_message(Taken()))
+        self._kept[question.chunk] = sender, question.job
+        if len(self._kept) > _MOST_KEPT:
+            del self._kept[next(iter(self._kept))]
+
+    def tick(self) -> None:
+        """Tell and push what is not so."""
+        if self.quiet:
+            super().tick()
+            return
+        for chunk, (sender, job) in list(self._kept.items()):
+            self._shirk(chunk, sender, job)
+        if self._chance.random() < _PUSHES:
+            self._push()
+
+    def _push(self) -> None:
+        if self.shirks(Shirking.IMPOSSIBLE):
+            self._push_impossible()
+        if self.shirks(Shirking.ELSEWHERE):
+            self._push_elsewhere()
+
+    def _shirk(self, chunk: int, sender: Peer, job: bytes) -> None:
+        if self.shirks(Shirking.KEEPS):
+            self._beat(sender, Beat(job, [chunk], [], []))
+        elif self.shirks(Shirking.FAILS):
+            self._beat(sender, Beat(job, [], [], [(chunk, "no memory")]))
+            del self._kept[chunk]
+        elif self.shirks(Shirking.BOASTS):
+            self._beat(sender, Beat(job, [], [Learned(chunk)], []))
+            del self._kept[chunk]
+        if self.shirks(Shirking.EMPTY):
+            self._push_to_all(job, chunk, lambda shards: encode(EMPTY))
+        if self.shirks(Shirking.FALSE):
+            false = _weaker(self.swarm.lessons.delta(chunk + 1))
+            self._push_to_all(job, chunk, lambda shards: self._part(false, shards))
+
+    def _beat(self, sender: Peer, beat: Beat) -> None:
+        self.ask(sender, beat, _TIMEOUT, lambda answer: None)
+
+    def _push_impossible(self) -> None:
+        """Push deltas that add what no chunk can add, or that are none."""
+        true = self.swarm.lessons.delta(self._own)
+        wrong: list[bytes] = [
+            encode(replace(true, strength=true.strength + _STRONGEST)),
+            encode(replace(true, count=true.count + _STRONGEST)),
+            encode(replace(true, names={})),
+            encode(replace(true, branch=true.branch + np.uint8(200))),
+            encode(true)[:-3],
+            self._chance.randbytes(300),
+        ]
+        parcel = self._chance.choice(wrong)
+        self._own += 1
+        self._push_to_all(self._job, self._own, lambda shards: parcel)
+
+    def _push_elsewhere(self) -> None:
+        """Push to one shard rows of all of them, those of all others wrong."""
+        count = self.swarm.rules.shards
+        shard = np.array([self._chance.randrange(count)], np.uint16)
+        self._own += 1
+        delta = self.swarm.lessons.delta(self._own)
+        theirs = self.swarm.layout.shards_of(delta.concept, delta.feature) != shard[0]
+        strength = delta.strength + theirs[delta.source]
+        parcel = encode(replace(delta, strength=strength))
+        for peer in self.around.placement(self.now).owners(int(shard[0])):
+            self._bring(peer, self._job, self._own, shard, parcel)
+
+    def _push_to_all(self, job: bytes, chunk: int, cut: Callable[[Shards], bytes]) -> None:
+        placement = self.around.placement(self.now)
+        for peer in placement.peers:
+            shards = placement.shards_of(peer)
+            if len(shards):
+                self._bring(peer, job, chunk, shards, cut(shards))
+
+    def _bring(self, peer: Peer, job: bytes, chunk: int, shards: Shards, parcel: bytes) -> None:
+        push = Push(job, chunk, packed(shards, self.swarm.rules.shards), parcel)
+        self.ask(peer, push, _TIMEOUT, self._pushed)
+
+    def _pushed(self, answer: Message | None) -> None:
+        taken = isinstance(answer, Pushed) and len(unpacked(answer.shards, self.swarm.rules.shards))
+        watch_of(self.swarm).happened("pushes taken" if taken else "pushes refused")
+
+    def _part(self, delta: Delta, shards: Shards) -> bytes:
+        wanted = np.isin(self.swarm.layout.shards_of(delta.concept, delta.feature), shards)
+        return encode(delta.only(wanted) if wanted.any() else EMPTY)
+
+
+def _weaker(delta: Delta) -> Delta:
+    return replace(delta, strength=np.maximum(delta.strength - 1, 1))

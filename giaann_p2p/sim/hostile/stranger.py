@@ -1,0 +1,141 @@
+"""Somebody who is no member, or no longer, or not for this: it asks for everything all the same."""
+
+import random
+from collections.abc import Callable
+from enum import Enum
+
+import numpy as np
+
+from giaann_p2p.sim.hostile.watch import MADE_UP, watch_of
+from giaann_p2p.sim.node import Node
+from giaann_p2p.sim.swarm import Swarm
+from giaann_p2p.store.applied import Applied
+from giaann_p2p.swarm.identity import Identity, Peer
+from giaann_p2p.swarm.messages import (
+    AskDigests,
+    AskPart,
+    Beat,
+    Compare,
+    Fetch,
+    Learn,
+    Learned,
+    Message,
+    Offer,
+    Push,
+    Read,
+    Refused,
+)
+from giaann_p2p.swarm.record import Announcement, signed_as
+from giaann_p2p.swarm.shardset import packed
+from giaann_p2p.swarm.token import Rights, founded
+
+_TIMEOUT = 4.0
+_ASKS = 0.5
+"""How likely it asks somebody for everything in a second."""
+_FOR_EVER = 1 << 40
+_EVERY_RIGHT = Rights.STORAGE | Rights.COMPUTE | Rights.CLIENT
+
+
+class Pretence(Enum):
+    """What somebody shows for a token."""
+
+    NONE = "nothing"
+    JUNK = "bytes of chance"
+    STOLEN = "another member's token"
+    MADE = "a token that it gave itself"
+    ELSEWHERE = "another swarm's token"
+    EXPIRED = "a token that has run out"
+    REVOKED = "a token that the founder took back"
+    ROLE = "a client's token, to be a storage and compute peer"
+
+
+class Stranger(Node):
+    """See the module."""
+
+    def __init__(self, swarm: Swarm, name: str, skew: float, pretence: Pretence) -> None:
+        self._chance = random.Random(f"{swarm.seed} {name} questions")
+        self.identity = Identity.from_seed(self._chance.randbytes(32))
+        peer = self.identity.peer
+        around = swarm.surroundings(peer)
+        super().__init__(name, peer, swarm.clock, swarm.network, swarm.trace, around, skew)
+        self.swarm, self.pretence, self.quiet = swarm, pretence, True
+        self.later(1.0, self.every_tick)
+
+    def begin_to_lie(self) -> None:
+        """Come with what it takes for a token."""
+        self.quiet = False
+        swarm, peer = self.swarm, self.peer
+        if self.pretence is Pretence.JUNK:
+            swarm.tokens[peer] = self._chance.randbytes(100)
+        elif self.pretence is Pretence.STOLEN:
+            swarm.tokens[peer] = swarm.token_of(swarm.storages[0].peer)
+        elif self.pretence is Pretence.MADE:
+            own = founded(self.identity, swarm.swarm_id, peer, _EVERY_RIGHT, _FOR_EVER)
+            swarm.tokens[peer] = own.to_bytes()
+        elif self.pretence is Pretence.ELSEWHERE:
+            own = founded(swarm.founder, bytes(32), peer, _EVERY_RIGHT, _FOR_EVER)
+            swarm.tokens[peer] = own.to_bytes()
+        elif self.pretence is Pretence.EXPIRED:
+            swarm.admit(peer, _EVERY_RIGHT, until=1)
+        elif self.pretence is Pretence.REVOKED:
+            swarm.admit(peer, _EVERY_RIGHT)
+            known = swarm.admission.revoked
+            revoked = known.next(swarm.founder, {*known.peers, peer})
+            swarm.admission.learn(revoked.to_bytes())
+        elif self.pretence is Pretence.ROLE:
+            swarm.admit(peer, Rights.CLIENT)
+
+    def tick(self) -> None:
+        """Ask for everything, and say that it holds all."""
+        if self.quiet or self._chance.random() > _ASKS:
+            return
+        others = [node for node in self.swarm.nodes if node.alive and node is not self]
+        to = self._chance.choice(others)
+        for question in self._questions():
+            if self.pretence is not Pretence.ROLE or not isinstance(question, _A_CLIENTS):
+                self.ask(to.peer, question, _TIMEOUT, self._told)
+        for role in ("storage", "compute"):
+            said = Announcement(
+                swarm_id=self.swarm.swarm_id,
+                peer=self.peer,
+                role=role,
+                incarnation=MADE_UP,
+                sequence=int(self.now * 1000),
+                issued=int(self.now),
+                capacity=1 << 40 if role == "storage" else 0,
+                slots=8 if role == "compute" else 0,
+                token=self.swarm.token_of(self.peer),
+            )
+            self.network.tell(self.peer, to.peer, b"\0" + signed_as(self.identity, said))
+
+    def _questions(self) -> list[Message]:
+        count, lessons = self.swarm.rules.shards, self.swarm.lessons
+        everything = np.arange(count, dtype=np.uint16)
+        shards, job = packed(everything, count), self._chance.randbytes(16)
+        neuron = self._chance.choice(lessons.neurons(0))
+        concept, feature = (number.to_bytes(8, "little") for number in neuron)
+        return [
+            Push(job, 3_000_000, shards, lessons.parcel(0, everything)),
+            Read(concept, feature),
+            Compare(shards, [b""] * count),
+            Fetch(shards, Applied().plus(job, 1).to_bytes()),
+            Offer(self._chance.randrange(count)),
+            AskPart(0, bytes(16), 0),
+            AskDigests(shards),
+            Learn(job, 3_000_000, []),
+            Beat(job, [], [Learned(1)], []),
+        ]
+
+    def _told(self, answer: Message | None) -> None:
+        watch = watch_of(self.swarm)
+        if isinstance(answer, Refused):
+            watch.happened("strangers refused")
+        elif answer is not None:
+            watch.harmed(f"a stranger is told {type(answer).__name__}")
+
+    def asked(self, sender: Peer, question: Message, reply: Callable[[bytes], None]) -> None:
+        """Answer nobody."""
+
+
+_A_CLIENTS = Read | Compare | AskDigests | Learn
+"""What a client may ask."""

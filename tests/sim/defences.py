@@ -1,0 +1,225 @@
+"""Defences, each with the attack that it holds off, and how to switch it off.
+
+An attack is a small swarm with one hostile peer, or a few; it tells how often it came through.
+"""
+
+import random
+from collections.abc import Callable
+from typing import NamedTuple
+
+import pytest
+
+from giaann_p2p.sim import compute
+from giaann_p2p.sim.client import Client, Habit
+from giaann_p2p.sim.hostile import cast
+from giaann_p2p.sim.hostile.cast import Hostile
+from giaann_p2p.sim.hostile.forger import Forger, Forgery
+from giaann_p2p.sim.hostile.liar import Liar, Lie
+from giaann_p2p.sim.hostile.shirker import Shirker, Shirking
+from giaann_p2p.sim.hostile.stranger import Pretence, Stranger
+from giaann_p2p.sim.hostile.watch import Watch
+from giaann_p2p.sim.storage import join
+from giaann_p2p.sim.swarm import Rules, Swarm
+from giaann_p2p.sim.trainer import Trainer
+from giaann_p2p.store import update
+from giaann_p2p.store.layout import Layout
+from giaann_p2p.swarm import admission, coordinator, directory, leases, reader, record, token
+from giaann_p2p.swarm.admission import Admission, Pass
+from giaann_p2p.swarm.identity import SIGNATURE_BYTES, Peer
+from giaann_p2p.swarm.record import Announcement
+from giaann_p2p.swarm.schedule import Schedule
+from giaann_p2p.swarm.settings import Settings
+from giaann_p2p.swarm.shunned import Shunned
+from giaann_p2p.swarm.verifying import NOTHING
+
+Patch = Callable[[pytest.MonkeyPatch], None]
+Make = Callable[[Swarm], Hostile]
+Came = Callable[[Swarm, Watch], int]
+
+BEGINS = 15.0
+
+
+class Defence(NamedTuple):
+    """See the module."""
+
+    name: str
+    attack: Callable[[], int]
+    off: Patch
+
+
+def attack(came: Came, *make: Make, seconds: float = 20.0, reads: bool = False) -> int:
+    """Let hostile peers do what they do for a while, and count what came through."""
+    rules = Rules(shards=8)
+    swarm = Swarm(7, settings=Settings(patience=3.0), rules=rules, admission="token")
+    watch = swarm.promises = Watch(swarm)
+    for _ in range(4):
+        join(swarm)
+    job = random.Random("7 job").randbytes(16)
+    habit = Habit(0.5, BEGINS, cast.VERIFY) if reads else Habit(since=1e9)
+    swarm.clients.append(Client(swarm, "client0", job, [0, 1, 2], 0.0, habit))
+    for one in make:
+        cast.let(swarm, one(swarm), BEGINS)
+    swarm.clock.run_until(BEGINS + seconds)
+    return came(swarm, watch)
+
+
+def count(what: str) -> Came:
+    """Count what the watch counted."""
+    return lambda swarm, watch: sum(n for name, n in watch.counts.items() if name.startswith(what))
+
+
+def liar(*lies: Lie) -> Make:
+    return lambda swarm: Liar(swarm, "liar", 0.0, frozenset(lies))
+
+
+def forger(*forgeries: Forgery) -> Make:
+    return lambda swarm: Forger(swarm, "forger", 0.0, frozenset(forgeries))
+
+
+def shirker(*ways: Shirking) -> Make:
+    return lambda swarm: Shirker(swarm, "shirker", 0.0, frozenset(ways))
+
+
+def stranger(pretence: Pretence) -> Make:
+    return lambda swarm: Stranger(swarm, f"stranger {pretence.name}", 0.0, pretence)
+
+
+def wrong_rows() -> int:
+    return attack(count("a client believes"), liar(Lie.ROWS), reads=True)
+
+
+def found_again() -> int:
+    """A liar is asked again, and found out again, within the time for which it is shunned."""
+    found = attack(count("liars shunned"), liar(Lie.ROWS), seconds=50.0, reads=True)
+    return max(0, found - 1)
+
+
+def forged(forgery: Forgery) -> Callable[[], int]:
+    return lambda: attack(count("a record that was made up"), forger(forgery))
+
+
+def replayed() -> int:
+    return attack(count("an old record"), forger(Forgery.REPLAY), seconds=40.0)
+
+
+def impossible() -> int:
+    return attack(count("pushes taken"), shirker(Shirking.IMPOSSIBLE))
+
+
+def served(pretence: Pretence) -> Callable[[], int]:
+    return lambda: attack(count("a stranger is told"), stranger(pretence), seconds=15.0)
+
+
+def listed() -> int:
+    return attack(count("a record that was made up"), stranger(Pretence.ROLE))
+
+
+def hostage() -> int:
+    """Chunks that a worker keeps, which are never learned."""
+
+    def left(swarm: Swarm, watch: Watch) -> int:
+        return int(not swarm.trainers[0].done)
+
+    def make(swarm: Swarm) -> Hostile:
+        compute.join(swarm)
+        job = random.Random("7 other job").randbytes(16)
+        swarm.trainers.append(Trainer(swarm, "trainer", job, 5000, 40, 0.0))
+        return shirker(Shirking.SILENT)(swarm)
+
+    return attack(left, make, seconds=150.0)
+
+
+def _without_comparing(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(reader, "checked", lambda verify: NOTHING)
+
+
+def _without_shunning(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Shunned, "holds", lambda self, peer, now: False)
+
+
+def _without_signatures(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(directory, "prove", lambda data, announcement: None)
+
+
+def _whatever_the_time(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(record, "SKEW", 1 << 40)
+
+
+def _of_any_swarm(patch: pytest.MonkeyPatch) -> None:
+    def unproven(
+        data: bytes, now: float, swarm_id: bytes, layout: Layout, owner: Peer | None = None
+    ) -> Announcement:
+        found = record._decoded(data[SIGNATURE_BYTES:])
+        return record.unproven(data, now, found.swarm_id, layout, owner)
+
+    patch.setattr(directory, "unproven", unproven)
+
+
+def _without_sequences(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(directory.Directory, "announcement", lambda self, *key: None)
+
+
+def _whatever_it_adds(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(update, "check_delta", lambda delta, spec, most=0: None)
+
+
+def _without_a_gate(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Admission, "refusal", lambda self, *question: "")
+
+
+def _without_roles(patch: pytest.MonkeyPatch) -> None:
+    every = dict.fromkeys(admission.MAY_ASK, token.EVERY)
+    patch.setattr(admission, "MAY_ASK", every)
+
+
+def _without_roles_of_records(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Admission, "check", lambda self, said, now: None)
+
+
+def _without_grants(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(token, "verified", lambda *signed: True)
+
+
+def _for_ever(patch: pytest.MonkeyPatch) -> None:
+    look = Admission.look
+    patch.setattr(Admission, "look", lambda self, peer, shown, now: look(self, peer, shown, 0.0))
+
+
+def _without_a_list(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Admission, "learn", lambda self, data: False)
+
+
+def _whoever_shows_it(patch: pytest.MonkeyPatch) -> None:
+    look = Admission.look
+
+    def stolen(self: Admission, peer: Peer, shown: bytes, now: float) -> Pass:
+        member = token.Token.read(shown).member if shown else peer
+        return look(self, member, shown, now)
+
+    patch.setattr(Admission, "look", stolen)
+
+
+def _leased_for_ever(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(leases.Leases, "lapsed", lambda self, now: [])
+    patch.setattr(coordinator.Coordinator, "_taken", lambda self, *answer: [])
+    patch.setattr(Schedule, "_single", lambda self: iter(()))
+
+
+DEFENCES = [
+    Defence("rows are compared", wrong_rows, _without_comparing),
+    Defence("liars are shunned", found_again, _without_shunning),
+    Defence("records are signed", forged(Forgery.SLANDER), _without_signatures),
+    Defence("records of tomorrow", forged(Forgery.FUTURE), _whatever_the_time),
+    Defence("records of yesterday", forged(Forgery.PAST), _whatever_the_time),
+    Defence("records of another swarm", forged(Forgery.ELSEWHERE), _of_any_swarm),
+    Defence("older records", replayed, _without_sequences),
+    Defence("what a chunk can add", impossible, _whatever_it_adds),
+    Defence("leases end", hostage, _leased_for_ever),
+    Defence("members only", served(Pretence.NONE), _without_a_gate),
+    Defence("roles", served(Pretence.ROLE), _without_roles),
+    Defence("roles in the directory", listed, _without_roles_of_records),
+    Defence("grants are signed", served(Pretence.MADE), _without_grants),
+    Defence("tokens end", served(Pretence.EXPIRED), _for_ever),
+    Defence("the list of the revoked", served(Pretence.REVOKED), _without_a_list),
+    Defence("a token is its member's", served(Pretence.STOLEN), _whoever_shows_it),
+]

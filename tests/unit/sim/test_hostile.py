@@ -1,0 +1,143 @@
+"""Who watches hostile peers sees what they achieve; what they say is what it is meant to be."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from giaann_p2p.model.rows import DeltaRows, Neuron, Question, Row
+from giaann_p2p.sim.client import Client, Habit
+from giaann_p2p.sim.hostile import cast
+from giaann_p2p.sim.hostile.forger import Forger, Forgery
+from giaann_p2p.sim.hostile.liar import Liar, Lie
+from giaann_p2p.sim.hostile.shirker import Shirker
+from giaann_p2p.sim.hostile.stranger import Stranger
+from giaann_p2p.sim.hostile.watch import Watch, watch_of
+from giaann_p2p.sim.storage import Storage, join
+from giaann_p2p.sim.swarm import Swarm
+from giaann_p2p.swarm.likeness import same
+
+JOB = b"one job of many."
+WRONG = "a client believes a row that is wrong"
+
+
+@pytest.fixture
+def swarm() -> Swarm:
+    found = cast.founded(0, 1)
+    join(found)
+    found.clients.append(Client(found, "client0", JOB, [0], 0.0, Habit(since=1e9)))
+    return found
+
+
+def told(swarm: Swarm, chunks: list[int]) -> tuple[list[Neuron], list[Row | None]]:
+    """Return some neurons of a chunk, and their rows when so many chunks were learned."""
+    neurons = swarm.lessons.neurons(chunks[0])[:3]
+    deltas = [swarm.lessons.content(shard, chunks) for shard in range(swarm.rules.shards)]
+    rows = [DeltaRows(delta).read(Question(neurons)) for delta in deltas]
+    return neurons, [next((row for row in some if row), None) for some in zip(*rows, strict=True)]
+
+
+def tell(swarm: Swarm, chunks: list[int]) -> None:
+    """Let an honest peer tell rows."""
+    watch, (neurons, rows) = watch_of(swarm), told(swarm, chunks)
+    by_neuron = dict(zip(neurons, rows, strict=True))
+    watch._remember(neurons, [by_neuron[neuron] for neuron in neurons])
+
+
+def believe(swarm: Swarm, rows: list[Row | None], asked: float) -> int:
+    """Let a client believe rows that it asked for at a time; return how many are wrong so far."""
+    watch, (neurons, _) = watch_of(swarm), told(swarm, [0])
+    watch.accepted(swarm.clients[0], neurons, rows, asked)
+    return watch.counts[WRONG]
+
+
+def test_rows_that_honest_peers_told_are_true(swarm: Swarm) -> None:
+    tell(swarm, [0])
+    tell(swarm, [0, 1, 2])
+    for chunks in ([0], [0, 1], [0, 1, 2]):  # what lies between two of theirs, too
+        assert believe(swarm, told(swarm, chunks)[1], 0.0) == 0
+
+
+def test_rows_that_nobody_honest_told_are_wrong(swarm: Swarm) -> None:
+    tell(swarm, [0])
+    rows = told(swarm, [0])[1]
+    one = rows[0]
+    assert one is not None
+    assert believe(swarm, [None, *rows[1:]], 0.0) == 1
+    assert believe(swarm, [replace(one, count=one.count + 1), *rows[1:]], 0.0) == 2
+    assert watch_of(swarm).faults == [WRONG]  # said once
+
+
+def test_what_was_told_before_it_was_asked_for_does_not_count(swarm: Swarm) -> None:
+    tell(swarm, [0])
+    assert believe(swarm, told(swarm, [0])[1], 1.0) == 3
+
+
+def test_a_swarm_without_hostile_peers_is_not_watched() -> None:
+    with pytest.raises(TypeError, match="founded"):
+        watch_of(Swarm(0))
+
+
+def test_shards_have_more_replicas_where_more_lie() -> None:
+    for hostile, replicas, quorum in ((1, 5, 3), (6, 7, 4), (12, 11, 6)):
+        rules = cast.founded(0, hostile).rules
+        assert (rules.replicas, rules.quorum) == (replicas, quorum)
+
+
+def test_of_six_two_hold_shards_and_two_learn() -> None:
+    found = cast.founded(0, 6)
+    join(found)
+    cast.join(found, 6)
+    kinds = [type(one) for one in found.hostiles]
+    assert kinds == [Liar, Liar, Shirker, Shirker, Forger, Stranger]
+    assert not any(isinstance(one, Storage) for one in found.nodes if one in found.storages[1:])
+
+
+def test_they_behave_until_it_is_time(swarm: Swarm) -> None:
+    cast.join(swarm, 6)
+    swarm.clock.run_until(cast.BEGINS - 0.1)
+    assert not watch_of(swarm).counts
+    swarm.clock.run_until(cast.BEGINS + 5)
+    assert watch_of(swarm).counts["strangers refused"]
+    cast.leave(swarm)
+    before = dict(watch_of(swarm).counts)
+    swarm.clock.run_until(cast.BEGINS + 30)
+    assert watch_of(swarm).counts["sent: flood"] == before.get("sent: flood", 0)
+
+
+def test_altered_rows_are_not_what_they_were(swarm: Swarm) -> None:
+    liar = Liar(swarm, "liar", 0.0, frozenset({Lie.ROWS}))
+    rows = [row for row in told(swarm, [0, 1, 2])[1] if row]
+    changed = 0
+    for _ in range(50):
+        new = {row.neuron: row for row in liar._altered(rows)}
+        changed += any(not same(row, new.get(row.neuron)) for row in rows)
+    assert changed > 40
+
+
+def test_every_forgery_is_refused_by_a_peer_that_knows_all_others(swarm: Swarm) -> None:
+    forger = Forger(swarm, "forger", 0.0, frozenset(Forgery))
+    cast.let(swarm, forger)
+    swarm.clock.run_until(cast.BEGINS + 1)
+    (peer,) = swarm.storages
+    directory = peer.around.directory
+    before = [repr(said) for said in directory.live(peer.now)]
+    tried = 0
+    for forgery in set(Forgery) - {Forgery.FLOOD}:
+        for _ in range(5):
+            record = forger._record(forgery, peer)
+            if record is not None:
+                peer.learn(record)
+                tried += 1
+    assert tried > 30
+    assert [repr(said) for said in directory.live(peer.now)] == before
+    assert directory.refused > 25
+
+
+def test_watch_counts_who_is_shunned(swarm: Swarm) -> None:
+    watch = watch_of(swarm)
+    assert isinstance(watch, Watch)
+    watch.shunned(swarm.storages[0].peer)
+    watch.shunned(swarm.clients[0].peer)
+    assert (watch.counts["honest peers shunned"], watch.counts["liars shunned"]) == (1, 1)
+    assert np.sum(list(watch.counts.values())) == 2
