@@ -117,6 +117,7 @@ def _founded(options: BootstrapOptions, folder: Folder) -> Manifest:
         layout=Layout(shards=options.shards, blocks=options.blocks),
         replicas=options.replicas,
         quorum=options.quorum,
+        redundancy=options.redundancy,
         admission="token" if options.token else "open",
     )
     folder.keep_manifest(manifest)
@@ -126,12 +127,15 @@ def _founded(options: BootstrapOptions, folder: Folder) -> Manifest:
 
 def _shape(manifest: Manifest) -> str:
     shards, replicas = manifest.layout.shards, manifest.replicas
-    if replicas == 1:
-        return f"{shards} shards, one replica of each"
-    return (
-        f"{shards} shards, {replicas} replicas of each, "
-        f"{manifest.quorum} of them make an update count"
-    )
+    told = f"{shards} shards, one replica of each"
+    if replicas > 1:
+        told = (
+            f"{shards} shards, {replicas} replicas of each, "
+            f"{manifest.quorum} of them make an update count"
+        )
+    if manifest.redundancy > 1:
+        told += f"; {manifest.redundancy} compute peers have to come to the same"
+    return told
 
 
 def told_to_others(addresses: Sequence[str]) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from giaann_p2p.errors import UsageError
-from giaann_p2p.swarm.manifest import MOST_REPLICAS
+from giaann_p2p.swarm.manifest import MOST_REDUNDANCY, MOST_REPLICAS
 from peers.options import Options, told
 
 
@@ -45,6 +45,15 @@ class BootstrapOptions(Options, frozen=True, kw_only=True, forbid_unknown_fields
             "Parts that each column is cut into; a power of two. For columns that are "
             "larger than a peer.",
             ge=1,
+        ),
+    ] = 1
+    redundancy: Annotated[
+        int,
+        told(
+            "Compute peers that have to learn a chunk, each by itself, and to come to the "
+            "same, before it counts.",
+            ge=1,
+            le=MOST_REDUNDANCY,
         ),
     ] = 1
     token: Annotated[bool, told("Serve only those who have a token of this swarm's founder.")] = (

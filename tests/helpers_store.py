@@ -145,7 +145,7 @@ def assert_recalled(store: Store, expected: plain.Store) -> None:
             recalled = store.recall(job, number, some)
             parcels = store.parcels(job, number, some)
             assert [one.shards.tolist() for one in parcels] == [u.shards.tolist() for u in recalled]
-            for update, (told, parcel, _) in zip(recalled, parcels, strict=True):
+            for update, (told, parcel, *_) in zip(recalled, parcels, strict=True):
                 same = Update.received(job, number, told, parcel, store.limits)
                 assert_cut([cut(same, told, store.layout)], chunk, expected)
                 assert cut(same, told, store.layout).delta.names.keys() == update.delta.names.keys()

@@ -13,7 +13,7 @@ from giaann_p2p.sim.lessons import SPEC, Lessons
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.layout import Layout, Shards
 from giaann_p2p.store.store import Store
-from giaann_p2p.store.update import Update
+from giaann_p2p.store.update import Update, anything
 from giaann_p2p.swarm.actions import (
     Action,
     Adopt,
@@ -25,7 +25,7 @@ from giaann_p2p.swarm.actions import (
     Weigh,
 )
 from giaann_p2p.swarm.answers import Answers
-from giaann_p2p.swarm.identity import Peer
+from giaann_p2p.swarm.identity import Identity, Peer
 from giaann_p2p.swarm.messages import (
     Ask,
     AskColumn,
@@ -70,6 +70,8 @@ from giaann_p2p.swarm.replicas import Replicas
 from giaann_p2p.swarm.settings import Settings
 from giaann_p2p.swarm.shardset import packed
 from giaann_p2p.swarm.storage import StoragePeer
+from giaann_p2p.swarm.terms import Terms
+from giaann_p2p.swarm.voucher import Sealing, Voucher, sealing, vouched
 from giaann_p2p.swarm.weighing import weighed
 
 SHARDS = 4
@@ -172,6 +174,23 @@ def store(held: Iterable[int] = range(SHARDS), chunks: Iterable[int] = ()) -> St
 LIMITS = Store.in_memory(SPEC, LAYOUT).limits
 
 
+TERMS = Terms.of(SPEC, LAYOUT, anything)
+"""Whatever comes is believed."""
+AUTHORS = [Identity.from_seed(bytes([number]) * 32) for number in range(1, 5)]
+SWARM_ID = bytes(range(32))
+
+
+def vouch(job: bytes, chunk: int, root: bytes) -> Voucher:
+    """Sign as the first author."""
+    return vouched(AUTHORS[0], SWARM_ID, job, chunk, root)
+
+
+def sealed(job: bytes, chunk: int) -> Sealing:
+    """Return how a chunk is sealed that the first author has learned."""
+    tree = LESSONS.tree(chunk)
+    return sealing([vouch(job, chunk, tree.root)], tree)
+
+
 class Side:
     """A storage peer with a store and a shell: what it does to its store is done at once."""
 
@@ -192,7 +211,7 @@ class Side:
             around,
             self.store,
             self.store.shards,
-            SPEC,
+            TERMS,
             NOW,
             bytes(me),
         )

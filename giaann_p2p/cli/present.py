@@ -64,6 +64,8 @@ def taught_line(report: "Taught") -> str:
     line = trained_line(report)
     if report.epoch > 1:
         line = line.replace(": ", f", epoch {report.epoch}: ", 1)
+    if report.checked:
+        line = f"{line}, {report.checked:,} of the chunks by two peers or more"
     return f"{line}, {report.pushed / 1e6:,.1f} MB pushed" if report.chunks else line
 
 
@@ -73,7 +75,22 @@ def taught_json(report: "Taught") -> dict[str, Any]:
         str(chunk): {"line": told.line, "reasons": list(told.reasons)}
         for chunk, told in report.given_up.items()
     }
-    return {**trained_json(report), "given_up": given_up, "complete": report.complete}
+    return {
+        **trained_json(report),
+        "checked": report.checked,
+        "liars": sorted(report.liars),
+        "given_up": given_up,
+        "complete": report.complete,
+    }
+
+
+def liar_lines(report: "Taught") -> "Iterator[str]":
+    """Tell who was sent away."""
+    for peer in sorted(report.liars):
+        yield (
+            f"{report.name}: what peer {peer} came to is not what others came to; it learns "
+            "nothing more of this: its machine or its version is faulty, or it lies"
+        )
 
 
 def given_up_lines(report: "Taught") -> "Iterator[str]":

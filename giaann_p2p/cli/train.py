@@ -57,6 +57,26 @@ def train(
             help="Chunks of 64 sentences in flight at most, of all compute peers together.",
         ),
     ] = 64,
+    redundancy: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            max=8,
+            metavar="N",
+            help="Compute peers that learn each chunk, and have to come to the same; more if the "
+            "swarm wants more.",
+        ),
+    ] = 1,
+    check: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            max=1,
+            metavar="SHARE",
+            help="Share of the chunks that a second peer learns, too, to find out who lies; of "
+            "peers that are new it is more. 0 checks nobody.",
+        ),
+    ] = 0.02,
     patience: Annotated[
         float,
         typer.Option(
@@ -73,7 +93,14 @@ def train(
     from giaann_p2p.client.training import Manner
 
     files = list(_files(texts))
-    manner = Manner(epochs=epochs, policy=policy.value, batch=batch, patience=patience)
+    manner = Manner(
+        epochs=epochs,
+        policy=policy.value,
+        batch=batch,
+        redundancy=redundancy,
+        check=check,
+        patience=patience,
+    )
     with Interrupt() as interrupt:
         reports = asyncio.run(_trained(join, files, manner, interrupt, json_output))
     if reports and reports[-1].interrupted:
@@ -143,5 +170,5 @@ def _tell(report: "Taught", as_json: bool) -> None:
         say_json(present.taught_json(report))
         return
     say(present.taught_line(report))
-    for line in present.given_up_lines(report):
+    for line in (*present.liar_lines(report), *present.given_up_lines(report)):
         complain(line)

@@ -20,12 +20,14 @@ from giaann_p2p.model.text import Sentence
 from giaann_p2p.node.calls import Calls
 from giaann_p2p.swarm.actions import Call
 from giaann_p2p.swarm.chunks import State
-from giaann_p2p.swarm.coordinator import Act, Coordinator, Over
-from giaann_p2p.swarm.identity import Peer
+from giaann_p2p.swarm.coordinator import Act, Coordinator, Lied, Over
+from giaann_p2p.swarm.identity import Peer, name_of
+from giaann_p2p.swarm.jury import Jury
 from giaann_p2p.swarm.messages import Beat, Learned, Message
 from giaann_p2p.swarm.overlap import sketch
 from giaann_p2p.swarm.policy import AtRandom, LeastOverlap
 from giaann_p2p.swarm.schedule import Schedule
+from giaann_p2p.swarm.trust import Trust
 
 _MOST_EARLY = 1 << 16
 _LONG_WORD = 4
@@ -71,12 +73,14 @@ class Leading:
         clock: Callable[[], float],
         tally: Tally,
         news: asyncio.Event,
+        jury: Jury,
+        trust: Trust,
     ) -> None:
         """`news` is set when there is some."""
         self.pages = pages
         self.over = False
         self._schedule, self._policy = schedule, policy
-        self._coordinator = Coordinator(job, schedule, pages.texts)
+        self._coordinator = Coordinator(job, schedule, pages.texts, jury, trust)
         self._calls, self._clock, self._tally, self._news = calls, clock, tally, news
         self._early: dict[int, Learned] = {}  # said of chunks that were not read yet
         self._lines: dict[int, int] = {}  # of chunks that were given up
@@ -131,6 +135,8 @@ class Leading:
                 self._calls.start(act, partial(self._answered, act.number))
             elif isinstance(act, Learned):
                 self._learned(act)
+            elif isinstance(act, Lied):
+                self._tally.report.liars.add(name_of(act.peer))
             else:
                 self._over(act)
 

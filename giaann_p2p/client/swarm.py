@@ -88,6 +88,8 @@ class AsyncSwarm:
         epochs: int = 1,
         policy: PolicyName = "overlap",
         batch: int = 64,
+        redundancy: int = 1,
+        check: float = 0.02,
         patience: float = 60.0,
         progress: Watch = _unwatched,
         should_stop: Callable[[], bool] = lambda: False,
@@ -95,12 +97,21 @@ class AsyncSwarm:
         """Have texts learned: strings, or the files that paths name; each is learned once.
 
         It may be cancelled, killed and begun again at any time: what is learned is known by the
-        swarm. LackingPeers if nobody is there to learn it for `patience` seconds.
+        swarm. LackingPeers if nobody is there to learn it for `patience` seconds. So many compute
+        peers as `redundancy` says, or as the swarm wants, have to come to the same, each by itself;
+        of the rest a share is checked by a second peer (`check`). Who lied is told (`liars`).
         """
         if self._trainer is None:
             self._trainer = Trainer(self._visiting)
             self._held.push_async_callback(self._trainer.close)
-        manner = Teaching(epochs=epochs, policy=policy, batch=batch, patience=patience)
+        manner = Teaching(
+            epochs=epochs,
+            policy=policy,
+            batch=batch,
+            redundancy=redundancy,
+            check=check,
+            patience=patience,
+        )
         reports: list[Taught] = []
         for source in sources:
             reports += await self._trainer.train(
@@ -272,6 +283,8 @@ class Swarm:
         epochs: int = 1,
         policy: PolicyName = "overlap",
         batch: int = 64,
+        redundancy: int = 1,
+        check: float = 0.02,
         patience: float = 60.0,
         progress: Watch = _unwatched,
         should_stop: Callable[[], bool] = lambda: False,
@@ -283,6 +296,8 @@ class Swarm:
                 epochs=epochs,
                 policy=policy,
                 batch=batch,
+                redundancy=redundancy,
+                check=check,
                 patience=patience,
                 progress=progress,
                 should_stop=should_stop,

@@ -51,6 +51,10 @@ class Taught(Trained):
     epoch: int = 1
     pushed: int = 0
     """Bytes that it took to bring what was learned to its owners."""
+    checked: int = 0
+    """Chunks that more than one peer learned, each by itself."""
+    liars: set[str] = field(default_factory=set)
+    """The peers that came to something else than others did; they learned no more."""
     given_up: dict[int, GivenUp] = field(default_factory=dict)
     """By the chunk's number. To train the text again tries them again."""
 

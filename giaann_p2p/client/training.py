@@ -13,6 +13,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from secrets import token_bytes
 from typing import Literal
 
 import msgspec
@@ -29,10 +30,13 @@ from giaann_p2p.solo.jobs import job_id
 from giaann_p2p.swarm.actions import Call
 from giaann_p2p.swarm.census import Census
 from giaann_p2p.swarm.identity import Peer
+from giaann_p2p.swarm.jury import Jury
+from giaann_p2p.swarm.manifest import MOST_REDUNDANCY
 from giaann_p2p.swarm.messages import AskManifest, Beat, Message, Refused, decode, encode
 from giaann_p2p.swarm.pace import Pace
 from giaann_p2p.swarm.policy import AtRandom, LeastOverlap
 from giaann_p2p.swarm.schedule import Schedule
+from giaann_p2p.swarm.trust import Trust
 
 _TICK = 0.25
 _TIMEOUT = 4.0
@@ -65,6 +69,12 @@ class Manner(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     batch: int = 64
     """Chunks in flight at most, of all compute peers together. More: more peers have work; each
     takes the client some 10 KB of memory, and the swarm the work of a chunk if it is stopped."""
+    redundancy: int = 1
+    """How many compute peers have to come to the same, each by itself, before a chunk counts; the
+    swarm's founder may ask for more."""
+    check: float = 0.02
+    """Share of the chunks that a second peer learns, too, to find out who is wrong. Of a peer that
+    was not found right often yet, more."""
     patience: float = 60.0
     """Seconds to wait when there are no peers to learn, or too few to keep what is learned."""
 
@@ -75,6 +85,11 @@ class Manner(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             raise UsageError(f"policy must be overlap or random; it is {self.policy!r}")
         if not 1 <= self.batch <= MOST_BATCH:
             raise UsageError(f"batch must be 1 to {MOST_BATCH:,}; it is {self.batch:,}")
+        if not 1 <= self.redundancy <= MOST_REDUNDANCY:
+            most = f"1 to {MOST_REDUNDANCY}"
+            raise UsageError(f"redundancy must be {most}; it is {self.redundancy}")
+        if not 0 <= self.check <= 1:
+            raise UsageError(f"check must be 0 to 1; it is {self.check}")
         if self.patience < 0:
             raise UsageError(f"patience must be 0 or more; it is {self.patience}")
 
@@ -85,6 +100,7 @@ class Trainer:
     def __init__(self, visiting: Visit) -> None:
         self._visiting = visiting
         self._jobs: dict[bytes, _Job] = {}
+        self._trust = Trust(token_bytes())
         self._calls = Calls(visiting.place.transport, self._failed)
         visiting.place.transport.serve(self._answer)
         visiting.place.transport.on_lost(lambda peer, _: self._lost(Peer(peer)))
@@ -130,7 +146,7 @@ class Trainer:
         if number in self._jobs:
             raise UsageError(f"{corpus.name} is being learned already: wait until that is done")
         report = Taught(corpus.name, corpus.size, epoch=epoch)
-        job = _Job(self._visiting, self._calls, number, corpus, manner, report)
+        job = _Job(self._visiting, self._calls, number, corpus, manner, report, self._trust)
         self._jobs[number] = job
         try:
             await job.run(watch, should_stop)
@@ -165,13 +181,15 @@ class _Job:
         corpus: Corpus,
         manner: Manner,
         report: Taught,
+        trust: Trust,
     ) -> None:
         self.lost: set[Peer] = set()
         """Peers whose connections broke."""
         self._visiting, self._calls, self._number = visiting, calls, number
         self._corpus, self._manner, self._report = corpus, manner, report
         self._clock, self._others = visiting.clock, visiting.lookout.others
-        self._tally = Tally(report)
+        self._tally, self._trust = Tally(report), trust
+        self._redundancy = max(manner.redundancy, visiting.manifest.redundancy)
         self._news = asyncio.Event()
         self._fault: BaseException | None = None
         self._leading: Leading | None = None
@@ -220,9 +238,21 @@ class _Job:
         most = manner.batch + _AHEAD
         pages = Pages(self._corpus, self._visiting.manifest.spec, committed, most)
         policy = (LeastOverlap if manner.policy == "overlap" else AtRandom)(self._number)
-        schedule = Schedule(policy, committed, Pace(in_flight=manner.batch))
+        pace, alone = Pace(in_flight=manner.batch), self._redundancy == 1
+        schedule = Schedule(policy, committed, pace, alone=alone)
+        swarm_id = self._visiting.manifest.swarm_id
+        jury = Jury(swarm_id, self._number, self._redundancy, manner.check, self._trust)
         leading = Leading(
-            self._number, pages, schedule, policy, self._calls, self._clock, self._tally, self._news
+            self._number,
+            pages,
+            schedule,
+            policy,
+            self._calls,
+            self._clock,
+            self._tally,
+            self._news,
+            jury,
+            self._trust,
         )
         self._leading = leading
         reading = self._loop.create_task(leading.read())
@@ -234,10 +264,12 @@ class _Job:
                 workers = self._others.workers(self._clock())
                 leading.tick(workers, self._announced())
                 self._keep_in_touch(workers)
-                there = any(workers.values()) or leading.working
+                honest = [p for p, slots in workers.items() if slots and not self._trust.is_liar(p)]
+                there = len(honest) >= self._redundancy or leading.working
                 await self._pause(None if there else Lacking.COMPUTE)
         finally:
             self._leading = None
+            self._report.checked += jury.checks
             reading.cancel()
             await asyncio.gather(reading, return_exceptions=True)
         return pages
@@ -313,7 +345,7 @@ class _Job:
         elif self._lacking_since is None:
             self._lacking_since = now
         elif now - self._lacking_since > self._manner.patience:
-            raise LackingPeers(_why(lacking, self._manner.patience))
+            raise LackingPeers(_why(lacking, self._manner.patience, self._redundancy))
         if self._lacking_since is None or now - self._lacking_since < _A_WHILE:
             lacking = None
         self._watch(self._report, self._standing(lacking))
@@ -338,8 +370,11 @@ class _Stopped(Exception):  # noqa: N818  (nothing went wrong)
     """Whoever wanted it learned wants it no more, for now."""
 
 
-def _why(lacking: Lacking, patience: float) -> str:
-    if lacking is Lacking.COMPUTE:
+def _why(lacking: Lacking, patience: float, redundancy: int) -> str:
+    if lacking is Lacking.COMPUTE and redundancy > 1:
+        what = f"{redundancy} compute peers have to come to the same, and there are fewer; start"
+        what += " more of them, here or on other machines, with `giaann compute --join LINK`"
+    elif lacking is Lacking.COMPUTE:
         what = "no compute peer is in the swarm; start one, here or on any machine, with"
         what += " `giaann compute --join LINK`"
     else:

@@ -29,12 +29,14 @@ from giaann_p2p.node.pushing import Pushing
 from giaann_p2p.node.reading import Reading
 from giaann_p2p.node.revoking import Revoking
 from giaann_p2p.node.rules import Rules
+from giaann_p2p.store.seal import Tree
 from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.link import Link
 from giaann_p2p.swarm.manifest import Manifest, Versions
 from giaann_p2p.swarm.overview import Overview, overview
 from giaann_p2p.swarm.surroundings import Surroundings
 from giaann_p2p.swarm.token import Rights
+from giaann_p2p.swarm.voucher import Voucher, vouched
 from giaann_p2p.swarm.writer import Cut
 
 ANYWHERE = HostConfig(listen=("/ip4/127.0.0.1/tcp/0",))
@@ -57,7 +59,7 @@ class Visit:
         self.gate = gate
         self.around = lookout.others.around
         transport, others = place.transport, lookout.others
-        self.pushing = Pushing(transport, Rules.of(manifest), others, clock)
+        self.pushing = Pushing(transport, Rules.of(manifest), others, clock, self.vouched)
         self.reading = Reading(transport, manifest, others, clock)
 
     def __repr__(self) -> str:
@@ -83,9 +85,14 @@ class Visit:
         """Return rows in the order asked for, None where there is none; Unreachable in vain."""
         return await self.reading.rows(neurons)
 
-    async def push(self, job: bytes, chunk: int, cut: Cut) -> None:
+    async def push(self, job: bytes, chunk: int, cut: Cut, tree: Tree) -> None:
         """Return when a chunk is committed: enough owners of every shard have it on their disks."""
-        await self.pushing.push(job, chunk, cut)
+        await self.pushing.push(job, chunk, cut, tree)
+
+    def vouched(self, job: bytes, chunk: int, root: bytes) -> Voucher:
+        """Stand for a chunk's delta, which has this root."""
+        author = self.place.host.identity
+        return vouched(author, self.manifest.swarm_id, job, chunk, root, self.gate.token)
 
 
 @asynccontextmanager

@@ -33,6 +33,7 @@ from giaann_p2p.node.options import Options
 from giaann_p2p.node.presence import Presence
 from giaann_p2p.node.revoking import Revoking
 from giaann_p2p.node.rules import Rules
+from giaann_p2p.store.seal import Tree, from_bytes
 from giaann_p2p.swarm.actions import Action, Call, Compute, Reply, Stop
 from giaann_p2p.swarm.identity import Identity, Peer, name_of
 from giaann_p2p.swarm.manifest import Manifest
@@ -47,6 +48,7 @@ from giaann_p2p.swarm.messages import (
 )
 from giaann_p2p.swarm.record import MOST_RECORD_ADDRESSES, Announcement, Load
 from giaann_p2p.swarm.surroundings import Surroundings
+from giaann_p2p.swarm.voucher import Voucher, vouched
 from giaann_p2p.swarm.worker import Lesson, Worker
 from giaann_p2p.swarm.writer import Writer
 
@@ -89,7 +91,7 @@ class ComputeNode:
         log: logging.Logger | None = None,
         gate: Gate | None = None,
     ) -> None:
-        self.me = identity.peer
+        self.me, self._identity = identity.peer, identity
         self.answering: Answering | None = None
         """Goes on from prompts; None refuses them."""
         self.counters = WorkCounters()
@@ -115,7 +117,7 @@ class ComputeNode:
         )
         rules = Rules.of(manifest)
         writer = Writer(rules.shards, rules.quorum, self.lookout.others, _TIMEOUT)
-        self.worker = Worker(slots, writer)
+        self.worker = Worker(slots, writer, self._vouched)
         self.presence = Presence(
             identity,
             board,
@@ -295,8 +297,13 @@ class ComputeNode:
             counters.sentences += len(order.sentences)
             counters.sequences += made.sequences
             cut = Cutting(made, self._manifest.spec, self._manifest.layout)
-            outcome = Lesson(cut, made.sequences, skips_of(made))
+            tree = Tree(from_bytes(made.leaves), self._manifest.layout.shards)
+            outcome = Lesson(cut, tree, made.sequences, skips_of(made))
         self._do(self.worker.computed(order.job, order.chunk, outcome, self.clock()))
+
+    def _vouched(self, job: bytes, chunk: int, root: bytes) -> Voucher:
+        swarm_id = self._manifest.swarm_id
+        return vouched(self._identity, swarm_id, job, chunk, root, self.gate.token)
 
     def _owned(self) -> list[bytes]:
         """Return what sets of shards storage peers have now."""

@@ -20,6 +20,7 @@ from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.model.text import Sentence
 from giaann_p2p.store.codec.parcel import decode, encode
 from giaann_p2p.store.layout import Layout, Shards
+from giaann_p2p.store.seal import leaves_of, to_bytes
 from giaann_p2p.swarm.limits import of_chunk
 from giaann_p2p.swarm.messages import Skip
 
@@ -39,6 +40,8 @@ class Made(NamedTuple):
     """By the set of shards that each is for."""
     whole: bytes
     """For owners of other shards, who have come since: all of it."""
+    leaves: bytes
+    """The digests of the shards' parts of it; see `store.seal`."""
     sequences: int
     skips: list[tuple[str, int, int]]
 
@@ -62,12 +65,14 @@ class School:
         delta = learn(parsed.sequences, self._spec, self._device)
         whole = encode(delta)
         homes = _homes(delta, self._layout)
-        everything = np.arange(self._layout.shards, dtype=np.uint16).tobytes()
+        shards = np.arange(self._layout.shards, dtype=np.uint16)
+        leaves = to_bytes(leaves_of(delta, shards, self._layout))
+        everything = shards.tobytes()
         parcels = {
             owned: whole if owned == everything else encode(_part(delta, homes, owned))
             for owned in task.owners
         }
-        return Made(parcels, whole, len(parsed.sequences), _told(parsed.skips))
+        return Made(parcels, whole, leaves, len(parsed.sequences), _told(parsed.skips))
 
 
 Teach = Callable[[], School]

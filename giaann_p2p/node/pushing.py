@@ -14,8 +14,10 @@ from giaann_p2p.net.transport import Transport
 from giaann_p2p.node.calls import Calls, fail
 from giaann_p2p.node.rules import Rules
 from giaann_p2p.store.applied import JOB_BYTES
+from giaann_p2p.store.seal import Tree
 from giaann_p2p.swarm.actions import Call
 from giaann_p2p.swarm.messages import Message, Push
+from giaann_p2p.swarm.voucher import Vouch, sealing
 from giaann_p2p.swarm.writer import Act, Committed, Cut, Others, Writer
 
 _TICK = 0.25
@@ -34,10 +36,11 @@ class Pushing:
         rules: Rules,
         others: Others,
         clock: Callable[[], float],
+        vouch: Vouch,
         *,
         timeout: float = _TIMEOUT,
     ) -> None:
-        self._clock = clock
+        self._clock, self._vouch = clock, vouch
         self._calls = Calls(transport, self._failed)
         self._writer = Writer(rules.shards, rules.quorum, others, timeout)
         self._waiting: dict[Key, list[asyncio.Future[None]]] = {}
@@ -49,8 +52,10 @@ class Pushing:
     def __repr__(self) -> str:
         return f"<Pushing: {len(self)} chunks, {self._calls!r}>"
 
-    async def push(self, job: bytes, chunk: int, cut: Cut) -> None:
+    async def push(self, job: bytes, chunk: int, cut: Cut, tree: Tree) -> None:
         """Return when a chunk is committed; `cut` makes the parcel of its rows for some shards.
+
+        `tree` is that of its delta's digests, which this peer signs.
 
         UsageError for what no owner takes: it would be tried for ever.
         """
@@ -59,7 +64,8 @@ class Pushing:
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(key, []).append(future)
         try:
-            self._do(self._writer.push(job, chunk, cut, self._clock()))
+            seal = sealing([self._vouch(job, chunk, tree.root)], tree)
+            self._do(self._writer.push(job, chunk, cut, seal, self._clock()))
             self._arm()
             await future
         finally:

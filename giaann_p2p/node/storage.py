@@ -58,6 +58,8 @@ from giaann_p2p.swarm.settings import Settings
 from giaann_p2p.swarm.shardset import packed
 from giaann_p2p.swarm.storage import StoragePeer
 from giaann_p2p.swarm.surroundings import Surroundings
+from giaann_p2p.swarm.terms import Terms
+from giaann_p2p.swarm.voucher import Notary
 from giaann_p2p.swarm.weighing import weighed
 
 
@@ -183,10 +185,17 @@ class StorageNode:
             self.lookout.others,
             self._holdings,
             self._store.shards,
-            self._manifest.spec,
+            self._terms(),
             self._clock(),
             secrets.token_bytes(32),
         )
+
+    def _terms(self) -> Terms:
+        manifest = self._manifest
+        notary = Notary(
+            manifest.swarm_id, manifest.layout, manifest.redundancy, self.gate.admission
+        )
+        return Terms.of(manifest.spec, manifest.layout, notary.check)
 
     def _parts(self) -> list[Part]:
         parts = [

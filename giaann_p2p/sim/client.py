@@ -15,6 +15,7 @@ from giaann_p2p.swarm.messages import Message, Read
 from giaann_p2p.swarm.reader import Answered, Reader
 from giaann_p2p.swarm.token import Rights
 from giaann_p2p.swarm.verifying import NOTHING, Verify
+from giaann_p2p.swarm.voucher import Voucher, sealing, vouched
 from giaann_p2p.swarm.writer import Committed, Writer
 
 _TIMEOUT = 4.0
@@ -50,6 +51,8 @@ class Client(Node):
         habit: Habit = _USUAL,
     ) -> None:
         identity = Identity.from_seed(random.Random(f"{swarm.seed} {name}").randbytes(32))
+        others = [_author(swarm, f"{name} {n}") for n in range(1, swarm.rules.redundancy)]
+        self._authors = [identity, *others]  # machines of its own that came to the same
         swarm.admit(identity.peer, Rights.CLIENT | Rights.COMPUTE)
         around = swarm.surroundings(identity.peer)
         super().__init__(name, identity.peer, swarm.clock, swarm.network, swarm.trace, around, skew)
@@ -101,7 +104,14 @@ class Client(Node):
             chunk = self._open.pop(0)
             self.say(f"pushes chunk {chunk}")
             cut = partial(self.swarm.lessons.parcel, chunk)
-            self._do(self._writer.push(self.job, chunk, cut, self.now))
+            tree = self.swarm.lessons.tree(chunk)
+            said = [self._vouched(author, chunk, tree.root) for author in self._authors]
+            seal = sealing(said, tree)
+            self._do(self._writer.push(self.job, chunk, cut, seal, self.now))
+
+    def _vouched(self, author: Identity, chunk: int, root: bytes) -> Voucher:
+        token = self.swarm.token_of(author.peer)
+        return vouched(author, self.swarm.swarm_id, self.job, chunk, root, token)
 
     def _look_up(self) -> None:
         if self.chunks:
@@ -138,3 +148,9 @@ class Client(Node):
             self._do(self._reader.answered(call.number, answer, self.now))
         else:
             self._do(self._writer.answered(call.number, answer, self.now))
+
+
+def _author(swarm: Swarm, name: str) -> Identity:
+    made = Identity.from_seed(random.Random(f"{swarm.seed} {name}").randbytes(32))
+    swarm.admit(made.peer, Rights.COMPUTE)
+    return made

@@ -11,6 +11,7 @@ from giaann_p2p.swarm.identity import Identity, Peer
 from giaann_p2p.swarm.messages import Learn, Message, encode
 from giaann_p2p.swarm.record import Announcement, signed
 from giaann_p2p.swarm.token import Rights
+from giaann_p2p.swarm.voucher import Voucher, vouched
 from giaann_p2p.swarm.worker import Lesson, Worker
 from giaann_p2p.swarm.writer import Writer
 
@@ -41,7 +42,7 @@ class ComputePeer(Node):
         self.around = self.swarm.surroundings(self.peer)
         self._incarnation = self.rng.getrandbits(63)
         writer = Writer(rules.shards, rules.quorum, self.around, _TIMEOUT)
-        self._worker = Worker(_SLOTS, writer)
+        self._worker = Worker(_SLOTS, writer, self._vouched)
         for data in self.swarm.records_seen_from(self):
             self.learn(data)
         self._announce()
@@ -76,8 +77,13 @@ class ComputePeer(Node):
         else:
             self.say(f"has learned chunk {done.chunk}")
             cut = partial(self.swarm.lessons.parcel, done.chunk)
-            outcome = self._worker.computed(done.job, done.chunk, Lesson(cut), self.now)
+            tree = self.swarm.lessons.tree(done.chunk)
+            outcome = self._worker.computed(done.job, done.chunk, Lesson(cut, tree), self.now)
         self._do(outcome)
+
+    def _vouched(self, job: bytes, chunk: int, root: bytes) -> Voucher:
+        token = self.swarm.token_of(self.peer)
+        return vouched(self.identity, self.swarm.swarm_id, job, chunk, root, token)
 
     def _announce(self) -> None:
         self._sequence = max(self._sequence + 1, int(self.now * 1000))

@@ -15,6 +15,7 @@ from giaann_p2p.model.sequence import Ints, SequenceBuilder
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.store.codec.parcel import encode
 from giaann_p2p.store.layout import Layout, Shards
+from giaann_p2p.store.seal import Tree, tree_of
 
 SPEC = ModelSpec(seed_tokens=4)
 _NOUNS, _OTHERS = 24, 12
@@ -38,6 +39,7 @@ class Lessons:
         self.layout = layout
         self._parcels: dict[tuple[int, bytes], bytes] = {}
         self._shards: dict[int, Ints] = {}
+        self._trees: dict[int, Tree] = {}
         self._parts: dict[tuple[int, int], Delta] = {}
         self._digests: dict[tuple[int, frozenset[int]], int] = {}
         self._rows: dict[tuple[int, frozenset[int]], DeltaRows] = {}
@@ -58,6 +60,13 @@ class Lessons:
             rows = wanted[homes]
             self._parcels[key] = encode(delta.only(rows) if rows.any() else EMPTY)
         return self._parcels[key]
+
+    def tree(self, chunk: int) -> Tree:
+        """Return the digests of a chunk's delta."""
+        if chunk not in self._trees:
+            shards = np.arange(self.layout.shards, dtype=np.uint16)
+            self._trees[chunk] = tree_of(_delta(chunk), shards, self.layout)
+        return self._trees[chunk]
 
     def part(self, chunk: int, shard: int) -> Delta:
         """Return a chunk's rows for one shard."""

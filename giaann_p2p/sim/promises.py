@@ -154,6 +154,10 @@ class Promises:
     def shunned(self, peer: Peer) -> None:
         """A client reads no more from a peer, for it lied; `accepted` tells if it lied to some."""
 
+    def found_out(self, peer: Peer) -> None:
+        """A coordinator sends a compute peer away, for it came to something else than others."""
+        self.broken("an honest compute peer was taken for a liar")
+
     def served(self, peer: "Storage", asked: Iterable[Neuron], answer: Rows) -> None:
         """A peer serves some neurons' rows: they must be what its chunks come to, just now."""
         by_shard: dict[int, list[Neuron]] = {}

@@ -83,7 +83,7 @@ class Storage(Node):
             self.around,
             self.store,
             self.store.shards,
-            SPEC,
+            swarm.terms,
             self.now,
             self._incarnation.to_bytes(8, "little"),
         )

@@ -9,6 +9,7 @@ import msgspec
 from giaann_p2p.sim.clock import Clock
 from giaann_p2p.sim.lessons import SPEC, lessons_of
 from giaann_p2p.sim.network import Network
+from giaann_p2p.sim.notary import checked
 from giaann_p2p.sim.promises import Promises
 from giaann_p2p.sim.trace import Trace
 from giaann_p2p.store.layout import Layout
@@ -18,6 +19,7 @@ from giaann_p2p.swarm.manifest import Manifest
 from giaann_p2p.swarm.messages import Message
 from giaann_p2p.swarm.settings import Settings
 from giaann_p2p.swarm.surroundings import Surroundings
+from giaann_p2p.swarm.terms import Terms
 from giaann_p2p.swarm.token import Rights, founded
 
 if TYPE_CHECKING:
@@ -37,6 +39,7 @@ class Rules(msgspec.Struct, frozen=True):
     shards: int = 16
     replicas: int = 3
     quorum: int = 2
+    redundancy: int = 1
 
 
 class Swarm:
@@ -65,6 +68,7 @@ class Swarm:
             layout=self.layout,
             replicas=self.rules.replicas,
             quorum=self.rules.quorum,
+            redundancy=self.rules.redundancy,
             admission=admission,
         )
         self.swarm_id = self.manifest.swarm_id
@@ -72,6 +76,7 @@ class Swarm:
         """Everybody's; a list of the revoked is known to all at once."""
         self.tokens: dict[Peer, bytes] = {}
         self.network.gate = self._refusal
+        self.terms = Terms.of(SPEC, self.layout, checked(self.manifest, self.admission))
         self.eagerness = 0.5
         """How likely a client is to push something in a second."""
         self.storages: list[Storage] = []

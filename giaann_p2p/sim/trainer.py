@@ -11,15 +11,19 @@ from giaann_p2p.sim.swarm import Swarm
 from giaann_p2p.swarm.actions import Call
 from giaann_p2p.swarm.census import Census
 from giaann_p2p.swarm.chunks import State
-from giaann_p2p.swarm.coordinator import Act, Coordinator, Over
+from giaann_p2p.swarm.coordinator import Act, Coordinator, Lied, Over
 from giaann_p2p.swarm.identity import Identity, Peer
+from giaann_p2p.swarm.jury import Jury
 from giaann_p2p.swarm.messages import Beat, Message, encode
 from giaann_p2p.swarm.policy import AtRandom
 from giaann_p2p.swarm.record import Announcement
 from giaann_p2p.swarm.schedule import Schedule
 from giaann_p2p.swarm.token import Rights
+from giaann_p2p.swarm.trust import Trust
 
 _TIMEOUT = 4.0
+_CHECKED = 0.1
+"""Share of the chunks that two peers learn."""
 
 
 class Trainer(Node):
@@ -44,6 +48,7 @@ class Trainer(Node):
         self._schedule: Schedule | None = None
         self._coordinator: Coordinator | None = None
         self.done = False
+        self.liars: set[Peer] = set()
         for data in self.swarm.records_seen_from(self):
             self.learn(data)
         self.later(1.0, self.every_tick)
@@ -79,8 +84,12 @@ class Trainer(Node):
         if committed is not None and self._coordinator is None:
             self.say(f"finds {len(committed)} chunks committed")
             others = range(self._first)  # chunks of a simulation have numbers of their own
-            self._schedule = Schedule(AtRandom(self.job), committed | BitMap(others))
-            self._coordinator = Coordinator(self.job, self._schedule, lambda chunk: [])
+            alone = self.swarm.rules.redundancy == 1
+            known = committed | BitMap(others)
+            self._schedule = Schedule(AtRandom(self.job), known, alone=alone)
+            trust = Trust(random.Random(f"{self.swarm.seed} {self.name} trust").randbytes(16))
+            jury = Jury(self.swarm.swarm_id, self.job, self.swarm.rules.redundancy, _CHECKED, trust)
+            self._coordinator = Coordinator(self.job, self._schedule, lambda chunk: [], jury, trust)
             self._do(self._coordinator.read(self._first + self._chunks, True, self.now))
 
     def _counted(self, number: int, answer: Message | None) -> None:
@@ -93,6 +102,10 @@ class Trainer(Node):
         for act in acts:
             if isinstance(act, Call):
                 self.ask(act.peer, act.message, act.timeout, partial(self._answered, act.number))
+            elif isinstance(act, Lied):
+                self.liars.add(act.peer)
+                self.swarm.promises.found_out(act.peer)
+                self.say(f"sends away who came to something else of chunk {act.chunk}")
             elif isinstance(act, Over):
                 self.say(f"is done, but for {sorted(act.given_up)}")
                 self._note()

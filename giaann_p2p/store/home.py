@@ -18,7 +18,7 @@ from giaann_p2p.store.layout import Layout
 
 NAME = "store.json"
 _NEW = NAME + ".new"
-FORMAT = 2
+FORMAT = 3
 _LEFT = re.compile(r"(log|snapshot)-\d+(\.new)?")
 
 

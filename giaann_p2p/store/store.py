@@ -266,7 +266,7 @@ class Store:
                 for update, fresh, parcel in zip(updates, planned, parcels, strict=True)
                 if len(fresh)
             ]
-            records = [(Kind.UPDATE, update_record(*one)) for one in new]
+            records = [(Kind.UPDATE, update_record(*one, self.layout)) for one in new]
             kept = sum(KEPT_BYTES + (0 if self._disk else len(r)) for _, r in records)
             self._budget.admit(self._state, updates, planned, kept if self._retain else 0)
             with self._logged(records) as places:

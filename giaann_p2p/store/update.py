@@ -1,6 +1,7 @@
 """An update: what one chunk of a job adds to some shards. And its record in the log."""
 
 import struct
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -13,8 +14,9 @@ from giaann_p2p.model.spec import CHUNK, ModelSpec
 from giaann_p2p.store.applied import JOB_BYTES
 from giaann_p2p.store.codec.parcel import Limits, decode, encode
 from giaann_p2p.store.layout import Layout, Shards
+from giaann_p2p.store.seal import UNSEALED, Seal, narrowed
 
-_HEAD = struct.Struct(f"<{JOB_BYTES}sII")
+_HEAD = struct.Struct(f"<{JOB_BYTES}sIIHI")
 _MOST_CHUNKS = 1 << 32
 MOST_HELD = 1 << 53
 """The most that a connection may come to elsewhere to be taken in; it would take 10^10 chunks."""
@@ -30,13 +32,21 @@ class Update(NamedTuple):
     delta: Delta
     parcel: bytes | memoryview = b""
     """The delta as it came, if it came as bytes; else it is made when it is needed."""
+    seal: Seal = UNSEALED
+    """Whose word it is."""
 
     @classmethod
     def received(
-        cls, job: bytes, chunk: int, shards: Shards, parcel: bytes | memoryview, limits: Limits
+        cls,
+        job: bytes,
+        chunk: int,
+        shards: Shards,
+        parcel: bytes | memoryview,
+        limits: Limits,
+        seal: Seal = UNSEALED,
     ) -> "Update":
         """Return an update that came as bytes, with its delta; DamagedError if that is none."""
-        return cls(job, chunk, shards, decode(parcel, limits), parcel)
+        return cls(job, chunk, shards, decode(parcel, limits), parcel, seal)
 
     def check(self, spec: ModelSpec) -> None:
         """Raise UsageError for what no update of a model is."""
@@ -49,19 +59,35 @@ class Update(NamedTuple):
         check_delta(self.delta, spec, _most_units(spec))
 
 
+def anything(update: Update) -> None:
+    """Check nothing."""
+
+
 class Packed(NamedTuple):
     """An update as it came, and not looked into yet: that takes its time, and any thread may."""
 
     job: bytes
     chunk: int
     shards: Shards
+    """Those of the shards that it came for that are held here."""
     parcel: bytes | memoryview
     limits: Limits
     """What it may hold."""
+    layout: Layout
+    told: Shards
+    """All that it came for."""
+    seal: Seal = UNSEALED
+    check: Callable[[Update], None] = anything
+    """Raises a GiaannError for an update that nobody stands for."""
 
     def unpacked(self) -> Update:
-        """Look into it; DamagedError if it is none."""
-        return Update.received(*self)
+        """Look into it; DamagedError if it is none, or what `check` raises."""
+        update = Update.received(
+            self.job, self.chunk, self.told, self.parcel, self.limits, self.seal
+        )
+        self.check(update)
+        seal = narrowed(self.seal, update.delta, self.told, self.shards, self.layout)
+        return update._replace(shards=self.shards, seal=seal)
 
 
 def check_delta(delta: Delta, spec: ModelSpec, most: int = MOST_HELD) -> None:
@@ -99,22 +125,23 @@ def _nameless(delta: Delta) -> int:
     return len(words - named - {PRIME})
 
 
-def update_record(update: Update, shards: Shards, parcel: bytes | memoryview) -> bytes:
+def update_record(
+    update: Update, shards: Shards, parcel: bytes | memoryview, layout: Layout
+) -> bytes:
     """Return what stands in the log for the shards to which the update is new."""
-    head = _HEAD.pack(update.job, update.chunk, len(shards))
-    return b"".join([head, shards.astype("<u2").tobytes(), parcel])
+    words, beside = narrowed(update.seal, update.delta, update.shards, shards, layout)
+    head = _HEAD.pack(update.job, update.chunk, len(shards), len(words), len(beside))
+    return b"".join([head, shards.astype("<u2").tobytes(), words, beside, parcel])
 
 
 def head_size(shards: int) -> int:
-    """Return how many bytes stand before the parcel in the record of an update for some shards."""
+    """Return how many bytes stand before the seal in the record of an update for some shards."""
     return _HEAD.size + 2 * shards
 
 
 def update_head(record: memoryview) -> tuple[bytes, int, Shards]:
-    """Read what stands before the parcel: the job, the chunk, and the shards."""
-    if len(record) < _HEAD.size:
-        raise DamagedError("an update without a head")
-    job, chunk, count = _HEAD.unpack_from(record)
+    """Read what stands before the seal: the job, the chunk, and the shards."""
+    job, chunk, count, _, _ = _head(record)
     end = head_size(count)
     if len(record) < end:
         raise DamagedError("an update without its shards")
@@ -124,8 +151,25 @@ def update_head(record: memoryview) -> tuple[bytes, int, Shards]:
 def update_of(record: memoryview, limits: Limits) -> Update:
     """Read what `update_record` wrote."""
     job, chunk, shards = update_head(record)
-    parcel = record[head_size(len(shards)) :]
-    return Update(job, chunk, shards, decode(parcel, limits), parcel)
+    seal, parcel = _sealed(record)
+    return Update(job, chunk, shards, decode(parcel, limits), parcel, seal)
+
+
+def _head(record: memoryview) -> tuple[bytes, int, int, int, int]:
+    if len(record) < _HEAD.size:
+        raise DamagedError("an update without a head")
+    job, chunk, count, words, beside = _HEAD.unpack_from(record)
+    return job, chunk, count, words, beside
+
+
+def _sealed(record: memoryview) -> tuple[Seal, memoryview]:
+    """Return the seal of a record, and the parcel behind it."""
+    _, _, count, words, beside = _head(record)
+    first = head_size(count)
+    middle, last = first + words, first + words + beside
+    if len(record) < last:
+        raise DamagedError("an update without its seal")
+    return Seal(bytes(record[first:middle]), bytes(record[middle:last])), record[last:]
 
 
 class Parcel(NamedTuple):
@@ -133,6 +177,7 @@ class Parcel(NamedTuple):
 
     shards: Shards
     data: bytes
+    seal: Seal
     unpacked: int
     """Bytes that had to be unpacked for it; none where it is passed on as it stands."""
 
@@ -141,9 +186,11 @@ def parcel_of(record: memoryview, shards: Shards, limits: Limits, layout: Layout
     """Return what a record has for some of its shards: as it is, if that is for all."""
     _, _, told = update_head(record)
     if len(shards) == len(told):
-        return Parcel(shards, bytes(record[head_size(len(told)) :]), 0)
-    part = cut(update_of(record, limits), shards, layout).delta
-    return Parcel(shards, encode(part), len(record))
+        seal, parcel = _sealed(record)
+        return Parcel(shards, bytes(parcel), seal, 0)
+    update = update_of(record, limits)
+    seal = narrowed(update.seal, update.delta, told, shards, layout)
+    return Parcel(shards, encode(cut(update, shards, layout).delta), seal, len(record))
 
 
 def cut(update: Update, shards: Shards, layout: Layout) -> Update:

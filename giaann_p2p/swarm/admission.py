@@ -92,6 +92,20 @@ class Admission:
         """Tell why a peer is a stranger; nothing if it is none."""
         return self.look(peer, token, now).why
 
+    def authored(self, peer: Peer, token: bytes) -> str:
+        """Tell why what a peer computed does not count; nothing if it does.
+
+        What was computed by a member stays its work when its token has run out.
+        """
+        if self.is_open:
+            return ""
+        found = self._standing(token) if token else _MEMBERS_ONLY
+        if isinstance(found, str):
+            return found
+        if found.member != peer:
+            return f"this token is {name_of(found.member)}'s, not {name_of(peer)}'s"
+        return "" if _COMPUTING in found.rights else f"{name_of(peer)} may be {found.rights}"
+
     def refusal(self, peer: Peer, token: bytes, question: Message, now: float) -> str:
         """Tell why a peer may not ask a question; nothing if it may."""
         if self.is_open or isinstance(question, messages.AskManifest):

@@ -173,10 +173,11 @@ class Answers:
         for job in wanted:
             for chunk in wanted.of(job) - gone.of(job):
                 for parcel in self._store.parcels(job, chunk, here):
-                    size += len(parcel.data)
+                    size += len(parcel.data) + sum(map(len, parcel.seal))
                     if pieces and size > most:
                         return Fetched(pieces, gone.to_bytes())
-                    pieces.append(Piece(job, chunk, self._packed(parcel.shards), parcel.data))
+                    shards_told = self._packed(parcel.shards)
+                    pieces.append(Piece(job, chunk, shards_told, parcel.data, parcel.seal))
                     unpacked += parcel.unpacked
                 if unpacked > _MOST_UNPACKED:
                     return Fetched(pieces, gone.to_bytes())

@@ -21,7 +21,6 @@ from itertools import chain, islice
 
 from giaann_p2p.errors import DamagedError, GiaannError, MessageError
 from giaann_p2p.store.applied import Applied
-from giaann_p2p.store.codec.parcel import Limits
 from giaann_p2p.store.transfer import Import, Manifest
 from giaann_p2p.swarm.actions import Action, Adopt, Apply
 from giaann_p2p.swarm.bandwidth import Bandwidth
@@ -35,6 +34,7 @@ from giaann_p2p.swarm.messages import AskPart, Message, Offer, Offered, Part, Re
 from giaann_p2p.swarm.replicas import Replicas
 from giaann_p2p.swarm.settings import Settings
 from giaann_p2p.swarm.strain import Strain
+from giaann_p2p.swarm.terms import Terms
 from giaann_p2p.swarm.window import Windows
 
 
@@ -99,14 +99,14 @@ class Arrivals:
         held: Held,
         bulk: Bulk,
         deeds: Deeds,
-        limits: Limits,
+        terms: Terms,
         most: int,
         again: Callable[[Peer, float], None],
         now: float,
     ) -> None:
         self._settings, self._replicas, self._others = settings, replicas, others
         self._held = held
-        self._bulk, self._deeds, self._limits, self._again = bulk, deeds, limits, again
+        self._bulk, self._deeds, self._terms, self._again = bulk, deeds, terms, again
         self._bandwidth = Bandwidth(settings.bandwidth, now)
         self._wanted: dict[int, Peer] = {}
         self._arriving: dict[int, _Arrival] = {}
@@ -265,7 +265,7 @@ class Arrivals:
         before = self._kept.pop(manifest.shard, None)
         if before and before.parts and before.parts.manifest == manifest:
             return before.parts
-        return Import(manifest, of_part(self._limits, manifest.connections))
+        return Import(manifest, of_part(self._terms.limits, manifest.connections))
 
     def _fetched(
         self, shard: int, arrival: _Arrival, lack: Lack, answer: Message | None, now: float
@@ -273,7 +273,7 @@ class Arrivals:
         if self._is_over(shard, arrival):
             return []
         try:
-            updates, _ = deltas_of(answer, lack, self._replicas, self._limits)
+            updates, _ = deltas_of(answer, lack, self._replicas, self._terms)
         except (MessageError, DamagedError):
             return self._failed(shard, arrival, answer, now)
         self._bandwidth.spent(sum(len(update.parcel) for update in updates))

@@ -13,10 +13,23 @@ from giaann_p2p.swarm.chunks import State
 from giaann_p2p.swarm.decisions import Action, Finished, GaveUp, Lease, Revoke
 from giaann_p2p.swarm.desk import Desk
 from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.messages import Beat, Heard, Learn, Learned, Message, Refused, Taken
+from giaann_p2p.swarm.jury import Jury
+from giaann_p2p.swarm.messages import (
+    Beat,
+    Bring,
+    Came,
+    Heard,
+    Learn,
+    Learned,
+    Message,
+    Refused,
+    Taken,
+)
 from giaann_p2p.swarm.schedule import MOST_SLOTS, Schedule
+from giaann_p2p.swarm.trust import Trust
 
 _TIMEOUT = 4.0
+_DISPUTED = "compute peers came to different results, and there is no other one to settle it"
 
 Sentences = Callable[[int], list[str]]
 """Returns a chunk's sentences."""
@@ -28,15 +41,25 @@ class Over(NamedTuple):
     given_up: Mapping[int, tuple[str, ...]]
 
 
-Act = Call | Learned | Over
+class Lied(NamedTuple):
+    """What a peer says a chunk came to is not what others came to; it learns nothing more."""
+
+    peer: Peer
+    chunk: int
+
+
+Act = Call | Learned | Lied | Over
 """What is said to be learned is so for the first time: it may be counted."""
 
 
 class Coordinator:
     """See the module."""
 
-    def __init__(self, job: bytes, schedule: Schedule, sentences: Sentences) -> None:
+    def __init__(
+        self, job: bytes, schedule: Schedule, sentences: Sentences, jury: Jury, trust: Trust
+    ) -> None:
         self.job, self._schedule, self._sentences = job, schedule, sentences
+        self._jury, self._trust = jury, trust
         self._calls = Desk[Message | None, Act]()
         self._workers: dict[Peer, int] = {}  # with their slots
         self._left: dict[Peer, set[int]] = {}  # what a worker is told to leave, when it next beats
@@ -55,11 +78,10 @@ class Coordinator:
         One with other coordinators may have less room than that; it declines what is too much.
         """
         actions: list[Action] = []
-        for peer in sorted(self._workers.keys() - workers.keys()):
-            del self._workers[peer]
-            self._left.pop(peer, None)
-            actions += self._schedule.left(peer, now)
-        for peer, told in sorted(workers.items()):
+        trusted = {peer: told for peer, told in workers.items() if not self._trust.is_liar(peer)}
+        for peer in sorted(self._workers.keys() - trusted.keys()):
+            actions += self._gone(peer, now)
+        for peer, told in sorted(trusted.items()):
             slots = min(told, MOST_SLOTS)  # without any, it finishes what it has
             if slots != self._workers.get(peer, 0):
                 self._workers[peer] = slots
@@ -91,18 +113,48 @@ class Coordinator:
             return Refused("this is not known here as a worker at this job"), []
         actions: list[Action] = []
         news: list[Act] = []
+        bring: list[Bring] = []
         try:
             actions += self._schedule.heartbeat(peer, beat.working, now)
             for learned in beat.done:
                 known = self._schedule.state(learned.chunk) is State.COMMITTED
                 actions += self._schedule.done(peer, learned.chunk, now)
+                self._jury.close(learned.chunk)
                 news += [] if known else [learned]
             for chunk, reason in beat.failed:
                 actions += self._schedule.failed(peer, chunk, reason, now)
+            for came in beat.came:
+                actions += self._weighed(peer, came, bring, news, now)
         except MessageError as error:
             return Refused(str(error)), [*news, *self._acts(actions)]
         acts = [*news, *self._acts(actions)]
-        return Heard(sorted(self._left.pop(peer, ()))), acts
+        return Heard(sorted(self._left.pop(peer, ())), bring), acts
+
+    def _weighed(
+        self, peer: Peer, came: Came, bring: list[Bring], news: list[Act], now: float
+    ) -> list[Action]:
+        """Decide whether what a peer came to is brought to its owners, or learned again first."""
+        chunk = came.chunk
+        if not self._schedule.has(peer, chunk):
+            return [Revoke(peer, chunk)]
+        self._jury.hear(peer, came)
+        is_last = not self._schedule.others(peer, chunk)
+        verdict = self._jury.verdict(peer, chunk, is_last)
+        if verdict is None:
+            if is_last and self._jury.is_disputed(chunk):
+                return [Revoke(peer, chunk), *self._schedule.failed(peer, chunk, _DISPUTED, now)]
+            return [Revoke(peer, chunk), *self._schedule.vouched(peer, chunk, now)]
+        bring.append(Bring(chunk, verdict.vouchers))
+        actions: list[Action] = []
+        for liar in verdict.liars:
+            news.append(Lied(liar, chunk))
+            actions += self._gone(liar, now)
+        return actions
+
+    def _gone(self, peer: Peer, now: float) -> list[Action]:
+        self._workers.pop(peer, None)
+        self._left.pop(peer, None)
+        return self._schedule.left(peer, now)
 
     def _acts(self, actions: list[Action]) -> list[Act]:
         acts: list[Act] = []

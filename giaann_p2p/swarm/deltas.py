@@ -7,10 +7,11 @@ import numpy as np
 
 from giaann_p2p.errors import MessageError
 from giaann_p2p.store.applied import Applied
-from giaann_p2p.store.codec.parcel import Limits, sizes_of
+from giaann_p2p.store.codec.parcel import sizes_of
 from giaann_p2p.store.update import Packed
 from giaann_p2p.swarm.messages import MOST_BYTES, Fetch, Fetched, Message
 from giaann_p2p.swarm.shardset import packed, unpacked
+from giaann_p2p.swarm.terms import Terms
 
 MOST_UNPACKED = MOST_BYTES
 """Neurons, connections and bytes of text in an answer; a delta that comes alone may be larger."""
@@ -48,7 +49,7 @@ def shards_of(updates: Iterable[Packed]) -> set[int]:
 
 
 def deltas_of(
-    answer: Message | None, lack: Lack, replicas: Holding, limits: Limits
+    answer: Message | None, lack: Lack, replicas: Holding, terms: Terms
 ) -> tuple[list[Packed], Applied]:
     """Return the deltas that came, for shards that are held here, and what is kept no longer.
 
@@ -70,5 +71,5 @@ def deltas_of(
             break
         here = shards[[replicas.holds(shard) for shard in shards.tolist()]]
         if len(here):
-            updates.append(Packed(piece.job, piece.chunk, here, piece.parcel, limits))
+            updates.append(terms.packed(piece, shards, here))
     return updates, Applied.received(answer.gone)

@@ -14,7 +14,6 @@ from functools import partial
 
 from giaann_p2p.errors import DamagedError, GiaannError, MessageError
 from giaann_p2p.store.applied import Applied
-from giaann_p2p.store.codec.parcel import Limits
 from giaann_p2p.swarm.actions import Action, Apply
 from giaann_p2p.swarm.bulk import Bulk
 from giaann_p2p.swarm.comparing import Held, Others
@@ -26,6 +25,7 @@ from giaann_p2p.swarm.messages import Message, Refused
 from giaann_p2p.swarm.replicas import Replicas
 from giaann_p2p.swarm.settings import Settings
 from giaann_p2p.swarm.strain import Strain
+from giaann_p2p.swarm.terms import Terms
 
 Asked = tuple[bytes, tuple[int, ...]]
 """A set of chunks, by its digest, and the shards for which it was asked for."""
@@ -45,13 +45,13 @@ class Fetching:
         evidence: Evidence,
         bulk: Bulk,
         deeds: Deeds,
-        limits: Limits,
+        terms: Terms,
         again: Callable[[Peer, float], None],
         whole: Callable[[Peer, int], None],
         fetches: Callable[[int], bool],
     ) -> None:
         self._settings, self._replicas, self._others = settings, replicas, others
-        self._held, self._evidence, self._limits = held, evidence, limits
+        self._held, self._evidence, self._terms = held, evidence, terms
         self._bulk, self._deeds = bulk, deeds
         self._again, self._whole, self._fetches = again, whole, fetches
         self._coming: dict[Peer, Lack] = {}
@@ -123,7 +123,7 @@ class Fetching:
             self._others.heard(peer)
             return []
         try:
-            updates, gone = deltas_of(answer, lack, self._replicas, self._limits)
+            updates, gone = deltas_of(answer, lack, self._replicas, self._terms)
         except (MessageError, DamagedError):
             del self._coming[peer]
             self._others.suspect(peer, now)

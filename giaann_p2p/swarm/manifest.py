@@ -24,6 +24,7 @@ PROTOCOL = 4
 """Of what peers say to each other; see `messages.VERSION`."""
 MOST_BYTES = 4096
 MOST_REPLICAS = 64
+MOST_REDUNDANCY = 8
 _MOST_NAME = 64
 _KIND = "manifest"
 _OTHER_RELEASE = "install the release of giaann-p2p that the swarm was made with"
@@ -54,6 +55,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """R: how many peers hold each shard."""
     quorum: _Number = 0
     """W: how many of them have an update durably before it counts; 0 for the majority of R."""
+    redundancy: _Number = 1
+    """How many compute peers have to come to the same delta before it counts."""
     admission: Literal["open", "token"] = "open"
     """Who is served: everybody, or whoever has a token of the founder's."""
     founder: PeerField
@@ -67,6 +70,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
                 1 <= len(self.name) <= _MOST_NAME and self.name.isprintable()
             ),
             "admission must be open or token": self.admission in ("open", "token"),
+            f"redundancy must be 1 to {MOST_REDUNDANCY}": 1 <= self.redundancy <= MOST_REDUNDANCY,
             f"replicas must be 1 to {MOST_REPLICAS}": 1 <= self.replicas <= MOST_REPLICAS,
             f"quorum must be 1 to {self.replicas}, the replicas": (
                 1 <= self.quorum <= self.replicas
@@ -86,6 +90,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         layout: Layout | None = None,
         replicas: int = 3,
         quorum: int = 0,
+        redundancy: int = 1,
         admission: Literal["open", "token"] = "open",
     ) -> "Manifest":
         """Return the signed manifest of a new swarm; SpecError names the rule that is broken."""
@@ -95,6 +100,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             layout=layout or Layout(),
             replicas=replicas,
             quorum=quorum,
+            redundancy=redundancy,
             admission=admission,
             founder=founder.peer,
         )

@@ -16,9 +16,13 @@ from giaann_p2p.model.said import Stopped, Token
 from giaann_p2p.model.spec import CHUNK
 from giaann_p2p.store.applied import JOB_BYTES
 from giaann_p2p.store.layout import MOST_SHARDS
+from giaann_p2p.store.seal import UNSEALED, Seal
+from giaann_p2p.swarm.manifest import MOST_REDUNDANCY
+from giaann_p2p.swarm.voucher import Root, Voucher
 
 VERSION = 3
-"""1: many rows came as a parcel; 2: as a sheaf; 3: who asks for much says how much at once."""
+"""1: many rows came as a parcel; 2: as a sheaf; 3: who asks for much says how much at once, and
+deltas are sealed."""
 MOST_BYTES = 8 << 20
 """Of one message; a shard's part is smaller, and an answer is cut before it grows so far."""
 
@@ -65,6 +69,8 @@ class Push(Message, frozen=True, tag="push"):
     chunk: Chunk
     shards: bytes
     parcel: bytes
+    seal: Seal = UNSEALED
+    """Who stands for it."""
 
 
 class Pushed(Message, frozen=True, tag="pushed"):
@@ -143,6 +149,8 @@ class Piece(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
     chunk: Chunk
     shards: bytes
     parcel: bytes
+    seal: Seal = UNSEALED
+    """Who stands for it."""
 
 
 class Offer(Message, frozen=True, tag="offer"):
@@ -252,6 +260,21 @@ class Learned(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
     """Bytes that it took to bring it to its owners."""
 
 
+class Came(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """What a chunk came to; it is brought to nobody before that is wanted."""
+
+    chunk: Chunk
+    root: Root
+    voucher: Voucher
+
+
+class Bring(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """A chunk to be brought to its owners, with the words of all who came to the same."""
+
+    chunk: Chunk
+    vouchers: Annotated[list[Voucher], msgspec.Meta(min_length=1, max_length=MOST_REDUNDANCY)]
+
+
 class Beat(Message, frozen=True, tag="beat"):
     """How it goes with the chunks of your job."""
 
@@ -259,12 +282,16 @@ class Beat(Message, frozen=True, tag="beat"):
     working: Chunks
     done: Annotated[list[Learned], msgspec.Meta(max_length=_MOST_CHUNKS)]
     failed: Annotated[list[tuple[Chunk, Reason]], msgspec.Meta(max_length=_MOST_CHUNKS)]
+    came: Annotated[list[Came], msgspec.Meta(max_length=_MOST_CHUNKS)] = []
+    """What is learned, and waits for a word: bring it, or leave it."""
 
 
 class Heard(Message, frozen=True, tag="heard"):
     """Thank you; these you may leave."""
 
     leave: Chunks
+    bring: Annotated[list[Bring], msgspec.Meta(max_length=_MOST_CHUNKS)] = []
+    """These are to be brought to their owners."""
 
 
 class Ask(Message, frozen=True, tag="ask"):

@@ -20,6 +20,8 @@ class Past:
     """Workers that failed on it, each time that they did."""
     reasons: list[str] = field(default_factory=list)
     rests_until: float = 0.0
+    vouched: set[bytes] = field(default_factory=set)
+    """Workers that have learned it, and told what it came to."""
 
     @property
     def longer(self) -> int:

@@ -14,7 +14,9 @@ A chunk is waiting, leased, committed or failed, and moves as the table in chunk
 6. A chunk that a worker reports as failed rests, longer each time, and then goes to a worker that
    has not failed on it while there is one. It has failed for good when that many different workers
    have failed on it, or twice that many times in all, or when very many lost it.
-7. A worker that joins, or a heartbeat, may name a chunk that waits: it is leased to that worker,
+7. A chunk that a worker has learned, and that others are to learn, too, goes to a worker that has
+   not; where `alone`, to any if there is no such worker.
+8. A worker that joins, or a heartbeat, may name a chunk that waits: it is leased to that worker,
    so a new coordinator finds out what its workers are at. What else is named without a lease is
    revoked. What is done counts even before the text was read that far.
 
@@ -53,9 +55,14 @@ class Schedule:
     """A job's chunks and workers. Every event returns what is to be done about it."""
 
     def __init__(
-        self, policy: Policy, committed: Iterable[int] = (), pace: Pace | None = None
+        self,
+        policy: Policy,
+        committed: Iterable[int] = (),
+        pace: Pace | None = None,
+        *,
+        alone: bool = True,
     ) -> None:
-        self._policy = policy
+        self._policy, self._alone = policy, alone
         self._pace = pace or Pace()
         self._chunks = Chunks(committed)
         self._workers = Roster()
@@ -167,6 +174,25 @@ class Schedule:
         self._workers.hear(worker, now)
         return [*actions, *self._hand_out(now)]
 
+    def vouched(self, worker: bytes, chunk: int, now: float) -> list[Action]:
+        """Take in that a worker has learned a chunk, and that others are to learn it, too."""
+        self._chunks.check(chunk)
+        if self._leases.of(worker, chunk) is None:
+            return []
+        self._past_of(chunk).vouched.add(worker)
+        actions = self._return(worker, chunk)
+        self._workers.hear(worker, now)
+        return [*actions, *self._hand_out(now)]
+
+    def has(self, worker: bytes, chunk: int) -> bool:
+        """Tell whether a chunk is a worker's at this time."""
+        return self._leases.of(worker, chunk) is not None
+
+    def others(self, worker: bytes, chunk: int) -> bool:
+        """Tell whether there is anybody else who could learn a chunk."""
+        vouched = self._past[chunk].vouched if chunk in self._past else set[bytes]()
+        return any(other != worker and other not in vouched for other in self._workers.awake())
+
     def declined(self, worker: bytes, chunk: int, now: float) -> list[Action]:
         """Take in that a worker has no room: no fault of the chunk's, nor is the worker lost."""
         self._chunks.check(chunk)
@@ -250,7 +276,7 @@ class Schedule:
             return [*self._close(chunk, Event.GIVE_UP), GaveUp(chunk, reasons)]
         if chunk not in self._leases:
             self._chunks.move(chunk, Event.RETURN)
-            if past.failed:
+            if past.failed or past.vouched:
                 self._resting[chunk] = past.rests_until
             else:
                 self._fresh.add(chunk)
@@ -303,13 +329,18 @@ class Schedule:
         return self._policy.pick(self._fresh, self._leases.chunks) if self._fresh else None
 
     def _may_retry(self, worker: bytes, chunk: int) -> bool:
-        """Tell whether a worker has not failed on a chunk, or there is none that has not."""
-        failed = self._past[chunk].failed
-        return worker not in failed or all(other in failed for other in self._workers.awake())
+        """Tell whether a worker may have a chunk that was learned, or failed, before."""
+        past = self._past[chunk]
+        if worker not in (spent := past.vouched.union(past.failed)):
+            return True
+        if not spent.issuperset(self._workers.awake()):
+            return False
+        return self._alone or worker not in past.vouched
 
     def _second_for(self, worker: bytes, late: list[int]) -> int | None:
         for at, chunk in enumerate(late):
-            if worker not in self._leases.holders(chunk):
+            past = self._past.get(chunk)
+            if worker not in self._leases.holders(chunk) and not (past and worker in past.vouched):
                 return late.pop(at)
         return None
 

@@ -11,10 +11,8 @@ from typing import Protocol
 import numpy as np
 
 from giaann_p2p.errors import GiaannError, MessageError
-from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.store.applied import MOST_BEGUN, Applied
 from giaann_p2p.store.layout import Shards
-from giaann_p2p.store.update import Packed
 from giaann_p2p.swarm import releasing
 from giaann_p2p.swarm.actions import (
     Action,
@@ -34,7 +32,7 @@ from giaann_p2p.swarm.evidence import Evidence, Word
 from giaann_p2p.swarm.fetching import Fetching
 from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.judgement import all_ready, caught_up, covered, may_begin
-from giaann_p2p.swarm.limits import of_chunk, of_shard
+from giaann_p2p.swarm.limits import of_shard
 from giaann_p2p.swarm.messages import Message, Push, Pushed, Refused
 from giaann_p2p.swarm.placement import Placement
 from giaann_p2p.swarm.proving import Proving, Spare
@@ -43,6 +41,7 @@ from giaann_p2p.swarm.replica import State
 from giaann_p2p.swarm.replicas import Replicas
 from giaann_p2p.swarm.settings import Settings
 from giaann_p2p.swarm.shardset import packed, unpacked
+from giaann_p2p.swarm.terms import Terms
 from giaann_p2p.swarm.weighing import Weights
 
 
@@ -93,7 +92,7 @@ class StoragePeer:
         others: Others,
         held: Held,
         on_disk: Shards,
-        spec: ModelSpec,
+        terms: Terms,
         now: float,
         secret: bytes,
     ) -> None:
@@ -103,7 +102,7 @@ class StoragePeer:
         self.evidence = Evidence()
         self.leaving = False
         self._capacity, self._others, self._held = capacity, others, held
-        self._limits = limits = of_chunk(spec)
+        self._terms = terms
         self._calls, self._deeds = Desk[Message | None, Action](), Deeds()
         bulk = Bulk(settings.call_timeout, self._calls)
         self._arrivals = Arrivals(
@@ -113,7 +112,7 @@ class StoragePeer:
             held,
             bulk,
             self._deeds,
-            limits,
+            terms,
             of_shard(capacity),
             self._hurry,
             now,
@@ -127,7 +126,7 @@ class StoragePeer:
             self.evidence,
             bulk,
             self._deeds,
-            limits,
+            terms,
             self._hurry,
             self._arrivals.want,
             self._proving.fetches,
@@ -157,7 +156,7 @@ class StoragePeer:
             self._check_room_for(question.job, here)
         except MessageError as error:
             return [Reply(ticket, Refused(str(error)))]
-        update = Packed(question.job, question.chunk, here, question.parcel, self._limits)
+        update = self._terms.packed(question, shards, here)
         number = self._deeds.taking(here.tolist(), partial(self._pushed, ticket, here))
         return [Apply(number, [update])]
 

@@ -1,8 +1,10 @@
 """A compute peer at work: it takes chunks, has them learned, and brings them to their owners.
 
-It tells each coordinator how it goes, every few seconds and when something is done. If the owners
-of a shard cannot be reached, it goes on trying. A coordinator that is not heard of for long has
-gone; what is on its way for it is finished, for it is of use to whoever resumes the job.
+It tells each coordinator how it goes, every few seconds and when something is done. What a chunk
+came to it signs, and tells; brought to its owners it is only when a coordinator says so, with the
+words of others who came to the same, if it has asked for them (see `trust`). If the owners of a
+shard cannot be reached, it goes on trying. A coordinator that is not heard of for long has gone;
+what is on its way to the owners by then gets there, for it is of use to whoever resumes the job.
 """
 
 from collections.abc import Sequence
@@ -10,11 +12,24 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
+from giaann_p2p.store.seal import Tree
 from giaann_p2p.swarm import writer
 from giaann_p2p.swarm.actions import Action, Call, Compute, Reply, Stop
 from giaann_p2p.swarm.desk import Desk
 from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.messages import Beat, Heard, Learn, Learned, Message, Refused, Skip, Taken
+from giaann_p2p.swarm.messages import (
+    Beat,
+    Bring,
+    Came,
+    Heard,
+    Learn,
+    Learned,
+    Message,
+    Refused,
+    Skip,
+    Taken,
+)
+from giaann_p2p.swarm.voucher import Vouch, sealing
 from giaann_p2p.swarm.writer import Committed, Cut, Writer
 
 _EVERY = 3.0
@@ -32,6 +47,7 @@ class Lesson(NamedTuple):
     """What a chunk's text came to."""
 
     cut: Cut
+    tree: Tree
     sequences: int = 0
     skips: Sequence[Skip] = ()
 
@@ -43,6 +59,8 @@ class _Orders:
     heard: float
     next: float
     working: set[int] = field(default_factory=set)
+    came: dict[int, Came] = field(default_factory=dict)
+    """What waits for a word on whether it is to be brought to its owners."""
     done: dict[int, Learned] = field(default_factory=dict)
     failed: dict[int, str] = field(default_factory=dict)
     asking: bool = False
@@ -51,9 +69,9 @@ class _Orders:
 class Worker:
     """See the module."""
 
-    def __init__(self, slots: int, pushes: Writer) -> None:
+    def __init__(self, slots: int, pushes: Writer, vouch: Vouch) -> None:
         """Make one that works on so many chunks at a time, whoever wants them."""
-        self._slots, self._writer = slots, pushes
+        self._slots, self._writer, self._vouch = slots, pushes, vouch
         self._calls = Desk[Message | None, Action]()
         self._orders: dict[Key, _Orders] = {}
         self._on_its_way: dict[tuple[bytes, int], Lesson | None] = {}
@@ -73,7 +91,7 @@ class Worker:
     @property
     def untold(self) -> bool:
         """Whether a coordinator has not heard of all that is done."""
-        return any(orders.done or orders.failed for orders in self._orders.values())
+        return any(orders.done or orders.failed or orders.came for orders in self._orders.values())
 
     def leave(self) -> None:
         """Take no more chunks; those that it has it finishes."""
@@ -92,13 +110,15 @@ class Worker:
         self._orders[key] = orders  # not before: who is refused leaves nothing behind
         orders.working.add(order.chunk)
         orders.failed.pop(order.chunk, None)
+        if (lesson := self._on_its_way.get(task)) is not None:
+            return [Reply(ticket, Taken()), *self._offered(*task, lesson, now)]
         if task in self._on_its_way:
             return [Reply(ticket, Taken())]
         self._on_its_way[task] = None
         return [Reply(ticket, Taken()), Compute(order.job, order.chunk, order.sentences)]
 
     def computed(self, job: bytes, chunk: int, outcome: Lesson | str, now: float) -> list[Action]:
-        """Bring to its owners what was learned, or tell why it could not be."""
+        """Tell what a chunk came to, or why it came to nothing."""
         if (job, chunk) not in self._on_its_way:
             return []  # nobody wants it any longer
         if isinstance(outcome, str):
@@ -108,7 +128,24 @@ class Worker:
                 orders.failed[chunk] = outcome[:_MOST_REASON]
             return self._told(job, now)
         self._on_its_way[job, chunk] = outcome
-        return self._pushed(self._writer.push(job, chunk, outcome.cut, now), now)
+        if not self._of(job, chunk):
+            del self._on_its_way[job, chunk]
+        return self._offered(job, chunk, outcome, now)
+
+    def _offered(self, job: bytes, chunk: int, lesson: Lesson, now: float) -> list[Action]:
+        """Tell who wants a chunk what it came to."""
+        voucher = self._vouch(job, chunk, lesson.tree.root)
+        for orders in self._of(job, chunk):
+            orders.came[chunk] = Came(chunk, lesson.tree.root, voucher)
+        return self._told(job, now)
+
+    def _brought(self, job: bytes, bring: Bring, now: float) -> list[Action]:
+        """Bring a chunk to its owners."""
+        lesson = self._on_its_way.get((job, bring.chunk))
+        if lesson is None:
+            return []
+        seal = sealing(bring.vouchers, lesson.tree)
+        return self._pushed(self._writer.push(job, bring.chunk, lesson.cut, seal, now), now)
 
     def answered(self, number: int, answer: Message | None, now: float) -> list[Action]:
         """Go on with an answer, or with None when there was none in time."""
@@ -119,6 +156,7 @@ class Worker:
         actions = self._pushed(self._writer.tick(now), now)
         for key, orders in list(self._orders.items()):
             if now - orders.heard > _PATIENCE:
+                actions += self._given_up(key, orders)
                 del self._orders[key]
             elif now >= orders.next and not orders.asking:
                 actions.append(self._beat(key, orders, now))
@@ -144,6 +182,7 @@ class Worker:
             learned = Learned(done.chunk, lesson.sequences, list(lesson.skips), done.sent)
         for orders in self._of(done.job, done.chunk):
             orders.working.discard(done.chunk)
+            orders.came.pop(done.chunk, None)
             orders.done[done.chunk] = learned
         return self._told(done.job, now)
 
@@ -161,7 +200,8 @@ class Worker:
     def _beat(self, key: Key, orders: _Orders, now: float) -> Call:
         orders.asking, orders.next = True, now + _EVERY
         done = [orders.done[chunk] for chunk in sorted(orders.done)]
-        beat = Beat(key[1], sorted(orders.working), done, sorted(orders.failed.items()))
+        came = [orders.came[chunk] for chunk in sorted(orders.came)]
+        beat = Beat(key[1], sorted(orders.working), done, sorted(orders.failed.items()), came)
         number = self._calls.number(partial(self._heard, key, beat))
         return Call(number, key[0], beat, _TIMEOUT)
 
@@ -171,25 +211,45 @@ class Worker:
             return []
         orders.asking = False
         if not isinstance(answer, Heard):
-            return []
+            if not (isinstance(answer, Refused) or self._leaving):
+                return []
+            left = self._given_up(key, orders)  # who does not lead the job says no word on it
+            self._settle(key, orders)
+            return left
         orders.heard = now
         for learned in beat.done:
             orders.done.pop(learned.chunk, None)
         for chunk, _ in beat.failed:
             orders.failed.pop(chunk, None)
         actions: list[Action] = []
+        for bring in answer.bring:
+            if orders.came.pop(bring.chunk, None) is not None:
+                actions += self._brought(key[1], bring, now)
         for chunk in answer.leave:
             if chunk in orders.working:
-                orders.working.discard(chunk)
-                actions += self._leave(key[1], chunk)
-        if orders.done or orders.failed:
+                actions += self._leave(key[1], chunk, orders)
+        told = {came.chunk for came in beat.came}
+        if orders.done or orders.failed or orders.came.keys() - told:
             return [*actions, self._beat(key, orders, now)]
-        if not orders.working:
-            del self._orders[key]
+        self._settle(key, orders)
         return actions
 
-    def _leave(self, job: bytes, chunk: int) -> list[Action]:
-        """Go no further with a chunk that nobody here wants any longer."""
+    def _settle(self, key: Key, orders: _Orders) -> None:
+        """Forget a coordinator that wants no more, and knows all."""
+        if not (orders.working or orders.done or orders.failed):
+            del self._orders[key]
+
+    def _given_up(self, key: Key, orders: _Orders) -> list[Action]:
+        """Leave what waits for the word of a coordinator that has gone."""
+        actions: list[Action] = []
+        for chunk in list(orders.came):
+            actions += self._leave(key[1], chunk, orders)
+        return actions
+
+    def _leave(self, job: bytes, chunk: int, orders: _Orders) -> list[Action]:
+        """Go no further with a chunk that a coordinator wants no longer, nor anybody else."""
+        orders.working.discard(chunk)
+        orders.came.pop(chunk, None)
         if self._of(job, chunk):
             return []
         self._on_its_way.pop((job, chunk), None)

@@ -20,6 +20,7 @@ from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.messages import MOST_BYTES, Message, Push, Pushed, Refused
 from giaann_p2p.swarm.placement import Placement
 from giaann_p2p.swarm.shardset import packed, unpacked
+from giaann_p2p.swarm.voucher import Sealing
 
 _NONE = np.empty(0, np.uint16)
 _MOST_PARCEL = MOST_BYTES // 2
@@ -62,8 +63,8 @@ class Others(Protocol):
 class _Chunk:
     """A chunk on its way."""
 
-    def __init__(self, job: bytes, chunk: int, cut: Cut, shards: int) -> None:
-        self.job, self.chunk, self.cut = job, chunk, cut
+    def __init__(self, job: bytes, chunk: int, cut: Cut, seal: Sealing, shards: int) -> None:
+        self.job, self.chunk, self.cut, self.seal = job, chunk, cut, seal
         self.acks = np.zeros(shards, np.int64)
         self.taken: dict[Peer, Shards] = {}  # the shards for which a peer has it
         self.placement: Placement | None = None
@@ -115,11 +116,11 @@ class Writer:
     def __len__(self) -> int:
         return len(self._chunks)
 
-    def push(self, job: bytes, chunk: int, cut: Cut, now: float) -> list[Act]:
+    def push(self, job: bytes, chunk: int, cut: Cut, seal: Sealing, now: float) -> list[Act]:
         """Begin to bring a chunk to its owners."""
         if (job, chunk) in self._chunks:
             return []
-        new = self._chunks[job, chunk] = _Chunk(job, chunk, cut, self._shards)
+        new = self._chunks[job, chunk] = _Chunk(job, chunk, cut, seal, self._shards)
         return self._due(new, now)
 
     def give_up(self, job: bytes, chunk: int) -> bool:
@@ -151,9 +152,10 @@ class Writer:
         while len(parcel) > _MOST_PARCEL and len(shards) > 1:
             shards = shards[: len(shards) // 2]  # the others' turn comes behind these
             parcel = chunk.cut(shards)
-        chunk.sent += len(parcel)
+        seal = chunk.seal(shards)
+        chunk.sent += len(parcel) + sum(map(len, seal))
         number = self._calls.number(partial(self._told, chunk, peer, shards))
-        question = Push(chunk.job, chunk.chunk, packed(shards, self._shards), parcel)
+        question = Push(chunk.job, chunk.chunk, packed(shards, self._shards), parcel, seal)
         return Call(number, peer, question, self._timeout)
 
     def _told(

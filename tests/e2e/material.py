@@ -21,6 +21,7 @@ from giaann_p2p.solo.corpus import opened
 from giaann_p2p.solo.jobs import job_id
 from giaann_p2p.store.codec.parcel import encode
 from giaann_p2p.store.layout import Layout, Shards
+from giaann_p2p.store.seal import Tree, tree_of
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.update import Update
 from giaann_p2p.swarm.writer import Cut
@@ -41,6 +42,7 @@ class Material:
         self.twin = Store.in_memory(spec, layout)
         self._layout = layout
         self._all = np.arange(layout.shards, dtype=np.uint16)
+        self._trees: dict[int, Tree] = {}
         self._parcels: dict[tuple[int, bytes], bytes] = {}
         self._parts = [delta.cut(_shards_of(delta, layout)) for delta in deltas]
         self.twin.hold(self._all.tolist())
@@ -48,6 +50,12 @@ class Material:
     def cut(self, number: int) -> Cut:
         """Return how a delta is cut by shard."""
         return partial(self._parcel, number)
+
+    def tree(self, number: int) -> Tree:
+        """Return the digests of a delta."""
+        if number not in self._trees:
+            self._trees[number] = tree_of(self.deltas[number], self._all, self._layout)
+        return self._trees[number]
 
     def committed(self, job: bytes, chunk: int, number: int) -> None:
         """Take in that a delta is learned as a chunk."""

@@ -39,7 +39,7 @@ async def drained(swarm: LocalSwarm) -> tuple[int, float]:
         made = await asyncio.to_thread(made_up, CONNECTIONS, manifest.spec)
         material = Material(made, manifest.spec, manifest.layout)
         for chunk in range(len(made)):
-            await visiting.push(JOB, chunk, material.cut(chunk))
+            await visiting.push(JOB, chunk, material.cut(chunk), material.tree(chunk))
             material.committed(JOB, chunk, chunk)
         await settled(visiting, material, PEERS)
         loop = asyncio.get_running_loop()

@@ -38,6 +38,7 @@ from giaann_p2p.swarm.messages import (
     encode,
 )
 from giaann_p2p.swarm.shardset import packed
+from giaann_p2p.swarm.voucher import sealing
 from tests.e2e.conftest import NewSwarm
 from tests.e2e.material import Wiki
 
@@ -95,7 +96,7 @@ class Load:
         self.pushed = 0
         self._visits = visits
         (self._peer,) = visits[0].storage_peers()
-        shards = np.arange(manifest.layout.shards, dtype=np.uint16)
+        self._shards = shards = np.arange(manifest.layout.shards, dtype=np.uint16)
         self._all = packed(shards, manifest.layout.shards)
         self._parcels = [self.wiki.cut(n)(shards) for n in range(len(self.wiki.deltas))]
         self._neurons = self.wiki.neurons()
@@ -108,9 +109,11 @@ class Load:
     async def push(self, outcomes: Outcomes, number: int | None = None) -> bool:
         """Push a chunk; tell whether it was taken in."""
         number = self.next() if number is None else number
-        parcel = self._parcels[number % len(self._parcels)]
-        question = Push(JOB, number, self._all, parcel)
-        answer = await self._asked(self._visits[number % 2], question, outcomes)
+        of, by = number % len(self._parcels), self._visits[number % 2]
+        tree = self.wiki.tree(of)
+        seal = sealing([by.vouched(JOB, number, tree.root)], tree)(self._shards)
+        question = Push(JOB, number, self._all, self._parcels[of], seal)
+        answer = await self._asked(by, question, outcomes)
         if answer is None:
             self.refused.append(number)
             return False

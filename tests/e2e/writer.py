@@ -117,7 +117,7 @@ class Writer:
     async def _push(self, job: bytes, chunk: int, number: int) -> None:
         self._pushed[number] += 1
         began = _now()
-        await self.visiting.push(job, chunk, self.wiki.cut(number))
+        await self.visiting.push(job, chunk, self.wiki.cut(number), self.wiki.tree(number))
         self.figures.pushes.append(Took(began, _now() - began))
         self.wiki.committed(job, chunk, number)
         self._committed[number] += 1

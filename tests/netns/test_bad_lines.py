@@ -78,7 +78,7 @@ async def pushed(visiting: Visit, material: Material) -> None:
 
     async def push(number: int) -> None:
         async with room:
-            await visiting.push(JOB, number, material.cut(number))
+            await visiting.push(JOB, number, material.cut(number), material.tree(number))
         material.committed(JOB, number, number)
 
     async with asyncio.TaskGroup() as group:

@@ -86,7 +86,7 @@ def split(swarm: Swarm, near: Visitor, far: Visitor) -> None:
 
 async def pushed(visiting: Visit, wiki: Wiki) -> None:
     for number in range(len(wiki.deltas)):
-        await visiting.push(wiki.job(ELSEWHERE), number, wiki.cut(number))
+        await visiting.push(wiki.job(ELSEWHERE), number, wiki.cut(number), wiki.tree(number))
 
 
 def committed(writer: Writer) -> None:

@@ -30,7 +30,9 @@ from giaann_p2p.swarm.record import Announcement
 from giaann_p2p.swarm.schedule import Schedule
 from giaann_p2p.swarm.settings import Settings
 from giaann_p2p.swarm.shunned import Shunned
+from giaann_p2p.swarm.trust import Trust
 from giaann_p2p.swarm.verifying import NOTHING
+from giaann_p2p.swarm.voucher import Notary
 
 Patch = Callable[[pytest.MonkeyPatch], None]
 Make = Callable[[Swarm], Hostile]
@@ -47,9 +49,11 @@ class Defence(NamedTuple):
     off: Patch
 
 
-def attack(came: Came, *make: Make, seconds: float = 20.0, reads: bool = False) -> int:
+def attack(
+    came: Came, *make: Make, seconds: float = 20.0, reads: bool = False, redundancy: int = 1
+) -> int:
     """Let hostile peers do what they do for a while, and count what came through."""
-    rules = Rules(shards=8)
+    rules = Rules(shards=8, redundancy=redundancy)
     swarm = Swarm(7, settings=Settings(patience=3.0), rules=rules, admission="token")
     watch = swarm.promises = Watch(swarm)
     for _ in range(4):
@@ -114,19 +118,40 @@ def listed() -> int:
     return attack(count("a record that was made up"), stranger(Pretence.ROLE))
 
 
+def at_work(*ways: Shirking, honest: int = 1) -> Make:
+    """Have a text learned by honest compute peers and a hostile one."""
+
+    def make(swarm: Swarm) -> Hostile:
+        for _ in range(honest):
+            compute.join(swarm)
+        job = random.Random("7 other job").randbytes(16)
+        swarm.trainers.append(Trainer(swarm, "trainer", job, 5000, 40, 0.0))
+        return shirker(*ways)(swarm)
+
+    return make
+
+
 def hostage() -> int:
     """Chunks that a worker keeps, which are never learned."""
 
     def left(swarm: Swarm, watch: Watch) -> int:
         return int(not swarm.trainers[0].done)
 
-    def make(swarm: Swarm) -> Hostile:
-        compute.join(swarm)
-        job = random.Random("7 other job").randbytes(16)
-        swarm.trainers.append(Trainer(swarm, "trainer", job, 5000, 40, 0.0))
-        return shirker(Shirking.SILENT)(swarm)
+    return attack(left, at_work(Shirking.SILENT), seconds=150.0)
 
-    return attack(left, make, seconds=150.0)
+
+def alone() -> int:
+    """Deltas that nobody came to but who pushes them, where two have to."""
+    return attack(count("pushes taken"), at_work(Shirking.FALSE, Shirking.EMPTY), redundancy=2)
+
+
+def misled() -> int:
+    """Chunks that a coordinator has brought as a liar has them, which it finds out otherwise."""
+
+    def brought(swarm: Swarm, watch: Watch) -> int:
+        return int(not any(trainer.liars for trainer in swarm.trainers))
+
+    return attack(brought, at_work(Shirking.SIGNS, honest=2), seconds=100.0)
 
 
 def _without_comparing(patch: pytest.MonkeyPatch) -> None:
@@ -199,6 +224,14 @@ def _whoever_shows_it(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Admission, "look", stolen)
 
 
+def _whoever_signs(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Notary, "check", lambda self, update: None)
+
+
+def _unchecked(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Trust, "draws", lambda self, *chunk: False)
+
+
 def _leased_for_ever(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(leases.Leases, "lapsed", lambda self, now: [])
     patch.setattr(coordinator.Coordinator, "_taken", lambda self, *answer: [])
@@ -215,6 +248,8 @@ DEFENCES = [
     Defence("older records", replayed, _without_sequences),
     Defence("what a chunk can add", impossible, _whatever_it_adds),
     Defence("leases end", hostage, _leased_for_ever),
+    Defence("as many as are asked for stand for a delta", alone, _whoever_signs),
+    Defence("newcomers' work is learned again", misled, _unchecked),
     Defence("members only", served(Pretence.NONE), _without_a_gate),
     Defence("roles", served(Pretence.ROLE), _without_roles),
     Defence("roles in the directory", listed, _without_roles_of_records),

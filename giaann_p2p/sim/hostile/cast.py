@@ -2,7 +2,8 @@
 
 Of six hostile peers two hold shards, for all else needs no shards. A shard has two replicas more
 for each that may lie, and an update counts when one owner more has it: so a majority of each
-shard's owners is honest, and of those that have an update two.
+shard's owners is honest, and of those that have an update two. Two compute peers have to come to
+the same, and those that lie of what they learn do not agree with each other.
 """
 
 import random
@@ -30,8 +31,8 @@ LIES = (
     frozenset({Lie.SOME_ROWS, Lie.READY, Lie.INVENTS, Lie.GARBAGE}),
 )
 SHIRKING = (
-    frozenset({Shirking.KEEPS, Shirking.IMPOSSIBLE}),
-    frozenset({Shirking.SILENT, Shirking.ELSEWHERE}),
+    frozenset({Shirking.KEEPS, Shirking.IMPOSSIBLE, Shirking.FALSE, Shirking.EMPTY}),
+    frozenset({Shirking.SIGNS, Shirking.ELSEWHERE}),
 )
 FORGERIES = frozenset(Forgery)
 
@@ -39,7 +40,8 @@ FORGERIES = frozenset(Forgery)
 def founded(seed: int, hostile: int, everything: bool = False) -> Swarm:
     """Return a new swarm of members that will have so many hostile peers."""
     liars = sum(_kind(number) is _liar for number in range(hostile))
-    rules = Rules(replicas=min(3 + 2 * liars, MOST_REPLICAS), quorum=2 + liars)
+    replicas = min(3 + 2 * liars, MOST_REPLICAS)
+    rules = Rules(replicas=replicas, quorum=2 + liars, redundancy=2)
     swarm = Swarm(seed, everything, rules=rules, admission="token")
     swarm.promises = Watch(swarm)
     return swarm

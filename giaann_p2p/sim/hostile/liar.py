@@ -222,7 +222,7 @@ class Liar(Storage):
 
     def _stronger(self, piece: Piece) -> Piece:
         delta = decode(piece.parcel, self.store.limits)
-        return Piece(piece.job, piece.chunk, piece.shards, encode(_stronger(delta)))
+        return Piece(piece.job, piece.chunk, piece.shards, encode(_stronger(delta)), piece.seal)
 
     def _offered(self, shard: int) -> Message | None:
         held = self.store.content(shard)

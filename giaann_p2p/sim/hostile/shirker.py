@@ -13,9 +13,11 @@ from giaann_p2p.sim.hostile.watch import watch_of
 from giaann_p2p.sim.swarm import Swarm
 from giaann_p2p.store.codec.parcel import encode
 from giaann_p2p.store.layout import Shards
+from giaann_p2p.store.seal import Tree, tree_of
 from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.messages import (
     Beat,
+    Came,
     Learn,
     Learned,
     Message,
@@ -25,6 +27,7 @@ from giaann_p2p.swarm.messages import (
 )
 from giaann_p2p.swarm.messages import encode as encode_message
 from giaann_p2p.swarm.shardset import packed, unpacked
+from giaann_p2p.swarm.voucher import Sealing, sealing
 
 _TIMEOUT = 4.0
 _STRONGEST = 1 << 52
@@ -46,6 +49,7 @@ class Shirking(Enum):
     ELSEWHERE = "it pushes rows of other shards than it names"
     EMPTY = "it pushes the empty delta for what it is leased"
     FALSE = "it pushes what was never learned for what it is leased"
+    SIGNS = "it stands for what a chunk does not come to"
 
 
 class Shirker(ComputePeer):
@@ -105,11 +109,20 @@ class Shirker(ComputePeer):
         elif self.shirks(Shirking.BOASTS):
             self._beat(sender, Beat(job, [], [Learned(chunk)], []))
             del self._kept[chunk]
+        elif self.shirks(Shirking.SIGNS):
+            root = self._tree(_weaker(self.swarm.lessons.delta(chunk))).root
+            came = Came(chunk, root, self._vouched(job, chunk, root))
+            self._beat(sender, Beat(job, [chunk], [], [], [came]))
+            del self._kept[chunk]
         if self.shirks(Shirking.EMPTY):
-            self._push_to_all(job, chunk, lambda shards: encode(EMPTY))
+            self._push_to_all(job, chunk, EMPTY, lambda shards: encode(EMPTY))
         if self.shirks(Shirking.FALSE):
             false = _weaker(self.swarm.lessons.delta(chunk + 1))
-            self._push_to_all(job, chunk, lambda shards: self._part(false, shards))
+            self._push_to_all(job, chunk, false, lambda shards: self._part(false, shards))
+
+    def _tree(self, delta: Delta) -> Tree:
+        shards = np.arange(self.swarm.rules.shards, dtype=np.uint16)
+        return tree_of(delta, shards, self.swarm.layout)
 
     def _beat(self, sender: Peer, beat: Beat) -> None:
         self.ask(sender, beat, _TIMEOUT, lambda answer: None)
@@ -117,17 +130,18 @@ class Shirker(ComputePeer):
     def _push_impossible(self) -> None:
         """Push deltas that add what no chunk can add, or that are none."""
         true = self.swarm.lessons.delta(self._own)
-        wrong: list[bytes] = [
-            encode(replace(true, strength=true.strength + _STRONGEST)),
-            encode(replace(true, count=true.count + _STRONGEST)),
-            encode(replace(true, names={})),
-            encode(replace(true, branch=true.branch + np.uint8(200))),
-            encode(true)[:-3],
-            self._chance.randbytes(300),
-        ]
-        parcel = self._chance.choice(wrong)
+        wrong = self._chance.choice(
+            (
+                replace(true, strength=true.strength + _STRONGEST),
+                replace(true, count=true.count + _STRONGEST),
+                replace(true, names={}),
+                replace(true, branch=true.branch + np.uint8(200)),
+            )
+        )
+        parcel = encode(wrong)
+        some = self._chance.choice((parcel, parcel, parcel[:-3], self._chance.randbytes(300)))
         self._own += 1
-        self._push_to_all(self._job, self._own, lambda shards: parcel)
+        self._push_to_all(self._job, self._own, wrong, lambda shards: some)
 
     def _push_elsewhere(self) -> None:
         """Push to one shard rows of all of them, those of all others wrong."""
@@ -137,20 +151,29 @@ class Shirker(ComputePeer):
         delta = self.swarm.lessons.delta(self._own)
         theirs = self.swarm.layout.shards_of(delta.concept, delta.feature) != shard[0]
         strength = delta.strength + theirs[delta.source]
-        parcel = encode(replace(delta, strength=strength))
+        wrong = replace(delta, strength=strength)
+        seal = self._sealing(self._job, self._own, wrong)
+        push = Push(self._job, self._own, self._packed(shard), encode(wrong), seal(shard))
         for peer in self.around.placement(self.now).owners(int(shard[0])):
-            self._bring(peer, self._job, self._own, shard, parcel)
+            self.ask(peer, push, _TIMEOUT, self._pushed)
 
-    def _push_to_all(self, job: bytes, chunk: int, cut: Callable[[Shards], bytes]) -> None:
-        placement = self.around.placement(self.now)
+    def _push_to_all(
+        self, job: bytes, chunk: int, delta: Delta, cut: Callable[[Shards], bytes]
+    ) -> None:
+        """Push something, for which it stands itself."""
+        placement, seal = self.around.placement(self.now), self._sealing(job, chunk, delta)
         for peer in placement.peers:
             shards = placement.shards_of(peer)
             if len(shards):
-                self._bring(peer, job, chunk, shards, cut(shards))
+                push = Push(job, chunk, self._packed(shards), cut(shards), seal(shards))
+                self.ask(peer, push, _TIMEOUT, self._pushed)
 
-    def _bring(self, peer: Peer, job: bytes, chunk: int, shards: Shards, parcel: bytes) -> None:
-        push = Push(job, chunk, packed(shards, self.swarm.rules.shards), parcel)
-        self.ask(peer, push, _TIMEOUT, self._pushed)
+    def _sealing(self, job: bytes, chunk: int, delta: Delta) -> Sealing:
+        tree = self._tree(delta)
+        return sealing([self._vouched(job, chunk, tree.root)], tree)
+
+    def _packed(self, shards: Shards) -> bytes:
+        return packed(shards, self.swarm.rules.shards)
 
     def _pushed(self, answer: Message | None) -> None:
         taken = isinstance(answer, Pushed) and len(unpacked(answer.shards, self.swarm.rules.shards))

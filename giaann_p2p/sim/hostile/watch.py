@@ -85,6 +85,12 @@ class Watch(Promises):
         honest = any(peer == one.peer for one in self._swarm.storages)
         self.happened("honest peers shunned" if honest else "liars shunned")
 
+    def found_out(self, peer: Peer) -> None:
+        """Count who came to something else than others."""
+        if any(peer == one.peer for one in self._swarm.computes):
+            super().found_out(peer)
+        self.happened("compute peers found out")
+
     def _look(self) -> None:
         """Look into all honest peers' directories, now and then."""
         swarm = self._swarm

@@ -11,6 +11,8 @@ from giaann_p2p.model.learn import learn
 from giaann_p2p.model.rows import Neuron
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.store.codec.parcel import encode
+from giaann_p2p.store.layout import Layout
+from giaann_p2p.store.seal import Tree, tree_of
 from tests.benchmarks.zipf import Zipf
 
 _SHORTEST, _LONGEST = 80, 125
@@ -25,6 +27,8 @@ class Learned:
     deltas: list[Delta]
     parcels: list[bytes]
     """The deltas as they are pushed."""
+    trees: list[Tree]
+    """Their digests."""
 
     @property
     def increments(self) -> int:
@@ -50,4 +54,7 @@ def learned(chunks: int) -> Learned:
     spec = ModelSpec()
     texts = itertools.islice(Zipf().chunks(spec, _SEED), chunks)
     deltas = [learn(sequences, spec) for sequences in texts]
-    return Learned(deltas, [encode(delta) for delta in deltas])
+    layout = Layout()
+    every = np.arange(layout.shards, dtype=np.uint16)
+    trees = [tree_of(delta, every, layout) for delta in deltas]
+    return Learned(deltas, [encode(delta) for delta in deltas], trees)

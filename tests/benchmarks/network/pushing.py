@@ -7,6 +7,7 @@ from statistics import median
 
 from giaann_p2p.client.visit import Visit
 from giaann_p2p.store.layout import Shards
+from giaann_p2p.store.seal import Tree
 from tests.benchmarks.network.figures import Figure
 from tests.benchmarks.network.learned import Learned
 from tests.benchmarks.targets import Target
@@ -29,13 +30,20 @@ async def _pushed(visiting: Visit, learned: Learned, chunks: int | None = None) 
     """Push the first so many, or all; return the seconds it took."""
     job, room = secrets.token_bytes(16), asyncio.Semaphore(_UNDER_WAY)
 
-    async def push(number: int, parcel: bytes) -> None:
+    async def push(number: int, parcel: bytes, tree: Tree) -> None:
         def cut(shards: Shards) -> bytes:
             return parcel  # one peer holds all shards
 
         async with room:
-            await visiting.push(job, number, cut)
+            await visiting.push(job, number, cut, tree)
 
     began = time.perf_counter()
-    await asyncio.gather(*[push(*one) for one in enumerate(learned.parcels[:chunks])])
+    await asyncio.gather(
+        *[
+            push(number, *one)
+            for number, one in enumerate(
+                zip(learned.parcels[:chunks], learned.trees[:chunks], strict=True)
+            )
+        ]
+    )
     return time.perf_counter() - began

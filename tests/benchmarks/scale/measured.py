@@ -15,8 +15,9 @@ from giaann_p2p.model.delta import EMPTY
 from giaann_p2p.sim.swarm import Rules
 from giaann_p2p.store.codec.parcel import encode
 from giaann_p2p.store.layout import Layout
+from giaann_p2p.store.seal import UNSEALED
 from giaann_p2p.store.store import Store
-from giaann_p2p.store.update import Update, cut
+from giaann_p2p.store.update import Update, anything, cut
 from giaann_p2p.swarm.actions import Call
 from giaann_p2p.swarm.answers import Answers
 from giaann_p2p.swarm.directory import Directory
@@ -29,6 +30,7 @@ from giaann_p2p.swarm.settings import Settings
 from giaann_p2p.swarm.shardset import packed, unpacked
 from giaann_p2p.swarm.storage import StoragePeer
 from giaann_p2p.swarm.surroundings import Surroundings
+from giaann_p2p.swarm.terms import Terms
 from giaann_p2p.swarm.writer import Writer
 from tests.benchmarks.scale.directory import A_MINUTE, NOW, SWARM, record
 from tests.benchmarks.scale.lessons import SPEC, learned
@@ -102,8 +104,9 @@ def _comparing(peers: int, records: list[bytes]) -> float:
     store.apply([Update(JOB, at, mine, EMPTY) for at in range(_PUSHES)])
     around = Surroundings(me, SWARM, layout, REPLICAS)
     around.directory = _merged(records, shards)
+    terms = Terms.of(SPEC, layout, anything)
     peer = StoragePeer(
-        me, members(peers)[me], Rules(shards), settings, around, store, mine, SPEC, NOW, b""
+        me, members(peers)[me], Rules(shards), settings, around, store, mine, terms, NOW, b""
     )
     answers = Answers(store, lambda _: State.READY)
 
@@ -133,7 +136,8 @@ def _writing(peers: int) -> float:
     """Return the seconds that bringing a chunk to all owners takes, from some of the answers."""
     shards, placed = fitting(peers), placement(peers, fitting(peers))
     writer = Writer(shards, REPLICAS, _Around(placed), 4.0)
-    calls = [act for act in writer.push(JOB, 0, lambda _: b"", 0.0) if isinstance(act, Call)]
+    acts = writer.push(JOB, 0, lambda _: b"", lambda _: UNSEALED, 0.0)
+    calls = [act for act in acts if isinstance(act, Call)]
     answers = iter([(act.number, act.message) for act in calls])
 
     def one() -> None:

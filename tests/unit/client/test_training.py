@@ -10,6 +10,8 @@ from giaann_p2p.client import training
 from giaann_p2p.client.trained import Lacking, LackingPeers, Standing, Taught
 from giaann_p2p.client.training import MOST_BATCH, Manner
 from giaann_p2p.errors import UsageError
+from giaann_p2p.node.lesson import Made, Task
+from giaann_p2p.swarm.identity import name_of
 from giaann_p2p.swarm.messages import (
     AskManifest,
     Beat,
@@ -55,9 +57,10 @@ def test_a_text_is_learned_by_many_as_by_one_and_only_once() -> None:
         visitor = await founded(town)
         shops = [Workshop(town, number) for number in (101, 102)]
         await town.until(lambda: len(visitor.workers()) == 2)
-        (report,) = await visitor.trainer.train(TEXT, Manner(batch=3))
+        (report,) = await visitor.trainer.train(TEXT, Manner(batch=3, check=0))
         assert report.complete
         assert (report.chunks, report.chunks_known, report.sentences) == (10, 0, 640)
+        assert (report.checked, report.liars) == (0, set())
         assert report.sequences == 640 - 13
         assert report.skips.counts == {"too short": 13}
         assert report.skips.first_lines == {"too short": 8}
@@ -68,6 +71,78 @@ def test_a_text_is_learned_by_many_as_by_one_and_only_once() -> None:
         assert (again.chunks, again.chunks_known, again.sentences) == (0, 10, 0)
         assert again.known
         assert sum(len(shop.slow.learned) for shop in shops) == 10
+        for shop in shops:
+            await shop.end()
+        await visitor.close()
+
+    play(story)
+
+
+def test_each_chunk_is_learned_by_as_many_as_have_to_agree() -> None:
+    async def story(town: Town) -> None:
+        visitor = await founded(town)
+        shops = [Workshop(town, number) for number in (101, 102, 103)]
+        await town.until(lambda: len(visitor.workers()) == 3)
+        (report,) = await visitor.trainer.train(TEXT, Manner(redundancy=2))
+        assert report.complete
+        assert (report.chunks, report.checked) == (10, 10)
+        assert sum(len(shop.slow.learned) for shop in shops) == 20
+        await town.until(holds(town, TEXT))
+        for shop in shops:
+            await shop.end()
+        await visitor.close()
+
+    play(story)
+
+
+def test_newcomers_are_checked_by_others() -> None:
+    async def story(town: Town) -> None:
+        visitor = await founded(town)
+        shops = [Workshop(town, number) for number in (101, 102)]
+        await town.until(lambda: len(visitor.workers()) == 2)
+        (report,) = await visitor.trainer.train(TEXT)
+        assert report.complete
+        assert 1 <= report.checked < 10
+        assert sum(len(shop.slow.learned) for shop in shops) == 10 + report.checked
+        for shop in shops:
+            await shop.end()
+        await visitor.close()
+
+    play(story)
+
+
+def test_who_is_alone_is_told_that_more_have_to_agree() -> None:
+    async def story(town: Town) -> None:
+        visitor = await founded(town)
+        shop = Workshop(town, 101)
+        await town.until(lambda: len(visitor.workers()) == 1)
+        with pytest.raises(LackingPeers, match="2 compute peers have to come to the same"):
+            await visitor.trainer.train(TEXT, Manner(redundancy=2, patience=20))
+        await shop.end()
+        await visitor.close()
+
+    play(story)
+
+
+def test_a_liar_is_found_named_and_learns_no_more_and_nothing_of_its_is_kept() -> None:
+    async def story(town: Town) -> None:
+        visitor = await founded(town)
+        shops = [Workshop(town, number) for number in (101, 102, 103)]
+        liar, learn = shops[0], shops[0].slow.learn
+
+        async def lie(task: Task) -> Made | str:
+            return await learn(task._replace(sentences=task.sentences[:-1]))
+
+        liar.slow.learn = lie  # type: ignore[method-assign]
+        await town.until(lambda: len(visitor.workers()) == 3)
+        (report,) = await visitor.trainer.train(TEXT, Manner(redundancy=2))
+        assert report.complete
+        assert report.liars == {name_of(liar.me)}
+        await town.until(holds(town, TEXT))
+        tried = len(liar.slow.learned)
+        reports = await visitor.trainer.train(TEXT, Manner(epochs=2, redundancy=2))
+        assert all(one.complete for one in reports)
+        assert len(liar.slow.learned) == tried
         for shop in shops:
             await shop.end()
         await visitor.close()

@@ -33,6 +33,7 @@ from giaann_p2p.swarm.identity import Identity
 from giaann_p2p.swarm.manifest import Manifest
 from giaann_p2p.swarm.settings import Settings
 from giaann_p2p.swarm.surroundings import Surroundings
+from giaann_p2p.swarm.voucher import Voucher, vouched
 
 LAYOUT = Layout(shards=16)
 ALL = np.arange(LAYOUT.shards, dtype=np.uint16)
@@ -230,7 +231,7 @@ class Client:
     """Somebody who pushes and reads."""
 
     def __init__(self, town: Town, number: int = 200) -> None:
-        self.town, self.me = town, identity(number).peer
+        self.town, self.me, self.number = town, identity(number).peer, number
         town.clients.append(self)
         loop = asyncio.get_running_loop()
         self.clock = Clock(lambda: EPOCH + loop.time(), loop.time)
@@ -245,14 +246,18 @@ class Client:
             options=town.options,
         )
         others = self.lookout.others
-        self.pushing = Pushing(self.transport, Rules.of(MANIFEST), others, self.clock)
+        self.pushing = Pushing(self.transport, Rules.of(MANIFEST), others, self.clock, self.vouched)
         self.reading = Reading(self.transport, MANIFEST, others, self.clock)
         self.task = loop.create_task(self.lookout.run())
         self.committed: list[int] = []
 
+    def vouched(self, job: bytes, chunk: int, root: bytes) -> Voucher:
+        return vouched(identity(self.number), MANIFEST.swarm_id, job, chunk, root)
+
     async def push(self, chunk: int) -> None:
         await self.lookout.whole.wait()
-        await self.pushing.push(JOB, chunk, partial(LESSONS.parcel, chunk))
+        cut, tree = partial(LESSONS.parcel, chunk), LESSONS.tree(chunk)
+        await self.pushing.push(JOB, chunk, cut, tree)
         self.committed.append(chunk)
 
     async def push_all(self, chunks: Iterable[int], at_once: int = 3) -> None:

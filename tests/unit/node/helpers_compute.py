@@ -165,7 +165,12 @@ class Visitor:
             roles=("storage", "compute"),
             options=town.options,
         )
-        place = cast(Place, SimpleNamespace(transport=self.transport))
+        place = cast(
+            Place,
+            SimpleNamespace(
+                transport=self.transport, host=SimpleNamespace(identity=identity(number))
+            ),
+        )
         gate = Gate(MANIFEST, self.transport, clock=clock)
         self.visit = Visit(MANIFEST, place, lookout, gate, clock)
         self.trainer = Trainer(self.visit)

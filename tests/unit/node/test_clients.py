@@ -194,7 +194,7 @@ def test_what_no_owner_takes_is_not_pushed(job: bytes, chunk: int, why: str) -> 
     async def story(town: Town) -> None:
         client = await settled(town)
         with pytest.raises(UsageError, match=why):
-            await client.pushing.push(job, chunk, partial(LESSONS.parcel, 1))
+            await client.pushing.push(job, chunk, partial(LESSONS.parcel, 1), LESSONS.tree(1))
         assert len(client.pushing) == len(client.pushing._writer) == 0
 
     play(story)
@@ -208,7 +208,7 @@ def test_a_mistake_is_told_to_who_waits() -> None:
             raise ZeroDivisionError("a mistake")
 
         with pytest.raises(ZeroDivisionError):
-            await client.pushing.push(JOB, 1, wrong)
+            await client.pushing.push(JOB, 1, wrong, LESSONS.tree(1))
         assert len(client.pushing) == len(client.pushing._writer) == 0
 
         later = iter([True])
@@ -221,10 +221,10 @@ def test_a_mistake_is_told_to_who_waits() -> None:
         for house in town.houses:
             town.freeze(house)
         with pytest.raises(ZeroDivisionError):
-            await asyncio.wait_for(client.pushing.push(JOB, 1, wrong_later), 60)
+            await asyncio.wait_for(client.pushing.push(JOB, 1, wrong_later, LESSONS.tree(1)), 60)
         for house in town.houses:
             town.freeze(house, frozen=False)
-        await client.pushing.push(JOB, 2, partial(LESSONS.parcel, 2))
+        await client.pushing.push(JOB, 2, partial(LESSONS.parcel, 2), LESSONS.tree(2))
 
     play(story)
 

@@ -14,6 +14,7 @@ from giaann_p2p.swarm.messages import (
     AskManifest,
     AskRevoked,
     Beat,
+    Bring,
     Heard,
     Learn,
     ManifestIs,
@@ -33,6 +34,11 @@ TEXT = ["The bee of 5 makes honey from the flower in a year.", "Go."]
 QUESTION = Ask(bytes(16), "The bee", Manner(), b"")
 
 
+def heard(beat: Beat) -> Heard:
+    """Return what somebody says who lets all be brought to its owners."""
+    return Heard([], [Bring(came.chunk, [came.voucher]) for came in beat.came])
+
+
 class Leader:
     """Somebody who has chunks learned, and is told how it goes."""
 
@@ -45,7 +51,7 @@ class Leader:
         beat = decode(body)
         assert isinstance(beat, Beat)
         self.beats.append(beat)
-        return encode(Heard([]))
+        return encode(heard(beat))
 
     async def ask(self, question: Message) -> Message:
         call = self.visitor.transport.call(self.shop.me, encode(question), timeout=5.0)
@@ -267,10 +273,14 @@ def test_an_error_that_nobody_planned_for_ends_it() -> None:
 def test_who_leaves_tells_again_what_was_not_heard() -> None:
     async def story(town: Town) -> None:
         shop, leader = await founded(town)
-        beats: list[Message] = []
+        beats: list[Beat] = []
 
         async def deaf_at_first(peer: Peer, body: bytes) -> bytes:
-            beats.append(decode(body))
+            beat = decode(body)
+            assert isinstance(beat, Beat)
+            if beat.came:
+                return encode(heard(beat))
+            beats.append(beat)
             return encode(Heard([]) if len(beats) > 1 else Refused("not now"))
 
         leader.visitor.transport.serve(deaf_at_first)

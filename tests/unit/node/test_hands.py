@@ -28,7 +28,7 @@ class Odd:
             raise ValueError("no such luck")
         elif word == "hang":
             time.sleep(60)
-        return Made({}, word.encode(), os.getpid(), [])
+        return Made({}, word.encode(), b"", os.getpid(), [])
 
 
 def odd() -> School:

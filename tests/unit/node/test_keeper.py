@@ -42,6 +42,11 @@ def arrived(store: Store, shard: int) -> Import:
     return taken
 
 
+def packed(number: int, shards: Shards, parcel: bytes, store: Store) -> Packed:
+    """Return a chunk of the same number, as it comes."""
+    return Packed(JOB, number, shards, parcel, store.limits, store.layout, shards)
+
+
 class Desk:
     """A keeper, and what it told."""
 
@@ -64,7 +69,7 @@ class Desk:
     def apply(self, number: int, shards: Shards = ALL) -> None:
         """Have a chunk taken in, of the same number."""
         parcel = LESSONS.parcel(number, shards)
-        self.keeper.do(Apply(number, [Packed(JOB, number, shards, parcel, self.store.limits)]))
+        self.keeper.do(Apply(number, [packed(number, shards, parcel, self.store)]))
 
     async def end(self) -> None:
         self.task.cancel()
@@ -257,7 +262,7 @@ def test_an_update_that_is_none_is_refused_and_the_others_are_taken_in() -> None
     async def story(desk: Desk) -> None:
         desk.keeper.do(Hold(ALL))
         desk.apply(1)
-        desk.keeper.do(Apply(2, [Packed(JOB, 2, ALL, b"none", desk.store.limits)]))
+        desk.keeper.do(Apply(2, [packed(2, ALL, b"none", desk.store)]))
         desk.apply(3)
         await desk.keeper.idle()
         assert "no parcel" in str(desk.told.pop(2))

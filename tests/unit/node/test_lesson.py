@@ -75,4 +75,6 @@ def test_a_chunk_without_anything_to_learn_is_an_empty_parcel() -> None:
 
 def test_reprs_tell_what_there_is() -> None:
     assert repr(school()) == "<School on cpu>"
-    assert repr(Cutting(Made({}, bytes(1234), 0, []), SPEC, LAYOUT)) == "<Cutting of 1,234 bytes>"
+    assert (
+        repr(Cutting(Made({}, bytes(1234), b"", 0, []), SPEC, LAYOUT)) == "<Cutting of 1,234 bytes>"
+    )

@@ -146,7 +146,7 @@ def test_another_format_is_refused(
     found = state_or_error(damaged(disk, name, change(disk.read(name))))
     assert isinstance(found, str)
     assert name in found
-    assert f"has format 7; this version reads {2 if name == DEED else 1}" in found
+    assert f"has format 7; this version reads {3 if name == DEED else 1}" in found
 
 
 @pytest.mark.parametrize("name", [SNAPSHOT, LOG])

@@ -68,12 +68,12 @@ def test_files_without_their_deed_are_never_taken_for_nothing(name: str) -> None
 def test_another_format_is_refused_whatever_else_it_says() -> None:
     disk = FakeDisk()
     signed(disk)
-    disk.damage("store.json", b'{"format": 3, "shape": "round"}')
-    with pytest.raises(StoreError, match=r"store\.json has format 3; this version reads 2"):
+    disk.damage("store.json", b'{"format": 4, "shape": "round"}')
+    with pytest.raises(StoreError, match=r"store\.json has format 4; this version reads 3"):
         home.read(disk)
 
 
-@pytest.mark.parametrize("data", [b"", b"{}", b"\xff\xfe", b'{"format": "1"}', b'{"format": 2}'])
+@pytest.mark.parametrize("data", [b"", b"{}", b"\xff\xfe", b'{"format": "1"}', b'{"format": 3}'])
 def test_what_is_no_deed_is_damaged(data: bytes) -> None:
     disk = FakeDisk()
     signed(disk)

@@ -5,15 +5,32 @@ from collections.abc import Collection, Mapping
 import pytest
 from pyroaring import BitMap
 
+from giaann_p2p.store.seal import LEAF_BYTES
 from giaann_p2p.swarm.actions import Call
 from giaann_p2p.swarm.chunks import State
-from giaann_p2p.swarm.coordinator import Act, Coordinator, Over
+from giaann_p2p.swarm.coordinator import Act, Coordinator, Lied, Over
 from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.messages import Beat, Heard, Learn, Learned, Message, Refused, Skip, Taken
+from giaann_p2p.swarm.jury import Jury
+from giaann_p2p.swarm.messages import (
+    Beat,
+    Came,
+    Heard,
+    Learn,
+    Learned,
+    Message,
+    Refused,
+    Skip,
+    Taken,
+)
 from giaann_p2p.swarm.pace import Pace
 from giaann_p2p.swarm.schedule import MOST_SLOTS, Schedule
-from tests.helpers_swarm import JOB, MESSAGES, NOW, OTHER_JOB, A, B, C, D, sent
+from giaann_p2p.swarm.trust import Trust
+from giaann_p2p.swarm.voucher import vouched
+from tests.helpers_swarm import AUTHORS, JOB, MESSAGES, NOW, OTHER_JOB, SWARM_ID, A, B, C, D, sent
 
+TRUE, FALSE = bytes(LEAF_BYTES), bytes([1]) * LEAF_BYTES
+P = [author.peer for author in AUTHORS]
+EACH = dict.fromkeys(P[:3], 1)
 PACE = Pace(lease=10, longest=100, rest=2, failures=2, losses=4)
 STRANGER = Refused("this is not known here as a worker at this job")
 
@@ -30,12 +47,25 @@ def sentences(chunk: int) -> list[str]:
     return [f"Sentence {chunk}.", "Another one."]
 
 
+def jury(redundancy: int = 1, share: float = 0.0) -> tuple[Jury, Trust]:
+    """Return those who decide what counts."""
+    trust = Trust(bytes(16))
+    return Jury(SWARM_ID, JOB, redundancy, share, trust), trust
+
+
 class Leading:
     """A coordinator, with what it asked for and said at last."""
 
-    def __init__(self, chunks: int, committed: Collection[int] = ()) -> None:
-        self.schedule = Schedule(InOrder(), committed, PACE)
-        self.coordinator = Coordinator(JOB, self.schedule, sentences)
+    def __init__(
+        self,
+        chunks: int,
+        committed: Collection[int] = (),
+        redundancy: int = 1,
+        share: float = 0.0,
+    ) -> None:
+        self.schedule = Schedule(InOrder(), committed, PACE, alone=redundancy == 1)
+        self.coordinator = Coordinator(JOB, self.schedule, sentences, *jury(redundancy, share))
+        self.liars: list[Peer] = []
         self.over: list[Over] = []
         self.learned: list[int] = []
         self.do(self.coordinator.read(chunks, True, NOW))
@@ -52,6 +82,8 @@ class Leading:
                 orders.append((act.peer, question.chunk))
             elif isinstance(act, Learned):
                 self.learned.append(act.chunk)
+            elif isinstance(act, Lied):
+                self.liars.append(act.peer)
             else:
                 self.over.append(act)
         return orders
@@ -75,6 +107,17 @@ class Leading:
         beat = Beat(job, list(working), list(map(Learned, done)), list((failed or {}).items()))
         answer, acts = self.coordinator.beat(peer, beat, now)
         return sent(answer), self.do(acts)
+
+    def came(
+        self, number: int, chunk: int = 0, root: bytes = TRUE, now: float = NOW
+    ) -> tuple[list[int], list[tuple[Peer, int]]]:
+        """Let a worker tell what a chunk came to; return what it is to bring, and the orders."""
+        author = AUTHORS[number]
+        told = Came(chunk, root, vouched(author, SWARM_ID, JOB, chunk, root))
+        answer, acts = self.coordinator.beat(author.peer, Beat(JOB, [chunk], [], [], [told]), now)
+        assert isinstance(answer, Heard)
+        assert answer.leave == ([] if answer.bring else [chunk])
+        return [bring.chunk for bring in answer.bring], self.do(acts)
 
     def all(self, state: State) -> list[int]:
         return list(self.schedule.chunks(state))
@@ -132,7 +175,7 @@ def test_what_is_committed_is_not_leased_again() -> None:
 def test_text_may_come_bit_by_bit() -> None:
     one = Leading.__new__(Leading)
     one.schedule, one.over, one.learned = Schedule(InOrder(), (), PACE), [], []
-    one.coordinator = Coordinator(JOB, one.schedule, sentences)
+    one.coordinator = Coordinator(JOB, one.schedule, sentences, *jury())
     assert one.seen({A: 2}) == []
     assert one.do(one.coordinator.read(1, False, NOW)) == [(A, 0)]
     assert one.beat(A, done=[0]) == (Heard([]), [])
@@ -362,3 +405,94 @@ def test_who_has_no_room_is_asked_again_when_heard_of_and_nothing_is_given_up() 
         acts = leading.coordinator.announced(A, NOW + turn)
         (call,) = [act for act in acts if isinstance(act, Call)]
     assert leading.all(State.LEASED) == [0]
+
+
+def test_what_is_learned_is_brought_when_nobody_is_to_look_again() -> None:
+    one = Leading(2)
+    one.seen({P[0]: 1})
+    assert one.came(0) == ([0], [])
+    assert one.came(0) == ([0], [])  # the answer was lost
+    assert one.all(State.LEASED) == [0]
+    assert one.beat(P[0], done=[0]) == (Heard([]), [(P[0], 1)])
+
+
+def test_a_chunk_that_is_checked_goes_to_another() -> None:
+    one = Leading(1, share=1.0)
+    assert one.seen({P[0]: 1, P[1]: 1}) == [(min(P[:2]), 0)]
+    first = P.index(min(P[:2]))
+    assert one.came(first) == ([], [(P[1 - first], 0)])
+    assert one.came(1 - first) == ([0], [])
+    one.beat(P[1 - first], done=[0])
+    assert len(one.over) == 1
+    assert one.liars == []
+
+
+def test_who_is_alone_needs_no_check_and_gets_its_chunk_again_if_others_went() -> None:
+    one = Leading(1, share=1.0)
+    one.seen({P[0]: 1})
+    assert one.came(0) == ([0], [])
+    one = Leading(1, share=1.0)
+    one.seen({P[0]: 1})
+    one.seen({P[0]: 1, P[1]: 1})
+    assert one.came(0) == ([], [(P[1], 0)])
+    assert one.seen({P[0]: 1}) == [(P[0], 0)]
+    assert one.came(0) == ([0], [])
+
+
+def test_where_more_have_to_agree_one_alone_waits_for_others() -> None:
+    one = Leading(1, redundancy=2)
+    one.seen({P[0]: 2})
+    assert one.came(0) == ([], [])
+    assert one.tick(NOW + 50) == []
+    assert one.seen({P[0]: 2, P[1]: 1}, NOW + 50) == [(P[1], 0)]
+    assert one.came(1, now=NOW + 51) == ([0], [])
+
+
+def test_a_liar_is_found_and_learns_no_more() -> None:
+    one = Leading(1, redundancy=2)
+    ((peer, _),) = one.seen(EACH)
+    liar = P.index(peer)
+    ((peer, _),) = one.came(liar, root=FALSE)[1]
+    ((third, _),) = one.came(P.index(peer))[1]
+    assert {P[liar], peer, third} == {*EACH}
+    assert one.came(P.index(third)) == ([0], [])
+    assert one.liars == [P[liar]]
+    assert one.seen(EACH, NOW + 1) == []
+    assert one.beat(P[liar], working=[0]) == (STRANGER, [])
+    one.beat(third, done=[0])
+    assert len(one.over) == 1
+
+
+def test_two_who_do_not_agree_are_not_believed_and_it_is_told() -> None:
+    one = Leading(1, share=1.0)
+    orders = one.seen({P[0]: 1, P[1]: 1})
+    now, tried = NOW, 0
+    while not one.over:
+        for peer, _ in orders:
+            number, tried = P.index(peer), tried + 1
+            bring, orders = one.came(number, root=(TRUE, FALSE)[number], now=now)
+            assert bring == []
+        now += 1
+        orders = orders or one.tick(now)
+        assert now < NOW + 100
+    assert 4 <= tried <= 10
+    assert "different results" in one.over[0].given_up[0][0]
+    assert one.liars == []
+
+
+def test_a_word_that_is_not_signed_is_refused() -> None:
+    one = Leading(1)
+    one.seen({P[0]: 1})
+    told = Came(0, TRUE, vouched(AUTHORS[1], SWARM_ID, JOB, 0, TRUE))
+    answer, acts = one.coordinator.beat(P[0], Beat(JOB, [0], [], [], [told]), NOW)
+    assert answer == Refused("came: this is not signed by who tells it")
+    assert acts == []
+    assert one.all(State.LEASED) == [0]
+
+
+def test_a_word_on_a_chunk_that_is_anothers_is_left() -> None:
+    one = Leading(2)
+    one.seen({P[0]: 1, P[1]: 1})
+    first = P.index(min(P[:2]))
+    assert one.came(first, 1) == ([], [])
+    assert one.came(first, 0) == ([0], [])

@@ -13,7 +13,7 @@ from giaann_p2p.swarm.identity import Identity
 from giaann_p2p.swarm.manifest import PROTOCOL, Manifest, Versions, swarm_id_of
 
 FOUNDER, STRANGER = (Identity.from_seed(bytes([n]) * 32) for n in (1, 2))
-GOLDEN = "363e24162d16c1898ce7ae5768c0fed24effa5d74684ff912cb754ef1dc15419"
+GOLDEN = "252b671284865881020eeb1f3370e838243d496d78cd24ba6db494c5ad1618ca"
 MANIFEST = Manifest.founded(
     FOUNDER, "bees", spec=ModelSpec(seed_tokens=8), layout=Layout(shards=64, blocks=4)
 )
@@ -53,6 +53,7 @@ def test_the_id_of_a_manifest_never_changes() -> None:
         {"layout": {"blocks": 4, "shards": 128}},
         {"replicas": 4},
         {"quorum": 3},
+        {"redundancy": 2},
         {"admission": "token"},
         {"founder": STRANGER.peer},
     ],

@@ -7,6 +7,8 @@ from giaann_p2p.swarm.actions import Action, Call, Compute, Reply, Stop
 from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.messages import (
     Beat,
+    Bring,
+    Came,
     Heard,
     Learn,
     Learned,
@@ -18,27 +20,31 @@ from giaann_p2p.swarm.messages import (
     Taken,
 )
 from giaann_p2p.swarm.shardset import packed
+from giaann_p2p.swarm.voucher import vouched, words_of
 from giaann_p2p.swarm.worker import Lesson, Worker
 from giaann_p2p.swarm.writer import Writer
 from tests.helpers_swarm import (
+    AUTHORS,
     JOB,
     LESSONS,
     MESSAGES,
     NOW,
     OTHER_JOB,
     SHARDS,
+    SWARM_ID,
     A,
     Around,
     B,
     C,
     D,
+    sealed,
     sent,
     shards,
+    vouch,
 )
 
 ALL = packed(shards(*range(SHARDS)), SHARDS)
 TEXT = ["Bees make honey."]
-PARCELS = [LESSONS.parcel(chunk, shards(0, 1, 2, 3)) for chunk in range(8)]
 SKIPS = [Skip("too short", 1, 0)]
 FULL = Refused("no slot is free")
 
@@ -47,16 +53,21 @@ class Working:
     """A worker, with what it was to learn and what it asked for. C and D lead; A and B store."""
 
     def __init__(self, slots: int = 2) -> None:
-        self.worker = Worker(slots, Writer(SHARDS, 2, Around(A, B), 4.0))
+        self.worker = Worker(slots, Writer(SHARDS, 2, Around(A, B), 4.0), vouch)
         self.learning: list[tuple[bytes, int]] = []
         self.stopped: list[tuple[bytes, int]] = []
         self.calls: list[Call] = []
         self.replies: dict[int, Message] = {}
         self.tickets = 0
+        self.brings = True
+        """Coordinators say at once that what is learned is to be brought to its owners."""
 
     def do(self, actions: list[Action]) -> None:
         for action in actions:
-            if isinstance(action, Call):
+            if isinstance(action, Call) and self.brings and _came(action):
+                bring = [Bring(came.chunk, [came.voucher]) for came in _came(action)]
+                self.do(self.worker.answered(action.number, Heard([], bring), NOW))
+            elif isinstance(action, Call):
                 self.calls.append(action)
             elif isinstance(action, Reply):
                 self.replies[action.ticket] = sent(action.message)
@@ -79,7 +90,11 @@ class Working:
         def cut(numbers: Shards) -> bytes:
             return LESSONS.parcel(chunk, numbers)
 
-        self.do(self.worker.computed(job, chunk, error or Lesson(cut, 5, SKIPS), now))
+        self.do(
+            self.worker.computed(
+                job, chunk, error or Lesson(cut, LESSONS.tree(chunk), 5, SKIPS), now
+            )
+        )
 
     def tick(self, now: float) -> None:
         self.do(self.worker.tick(now))
@@ -103,12 +118,43 @@ class Working:
         self.answer(peer, Heard(list(leave)), now)
 
 
+def _came(call: Call) -> list[Came]:
+    return call.message.came if isinstance(call.message, Beat) else []
+
+
+def pushed(chunk: int) -> int:
+    """Return how many bytes bringing a chunk to one owner takes."""
+    return len(push(chunk).parcel) + sum(map(len, push(chunk).seal))
+
+
+def push(chunk: int) -> Push:
+    """Return how a chunk is brought to an owner of all shards."""
+    all_of_them = shards(*range(SHARDS))
+    parcel = LESSONS.parcel(chunk, all_of_them)
+    return Push(JOB, chunk, ALL, parcel, sealed(JOB, chunk)(all_of_them))
+
+
+def came(chunk: int) -> Came:
+    """Return what is told of a chunk that is learned."""
+    root = LESSONS.tree(chunk).root
+    return Came(chunk, root, vouch(JOB, chunk, root))
+
+
+def brings(*chunks: int) -> Heard:
+    """Return what a coordinator says to have chunks brought to their owners."""
+    return Heard([], [Bring(chunk, [came(chunk).voucher]) for chunk in chunks])
+
+
 def beat(
-    working: list[int], done: list[int] | None = None, failed: dict[int, str] | None = None
+    working: list[int],
+    done: list[int] | None = None,
+    failed: dict[int, str] | None = None,
+    waiting: list[int] | None = None,
 ) -> Beat:
     """Return what is told of the job."""
-    learned = [Learned(chunk, 5, SKIPS, 2 * len(PARCELS[chunk])) for chunk in done or []]
-    return Beat(JOB, working, learned, list((failed or {}).items()))
+    learned = [Learned(chunk, 5, SKIPS, 2 * pushed(chunk)) for chunk in done or []]
+    told = list(map(came, waiting or []))
+    return Beat(JOB, working, learned, list((failed or {}).items()), told)
 
 
 def test_a_chunk_is_learned_brought_to_its_owners_and_told_of() -> None:
@@ -117,7 +163,7 @@ def test_a_chunk_is_learned_brought_to_its_owners_and_told_of() -> None:
     assert one.learning == [(JOB, 7)]
     assert one.calls == []
     one.computed(7)
-    assert one.of(A) == one.of(B) == [Push(JOB, 7, ALL, LESSONS.parcel(7, shards(0, 1, 2, 3)))]
+    assert one.of(A) == one.of(B) == [push(7)]
     one.answer(A, Pushed(ALL))
     assert one.of(C) == []
     one.answer(B, Pushed(ALL))
@@ -267,17 +313,21 @@ def test_it_tells_every_few_seconds_what_it_is_at() -> None:
 
 def test_what_happens_while_it_tells_is_told_behind_it() -> None:
     one = Working(slots=3)
+    one.brings = False
     for chunk in (1, 2, 3):
         one.order(chunk)
     one.tick(NOW + 3)
     one.computed(1)
-    one.stored()
     one.computed(2, "no")
     assert one.of(C) == [beat([1, 2, 3])]  # one at a time
     one.tick(NOW + 9)
     assert len(one.calls) == 1
     one.heard(C)
-    assert one.of(C) == [beat([3], [1], {2: "no"})]
+    assert one.of(C) == [beat([1, 3], [], {2: "no"}, [1])]
+    one.answer(C, brings(1))
+    assert one.of(A) == [push(1)]
+    one.stored()
+    assert one.of(C) == [beat([3], [1])]
     one.heard(C)
     one.tick(NOW + 9)
     assert one.of(C) == [beat([3])]
@@ -344,7 +394,7 @@ def test_a_chunk_that_another_wants_is_not_given_up() -> None:
     assert one.worker.free == 0
     assert one.stopped == []
     one.computed(1, now=NOW + 4)
-    one.tick(NOW + 6)
+    one.tick(NOW + 7)
     assert one.of(C) == []  # it has gone its way
     assert one.of(D) == [beat([1])]
     one.stored(NOW + 6)
@@ -382,33 +432,34 @@ def test_none_can_leave_what_one_wanted_that_is_gone() -> None:
     one.order(2, D, now=NOW + 121)
     one.tick(NOW + 124)
     one.heard(D, 1, now=NOW + 124)
-    one.computed(1, now=NOW + 125)
-    assert len(one.of(A)) == 1
+    assert one.stopped == []
 
 
 def test_who_is_silent_for_long_is_forgotten_and_what_it_wanted_is_finished() -> None:
-    one = Working(slots=2)
+    one = Working(slots=3)
     one.order(1)
     one.order(2)
+    one.order(3)
     one.computed(1)
+    one.brings = False
+    one.computed(3)
     told = 0
     for now in range(1, 121):
         one.tick(NOW + now)
         while one.of(C):
             told += 1
             one.answer(C, None, NOW + now)
-    assert told == 40
+    assert told == 41  # every three seconds, and at once what is learned
     one.tick(NOW + 120.5)
     one.tick(NOW + 200)
     assert one.of(C) == []
-    assert one.worker.free == 0  # both are on their way
-    one.computed(2, now=NOW + 200)
-    assert one.of(A) == [
-        Push(JOB, chunk, ALL, LESSONS.parcel(chunk, shards(0, 1, 2, 3))) for chunk in (1, 2)
-    ]
-    one.stored(NOW + 201)
-    assert one.calls == []
+    assert one.worker.free == 1  # one is learned, one on its way, and one nobody waits for
+    one.computed(2, now=NOW + 201)
     assert one.worker.free == 2
+    assert one.of(A) == [push(1)]
+    one.stored(NOW + 202)
+    assert one.calls == []
+    assert one.worker.free == 3
 
 
 def test_who_resumes_the_job_of_one_that_is_gone_finds_its_chunk_on_its_way() -> None:
@@ -471,7 +522,7 @@ def test_if_owners_cannot_be_reached_it_goes_on_trying_and_telling() -> None:
     (told,) = one.of(C)
     assert isinstance(told, Beat)
     assert [learned.chunk for learned in told.done] == [1]
-    assert told.done[0].pushed == (pushes + 2) * len(PARCELS[1])
+    assert told.done[0].pushed == (pushes + 2) * pushed(1)
 
 
 def test_who_leaves_takes_no_more_and_is_done_when_all_is_told() -> None:
@@ -500,3 +551,94 @@ def test_answers_to_nothing_are_nothing() -> None:
         assert one.worker.answered(99, message, NOW) == []
     one.computed(5)  # nobody asked for it
     assert one.calls == []
+
+
+def test_what_is_learned_waits_for_the_word_of_its_coordinator() -> None:
+    one = Working()
+    one.brings = False
+    one.order(1)
+    one.computed(1)
+    assert one.of(A) == []
+    assert one.of(C) == [beat([1], waiting=[1])]
+    one.answer(C, brings(1))
+    assert one.of(A) == one.of(B) == [push(1)]
+    assert one.of(C) == []
+
+
+def test_it_brings_the_words_of_all_who_came_to_the_same() -> None:
+    one = Working()
+    one.brings = False
+    one.order(1)
+    one.computed(1)
+    root = LESSONS.tree(1).root
+    both = [vouched(author, SWARM_ID, JOB, 1, root) for author in AUTHORS[:2]]
+    one.answer(C, Heard([], [Bring(1, both)]))
+    (told,) = one.of(A)
+    assert isinstance(told, Push)
+    assert told.seal.words == words_of(both)
+
+
+def test_what_others_are_to_learn_first_is_left_and_its_slot_is_free() -> None:
+    one = Working(slots=1)
+    one.brings = False
+    one.order(1)
+    one.computed(1)
+    assert one.worker.free == 0
+    one.heard(C, 1)
+    assert one.worker.free == 1
+    one.tick(NOW + 99)
+    assert one.calls == []
+    assert not one.worker.untold
+
+
+@pytest.mark.parametrize("answer", [None, *(m for m in MESSAGES if not isinstance(m, Heard))])
+def test_a_word_is_asked_for_until_it_is_given_unless_nobody_leads_the_job(
+    answer: Message | None,
+) -> None:
+    one = Working()
+    one.brings = False
+    one.order(1)
+    one.computed(1)
+    one.answer(C, answer)
+    assert one.of(A) == []
+    one.tick(NOW + 3)
+    if isinstance(answer, Refused):
+        assert one.of(C) == []
+        assert one.worker.free == 2
+    else:
+        assert one.of(C) == [beat([1], waiting=[1])]
+
+
+def test_who_leaves_waits_for_no_word_of_one_that_is_silent() -> None:
+    one = Working()
+    one.brings = False
+    one.order(1)
+    one.computed(1)
+    one.worker.leave()
+    assert one.worker.untold
+    one.answer(C, None)
+    assert (one.worker.busy, one.worker.untold) == (0, False)
+
+
+def test_a_word_on_what_is_not_here_is_no_harm() -> None:
+    one = Working()
+    one.order(1)
+    one.tick(NOW + 3)
+    one.answer(C, brings(1, 2, 3))
+    assert one.of(A) == []
+    assert one.learning == [(JOB, 1)]
+
+
+def test_who_leads_the_job_next_says_the_word() -> None:
+    one = Working()
+    one.brings = False
+    one.order(1, C)
+    one.computed(1)
+    one.answer(C, None)
+    one.order(1, D)
+    assert one.learning == [(JOB, 1)]
+    assert one.of(D) == [beat([1], waiting=[1])]
+    one.answer(D, brings(1))
+    assert one.of(A) == [push(1)]
+    one.stored()
+    assert one.of(D) == [beat([], [1])]

@@ -24,6 +24,7 @@ from tests.helpers_swarm import (
     C,
     D,
     Side,
+    sealed,
     shards,
     store,
 )
@@ -54,7 +55,7 @@ class Writing:
         def cut(numbers: Shards) -> bytes:
             return LESSONS.parcel(chunk, numbers)
 
-        self.do(self.writer.push(job, chunk, cut, now))
+        self.do(self.writer.push(job, chunk, cut, sealed(job, chunk), now))
 
     def answer(self, peer: bytes, message: Message | None, now: float = NOW) -> None:
         call = next(call for call in self.calls if call.peer == peer)
@@ -82,7 +83,9 @@ def test_every_owner_gets_all_that_is_its_own_in_one_message() -> None:
     for call in one.calls:
         assert isinstance(call.message, Push)
         owned = placement.shards_of(call.peer)
-        assert call.message == Push(JOB, 1, packed(owned, SHARDS), LESSONS.parcel(1, owned))
+        assert call.message == Push(
+            JOB, 1, packed(owned, SHARDS), LESSONS.parcel(1, owned), sealed(JOB, 1)(owned)
+        )
         assert call.timeout == 4.0
 
 
@@ -96,7 +99,9 @@ def test_a_chunk_is_committed_with_a_quorum_for_each_shard() -> None:
     assert len(one.writer) == 1
     one.answer(C, Pushed(packed(shards(3), SHARDS)))
     assert one.committed == [Committed(JOB, 1)]
-    assert one.sent == [3 * len(LESSONS.parcel(1, shards(*range(SHARDS))))]
+    whole = shards(*range(SHARDS))
+    seal = sealed(JOB, 1)(whole)
+    assert one.sent == [3 * (len(LESSONS.parcel(1, whole)) + sum(map(len, seal)))]
     assert len(one.writer) == 0
     assert one.tick(NOW + 100) == []
     assert set(one.around.trusted) == {A, B, C}

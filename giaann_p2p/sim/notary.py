@@ -1,0 +1,35 @@
+"""Checking deltas once for all peers of a simulation: what each is told is the same bytes."""
+
+from collections.abc import Callable
+
+from giaann_p2p.errors import GiaannError
+from giaann_p2p.store.update import Update
+from giaann_p2p.swarm.manifest import Manifest
+from giaann_p2p.swarm.voucher import Members, Notary
+
+_MOST = 4096
+
+
+def checked(manifest: Manifest, members: Members) -> Callable[[Update], None]:
+    """Return a check of a swarm's that remembers what it has found; it depends on nothing else."""
+    notary = Notary(manifest.swarm_id, manifest.layout, manifest.redundancy, members)
+    found = dict[tuple[object, ...], GiaannError | None]()
+
+    def check(update: Update) -> None:
+        of = update.job, update.chunk, update.shards.tobytes(), bytes(update.parcel), update.seal
+        if of not in found:
+            if len(found) >= _MOST:
+                found.clear()
+            found[of] = _error(notary, update)
+        if error := found[of]:
+            raise error
+
+    return check
+
+
+def _error(notary: Notary, update: Update) -> GiaannError | None:
+    try:
+        notary.check(update)
+    except GiaannError as error:
+        return error
+    return None

@@ -1,0 +1,184 @@
+"""Vouchers: a delta counts if enough peers signed just this one."""
+
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+import pytest
+
+from giaann_p2p.errors import DamagedError, GiaannError, MessageError
+from giaann_p2p.store.codec.parcel import encode
+from giaann_p2p.store.layout import Shards
+from giaann_p2p.store.seal import LEAF_BYTES, Seal
+from giaann_p2p.swarm.admission import Admission
+from giaann_p2p.swarm.identity import Identity, Peer
+from giaann_p2p.swarm.manifest import Manifest
+from giaann_p2p.swarm.messages import Push
+from giaann_p2p.swarm.shardset import packed
+from giaann_p2p.swarm.terms import Terms
+from giaann_p2p.swarm.token import Rights, founded
+from giaann_p2p.swarm.voucher import (
+    MOST_REDUNDANCY,
+    Notary,
+    Voucher,
+    authors_of,
+    is_true,
+    sealing,
+    vouched,
+    words_of,
+)
+from tests.helpers_swarm import AUTHORS, JOB, LAYOUT, LESSONS, OTHER_JOB, SHARDS, SPEC, SWARM_ID
+
+ALL = np.arange(SHARDS, dtype=np.uint16)
+CHUNK = 3
+TREE = LESSONS.tree(CHUNK)
+
+
+class Anybody:
+    """An open swarm."""
+
+    def authored(self, peer: Peer, token: bytes) -> str:
+        return ""
+
+
+def notary(redundancy: int = 1) -> Notary:
+    return Notary(SWARM_ID, LAYOUT, redundancy, Anybody())
+
+
+def by(*authors: Identity, chunk: int = CHUNK) -> list[Voucher]:
+    root = LESSONS.tree(chunk).root
+    return [vouched(author, SWARM_ID, JOB, chunk, root) for author in authors]
+
+
+class Came(NamedTuple):
+    """A push that somebody got."""
+
+    vouchers: list[Voucher]
+    told: Shards = ALL
+    here: Shards = ALL
+    job: bytes = JOB
+    chunk: int = CHUNK
+    delta: int = CHUNK
+    """Of which chunk it is in truth."""
+
+    def taken(self, redundancy: int = 1) -> Seal:
+        """Return the seal that is kept."""
+        parcel = LESSONS.parcel(self.delta, self.told)
+        seal = sealing(self.vouchers, TREE)(self.told)
+        push = Push(self.job, self.chunk, packed(self.told, SHARDS), parcel, seal)
+        terms = Terms.of(SPEC, LAYOUT, notary(redundancy).check)
+        return terms.packed(push, self.told, self.here).unpacked().seal
+
+
+@pytest.mark.parametrize("shards", [[0], [1, 2], [0, 1, 2, 3]])
+def test_a_part_that_its_author_signed_is_taken_and_kept_with_its_name(shards: list[int]) -> None:
+    told = np.array(shards, np.uint16)
+    seal = Came(by(AUTHORS[0]), told, told[:1]).taken()
+    assert authors_of(seal) == [AUTHORS[0].peer]
+    assert seal == sealing(by(AUTHORS[0]), TREE)(told[:1])
+
+
+@pytest.mark.parametrize(
+    "came",
+    [
+        Came(by(AUTHORS[0]), delta=CHUNK + 1),
+        Came(by(AUTHORS[0]), told=np.array([2], np.uint16), delta=CHUNK + 1),
+        Came(by(AUTHORS[0]), chunk=CHUNK + 1),
+        Came(by(AUTHORS[0]), job=OTHER_JOB),
+        Came(by(AUTHORS[0], chunk=CHUNK + 1)),
+        Came([msgspec.structs.replace(by(AUTHORS[0])[0], author=AUTHORS[1].peer)]),
+        Came([msgspec.structs.replace(by(AUTHORS[0])[0], signature=bytes(64))]),
+        Came([vouched(AUTHORS[0], bytes(32), JOB, CHUNK, TREE.root)]),
+        Came([*by(AUTHORS[0]), *by(AUTHORS[1], chunk=CHUNK + 1)]),
+    ],
+)
+def test_what_its_author_did_not_sign_is_refused(came: Came) -> None:
+    with pytest.raises(MessageError, match="did not sign this delta"):
+        came.taken()
+
+
+def test_as_many_peers_as_the_swarm_wants_have_to_stand_for_it() -> None:
+    assert len(authors_of(Came(by(*AUTHORS[:2])).taken(2))) == 2
+    assert len(authors_of(Came(by(*AUTHORS[:3])).taken(2))) == 3
+    for vouchers in (by(AUTHORS[0]), [*by(AUTHORS[0]), *by(AUTHORS[0])]):
+        with pytest.raises(MessageError, match="1 peers stand for this delta; here 2 have to"):
+            Came(vouchers).taken(2)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        b"",
+        b"\x90",
+        b"garbage",
+        words_of(by(AUTHORS[0]))[:-1],
+        words_of(by(*[AUTHORS[0]] * (MOST_REDUNDANCY + 1))),
+        msgspec.msgpack.encode([[b"short", bytes(64), b""]]),
+        msgspec.msgpack.encode([[bytes(32), bytes(63), b""]]),
+        msgspec.msgpack.encode([[bytes(32), bytes(64), bytes(2000)]]),
+    ],
+)
+def test_words_that_are_none(words: bytes) -> None:
+    parcel = LESSONS.parcel(CHUNK, ALL)
+    push = Push(JOB, CHUNK, packed(ALL, SHARDS), parcel, Seal(words, b""))
+    with pytest.raises(MessageError, match="whose word it is cannot be read"):
+        Terms.of(SPEC, LAYOUT, notary().check).packed(push, ALL, ALL).unpacked()
+
+
+@pytest.mark.parametrize("beside", [b"x", bytes(LEAF_BYTES), bytes(LEAF_BYTES * 40)])
+def test_a_seal_that_is_broken(beside: bytes) -> None:
+    parcel = LESSONS.parcel(CHUNK, ALL)
+    push = Push(JOB, CHUNK, packed(ALL, SHARDS), parcel, Seal(words_of(by(AUTHORS[0])), beside))
+    with pytest.raises(GiaannError, match="a seal with a branch too many"):
+        Terms.of(SPEC, LAYOUT, notary().check).packed(push, ALL, ALL).unpacked()
+
+
+def test_a_parcel_that_is_none_is_told_so_whoever_stands_for_it() -> None:
+    push = Push(JOB, CHUNK, packed(ALL, SHARDS), encode(LESSONS.delta(1))[:-1])
+    with pytest.raises(DamagedError):
+        Terms.of(SPEC, LAYOUT, notary().check).packed(push, ALL, ALL).unpacked()
+
+
+FOUNDER = AUTHORS[3]
+MEMBERS = Manifest.founded(FOUNDER, "members", spec=SPEC, layout=LAYOUT, admission="token")
+
+
+def token(member: Identity, rights: Rights = Rights.COMPUTE, until: int = 10) -> bytes:
+    return founded(FOUNDER, MEMBERS.swarm_id, member.peer, rights, until).to_bytes()
+
+
+def member_said(author: Identity, shown: bytes) -> list[Voucher]:
+    return [vouched(author, MEMBERS.swarm_id, JOB, CHUNK, TREE.root, shown)]
+
+
+def kept_by_members(vouchers: list[Voucher]) -> Seal:
+    check = Notary(MEMBERS.swarm_id, LAYOUT, 1, Admission(MEMBERS)).check
+    seal = sealing(vouchers, TREE)(ALL)
+    push = Push(JOB, CHUNK, packed(ALL, SHARDS), LESSONS.parcel(CHUNK, ALL), seal)
+    return Terms.of(SPEC, LAYOUT, check).packed(push, ALL, ALL).unpacked().seal
+
+
+def test_a_members_work_counts_also_when_its_token_has_run_out() -> None:
+    said = member_said(AUTHORS[0], token(AUTHORS[0], until=1))
+    assert authors_of(kept_by_members(said)) == [AUTHORS[0].peer]
+
+
+@pytest.mark.parametrize(
+    ("shown", "why"),
+    [
+        (b"", "this swarm serves its members only"),
+        (b"garbage", "token"),
+        (token(AUTHORS[1]), "this token is"),
+        (token(AUTHORS[0], Rights.STORAGE | Rights.CLIENT), "may be storage, client"),
+    ],
+)
+def test_who_may_not_compute_has_nothing_to_say(shown: bytes, why: str) -> None:
+    with pytest.raises(MessageError, match=why):
+        kept_by_members(member_said(AUTHORS[0], shown))
+
+
+def test_a_word_is_its_authors_for_one_thing_only() -> None:
+    (said,) = by(AUTHORS[0])
+    assert is_true(said, SWARM_ID, JOB, CHUNK, TREE.root)
+    assert not is_true(said, SWARM_ID, JOB, CHUNK + 1, TREE.root)
+    assert not is_true(said, SWARM_ID, JOB, CHUNK, bytes(LEAF_BYTES))
