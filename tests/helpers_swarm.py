@@ -35,6 +35,8 @@ from giaann_p2p.swarm.messages import (
     AskProof,
     AskRevoked,
     Beat,
+    Bring,
+    Came,
     Column,
     Compare,
     Compared,
@@ -290,8 +292,10 @@ def states(replicas: Replicas) -> str:
 
 SHARDS_OF_ALL = packed(shards(*range(SHARDS)), SHARDS)
 TOKEN = Token(" honey", "honey", Name("bee", "honey"), Timing.SEQ, 1.5, 7)
+PART = shards(1, 2)
+ROOT = LESSONS.tree(1).root
 MESSAGES: list[Message] = [
-    Push(JOB, 3, SHARDS_OF_ALL, LESSONS.parcel(3, shards(*range(SHARDS)))),
+    Push(JOB, 3, packed(PART, SHARDS), LESSONS.parcel(3, PART), sealed(JOB, 3)(PART)),
     Pushed(SHARDS_OF_ALL),
     Read(b"concepts", b"features"),
     Rows(LESSONS.parcel(0, shards(1)), packed(shards(2), SHARDS)),
@@ -309,8 +313,14 @@ MESSAGES: list[Message] = [
     Digests(packed(shards(0), SHARDS), [Digest(b"r", b"of chunks", b"of content", 5, 70)]),
     Learn(JOB, 4, ["Bees make honey.", "Wasps make none."]),
     Taken(),
-    Beat(JOB, [1, 2], [Learned(3, 60, [Skip("too short", 4, 7)], 999)], [(4, "out of memory")]),
-    Heard([2]),
+    Beat(
+        JOB,
+        [1, 2],
+        [Learned(3, 60, [Skip("too short", 4, 7)], 999)],
+        [(4, "out of memory")],
+        [Came(1, ROOT, vouch(JOB, 1, ROOT))],
+    ),
+    Heard([2], [Bring(1, [vouch(JOB, 1, ROOT)])]),
     Ask(bytes(16), "Bees make", Manner(beam=Beam(), timing="seq"), bytes(32)),
     Told(" honey", ["zorp"], [TOKEN], "end"),
     AskManifest(),

@@ -75,6 +75,12 @@ def up(
     replicas: Annotated[
         int | None, typer.Option(min=1, help="How many peers hold each shard. \\[default: 2]")
     ] = None,
+    redundancy: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=8, help="Compute peers that have to learn the same. \\[default: 1]"
+        ),
+    ] = None,
     shards: Annotated[
         int | None, typer.Option(min=1, help="Shards, a power of two. \\[default: 256]")
     ] = None,
@@ -102,6 +108,7 @@ def up(
         "computes": compute,
         "bootstraps": bootstrap,
         "replicas": replicas,
+        "redundancy": redundancy,
         "shards": shards,
         "name": name,
     }

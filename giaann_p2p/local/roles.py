@@ -26,6 +26,7 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     name: str = "local"
     shards: int = 256
     replicas: int = 2
+    redundancy: int = 1
     entries: dict[str, str] = msgspec.field(default_factory=ENTRIES.copy)
     """What each role calls: module:function, which is given its arguments."""
     arguments: dict[str, list[str]] = {}
@@ -91,7 +92,8 @@ def arguments_of(
         found = ["--join", link, *found]
     else:
         sizes = ["--shards", str(spec.shards), "--replicas", str(spec.replicas)]
-        found = ["--new", spec.name, *sizes, *found]
+        agreed = ["--redundancy", str(spec.redundancy)]
+        found = ["--new", spec.name, *sizes, *agreed, *found]
     if role != BOOTSTRAP:
         found += ["--metrics-port", str(metrics_port)]
     if role == STORAGE:

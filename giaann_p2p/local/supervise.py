@@ -73,7 +73,7 @@ async def _run(folder: Folder, spec: Spec) -> None:
 
 
 def _fits(folder: Folder, record: Record, spec: Spec) -> None:
-    for name in ("name", "shards", "replicas"):
+    for name in ("name", "shards", "replicas", "redundancy"):
         before, now = getattr(record.spec, name), getattr(spec, name)
         if before != now:
             raise UsageError(

@@ -55,6 +55,7 @@ class Tree:
 
     def __init__(self, leaves: Mapping[int, bytes], shards: int, beside: bytes = b"") -> None:
         """DamagedError unless there is just what is needed to come to a root."""
+        check(len(beside) % LEAF_BYTES == 0, "a seal with half a digest")
         left = [beside[at : at + LEAF_BYTES] for at in range(0, len(beside), LEAF_BYTES)]
         left.reverse()
         level = dict(leaves)

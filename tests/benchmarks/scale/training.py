@@ -9,12 +9,14 @@ from giaann_p2p.model.spec import CHUNK
 from giaann_p2p.net.frames import HEADER
 from giaann_p2p.store.codec.parcel import encode
 from giaann_p2p.store.layout import Layout
+from giaann_p2p.store.seal import tree_of
 from giaann_p2p.store.update import Update, cut
 from giaann_p2p.swarm.messages import Push, Pushed
 from giaann_p2p.swarm.messages import encode as encoded
 from giaann_p2p.swarm.shardset import packed
+from giaann_p2p.swarm.voucher import sealing, vouched
 from tests.benchmarks.scale.lessons import learned
-from tests.benchmarks.scale.swarms import LINKS, REPLICAS, fitting, placement
+from tests.benchmarks.scale.swarms import LINKS, REPLICAS, fitting, identities, placement
 from tests.benchmarks.scale.tables import Cells, number, size
 
 PARSED = 660 / CHUNK
@@ -67,6 +69,9 @@ def pushed(peers: int) -> Pushes:
     """Push a chunk."""
     shards, placed = fitting(peers), placement(peers, fitting(peers))
     layout, delta = Layout(shards=shards), learned(1)
+    tree = tree_of(delta, np.arange(shards, dtype=np.uint16), layout)
+    author = identities(1)[0]
+    seal = sealing([vouched(author, bytes(32), JOB, 10_000, tree.root)], tree)
     sent = received = messages = empty = 0
     for peer in placed.peers:
         mine = placed.shards_of(peer)
@@ -74,7 +79,7 @@ def pushed(peers: int) -> Pushes:
             continue
         part = cut(Update(JOB, 0, mine, delta), mine, layout).delta
         named = packed(mine, shards)
-        sent += HEADER + len(encoded(Push(JOB, 10_000, named, encode(part))))
+        sent += HEADER + len(encoded(Push(JOB, 10_000, named, encode(part), seal(mine))))
         received += HEADER + len(encoded(Pushed(named)))
         messages += 1
         empty += not part.neurons

@@ -15,7 +15,7 @@ COMMON = "--data-dir /s/data --listen /ip4/127.0.0.1/tcp/{} --status-file /s/sta
 @pytest.mark.parametrize(
     ("role", "link", "line"),
     [
-        ("bootstrap", "", f"--new bees --shards 8 --replicas 3 {COMMON.format(0)}"),
+        ("bootstrap", "", f"--new bees --shards 8 --replicas 3 --redundancy 1 {COMMON.format(0)}"),
         ("bootstrap", "L", f"--join L {COMMON.format(0)}"),
         (
             "storage",

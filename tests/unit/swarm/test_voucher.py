@@ -129,7 +129,7 @@ def test_words_that_are_none(words: bytes) -> None:
 def test_a_seal_that_is_broken(beside: bytes) -> None:
     parcel = LESSONS.parcel(CHUNK, ALL)
     push = Push(JOB, CHUNK, packed(ALL, SHARDS), parcel, Seal(words_of(by(AUTHORS[0])), beside))
-    with pytest.raises(GiaannError, match="a seal with a branch too many"):
+    with pytest.raises(GiaannError, match="a seal with (half a digest|a branch too many)"):
         Terms.of(SPEC, LAYOUT, notary().check).packed(push, ALL, ALL).unpacked()
 
 
