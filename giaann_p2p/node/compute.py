@@ -33,7 +33,7 @@ from giaann_p2p.node.options import Options
 from giaann_p2p.node.presence import Presence
 from giaann_p2p.node.revoking import Revoking
 from giaann_p2p.node.rules import Rules
-from giaann_p2p.store.seal import Tree, from_bytes
+from giaann_p2p.store.seal import from_bytes
 from giaann_p2p.swarm.actions import Action, Call, Compute, Reply, Stop
 from giaann_p2p.swarm.identity import Identity, Peer, name_of
 from giaann_p2p.swarm.manifest import Manifest
@@ -297,8 +297,7 @@ class ComputeNode:
             counters.sentences += len(order.sentences)
             counters.sequences += made.sequences
             cut = Cutting(made, self._manifest.spec, self._manifest.layout)
-            tree = Tree(from_bytes(made.leaves), self._manifest.layout.shards)
-            outcome = Lesson(cut, tree, made.sequences, skips_of(made))
+            outcome = Lesson(cut, from_bytes(made.leaves), made.sequences, skips_of(made))
         self._do(self.worker.computed(order.job, order.chunk, outcome, self.clock()))
 
     def _vouched(self, job: bytes, chunk: int, root: bytes) -> Voucher:

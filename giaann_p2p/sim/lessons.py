@@ -15,7 +15,7 @@ from giaann_p2p.model.sequence import Ints, SequenceBuilder
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.store.codec.parcel import encode
 from giaann_p2p.store.layout import Layout, Shards
-from giaann_p2p.store.seal import Tree, tree_of
+from giaann_p2p.store.seal import Tree, made
 
 SPEC = ModelSpec(seed_tokens=4)
 _NOUNS, _OTHERS = 24, 12
@@ -64,8 +64,7 @@ class Lessons:
     def tree(self, chunk: int) -> Tree:
         """Return the digests of a chunk's delta."""
         if chunk not in self._trees:
-            shards = np.arange(self.layout.shards, dtype=np.uint16)
-            self._trees[chunk] = tree_of(_delta(chunk), shards, self.layout)
+            self._trees[chunk] = made(_delta(chunk), self.layout)
         return self._trees[chunk]
 
     def part(self, chunk: int, shard: int) -> Delta:

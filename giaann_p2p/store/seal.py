@@ -1,9 +1,13 @@
 """What tells that a delta is the one its author made, also of a part of it for some shards.
 
-A delta has a digest for each shard of the swarm, and these are the leaves of a binary tree of
-digests (Merkle's). Its author signs the root, and nothing else. Whoever gets the rows for some
-shards gets the digests of those branches, too, that have none of them, and so comes to the same
-root or sees that something else was signed. Who has all shards needs none of them.
+A delta has a digest for each shard for which it has rows. These are the leaves of a tree of digests
+(Merkle's); which shards they are, its *shape*, and the tree's top make the root, and that is what
+its author signs. Whoever gets the rows for some shards gets the shape with them, so that it sees
+which have none, and the digests of those branches that have none of its leaves: so it comes to the
+same root, or sees that something else was signed. Who has all shards needs no branches.
+
+Most shards of a large swarm get nothing from a chunk: as leaves they would cost far more than all
+that the others need.
 
 Who signed, and what that is worth, is not looked at here: see `swarm.voucher`.
 """
@@ -17,12 +21,15 @@ import numpy as np
 
 from giaann_p2p.model.delta import Delta
 from giaann_p2p.model.digest import DIGEST_BYTES, row_digests
+from giaann_p2p.store.codec.arrays import pack, unpack
 from giaann_p2p.store.codec.damage import check
 from giaann_p2p.store.layout import MOST_SHARDS, Layout, Shards
 
-LEAF_BYTES = 16
+DIGEST = 16
+"""Bytes of a leaf, of a branch, and of the root."""
 MOST_WORDS = 1 << 14
-_LEAF, _BRANCH = b"giaann leaf", b"giaann branch"
+_MOST_SHAPE = 4 * MOST_SHARDS
+_LEAF, _BRANCH, _ROOT = b"giaann leaf", b"giaann branch", b"giaann root"
 
 
 class Seal(NamedTuple):
@@ -30,85 +37,133 @@ class Seal(NamedTuple):
 
     words: Annotated[bytes, msgspec.Meta(max_length=MOST_WORDS)] = b""
     """Who says that the root is right."""
-    beside: Annotated[bytes, msgspec.Meta(max_length=LEAF_BYTES * MOST_SHARDS)] = b""
-    """The digests of the branches without these shards: from the leaves up, from left to right."""
+    shape: Annotated[bytes, msgspec.Meta(max_length=_MOST_SHAPE)] = b""
+    """The shards for which the delta has rows."""
+    beside: Annotated[bytes, msgspec.Meta(max_length=DIGEST * MOST_SHARDS)] = b""
+    """The digests of the branches without any of these rows: from the leaves up, left to right."""
+
+    @property
+    def size(self) -> int:
+        """How many bytes it has."""
+        return len(self.words) + len(self.shape) + len(self.beside)
 
 
 UNSEALED = Seal()
 
 
 def leaves_of(delta: Delta, shards: Shards, layout: Layout) -> dict[int, bytes]:
-    """Digest a delta's rows for each of some shards."""
-    hashes = {
-        shard: hashlib.blake2b(digest_size=LEAF_BYTES, person=_LEAF) for shard in shards.tolist()
-    }
+    """Digest a delta's rows for each of some shards for which it has any."""
+    hashes = {shard: hashlib.blake2b(digest_size=DIGEST, person=_LEAF) for shard in shards.tolist()}
     rows = (delta.count > 0) | (delta.lengths > 0)
     homes = layout.shards_of(delta.concept[rows], delta.feature[rows]).tolist()
     for home, digest in zip(homes, row_digests(delta), strict=True):
         if home in hashes:
             hashes[home].update(digest.to_bytes(DIGEST_BYTES, "little"))
-    return {shard: found.digest() for shard, found in hashes.items()}
+    return {shard: hashes[shard].digest() for shard in sorted({*homes} & hashes.keys())}
 
 
 class Tree:
-    """The digests that follow from those of some shards and of the branches beside them."""
+    """The digests that follow from some leaves and the branches beside them."""
 
-    def __init__(self, leaves: Mapping[int, bytes], shards: int, beside: bytes = b"") -> None:
-        """DamagedError unless there is just what is needed to come to a root."""
-        check(len(beside) % LEAF_BYTES == 0, "a seal with half a digest")
-        left = [beside[at : at + LEAF_BYTES] for at in range(0, len(beside), LEAF_BYTES)]
+    def __init__(self, leaves: Mapping[int, bytes], shape: Shards, beside: bytes = b"") -> None:
+        """Make one of the leaves of some shards; `shape`: all that there are, ascending.
+
+        DamagedError unless there is just what is needed to come to a root.
+        """
+        check(len(beside) % DIGEST == 0, "a seal with half a digest")
+        left = [beside[at : at + DIGEST] for at in range(0, len(beside), DIGEST)]
         left.reverse()
-        level = dict(leaves)
-        self._levels = [level]
-        for _ in range(shards.bit_length() - 1):
+        self._rank = {shard: rank for rank, shard in enumerate(shape.tolist())}
+        check(leaves.keys() <= self._rank.keys(), "a seal without a shard that has rows")
+        level, size = {self._rank[shard]: leaf for shard, leaf in leaves.items()}, len(shape)
+        self._levels, self._sizes = [level], [size]
+        while size > 1 and level:
             for at in sorted(level):
-                if at ^ 1 not in level:
+                if at ^ 1 not in level and at ^ 1 < size:
                     check(bool(left), "a seal that lacks a branch")
                     level[at ^ 1] = left.pop()
-            level = {at >> 1: _joined(level[at], level[at + 1]) for at in level if not at & 1}
+            level = {at >> 1: _joined(level, at) for at in level if not at & 1}
+            size = (size + 1) // 2
             self._levels.append(level)
-        check(not left and len(level) == 1, "a seal with a branch too many")
+            self._sizes.append(size)
+        if not level and len(shape):
+            check(bool(left), "a seal that lacks a branch")
+            level[0] = left.pop()
+        check(not left, "a seal with a branch too many")
+        self.shape = pack([np.diff(shape.astype(np.uint32), prepend=np.uint32(0))])
+        plain = shape.astype("<u2").tobytes()
+        top = level.get(0, b"")
+        self.root = hashlib.blake2b(plain + top, digest_size=DIGEST, person=_ROOT).digest()
+        """What stands for the whole delta."""
+        self._top = top
 
     def __repr__(self) -> str:
-        return f"<Tree of {len(self._levels[0])} leaves: {self.root.hex()}>"
-
-    @property
-    def root(self) -> bytes:
-        """What stands for the whole delta."""
-        return self._levels[-1][0]
+        return f"<Tree of {len(self._rank)} leaves: {self.root.hex()}>"
 
     def beside(self, shards: Iterable[int]) -> bytes:
-        """Return the digests of the branches that have none of some of its shards."""
+        """Return the digests of the branches that have none of the leaves of some shards."""
+        covered = {self._rank[shard] for shard in shards if shard in self._rank}
+        if not covered:
+            return self._top
         found: list[bytes] = []
-        covered = set(shards)
-        for level in self._levels[:-1]:
-            found += [level[at ^ 1] for at in sorted(covered) if at ^ 1 not in covered]
+        for level, size in zip(self._levels, self._sizes, strict=True):
+            wanted = sorted(at ^ 1 for at in covered if at ^ 1 not in covered and at ^ 1 < size)
+            found += [level[at] for at in wanted]
             covered = {at >> 1 for at in covered}
         return b"".join(found)
 
+    def seal(self, words: bytes, shards: Iterable[int]) -> Seal:
+        """Return what goes with the rows for some shards."""
+        return Seal(words, self.shape, self.beside(shards))
 
-def tree_of(delta: Delta, shards: Shards, layout: Layout, seal: Seal = UNSEALED) -> Tree:
-    """Return the tree of a delta's rows for the shards that it is sealed for."""
-    return Tree(leaves_of(delta, shards, layout), layout.shards, seal.beside)
+
+def made(delta: Delta, layout: Layout) -> Tree:
+    """Return the tree of a whole delta."""
+    leaves = leaves_of(delta, np.arange(layout.shards, dtype=np.uint16), layout)
+    return Tree(leaves, np.fromiter(leaves, np.uint16))
 
 
-def narrowed(seal: Seal, delta: Delta, told: Shards, some: Shards, layout: Layout) -> Seal:
+def told(delta: Delta, shards: Shards, layout: Layout, seal: Seal) -> Tree:
+    """Return the tree that a delta's rows for some shards belong to; DamagedError if to none."""
+    shape = _shape(seal.shape)
+    leaves = leaves_of(delta, shards, layout)
+    wanted = np.intersect1d(shape, shards).tolist()
+    check(leaves.keys() == {*wanted}, "a seal of a delta that has rows for other shards")
+    return Tree(leaves, shape, seal.beside)
+
+
+def narrowed(seal: Seal, delta: Delta, shards: Shards, some: Shards, layout: Layout) -> Seal:
     """Return the seal for some of the shards that a delta is sealed for."""
-    if not seal.words or len(some) == len(told):
+    if not seal.words or len(some) == len(shards):
         return seal
-    return Seal(seal.words, tree_of(delta, told, layout, seal).beside(some.tolist()))
-
-
-def _joined(left: bytes, right: bytes) -> bytes:
-    return hashlib.blake2b(left + right, digest_size=LEAF_BYTES, person=_BRANCH).digest()
+    return seal._replace(beside=told(delta, shards, layout, seal).beside(some.tolist()))
 
 
 def to_bytes(leaves: Mapping[int, bytes]) -> bytes:
-    """Return the leaves of all shards, one behind the other."""
-    return b"".join(leaves[shard] for shard in sorted(leaves))
+    """Return all leaves of a delta, one behind the other."""
+    return b"".join(shard.to_bytes(2, "little") + leaf for shard, leaf in leaves.items())
 
 
-def from_bytes(data: bytes) -> dict[int, bytes]:
-    """Read what `to_bytes` wrote."""
-    each = np.frombuffer(data, f"V{LEAF_BYTES}")
-    return {at: leaf.tobytes() for at, leaf in enumerate(each)}
+def from_bytes(data: bytes) -> Tree:
+    """Return the tree of the leaves that `to_bytes` wrote."""
+    each = np.frombuffer(data, [("shard", "<u2"), ("leaf", f"V{DIGEST}")])
+    shape = each["shard"].astype(np.uint16)
+    leaves = [leaf.tobytes() for leaf in each["leaf"]]
+    return Tree(dict(zip(shape.tolist(), leaves, strict=True)), shape)
+
+
+def _shape(data: bytes) -> Shards:
+    (steps,) = unpack(data, 1, MOST_SHARDS)
+    check(steps.dtype == np.uint32, "a seal's shape of another kind")
+    shape = np.cumsum(steps, dtype=np.int64)
+    check(not len(shape) or int(shape[-1]) < MOST_SHARDS, "a seal with shards that there are not")
+    check(bool(np.all(steps[1:] > 0)), "a seal with a shard twice")
+    return shape.astype(np.uint16)
+
+
+def _joined(level: Mapping[int, bytes], at: int) -> bytes:
+    """Return what stands above two neighbours; a last one without any stands for itself."""
+    if at + 1 not in level:
+        return level[at]
+    both = level[at] + level[at + 1]
+    return hashlib.blake2b(both, digest_size=DIGEST, person=_BRANCH).digest()

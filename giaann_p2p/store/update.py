@@ -16,7 +16,7 @@ from giaann_p2p.store.codec.parcel import Limits, decode, encode
 from giaann_p2p.store.layout import Layout, Shards
 from giaann_p2p.store.seal import UNSEALED, Seal, narrowed
 
-_HEAD = struct.Struct(f"<{JOB_BYTES}sIIHI")
+_HEAD = struct.Struct(f"<{JOB_BYTES}sIIHII")
 _MOST_CHUNKS = 1 << 32
 MOST_HELD = 1 << 53
 """The most that a connection may come to elsewhere to be taken in; it would take 10^10 chunks."""
@@ -129,9 +129,9 @@ def update_record(
     update: Update, shards: Shards, parcel: bytes | memoryview, layout: Layout
 ) -> bytes:
     """Return what stands in the log for the shards to which the update is new."""
-    words, beside = narrowed(update.seal, update.delta, update.shards, shards, layout)
-    head = _HEAD.pack(update.job, update.chunk, len(shards), len(words), len(beside))
-    return b"".join([head, shards.astype("<u2").tobytes(), words, beside, parcel])
+    seal = narrowed(update.seal, update.delta, update.shards, shards, layout)
+    head = _HEAD.pack(update.job, update.chunk, len(shards), *map(len, seal))
+    return b"".join([head, shards.astype("<u2").tobytes(), *seal, parcel])
 
 
 def head_size(shards: int) -> int:
@@ -141,7 +141,7 @@ def head_size(shards: int) -> int:
 
 def update_head(record: memoryview) -> tuple[bytes, int, Shards]:
     """Read what stands before the seal: the job, the chunk, and the shards."""
-    job, chunk, count, _, _ = _head(record)
+    job, chunk, count, *_ = _head(record)
     end = head_size(count)
     if len(record) < end:
         raise DamagedError("an update without its shards")
@@ -155,21 +155,24 @@ def update_of(record: memoryview, limits: Limits) -> Update:
     return Update(job, chunk, shards, decode(parcel, limits), parcel, seal)
 
 
-def _head(record: memoryview) -> tuple[bytes, int, int, int, int]:
+def _head(record: memoryview) -> tuple[bytes, int, int, list[int]]:
+    """Return job, chunk, the number of shards, and the sizes of a seal's parts."""
     if len(record) < _HEAD.size:
         raise DamagedError("an update without a head")
-    job, chunk, count, words, beside = _HEAD.unpack_from(record)
-    return job, chunk, count, words, beside
+    job, chunk, count, *sizes = _HEAD.unpack_from(record)
+    return job, chunk, count, sizes
 
 
 def _sealed(record: memoryview) -> tuple[Seal, memoryview]:
     """Return the seal of a record, and the parcel behind it."""
-    _, _, count, words, beside = _head(record)
-    first = head_size(count)
-    middle, last = first + words, first + words + beside
-    if len(record) < last:
+    _, _, count, sizes = _head(record)
+    at, parts = head_size(count), list[bytes]()
+    if len(record) < at + sum(sizes):
         raise DamagedError("an update without its seal")
-    return Seal(bytes(record[first:middle]), bytes(record[middle:last])), record[last:]
+    for size in sizes:
+        parts.append(bytes(record[at : at + size]))
+        at += size
+    return Seal(*parts), record[at:]
 
 
 class Parcel(NamedTuple):

@@ -173,7 +173,7 @@ class Answers:
         for job in wanted:
             for chunk in wanted.of(job) - gone.of(job):
                 for parcel in self._store.parcels(job, chunk, here):
-                    size += len(parcel.data) + sum(map(len, parcel.seal))
+                    size += len(parcel.data) + parcel.seal.size
                     if pieces and size > most:
                         return Fetched(pieces, gone.to_bytes())
                     shards_told = self._packed(parcel.shards)

@@ -18,7 +18,7 @@ import msgspec
 
 from giaann_p2p.errors import MessageError
 from giaann_p2p.store.layout import Layout, Shards
-from giaann_p2p.store.seal import LEAF_BYTES, Seal, Tree, tree_of
+from giaann_p2p.store.seal import DIGEST, Seal, Tree, told
 from giaann_p2p.store.update import Update
 from giaann_p2p.swarm.identity import SIGNATURE_BYTES, Identity, Peer, PeerField, name_of, verified
 from giaann_p2p.swarm.manifest import MOST_REDUNDANCY
@@ -31,7 +31,7 @@ Sealing = Callable[[Shards], Seal]
 """Returns the seal of a delta's rows for some shards."""
 Vouch = Callable[[bytes, int, bytes], "Voucher"]
 """Signs that a chunk of a job comes to a delta with this root."""
-Root = Annotated[bytes, msgspec.Meta(min_length=LEAF_BYTES, max_length=LEAF_BYTES)]
+Root = Annotated[bytes, msgspec.Meta(min_length=DIGEST, max_length=DIGEST)]
 
 
 class Voucher(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -82,7 +82,7 @@ def sealing(vouchers: list[Voucher], tree: Tree) -> Sealing:
 
 
 def _sealed(words: bytes, tree: Tree, shards: Shards) -> Seal:
-    return Seal(words, tree.beside(shards.tolist()))
+    return tree.seal(words, shards.tolist())
 
 
 def authors_of(seal: Seal) -> list[Peer]:
@@ -102,7 +102,7 @@ class Notary:
 
     def check(self, update: Update) -> None:
         """Raise MessageError unless enough stand for a delta; DamagedError for a broken seal."""
-        root = tree_of(update.delta, update.shards, self._layout, update.seal).root
+        root = told(update.delta, update.shards, self._layout, update.seal).root
         authors = set[Peer]()
         for said in _read(update.seal.words):
             if not is_true(said, self._swarm_id, update.job, update.chunk, root):

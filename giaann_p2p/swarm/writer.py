@@ -153,7 +153,7 @@ class Writer:
             shards = shards[: len(shards) // 2]  # the others' turn comes behind these
             parcel = chunk.cut(shards)
         seal = chunk.seal(shards)
-        chunk.sent += len(parcel) + sum(map(len, seal))
+        chunk.sent += len(parcel) + seal.size
         number = self._calls.number(partial(self._told, chunk, peer, shards))
         question = Push(chunk.job, chunk.chunk, packed(shards, self._shards), parcel, seal)
         return Call(number, peer, question, self._timeout)

@@ -14,7 +14,7 @@ from giaann_p2p.model.delta import Delta
 from giaann_p2p.solo.brain import Brain
 from giaann_p2p.store.codec.parcel import encode
 from giaann_p2p.store.layout import Shards
-from giaann_p2p.store.seal import tree_of
+from giaann_p2p.store.seal import made
 from giaann_p2p.store.update import Update, cut
 from giaann_p2p.swarm.link import Link
 from tests.cli.conftest import Done, Run
@@ -50,7 +50,7 @@ async def _brought(link: str, knowledge: Delta) -> None:
     async with visit(Link.read(link)) as visiting:
         await until(lambda: len(visiting.storage_peers()) == 2)
         layout = visiting.manifest.layout
-        tree = tree_of(knowledge, np.arange(SHARDS, dtype=np.uint16), layout)
+        tree = made(knowledge, layout)
         await visiting.push(_JOB, 0, lambda shards: _part(visiting, knowledge, shards), tree)
         await until(lambda: visiting.overview().verdict == "healthy", within=60)
 

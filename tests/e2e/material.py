@@ -21,7 +21,7 @@ from giaann_p2p.solo.corpus import opened
 from giaann_p2p.solo.jobs import job_id
 from giaann_p2p.store.codec.parcel import encode
 from giaann_p2p.store.layout import Layout, Shards
-from giaann_p2p.store.seal import Tree, tree_of
+from giaann_p2p.store.seal import Tree, made
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.update import Update
 from giaann_p2p.swarm.writer import Cut
@@ -54,7 +54,7 @@ class Material:
     def tree(self, number: int) -> Tree:
         """Return the digests of a delta."""
         if number not in self._trees:
-            self._trees[number] = tree_of(self.deltas[number], self._all, self._layout)
+            self._trees[number] = made(self.deltas[number], self._layout)
         return self._trees[number]
 
     def committed(self, job: bytes, chunk: int, number: int) -> None:

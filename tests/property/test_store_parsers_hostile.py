@@ -21,6 +21,7 @@ from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.codec import parcel, plain, sheaf
 from giaann_p2p.store.codec.arrays import pack, unpack
 from giaann_p2p.store.layout import MOST_SHARDS, Layout
+from giaann_p2p.store.seal import Seal
 from giaann_p2p.store.state import (
     Content,
     Kind,
@@ -68,9 +69,15 @@ SETS = (
     applied((JOB, BitMap([*range(0, 200_000, 3), *range(70_000, 90_000)]))),
 )
 EXPORT = Export(Content(np.array([3], np.uint16), [Applied.from_bytes(SETS[1])], LESSONS[0].delta))
+SEALS = ((), (b"words", b"a shape", b"a branch"), ())
 RECORDS = tuple(
-    update_record(one.update(shards), np.array(shards, np.uint16), parcel.encode(one.delta))
-    for one, shards in zip(LESSONS, ([0, 1, 2, 3], [2], []), strict=False)
+    update_record(
+        one.update(shards)._replace(seal=Seal(*seal)),
+        np.array(shards, np.uint16),
+        parcel.encode(one.delta),
+        LAYOUT,
+    )
+    for seal, one, shards in zip(SEALS, LESSONS, ([0, 1, 2, 3], [2], []), strict=False)
 )
 
 
@@ -94,7 +101,7 @@ def update_again(record: bytes) -> bytes:
     update = update_of(memoryview(record), LIMITS)
     told = update_head(memoryview(record))
     assert (update.job, update.chunk, update.shards.tolist()) == (*told[:2], told[2].tolist())
-    return update_record(update, update.shards, update.parcel)
+    return update_record(update, update.shards, update.parcel, LAYOUT)
 
 
 PARSERS = {

@@ -13,7 +13,7 @@ from giaann_p2p.sim.hostile.watch import watch_of
 from giaann_p2p.sim.swarm import Swarm
 from giaann_p2p.store.codec.parcel import encode
 from giaann_p2p.store.layout import Shards
-from giaann_p2p.store.seal import Tree, tree_of
+from giaann_p2p.store.seal import Tree, made
 from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.messages import (
     Beat,
@@ -121,8 +121,7 @@ class Shirker(ComputePeer):
             self._push_to_all(job, chunk, false, lambda shards: self._part(false, shards))
 
     def _tree(self, delta: Delta) -> Tree:
-        shards = np.arange(self.swarm.rules.shards, dtype=np.uint16)
-        return tree_of(delta, shards, self.swarm.layout)
+        return made(delta, self.swarm.layout)
 
     def _beat(self, sender: Peer, beat: Beat) -> None:
         self.ask(sender, beat, _TIMEOUT, lambda answer: None)

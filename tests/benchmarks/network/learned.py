@@ -12,7 +12,7 @@ from giaann_p2p.model.rows import Neuron
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.store.codec.parcel import encode
 from giaann_p2p.store.layout import Layout
-from giaann_p2p.store.seal import Tree, tree_of
+from giaann_p2p.store.seal import Tree, made
 from tests.benchmarks.zipf import Zipf
 
 _SHORTEST, _LONGEST = 80, 125
@@ -55,6 +55,5 @@ def learned(chunks: int) -> Learned:
     texts = itertools.islice(Zipf().chunks(spec, _SEED), chunks)
     deltas = [learn(sequences, spec) for sequences in texts]
     layout = Layout()
-    every = np.arange(layout.shards, dtype=np.uint16)
-    trees = [tree_of(delta, every, layout) for delta in deltas]
+    trees = [made(delta, layout) for delta in deltas]
     return Learned(deltas, [encode(delta) for delta in deltas], trees)

@@ -9,7 +9,7 @@ from giaann_p2p.model.spec import CHUNK
 from giaann_p2p.net.frames import HEADER
 from giaann_p2p.store.codec.parcel import encode
 from giaann_p2p.store.layout import Layout
-from giaann_p2p.store.seal import tree_of
+from giaann_p2p.store.seal import made
 from giaann_p2p.store.update import Update, cut
 from giaann_p2p.swarm.messages import Push, Pushed
 from giaann_p2p.swarm.messages import encode as encoded
@@ -69,7 +69,7 @@ def pushed(peers: int) -> Pushes:
     """Push a chunk."""
     shards, placed = fitting(peers), placement(peers, fitting(peers))
     layout, delta = Layout(shards=shards), learned(1)
-    tree = tree_of(delta, np.arange(shards, dtype=np.uint16), layout)
+    tree = made(delta, layout)
     author = identities(1)[0]
     seal = sealing([vouched(author, bytes(32), JOB, 10_000, tree.root)], tree)
     sent = received = messages = empty = 0

@@ -19,7 +19,7 @@ from giaann_p2p.node.prompting import Prompting, PromptOptions
 from giaann_p2p.sim.lessons import SPEC
 from giaann_p2p.store.codec.parcel import encode as parcel_of
 from giaann_p2p.store.layout import Shards
-from giaann_p2p.store.seal import tree_of
+from giaann_p2p.store.seal import made
 from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.messages import Ask, Refused, decode, encode
 from tests.helpers import DATA
@@ -66,7 +66,7 @@ async def taught(town: Town, delta: Delta, houses: int = 3) -> Client:
     def cut(shards: Shards) -> bytes:
         return parcel_of(total([parts.get(number, EMPTY) for number in shards.tolist()]))
 
-    tree = tree_of(delta, np.arange(LAYOUT.shards, dtype=np.uint16), LAYOUT)
+    tree = made(delta, LAYOUT)
     await client.pushing.push(JOB, 0, cut, tree)
     await asyncio.sleep(15)
     return client

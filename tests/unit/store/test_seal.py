@@ -8,23 +8,28 @@ import pytest
 from giaann_p2p.errors import DamagedError
 from giaann_p2p.model.delta import ARRAYS, EMPTY, Delta
 from giaann_p2p.sim.lessons import Lessons
+from giaann_p2p.store.codec.arrays import pack
 from giaann_p2p.store.layout import Layout, Shards
 from giaann_p2p.store.seal import (
-    LEAF_BYTES,
+    DIGEST,
     UNSEALED,
     Seal,
     Tree,
     from_bytes,
     leaves_of,
+    made,
     narrowed,
     to_bytes,
-    tree_of,
+    told,
 )
 
-LAYOUT = Layout(shards=16)
+COUNT = 64
+LAYOUT = Layout(shards=COUNT, blocks=8)
 LESSONS = Lessons(LAYOUT)
-ALL = np.arange(16, dtype=np.uint16)
-WHOLE = tree_of(LESSONS.delta(1), ALL, LAYOUT)
+ALL = np.arange(COUNT, dtype=np.uint16)
+WHOLE = made(LESSONS.delta(1), LAYOUT)
+WITH_ROWS = sorted(leaves_of(LESSONS.delta(1), ALL, LAYOUT))
+WITHOUT = sorted({*range(COUNT)} - {*WITH_ROWS})
 
 
 def some(*numbers: int) -> Shards:
@@ -38,31 +43,51 @@ def part(chunk: int, shards: Shards) -> Delta:
 
 
 def drawn(rng: random.Random) -> Shards:
-    return some(*rng.sample(range(16), rng.randrange(1, 17)))
+    return some(*rng.sample(range(COUNT), rng.choice((1, 2, 3, 10, 40, COUNT))))
 
 
-@pytest.mark.parametrize("seed", range(60))
+def test_these_lessons_have_rows_for_some_shards_and_not_for_others() -> None:
+    assert len(WITH_ROWS) > 8
+    assert len(WITHOUT) > 8
+
+
+@pytest.mark.parametrize("seed", range(80))
 def test_any_part_comes_to_the_same_root_with_what_is_beside_it(seed: int) -> None:
     shards = drawn(random.Random(seed))
-    seal = Seal(b"words", WHOLE.beside(shards.tolist()))
-    assert tree_of(part(1, shards), shards, LAYOUT, seal).root == WHOLE.root
-    assert tree_of(LESSONS.delta(1), shards, LAYOUT, seal).root == WHOLE.root  # others do not count
+    seal = WHOLE.seal(b"words", shards.tolist())
+    assert told(part(1, shards), shards, LAYOUT, seal).root == WHOLE.root
+    assert told(LESSONS.delta(1), shards, LAYOUT, seal).root == WHOLE.root  # others do not count
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("chunks", range(7))
+@pytest.mark.parametrize("seed", range(8))
+def test_trees_of_any_size(chunks: int, seed: int) -> None:
+    rng = random.Random(seed)
+    leaves = {shard: rng.randbytes(DIGEST) for shard in sorted(rng.sample(range(COUNT), chunks))}
+    shape = some(*leaves)
+    whole = Tree(leaves, shape)
+    for _ in range(10):
+        mine = {shard for shard in leaves if rng.random() < 0.5}
+        beside = whole.beside(mine)
+        again = Tree({shard: leaves[shard] for shard in mine}, shape, beside)
+        assert again.root == whole.root
+        fewer = {shard for shard in mine if rng.random() < 0.5}
+        assert again.beside(fewer) == whole.beside(fewer)
+
+
+@pytest.mark.parametrize("seed", range(80))
 def test_a_part_is_made_smaller_by_whoever_has_it(seed: int) -> None:
     rng = random.Random(seed)
     more = drawn(rng)
     fewer = some(*rng.sample(more.tolist(), rng.randrange(1, len(more) + 1)))
-    seal = Seal(b"words", WHOLE.beside(more.tolist()))
-    found = narrowed(seal, part(1, more), more, fewer, LAYOUT)
-    assert found == Seal(b"words", WHOLE.beside(fewer.tolist()))
+    found = narrowed(WHOLE.seal(b"words", more.tolist()), part(1, more), more, fewer, LAYOUT)
+    assert found == WHOLE.seal(b"words", fewer.tolist())
 
 
-def test_who_has_all_shards_needs_nothing_beside() -> None:
-    assert WHOLE.beside(range(16)) == b""
-    assert len(WHOLE.beside([3])) == 4 * LEAF_BYTES
-    assert Tree({0: b"x" * LEAF_BYTES}, 1).root == b"x" * LEAF_BYTES
+def test_who_has_all_rows_needs_nothing_beside_and_who_has_none_the_top_alone() -> None:
+    assert WHOLE.beside(range(COUNT)) == WHOLE.beside(WITH_ROWS) == b""
+    assert len(WHOLE.beside(WITHOUT)) == DIGEST
+    assert WHOLE.seal(b"", ALL.tolist()).size == len(WHOLE.shape)
 
 
 def test_what_nobody_stands_for_is_not_worked_out() -> None:
@@ -70,8 +95,8 @@ def test_what_nobody_stands_for_is_not_worked_out() -> None:
 
 
 def test_another_delta_is_another_root() -> None:
-    roots = {tree_of(LESSONS.delta(chunk), ALL, LAYOUT).root for chunk in range(40)}
-    roots.add(tree_of(EMPTY, ALL, LAYOUT).root)
+    roots = {made(LESSONS.delta(chunk), LAYOUT).root for chunk in range(40)}
+    roots.add(made(EMPTY, LAYOUT).root)
     assert len(roots) == 41
 
 
@@ -83,40 +108,76 @@ def test_whatever_is_changed_in_a_delta_changes_its_root(what: str) -> None:
         arrays["target"][0] = (arrays["target"][0] + 1) % delta.neurons
     else:
         arrays[what][-1] += 1
-    assert tree_of(Delta(**arrays, names=delta.names), ALL, LAYOUT).root != WHOLE.root
+    assert made(Delta(**arrays, names=delta.names), LAYOUT).root != WHOLE.root
 
 
 def test_rows_that_change_their_shard_change_the_root() -> None:
     leaves = leaves_of(LESSONS.delta(1), ALL, LAYOUT)
-    swapped = dict(leaves)
-    first, second = [shard for shard in leaves if leaves[shard] != leaves[15]][:2]
-    swapped[first], swapped[second] = leaves[second], leaves[first]
-    assert Tree(swapped, 16).root != WHOLE.root
+    first, second, *_ = WITH_ROWS
+    swapped = leaves | {first: leaves[second], second: leaves[first]}
+    assert Tree(swapped, some(*WITH_ROWS)).root != WHOLE.root
+    moved = {(shard + 1) % COUNT: leaf for shard, leaf in leaves.items()}
+    assert Tree(moved, some(*moved)).root != WHOLE.root
 
 
 def test_a_branch_is_no_leaf() -> None:
-    inner = Tree({0: b"a" * LEAF_BYTES, 1: b"b" * LEAF_BYTES}, 2).root
-    assert Tree({0: inner}, 1).root != tree_of(EMPTY, some(0), Layout(shards=1)).root
-    empty = leaves_of(EMPTY, some(0), LAYOUT)[0]
-    assert Tree({0: empty, 1: empty}, 2).root != empty
+    pair = {0: b"a" * DIGEST, 1: b"b" * DIGEST}
+    whole = Tree(pair, some(0, 1))
+    top = whole.beside([])
+    assert Tree({0: top}, some(0)).root != whole.root
 
 
-@pytest.mark.parametrize("shards", [[0], [3, 4], [0, 1, 2, 3, 8]])
+def test_rows_are_neither_left_out_nor_added() -> None:
+    """Who says that there is nothing for a shard, or something, says so of all that was signed."""
+    mine = some(WITH_ROWS[0], WITHOUT[0])
+    seal = WHOLE.seal(b"", mine.tolist())
+    with pytest.raises(DamagedError, match="has rows for other shards"):
+        told(EMPTY, mine, LAYOUT, seal)
+    shape = some(*{*WITH_ROWS} - {WITH_ROWS[0]})
+    without = Seal(b"", Tree({}, shape, bytes(DIGEST)).shape, seal.beside)
+    with pytest.raises(DamagedError, match="has rows for other shards"):
+        told(part(1, mine), mine, LAYOUT, without)
+    with pytest.raises(DamagedError, match="a branch too many"):
+        told(EMPTY, mine, LAYOUT, without)
+    assert told(EMPTY, mine, LAYOUT, without._replace(beside=bytes(DIGEST))).root != WHOLE.root
+
+
 @pytest.mark.parametrize("wrong", ["none", "short", "half a digest", "long"])
+@pytest.mark.parametrize("shards", [WITH_ROWS[:1], WITH_ROWS[3:5], WITH_ROWS[:7:2], WITHOUT[:3]])
 def test_a_seal_has_just_what_is_lacking(shards: list[int], wrong: str) -> None:
     beside = WHOLE.beside(shards)
     beside = {
         "none": b"",
-        "short": beside[:-LEAF_BYTES],
+        "short": beside[:-DIGEST],
         "half a digest": beside + b"x",
-        "long": beside + bytes(LEAF_BYTES),
+        "long": beside + bytes(DIGEST),
     }[wrong]
     with pytest.raises(DamagedError, match="a seal"):
-        tree_of(part(1, some(*shards)), some(*shards), LAYOUT, Seal(b"", beside))
+        told(part(1, some(*shards)), some(*shards), LAYOUT, Seal(b"", WHOLE.shape, beside))
 
 
-def test_leaves_as_bytes() -> None:
-    leaves = leaves_of(LESSONS.delta(1), ALL, LAYOUT)
-    assert from_bytes(to_bytes(leaves)) == leaves
-    assert Tree(from_bytes(to_bytes(leaves)), 16).root == WHOLE.root
-    assert repr(WHOLE) == f"<Tree of 16 leaves: {WHOLE.root.hex()}>"
+@pytest.mark.parametrize(
+    "steps",
+    [
+        np.array([3, 0], np.uint32),
+        np.array([1 << 16], np.uint32),
+        np.array([1, (1 << 32) - 1], np.uint32),
+        np.array([3], np.uint16),
+        np.array([-3], np.int64),
+    ],
+)
+def test_a_shape_that_is_none(steps: np.ndarray) -> None:
+    with pytest.raises(DamagedError, match="a seal"):
+        told(EMPTY, ALL, LAYOUT, Seal(b"", pack([steps])))
+
+
+@pytest.mark.parametrize("chunk", [None, 1, 2])
+def test_leaves_as_bytes(chunk: int | None) -> None:
+    delta = EMPTY if chunk is None else LESSONS.delta(chunk)
+    found = from_bytes(to_bytes(leaves_of(delta, ALL, LAYOUT)))
+    assert found.root == made(delta, LAYOUT).root
+    assert found.shape == made(delta, LAYOUT).shape
+
+
+def test_a_tree_says_what_it_stands_for() -> None:
+    assert repr(WHOLE) == f"<Tree of {len(WITH_ROWS)} leaves: {WHOLE.root.hex()}>"

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 import pytest
 from pyroaring import BitMap
 
-from giaann_p2p.store.seal import LEAF_BYTES
+from giaann_p2p.store.seal import DIGEST
 from giaann_p2p.swarm.actions import Call
 from giaann_p2p.swarm.chunks import State
 from giaann_p2p.swarm.coordinator import Act, Coordinator, Lied, Over
@@ -28,7 +28,7 @@ from giaann_p2p.swarm.trust import Trust
 from giaann_p2p.swarm.voucher import vouched
 from tests.helpers_swarm import AUTHORS, JOB, MESSAGES, NOW, OTHER_JOB, SWARM_ID, A, B, C, D, sent
 
-TRUE, FALSE = bytes(LEAF_BYTES), bytes([1]) * LEAF_BYTES
+TRUE, FALSE = bytes(DIGEST), bytes([1]) * DIGEST
 P = [author.peer for author in AUTHORS]
 EACH = dict.fromkeys(P[:3], 1)
 PACE = Pace(lease=10, longest=100, rest=2, failures=2, losses=4)

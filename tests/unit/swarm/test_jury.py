@@ -5,7 +5,7 @@ import random
 import pytest
 
 from giaann_p2p.errors import MessageError
-from giaann_p2p.store.seal import LEAF_BYTES
+from giaann_p2p.store.seal import DIGEST
 from giaann_p2p.swarm.identity import Identity, Peer
 from giaann_p2p.swarm.jury import Jury, Verdict
 from giaann_p2p.swarm.messages import Came
@@ -13,7 +13,7 @@ from giaann_p2p.swarm.trust import Trust
 from giaann_p2p.swarm.voucher import vouched
 from tests.helpers_swarm import AUTHORS, JOB, OTHER_JOB, SWARM_ID
 
-TRUE, FALSE, OTHER = (bytes([number]) * LEAF_BYTES for number in range(3))
+TRUE, FALSE, OTHER = (bytes([number]) * DIGEST for number in range(3))
 P = [author.peer for author in AUTHORS]
 
 

@@ -9,7 +9,7 @@ import pytest
 from giaann_p2p.errors import DamagedError, GiaannError, MessageError
 from giaann_p2p.store.codec.parcel import encode
 from giaann_p2p.store.layout import Shards
-from giaann_p2p.store.seal import LEAF_BYTES, Seal
+from giaann_p2p.store.seal import DIGEST, Seal
 from giaann_p2p.swarm.admission import Admission
 from giaann_p2p.swarm.identity import Identity, Peer
 from giaann_p2p.swarm.manifest import Manifest
@@ -120,16 +120,18 @@ def test_as_many_peers_as_the_swarm_wants_have_to_stand_for_it() -> None:
 )
 def test_words_that_are_none(words: bytes) -> None:
     parcel = LESSONS.parcel(CHUNK, ALL)
-    push = Push(JOB, CHUNK, packed(ALL, SHARDS), parcel, Seal(words, b""))
+    push = Push(JOB, CHUNK, packed(ALL, SHARDS), parcel, Seal(words, TREE.shape))
     with pytest.raises(MessageError, match="whose word it is cannot be read"):
         Terms.of(SPEC, LAYOUT, notary().check).packed(push, ALL, ALL).unpacked()
 
 
-@pytest.mark.parametrize("beside", [b"x", bytes(LEAF_BYTES), bytes(LEAF_BYTES * 40)])
+@pytest.mark.parametrize("beside", [b"x", bytes(DIGEST), bytes(DIGEST * 40)])
 def test_a_seal_that_is_broken(beside: bytes) -> None:
     parcel = LESSONS.parcel(CHUNK, ALL)
-    push = Push(JOB, CHUNK, packed(ALL, SHARDS), parcel, Seal(words_of(by(AUTHORS[0])), beside))
-    with pytest.raises(GiaannError, match="a seal with (half a digest|a branch too many)"):
+    push = Push(
+        JOB, CHUNK, packed(ALL, SHARDS), parcel, Seal(words_of(by(AUTHORS[0])), TREE.shape, beside)
+    )
+    with pytest.raises(GiaannError, match=r"a seal with (half a digest|a branch too many)"):
         Terms.of(SPEC, LAYOUT, notary().check).packed(push, ALL, ALL).unpacked()
 
 
@@ -181,4 +183,4 @@ def test_a_word_is_its_authors_for_one_thing_only() -> None:
     (said,) = by(AUTHORS[0])
     assert is_true(said, SWARM_ID, JOB, CHUNK, TREE.root)
     assert not is_true(said, SWARM_ID, JOB, CHUNK + 1, TREE.root)
-    assert not is_true(said, SWARM_ID, JOB, CHUNK, bytes(LEAF_BYTES))
+    assert not is_true(said, SWARM_ID, JOB, CHUNK, bytes(DIGEST))
