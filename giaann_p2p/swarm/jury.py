@@ -86,10 +86,12 @@ class Jury:
         """Take in that a chunk is committed."""
         words = self._said.pop(chunk, {})
         self._checked.discard(chunk)
-        if len(words) > 1:
-            self.checks += 1
-            for peer in words:
-                self._trust.was_right(peer)
+        if len(words) < _PAIR:
+            return
+        self.checks += 1
+        agreed = len({came.root for came in words.values()}) == 1
+        for peer in words:  # one who came late may have come to something else
+            (self._trust.was_right if agreed else self._trust.in_doubt)(peer)
 
     def _needed(self, chunk: int, disputed: bool) -> int:
         least = _PAIR if disputed or chunk in self._checked else 1

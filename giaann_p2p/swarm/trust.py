@@ -45,9 +45,13 @@ class Trust:
         """Take in that others came to the same as a peer."""
         self._right[peer] += 1
 
+    def in_doubt(self, peer: Peer) -> None:
+        """Take in that a peer or another one was wrong: it is checked as a newcomer is."""
+        self._right.pop(peer, None)
+
     def lied(self, peer: Peer) -> None:
         """Take in that others came to something else than a peer."""
-        self._right.pop(peer, None)
+        self.in_doubt(peer)
         self._liars[peer] = self._liars.get(peer, 0) + 1
 
     def is_liar(self, peer: Peer) -> bool:

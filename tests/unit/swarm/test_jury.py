@@ -130,6 +130,16 @@ def test_who_was_right_is_known_when_the_chunk_is_done() -> None:
     assert repr(court.jury) == "<Jury: words on 0 chunks>"
 
 
+def test_of_two_who_differ_neither_was_right_though_one_of_them_has_brought_it() -> None:
+    court = Court()
+    for number in (0, 1):
+        court.trust.was_right(P[number])
+    assert court.says(0) == found(0)
+    assert court.says(1, FALSE) is None  # it was late, and so it had the chunk, too
+    court.jury.close(0)
+    assert repr(court.trust) == "<Trust: 0 peers were right, 0 lied>"
+
+
 @pytest.mark.parametrize(
     "said",
     [
