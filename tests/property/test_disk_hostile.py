@@ -124,7 +124,7 @@ def test_any_deed_is_one_or_told_of(content: bytes) -> None:
 
 @pytest.mark.parametrize(
     "content",
-    [b'{"a":' + b"[" * 100_000, b'{"format":2,"id":"\xff","layout":{},"spec":{}}'],
+    [b'{"a":' + b"[" * 100_000, b'{"format":3,"id":"\xff","layout":{},"spec":{}}'],
     ids=["deep", "no UTF-8"],
 )
 def test_a_deed_that_once_raised_something_else(content: bytes) -> None:
