@@ -1,12 +1,13 @@
 """What the swarm promises, checked from above, where everything can be seen."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from giaann_p2p.model.rows import Answer, Neuron, Question, Row, Rows
 from giaann_p2p.sim.lessons import Lessons
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.layout import Shards
+from giaann_p2p.swarm.actions import Release
 from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.replica import State
 
@@ -59,19 +60,26 @@ class Promises:
             if chunks and len(having) < min(self._quorum, len(others)):
                 self.broken(f"{peer.name} let go of shard {shard}, which {len(having)} others have")
 
-    def released(self, peer: "Storage", parts: Iterable[tuple[Shards, Applied]]) -> None:
-        """A peer keeps deltas no longer: it must still be able to become one with all it knows of.
+    def known(self, peer: "Storage", decided: Release) -> dict[int, set[Peer]]:
+        """Return whom a peer knows to hold what it has just decided to release, by shard."""
+        return {
+            shard: {*peer.around.witnesses(shard, peer.now), *peer.core.replicas.owners(shard)}
+            for shards, _ in decided.parts
+            for shard in shards.tolist()
+        }
+
+    def released(self, peer: "Storage", decided: Release, known: Mapping[int, set[Peer]]) -> None:
+        """A peer keeps deltas no longer: it must still be able to become one with all it knew of.
 
         Whoever lacks them takes a whole shard, and adds what it has beyond that, of which it needs
         the deltas. So of any two, one has all that the other has without deltas. (Of who was cut
-        off before it said that it holds a shard, a peer cannot know.)
+        off before it said that it holds a shard, a peer cannot know; nor of one that says so after
+        this was decided, and before it is done.)
         """
-        for shards, chunks in parts:
+        for shards, chunks in decided.parts:
             for shard in shards.tolist():
-                owners = peer.core.replicas.owners(shard)
-                known = {*peer.around.witnesses(shard, peer.now), *owners}
                 for other in self._peers:
-                    counts = other.keeps and other.peer in known
+                    counts = other.keeps and other.peer in known[shard]
                     theirs = _chunks(other, shard) if counts else Applied()
                     if theirs and not chunks <= theirs and not _can_be_one(peer, other, shard):
                         self.broken(

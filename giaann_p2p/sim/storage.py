@@ -2,7 +2,7 @@
 
 import random
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import numpy as np
@@ -195,7 +195,8 @@ class Storage(Node):
                 weights = weighed(self.store, action.shards.tolist(), action.salt)
                 self.later(_WEIGHING, partial(self._weighed, action.number, weights))
             else:
-                self._queue(partial(self._deed, action))
+                known = self.promises.known(self, action) if isinstance(action, Release) else {}
+                self._queue(partial(self._deed, action, known))
 
     def _weighed(self, number: int, weights: Weights) -> None:
         self._do(self.core.weighed(number, weights, self.now))
@@ -223,8 +224,11 @@ class Storage(Node):
         else:
             self._busy = False
 
-    def _deed(self, action: Action) -> bool:
-        """Change the store; tell whether it is over, if only with an error."""
+    def _deed(self, action: Action, known: Mapping[int, set[Peer]]) -> bool:
+        """Change the store; tell whether it is over, if only with an error.
+
+        `known`: who was known to hold what is released, when that was decided.
+        """
         try:
             if isinstance(action, Hold):
                 self.store.hold(action.shards.tolist())
@@ -243,7 +247,7 @@ class Storage(Node):
                 self._releases += 1
                 if self._releases % _SNAPSHOT_EVERY == 0:
                     self.store.snapshot()
-                self.promises.released(self, action.parts)
+                self.promises.released(self, action, known)
         except GiaannError as error:
             if isinstance(action, Hold | Drop):
                 return False
