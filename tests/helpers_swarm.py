@@ -107,6 +107,7 @@ class Around:
         self.suspected: list[Peer] = []
         self.trusted: list[Peer] = []
         self.changes = 0
+        self.replicas = 3
 
     def version(self, now: float) -> int:
         return self.changes
@@ -115,7 +116,7 @@ class Around:
         return self.capacities
 
     def placement(self, now: float) -> Placement:
-        return Placement.of(self.capacities, SHARDS, 3)
+        return Placement.of(self.capacities, SHARDS, self.replicas)
 
     def sharing(self, shards: Shards, now: float) -> Mapping[Peer, list[int]]:
         found: dict[Peer, list[int]] = {}

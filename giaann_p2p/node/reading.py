@@ -156,7 +156,7 @@ class Reading:
 def _in_vain(act: Answered, patience: float) -> Unreachable:
     named = act.missing[:_MOST_NAMED]
     some = ", ".join(map(str, named)) + (", ..." if act.missing[_MOST_NAMED:] else "")
-    said = "; no majority of those that answered agrees" if act.disputed else ""
+    said = "; some told them, but no majority of the replicas the same" if act.disputed else ""
     return Unreachable(
         f"no peer could tell the rows of {len(act.missing)} shards ({some}) within {patience:g} s"
         f"{said}; see `giaann status` for who holds them, and ask again"

@@ -5,7 +5,7 @@
    later, in what the other says then. A row that has only grown is no lie.
 2. While anybody disagrees with anybody, all are asked again, each time after twice as long.
 3. After SURE seconds, three times as long as it takes owners to compare what they have, a peer that
-   a majority of the shard's ready owners does not agree with is *shunned*, if there is a majority
+   a majority of the shard's owners does not agree with is *shunned*, if there is a majority
    that agrees among itself. One whose rows merely lack something may be cut off from the others,
    and through no fault of its own: it is given until LATEST.
 4. Without such a majority nobody is blamed: of two that differ, either may be wrong.
@@ -126,7 +126,7 @@ class Disputes:
         """Settle a dispute, or leave it until it is due again."""
         voters = self._electors.voters(dispute.shard, now)
         judged = [peer for peer in voters if peer in dispute.first]
-        enough, age = majority(len(voters)), now - dispute.begun
+        enough, age = majority(self._electors.replicas(now)), now - dispute.begun
         standing = {peer: sum(_agree(dispute, peer, one) for one in judged) for peer in judged}
         united = all(count == len(judged) for count in standing.values())
         settled = united and len(dispute.last) >= enough

@@ -69,9 +69,13 @@ class Moved(NamedTuple):
 class Placement:
     """The owners of every shard; the same for the same members, in whatever order they come."""
 
-    def __init__(self, peers: tuple[Peer, ...], shares: Floats, matrix: Owners) -> None:
+    def __init__(
+        self, peers: tuple[Peer, ...], shares: Floats, matrix: Owners, replicas: int
+    ) -> None:
         self.peers = peers
         """All members, ascending."""
+        self.replicas = replicas
+        """How many owners a shard is to have: it has fewer where there are fewer peers."""
         self.shares = shares
         """[P] how many shards each is to own; as a rule no whole number."""
         self.owner_matrix = matrix
@@ -162,7 +166,7 @@ def _placed(members: tuple[tuple[Peer, int], ...], shards: int, replicas: int) -
     seeds = np.frombuffer(b"".join(map(_seed, peers)), "<u4").reshape(len(peers), _WORDS)
     least = min(replicas, len(peers))
     if least == 0:
-        return Placement(peers, shares, np.empty((shards, 0), np.uint16))
+        return Placement(peers, shares, np.empty((shards, 0), np.uint16), replicas)
     bounds = _bounds(shares, shards)
     asking, until = _Asking(shares, seeds, shards), (replicas + 5.0 + shards.bit_length()) / least
     while True:
@@ -174,7 +178,7 @@ def _placed(members: tuple[tuple[Peer, int], ...], shards: int, replicas: int) -
         until *= 2
     for shard in lacking.tolist():
         _fill(held, asked, shard, least)
-    return Placement(peers, shares, asked.peer[held].reshape(shards, least))
+    return Placement(peers, shares, asked.peer[held].reshape(shards, least), replicas)
 
 
 def _rounded(capacity: int) -> int:

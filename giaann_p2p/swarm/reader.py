@@ -252,7 +252,7 @@ class Reader:
     def _put_to_the_vote(self, part: _Part, now: float) -> None:
         voters = self._electors.voters(part.shard, now)
         doubted = [peer for peer in voters if not self._others.reachable(peer, now)]
-        part.ballot = Ballot(voters, doubted)
+        part.ballot = Ballot(voters, doubted, self._electors.replicas(now))
 
     def _vote(self, part: _Part, ballot: Ballot, peer: Peer, told: Told, now: float) -> None:
         rows = told.of(part.shard, part.neurons)
@@ -291,11 +291,11 @@ class Reader:
         checks: dict[Peer, list[_Check]] = {}
         for part in parts:
             neurons = sample(self._verify, part.number, part.neurons)
-            voters = self._electors.voters(part.shard, now) if neurons else []
+            ready = self._electors.ready(part.shard, now) if neurons else []
             rows = told.of(part.shard, neurons)
-            others = [one for one in voters if one != peer and self._others.reachable(one, now)]
+            others = [one for one in ready if one != peer and self._others.reachable(one, now)]
             second = partner(self._verify, part.number, part.shard, others)
-            if second is not None and peer in voters and rows is not None:
+            if second is not None and peer in ready and rows is not None:
                 checks.setdefault(second, []).append(_Check(part.shard, neurons, rows))
         for second, some in checks.items():
             neurons = [neuron for check in some for neuron in check.neurons]

@@ -10,12 +10,12 @@ an update has reached one and not yet the other. So a peer stands behind a row t
 of its own: what it said first has grown into that row, and that into what it said last, when it was
 asked again. Of a row that changes all the time, peers may never say quite the same.
 
-Who is silent has no vote, but lends it to nobody: a majority is one of all ready owners but those
-who say that they do not serve the shard. Else whoever cut a reader off from the others had a
-majority by itself.
+Who is silent has no vote, but lends it to nobody: a majority is one of all owners that there
+should be, but those who say that they do not serve the shard. Else whoever cut a reader off from
+the others had a majority by itself.
 
-What this cannot do: where more than half of a shard's ready owners lie alike, or one of two, nobody
-can tell from the rows who is right. With three replicas, it takes two liars that agree.
+What this cannot do: where more than half of a shard's owners lie alike, or one of two, nobody can
+tell from the rows who is right. With three replicas, it takes two liars that agree.
 """
 
 import hashlib
@@ -106,13 +106,17 @@ class Said(NamedTuple):
 class Ballot:
     """A vote on the rows of some neurons of one shard."""
 
-    def __init__(self, voters: Collection[Peer], doubted: Collection[Peer]) -> None:
+    def __init__(
+        self, voters: Collection[Peer], doubted: Collection[Peer], replicas: int = 0
+    ) -> None:
         self._voters, self._strikes = set(voters), dict.fromkeys(doubted, 1)
+        self._replicas = max(replicas, len(voters))
         self._moved: set[Peer] = set()
         self.said: dict[Peer, Said] = {}
 
     def heard(self, peer: Peer, rows: Answer) -> None:
         """Note an answer."""
+        self._moved.discard(peer)
         known = self.said.get(peer)
         self.said[peer] = Said(known.first if known else rows, rows)
 
@@ -138,7 +142,7 @@ class Ballot:
     @property
     def need(self) -> int:
         """How many must stand behind a row: silence is no consent, and makes no majority less."""
-        return majority(len(self._voters - self._moved) or len(self.electorate))
+        return majority(self._replicas - len(self._moved & self._voters) or len(self.electorate))
 
     def result(self) -> Answer | None:
         """Return the rows; None as long as no majority stands behind one of them."""

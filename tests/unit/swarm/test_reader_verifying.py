@@ -11,7 +11,6 @@ from giaann_p2p.model.rows import Answer, Neuron, Row
 from giaann_p2p.swarm.disputes import MOST_DISPUTES
 from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.likeness import same
-from giaann_p2p.swarm.placement import Placement
 from giaann_p2p.swarm.verifying import NOTHING, Verify
 from tests.helpers_swarm import LAYOUT, NOW, SHARDS, A, B, C, D
 from tests.unit.swarm.helpers_verifying import (
@@ -122,10 +121,9 @@ def test_of_two_that_differ_none_is_believed_and_none_blamed() -> None:
     assert one.reader.idle
 
 
-def test_of_five_two_that_lie_alike_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_five_two_that_lie_alike_are_found() -> None:
     one = world(adds, adds, honest, honest, honest)
-    placed = Placement.of(one.around.capacities, SHARDS, 5)
-    monkeypatch.setattr(one.around, "placement", lambda now: placed)
+    one.around.replicas = 5
     assert right(one.read(NEURONS), NEURONS)
     one.run(16)
     assert {said.peer for said in one.lied} == {A, B}
@@ -133,7 +131,28 @@ def test_of_five_two_that_lie_alike_are_found(monkeypatch: pytest.MonkeyPatch) -
 
 def test_one_replica_is_believed() -> None:
     one = world(honest)
+    one.around.replicas = 1
     assert right(one.read(NEURONS), NEURONS)
+
+
+def test_who_knows_no_majority_of_the_replicas_believes_none() -> None:
+    """It may be cut off from all others, among liars."""
+    for mouths in ([honest], [adds], [adds, adds, honest]):
+        one = world(*mouths)
+        one.around.replicas = 2 * len(mouths) + 1
+        assert one.read(NEURONS) is None
+        one.run(200)
+        assert one.lied == []
+
+
+def test_also_who_does_not_say_that_it_has_a_shard_is_waited_for() -> None:
+    for mouth in (honest, adds):
+        one = world(mouth, silent, silent)
+        one.around.ready_at = {shard: [A] for shard in range(SHARDS)}
+        assert one.read(NEURONS) is None
+        one = world(mouth, honest, honest)
+        one.around.ready_at = {shard: [A] for shard in range(SHARDS)}
+        assert right(one.read(NEURONS), NEURONS)
 
 
 @pytest.mark.parametrize("mouth", [honest, bends])
@@ -178,7 +197,7 @@ def test_who_was_in_doubt_before_holds_up_little() -> None:
 def test_who_is_no_owner_has_no_vote_and_is_not_blamed() -> None:
     stale = knows(0)
     one = world(stale, stale, honest)
-    one.around.capacities = {C: 1 << 30}
+    one.around.capacities, one.around.replicas = {C: 1 << 30}, 1
     assert right(one.read(NEURONS), NEURONS)
     one.run(200)
     assert one.lied == []
@@ -289,8 +308,7 @@ def test_who_is_heard_late_with_news_is_not_blamed(monkeypatch: pytest.MonkeyPat
     others = in_turn((0, knows(0)), (25, knows(0, 1)))
     news = in_turn((0, silent), (10, knows(0, 1)))
     one = world(adds, others, others, others, news)
-    placed = Placement.of(one.around.capacities, SHARDS, 5)
-    monkeypatch.setattr(one.around, "placement", lambda now: placed)
+    one.around.replicas = 5
     assert right(one.read(NEURONS), NEURONS, knows(0))
     one.run(200)
     assert {said.peer for said in one.lied} == {A}

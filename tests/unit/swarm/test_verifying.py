@@ -194,6 +194,18 @@ def test_strangers_have_no_vote_unless_nobody_else_is_left() -> None:
     assert Ballot([], []).need == 1
 
 
+def test_those_that_should_be_there_and_are_not_known_vote_for_nothing() -> None:
+    ballot = Ballot([A], [], 7)
+    ballot.heard(A, [FALSE])
+    assert (ballot.need, ballot.result()) == (4, None)
+    few = Ballot([A, B], [], 3)
+    few.moved(A)
+    few.heard(B, [FALSE])
+    assert (few.need, few.result()) == (2, None)
+    few.heard(A, [FALSE])  # it does have it by now
+    assert (few.need, few.result()) == (2, [FALSE])
+
+
 @pytest.mark.parametrize("seed", range(200))
 def test_a_wrong_row_is_never_elected_while_a_majority_is_honest(seed: int) -> None:
     """Honest peers say something that is true between two times; liars say anything."""
