@@ -177,7 +177,7 @@ def total(deltas: Sequence[Delta]) -> Delta:
         max(int(part.segment.max(initial=0)) for part in parts) + 1,
     )
     packed, strength = _summed(
-        np.concatenate([_packed(key, p, at) for p, at in paired]),
+        np.concatenate([key.of(p, at) for p, at in paired]),
         np.concatenate([part.strength for part in parts]),
         terms=len(parts),
     )
@@ -221,6 +221,11 @@ class ConnectionKey:
         pair = (source << self.slot_bits) | target
         return (((pair << self.branch_bits) | branch) << self.segment_bits) | segment
 
+    def of(self, part: Delta, at: Ints) -> Ints:
+        """Pack a delta's connections, whose neurons have the numbers `at`."""
+        branch, segment = part.branch.astype(np.int64), part.segment.astype(np.int64)
+        return self.pack(at[part.source], at[part.target], branch, segment)
+
     def delta(
         self, concept: Ids, feature: Ids, count: Ints, packed: Ints, strength: Ints, names: Names
     ) -> Delta:
@@ -238,11 +243,6 @@ class ConnectionKey:
             strength,
             names,
         )
-
-
-def _packed(key: ConnectionKey, part: Delta, at: Ints) -> Ints:
-    branch, segment = part.branch.astype(np.int64), part.segment.astype(np.int64)
-    return key.pack(at[part.source], at[part.target], branch, segment)
 
 
 def _summed(keys: Ints, strength: Ints, terms: int) -> tuple[Ints, Ints]:

@@ -1,4 +1,9 @@
-"""Which chunks of which jobs a shard has taken in: what makes a second delivery harmless."""
+"""Which chunks of which jobs a shard has taken in: what makes a second delivery harmless.
+
+A chunk may be *withdrawn*: nothing of it is left in the shard. That is a number of its own, the
+chunk's with the highest bit set, and stands beside the chunk's. So sets only grow, whatever is
+withdrawn: the union of two is right, and what a shard holds is a function of its set.
+"""
 
 import hashlib
 from collections.abc import Iterator
@@ -23,6 +28,8 @@ MOST_CHUNKS = 1 << 26
 worked with."""
 SET_BYTES = 230
 """What a set costs in memory beside its elements."""
+WITHDRAWN = 1 << 31
+"""The bit that tells a chunk's withdrawal from the chunk."""
 _DENSE = 1 << 13
 """What 65,536 chunks take at most."""
 
@@ -116,6 +123,18 @@ class Applied:
         """Tell whether both have a chunk in common."""
         return any(chunks.intersect(other.of(job)) for job, chunks in self._sets.items())
 
+    @property
+    def withdrawn(self) -> "Applied":
+        """The chunks that were withdrawn."""
+        return Applied(
+            {job: back for job, chunks in self._sets.items() if (back := _withdrawn(chunks))}
+        )
+
+    @property
+    def withdrawals(self) -> "Applied":
+        """The numbers of these chunks' withdrawals."""
+        return Applied({job: chunks.shift(WITHDRAWN) for job, chunks in self._sets.items()})
+
     def plus(self, job: bytes, chunk: int) -> "Applied":
         """Return these chunks and one more; the other jobs' chunks are shared."""
         if (job, chunk) in self:
@@ -170,6 +189,14 @@ class Applied:
         if len(sets) < len(pairs) or any(len(job) != JOB_BYTES for job in sets):
             raise DamagedError("no set of chunks: a job is named twice, or by no job's name")
         return cls(sets)
+
+
+def _withdrawn(chunks: BitMap) -> BitMap:
+    if not chunks or chunks.max() < WITHDRAWN:  # as nearly always
+        return BitMap()
+    back = chunks.copy()
+    back.remove_range(0, WITHDRAWN)
+    return back.shift(-WITHDRAWN)
 
 
 def _mark(job: bytes, chunks: BitMap) -> int:

@@ -2,7 +2,7 @@
 
     HOLD      shards begin to be held, empty
     DROP      shards are let go
-    UPDATE    a chunk is added to some shards, those to which it is new
+    UPDATE    a chunk is added to some shards, those to which it is new; or withdrawn from them
     CONTENT   shards get what they hold, with the chunks that it comes from
     NOTE      a word of the caller's under some key
 
@@ -23,9 +23,10 @@ from pyroaring import BitMap
 
 from giaann_p2p.errors import DamagedError, StoreError, UsageError
 from giaann_p2p.model.delta import EMPTY, Delta, contains, total
+from giaann_p2p.model.difference import less
 from giaann_p2p.model.digest import digest
 from giaann_p2p.model.spec import ModelSpec
-from giaann_p2p.store.applied import Applied
+from giaann_p2p.store.applied import WITHDRAWN, Applied
 from giaann_p2p.store.archive import Archive
 from giaann_p2p.store.codec.parcel import Limits, decode, encode
 from giaann_p2p.store.layout import MOST_SHARDS, Layout, Shards
@@ -35,7 +36,7 @@ from giaann_p2p.store.memory.content import content
 from giaann_p2p.store.memory.places import Places
 from giaann_p2p.store.memory.shard import Shard
 from giaann_p2p.store.undisturbed import undisturbed
-from giaann_p2p.store.update import Update, check_delta, update_of
+from giaann_p2p.store.update import Update, check_delta, cut, update_of
 
 T = TypeVar("T")
 _Shard = Annotated[int, msgspec.Meta(ge=0, lt=MOST_SHARDS)]
@@ -149,23 +150,55 @@ class State:
         self.archive.drop(gone)
 
     def planned(self, updates: Iterable[Update]) -> list[Shards]:
-        """Return for each update the shards to which it is new; UsageError if it cannot be."""
+        """Return for each update the shards to which it is new; UsageError if it cannot be.
+
+        Of a chunk and its withdrawal the one that comes first is taken; StoreError for a withdrawal
+        of what is not there.
+        """
         given: dict[tuple[bytes, int], Shards] = {}
         plan = []
         for update in updates:
             new = self.ledger.lacking(update.job, update.chunk, update.shards)
-            chunk = update.job, update.chunk
+            chunk = update.job, update.chunk & ~WITHDRAWN
             if chunk in given:
                 new = np.setdiff1d(new, given[chunk])
             given[chunk] = np.union1d(new, given[chunk]) if chunk in given else new
+            if update.chunk >= WITHDRAWN:
+                for _ in self._without(update, new):
+                    pass
             plan.append(new)
         return plan
 
     def add(self, update: Update, shards: Shards) -> None:
-        """Add an update to shards to which it is new."""
-        if update.delta.neurons:  # a chunk may have nothing for some shards
+        """Add an update to shards to which it is new, or withdraw what it adds."""
+        if update.chunk >= WITHDRAWN:
+            self._withdraw(update, shards)
+        elif update.delta.neurons:  # a chunk may have nothing for some shards
             self.columns.add(update.delta, shards)
         self.ledger.add(update.job, update.chunk, shards)
+
+    def _withdraw(self, update: Update, shards: Shards) -> None:
+        """Let shards hold what they would without a chunk, which those that lack it never get."""
+        for having, left in self._without(update, shards):
+            self.columns.adopt(having, left)
+        chunk = update.chunk - WITHDRAWN
+        self.ledger.add(update.job, chunk, self.ledger.lacking(update.job, chunk, shards))
+
+    def _without(self, update: Update, shards: Shards) -> Iterator[tuple[Shards, Delta]]:
+        """Return what shards that have a chunk come to without it, some shards at a time."""
+        lacking = self.ledger.lacking(update.job, update.chunk - WITHDRAWN, shards)
+        for part in self.parts(np.setdiff1d(shards, lacking)):
+            held = self.content(self.capture(part))
+            yield held.shards, self._less(held, update)
+
+    def _less(self, held: Content, update: Update) -> Delta:
+        left = less(held.delta, cut(update, held.shards, self.columns.layout).delta)
+        if left is None:
+            raise StoreError(
+                f"chunk {update.chunk - WITHDRAWN} cannot be withdrawn: the shards "
+                f"{held.shards.tolist()} do not hold what it added"
+            )
+        return left
 
     def adopt(self, held: Content) -> None:
         """Let shards hold this, in the place of what they held."""
@@ -201,19 +234,29 @@ class State:
             return _with_all_of(ours, theirs)
         if theirs.applied[0] <= ours.applied[0]:
             return ours
-        ours_too = [ours.delta]
-        if len(beyond := _beyond(ours.applied[0], theirs.applied[0])):
-            shard = int(theirs.shards[0])
-            if not beyond <= self.archive.of(shard):
-                raise UsageError(
-                    f"shard {shard} here and what it is to take in have some chunks in "
-                    "common, and each has others"
-                )
-            ours_too = [recall(shard, job, chunk) for job in beyond for chunk in beyond.of(job)]
         applied = ours.applied[0] | theirs.applied[0]
-        return _with_all_of(
-            ours, Content(theirs.shards, [applied], total([*ours_too, theirs.delta]))
-        )
+        if not ours.applied[0].meets(theirs.applied[0]):
+            delta = total([ours.delta, theirs.delta])
+        else:
+            delta = self._with_ours(ours.applied[0], theirs, recall)
+        return _with_all_of(ours, Content(theirs.shards, [applied], delta))
+
+    def _with_ours(self, ours: Applied, theirs: Content, recall: Recall) -> Delta:
+        """Return what a shard holds elsewhere, with our chunks added, and withdrawn, one by one."""
+        shard, beyond = int(theirs.shards[0]), _beyond(ours, theirs.applied[0])
+        if not beyond <= self.archive.of(shard):
+            raise UsageError(
+                f"shard {shard} here and what it is to take in have some chunks in "
+                "common, and each has others"
+            )
+        chunks = [(job, chunk) for job in beyond for chunk in beyond.of(job)]
+        added = [recall(shard, *one) for one in chunks if one[1] < WITHDRAWN]
+        delta = total([*added, theirs.delta])
+        for job, chunk in chunks:
+            if chunk >= WITHDRAWN:
+                update = Update(job, chunk, theirs.shards, recall(shard, job, chunk))
+                delta = self._less(Content(theirs.shards, theirs.applied, delta), update)
+        return delta
 
     def needed(self, held: Content) -> list[tuple[int, bytes, int]]:
         """Return shard, job and chunk of each delta that `united`, which checks, will ask for."""
@@ -307,8 +350,12 @@ class State:
 def _with_all_of(ours: Content, united: Content) -> Content:
     """Return what is to take the place of what a shard holds; StoreError if that would lose some.
 
-    What was learned only grows: whoever sends less than is here, of more chunks, sends wrong.
+    What was learned only grows: whoever sends less than is here, of more chunks, sends wrong; but
+    where chunks are withdrawn there that are not so here, less is what it should be.
     """
+    there, here = united.applied[0], ours.applied[0]
+    if (there.withdrawn - here.withdrawn).meets(here):
+        return united
     if not contains(united.delta, ours.delta):
         raise StoreError(
             f"shard {united.shards[0]} elsewhere is said to come from chunks that are here, too, "
@@ -319,10 +366,15 @@ def _with_all_of(ours: Content, united: Content) -> Content:
 
 def _beyond(ours: Applied, theirs: Applied) -> Applied:
     """Return which of our chunks are to be added one by one: those that they lack, where some are
-    in common and each has others; none where one's sum is part of the other, or apart from it."""
+    in common and each has others; none where one's sum is part of the other, or apart from it.
+
+    Nor what was withdrawn here and never was there.
+    """
     if not ours.meets(theirs) or ours <= theirs or theirs <= ours:
         return Applied()
-    return ours - theirs
+    beyond = ours - theirs
+    nothing = beyond.withdrawn & beyond
+    return beyond - nothing - nothing.withdrawals
 
 
 def _by_shard(held: Content, layout: Layout) -> Iterator[Content]:

@@ -24,8 +24,8 @@ def statistics(captured: Captured) -> Statistics:
     """Count what captured shards hold."""
     shards, neurons = captured.shards, captured.columns.neurons
     return Statistics(
-        sum(len(np.unique(neurons.concept[shard.neuron])) for shard in shards),
-        sum(shard.rows for shard in shards),
+        sum(len(np.unique(neurons.concept[shard.occurring])) for shard in shards),
+        sum(len(shard.occurring) for shard in shards),
         sum(shard.connections for shard in shards),
         sum(int(shard.count.sum()) for shard in shards),
         sum(map(len, captured.applied)),

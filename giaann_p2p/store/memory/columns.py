@@ -86,7 +86,7 @@ class Columns:
         occurs = np.zeros(len(self.neurons), np.bool_)
         for shard in self._shards:
             if shard:
-                occurs[shard.neuron] = True
+                occurs[shard.occurring] = True
                 occurs[shard.target] = True
         return int(np.count_nonzero(occurs))
 
@@ -251,7 +251,7 @@ class Columns:
         self, neuron: Neuron, number: int, shard: Shard, row: int, pending: Pending, piece: int
     ) -> Row | None:
         count, parts = _parts(shard, row, pending, piece)
-        if not parts:
+        if not (count or any(len(part.target) for part in parts)):
             return None
         part = parts[0] if len(parts) == 1 else joined(parts)
         return row_of(neuron, self._name(neuron), count, part, self.neurons, self.places)

@@ -31,9 +31,10 @@ def content(shards: Sequence[Shard], neurons: Neurons, places: Places, names: Na
     units = np.concatenate([shard.strengths.units(0, shard.connections) for shard in shards])
     count = np.zeros(len(used), np.int64)
     for shard in shards:
-        count[slot[shard.neuron]] = shard.count
+        there = shard.count > 0
+        count[slot[shard.neuron[there]]] = shard.count[there]
     concept, feature = neurons.concept[used], neurons.feature[used]
-    rows = np.concatenate([slot[shard.neuron] for shard in shards])
+    rows = np.concatenate([slot[shard.occurring] for shard in shards])
     held = _names_of(concept[rows], feature[rows], names)
     return key.delta(concept, feature, count, packed[order], units[order], held)
 
@@ -42,7 +43,7 @@ def _slots(shards: Sequence[Shard], neurons: Neurons) -> tuple[Numbers, Ints]:
     """Return the numbers of all neurons that occur, in order, and each number's place there."""
     occurs = np.zeros(len(neurons), np.bool_)
     for shard in shards:
-        occurs[shard.neuron] = True
+        occurs[shard.occurring] = True
         occurs[shard.target] = True
     found = np.flatnonzero(occurs)
     order = np.lexsort((neurons.feature[found], neurons.concept[found]))

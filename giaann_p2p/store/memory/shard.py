@@ -141,6 +141,12 @@ class Shard:
         arrays = (self.neuron, self.count, self.starts, self.target, self.place, low)
         return Plain(*[array.data for array in arrays])
 
+    @property
+    def occurring(self) -> Numbers:
+        """The neurons that have occurred: of one that was withdrawn an empty row is left."""
+        there = self.count > 0
+        return self.neuron if there.all() else self.neuron[there | (np.diff(self.starts) > 0)]
+
     def row_numbers(self) -> Ints:
         """Return [m] each connection's row."""
         return np.repeat(np.arange(self.rows), np.diff(self.starts))
