@@ -52,7 +52,7 @@ class Gate:
 
     def check(self, peer: Peer, question: Message) -> None:
         """Raise Refused unless a peer may ask a question."""
-        if self.admission.is_open:
+        if self.admission.serves_all:
             return
         shown = self._transport.greeting_of(peer)
         if why := self.admission.refusal(peer, shown, question, self._clock()):
@@ -67,7 +67,7 @@ class Gate:
         if isinstance(question, AskRevoked):
             revoked = self.admission.revoked
             return RevokedIs(revoked.to_bytes() if revoked.number > question.number else b"")
-        if isinstance(question, RevokedIs) and not self.admission.is_open:
+        if isinstance(question, RevokedIs):
             self.learn(question.revoked)
             return RevokedIs(b"")
         return None
@@ -99,7 +99,7 @@ class Gate:
             self._guard()
 
     def _guard(self) -> None:
-        if not self.admission.is_open:
+        if not self.admission.serves_all:
             self._transport.guard(self._fault)
 
     def _fault(self, peer: Peer, greeting: bytes) -> str:

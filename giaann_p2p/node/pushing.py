@@ -13,7 +13,7 @@ from giaann_p2p.errors import UsageError
 from giaann_p2p.net.transport import Transport
 from giaann_p2p.node.calls import Calls, fail
 from giaann_p2p.node.rules import Rules
-from giaann_p2p.store.applied import JOB_BYTES
+from giaann_p2p.store.applied import JOB_BYTES, WITHDRAWN
 from giaann_p2p.store.seal import Tree
 from giaann_p2p.swarm.actions import Call
 from giaann_p2p.swarm.messages import Message, Push
@@ -22,7 +22,6 @@ from giaann_p2p.swarm.writer import Act, Committed, Cut, Others, Writer
 
 _TICK = 0.25
 _TIMEOUT = 4.0
-_MOST_CHUNKS = 1 << 32
 
 Key = tuple[bytes, int]
 
@@ -123,5 +122,5 @@ def _brings(key: Key, call: Call) -> bool:
 def _check(job: bytes, chunk: int) -> None:
     if len(job) != JOB_BYTES:
         raise UsageError(f"a job is named by {JOB_BYTES} bytes, not {len(job)}")
-    if not 0 <= chunk < _MOST_CHUNKS:
-        raise UsageError(f"chunks are numbered from 0 to 2^32 - 1, not {chunk}")
+    if not 0 <= chunk < WITHDRAWN:
+        raise UsageError(f"chunks are numbered from 0 to 2^31 - 1, not {chunk}")

@@ -29,9 +29,7 @@ class Revoking:
         self._rests: dict[Peer, float] = {}  # until when
 
     async def run(self) -> None:
-        """Look again and again, if there is anything to be revoked."""
-        if self._gate.admission.is_open:
-            return
+        """Look again and again."""
         await self._lookout.whole.wait()
         while True:
             await self.look()

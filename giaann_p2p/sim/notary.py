@@ -4,19 +4,21 @@ from collections.abc import Callable
 
 from giaann_p2p.errors import GiaannError
 from giaann_p2p.store.update import Update
+from giaann_p2p.swarm.admission import Admission
 from giaann_p2p.swarm.manifest import Manifest
-from giaann_p2p.swarm.voucher import Members, Notary
+from giaann_p2p.swarm.voucher import Notary
 
 _MOST = 4096
 
 
-def checked(manifest: Manifest, members: Members) -> Callable[[Update], None]:
-    """Return a check of a swarm's that remembers what it has found; it depends on nothing else."""
+def checked(manifest: Manifest, members: Admission) -> Callable[[Update], None]:
+    """Return a check of a swarm's that remembers what it has found, by all that it depends on."""
     notary = Notary(manifest.swarm_id, manifest.layout, manifest.redundancy, members)
     found = dict[tuple[object, ...], GiaannError | None]()
 
     def check(update: Update) -> None:
-        of = update.job, update.chunk, update.shards.tobytes(), bytes(update.parcel), update.seal
+        what = update.job, update.chunk, update.shards.tobytes(), bytes(update.parcel), update.seal
+        of = members.revoked.number, what
         if of not in found:
             if len(found) >= _MOST:
                 found.clear()

@@ -86,6 +86,11 @@ class Archive:
         """
         return {at for number, count in self._files.items() if count for at in (number, number + 1)}
 
+    @property
+    def everything(self) -> list[tuple[bytes, int]]:
+        """Job and number of each chunk of which something is kept."""
+        return [(job, chunk) for job, chunks in self._kept.items() for chunk in chunks]
+
     def chunks(self, job: bytes) -> BitMap:
         """Return the chunks of a job of which something is kept."""
         return BitMap(self._kept.get(job, ()))

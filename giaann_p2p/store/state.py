@@ -164,8 +164,7 @@ class State:
                 new = np.setdiff1d(new, given[chunk])
             given[chunk] = np.union1d(new, given[chunk]) if chunk in given else new
             if update.chunk >= WITHDRAWN:
-                for _ in self._without(update, new):
-                    pass
+                self._check_withdrawal(update, new)
             plan.append(new)
         return plan
 
@@ -179,26 +178,18 @@ class State:
 
     def _withdraw(self, update: Update, shards: Shards) -> None:
         """Let shards hold what they would without a chunk, which those that lack it never get."""
-        for having, left in self._without(update, shards):
-            self.columns.adopt(having, left)
         chunk = update.chunk - WITHDRAWN
-        self.ledger.add(update.job, chunk, self.ledger.lacking(update.job, chunk, shards))
+        lacking = self.ledger.lacking(update.job, chunk, shards)
+        self.columns.subtract(update.delta, np.setdiff1d(shards, lacking))
+        self.ledger.add(update.job, chunk, lacking)
 
-    def _without(self, update: Update, shards: Shards) -> Iterator[tuple[Shards, Delta]]:
-        """Return what shards that have a chunk come to without it, some shards at a time."""
+    def _check_withdrawal(self, update: Update, shards: Shards) -> None:
+        """Raise StoreError unless shards that have a chunk have got just this from it."""
         lacking = self.ledger.lacking(update.job, update.chunk - WITHDRAWN, shards)
-        for part in self.parts(np.setdiff1d(shards, lacking)):
-            held = self.content(self.capture(part))
-            yield held.shards, self._less(held, update)
-
-    def _less(self, held: Content, update: Update) -> Delta:
-        left = less(held.delta, cut(update, held.shards, self.columns.layout).delta)
-        if left is None:
-            raise StoreError(
-                f"chunk {update.chunk - WITHDRAWN} cannot be withdrawn: the shards "
-                f"{held.shards.tolist()} do not hold what it added"
-            )
-        return left
+        part = cut(update, np.setdiff1d(shards, lacking), self.columns.layout).delta
+        rows = (part.count > 0) | (part.lengths > 0)
+        held = self.columns.delta_of(part.concept[rows], part.feature[rows])
+        _withdrawn(held, part, update.chunk)
 
     def adopt(self, held: Content) -> None:
         """Let shards hold this, in the place of what they held."""
@@ -254,8 +245,7 @@ class State:
         delta = total([*added, theirs.delta])
         for job, chunk in chunks:
             if chunk >= WITHDRAWN:
-                update = Update(job, chunk, theirs.shards, recall(shard, job, chunk))
-                delta = self._less(Content(theirs.shards, theirs.applied, delta), update)
+                delta = _withdrawn(delta, recall(shard, job, chunk), chunk)
         return delta
 
     def needed(self, held: Content) -> list[tuple[int, bytes, int]]:
@@ -345,6 +335,15 @@ class State:
             self.archive.release(*released(payload))
         else:
             raise DamagedError(f"a record of kind {kind}, which this version does not know")
+
+
+def _withdrawn(held: Delta, part: Delta, chunk: int) -> Delta:
+    left = less(held, part)
+    if left is None:
+        raise StoreError(
+            f"chunk {chunk - WITHDRAWN} cannot be withdrawn: what is here does not have all of it"
+        )
+    return left
 
 
 def _with_all_of(ours: Content, united: Content) -> Content:

@@ -348,6 +348,11 @@ class Store:
         with self._writing:
             return self._state.archive.chunks(job)
 
+    def kept(self) -> list[tuple[bytes, int]]:
+        """Return job and number of each chunk of which a delta is at hand, for some shard."""
+        with self._writing:
+            return self._state.archive.everything
+
     def retained_for(self, shard: int) -> Applied:
         """Return the chunks whose delta for a shard is at hand."""
         with self._writing:

@@ -1,7 +1,7 @@
 """Who is served in a swarm, and what each may ask: of everybody the same, or by members' tokens.
 
-1. In an open swarm everybody has every right. In one that admits by token a peer has the rights of
-   the token that it shows, while that lasts and nobody in its chain is revoked.
+1. In an open swarm everybody has every right who is not revoked. In one that admits by token a peer
+   has the rights of the token that it shows, while that lasts and nobody in its chain is revoked.
 2. Who has none is a stranger: it may ask for the manifest, for without that it cannot become a
    member, and for nothing else.
 3. A token is worked out once, and looked up from then on: each request costs a look into a
@@ -43,6 +43,7 @@ MAY_ASK: Mapping[type[Message], Rights] = {
 }
 """Who may ask what: whoever has one of these rights. The manifest is everybody's."""
 _ROLES = {"storage": Rights.STORAGE, "compute": Rights.COMPUTE}
+_REVOKED = "this swarm's founder has revoked you"
 _MEMBERS_ONLY = (
     "this swarm serves its members only: send your peer's name (see `giaann token name`) to its "
     "founder, who gives you a token"
@@ -65,7 +66,7 @@ class Admission:
         self.revoked = Revoked(manifest.swarm_id)
         self._swarm_id, self._founder = manifest.swarm_id, manifest.founder
         self._known: dict[bytes, Standing | str] = {}
-        self._gone = frozenset[bytes]()
+        self._gone, self._disowned = frozenset[bytes](), frozenset[bytes]()
 
     def __repr__(self) -> str:
         how = "open" if self.is_open else f"members only, list {self.revoked.number} of the revoked"
@@ -74,7 +75,7 @@ class Admission:
     def look(self, peer: Peer, token: bytes, now: float) -> Pass:
         """Tell what a peer may do that has shown a token."""
         if self.is_open:
-            return Pass(EVERY, "")
+            return Pass(NONE, _REVOKED) if peer in self._gone else Pass(EVERY, "")
         if not token:
             return Pass(NONE, _MEMBERS_ONLY)
         found = self._standing(token)
@@ -87,6 +88,15 @@ class Admission:
         if gone := next((one for one in found.chain if one in self._gone), None):
             return Pass(NONE, f"the founder has revoked {name_of(gone)}, and this token with it")
         return Pass(found.rights, "")
+
+    @property
+    def serves_all(self) -> bool:
+        """Whether nobody is a stranger."""
+        return self.is_open and not self._gone
+
+    def disowned(self, peer: Peer) -> bool:
+        """Tell whether what a peer learned counts no longer."""
+        return peer in self._disowned
 
     def fault(self, peer: Peer, token: bytes, now: float) -> str:
         """Tell why a peer is a stranger; nothing if it is none."""
@@ -108,7 +118,7 @@ class Admission:
 
     def refusal(self, peer: Peer, token: bytes, question: Message, now: float) -> str:
         """Tell why a peer may not ask a question; nothing if it may."""
-        if self.is_open or isinstance(question, messages.AskManifest):
+        if self.serves_all or isinstance(question, messages.AskManifest):
             return ""
         found = self.look(peer, token, now)
         if found.why or found.rights & MAY_ASK.get(type(question), NONE):
@@ -117,7 +127,7 @@ class Admission:
 
     def check(self, said: Announcement, now: float) -> None:
         """Raise RecordError unless whoever says so may be in the directory as this."""
-        if self.is_open:
+        if self.serves_all:
             return
         found = self.look(said.peer, said.token, now)
         if found.why:
@@ -134,7 +144,7 @@ class Admission:
         if found.number <= self.revoked.number:
             return False
         self.revoked = found
-        self._gone = frozenset(found.peers)
+        self._gone, self._disowned = frozenset(found.peers), frozenset(found.disowned)
         return True
 
     def _standing(self, token: bytes) -> Standing | str:

@@ -10,8 +10,7 @@ from enum import Enum
 from pyroaring import BitMap
 
 from giaann_p2p.errors import MessageError, UsageError
-
-_MOST_CHUNKS = 1 << 32
+from giaann_p2p.store.applied import WITHDRAWN
 
 
 class State(Enum):
@@ -83,7 +82,7 @@ class Chunks:
 
     def check(self, chunk: int) -> None:
         """MessageError if there can be no such chunk."""
-        if not 0 <= chunk < (self._read if self._ended else _MOST_CHUNKS):
+        if not 0 <= chunk < (self._read if self._ended else WITHDRAWN):
             raise MessageError(f"chunk: there is no {chunk}, the job has {self._read} by now")
 
     def grow(self, chunks: int) -> BitMap:

@@ -1,9 +1,11 @@
-"""Who is no longer a member of a swarm: the founder's list, of which the newest counts.
+"""Who is welcome in a swarm no longer: the founder's list, of which the newest counts.
 
 A list says all, so whoever has the newest needs no other. It is signed by the founder: anybody may
-hand it on. With somebody goes all that it has let in.
+hand it on. With somebody goes all that it has let in. Some are *disowned*, too: what they learned
+counts no longer, and owners withdraw it (see `withdrawing`).
 """
 
+from collections.abc import Iterable
 from typing import Annotated
 
 import msgspec
@@ -12,7 +14,7 @@ from giaann_p2p.errors import TokenError
 from giaann_p2p.swarm.identity import SIGNATURE_BYTES, Identity, Peer, PeerField, verified
 
 MOST_REVOKED = 1 << 11
-MOST_BYTES = MOST_REVOKED * 34 + 256
+MOST_BYTES = 2 * MOST_REVOKED * 34 + 256
 _KIND = "revoked"
 
 _SwarmId = Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
@@ -27,6 +29,8 @@ class Revoked(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
     """Of the edition; 0 is the one before the first, which is empty."""
     peers: Annotated[tuple[PeerField, ...], msgspec.Meta(max_length=MOST_REVOKED)] = ()
     """In ascending order."""
+    disowned: Annotated[tuple[PeerField, ...], msgspec.Meta(max_length=MOST_REVOKED)] = ()
+    """Those of them whose work does not count, in ascending order."""
     signature: _Signature = b""
 
     @classmethod
@@ -40,19 +44,23 @@ class Revoked(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
             raise TokenError(f"this is no list of revoked members: {error}") from None
         if found.swarm_id != swarm_id:
             raise TokenError("this list of revoked members is another swarm's")
-        if found.to_bytes() != data or list(found.peers) != sorted(set(found.peers)):
+        sets = [found.peers, found.disowned]
+        in_order = all(list(peers) == sorted(set(peers)) for peers in sets)
+        if found.to_bytes() != data or not (in_order and {*found.disowned} <= {*found.peers}):
             raise TokenError("the list of revoked members is not in the one form that it may have")
         if not verified(founder, _KIND, found.unsigned(), found.signature):
             raise TokenError("the founder did not sign this list of revoked members")
         return found
 
-    def next(self, founder: Identity, peers: set[Peer]) -> "Revoked":
-        """Return the next edition, with exactly these peers."""
+    def next(self, founder: Identity, peers: set[Peer], disowned: Iterable[Peer] = ()) -> "Revoked":
+        """Return the next edition, with exactly these peers, of which some are disowned."""
         if len(peers) > MOST_REVOKED:
             raise TokenError(
                 f"at most {MOST_REVOKED:,} can be revoked: let those go whose tokens have run out"
             )
-        draft = Revoked(self.swarm_id, self.number + 1, tuple(sorted(peers)))
+        strangers = tuple(sorted(peers))
+        liars = tuple(sorted(peers.intersection(disowned)))
+        draft = Revoked(self.swarm_id, self.number + 1, strangers, liars)
         signature = founder.sign(_KIND, draft.to_bytes())
         return msgspec.structs.replace(draft, signature=signature)
 

@@ -10,13 +10,14 @@ may push, and when, is asked where the connection is opened (`swarm.admission`).
 """
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import Annotated, Protocol
 
 import msgspec
 
 from giaann_p2p.errors import MessageError
+from giaann_p2p.store.applied import WITHDRAWN
 from giaann_p2p.store.layout import Layout, Shards
 from giaann_p2p.store.seal import DIGEST, Seal, Tree, told
 from giaann_p2p.store.update import Update
@@ -57,6 +58,10 @@ class Members(Protocol):
         """Tell why a peer is nobody whose work counts; nothing if it is somebody."""
         ...
 
+    def disowned(self, peer: Peer) -> bool:
+        """Tell whether what a peer learned counts no longer."""
+        ...
+
 
 def vouched(
     author: Identity, swarm_id: bytes, job: bytes, chunk: int, root: bytes, token: bytes = b""
@@ -90,6 +95,11 @@ def authors_of(seal: Seal) -> list[Peer]:
     return [said.author for said in _read(seal.words)]
 
 
+def is_disowned(authors: Collection[Peer], members: Members) -> bool:
+    """Tell whether nobody is left of those who stand for a delta."""
+    return bool(authors) and all(map(members.disowned, authors))
+
+
 class Notary:
     """Checks that deltas have as many authors as a swarm asks for."""
 
@@ -101,11 +111,15 @@ class Notary:
         return f"<Notary: {self._needed} authors to a delta>"
 
     def check(self, update: Update) -> None:
-        """Raise MessageError unless enough stand for a delta; DamagedError for a broken seal."""
+        """Raise MessageError unless enough stand for a delta, and DamagedError for a broken seal.
+
+        What is disowned can only be withdrawn, and nothing else can.
+        """
         root = told(update.delta, update.shards, self._layout, update.seal).root
         authors = set[Peer]()
+        chunk = update.chunk & ~WITHDRAWN
         for said in _read(update.seal.words):
-            if not is_true(said, self._swarm_id, update.job, update.chunk, root):
+            if not is_true(said, self._swarm_id, update.job, chunk, root):
                 raise MessageError(f"seal: {name_of(said.author)} did not sign this delta")
             if why := self._members.authored(said.author, said.token):
                 raise MessageError(f"seal: {why}")
@@ -114,6 +128,10 @@ class Notary:
             raise MessageError(
                 f"seal: {len(authors)} peers stand for this delta; here {self._needed} have to"
             )
+        if is_disowned(authors, self._members) != (update.chunk >= WITHDRAWN):
+            whose = ", ".join(sorted(map(name_of, authors)))
+            is_what = "not disowned here" if update.chunk >= WITHDRAWN else "disowned"
+            raise MessageError(f"seal: {whose} is {is_what}")
 
 
 def _read(words: bytes) -> list[Voucher]:

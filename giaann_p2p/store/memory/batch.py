@@ -7,7 +7,7 @@ a walk back along its pieces.
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -40,7 +40,7 @@ class Batch:
     place: npt.NDArray[Any]
     """[m]"""
     units: npt.NDArray[Any]
-    """[m] strengths, in four bytes each where that is enough."""
+    """[m] strengths, in four bytes each where that is enough; below 0 to take some back."""
     previous: Ints
     """[r] each neuron's piece before this one."""
     shard_starts: Ints
@@ -73,6 +73,10 @@ class Batch:
         low = self.units.astype(np.uint32) if self.is_wide else self.units
         arrays = (self.neuron, self.count, self.starts, self.target, self.place, low)
         return Plain(*[array.data for array in arrays])
+
+    def taken_back(self) -> "Batch":
+        """Return a batch that takes back what this one adds."""
+        return replace(self, count=-self.count, units=-self.units.astype(np.int64))
 
     def of_shard(self, number: int) -> slice:
         """Return which pieces are a shard's."""

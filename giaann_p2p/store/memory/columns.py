@@ -21,6 +21,7 @@ from giaann_p2p.model.sequence import Ids, Names
 from giaann_p2p.store.codec.sheaf import Sheaf
 from giaann_p2p.store.layout import Layout, Shards
 from giaann_p2p.store.memory.batch import NO_PIECE, Batch, Gathered, Pending, batch_of, gathered
+from giaann_p2p.store.memory.content import of_rows
 from giaann_p2p.store.memory.found import Found
 from giaann_p2p.store.memory.neurons import Neurons, Numbers
 from giaann_p2p.store.memory.places import Places
@@ -111,8 +112,14 @@ class Columns:
 
     def add(self, delta: Delta, shards: Shards) -> None:
         """Add those rows of a delta that belong to some shards, all of them held."""
-        batch = self._batch(delta, shards)
         self._learn_names(delta.names)
+        self._append(self._batch(delta, shards))
+
+    def subtract(self, delta: Delta, shards: Shards) -> None:
+        """Take back those rows of a delta that belong to some shards, which were added to them."""
+        self._append(self._batch(delta, shards).taken_back())
+
+    def _append(self, batch: Batch) -> None:
         if not len(batch.neuron):
             return
         self._pending = self._pending.plus(batch)
@@ -212,12 +219,21 @@ class Columns:
 
     def rows(self, concept: Ids, feature: Ids) -> Sheaf:
         """Return the rows of neurons, those that are here: many at a time, for less."""
+        sheaf = self._rows(concept, feature)
+        names = self._names_of(sheaf.concept[sheaf.row], sheaf.feature[sheaf.row])
+        return sheaf._replace(names=names)
+
+    def delta_of(self, concept: Ids, feature: Ids) -> Delta:
+        """Return the rows of neurons, those that are here, as a delta without names."""
+        return of_rows(self._rows(concept, feature), self.places)
+
+    def _rows(self, concept: Ids, feature: Ids) -> Sheaf:
         while True:
-            rows = self._rows(concept, feature)
+            rows = self._rows_at_once(concept, feature)
             if rows is not None:
                 return rows
 
-    def _rows(self, concept: Ids, feature: Ids) -> Sheaf | None:
+    def _rows_at_once(self, concept: Ids, feature: Ids) -> Sheaf | None:
         """Return the rows; None if a shard was dropped in between, and perhaps came back."""
         number = self.neurons.look_up(concept, feature)
         head = self._head
@@ -239,9 +255,7 @@ class Columns:
             if not same:
                 return None
             found.take(neuron, shard, row, pending, piece)
-        sheaf = found.sheaf(self.neurons)
-        names = self._names_of(sheaf.concept[sheaf.row], sheaf.feature[sheaf.row])
-        return sheaf._replace(names=names)
+        return found.sheaf(self.neurons)
 
     def _names_of(self, concept: Ids, feature: Ids) -> Names:
         words = {*concept.tolist(), *feature.tolist()} - {PRIME}
@@ -251,9 +265,11 @@ class Columns:
         self, neuron: Neuron, number: int, shard: Shard, row: int, pending: Pending, piece: int
     ) -> Row | None:
         count, parts = _parts(shard, row, pending, piece)
-        if not (count or any(len(part.target) for part in parts)):
+        if not parts:
             return None
         part = parts[0] if len(parts) == 1 else joined(parts)
+        if not (count or len(part.target)):  # it was all taken back
+            return None
         return row_of(neuron, self._name(neuron), count, part, self.neurons, self.places)
 
     def _name(self, neuron: Neuron) -> Name:

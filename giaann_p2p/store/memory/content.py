@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from giaann_p2p.model.delta import EMPTY, ConnectionKey, Delta
+from giaann_p2p.model.delta import EMPTY, ConnectionKey, Delta, unique_neurons
 from giaann_p2p.model.ids import PRIME
 from giaann_p2p.model.sequence import Ids, Ints, Names
+from giaann_p2p.store.codec.sheaf import Sheaf
 from giaann_p2p.store.memory.neurons import Neurons, Numbers
 from giaann_p2p.store.memory.places import Places
 from giaann_p2p.store.memory.shard import Shard
@@ -37,6 +38,23 @@ def content(shards: Sequence[Shard], neurons: Neurons, places: Places, names: Na
     rows = np.concatenate([slot[shard.occurring] for shard in shards])
     held = _names_of(concept[rows], feature[rows], names)
     return key.delta(concept, feature, count, packed[order], units[order], held)
+
+
+def of_rows(rows: Sheaf, places: Places) -> Delta:
+    """Return rows that were read as a delta without names."""
+    concept, feature, slot = unique_neurons(rows.concept, rows.feature)
+    key = ConnectionKey.for_sizes(len(concept), places.branches, places.segments)
+    source = np.repeat(slot[rows.row], np.diff(rows.starts))
+    packed = key.pack(
+        source,
+        slot[rows.target],
+        places.branch(rows.place).astype(np.int64),
+        places.segment(rows.place).astype(np.int64),
+    )
+    order = np.argsort(packed)
+    count = np.zeros(len(concept), np.int64)
+    count[slot[rows.row]] = rows.counts
+    return key.delta(concept, feature, count, packed[order], rows.strength[order], {})
 
 
 def _slots(shards: Sequence[Shard], neurons: Neurons) -> tuple[Numbers, Ints]:

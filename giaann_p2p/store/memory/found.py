@@ -39,12 +39,15 @@ class Found:
                 _take_row(self._whole, shard, row)
                 self._whole.end(neuron, count)
             return
-        rows, count = self._parted, 0
+        pieces = list(pending.chain(piece, shard.floor))
+        count = sum([batch.plain.counts[at] for batch, at in pieces])
+        count += shard.plain.counts[row] if row >= 0 else 0
+        if not count:  # it was all taken back
+            return
+        rows = self._parted
         if row >= 0:
-            count = shard.plain.counts[row]
             _take_row(rows, shard, row)
-        for batch, at in pending.chain(piece, shard.floor):
-            count += batch.plain.counts[at]
+        for batch, at in pieces:
             _take_piece(rows, batch, at)
         rows.end(neuron, count)
 
@@ -155,6 +158,8 @@ def _summed(run: _Run) -> _Run:
     (first,) = first_of_runs(key[order]).nonzero()
     units = np.add.reduceat(run.units[order], first)
     order = order[first]
+    if not units.all():  # some was taken back
+        order, units = order[units != 0], units[units != 0]
     lengths = np.bincount(row[order], minlength=rows)
     return _Run(lengths, run.target[order], run.place[order], units)
 

@@ -32,6 +32,9 @@ def joined(parts: Sequence[Part]) -> Part:
     key = key[first]
     halves = key.view("<u4")
     units = np.add.reduceat(units[order], first.nonzero()[0])
+    if not units.all():  # some was taken back
+        left = units.nonzero()[0]
+        halves, units = key[left].view("<u4"), units[left]
     return Part(halves[1::2], halves[::2].astype(parts[0].place.dtype), units)
 
 

@@ -158,12 +158,15 @@ class Shard:
             np.concatenate([key.pack(*piece[:3]) for piece in pieces]),
             np.concatenate([piece.units for piece in pieces]),
         )
-        if not self.connections:  # what arrives whole: there is nothing to weave it into
+        is_less = units.min(initial=1) <= 0
+        if is_less:
+            new, units = self._less(key, new, units)
+        if is_less or not self.connections:  # there is nothing to weave it into
             row, target, place = key.unpack(new)
             starts = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=len(neuron)))])
             kinds = target.astype(self.target.dtype), place.astype(self.place.dtype)
             return Shard(neuron, count, starts, *kinds, Strengths.of(units), floor)
-        old = key.pack(self.row_numbers(), self.target, self.place)
+        old = self._keys(key)
         at = np.searchsorted(old, new)  # where each new one is, or is to be
         known = np.zeros(len(new), np.bool_)
         inside = at < len(old)
@@ -187,6 +190,17 @@ class Shard:
             Strengths.of(_woven(kept, total, added, units[~known])),
             floor,
         )
+
+    def _keys(self, key: "_Key") -> Keys:
+        return key.pack(self.row_numbers(), self.target, self.place)
+
+    def _less(self, key: "_Key", new: Keys, units: Ints) -> tuple[Keys, Ints]:
+        """Return what there is in all, where some is taken back."""
+        keys, total = _summed(
+            np.concatenate([self._keys(key), new]),
+            np.concatenate([self.strengths.units(0, self.connections), units]),
+        )
+        return keys[total != 0], total[total != 0]
 
 
 def empty_shard(places: npt.DTypeLike, floor: int = 0) -> Shard:

@@ -65,6 +65,7 @@ def _pairs() -> tuple[list[int], list[int]]:
 def test_what_is_withdrawn_leaves_no_trace_in_what_is_held(store: Store) -> None:
     store.apply(told(0, 1, 2, 3))
     assert [list(new) for new in store.apply(back(1, 3))] == [list(ALL)] * 2
+    check_reads(store, learned(0, 2))  # which is not merged yet
     assert [store.content(n).digest for n in ALL] == [learned(0, 2).content(n).digest for n in ALL]
     assert store.statistics().rows == learned(0, 2).statistics().rows
     assert store.statistics().columns == learned(0, 2).statistics().columns
@@ -77,6 +78,8 @@ def test_what_is_withdrawn_leaves_no_trace_in_what_is_held(store: Store) -> None
 def test_all_may_be_withdrawn(store: Store) -> None:
     store.apply(told(0))
     store.apply(back(0))
+    check_reads(store, learned())
+    store.compact()
     check_reads(store, learned())
     assert store.statistics()[:4] == (0, 0, 0, 0)
     store.apply(told(1))
