@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from giaann_p2p.cli.health import Join, Json
+from giaann_p2p.errors import UsageError
 from giaann_p2p.terminal import FAILED, say, say_json
 
 if TYPE_CHECKING:
@@ -140,18 +141,34 @@ def revoke(
     restore: Annotated[
         bool, typer.Option("--restore", help="Take them off the list of the revoked instead.")
     ] = False,
+    disown: Annotated[
+        bool,
+        typer.Option(
+            "--disown", help="Also withdraw what they taught, as far as it is remembered."
+        ),
+    ] = False,
 ) -> None:
-    """Make members strangers, at once and for good, with all that they have let in.
+    """Make peers strangers, at once and for good, with all that they have let in.
 
-    The founder alone can. The swarm is told; who is not there hears of it when it comes back.
+    The founder alone can, also in an open swarm. The swarm is told; who is not there hears of it
+    when it comes back. With --disown what they alone taught is taken out of every column that still
+    has it apart (see `giaann storage --remember`), and they are believed nothing more.
     """
     from giaann_p2p.node.membership import Giver
     from giaann_p2p.swarm.identity import peer_of
 
     giver, named = Giver(data_dir), {peer_of(one) for one in peers}
-    following = giver.revoke(set(), named) if restore else giver.revoke(named, set())
+    if restore and disown:
+        raise UsageError("--restore and --disown: one of them, please")
+    if restore:
+        following = giver.revoke(set(), named)
+    else:
+        following = giver.revoke(named, set(), named if disown else ())
     heard, of = asyncio.run(_told(join, giver, following))
-    say(f"list {following.number}: {len(following.peers)} revoked; {heard} of {of} peers were told")
+    gone = f"{len(following.peers)} revoked"
+    if following.disowned:
+        gone += f", {len(following.disowned)} of them disowned"
+    say(f"list {following.number}: {gone}; {heard} of {of} peers were told")
     if not heard:
         raise typer.Exit(FAILED)
 
@@ -164,6 +181,8 @@ async def _told(join: str, giver: "Giver", following: "Revoked") -> tuple[int, i
     from giaann_p2p.swarm.token import Rights
 
     def shows(session: Peer) -> bytes:
+        if giver.is_open:
+            return b""
         return giver.given(session, Rights.CLIENT, int(time.time()) + _SESSION).to_bytes()
 
     async with visit(Link.read(join), shows=shows) as visiting:

@@ -14,6 +14,7 @@ from giaann_p2p.errors import DiskError, TokenError
 from giaann_p2p.net.errors import Reason, Refused
 from giaann_p2p.net.transport import Transport
 from giaann_p2p.node.clock import Clock
+from giaann_p2p.swarm import messages
 from giaann_p2p.swarm.admission import Admission
 from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.manifest import Manifest
@@ -68,7 +69,10 @@ class Gate:
             revoked = self.admission.revoked
             return RevokedIs(revoked.to_bytes() if revoked.number > question.number else b"")
         if isinstance(question, RevokedIs):
-            self.learn(question.revoked)
+            try:
+                self.learn(question.revoked)
+            except TokenError as error:
+                return messages.Refused(str(error))
             return RevokedIs(b"")
         return None
 

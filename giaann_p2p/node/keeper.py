@@ -23,10 +23,12 @@ from giaann_p2p.errors import GiaannError, StoreError, UsageError
 from giaann_p2p.node.effort import Effort
 from giaann_p2p.node.holdings import Holdings
 from giaann_p2p.node.options import Options
+from giaann_p2p.store.applied import WITHDRAWN
 from giaann_p2p.store.store import Store
 from giaann_p2p.swarm.actions import Adopt, Apply, Drop, Hold, Release
+from giaann_p2p.swarm.withdrawing import Withdraw
 
-Deed = Hold | Drop | Apply | Adopt | Release
+Deed = Hold | Drop | Apply | Adopt | Release | Withdraw
 Told = Callable[[int, GiaannError | None], None]
 """Is told the number of what is stored, or why it is not."""
 T = TypeVar("T")
@@ -46,8 +48,8 @@ class Keeper:
         options: Options | None = None,
         log: logging.Logger | None = None,
     ) -> None:
-        self.groups = self.applied = self.snapshots = 0
-        """So far: waits for the disk, updates, snapshots."""
+        self.groups = self.applied = self.withdrawn = self.snapshots = 0
+        """So far: waits for the disk, updates, those of disowned peers, snapshots."""
         self._store, self._holdings, self._told = store, holdings, told
         self._write, self._beside = write, beside
         self._options = options or Options()
@@ -151,6 +153,8 @@ class Keeper:
             self._count(deed, -1)
             if isinstance(deed, Apply | Adopt):
                 self._told(deed.number, error)
+            elif isinstance(deed, Withdraw) and not deed.over:
+                self.do(deed)
         return True
 
     def _count(self, deed: Deed, sign: int) -> None:
@@ -180,6 +184,8 @@ class Keeper:
                 return self._held(first)
             if isinstance(first, Release):
                 return self._released(first)
+            if isinstance(first, Withdraw):
+                return self._withdrawn(first)
             if isinstance(first, Adopt):
                 return self._adopted([deed for deed in deeds if isinstance(deed, Adopt)])
             return self._applied([deed for deed in deeds if isinstance(deed, Apply)])
@@ -208,6 +214,16 @@ class Keeper:
             error = self._tried(partial(self._store.release, *one))
             if error:
                 self._log.warning("deltas that everybody has are still kept: %s", error)
+        return [None]
+
+    def _withdrawn(self, deed: Withdraw) -> list[GiaannError | None]:
+        updates = deed.next(self._store)
+        errors = self._together(updates, self._store.apply)
+        for update, error in zip(updates, errors, strict=True):
+            number = update.chunk - WITHDRAWN
+            if error:
+                self._log.warning("chunk %d of a disowned peer is still here: %s", number, error)
+        self.withdrawn += errors.count(None)
         return [None]
 
     def _applied(self, deeds: Sequence[Apply]) -> list[GiaannError | None]:

@@ -6,6 +6,7 @@ revoked     the newest list of revoked members that it has
 """
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 from giaann_p2p.errors import DiskError, TokenError, UsageError
@@ -107,10 +108,11 @@ class Giver:
                 "the swarm, or a delegate's, with --data-dir"
             )
         self.manifest = Manifest.read(data)
-        if self.manifest.admission != "token":
-            raise UsageError(
-                f"the swarm {self.manifest.name!r} is open: nobody needs a token to join it"
-            )
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the swarm serves everybody who is not revoked."""
+        return self.manifest.admission == "open"
 
     @property
     def founder(self) -> Identity | None:
@@ -119,6 +121,10 @@ class Giver:
 
     def given(self, member: Peer, rights: Rights, until: int) -> Token:
         """Return a token for a member; TokenError if this peer may not give it."""
+        if self.is_open:
+            raise UsageError(
+                f"the swarm {self.manifest.name!r} is open: nobody needs a token to join it"
+            )
         swarm_id = self.manifest.swarm_id
         if (founder := self.founder) is not None:
             return founded(founder, swarm_id, member, rights, until)
@@ -134,15 +140,21 @@ class Giver:
         """Return a token for the founder's own peer, with every right."""
         return self.given(self.membership.identity.peer, EVERY, int(now) + FOUNDERS_OWN)
 
-    def revoke(self, peers: set[Peer], restored: set[Peer]) -> Revoked:
-        """Return the next list of revoked members, and keep it; only the founder can."""
+    def revoke(
+        self, peers: set[Peer], restored: set[Peer], disowned: Iterable[Peer] = ()
+    ) -> Revoked:
+        """Return the next list of who is revoked, and who disowned, and keep it.
+
+        Only the founder can.
+        """
         if (founder := self.founder) is None:
             raise TokenError(f"only the swarm's founder revokes: {self._founder_key} is not here")
         admission = Admission(self.manifest)
         if kept := self.membership.revoked():
             admission.learn(kept)
         now = admission.revoked
-        following = now.next(founder, ({*now.peers} | peers) - restored)
+        revoked = ({*now.peers} | peers) - restored
+        following = now.next(founder, revoked, {*now.disowned, *disowned})
         self.membership.keep_revoked(following.to_bytes())
         return following
 

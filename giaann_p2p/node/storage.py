@@ -61,6 +61,7 @@ from giaann_p2p.swarm.surroundings import Surroundings
 from giaann_p2p.swarm.terms import Terms
 from giaann_p2p.swarm.voucher import Notary
 from giaann_p2p.swarm.weighing import weighed
+from giaann_p2p.swarm.withdrawing import Withdraw
 
 
 class StorageNode:
@@ -148,6 +149,7 @@ class StorageNode:
         self._transport.on_lost(self._lost)
         held = len(self._store.shards)
         self._log.info("%s begins with %d shards here already", name_of(self.me), held)
+        self._withdraw()
         await self._life.run(self._parts(), self._end)
 
     def leave(self) -> None:
@@ -277,8 +279,14 @@ class StorageNode:
     def _members_changed(self) -> None:
         if why := self.gate.own_fault():
             self._life.fail(TokenError(why))
+        self._withdraw()
         self.lookout.others.around.directory.look_again(self.lookout.time())
         self.presence.changed()
+
+    def _withdraw(self) -> None:
+        """Let go of what was learned by those whose work counts no longer."""
+        if self.gate.admission.revoked.disowned:
+            self.keeper.do(Withdraw(self.gate.admission))
 
     def _lost(self, peer: bytes, error: PeerError) -> None:
         self.counters.lost += 1

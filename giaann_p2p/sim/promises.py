@@ -194,8 +194,9 @@ def _has_bare_of(one: "Storage", other: "Storage", shard: int) -> bool:
 
 
 def numbers(applied: Applied) -> frozenset[int]:
-    """Return the chunks of all jobs; in a simulation their numbers are their own."""
-    return frozenset(chunk for job in applied for chunk in applied.of(job))
+    """Return the chunks of all jobs that count; in a simulation their numbers are their own."""
+    left = applied.left
+    return frozenset(chunk for job in left for chunk in left.of(job))
 
 
 def content_of(row: Row | None) -> object:

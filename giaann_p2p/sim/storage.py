@@ -38,6 +38,7 @@ from giaann_p2p.swarm.shardset import packed, unpacked
 from giaann_p2p.swarm.storage import StoragePeer
 from giaann_p2p.swarm.token import Rights
 from giaann_p2p.swarm.weighing import Weights, weighed
+from giaann_p2p.swarm.withdrawing import Withdraw
 
 _ANNOUNCE = 10.0
 _RETRY = 1.0
@@ -45,6 +46,7 @@ _WEIGHING = 0.02
 """Seconds that it takes to weigh shards."""
 _SNAPSHOT_EVERY = 4
 """Releases between two snapshots; a real store makes one when its log has grown."""
+_SPARE = 1 << 20
 QUICK_DISK = 0.005
 """Seconds that a deed takes on a healthy disk, on average."""
 
@@ -72,7 +74,9 @@ class Storage(Node):
     def begin(self) -> None:
         """Begin a life."""
         swarm, layout = self.swarm, self.swarm.layout
-        self.store = Store.open(self.disk, SPEC, layout, retain=True, clock=lambda: self.now)
+        self.store = Store.open(
+            self.disk, SPEC, layout, retain=True, spare=_SPARE, clock=lambda: self.now
+        )
         self.around = swarm.surroundings(self.peer)
         self._incarnation = self.rng.getrandbits(63)
         self.core = StoragePeer(
@@ -90,7 +94,7 @@ class Storage(Node):
         self.answers = Answers(self.store, self.core.replicas.state, self.peer)
         self._deeds: deque[Callable[[], bool]] = deque()
         self._busy = False
-        self._told = ""
+        self._told, self._list = "", 0
         self.say(f"begins with {len(self.store.shards)} shards on its disk")
         self._announce(self.core.announcement())
         self._look()
@@ -118,6 +122,18 @@ class Storage(Node):
     def tick(self) -> None:
         """Let the core look at everything anew."""
         self._do(self.core.tick(self.now))
+        revoked = self.swarm.admission.revoked
+        if revoked.number != self._list:
+            self._list = revoked.number
+            self._queue(partial(self._withdraw, Withdraw(self.swarm.admission)))
+
+    def _withdraw(self, deed: Withdraw) -> bool:
+        """Let go of what was learned by those whose work counts no longer; tell if it is over."""
+        try:
+            self.store.apply(deed.next(self.store))
+        except GiaannError:
+            self._list = -1  # the disk, most likely: once more
+        return deed.over
 
     def asked(self, sender: Peer, question: Message, reply: Callable[[bytes], None]) -> None:
         """Answer, and have it checked what is served."""

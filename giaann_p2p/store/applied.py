@@ -131,6 +131,18 @@ class Applied:
         )
 
     @property
+    def left(self) -> "Applied":
+        """The chunks that were not withdrawn."""
+        back = self.withdrawn
+        return self - back - back.withdrawals if back else self
+
+    @property
+    def wanted(self) -> "Applied":
+        """What of all this is to be got: a withdrawal without its chunk, which goes with it."""
+        back = self.withdrawn
+        return self - back if back else self
+
+    @property
     def withdrawals(self) -> "Applied":
         """The numbers of these chunks' withdrawals."""
         return Applied({job: chunks.shift(WITHDRAWN) for job, chunks in self._sets.items()})

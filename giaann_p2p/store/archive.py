@@ -18,34 +18,11 @@ import numpy as np
 from pyroaring import BitMap
 
 from giaann_p2p.store.applied import Applied
-from giaann_p2p.store.disk.record import Place, size_of
+from giaann_p2p.store.disk.record import Place
+from giaann_p2p.store.kept import KEPT_BYTES, Kept, followed
 from giaann_p2p.store.layout import Shards, among
 from giaann_p2p.store.ledger import Ledger
-from giaann_p2p.store.update import update_head
-
-KEPT_BYTES = 500
-"""What a record costs in memory beside its bytes."""
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Kept:
-    """A chunk's delta for some shards."""
-
-    job: bytes
-    chunk: int
-    shards: Shards
-    size: int
-    """Of the record in bytes."""
-    place: Place | None
-    """Where it lies in the log."""
-    record: bytes = b""
-    """What it says, in a store without a log."""
-
-
-def kept_of(record: memoryview, place: Place | None) -> Kept:
-    """Return what to keep of an update's record, which lies at a place of the log, if at any."""
-    size = size_of(len(record))
-    return Kept(*update_head(record), size, place, b"" if place else bytes(record))
+from giaann_p2p.store.spare import Spare
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -60,6 +37,8 @@ class Archive:
     """The deltas that are kept."""
 
     def __init__(self) -> None:
+        self.spare = Spare()
+        """What was released and is not forgotten yet."""
         self._kept: dict[bytes, dict[int, list[Kept]]] = {}  # by job and chunk
         self._groups: dict[bytes, _Group] = {}  # by shards
         self._files: Counter[int] = Counter()  # how many records of each are kept
@@ -71,7 +50,7 @@ class Archive:
     @property
     def nbytes(self) -> int:
         """How much memory all takes, about."""
-        return KEPT_BYTES * self._count + self._in_memory
+        return KEPT_BYTES * self._count + self._in_memory + self.spare.nbytes
 
     @property
     def size(self) -> int:
@@ -84,12 +63,19 @@ class Archive:
 
         Where a file ends is told by the one behind it, so that one stays, too.
         """
-        return {at for number, count in self._files.items() if count for at in (number, number + 1)}
+        used = {number for number, count in self._files.items() if count} | self.spare.files
+        return {at for number in used for at in (number, number + 1)}
+
+    def of_chunk(self, job: bytes, chunk: int) -> list[Kept]:
+        """Return what is kept of a chunk, and what of it was released and is not forgotten yet."""
+        spare = [one for one in self.spare if (one.job, one.chunk) == (job, chunk)]
+        return [*self.find(job, chunk), *spare]
 
     @property
-    def everything(self) -> list[tuple[bytes, int]]:
-        """Job and number of each chunk of which something is kept."""
-        return [(job, chunk) for job, chunks in self._kept.items() for chunk in chunks]
+    def everything(self) -> list[Kept]:
+        """Return all that is kept, also what was released."""
+        kept = [one for jobs in self._kept.values() for some in jobs.values() for one in some]
+        return [*kept, *self.spare]
 
     def chunks(self, job: bytes) -> BitMap:
         """Return the chunks of a job of which something is kept."""
@@ -132,11 +118,13 @@ class Archive:
             gone = among(group.shards, shards)
             if gone.any():
                 part = {job: group.chunks.get(job, BitMap()) & chunks}
-                self._leave_group(group, part, group.shards[~gone])
+                for one in self._leave_group(group, part, group.shards[~gone]):
+                    self.spare.add(replace(one, shards=group.shards[gone]))
 
     def drop(self, shards: Iterable[int]) -> None:
         """Keep no longer what is kept for some shards alone."""
         gone = np.unique(np.fromiter(shards, np.uint16))
+        self.spare.drop(gone)
         for group in list(self._groups.values()):
             dropped = among(group.shards, gone)
             if dropped.any():
@@ -155,10 +143,11 @@ class Archive:
         """Note where records lie that were written anew."""
         if not moves:
             return
+        self.spare.move(moves)
         for one in [one for jobs in self._kept.values() for kept in jobs.values() for one in kept]:
             if one.place and one.place in moves:
                 self.discard(one)
-                self._put(replace(one, place=_followed(one.place, moves)))
+                self._put(replace(one, place=followed(one.place, moves)))
 
     def discard(self, one: Kept) -> None:
         """Keep a record no longer."""
@@ -172,12 +161,19 @@ class Archive:
         self._ungroup(one)
         self._count_in(one, -1)
 
-    def _leave_group(self, group: _Group, chunks: Mapping[bytes, BitMap], left: Shards) -> None:
-        """Keep some records of a group for fewer shards."""
-        for job, chunk in _pairs(chunks):
-            for one in self.find(job, chunk):
-                if one.shards is group.shards:
-                    self._leave(one, left)
+    def _leave_group(
+        self, group: _Group, chunks: Mapping[bytes, BitMap], left: Shards
+    ) -> list[Kept]:
+        """Keep some records of a group for fewer shards; return them as they were."""
+        found = [
+            one
+            for job, chunk in _pairs(chunks)
+            for one in self.find(job, chunk)
+            if one.shards is group.shards
+        ]
+        for one in found:
+            self._leave(one, left)
+        return found
 
     def _leave(self, one: Kept, shards: Shards) -> None:
         """Keep a record for fewer shards."""
@@ -211,9 +207,3 @@ class Archive:
 
 def _pairs(chunks: Mapping[bytes, BitMap]) -> list[tuple[bytes, int]]:
     return [(job, chunk) for job, numbers in chunks.items() for chunk in numbers]
-
-
-def _followed(place: Place, moves: Mapping[Place, Place]) -> Place:
-    while place in moves:
-        place = moves[place]
-    return place

@@ -5,7 +5,6 @@ from collections.abc import Iterable
 
 from giaann_p2p.errors import DamagedError, DiskError, UsageError
 from giaann_p2p.store import snapshot
-from giaann_p2p.store.archive import Kept, kept_of
 from giaann_p2p.store.disk.files import Files
 from giaann_p2p.store.disk.heads import heads
 from giaann_p2p.store.disk.log import Log
@@ -14,13 +13,18 @@ from giaann_p2p.store.disk.recover import recover
 from giaann_p2p.store.disk.replay import file_name, file_numbers, missing, record_at, replay
 from giaann_p2p.store.disk.sync import Sync
 from giaann_p2p.store.home import Deed
+from giaann_p2p.store.kept import Kept, kept_of
+from giaann_p2p.store.spare import Spare
 from giaann_p2p.store.state import Kind, State, released, shards_of
 from giaann_p2p.store.update import head_size, update_head
 
 
-def recovered(files: Files, deed: Deed, sync: Sync, retain: bool) -> tuple[State, Log]:
+def recovered(
+    files: Files, deed: Deed, sync: Sync, retain: bool, spare: int = 0
+) -> tuple[State, Log]:
     """Return what the files hold, with or without an archive, and the log to go on with."""
     state, first = _restored(files, deed)
+    state.archive.spare = Spare(spare)
     log, records = recover(files, deed.identity, first, sync, exists=True)
     if retain:
         _look_through(state, files, deed, first)

@@ -373,7 +373,7 @@ def _beyond(ours: Applied, theirs: Applied) -> Applied:
         return Applied()
     beyond = ours - theirs
     nothing = beyond.withdrawn & beyond
-    return beyond - nothing - nothing.withdrawals
+    return beyond - nothing - nothing.withdrawals if nothing else beyond
 
 
 def _by_shard(held: Content, layout: Layout) -> Iterator[Content]:

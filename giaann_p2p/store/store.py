@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from pyroaring import BitMap
@@ -24,10 +24,9 @@ from giaann_p2p.model.rows import Answer, Question
 from giaann_p2p.model.sequence import Ids, Ints, Names
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.store import home, snapshot
-from giaann_p2p.store.applied import Applied
-from giaann_p2p.store.archive import KEPT_BYTES, Kept, kept_of
+from giaann_p2p.store.applied import WITHDRAWN, Applied
 from giaann_p2p.store.budget import Budget
-from giaann_p2p.store.codec.parcel import Limits, encode
+from giaann_p2p.store.codec.parcel import Limits, decode, encode
 from giaann_p2p.store.codec.sheaf import encode as encode_sheaf
 from giaann_p2p.store.disk.files import DiskFiles, Files
 from giaann_p2p.store.disk.log import Log
@@ -35,9 +34,11 @@ from giaann_p2p.store.disk.record import Place
 from giaann_p2p.store.disk.recover import recover
 from giaann_p2p.store.disk.replay import damaged, file_numbers, record_at
 from giaann_p2p.store.disk.sync import ALWAYS, Sync
+from giaann_p2p.store.kept import KEPT_BYTES, Kept, kept_of
 from giaann_p2p.store.layout import Layout, Shards, among
 from giaann_p2p.store.memory.heap import give_back
 from giaann_p2p.store.recovery import recovered, seen
+from giaann_p2p.store.seal import narrowed
 from giaann_p2p.store.state import (
     Content,
     Kind,
@@ -63,6 +64,36 @@ _LEAST_LOG = 8 << 20
 _LOG_TO_SNAPSHOT = 2
 """How large the log may get, in bytes and in snapshots, before it is time for the next one. A store
 opens the sooner for a short log: each update in it takes a millisecond, however little it adds."""
+
+
+class _Told(NamedTuple):
+    """An update that a store is told, or a part of one."""
+
+    at: int
+    """Which one it is."""
+    update: Update
+    parcel: bytes | memoryview
+    is_own: bool = False
+    """Whether it withdraws what nobody else may withdraw, so that it is not passed on."""
+
+
+def _released_at_once(new: Iterable[tuple[_Told, Shards]]) -> list[tuple[int, bytes]]:
+    """Return the records by which a store that is opened again knows what not to pass on."""
+    return [
+        (Kind.RELEASE, release_record(one.update.job, BitMap([one.update.chunk]), fresh))
+        for one, fresh in new
+        if one.is_own
+    ]
+
+
+def _by_update(count: int, told: Sequence[_Told], planned: Sequence[Shards]) -> list[Shards]:
+    """Put together again what was told in parts."""
+    if len(told) == count:
+        return list(planned)
+    parts: list[list[Shards]] = [[] for _ in range(count)]
+    for one, fresh in zip(told, planned, strict=True):
+        parts[one.at].append(fresh)
+    return [np.sort(np.concatenate(some)) for some in parts]
 
 
 @dataclass(frozen=True)
@@ -120,18 +151,21 @@ class Store:
         sync: Sync = ALWAYS,
         budget: Budget | None = None,
         retain: bool = False,
+        spare: int = 0,
     ) -> Self:
         """Open the store in a directory; made if there is none, unless it is only to be read.
 
         `retain`: keep the delta of each update until it is released; without it, none is kept, and
-        those that were are gone.
+        those that were are gone. `spare`: bytes of released ones that are not forgotten at once.
         """
         files = DiskFiles(directory)
         if readonly:
             return cls.open(files, spec, layout, readonly=True, budget=budget)
         with ExitStack() as held:
             held.enter_context(home.locked(directory))
-            store = cls.open(files, spec, layout, sync=sync, budget=budget, retain=retain)
+            store = cls.open(
+                files, spec, layout, sync=sync, budget=budget, retain=retain, spare=spare
+            )
             store._held = held.pop_all()
         return store
 
@@ -146,6 +180,7 @@ class Store:
         sync: Sync = ALWAYS,
         budget: Budget | None = None,
         retain: bool = False,
+        spare: int = 0,
         clock: Callable[[], float] = time.monotonic,
     ) -> Self:
         """Open the store in these files; the caller sees to it that nobody else writes there."""
@@ -157,7 +192,7 @@ class Store:
             home.sign(files)
         deed = home.read(files)
         _check_same(files, deed, spec, layout)
-        state, log = recovered(files, deed, sync, retain)
+        state, log = recovered(files, deed, sync, retain, spare)
         give_back()
         disk = Disk(files, deed.identity, log)
         return cls(state, disk, budget or Budget(), retain=retain, clock=clock)
@@ -255,28 +290,58 @@ class Store:
             return ledger.of(shard).of(job).copy() if shard in ledger else BitMap()
 
     def apply(self, updates: Sequence[Update]) -> list[Shards]:
-        """Take chunks in, durably; return for each the shards to which it was new."""
+        """Take chunks in, durably; return for each the shards to which it was new.
+
+        Or withdraw them: a shard lets go of what it got from a chunk, whoever told it.
+        """
         for update in updates:
             update.check(self.spec)
         parcels = [update.parcel or encode(update.delta) for update in updates]
         with self._write():
-            planned = self._state.planned(updates)
-            new = [
-                (update, fresh, parcel)
-                for update, fresh, parcel in zip(updates, planned, parcels, strict=True)
-                if len(fresh)
+            told = [
+                one
+                for at, (update, parcel) in enumerate(zip(updates, parcels, strict=True))
+                for one in self._as_it_came(_Told(at, update, parcel))
             ]
-            records = [(Kind.UPDATE, update_record(*one, self.layout)) for one in new]
+            planned = self._state.planned(one.update for one in told)
+            new = [(one, fresh) for one, fresh in zip(told, planned, strict=True) if len(fresh)]
+            records = [
+                (Kind.UPDATE, update_record(one.update, fresh, one.parcel, self.layout))
+                for one, fresh in new
+            ]
             kept = sum(KEPT_BYTES + (0 if self._disk else len(r)) for _, r in records)
-            self._budget.admit(self._state, updates, planned, kept if self._retain else 0)
-            with self._logged(records) as places:
-                for (update, fresh, _), (_, record), place in zip(
-                    new, records, places, strict=True
-                ):
-                    self._state.add(update, fresh)
-                    if self._retain:
+            mine = [one.update for one in told]
+            self._budget.admit(self._state, mine, planned, kept if self._retain else 0)
+            with self._logged([*records, *_released_at_once(new)]) as places:
+                for (one, fresh), (_, record), place in zip(new, records, places, strict=False):
+                    self._state.add(one.update, fresh)
+                    if self._retain and not one.is_own:
                         self._state.archive.add(kept_of(memoryview(record), place))
-        return planned
+        return _by_update(len(updates), told, planned)
+
+    def _as_it_came(self, told: "_Told") -> "Iterator[_Told]":
+        """Return a withdrawal of just what was added here, as far as that is known to be another.
+
+        A liar may have told owners different things, or somebody honest the same chunk to some.
+        """
+        _, update, parcel, _ = told
+        if update.chunk < WITHDRAWN:
+            yield told
+            return
+        left = update.shards
+        for kept in self._state.archive.of_chunk(update.job, update.chunk - WITHDRAWN):
+            shards = left[among(left, kept.shards)]
+            own = self._parcel(kept, shards) if len(shards) else None
+            if own is not None and own.seal.words != update.seal.words:
+                left = left[~among(left, shards)]
+                delta = decode(own.data, self.limits)
+                is_own = update._replace(shards=shards, delta=delta, parcel=b"", seal=own.seal)
+                yield _Told(told.at, is_own, own.data, is_own=True)
+        if len(left) == len(update.shards):
+            yield told
+        elif len(left):
+            seal = narrowed(update.seal, update.delta, update.shards, left, self.layout)
+            yield _Told(told.at, update._replace(shards=left, seal=seal), parcel)
 
     def note(self, key: str, value: bytes) -> None:
         """Note something down, durably; it takes the place of what was there."""
@@ -348,10 +413,23 @@ class Store:
         with self._writing:
             return self._state.archive.chunks(job)
 
-    def kept(self) -> list[tuple[bytes, int]]:
-        """Return job and number of each chunk of which a delta is at hand, for some shard."""
+    def kept(self) -> list[Kept]:
+        """Return all records with deltas that are at hand, also of what was released."""
         with self._writing:
             return self._state.archive.everything
+
+    def parcel(self, kept: Kept) -> Parcel | None:
+        """Return one of them, for those of its shards that are held; None if it is gone."""
+        with self._writing:
+            shards = kept.shards[among(kept.shards, self.shards)]
+            return self._parcel(kept, shards) if len(shards) else None
+
+    def _parcel(self, kept: Kept, shards: Shards) -> Parcel | None:
+        try:
+            record = self._payload(kept)
+        except (DamagedError, DiskError):
+            return None
+        return parcel_of(record, shards, self.limits, self.layout)
 
     def retained_for(self, shard: int) -> Applied:
         """Return the chunks whose delta for a shard is at hand."""

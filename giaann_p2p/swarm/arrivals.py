@@ -230,7 +230,7 @@ class Arrivals:
     def _lacking(self, parts: Import) -> Applied:
         """Return the chunks that are offered and not here."""
         shard = parts.manifest.shard
-        return parts.applied - self._held.sets([shard]).get(shard, Applied())
+        return (parts.applied - self._held.sets([shard]).get(shard, Applied())).wanted
 
     def _is_over(self, shard: int, arrival: _Arrival) -> bool:
         """Tell whether nobody waits for an arrival any more."""

@@ -99,7 +99,7 @@ class Fetching:
                 continue
             pair = id(word.chunks), id(mine)
             if pair not in beyond:
-                beyond[pair] = word.chunks - mine
+                beyond[pair] = (word.chunks - mine).wanted
             lacking = beyond[pair]
             for chunks, shards in coming:
                 if lacking and shard in shards:

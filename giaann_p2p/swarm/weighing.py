@@ -91,8 +91,14 @@ def _as_of(
 
 
 def _of_deltas(store: Store, shard: int, chunks: Applied, salt: bytes) -> Fingerprint | None:
-    """Add up what a shard got from some chunks; None if these are too many, or not kept."""
+    """Add up what a shard got from some chunks; None if these are too many, or not kept.
+
+    Also where some were withdrawn, and not those chunks alone: it had what nobody has any more.
+    """
     found = none()
+    if not chunks.withdrawn <= chunks:
+        return None
+    chunks = chunks.left
     if not chunks:
         return found
     if len(chunks) > _MOST_DELTAS or not chunks <= store.retained_for(shard):

@@ -8,19 +8,49 @@ same, in whatever order they hear of it, and that is what the chunks come to tha
 """
 
 from collections.abc import Iterator
+from itertools import islice
 
 from giaann_p2p.store.applied import WITHDRAWN
+from giaann_p2p.store.kept import Kept
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.update import Update
 from giaann_p2p.swarm.voucher import Members, authors_of, is_disowned
 
+_AT_ONCE = 16
+"""Updates that a store is told in one go: it has other things to do, too."""
+
+
+class Withdraw:
+    """A deed that takes its time: done little by little, and over when nothing is left to do."""
+
+    def __init__(self, members: Members) -> None:
+        self._members = members
+        self._left: Iterator[Update] | None = None
+        self.over = False
+
+    def __repr__(self) -> str:
+        return f"<Withdraw: {'over' if self.over else 'under way'}>"
+
+    def next(self, store: Store) -> list[Update]:
+        """Return what a store is to be told next."""
+        if self._left is None:
+            self._left = withdrawals(store, self._members)
+        found = list(islice(self._left, _AT_ONCE))
+        self.over = len(found) < _AT_ONCE
+        return found
+
 
 def withdrawals(store: Store, members: Members) -> Iterator[Update]:
-    """Return what a store is to be told, of the chunks whose deltas it has."""
-    for job, chunk in store.kept():
-        if chunk >= WITHDRAWN:
+    """Return all that a store is to be told, of the chunks whose deltas it has."""
+    for kept in store.kept():
+        if kept.chunk >= WITHDRAWN or _is_withdrawn(store, kept):
             continue
-        for shards, data, seal, _ in store.parcels(job, chunk, store.shards.tolist()):
-            if is_disowned(authors_of(seal), members):
-                number = chunk | WITHDRAWN
-                yield Update.received(job, number, shards, data, store.limits, seal)
+        found = store.parcel(kept)
+        if found and is_disowned(authors_of(found.seal), members):
+            number, (shards, data, seal, _) = kept.chunk | WITHDRAWN, found
+            yield Update.received(kept.job, number, shards, data, store.limits, seal)
+
+
+def _is_withdrawn(store: Store, kept: Kept) -> bool:
+    held = store.sets(kept.shards.tolist()).values()
+    return all((kept.job, kept.chunk | WITHDRAWN) in one for one in held)

@@ -102,7 +102,9 @@ def _store(options: StorageOptions, folder: Folder, manifest: Manifest) -> Store
     budget = Budget(options.capacity_bytes)
     if options.memory_only:
         return Store.in_memory(manifest.spec, manifest.layout, budget, retain=True)
-    return Store.at(folder.store, manifest.spec, manifest.layout, budget=budget, retain=True)
+    spare = options.remember_bytes
+    spec, layout = manifest.spec, manifest.layout
+    return Store.at(folder.store, spec, layout, budget=budget, retain=True, spare=spare)
 
 
 def _status(node: StorageNode, place: Place) -> Status:

@@ -58,6 +58,7 @@ def _counters(node: StorageNode) -> Iterator[Metric]:
         "giaann_received_bytes": ("Bytes of requests.", said.bytes_in),
         "giaann_sent_bytes": ("Bytes of answers.", said.bytes_out),
         "giaann_repairs": ("Deltas and shards fetched from others.", said.repairs),
+        "giaann_withdrawn": ("Updates of disowned peers, withdrawn.", node.keeper.withdrawn),
         "giaann_connections_lost": ("Connections that broke.", said.lost),
         "giaann_records_refused": ("Records that were forged or wrong.", directory.refused),
         "giaann_records_turned_away": (

@@ -38,7 +38,14 @@ class StorageOptions(Options, frozen=True, kw_only=True, forbid_unknown_fields=T
             "RATE",
         ),
     ] = "50MB/s"
-
+    remember: Annotated[
+        str,
+        told(
+            "Room on the disk for what was learned lately, piece by piece: what a liar taught can "
+            "be withdrawn as long as it is remembered. 0 for none; in memory alone there is none.",
+            "SIZE",
+        ),
+    ] = "64MiB"
     leave_within: Annotated[
         float,
         told(
@@ -60,11 +67,16 @@ class StorageOptions(Options, frozen=True, kw_only=True, forbid_unknown_fields=T
     def __post_init__(self) -> None:
         if self.capacity_bytes < _LEAST_CAPACITY:
             raise UsageError(f"capacity must be at least 64MiB; it is {self.capacity}")
-        self.settings()  # names what cannot be
+        self.remember_bytes, self.settings()  # names what cannot be
 
     def settings(self) -> Settings:
         """Return what the decisions go by."""
         return Settings(bandwidth=rate(self.bandwidth), patience=self.patience)
+
+    @property
+    def remember_bytes(self) -> int:
+        """The same as a number."""
+        return nbytes(self.remember)
 
     @property
     def capacity_bytes(self) -> int:

@@ -4,6 +4,7 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 from enum import Enum
+from functools import partial
 
 import numpy as np
 
@@ -50,6 +51,7 @@ class Shirking(Enum):
     EMPTY = "it pushes the empty delta for what it is leased"
     FALSE = "it pushes what was never learned for what it is leased"
     SIGNS = "it stands for what a chunk does not come to"
+    TEACHES = "it pushes what can be learned, and should not be"
 
 
 class Shirker(ComputePeer):
@@ -60,7 +62,7 @@ class Shirker(ComputePeer):
         self._kept: dict[int, tuple[Peer, bytes]] = {}
         self._chance = random.Random(f"{swarm.seed} {name} ways")
         self._own = _FIRST_OWN + self._chance.randrange(1000) * 1000
-        self._job = self._chance.randbytes(16)
+        self.job = self._chance.randbytes(16)
         super().__init__(swarm, name, skew)
 
     def begin_to_lie(self) -> None:
@@ -99,6 +101,10 @@ class Shirker(ComputePeer):
             self._push_impossible()
         if self.shirks(Shirking.ELSEWHERE):
             self._push_elsewhere()
+        if self.shirks(Shirking.TEACHES):
+            self._own += 1
+            delta = self.swarm.lessons.delta(self._own)
+            self._push_to_all(self.job, self._own, delta, partial(self._part, delta))
 
     def _shirk(self, chunk: int, sender: Peer, job: bytes) -> None:
         if self.shirks(Shirking.KEEPS):
@@ -140,7 +146,7 @@ class Shirker(ComputePeer):
         parcel = encode(wrong)
         some = self._chance.choice((parcel, parcel, parcel[:-3], self._chance.randbytes(300)))
         self._own += 1
-        self._push_to_all(self._job, self._own, wrong, lambda shards: some)
+        self._push_to_all(self.job, self._own, wrong, lambda shards: some)
 
     def _push_elsewhere(self) -> None:
         """Push to one shard rows of all of them, those of all others wrong."""
@@ -151,8 +157,8 @@ class Shirker(ComputePeer):
         theirs = self.swarm.layout.shards_of(delta.concept, delta.feature) != shard[0]
         strength = delta.strength + theirs[delta.source]
         wrong = replace(delta, strength=strength)
-        seal = self._sealing(self._job, self._own, wrong)
-        push = Push(self._job, self._own, self._packed(shard), encode(wrong), seal(shard))
+        seal = self._sealing(self.job, self._own, wrong)
+        push = Push(self.job, self._own, self._packed(shard), encode(wrong), seal(shard))
         for peer in self.around.placement(self.now).owners(int(shard[0])):
             self.ask(peer, push, _TIMEOUT, self._pushed)
 

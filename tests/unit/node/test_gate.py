@@ -7,6 +7,7 @@ import pytest
 from giaann_p2p.errors import DiskError, TokenError
 from giaann_p2p.net.errors import Reason, Refused
 from giaann_p2p.node.gate import Gate
+from giaann_p2p.swarm import messages
 from giaann_p2p.swarm.identity import Identity, Peer
 from giaann_p2p.swarm.manifest import Manifest
 from giaann_p2p.swarm.messages import (
@@ -65,7 +66,14 @@ def test_an_open_swarm_has_no_door() -> None:
     one, transport, _ = gate(OPEN)
     one.check(ME.peer, AskDigests(b""))
     assert transport.doors == []
-    assert one.answer(RevokedIs(b"rubbish")) is None
+    assert isinstance(one.answer(RevokedIs(b"rubbish")), messages.Refused)
+    one.answer(RevokedIs(Revoked(OPEN.swarm_id).next(FOUNDER, {ME.peer}).to_bytes()))
+    with pytest.raises(Refused, match="has revoked you"):
+        one.check(ME.peer, AskDigests(b""))
+    one.check(MEMBER.peer, AskDigests(b""))
+    (door,) = transport.doors
+    assert door(MEMBER.peer, b"") == ""
+    assert door(ME.peer, b"")
 
 
 def test_any_peer_gives_the_manifest_and_the_list_of_the_revoked() -> None:

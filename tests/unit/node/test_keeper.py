@@ -25,7 +25,10 @@ from giaann_p2p.store.layout import Shards
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.transfer import Export, Import
 from giaann_p2p.store.update import Packed, Update
+from giaann_p2p.swarm import withdrawing
 from giaann_p2p.swarm.actions import Adopt, Apply, Drop, Hold, Release
+from giaann_p2p.swarm.identity import Peer
+from giaann_p2p.swarm.withdrawing import Withdraw
 from tests.unit.node.helpers import ALL, JOB, LAYOUT, LESSONS, SlowLoop, lesson, taught
 
 
@@ -124,6 +127,38 @@ def test_updates_that_wait_are_made_durable_together() -> None:
         assert desk.told == dict.fromkeys(range(40))
 
     play(story, Store.open(disk, SPEC, LAYOUT))
+
+
+class Founder:
+    """Disowns everybody."""
+
+    def authored(self, peer: Peer, token: bytes) -> str:
+        return ""
+
+    def disowned(self, peer: Peer) -> bool:
+        return True
+
+
+def test_what_disowned_peers_taught_is_withdrawn_little_by_little(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(withdrawing, "authors_of", lambda seal: [Peer(bytes(32))])
+
+    async def story(desk: Desk) -> None:
+        desk.keeper.do(Hold(ALL))
+        for chunk in range(40):
+            desk.apply(chunk)
+        desk.keeper.do(Withdraw(Founder()))
+        desk.apply(50)
+        await desk.keeper.idle()
+        assert desk.keeper.withdrawn == 40
+        assert dict(desk.store.digests()) == taught([50])
+        desk.keeper.do(Withdraw(Founder()))
+        await desk.keeper.idle()
+        assert desk.keeper.withdrawn == 41
+        assert dict(desk.store.digests()) == taught([])
+
+    play(story)
 
 
 def test_a_group_has_so_many_bytes() -> None:

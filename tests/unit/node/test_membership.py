@@ -8,7 +8,7 @@ from giaann_p2p.errors import TokenError, UsageError
 from giaann_p2p.net.hive.key_file import open_key_file
 from giaann_p2p.node.membership import Giver, Membership, needs, usual_folder_in
 from giaann_p2p.swarm.admission import Admission
-from giaann_p2p.swarm.identity import Identity, to_text
+from giaann_p2p.swarm.identity import Identity, Peer, to_text
 from giaann_p2p.swarm.manifest import Manifest
 from giaann_p2p.swarm.token import EVERY, Rights
 
@@ -92,6 +92,14 @@ def test_the_founder_revokes_and_restores_one_edition_after_the_other(boot: Path
     assert (admission.fault(OTHER.peer, token, NOW), admission.revoked.number) == ("", 2)
 
 
+def test_the_founder_disowns_who_stays_disowned_until_it_is_restored(boot: Path) -> None:
+    giver = Giver(boot)
+    assert giver.revoke({OTHER.peer}, set(), [OTHER.peer]).disowned == (OTHER.peer,)
+    more = giver.revoke({Peer(bytes(32))}, set())
+    assert (more.peers, more.disowned) == ((Peer(bytes(32)), OTHER.peer), (OTHER.peer,))
+    assert giver.revoke(set(), {OTHER.peer}).disowned == ()
+
+
 def test_the_founders_own_peer_may_do_everything(boot: Path) -> None:
     giver = Giver(boot)
     me = giver.membership.identity.peer
@@ -107,7 +115,7 @@ def test_who_gives_no_tokens_is_told_so(boot: Path, tmp_path: Path) -> None:
     founder = Identity.from_seed(b"f" * 32)
     (boot / "manifest.json").write_bytes(Manifest.founded(founder, "town").to_bytes())
     with pytest.raises(UsageError, match="'town' is open: nobody needs a token"):
-        Giver(boot)
+        Giver(boot).given(OTHER.peer, Rights.CLIENT, UNTIL)
 
 
 def test_what_a_peer_needs_is_told_with_its_name(boot: Path) -> None:

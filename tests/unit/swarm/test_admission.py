@@ -39,6 +39,38 @@ def test_in_an_open_swarm_everybody_may_do_everything() -> None:
     assert admission.look(OTHER.peer, b"", NOW) == (EVERY, "")
     assert admission.refusal(OTHER.peer, b"rubbish", PUSH, NOW) == ""
     assert repr(admission) == "<Admission: open>"
+    assert admission.serves_all
+
+
+def test_also_an_open_swarm_has_a_list_of_who_is_not_welcome() -> None:
+    admission = Admission(OPEN)
+    first = Revoked(OPEN.swarm_id).next(FOUNDER, {OTHER.peer})
+    assert admission.learn(first.to_bytes())
+    assert not admission.serves_all
+    assert "has revoked you" in admission.fault(OTHER.peer, b"", NOW)
+    assert "has revoked you" in admission.refusal(OTHER.peer, b"", PUSH, NOW)
+    assert admission.refusal(OTHER.peer, b"", AskManifest(), NOW) == ""
+    assert admission.refusal(MEMBER.peer, b"", PUSH, NOW) == ""
+    directory = Directory(OPEN.swarm_id, LAYOUT, admission=admission)
+    directory.merge(record("storage", b"", MEMBER, OPEN), NOW)
+    with pytest.raises(RecordError, match="has revoked you"):
+        directory.merge(record("storage", b"", OTHER, OPEN), NOW)
+
+
+def test_some_of_those_on_the_list_are_disowned() -> None:
+    admission = Admission(OPEN)
+    first = Revoked(OPEN.swarm_id).next(FOUNDER, {OTHER.peer, MEMBER.peer}, [OTHER.peer])
+    assert admission.learn(first.to_bytes())
+    assert [admission.disowned(one.peer) for one in (OTHER, MEMBER)] == [True, False]
+    assert admission.learn(first.next(FOUNDER, {MEMBER.peer}, [OTHER.peer]).to_bytes())
+    assert not admission.disowned(OTHER.peer)  # who is welcome again is believed again
+    for peers, disowned in (
+        ((), (OTHER.peer,)),
+        ((OTHER.peer,) * 2, ()),
+        ((OTHER.peer,), (OTHER.peer,) * 2),
+    ):
+        with pytest.raises(TokenError, match="one form"):
+            admission.learn(Revoked(OPEN.swarm_id, 9, peers, disowned).to_bytes())
 
 
 def test_a_member_has_the_rights_of_its_token_while_it_lasts() -> None:
@@ -142,9 +174,9 @@ def test_a_list_ends() -> None:
     assert Admission(CLOSED).learn(longest.to_bytes())
 
 
-def record(role: Role, shown: bytes, by: Identity = MEMBER) -> bytes:
+def record(role: Role, shown: bytes, by: Identity = MEMBER, of: Manifest = CLOSED) -> bytes:
     said = Announcement(
-        swarm_id=CLOSED.swarm_id,
+        swarm_id=of.swarm_id,
         peer=by.peer,
         role=role,
         incarnation=1,

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from giaann_p2p.errors import DamagedError, GiaannError, MessageError
+from giaann_p2p.store.applied import WITHDRAWN
 from giaann_p2p.store.codec.parcel import encode
 from giaann_p2p.store.layout import Shards
 from giaann_p2p.store.seal import DIGEST, Seal
@@ -22,6 +23,7 @@ from giaann_p2p.swarm.voucher import (
     Notary,
     Voucher,
     authors_of,
+    is_disowned,
     is_true,
     sealing,
     vouched,
@@ -32,13 +34,20 @@ from tests.helpers_swarm import AUTHORS, JOB, LAYOUT, LESSONS, OTHER_JOB, SHARDS
 ALL = np.arange(SHARDS, dtype=np.uint16)
 CHUNK = 3
 TREE = LESSONS.tree(CHUNK)
+PARCEL = LESSONS.parcel(CHUNK, ALL)
 
 
 class Anybody:
     """An open swarm."""
 
+    def __init__(self, *disowned: Identity) -> None:
+        self.gone = [one.peer for one in disowned]
+
     def authored(self, peer: Peer, token: bytes) -> str:
         return ""
+
+    def disowned(self, peer: Peer) -> bool:
+        return peer in self.gone
 
 
 def notary(redundancy: int = 1) -> Notary:
@@ -95,6 +104,35 @@ def test_a_part_that_its_author_signed_is_taken_and_kept_with_its_name(shards: l
 def test_what_its_author_did_not_sign_is_refused(came: Came) -> None:
     with pytest.raises(MessageError, match="did not sign this delta"):
         came.taken()
+
+
+def said_by(authors: list[Identity], disowned: list[Identity], chunk: int) -> bool:
+    """Tell whether a delta is taken in that these stand for."""
+    check = Notary(SWARM_ID, LAYOUT, 1, Anybody(*disowned)).check
+    push = Push(JOB, chunk, packed(ALL, SHARDS), PARCEL, sealing(by(*authors), TREE)(ALL))
+    try:
+        Terms.of(SPEC, LAYOUT, check).packed(push, ALL, ALL).unpacked()
+    except MessageError as error:
+        if "disowned" not in str(error):
+            raise
+        return False
+    return True
+
+
+def test_what_only_the_disowned_stand_for_can_be_withdrawn_and_nothing_else() -> None:
+    one, other = AUTHORS[:2]
+    for authors, disowned, counts in (
+        ([one], [], True),
+        ([one], [other], True),
+        ([one], [one], False),
+        ([one, other], [one], True),
+        ([one, other], [one, other], False),
+    ):
+        assert said_by(authors, disowned, CHUNK) is counts
+        assert said_by(authors, disowned, CHUNK | WITHDRAWN) is not counts
+    assert not is_disowned([], Anybody())
+    with pytest.raises(MessageError, match="did not sign"):  # another chunk's
+        said_by([one], [one], CHUNK + 1 | WITHDRAWN)
 
 
 def test_as_many_peers_as_the_swarm_wants_have_to_stand_for_it() -> None:

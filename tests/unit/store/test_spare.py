@@ -1,0 +1,110 @@
+"""Released deltas are remembered as long as there is room, the oldest least."""
+
+import pytest
+
+from giaann_p2p.store.applied import WITHDRAWN
+from giaann_p2p.store.disk.fake_disk import FakeDisk
+from giaann_p2p.store.spare import Spare
+from giaann_p2p.store.store import Store
+from tests.helpers import SMALL
+from tests.helpers_store import JOB
+from tests.unit.store.helpers_archive import ALL, LAYOUT, logs, numbers, told
+
+ROOM = 1 << 20
+
+
+def begun(disk: FakeDisk, spare: int = ROOM) -> Store:
+    store = Store.open(disk, SMALL, LAYOUT, retain=True, spare=spare)
+    store.hold(ALL)
+    return store
+
+
+def remembered(store: Store) -> dict[int, list[int]]:
+    """Return the shards of each chunk of which a delta is at hand."""
+    found: dict[int, list[int]] = {}
+    for kept in store.kept():
+        parcel = store.parcel(kept)
+        assert parcel is not None
+        found[kept.chunk] = sorted([*found.get(kept.chunk, []), *parcel.shards.tolist()])
+    return found
+
+
+def test_what_is_released_is_remembered_and_given_to_nobody(disk: FakeDisk) -> None:
+    store = begun(disk)
+    store.apply(told(0, 1))
+    store.release(JOB, [0])
+    store.release(JOB, [1], [2])
+    assert remembered(store) == {0: list(ALL), 1: list(ALL)}
+    assert store.retained(JOB) == numbers(1)
+    assert store.recall(JOB, 0, ALL) == []
+    assert not store.retained_for(2)
+
+
+@pytest.mark.parametrize("snapshots", [0, 1, 2])
+def test_it_is_found_again_when_the_store_is_opened(disk: FakeDisk, snapshots: int) -> None:
+    store = begun(disk)
+    store.apply(told(0, 1))
+    store.release(JOB, [0], [0, 1])
+    for _ in range(snapshots):
+        store.snapshot()
+        store.apply(told(2))
+    store.release(JOB, [1])
+    store.close()
+    again = Store.open(disk, retain=True, spare=ROOM)
+    assert {n: remembered(again)[n] for n in (0, 1)} == {0: list(ALL), 1: list(ALL)}
+    assert again.retained(JOB) == numbers(*([0, 2] if snapshots else [0]))
+    assert Store.open(disk, retain=True).retained(JOB) == again.retained(JOB)
+
+
+def test_without_room_nothing_is_remembered_and_its_files_go(disk: FakeDisk) -> None:
+    for spare, files in ((0, [3]), (ROOM, [1, 2, 3])):
+        store = begun(FakeDisk(), spare)
+        store.apply(told(0, 1))
+        store.snapshot()
+        store.snapshot()
+        store.release(JOB, [0, 1])
+        assert logs(store._disk.files) == files  # type: ignore[union-attr, arg-type]
+        assert bool(remembered(store)) == bool(spare)
+
+
+def test_the_oldest_are_forgotten_first(disk: FakeDisk) -> None:
+    store = begun(disk, spare=3 * 4000)  # what small ones count
+    store.apply(told(*range(6)))
+    store.release(JOB, [2])
+    store.release(JOB, [0, 1, 3])
+    assert sorted(remembered(store)) == [0, 1, 3, 4, 5]
+
+
+def test_shards_that_are_let_go_are_forgotten(disk: FakeDisk) -> None:
+    store = begun(disk)
+    store.apply(told(0, 1))
+    store.release(JOB, [0])
+    store.drop([1, 2])
+    store.hold([1, 2])
+    assert remembered(store) == {0: [0, 3], 1: [0, 3]}
+
+
+def test_what_is_remembered_is_withdrawn_as_it_came_and_not_as_another_tells(
+    disk: FakeDisk,
+) -> None:
+    store = begun(disk)
+    mine, theirs = told(0)[0], told(1)[0]
+    store.apply([mine._replace(seal=mine.seal._replace(words=b"mine"))])
+    store.apply(told(1, 2))
+    store.release(JOB, [0])
+    before = store.digest()
+    lie = theirs._replace(chunk=WITHDRAWN, seal=theirs.seal._replace(words=b"theirs"))
+    assert [list(new) for new in store.apply([lie, *told(3)])] == [list(ALL)] * 2
+    expected = begun(FakeDisk())
+    expected.apply(told(1, 2, 3))
+    assert store.digest() == expected.digest() != before
+    assert store.recall(JOB, WITHDRAWN, ALL) == []  # nobody else may withdraw this
+    store.close()
+    again = Store.open(disk, retain=True, spare=ROOM)
+    assert again.digest() == expected.digest()
+    assert again.recall(JOB, WITHDRAWN, ALL) == []
+
+
+def test_it_says_what_it_has() -> None:
+    assert repr(Spare(100)) == "<Spare: 0 deltas, 0 bytes>"
+    assert len(Spare()) == Spare().nbytes == 0
