@@ -26,7 +26,8 @@ from giaann_p2p.client.visit import Visit
 from giaann_p2p.errors import UsageError
 from giaann_p2p.node.calls import Calls
 from giaann_p2p.solo.corpus import Corpus, Source, opened
-from giaann_p2p.solo.jobs import job_id
+from giaann_p2p.solo.jobs import again, job_id
+from giaann_p2p.store.applied import withdrawn_of
 from giaann_p2p.swarm.actions import Call
 from giaann_p2p.swarm.census import Census
 from giaann_p2p.swarm.identity import Peer
@@ -145,14 +146,20 @@ class Trainer:
         number = job_id(corpus, epoch, self._visiting.manifest.spec)
         if number in self._jobs:
             raise UsageError(f"{corpus.name} is being learned already: wait until that is done")
-        report = Taught(corpus.name, corpus.size, epoch=epoch)
-        job = _Job(self._visiting, self._calls, number, corpus, manner, report, self._trust)
-        self._jobs[number] = job
-        try:
-            await job.run(watch, should_stop)
-        finally:
-            del self._jobs[number]
-        return report
+        report, needless = Taught(corpus.name, corpus.size, epoch=epoch), BitMap()
+        while True:
+            job = _Job(
+                self._visiting, self._calls, number, corpus, manner, report, self._trust, needless
+            )
+            self._jobs[number] = job
+            try:
+                await job.run(watch, should_stop)
+            finally:
+                del self._jobs[number]
+            if report.interrupted or not job.withdrawn:
+                return report
+            # Sets of chunks only grow: what was withdrawn comes back under another name.
+            number, needless = again(number), job.chunks - job.withdrawn
 
     async def _answer(self, peer: bytes, body: bytes) -> bytes:
         question = decode(body)
@@ -182,9 +189,14 @@ class _Job:
         manner: Manner,
         report: Taught,
         trust: Trust,
+        needless: BitMap,
     ) -> None:
+        """`needless`: chunks that need not be learned under this number."""
         self.lost: set[Peer] = set()
         """Peers whose connections broke."""
+        self.chunks = self.withdrawn = BitMap()
+        """In the end: all there are, and those that were learned by somebody who is disowned."""
+        self._needless = needless
         self._visiting, self._calls, self._number = visiting, calls, number
         self._corpus, self._manner, self._report = corpus, manner, report
         self._clock, self._others = visiting.clock, visiting.lookout.others
@@ -206,11 +218,13 @@ class _Job:
         self._watch, self._should_stop = watch, should_stop
         try:
             known = committed = await self._count()
+            known_before = self._report.chunks_known
             for _ in range(_ROUNDS):
-                pages = await self._go_through(committed)
-                self._report.chunks_known = len(known & BitMap(range(pages.read)))
-                committed = await self._settled(pages.read)
-                if not BitMap(range(pages.read)) - committed - BitMap(self._report.given_up):
+                self.chunks = BitMap(range((await self._go_through(committed)).read))
+                here = (known - self._needless - self.withdrawn) & self.chunks
+                self._report.chunks_known = known_before + len(here)
+                committed = await self._settled(len(self.chunks))
+                if not self.chunks - committed - BitMap(self._report.given_up):
                     return
             raise LackingPeers(
                 f"{self._corpus.name}: storage peers lose what is learned again and again; look at"
@@ -331,7 +345,8 @@ class _Job:
         until = self._loop.time() + _LATE
         while census.asking and self._loop.time() < until:
             await self._pause(None)
-        return census.committed
+        self.withdrawn = withdrawn_of(census.committed)
+        return census.committed | self._needless
 
     async def _pause(self, lacking: Lacking | None) -> None:
         """Wait for news, and say how it goes; LackingPeers if peers are lacking for too long."""

@@ -39,6 +39,11 @@ def job_id(corpus: Corpus, epoch: int, spec: ModelSpec) -> bytes:
     return hashlib.blake2b(parts.encode(), digest_size=JOB_BYTES).digest()
 
 
+def again(job: bytes) -> bytes:
+    """Name the job of learning anew what was withdrawn of a job: its chunks have their numbers."""
+    return hashlib.blake2b(b"giaann job again\0" + job, digest_size=JOB_BYTES).digest()
+
+
 class Progress:
     """How far a job is; every chunk is given to all shards, so that each knows of all chunks."""
 

@@ -127,7 +127,7 @@ class Applied:
     def withdrawn(self) -> "Applied":
         """The chunks that were withdrawn."""
         return Applied(
-            {job: back for job, chunks in self._sets.items() if (back := _withdrawn(chunks))}
+            {job: back for job, chunks in self._sets.items() if (back := withdrawn_of(chunks))}
         )
 
     @property
@@ -203,7 +203,8 @@ class Applied:
         return cls(sets)
 
 
-def _withdrawn(chunks: BitMap) -> BitMap:
+def withdrawn_of(chunks: BitMap) -> BitMap:
+    """Return which of a job's chunks were withdrawn."""
     if not chunks or chunks.max() < WITHDRAWN:  # as nearly always
         return BitMap()
     back = chunks.copy()
