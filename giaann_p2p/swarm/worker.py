@@ -5,9 +5,14 @@ came to it signs, and tells; brought to its owners it is only when a coordinator
 words of others who came to the same, if it has asked for them (see `trust`). If the owners of a
 shard cannot be reached, it goes on trying. A coordinator that is not heard of for long has gone;
 what is on its way to the owners by then gets there, for it is of use to whoever resumes the job.
+
+Nobody keeps the slots from others by never saying a word, or one that no owner heeds: whoever owes
+a word gets no more slots, and where none is free, what has been learned for a while makes place for
+a coordinator that has fewer slots. What is of use of it is learned again.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
@@ -36,11 +41,16 @@ _EVERY = 3.0
 _TIMEOUT = 4.0
 _PATIENCE = 120.0
 """Seconds without a word of a coordinator after which it has gone."""
+_WORD_WITHIN = 5.0
+"""Seconds from when a chunk is learned until it is left or committed, as a rule and by far: a word
+takes a round trip, and a push too."""
 _MOST_REASON = 200
 """Characters that a beat carries for each chunk that failed."""
 
 Key = tuple[Peer, bytes]
 """A coordinator and its job."""
+_Task = tuple[bytes, int]
+"""A job and a chunk of it."""
 
 
 class Lesson(NamedTuple):
@@ -50,6 +60,13 @@ class Lesson(NamedTuple):
     tree: Tree
     sequences: int = 0
     skips: Sequence[Skip] = ()
+
+
+class _Learned(NamedTuple):
+    """A chunk that is on its way to its owners, or waits for a word."""
+
+    lesson: Lesson
+    since: float
 
 
 @dataclass
@@ -74,7 +91,7 @@ class Worker:
         self._slots, self._writer, self._vouch = slots, pushes, vouch
         self._calls = Desk[Message | None, Action]()
         self._orders: dict[Key, _Orders] = {}
-        self._on_its_way: dict[tuple[bytes, int], Lesson | None] = {}
+        self._on_its_way: dict[_Task, _Learned | None] = {}
         """Chunks that are computed or pushed, each once, whoever wants them."""
         self._leaving = False
 
@@ -104,18 +121,56 @@ class Worker:
         orders.heard = now
         if order.chunk in orders.working or order.chunk in orders.done:
             return [Reply(ticket, Taken())]
-        if self.free <= 0 and task not in self._on_its_way:
-            why = "this peer is leaving" if self._leaving else "no slot is free"
+        if task not in self._on_its_way and (why := self._refusal(sender, now)):
             return [Reply(ticket, Refused(why))]
         self._orders[key] = orders  # not before: who is refused leaves nothing behind
         orders.working.add(order.chunk)
         orders.failed.pop(order.chunk, None)
-        if (lesson := self._on_its_way.get(task)) is not None:
-            return [Reply(ticket, Taken()), *self._offered(*task, lesson, now)]
+        if (learned := self._on_its_way.get(task)) is not None:
+            return [Reply(ticket, Taken()), *self._offered(*task, learned.lesson, now)]
         if task in self._on_its_way:
             return [Reply(ticket, Taken())]
         self._on_its_way[task] = None
         return [Reply(ticket, Taken()), Compute(order.job, order.chunk, order.sentences)]
+
+    def _refusal(self, sender: Peer, now: float) -> str:
+        """Tell why a coordinator gets no slot; nothing if one is free, if need be another's."""
+        if self._leaving:
+            return "this peer is leaving"
+        if any(self._is_late((job, chunk), now) for job, chunk in self._owed(sender)):
+            return "say first whether to bring what was learned for you, or to leave it"
+        if self.free > 0 or self._make_place(sender, now):
+            return ""
+        return "no slot is free"
+
+    def _owed(self, sender: Peer) -> Iterator[_Task]:
+        """Return the chunks that wait for a coordinator's word."""
+        for (peer, job), orders in self._orders.items():
+            if peer == sender:
+                yield from ((job, chunk) for chunk in orders.came)
+
+    def _is_late(self, task: _Task, now: float) -> bool:
+        """Tell whether a chunk has been learned for so long that it makes place for another."""
+        learned = self._on_its_way.get(task)
+        return learned is not None and now - learned.since > _WORD_WITHIN
+
+    def _make_place(self, sender: Peer, now: float) -> bool:
+        """Give up the first chunk that is late and is theirs who have more slots than a sender."""
+        slots = Counter[Peer]()
+        for (peer, _), orders in self._orders.items():
+            slots[peer] += len(orders.working)
+        for job, chunk in list(self._on_its_way):
+            wanted = self._wanted(job, chunk)
+            others = all(slots[peer] > slots[sender] for peer, _ in wanted)
+            if others and self._is_late((job, chunk), now):
+                for key, orders in wanted.items():
+                    orders.working.discard(chunk)
+                    orders.came.pop(chunk, None)
+                    self._settle(key, orders)
+                del self._on_its_way[job, chunk]
+                self._writer.give_up(job, chunk)
+                return True
+        return False
 
     def computed(self, job: bytes, chunk: int, outcome: Lesson | str, now: float) -> list[Action]:
         """Tell what a chunk came to, or why it came to nothing."""
@@ -127,7 +182,7 @@ class Worker:
                 orders.working.discard(chunk)
                 orders.failed[chunk] = outcome[:_MOST_REASON]
             return self._told(job, now)
-        self._on_its_way[job, chunk] = outcome
+        self._on_its_way[job, chunk] = _Learned(outcome, now)
         if not self._of(job, chunk):
             del self._on_its_way[job, chunk]
         return self._offered(job, chunk, outcome, now)
@@ -141,9 +196,10 @@ class Worker:
 
     def _brought(self, job: bytes, bring: Bring, now: float) -> list[Action]:
         """Bring a chunk to its owners."""
-        lesson = self._on_its_way.get((job, bring.chunk))
-        if lesson is None:
+        learned = self._on_its_way.get((job, bring.chunk))
+        if learned is None:
             return []
+        lesson = learned.lesson
         seal = sealing(bring.vouchers, lesson.tree)
         return self._pushed(self._writer.push(job, bring.chunk, lesson.cut, seal, now), now)
 
@@ -176,9 +232,10 @@ class Worker:
         return self._pushed(self._writer.answered(number, answer, now), now)
 
     def _committed(self, done: Committed, now: float) -> list[Action]:
-        lesson = self._on_its_way.pop((done.job, done.chunk), None)
+        on_its_way = self._on_its_way.pop((done.job, done.chunk), None)
         learned = Learned(done.chunk, pushed=done.sent)
-        if lesson is not None:
+        if on_its_way is not None:
+            lesson = on_its_way.lesson
             learned = Learned(done.chunk, lesson.sequences, list(lesson.skips), done.sent)
         for orders in self._of(done.job, done.chunk):
             orders.working.discard(done.chunk)
@@ -187,7 +244,10 @@ class Worker:
         return self._told(done.job, now)
 
     def _of(self, job: bytes, chunk: int) -> list[_Orders]:
-        return [o for key, o in self._orders.items() if key[1] == job and chunk in o.working]
+        return list(self._wanted(job, chunk).values())
+
+    def _wanted(self, job: bytes, chunk: int) -> dict[Key, _Orders]:
+        return {k: o for k, o in self._orders.items() if k[1] == job and chunk in o.working}
 
     def _told(self, job: bytes, now: float) -> list[Action]:
         """Tell the job's coordinators at once."""

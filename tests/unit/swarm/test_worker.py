@@ -642,3 +642,57 @@ def test_who_leads_the_job_next_says_the_word() -> None:
     assert one.of(A) == [push(1)]
     one.stored()
     assert one.of(D) == [beat([], [1])]
+
+
+OWED = Refused("say first whether to bring what was learned for you, or to leave it")
+
+
+def hoarded(slots: int = 2) -> Working:
+    """Return a worker all of whose slots are C's, which never says a word."""
+    one = Working(slots)
+    one.brings = False
+    for number in range(slots):
+        assert one.order(number) == Taken()
+        one.computed(number)
+    return one
+
+
+def test_who_says_no_word_keeps_no_slot_from_who_has_fewer() -> None:
+    one = hoarded()
+    assert one.order(7, D, OTHER_JOB, NOW + 5) == FULL  # it may still say it
+    assert one.order(7, D, OTHER_JOB, NOW + 5.1) == Taken()
+    assert one.learning[2:] == [(OTHER_JOB, 7)]
+    assert one.order(8, D, OTHER_JOB, NOW + 5.1) == FULL  # of two slots each has one
+    one.answer(C, brings(0, 1))
+    assert one.of(A) == [push(1)]  # the first one made place
+
+
+def test_who_owes_a_word_gets_no_more_slots_though_some_are_free() -> None:
+    one = Working(slots=2)
+    one.brings = False
+    one.order(1)
+    one.computed(1)
+    assert one.order(2, now=NOW + 5.1) == OWED
+    assert one.order(2, C, OTHER_JOB, NOW + 5.1) == OWED
+    assert one.order(2, D, now=NOW + 5.1) == Taken()
+    one.heard(C, 1)
+    assert one.order(3, now=NOW + 5.1) == Taken()
+
+
+def test_what_no_owner_takes_keeps_no_slot_from_others() -> None:
+    one = Working(slots=1)
+    one.order(1)
+    one.computed(1)
+    one.answer(A, Refused("two have to stand for this"))
+    one.answer(B, Refused("two have to stand for this"))
+    assert one.order(7, D, OTHER_JOB, NOW + 5.1) == Taken()
+    one.tick(NOW + 99)
+    assert one.of(A) == one.of(B) == []  # nor is it pushed for ever
+    assert [call.peer for call in one.calls] == [D]  # C wants nothing else
+
+
+def test_what_is_being_learned_makes_no_place() -> None:
+    one = Working(slots=1)
+    one.order(1)
+    assert one.order(7, D, OTHER_JOB, NOW + 60) == FULL
+    assert one.stopped == []
