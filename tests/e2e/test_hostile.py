@@ -31,7 +31,7 @@ from tests.e2e.writer import settled
 SECONDS = float(os.environ.get("GIAANN_HOSTILE_SECONDS", "60"))
 SEED = int(os.environ.get("GIAANN_HOSTILE_SEED", "1"))
 READERS = 3
-MOST_GROWN = 128 << 20
+MOST_GROWN = 96 << 20
 """Bytes that any process of an honest peer may need more, at any time, than before the attack."""
 _SAMPLE = re.compile(r"^(giaann_\w+)(?:_total)? (\S+)$", re.MULTILINE)
 _TOLD = (
@@ -61,8 +61,9 @@ def test_with_hostile_peers_nothing_wrong_is_read_and_nothing_is_lost(
         assert figures.wrong == []
         assert figures.served >= 0.999 * figures.asked, figures.unserved
         assert figures.asked > SECONDS
-        shirker = swarm_names(swarm)[cast.SHIRKER]
-        assert set(figures.liars) == {shirker}
+        names = swarm_names(swarm)
+        assert set(figures.liars) == {names[cast.SHIRKER]}
+        assert set(figures.shunned) == {names[cast.LIAR]}
 
 
 async def attacked(swarm: LocalSwarm, folder: Path, figures: Figures) -> None:
@@ -97,18 +98,20 @@ HONEST_STORAGES = [name for name in cast.HONEST if name.startswith("storage")]
 
 def check_harmless(swarm: LocalSwarm) -> None:
     """See that they did their worst, and nobody honest took anything of it."""
-    names = swarm_names(swarm)
+    honest = tuple(swarm_names(swarm)[name] for name in cast.HONEST)
     liar, shirker, forger, stranger = (tally_of(swarm, name) for name in cast.HOSTILE)
     for lie in ("Read", "Push", "Compare"):
         assert liar[f"lies about {lie}"] > 0
-    assert sum(shirker.values()) > 0
-    taken = {what for what in shirker if what.startswith("pushes taken")}
-    assert taken <= {f"pushes taken by {names[cast.LIAR]}"}, taken
+    assert any(what.startswith("pushes refused") for what in shirker)
     assert any(what.startswith("records refused") for what in forger)
     assert any(what.startswith("refused as") for what in stranger)
-    for tally in (forger, stranger):
-        came_through = [what for what in tally if "TAKEN" in what or "TOLD" in what]
-        assert [what for what in came_through if not what.endswith(names[cast.LIAR])] == []
+    through = [what for one in (shirker, forger, stranger) for what in one if came_through(what)]
+    assert [what for what in through if what.endswith(honest)] == []
+
+
+def came_through(what: str) -> bool:
+    """Tell whether somebody has taken, or told, what it should not."""
+    return "TAKEN" in what or "TOLD" in what
 
 
 def check_grown(small: dict[str, int], large: dict[str, int]) -> None:

@@ -20,8 +20,6 @@ from tests.e2e.hostile.tally import Tally
 _HELD = 20.0
 """Seconds: longer than a peer waits for a hello, and for a word of who has said it."""
 _OPENED_WITHIN = 5.0
-_STREAMS = 4
-"""That are held open at each peer at a time: all that one peer may have."""
 _SOCKETS = 24
 """The same of connections below the streams."""
 _ASKED = 400
@@ -32,13 +30,18 @@ Use = Callable[[Pipe], Awaitable[None]]
 
 
 class Flood:
-    """See the module. `greeting` is what it shows for itself."""
+    """See the module. `greeting` is what it shows for itself, `streams` how many it holds."""
 
     def __init__(
-        self, host: Host, tally: Tally, greeting: bytes, questions: Sequence[Message]
+        self,
+        host: Host,
+        tally: Tally,
+        greeting: bytes,
+        questions: Sequence[Message],
+        streams: int,
     ) -> None:
         self._host, self._tally, self._greeting = host, tally, greeting
-        self._questions = questions
+        self._questions, self._most = questions, streams
         self._chance = random.Random(greeting)
         self._uses: dict[str, Use] = {
             "says nothing": self._nothing,
@@ -54,7 +57,7 @@ class Flood:
         """Flood these for ever."""
         async with asyncio.TaskGroup() as group:
             for address in addresses:
-                for number in range(_STREAMS):
+                for number in range(self._most):
                     group.create_task(self._streams(address, number))
                 for number in range(_SOCKETS):
                     group.create_task(self._sockets(address, number))

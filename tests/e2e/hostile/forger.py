@@ -26,7 +26,7 @@ from giaann_p2p.node.gate import Gate
 from giaann_p2p.node.lookout import Lookout
 from giaann_p2p.node.place import Place
 from giaann_p2p.store.applied import Applied
-from giaann_p2p.swarm.identity import Peer
+from giaann_p2p.swarm.identity import Peer, name_of
 from giaann_p2p.swarm.manifest import Manifest
 from giaann_p2p.swarm.messages import (
     Ask,
@@ -35,8 +35,10 @@ from giaann_p2p.swarm.messages import (
     AskPart,
     AskProof,
     Beat,
+    Bring,
     Compare,
     Fetch,
+    Heard,
     Learn,
     Learned,
     Message,
@@ -69,6 +71,8 @@ MADE_UP = 0x0BAD_0BAD_0BAD
 _LATER = 1 << 60
 """A sequence beyond all that a true clock makes."""
 _EVERY, _ANSWERED = 0.1, 4.0
+_STREAMS = 2
+"""At each peer: a peer may have four, and it asks over one more."""
 _CALLS = 24
 """Questions between two forgeries."""
 _TOLD = 64
@@ -138,7 +142,8 @@ class Forger:
             self._early = {one.peer: data for one, data in zip(*said, strict=True)}
             self._bend_the_board()
             group.create_task(self._forge())
-            flood = Flood(self._place.host, self._tally, self._place.token, self._questions())
+            host = self._place.host
+            flood = Flood(host, self._tally, self._place.token, self._questions(), _STREAMS)
             group.create_task(flood.run([one.addresses[0] for one in said[0] if one.addresses]))
 
     async def _be_there(self) -> None:
@@ -155,10 +160,18 @@ class Forger:
             await asyncio.sleep(_LIVES / 6)
 
     async def _answer(self, peer: bytes, body: bytes) -> bytes:
-        """Answer nobody; those who learn for it wait for its word."""
-        self._tally[f"hears {type(decode(body)).__name__}"] += 1
-        await asyncio.sleep(_ANSWERED)
-        return encode(Refused("later"))
+        """Answer nobody, or so that those who learn for it never get rid of what they learned."""
+        question = decode(body)
+        self._tally[f"hears {type(question).__name__}"] += 1
+        how = self._chance.randrange(4)
+        if not isinstance(question, Beat) or how == 0:
+            await asyncio.sleep(_ANSWERED)
+            return encode(Refused("later"))
+        if how == 1:
+            return encode(Heard([]))
+        words = [came.voucher for came in question.came]  # each stands alone, or for another chunk
+        bring = [Bring(came.chunk, words[: how - 1]) for came in question.came]
+        return encode(Heard([], bring))
 
     async def _forge(self) -> None:
         while True:
@@ -187,7 +200,7 @@ class Forger:
             PeerID(libp2p_id(to)), [DHTID.from_bytes(key)], [record], [float(MOST_LIFETIME)]
         )
         outcome = "unanswered" if not said else "TAKEN" if said[0] else "refused"
-        self._tally[f"records {outcome}: {forgery.name.lower()}"] += 1
+        self._tally[f"records {outcome}: {forgery.name.lower()} by {name_of(to)}"] += 1
 
     def _record(self, forgery: Forgery, victim: Announcement) -> bytes | None:
         if forgery is Forgery.REPLAY:

@@ -214,7 +214,7 @@ class Shirker(ComputeNode):
             push = Push(job, chunk, packed(shards, layout.shards), parcel, seal(shards))
             answer = await self._asked_of(peer, push)
             taken = isinstance(answer, Pushed) and len(unpacked(answer.shards, layout.shards))
-            self.tally[f"pushes {'taken' if taken else 'refused'} by {name_of(peer)}"] += 1
+            self.tally[f"pushes {'TAKEN' if taken else 'refused'} by {name_of(peer)}"] += 1
 
 
 def _weaker(delta: Delta) -> Delta:

@@ -53,6 +53,8 @@ from tests.e2e.hostile.program import addresses_beside
 from tests.e2e.hostile.tally import Tally
 
 _ANSWERED, _PAUSE = 4.0, 0.5
+_STREAMS = 4
+"""At each peer: all that one peer may have."""
 _FOR_EVER = 1 << 40
 _EVERY_RIGHT = Rights.STORAGE | Rights.COMPUTE | Rights.CLIENT
 _MOST_OF_IT = 1 << 40
@@ -89,7 +91,8 @@ class Stranger:
         await self._place.transport.close()  # its other connections would show for what it shows
         host = self._place.host
         async with asyncio.TaskGroup() as group:
-            flood = Flood(host, self._tally, self._chance.randbytes(100), self._questions())
+            shown = self._chance.randbytes(100)
+            flood = Flood(host, self._tally, shown, self._questions(), _STREAMS)
             group.create_task(flood.run(addresses))
             while True:
                 for pretence in Pretence:
@@ -158,7 +161,7 @@ class Stranger:
                 PeerID(libp2p_id(peer)), [key], [record], [30.0]
             )
             outcome = "TAKEN" if taken and taken[0] else "refused"
-            self._tally[f"records {outcome} as {pretence.name.lower()}"] += 1
+            self._tally[f"records {outcome} as {pretence.name.lower()} by {name_of(peer)}"] += 1
 
     def _shown(self, pretence: Pretence) -> bytes:
         peers, me, soon = self._folder.parents[1], self._place.host.me, int(time.time()) + 3600
