@@ -6,9 +6,11 @@ with whose. The comparison runs beside the answer, which waits for nothing.
 
 With a share of 1 every row is put to the *vote* before it is returned, and one that no majority
 stands behind never is: rather the question fails. Replicas may honestly differ for a moment, while
-an update has reached one and not yet the other. So a peer stands behind a row that lies between two
-of its own: what it said first has grown into that row, and that into what it said last, when it was
-asked again. Of a row that changes all the time, peers may never say quite the same.
+an update has reached one and not yet the other. Then they are asked again, and soon a majority has
+told the same row. Of a row that changes all the time, peers may never say quite the same. So who
+was asked often enough in vain stands behind a row that lies between two of its own, too: what it
+said first has grown into that row, and that into what it said last. Not before: for between two
+rows of an honest peer a liar finds one that never was.
 
 Who is silent has no vote, but lends it to nobody: a majority is one of all owners that there
 should be, but those who say that they do not serve the shard. Else whoever cut a reader off from
@@ -33,6 +35,8 @@ SALT_BYTES = 16
 _HASHES = 1 << 64
 _STRIKES = 2
 """How often in vain a peer is asked before its word is waited for no longer."""
+_OFTEN = 5
+"""How often a peer is asked before it stands behind rows that it did not tell: about a second."""
 
 
 class Verify(NamedTuple):
@@ -101,6 +105,8 @@ class Said(NamedTuple):
 
     first: Answer
     last: Answer
+    times: int
+    """How often it was asked."""
 
 
 class Ballot:
@@ -118,7 +124,10 @@ class Ballot:
         """Note an answer."""
         self._moved.discard(peer)
         known = self.said.get(peer)
-        self.said[peer] = Said(known.first if known else rows, rows)
+        if known is None:
+            self.said[peer] = Said(rows, rows, 1)
+        else:
+            self.said[peer] = Said(known.first, rows, known.times + 1)
 
     def silent(self, peer: Peer) -> None:
         """Note that a peer did not answer, or nothing that counts."""
@@ -192,4 +201,5 @@ def _stands_behind(said: Said, at: int, row: Row | None) -> bool:
     first, last = said.first[at], said.last[at]
     if last is row or same(last, row):
         return True
-    return grown(first, row) and grown(row, last)
+    told = said.times >= _OFTEN or same(first, row)
+    return told and grown(first, row) and grown(row, last)

@@ -109,8 +109,12 @@ def voted(*answers: Answer, voters: int = 3) -> Ballot:
         ([[TRUE], [TRUE], [FALSE]], TRUE),
         ([[FALSE], [OTHER], [TRUE]], "open"),
         ([[FALSE], [FALSE], [TRUE]], FALSE),  # two liars of three: nobody can tell
-        ([[OLD, NEW], [TRUE]], TRUE),  # what has grown, and was asked again
-        ([[TRUE], [OLD, NEW]], TRUE),
+        ([[OLD, NEW], [TRUE]], "open"),  # it may have been true in between, or never
+        ([[OLD, NEW, NEW, NEW], [TRUE]], "open"),
+        ([[OLD, NEW, NEW, NEW, NEW], [TRUE]], TRUE),  # it changes all the time
+        ([[TRUE], [OLD, NEW, NEW, NEW, NEW]], TRUE),
+        ([[OLD, NEW, NEW, NEW, NEW], [FALSE]], "open"),
+        ([[OLD, NEW, NEW, OLD, OLD], [TRUE]], "open"),
         ([[OLD, NEW], [NEW]], NEW),
         ([[OLD, NEW], [OLD]], OLD),
         ([[OLD, TRUE], [TRUE, NEW]], TRUE),
@@ -204,6 +208,24 @@ def test_those_that_should_be_there_and_are_not_known_vote_for_nothing() -> None
     assert (few.need, few.result()) == (2, None)
     few.heard(A, [FALSE])  # it does have it by now
     assert (few.need, few.result()) == (2, [FALSE])
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_a_row_between_two_true_ones_that_never_was_is_not_elected_soon(seed: int) -> None:
+    """A liar of three says what an honest peer seems to have had between two times."""
+    rng = random.Random(seed)
+    history = [row(1 + time, {(1, 0, 0, 0): 1 + time}) for time in range(5)]
+    between = [row(1 + time, {(1, 0, 0, 0): 2 + time}) for time in range(4)]
+    peers = rng.sample([A, B, C], 3)
+    ballot, had = Ballot(peers, []), dict.fromkeys(peers[1:], 0)
+    for peer in rng.sample(4 * peers, 12):
+        if peer == peers[0]:
+            ballot.heard(peer, [rng.choice(between)])
+        else:
+            had[peer] = rng.randrange(had[peer], len(history))
+            ballot.heard(peer, [history[had[peer]]])
+        found = ballot.result()
+        assert found is None or any(same(found[0], one) for one in history)
 
 
 @pytest.mark.parametrize("seed", range(200))
