@@ -69,8 +69,8 @@ class Figures:
             f"{self.chunks} chunks committed in {self.rounds} rounds, the longest of"
             f" {self.longest:.1f} s; named as liars: {dict(self.liars)}\n"
             f"{self.served} of {self.asked} reads served, the slowest in {self.slowest:.3f} s:"
-            f" {self.rows} rows, {len(self.wrong)} of them wrong, {self.behind} behind, of {self.compared} that were"
-            f" compared; shunned: {dict(self.shunned)}"
+            f" {self.rows} rows, {len(self.wrong)} of them wrong, {self.behind} behind, told"
+            f" {self.compared} times; shunned: {dict(self.shunned)}"
         )
 
 

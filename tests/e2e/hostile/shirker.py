@@ -14,6 +14,7 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from giaann_p2p.errors import GiaannError
@@ -59,6 +60,7 @@ class Way(Enum):
     """What it does."""
 
     SIGNS = "stands for what a chunk does not come to"
+    BARE = "stands for what a chunk comes to, without a token that owners would take"
     FALSE = "pushes what was never learned for what it is leased"
     KEEPS = "takes what it is leased, and says for ever that it is at it"
     TWICE = "pushes what was never learned, and signs it twice"
@@ -132,10 +134,12 @@ class Shirker(ComputeNode):
     async def _come(self, way: Way, peer: Peer, order: Learn, true: Delta) -> None:
         """Tell what a chunk came to, which is not so, or not its to tell, or all that it does."""
         job, chunk = order.job, order.chunk
-        delta = true if way is Way.BORROWS else _weaker(true)
+        delta = true if way in (Way.BORROWS, Way.BARE) else _weaker(true)
         root, word = made(delta, self._manifest.layout).root, self._word(job, chunk, delta)
         if way is Way.FORGES:
             word = Voucher(self._another(), self._chance.randbytes(SIGNATURE_BYTES), word.token)
+        if way is Way.BARE:
+            word = msgspec.structs.replace(word, token=self._chance.choice((b"", b"no token")))
         came = Came(chunk, root, word)
         heard = await self._beat(peer, Beat(job, [chunk], [], [], [came]))
         if isinstance(heard, Heard) and heard.bring and way is Way.BORROWS:
