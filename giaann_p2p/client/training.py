@@ -239,6 +239,10 @@ class _Job:
         """Hear of a worker."""
         if self._leading is None:
             return Refused("this job is not led yet; tell again later")
+        admission = self._visiting.gate.admission
+        for came in beat.came:  # else who came to the same would bring in vain what no owner takes
+            if why := admission.authored(came.voucher.author, came.voucher.token):
+                return Refused(f"came: {why}")
         return self._leading.beat(peer, beat)
 
     def fail(self, error: BaseException) -> None:

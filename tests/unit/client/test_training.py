@@ -11,11 +11,12 @@ from giaann_p2p.client.trained import Lacking, LackingPeers, Standing, Taught
 from giaann_p2p.client.training import MOST_BATCH, Manner
 from giaann_p2p.errors import UsageError
 from giaann_p2p.node.lesson import Made, Task
-from giaann_p2p.swarm.identity import name_of
+from giaann_p2p.swarm.identity import Peer, name_of
 from giaann_p2p.swarm.messages import (
     AskManifest,
     Beat,
     Learned,
+    Message,
     Refused,
     Skip,
     decode,
@@ -143,6 +144,38 @@ def test_a_liar_is_found_named_and_learns_no_more_and_nothing_of_its_is_kept() -
         reports = await visitor.trainer.train(TEXT, Manner(epochs=2, redundancy=2))
         assert all(one.complete for one in reports)
         assert len(liar.slow.learned) == tried
+        for shop in shops:
+            await shop.end()
+        await visitor.close()
+
+    play(story)
+
+
+def test_a_word_with_a_token_that_no_owner_takes_does_not_count(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def story(town: Town) -> None:
+        visitor, told = await founded(town), list[Message]()
+        shops = [Workshop(town, number) for number in (101, 102, 103)]
+        bare, answer = shops[0], visitor.trainer._answer
+        bare.node.gate.token = b"another's"
+
+        def authored(peer: Peer, token: bytes) -> str:
+            return "this token is another's" if token else ""
+
+        async def heard(peer: bytes, body: bytes) -> bytes:
+            data, question = await answer(peer, body), decode(body)
+            if peer == bare.me and isinstance(question, Beat) and question.came:
+                told.append(decode(data))
+            return data
+
+        monkeypatch.setattr(visitor.visit.gate.admission, "authored", authored)
+        visitor.transport.serve(heard)
+        await town.until(lambda: len(visitor.workers()) == 3)
+        (report,) = await visitor.trainer.train(TEXT, Manner(redundancy=2))
+        assert report.complete
+        assert told
+        assert all(one == Refused("came: this token is another's") for one in told)
         for shop in shops:
             await shop.end()
         await visitor.close()
