@@ -663,8 +663,11 @@ def test_who_says_no_word_keeps_no_slot_from_who_has_fewer() -> None:
     assert one.order(7, D, OTHER_JOB, NOW + 5.1) == Taken()
     assert one.learning[2:] == [(OTHER_JOB, 7)]
     assert one.order(8, D, OTHER_JOB, NOW + 5.1) == FULL  # of two slots each has one
+    one.answer(C, None)
+    one.tick(NOW + 9)
+    assert one.of(C) == [beat([1], waiting=[1])]  # the first one made place
     one.answer(C, brings(0, 1))
-    assert one.of(A) == [push(1)]  # the first one made place
+    assert one.of(A) == [push(1)]
 
 
 def test_who_owes_a_word_gets_no_more_slots_though_some_are_free() -> None:
