@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from giaann_p2p.client.visit import visit
-from giaann_p2p.local.peer import View
+from giaann_p2p.local.peer import State, View
 from giaann_p2p.local.swarm import LocalSwarm
 from giaann_p2p.swarm.link import Link
 from tests.e2e.conftest import NewSwarm
@@ -32,7 +32,9 @@ SECONDS = float(os.environ.get("GIAANN_HOSTILE_SECONDS", "60"))
 SEED = int(os.environ.get("GIAANN_HOSTILE_SEED", "1"))
 READERS = 3
 MOST_GROWN = 96 << 20
-"""Bytes that any process of an honest peer may need more, at any time, than before the attack."""
+"""Bytes that any process of an honest peer may need more, at any time, than before the attack: a
+few times what they do (10 to 25 MiB), and far less than one of the floods would take that is kept
+as it comes."""
 _SAMPLE = re.compile(r"^(giaann_\w+)(?:_total)? (\S+)$", re.MULTILINE)
 _TOLD = (
     "giaann_refused",
@@ -89,16 +91,14 @@ async def attacked(swarm: LocalSwarm, folder: Path, figures: Figures) -> None:
             await asyncio.to_thread(swarm.kill, name)
         check_harmless(swarm)
         check_grown(small, large)
-        report = await settled(visiting, wiki, len(HONEST_STORAGES), _SETTLED_WITHIN)
+        report = await settled(visiting, wiki, cast.HONEST_STORAGES, _SETTLED_WITHIN)
         print(f"digest {report.digest}, the same as one machine's: {wiki.digest}")
-
-
-HONEST_STORAGES = [name for name in cast.HONEST if name.startswith("storage")]
 
 
 def check_harmless(swarm: LocalSwarm) -> None:
     """See that they did their worst, and nobody honest took anything of it."""
-    honest = tuple(swarm_names(swarm)[name] for name in cast.HONEST)
+    honest = tuple(peer.peer for peer in honest_peers(swarm))
+    assert {peer.state for peer in honest_peers(swarm)} == {State.READY}
     liar, shirker, forger, stranger = (tally_of(swarm, name) for name in cast.HOSTILE)
     for lie in ("Read", "Push", "Compare"):
         assert liar[f"lies about {lie}"] > 0
@@ -120,7 +120,6 @@ def check_grown(small: dict[str, int], large: dict[str, int]) -> None:
     for process, more in sorted(grown.items()):
         print(f"{process:24} {small.get(process, 0) >> 20:5} MiB, at most {more >> 20} more")
     assert max(grown.values()) <= MOST_GROWN
-    assert set(grown) == set(small), "a process ended, or another one began"
 
 
 def told(swarm: LocalSwarm) -> None:
@@ -129,7 +128,7 @@ def told(swarm: LocalSwarm) -> None:
         print(f"\n{name}:")
         for what, count in sorted(tally_of(swarm, name).items()):
             print(f"  {count:7,} {what}")
-    for peer in honest_peers(swarm):
+    for peer in [peer for peer in honest_peers(swarm) if peer.metrics_port]:
         found = {name.removesuffix("_total"): float(n) for name, n in _SAMPLE.findall(page(peer))}
         print(f"{peer.name}: {', '.join(f'{n} {found[n]:,.0f}' for n in _TOLD if n in found)}")
 
@@ -144,7 +143,7 @@ def swarm_names(swarm: LocalSwarm) -> dict[str, str]:
 
 
 def honest_peers(swarm: LocalSwarm) -> list[View]:
-    return [peer for peer in swarm.peers() if peer.name in cast.HONEST]
+    return [peer for peer in swarm.peers() if peer.name not in cast.HOSTILE]
 
 
 def page(peer: View) -> str:

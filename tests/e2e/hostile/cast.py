@@ -27,10 +27,10 @@ from tests.e2e.hostile.stranger import Stranger
 
 LIAR, SHIRKER, FORGER, STRANGER = "storage-4", "compute-3", "compute-4", "compute-5"
 HOSTILE = LIAR, SHIRKER, FORGER, STRANGER
-HONEST = "storage-1", "storage-2", "storage-3", "compute-1", "compute-2"
 ARGUMENTS = {"bootstrap": ["--token"], "compute": ["--verify", "1"]}
 ENTRIES = {**roles.ENTRIES, "storage": f"{__name__}:storage", "compute": f"{__name__}:compute"}
 PEERS = {"storages": 4, "computes": 5, "replicas": 3, "redundancy": 2}
+HONEST_STORAGES = 3
 _HOUR = 3600
 _ALL = Rights.STORAGE | Rights.COMPUTE | Rights.CLIENT
 
