@@ -25,6 +25,7 @@ from giaann_p2p.node.holdings import Holdings
 from giaann_p2p.node.options import Options
 from giaann_p2p.store.applied import WITHDRAWN
 from giaann_p2p.store.store import Store
+from giaann_p2p.store.update import Update
 from giaann_p2p.swarm.actions import Adopt, Apply, Drop, Hold, Release
 from giaann_p2p.swarm.withdrawing import Withdraw
 
@@ -35,7 +36,10 @@ T = TypeVar("T")
 
 
 class Keeper:
-    """See the module. `write` runs the deeds, `beside` the snapshots; None is the loop's own."""
+    """See the module. `write` runs the deeds, `beside` the snapshots; None is the loop's own.
+
+    `vet` raises a GiaannError for an update that goes with nothing that is here.
+    """
 
     def __init__(
         self,
@@ -45,13 +49,14 @@ class Keeper:
         *,
         write: Executor | None = None,
         beside: Executor | None = None,
+        vet: Callable[[Store, Update], None] = lambda store, update: None,
         options: Options | None = None,
         log: logging.Logger | None = None,
     ) -> None:
         self.groups = self.applied = self.withdrawn = self.snapshots = 0
         """So far: waits for the disk, updates, those of disowned peers, snapshots."""
         self._store, self._holdings, self._told = store, holdings, told
-        self._write, self._beside = write, beside
+        self._write, self._beside, self._vet = write, beside, vet
         self._options = options or Options()
         self._log = log or logging.getLogger("giaann.node")
         self._queue: deque[Deed] = deque()
@@ -227,11 +232,17 @@ class Keeper:
         return [None]
 
     def _applied(self, deeds: Sequence[Apply]) -> list[GiaannError | None]:
-        unpacked = [_or_error(deed.unpacked) for deed in deeds]
+        unpacked = [_or_error(partial(self._vetted, deed)) for deed in deeds]
         errors = self._together(unpacked, lambda some: self._store.apply(list(chain(*some))))
         told = zip(deeds, errors, strict=True)
         self.applied += sum(len(deed.updates) for deed, error in told if error is None)
         return errors
+
+    def _vetted(self, deed: Apply) -> list[Update]:
+        updates = deed.unpacked()
+        for update in updates:
+            self._vet(self._store, update)
+        return updates
 
     def _adopted(self, deeds: Sequence[Adopt]) -> list[GiaannError | None]:
         unpacked = [_or_error(deed.content) for deed in deeds]

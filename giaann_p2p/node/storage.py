@@ -61,7 +61,7 @@ from giaann_p2p.swarm.surroundings import Surroundings
 from giaann_p2p.swarm.terms import Terms
 from giaann_p2p.swarm.voucher import Notary
 from giaann_p2p.swarm.weighing import weighed
-from giaann_p2p.swarm.withdrawing import Withdraw
+from giaann_p2p.swarm.withdrawing import Withdraw, vet
 
 
 class StorageNode:
@@ -105,6 +105,7 @@ class StorageNode:
             self._stored,
             write=self._writer,
             beside=self._writer,
+            vet=partial(vet, members=self.gate.admission),
             options=self._options,
             log=self._log,
         )

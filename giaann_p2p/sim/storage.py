@@ -38,7 +38,7 @@ from giaann_p2p.swarm.shardset import packed, unpacked
 from giaann_p2p.swarm.storage import StoragePeer
 from giaann_p2p.swarm.token import Rights
 from giaann_p2p.swarm.weighing import Weights, weighed
-from giaann_p2p.swarm.withdrawing import Withdraw
+from giaann_p2p.swarm.withdrawing import Withdraw, vet
 
 _ANNOUNCE = 10.0
 _RETRY = 1.0
@@ -253,7 +253,10 @@ class Storage(Node):
                 self.store.drop(action.shards.tolist())
                 self.promises.let_go(self, held)
             elif isinstance(action, Apply):
-                self.store.apply(action.unpacked())
+                updates = action.unpacked()
+                for update in updates:
+                    vet(self.store, update, self.swarm.admission)
+                self.store.apply(updates)
             elif isinstance(action, Adopt):
                 self.store.adopt(action.content())
             elif isinstance(action, Release):

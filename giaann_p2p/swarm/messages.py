@@ -14,7 +14,7 @@ from giaann_p2p.errors import MessageError, UsageError
 from giaann_p2p.model.manner import MOST_TOKENS, Manner
 from giaann_p2p.model.said import Stopped, Token
 from giaann_p2p.model.spec import CHUNK
-from giaann_p2p.store.applied import JOB_BYTES
+from giaann_p2p.store.applied import JOB_BYTES, WITHDRAWN
 from giaann_p2p.store.layout import MOST_SHARDS
 from giaann_p2p.store.seal import UNSEALED, Seal
 from giaann_p2p.swarm.manifest import MOST_REDUNDANCY
@@ -63,10 +63,13 @@ class Message(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
 
 
 class Push(Message, frozen=True, tag="push"):
-    """Take a chunk in: its delta's rows for some shards that you hold."""
+    """Take a chunk in: its delta's rows for some shards that you hold.
+
+    Never a withdrawal: owners fetch those from each other.
+    """
 
     job: Job
-    chunk: Chunk
+    chunk: Annotated[int, msgspec.Meta(ge=0, lt=WITHDRAWN)]
     shards: bytes
     parcel: bytes
     seal: Seal = UNSEALED

@@ -10,6 +10,7 @@ same, in whatever order they hear of it, and that is what the chunks come to tha
 from collections.abc import Iterator
 from itertools import islice
 
+from giaann_p2p.errors import UsageError
 from giaann_p2p.store.applied import WITHDRAWN
 from giaann_p2p.store.kept import Kept
 from giaann_p2p.store.store import Store
@@ -38,6 +39,19 @@ class Withdraw:
         found = list(islice(self._left, _AT_ONCE))
         self.over = len(found) < _AT_ONCE
         return found
+
+
+def vet(store: Store, update: Update, members: Members) -> None:
+    """Raise UsageError for a withdrawal of what somebody here stands for who is not disowned.
+
+    A disowned peer can still sign, and give what it signs the name of a chunk that others taught.
+    """
+    if update.chunk < WITHDRAWN:
+        return
+    for kept in store.kept_of(update.job, update.chunk - WITHDRAWN):
+        found = store.parcel(kept)
+        if found and not is_disowned(authors_of(found.seal), members):
+            raise UsageError(f"chunk {kept.chunk} was taught by others than those disowned")
 
 
 def withdrawals(store: Store, members: Members) -> Iterator[Update]:

@@ -14,7 +14,7 @@ from giaann_p2p.store.seal import DIGEST, Seal
 from giaann_p2p.swarm.admission import Admission
 from giaann_p2p.swarm.identity import Identity, Peer
 from giaann_p2p.swarm.manifest import Manifest
-from giaann_p2p.swarm.messages import Push
+from giaann_p2p.swarm.messages import Piece, Push
 from giaann_p2p.swarm.shardset import packed
 from giaann_p2p.swarm.terms import Terms
 from giaann_p2p.swarm.token import Rights, founded
@@ -109,9 +109,9 @@ def test_what_its_author_did_not_sign_is_refused(came: Came) -> None:
 def said_by(authors: list[Identity], disowned: list[Identity], chunk: int) -> bool:
     """Tell whether a delta is taken in that these stand for."""
     check = Notary(SWARM_ID, LAYOUT, 1, Anybody(*disowned)).check
-    push = Push(JOB, chunk, packed(ALL, SHARDS), PARCEL, sealing(by(*authors), TREE)(ALL))
+    piece = Piece(JOB, chunk, packed(ALL, SHARDS), PARCEL, sealing(by(*authors), TREE)(ALL))
     try:
-        Terms.of(SPEC, LAYOUT, check).packed(push, ALL, ALL).unpacked()
+        Terms.of(SPEC, LAYOUT, check).packed(piece, ALL, ALL).unpacked()
     except MessageError as error:
         if "disowned" not in str(error):
             raise
