@@ -50,15 +50,14 @@ class Lessons:
 
     def parcel(self, chunk: int, shards: Shards) -> bytes:
         """Return a chunk's rows for some shards, as they travel."""
-        key = chunk, shards.tobytes()
+        wanted = np.zeros(self.layout.shards, np.bool_)
+        wanted[shards] = True
+        rows = wanted[self._homes(chunk)]
+        key = chunk, rows.tobytes()  # most sets of shards differ in some that get nothing
         if key not in self._parcels:
             if len(self._parcels) == _MOST_PARCELS:
                 self._parcels.clear()
-            delta, homes = _delta(chunk), self._homes(chunk)
-            wanted = np.zeros(self.layout.shards, np.bool_)
-            wanted[shards] = True
-            rows = wanted[homes]
-            self._parcels[key] = encode(delta.only(rows) if rows.any() else EMPTY)
+            self._parcels[key] = encode(_delta(chunk).only(rows) if rows.any() else EMPTY)
         return self._parcels[key]
 
     def tree(self, chunk: int) -> Tree:
