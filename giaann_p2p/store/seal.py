@@ -14,7 +14,9 @@ Who signed, and what that is worth, is not looked at here: see `swarm.voucher`.
 
 import hashlib
 from collections.abc import Iterable, Mapping
+from functools import cached_property, lru_cache
 from typing import Annotated, NamedTuple
+from weakref import WeakKeyDictionary
 
 import msgspec
 import numpy as np
@@ -30,6 +32,11 @@ DIGEST = 16
 MOST_WORDS = 1 << 14
 _MOST_SHAPE = 4 * MOST_SHARDS
 _LEAF, _BRANCH, _ROOT = b"giaann leaf", b"giaann branch", b"giaann root"
+_SHAPES = 64
+"""Shapes that are remembered, as each comes with every part of its delta; 24 MB at most."""
+_LEAVES: WeakKeyDictionary[Delta, tuple[Layout, dict[int, bytes]]] = WeakKeyDictionary()
+"""The leaves of deltas that are in memory, for as long as they are: a delta never changes, and is
+looked at when it comes, when it is cut to what is new here, and when it is told for some shards."""
 
 
 class Seal(NamedTuple):
@@ -53,13 +60,24 @@ UNSEALED = Seal()
 
 def leaves_of(delta: Delta, shards: Shards, layout: Layout) -> dict[int, bytes]:
     """Digest a delta's rows for each of some shards for which it has any."""
-    hashes = {shard: hashlib.blake2b(digest_size=DIGEST, person=_LEAF) for shard in shards.tolist()}
+    known = _LEAVES.get(delta)
+    if known is None or known[0] != layout:
+        known = _LEAVES[delta] = layout, _leaves(delta, layout)
+    wanted = {*shards.tolist()}
+    return {shard: leaf for shard, leaf in known[1].items() if shard in wanted}
+
+
+def _leaves(delta: Delta, layout: Layout) -> dict[int, bytes]:
+    """Digest a delta's rows for each shard, ascending."""
     rows = (delta.count > 0) | (delta.lengths > 0)
     homes = layout.shards_of(delta.concept[rows], delta.feature[rows]).tolist()
+    found: dict[int, list[bytes]] = {}
     for home, digest in zip(homes, row_digests(delta), strict=True):
-        if home in hashes:
-            hashes[home].update(digest.to_bytes(DIGEST_BYTES, "little"))
-    return {shard: hashes[shard].digest() for shard in sorted({*homes} & hashes.keys())}
+        found.setdefault(home, []).append(digest.to_bytes(DIGEST_BYTES, "little"))
+    return {
+        home: hashlib.blake2b(b"".join(found[home]), digest_size=DIGEST, person=_LEAF).digest()
+        for home in sorted(found)
+    }
 
 
 class Tree:
@@ -90,7 +108,7 @@ class Tree:
             check(bool(left), "a seal that lacks a branch")
             level[0] = left.pop()
         check(not left, "a seal with a branch too many")
-        self.shape = pack([np.diff(shape.astype(np.uint32), prepend=np.uint32(0))])
+        self._shape = shape
         plain = shape.astype("<u2").tobytes()
         top = level.get(0, b"")
         self.root = hashlib.blake2b(plain + top, digest_size=DIGEST, person=_ROOT).digest()
@@ -99,6 +117,13 @@ class Tree:
 
     def __repr__(self) -> str:
         return f"<Tree of {len(self._rank)} leaves: {self.root.hex()}>"
+
+    @cached_property
+    def shape(self) -> bytes:
+        """Which leaves there are, in a seal."""
+        steps = self._shape.astype(np.uint32)
+        steps[1:] -= self._shape[:-1]
+        return pack([steps])
 
     def beside(self, shards: Iterable[int]) -> bytes:
         """Return the digests of the branches that have none of the leaves of some shards."""
@@ -127,8 +152,8 @@ def told(delta: Delta, shards: Shards, layout: Layout, seal: Seal) -> Tree:
     """Return the tree that a delta's rows for some shards belong to; DamagedError if to none."""
     shape = _shape(seal.shape)
     leaves = leaves_of(delta, shards, layout)
-    wanted = np.intersect1d(shape, shards).tolist()
-    check(leaves.keys() == {*wanted}, "a seal of a delta that has rows for other shards")
+    wanted = {*shape.tolist()} & {*shards.tolist()}
+    check(leaves.keys() == wanted, "a seal of a delta that has rows for other shards")
     return Tree(leaves, shape, seal.beside)
 
 
@@ -152,13 +177,16 @@ def from_bytes(data: bytes) -> Tree:
     return Tree(dict(zip(shape.tolist(), leaves, strict=True)), shape)
 
 
+@lru_cache(maxsize=_SHAPES)
 def _shape(data: bytes) -> Shards:
     (steps,) = unpack(data, 1, MOST_SHARDS)
     check(steps.dtype == np.uint32, "a seal's shape of another kind")
     shape = np.cumsum(steps, dtype=np.int64)
     check(not len(shape) or int(shape[-1]) < MOST_SHARDS, "a seal with shards that there are not")
     check(bool(np.all(steps[1:] > 0)), "a seal with a shard twice")
-    return shape.astype(np.uint16)
+    found = shape.astype(np.uint16)
+    found.flags.writeable = False
+    return found
 
 
 def _joined(level: Mapping[int, bytes], at: int) -> bytes:
