@@ -39,10 +39,10 @@ _DTYPES = {name: np.dtype(name) for name in set(_TYPES) - {_STEPS}}
 _SUM_BITS = 63
 _SLOT_BITS = 31
 _MOST_PLACES = 256
-_SHORT = 1 << 10
-"""Bytes, neurons, connections and bytes of text, in all, of a parcel whose delta is remembered."""
-_REMEMBERED = 512
-"""Such deltas; some 2 MB, and 16 MB at most, whatever they hold."""
+_SMALL = 1 << 14
+"""Bytes that a delta takes which is remembered, with what hangs on it (see `_weight`)."""
+_REMEMBERED = 1 << 10
+"""Such deltas; some 4 MB, and 16 MB at most, whatever they hold."""
 
 
 @dataclass(frozen=True)
@@ -113,8 +113,7 @@ def decode(data: bytes | memoryview, limits: Limits) -> Delta:
     Equal short parcels may get one delta, as deltas never change: what a chunk has for one shard is
     short, or nothing, and owners give it to each other many times.
     """
-    sizes = sizes_of(data)
-    if len(data) + sizes.neurons + sizes.connections + sizes.text > _SHORT:
+    if len(data) + _weight(sizes_of(data)) > _SMALL:
         return _decoded(data, limits)
     return _decoded_or_remembered(bytes(data), limits)
 
@@ -132,6 +131,12 @@ def _decoded(data: bytes | memoryview, limits: Limits) -> Delta:
     connections = reached(links, Strengths(*arrays[9:]), shape)
     check(adds_up(count) and adds_up(connections.strength), "sums beyond 63 bits")
     return Delta(concept, feature, count, *connections, names)
+
+
+def _weight(sizes: Sizes) -> int:
+    """Return how many bytes such a delta takes, about: its objects, arrays, names, and leaves."""
+    rows = 32 * sizes.neurons + 20 * sizes.connections
+    return 1500 + rows + 150 * sizes.words + sizes.text + 180 * sizes.neurons
 
 
 _decoded_or_remembered = lru_cache(maxsize=_REMEMBERED)(_decoded)
