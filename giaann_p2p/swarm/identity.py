@@ -10,6 +10,7 @@ names. Such keys have signed nothing.
 
 import base64
 import re
+from collections import deque
 from functools import lru_cache
 from typing import Annotated, NewType
 
@@ -35,6 +36,9 @@ _WITHOUT_SIGN = (1 << 255) - 1
 _EIGHTH = 0x05FC536D880238B13933C6D305ACDFD5F098EFF289F4C345B027B2C28F95E826
 _SMALL = frozenset([0, 1, _PRIME - 1, _EIGHTH, _PRIME - _EIGHTH])
 """The y of the eight points whose order divides 8."""
+_OWN: deque[tuple[Peer, str, bytes, bytes]] = deque(maxlen=8)
+"""What was signed here last. A peer takes its own record in like any other's, just after it signed
+it; to find the signature right would take twice as long as to make it did."""
 _TEXT_LENGTH = 52
 _SHORT = 8
 
@@ -58,12 +62,16 @@ class Identity:
 
     def sign(self, kind: str, data: bytes) -> bytes:
         """Return the signature of some bytes as a thing of a kind."""
-        return self._key.sign(_signed(kind, data))
+        signature = self._key.sign(_signed(kind, data))
+        _OWN.append((self.peer, kind, data, signature))
+        return signature
 
 
 @lru_cache(maxsize=1024)  # one process may be several peers, who all hear the same
 def verified(peer: Peer, kind: str, data: bytes, signature: bytes) -> bool:
     """Tell whether a peer signed some bytes as a thing of a kind."""
+    if (peer, kind, data, signature) in _OWN:
+        return True
     if is_nobodys(peer):
         return False
     try:

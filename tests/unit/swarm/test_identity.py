@@ -1,5 +1,6 @@
 """Who said what: keys, signatures and names."""
 
+import itertools
 from contextlib import suppress
 
 import pytest
@@ -8,6 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from giaann_p2p.errors import UsageError
 from giaann_p2p.swarm.identity import (
+    _OWN,
     _SMALL,
     Identity,
     Peer,
@@ -41,6 +43,22 @@ def test_only_what_the_peer_signed_is_verified() -> None:
     for at in range(len(signature)):
         changed = signature[:at] + bytes([signature[at] ^ 1]) + signature[at + 1 :]
         assert not verified(ONE.peer, "record", b"data", changed)
+
+
+def test_what_was_signed_elsewhere_is_verified() -> None:
+    signature = bytes.fromhex(
+        "8bf18e795598e394cf7050ad294de3c3cb8b0b874c150e4a15916f65ed29293c"
+        "c2e739a438565a886113f3a7dd86fc7163784c546ccf694a14a38cbf94a77806"
+    )
+    assert verified(ONE.peer, "record", b"signed elsewhere", signature)
+    assert not verified(ONE.peer, "record", b"signed nowhere", signature)
+    assert not verified(OTHER.peer, "record", b"signed elsewhere", signature)
+
+
+def test_of_what_is_signed_here_the_last_few_are_kept() -> None:
+    made = [(ONE.peer, "kind", b"%d" % n, ONE.sign("kind", b"%d" % n)) for n in range(100)]
+    assert len(_OWN) < 10
+    assert all(itertools.starmap(verified, made))
 
 
 @pytest.mark.parametrize("signature", [b"", bytes(63), bytes(64), bytes(65), b"\xff" * 64])
