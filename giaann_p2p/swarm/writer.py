@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from giaann_p2p.errors import MessageError
-from giaann_p2p.store.layout import Shards
+from giaann_p2p.store.layout import Shards, among
 from giaann_p2p.swarm.actions import Call
 from giaann_p2p.swarm.desk import Desk
 from giaann_p2p.swarm.identity import Peer
@@ -78,7 +78,7 @@ class _Chunk:
     def acked(self, peer: Peer, shards: Shards) -> None:
         """Note for which shards a peer has the chunk."""
         taken = self.taken.get(peer, _NONE)
-        self.acks[np.setdiff1d(shards, taken, assume_unique=True)] += 1
+        self.acks[shards[~among(shards, taken)]] += 1
         self.taken[peer] = np.union1d(taken, shards)
         if peer in self.lacking:
             self._lacks(peer, self.lacking[peer])
@@ -91,7 +91,7 @@ class _Chunk:
                 self._lacks(peer, placement.shards_of(peer))
 
     def _lacks(self, peer: Peer, shards: Shards) -> None:
-        left = np.setdiff1d(shards, self.taken.get(peer, _NONE), assume_unique=True)
+        left = shards[~among(shards, self.taken.get(peer, _NONE))]
         if len(left):
             self.lacking[peer] = left
         else:
@@ -166,7 +166,7 @@ class Writer:
         try:
             if isinstance(answer, Pushed):
                 taken = unpacked(answer.shards, self._shards)
-                if not np.isin(taken, pushed).all():
+                if not among(taken, pushed).all():
                     raise MessageError("shards that were not pushed")
                 chunk.acked(peer, taken)
                 complete = len(taken) == len(pushed)
