@@ -34,22 +34,18 @@ def fingerprint(delta: Delta, salt: bytes) -> Fingerprint:
     """Return the fingerprint of a delta, or of what a shard holds, under a salt."""
     seeds = hashlib.blake2b(salt, digest_size=8 * LANES * _KEYS, person=b"giaann prints").digest()
     keys = np.frombuffer(seeds, "<u8").astype(np.uint64).reshape(LANES, _KEYS, 1)
-    return np.array([_lane(delta, lane) for lane in keys], np.uint64)
-
-
-def _lane(delta: Delta, keys: Ids) -> np.uint64:
-    at_concept, at_feature, at_source = keys
-    reached = _mixed(_mixed(delta.concept ^ at_concept) + (delta.feature ^ at_feature))  # [V]
-    fires = _mixed(reached + at_source)  # [V] so that a connection back is another one
-    found = (fires * delta.count.astype(np.uint64)).sum(dtype=np.uint64)
+    at_concept, at_feature, at_source = keys.swapaxes(0, 1)  # [LANES, 1]
+    reached = _mixed(_mixed(delta.concept ^ at_concept) + (delta.feature ^ at_feature))
+    fires = _mixed(reached + at_source)  # [LANES, V] so that a connection back is another one
+    found: Fingerprint = (fires * delta.count.astype(np.uint64)).sum(axis=1, dtype=np.uint64)
     for first in range(0, delta.connections, _AT_ONCE):
         some = slice(first, first + _AT_ONCE)
         place = delta.branch[some].astype(np.uint64) << np.uint64(8)
         place |= delta.segment[some].astype(np.uint64)
-        pair = _mixed(fires[delta.source[some]] + reached[delta.target[some]])  # [m]
+        pair = fires[:, delta.source[some]] + reached[:, delta.target[some]]  # [LANES, m]
         units = delta.strength[some].astype(np.uint64)
-        found = np.add(found, (_mixed(pair ^ place) * units).sum(dtype=np.uint64), dtype=np.uint64)
-    return np.uint64(found)
+        found += (_mixed(_mixed(pair) ^ place) * units).sum(axis=1, dtype=np.uint64)
+    return found
 
 
 def _mixed(x: Ids) -> Ids:
