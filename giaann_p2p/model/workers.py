@@ -89,6 +89,7 @@ def _death() -> WorkerError:
 
 def _serve(work: Callable[[Any], Any], pipe: "Connection[Any, Any]") -> None:
     """Work in another process, as long as there is somebody to work for."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is deaf anyway: so nobody has to hold it back
     try:
         while True:
             item = pipe.recv()

@@ -10,9 +10,12 @@ from types import FrameType
 @contextmanager
 def undisturbed() -> Iterator[None]:
     """Hold SIGINT back. Python raises KeyboardInterrupt in the main thread only, so others pass."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
     before = signal.getsignal(signal.SIGINT)
-    if before is None or threading.current_thread() is not threading.main_thread():
-        yield  # None: somebody handles it without Python, and could not be given it back
+    if before in (None, signal.SIG_IGN):
+        yield  # None: somebody handles it without Python, and could not be given it back; or nobody
         return
     held: list[tuple[int, FrameType | None]] = []
     signal.signal(signal.SIGINT, lambda *arguments: held.append(arguments))
