@@ -154,8 +154,8 @@ class Comparing:
         return self._then(peer, now)
 
     def _pause(self, shards: list[int]) -> float:
-        hurries = (State.SYNCING, State.DRAINING)
-        hurry = any(self._replicas.state(shard) in hurries for shard in shards)
+        hurried = self._replicas.all(State.SYNCING, State.DRAINING)
+        hurry = len(hurried) > 0 and not {*shards}.isdisjoint(hurried.tolist())
         return self._settings.hurry_every if hurry else self._settings.compare_every
 
 

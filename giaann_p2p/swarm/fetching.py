@@ -90,12 +90,11 @@ class Fetching:
         found: dict[bytes, Lack] = {}
         beyond: dict[tuple[int, int], Applied] = {}  # most shards have one set, here and there
         coming = [(lack.chunks, frozenset(lack.shards)) for lack in self._coming.values()]
-        fetched = filter(self._fetches, self._replicas.held.tolist())
-        for shard, mine in self._held.sets(fetched).items():
+        for shard, mine in self._held.sets(self._replicas.held.tolist()).items():
             word = self._evidence.of(peer, shard)
             if word is None or word.chunks is mine:  # as nearly always
                 continue
-            if now - word.asked > self._settings.word_counts:
+            if now - word.asked > self._settings.word_counts or not self._fetches(shard):
                 continue
             pair = id(word.chunks), id(mine)
             if pair not in beyond:

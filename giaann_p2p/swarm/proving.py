@@ -147,9 +147,12 @@ class Proving:
 
     def _forget(self, now: float) -> None:
         """Forget what is over, and rests of what is not here any more, or is wanted again."""
-        self._rests = {n: rest for n, rest in self._rests.items() if self._is_unwanted(n)}
-        self._next = {peer: when for peer, when in self._next.items() if now < when}
-        self._wrong = {told: until for told, until in self._wrong.items() if now < until}
+        if self._rests:
+            self._rests = {n: rest for n, rest in self._rests.items() if self._is_unwanted(n)}
+        if self._next:
+            self._next = {peer: when for peer, when in self._next.items() if now < when}
+        if self._wrong:
+            self._wrong = {told: until for told, until in self._wrong.items() if now < until}
 
     def _is_unwanted(self, shard: int) -> bool:
         return self._replicas.holds(shard) and not self._replicas.wanted(shard)
