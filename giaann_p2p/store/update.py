@@ -2,6 +2,7 @@
 
 import struct
 from collections.abc import Callable
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +19,11 @@ from giaann_p2p.store.seal import UNSEALED, Seal, narrowed
 
 _HEAD = struct.Struct(f"<{JOB_BYTES}sIIHII")
 _MOST_CHUNKS = 1 << 32
+_FEW = 1 << 9
+"""Neurons and connections of a delta of which it is remembered what it has for some shards: owners
+who were cut off ask for the same, one after the other."""
+_REMEMBERED = 512
+"""Such parts; 8 MB at most, with the deltas."""
 MOST_HELD = 1 << 53
 """The most that a connection may come to elsewhere to be taken in; it would take 10^10 chunks."""
 
@@ -193,19 +199,34 @@ def parcel_of(record: memoryview, shards: Shards, limits: Limits, layout: Layout
         return Parcel(shards, bytes(parcel), seal, 0)
     update = update_of(record, limits)
     seal = narrowed(update.seal, update.delta, told, shards, layout)
-    return Parcel(shards, encode(cut(update, shards, layout).delta), seal, len(record))
+    delta = update.delta
+    few = delta.neurons + delta.connections <= _FEW
+    part = (_part_again if few else _part)(delta, shards.tobytes(), layout)
+    return Parcel(shards, part, seal, len(record))
+
+
+def _part(delta: Delta, shards: bytes, layout: Layout) -> bytes:
+    """Return the parcel of a delta's rows for some shards."""
+    return encode(_cut(delta, np.frombuffer(shards, np.uint16), layout))
+
+
+_part_again = lru_cache(maxsize=_REMEMBERED)(_part)
 
 
 def cut(update: Update, shards: Shards, layout: Layout) -> Update:
     """Return of an update what is meant for some of its shards, without the rows of others."""
-    delta = update.delta
+    delta = _cut(update.delta, shards, layout)
+    if delta is update.delta:
+        return update._replace(shards=shards)
+    return Update(update.job, update.chunk, shards, delta)
+
+
+def _cut(delta: Delta, shards: Shards, layout: Layout) -> Delta:
+    """Return a delta's rows for some shards: the same delta if there are no others."""
     rows = (delta.count > 0) | (delta.lengths > 0)
     chosen = np.zeros(layout.shards, np.bool_)
     chosen[shards] = True
     wanted = rows & chosen[layout.shards_of(delta.concept, delta.feature)]
     if not wanted.any():
-        return Update(update.job, update.chunk, shards, EMPTY)
-    if np.array_equal(wanted, rows):
-        return update._replace(shards=shards)
-    part = delta.only(wanted)
-    return Update(update.job, update.chunk, shards, part)
+        return EMPTY
+    return delta if np.array_equal(wanted, rows) else delta.only(wanted)
