@@ -14,7 +14,7 @@ again: so replaying a record twice, or one that a snapshot holds already, change
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Annotated, NamedTuple, TypeVar
 
 import msgspec
@@ -47,6 +47,13 @@ _MOST = (1 << 31) - 1
 _PART = 1 << 14
 """Connections from which on the next shard begins another part of a snapshot. Each connection of a
 part takes some 90 bytes while it is written or read."""
+
+
+_SMALL = 1 << 10
+"""Connections of a shard whose content is remembered, until it changes: who is to show that they
+hold it are asked again and again, under one salt after the other."""
+_REMEMBERED = 128
+"""Such shards; 8 MB at most."""
 
 
 class Kind(IntEnum):
@@ -115,6 +122,7 @@ class State:
         self.archive = Archive()
         self.notes: dict[str, bytes] = {}
         self.limits = Limits(spec.branches, spec.segments, _MOST, _MOST, _MOST)
+        self._of_one = lru_cache(maxsize=_REMEMBERED)(_content_of)
 
     @property
     def nbytes(self) -> int:
@@ -287,7 +295,10 @@ class State:
     def content(self, captured: Captured) -> Content:
         """Return what captured shards hold; any thread may ask, whatever is written meanwhile."""
         columns = captured.columns
-        delta = content(captured.shards, columns.neurons, columns.places, columns.names)
+        if len(captured.shards) == 1 and captured.shards[0].connections <= _SMALL:
+            delta = self._of_one(captured.shards[0], columns, columns.renamed)
+        else:
+            delta = content(captured.shards, columns.neurons, columns.places, columns.names)
         return Content(np.array(captured.numbers, np.uint16), captured.applied, delta)
 
     def rebuild(self) -> None:
@@ -299,6 +310,7 @@ class State:
             held = self.content(self.capture(part))
             columns.adopt(held.shards, held.delta)
         self.columns = columns  # readers that began before end with the old ones
+        self._of_one.cache_clear()  # or it would hold on to those
 
     def parts(self, shards: Shards) -> Iterator[list[int]]:
         """Cut shards into parts of a size to work on at once."""
@@ -335,6 +347,11 @@ class State:
             self.archive.release(*released(payload))
         else:
             raise DamagedError(f"a record of kind {kind}, which this version does not know")
+
+
+def _content_of(shard: Shard, columns: Columns, renamed: int) -> Delta:
+    """Return what a shard holds; it is the same as long as the shard and all names are."""
+    return content([shard], columns.neurons, columns.places, columns.names)
 
 
 def _withdrawn(held: Delta, part: Delta, chunk: int) -> Delta:

@@ -53,6 +53,8 @@ class Columns:
         self._row = np.empty(0, np.int32)  # by neuron: its row in its shard
         self._turn, self._due = 0, 0.0  # which shard is merged next, and how many are to be
         self._name_bytes = 0
+        self.renamed = 0
+        """How often a word's text became another one."""
 
     def hold(self, number: int) -> None:
         """Begin to hold a shard, empty."""
@@ -337,6 +339,7 @@ class Columns:
                 self._name_bytes += _NAME_BYTES + len(text)
             elif text < known:  # two texts of one number: the smaller wins, in whatever order
                 self.names[number] = text
+                self.renamed += 1  # behind it: who reads both sees too small a count at most
 
 
 def _parts(shard: Shard, row: int, pending: Pending, piece: int) -> tuple[int, list[Part]]:

@@ -7,6 +7,7 @@ import pytest
 
 from giaann_p2p.errors import StoreError, UsageError
 from giaann_p2p.model.delta import EMPTY
+from giaann_p2p.store.codec.parcel import encode
 from giaann_p2p.store.disk.fake_disk import FakeDisk
 from giaann_p2p.store.store import Store
 from tests.helpers import SMALL
@@ -92,3 +93,40 @@ def test_content_that_is_known_is_not_written_again(disk: FakeDisk, store: Store
     for _ in range(3):
         store.adopt(held)
     assert disk.size("log-00000001") == size
+
+
+def test_what_a_small_shard_holds_is_worked_out_once_until_it_changes() -> None:
+    store = in_memory(*LESSONS[:3])
+    for known in range(3, 6):
+        for shard in ALL:
+            held = store.content(shard).delta
+            assert store.content(shard).delta is held
+            fresh = in_memory(*LESSONS[:known]).content(shard).delta
+            assert encode(held) == encode(fresh)
+        store.apply([LESSONS[known].update(ALL)])
+
+
+def test_the_smaller_of_two_texts_wins_also_where_nothing_else_changes() -> None:
+    """As after a collision of two words: the shard's rows are the same, and their names are not."""
+    store, fresh = in_memory(*LESSONS[:6]), in_memory(*LESSONS[:6])
+    before = {shard: store.content(shard).delta for shard in ALL}
+    (large,) = (n for n in ALL if before[n].neurons == max(d.neurons for d in before.values()))
+    held = in_memory(*LESSONS[:6]).content(large)
+    names = {word: "!" + text for word, text in held.delta.names.items()}
+    for one in (store, fresh):
+        one.drop([large])
+        one.adopt(replace(held, delta=replace(held.delta, names=names)))
+    after = {shard: store.content(shard).delta for shard in ALL}
+    assert any(after[n].names != before[n].names for n in {*ALL} - {large})
+    for shard in ALL:
+        assert encode(after[shard]) == encode(fresh.content(shard).delta)
+
+
+def test_what_is_let_go_of_and_rebuilt_is_worked_out_anew() -> None:
+    store = in_memory(*LESSONS[:3])
+    before = {shard: encode(store.content(shard).delta) for shard in ALL}
+    store.drop([1, 2, 3])
+    store.compact()
+    assert encode(store.content(0).delta) == before[0]
+    store.hold([1])
+    assert encode(store.content(1).delta) == encode(EMPTY)
