@@ -21,6 +21,7 @@ from giaann_p2p.swarm.shardset import packed
 
 Sets = dict[int, Applied]
 _STATES = {state.value: state for state in State}
+_NOTHING = Applied()
 
 
 class Others(Protocol):
@@ -170,7 +171,7 @@ def words_of(
         raise MessageError("states: not one for each shard")
     if answer.which and not -1 <= min(answer.which) <= max(answer.which) < len(answer.sets):
         raise MessageError("which: there is no such set")
-    sets, jobs, like = list[Applied](), 0, Applied()
+    sets, jobs, like = list[Applied](), 0, _NOTHING
     if answer.sets:  # most jobs have the same chunks
         like = max(mine.values(), key=len, default=like)
     for data in answer.sets:
@@ -178,10 +179,9 @@ def words_of(
         jobs += sets[-1].jobs
         if jobs > MOST_JOBS:
             raise MessageError(f"sets: of more than {MOST_JOBS:,} jobs together")
-    nothing = Applied()
     words = {}
     for shard, letter, at in zip(shards, states, answer.which, strict=True):
         state = _STATES[letter]
-        same = nothing if state is State.ABSENT else mine[shard]
+        same = _NOTHING if state is State.ABSENT else mine[shard]
         words[shard] = Word(state, same if at < 0 else sets[at], asked)
     return words

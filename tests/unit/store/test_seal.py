@@ -1,5 +1,7 @@
 """Seals: the same root from any part of a delta, and from nothing else."""
 
+import dataclasses
+import gc
 import random
 
 import numpy as np
@@ -11,6 +13,7 @@ from giaann_p2p.sim.lessons import Lessons
 from giaann_p2p.store.codec.arrays import pack
 from giaann_p2p.store.layout import Layout, Shards
 from giaann_p2p.store.seal import (
+    _LEAVES,
     DIGEST,
     UNSEALED,
     Seal,
@@ -92,6 +95,24 @@ def test_who_has_all_rows_needs_nothing_beside_and_who_has_none_the_top_alone() 
 
 def test_what_nobody_stands_for_is_not_worked_out() -> None:
     assert narrowed(UNSEALED, EMPTY, ALL, some(1), LAYOUT) is UNSEALED
+
+
+def test_leaves_are_digested_once_for_a_layout_as_long_as_their_delta_is_there() -> None:
+    delta = dataclasses.replace(LESSONS.delta(1))
+    for layout in (LAYOUT, Layout(shards=COUNT), LAYOUT):
+        shards = np.arange(layout.shards, dtype=np.uint16)
+        homes = layout.shards_of(delta.concept, delta.feature)
+        with_rows = {*homes[(delta.count > 0) | (delta.lengths > 0)].tolist()}
+        leaves = leaves_of(delta, shards, layout)
+        assert list(leaves) == sorted(with_rows)
+        for number, leaf in leaves.items():
+            alone = delta.only(homes == number)
+            assert leaves_of(alone, some(number), layout) == {number: leaf}
+    assert delta in _LEAVES
+    before = len(_LEAVES)
+    del delta
+    gc.collect()
+    assert len(_LEAVES) < before
 
 
 def test_another_delta_is_another_root() -> None:
