@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import Self
 
 import numpy as np
 from pyroaring import BitMap
@@ -24,9 +24,9 @@ from giaann_p2p.model.rows import Answer, Question
 from giaann_p2p.model.sequence import Ids, Ints, Names
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.store import home, snapshot
-from giaann_p2p.store.applied import WITHDRAWN, Applied
+from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.budget import Budget
-from giaann_p2p.store.codec.parcel import Limits, decode, encode
+from giaann_p2p.store.codec.parcel import Limits, encode
 from giaann_p2p.store.codec.sheaf import encode as encode_sheaf
 from giaann_p2p.store.disk.files import DiskFiles, Files
 from giaann_p2p.store.disk.log import Log
@@ -38,7 +38,6 @@ from giaann_p2p.store.kept import KEPT_BYTES, Kept, kept_of
 from giaann_p2p.store.layout import Layout, Shards, among
 from giaann_p2p.store.memory.heap import give_back
 from giaann_p2p.store.recovery import recovered, seen
-from giaann_p2p.store.seal import narrowed
 from giaann_p2p.store.state import (
     Content,
     Kind,
@@ -49,6 +48,7 @@ from giaann_p2p.store.state import (
     shards_record,
 )
 from giaann_p2p.store.statistics import Statistics, statistics
+from giaann_p2p.store.told import Told, as_it_came, by_update, released_at_once
 from giaann_p2p.store.undisturbed import undisturbed
 from giaann_p2p.store.update import (
     Parcel,
@@ -64,36 +64,6 @@ _LEAST_LOG = 8 << 20
 _LOG_TO_SNAPSHOT = 2
 """How large the log may get, in bytes and in snapshots, before it is time for the next one. A store
 opens the sooner for a short log: each update in it takes a millisecond, however little it adds."""
-
-
-class _Told(NamedTuple):
-    """An update that a store is told, or a part of one."""
-
-    at: int
-    """Which one it is."""
-    update: Update
-    parcel: bytes | memoryview
-    is_own: bool = False
-    """Whether it withdraws what nobody else may withdraw, so that it is not passed on."""
-
-
-def _released_at_once(new: Iterable[tuple[_Told, Shards]]) -> list[tuple[int, bytes]]:
-    """Return the records by which a store that is opened again knows what not to pass on."""
-    return [
-        (Kind.RELEASE, release_record(one.update.job, BitMap([one.update.chunk]), fresh))
-        for one, fresh in new
-        if one.is_own
-    ]
-
-
-def _by_update(count: int, told: Sequence[_Told], planned: Sequence[Shards]) -> list[Shards]:
-    """Put together again what was told in parts."""
-    if len(told) == count:
-        return list(planned)
-    parts: list[list[Shards]] = [[] for _ in range(count)]
-    for one, fresh in zip(told, planned, strict=True):
-        parts[one.at].append(fresh)
-    return [np.sort(np.concatenate(some)) for some in parts]
 
 
 @dataclass(frozen=True)
@@ -301,7 +271,9 @@ class Store:
             told = [
                 one
                 for at, (update, parcel) in enumerate(zip(updates, parcels, strict=True))
-                for one in self._as_it_came(_Told(at, update, parcel))
+                for one in as_it_came(
+                    Told(at, update, parcel), self._parcels_of, self.limits, self.layout
+                )
             ]
             planned = self._state.planned(one.update for one in told)
             new = [(one, fresh) for one, fresh in zip(told, planned, strict=True) if len(fresh)]
@@ -312,36 +284,12 @@ class Store:
             kept = sum(KEPT_BYTES + (0 if self._disk else len(r)) for _, r in records)
             mine = [one.update for one in told]
             self._budget.admit(self._state, mine, planned, kept if self._retain else 0)
-            with self._logged([*records, *_released_at_once(new)]) as places:
+            with self._logged([*records, *released_at_once(new)]) as places:
                 for (one, fresh), (_, record), place in zip(new, records, places, strict=False):
                     self._state.add(one.update, fresh)
                     if self._retain and not one.is_own:
                         self._state.archive.add(kept_of(memoryview(record), place))
-        return _by_update(len(updates), told, planned)
-
-    def _as_it_came(self, told: "_Told") -> "Iterator[_Told]":
-        """Return a withdrawal of just what was added here, as far as that is known to be another.
-
-        A liar may have told owners different things, or somebody honest the same chunk to some.
-        """
-        _, update, parcel, _ = told
-        if update.chunk < WITHDRAWN:
-            yield told
-            return
-        left = update.shards
-        for kept in self._state.archive.of_chunk(update.job, update.chunk - WITHDRAWN):
-            shards = left[among(left, kept.shards)]
-            own = self._parcel(kept, shards) if len(shards) else None
-            if own is not None and own.seal.words != update.seal.words:
-                left = left[~among(left, shards)]
-                delta = decode(own.data, self.limits)
-                is_own = update._replace(shards=shards, delta=delta, parcel=b"", seal=own.seal)
-                yield _Told(told.at, is_own, own.data, is_own=True)
-        if len(left) == len(update.shards):
-            yield told
-        elif len(left):
-            seal = narrowed(update.seal, update.delta, update.shards, left, self.layout)
-            yield _Told(told.at, update._replace(shards=left, seal=seal), parcel)
+        return by_update(len(updates), told, planned)
 
     def note(self, key: str, value: bytes) -> None:
         """Note something down, durably; it takes the place of what was there."""
@@ -428,6 +376,14 @@ class Store:
         with self._writing:
             shards = kept.shards[among(kept.shards, self.shards)]
             return self._parcel(kept, shards) if len(shards) else None
+
+    def _parcels_of(self, job: bytes, chunk: int, shards: Shards) -> Iterator[Parcel]:
+        """Return what is remembered of a chunk for some shards."""
+        for kept in self._state.archive.of_chunk(job, chunk):
+            some = shards[among(shards, kept.shards)]
+            found = self._parcel(kept, some) if len(some) else None
+            if found is not None:
+                yield found
 
     def _parcel(self, kept: Kept, shards: Shards) -> Parcel | None:
         try:
