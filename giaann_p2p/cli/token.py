@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Members of a swarm that was founded with --token: their tokens, and their end.",
+    help="Members of a swarm that was founded with --token; of any swarm, who is welcome no more.",
 )
 Name = Annotated[
     str, typer.Argument(metavar="PEER", help="The peer's name, as `giaann token name` prints it.")
@@ -144,15 +144,15 @@ def revoke(
     disown: Annotated[
         bool,
         typer.Option(
-            "--disown", help="Also withdraw what they taught, as far as it is remembered."
+            "--disown", help="Also withdraw what they alone taught."
         ),
     ] = False,
 ) -> None:
     """Make peers strangers, at once and for good, with all that they have let in.
 
-    The founder alone can, also in an open swarm. The swarm is told; who is not there hears of it
-    when it comes back. With --disown what they alone taught is taken out of every column that still
-    has it apart (see `giaann storage --remember`), and they are believed nothing more.
+    The founder alone can, also in an open swarm. The swarm is told; who is away
+    hears of it when it comes back. --disown also takes what they alone taught out
+    of all columns, as far back as owners remember (`giaann storage --remember`).
     """
     from giaann_p2p.node.membership import Giver
     from giaann_p2p.swarm.identity import peer_of
