@@ -153,6 +153,11 @@ class Giver:
         if kept := self.membership.revoked():
             admission.learn(kept)
         now = admission.revoked
+        if kept_out := restored & {*now.disowned}:
+            raise TokenError(
+                f"{name_of(min(kept_out))} is disowned, and that stays so: owners that were away "
+                "would never learn what to withdraw. It may come back with another key"
+            )
         revoked = ({*now.peers} | peers) - restored
         following = now.next(founder, revoked, {*now.disowned, *disowned})
         self.membership.keep_revoked(following.to_bytes())

@@ -92,12 +92,14 @@ def test_the_founder_revokes_and_restores_one_edition_after_the_other(boot: Path
     assert (admission.fault(OTHER.peer, token, NOW), admission.revoked.number) == ("", 2)
 
 
-def test_the_founder_disowns_who_stays_disowned_until_it_is_restored(boot: Path) -> None:
+def test_the_founder_disowns_who_stays_disowned(boot: Path) -> None:
     giver = Giver(boot)
     assert giver.revoke({OTHER.peer}, set(), [OTHER.peer]).disowned == (OTHER.peer,)
     more = giver.revoke({Peer(bytes(32))}, set())
     assert (more.peers, more.disowned) == ((Peer(bytes(32)), OTHER.peer), (OTHER.peer,))
-    assert giver.revoke(set(), {OTHER.peer}).disowned == ()
+    with pytest.raises(TokenError, match="is disowned, and that stays so"):
+        giver.revoke(set(), {OTHER.peer})
+    assert giver.revoke(set(), {Peer(bytes(32))}).disowned == (OTHER.peer,)
 
 
 def test_the_founders_own_peer_may_do_everything(boot: Path) -> None:
