@@ -143,9 +143,7 @@ def revoke(
     ] = False,
     disown: Annotated[
         bool,
-        typer.Option(
-            "--disown", help="Also withdraw what they alone taught."
-        ),
+        typer.Option("--disown", help="Also withdraw what they alone taught."),
     ] = False,
 ) -> None:
     """Make peers strangers, at once and for good, with all that they have let in.

@@ -31,6 +31,8 @@ from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.withdrawing import Withdraw
 from tests.unit.node.helpers import ALL, JOB, LAYOUT, LESSONS, SlowLoop, lesson, taught
 
+UNWELCOME = 77
+
 
 def some(*numbers: int) -> Shards:
     return np.array(numbers, np.uint16)
@@ -62,9 +64,19 @@ class Desk:
         self.store, self.holdings = store, Holdings(store)
         self.told: dict[int, str | None] = {}
         self.keeper = Keeper(
-            store, self.holdings, self._tell, options=options, write=write, beside=write
+            store,
+            self.holdings,
+            self._tell,
+            options=options,
+            write=write,
+            beside=write,
+            vet=self._vet,
         )
         self.task = asyncio.get_running_loop().create_task(self.keeper.run())
+
+    def _vet(self, store: Store, update: Update) -> None:
+        if update.chunk == UNWELCOME:
+            raise UsageError("not this one")
 
     def _tell(self, number: int, error: GiaannError | None) -> None:
         self.told[number] = None if error is None else str(error)
@@ -127,6 +139,18 @@ def test_updates_that_wait_are_made_durable_together() -> None:
         assert desk.told == dict.fromkeys(range(40))
 
     play(story, Store.open(disk, SPEC, LAYOUT))
+
+
+def test_what_goes_with_nothing_that_is_here_is_turned_down() -> None:
+    async def story(desk: Desk) -> None:
+        desk.keeper.do(Hold(ALL))
+        for chunk in (1, UNWELCOME, 2):
+            desk.apply(chunk)
+        await desk.keeper.idle()
+        assert desk.told == {1: None, UNWELCOME: "not this one", 2: None}
+        assert dict(desk.store.digests()) == taught([1, 2])
+
+    play(story)
 
 
 class Founder:
