@@ -60,6 +60,7 @@ class Link:
         self._answers = self._answered = 0  # in this turn
         self._next_turn: asyncio.Handle | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._rings_at = NEVER  # uvloop's timers that are due at once cannot tell
         self._work = asyncio.Event()  # there may be something to send
         self._writing = True  # what is sent now would come in between
         self._left: list[Buffer] = []  # that could not be sent at once
@@ -287,9 +288,10 @@ class Link:
             self._ended.set()
             return
         when = self.connection.wake()
-        if when != NEVER and (self._timer is None or when < self._timer.when()):
+        if when != NEVER and (self._timer is None or when < self._rings_at):
             if self._timer is not None:
                 self._timer.cancel()
+            self._rings_at = when
             self._timer = self._loop.call_at(when, self._ring, when)
 
     def _send(self) -> None:

@@ -54,6 +54,8 @@ class Reading:
         self._reader = Reader(manifest.layout, limits, others, timeout, patience, verify)
         self._waiting: dict[int, asyncio.Future[Answer]] = {}
         self._timer: asyncio.TimerHandle | None = None
+        self._due = 0.0
+        """When it rings. uvloop's timers that are due at once cannot tell."""
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -130,8 +132,9 @@ class Reading:
         wait = max(_SHORTEST, self._reader.next_tick(now) - now)
         loop = asyncio.get_running_loop()
         when = loop.time() + wait
-        if self._timer is None or when < self._timer.when():
+        if self._timer is None or when < self._due:
             self._disarm()
+            self._due = when
             self._timer = loop.call_at(when, self._tick)
 
     def _disarm(self) -> None:

@@ -2,11 +2,13 @@
 
 import asyncio
 from functools import partial
+from typing import Any
 
 import pytest
 
 from giaann_p2p.errors import UsageError
 from giaann_p2p.model.rows import DeltaRows, Question, Row
+from giaann_p2p.net.clock import VirtualLoop
 from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.store.layout import Shards
 from tests.unit.node.helpers import JOB, LESSONS, Client, Town, play, taught
@@ -126,6 +128,34 @@ def test_closing_ends_who_waits() -> None:
             town.freeze(house, frozen=False)
 
     play(story)
+
+
+class Bare:
+    """A timer that cannot tell when it rings, as uvloop's that are due at once."""
+
+    def __init__(self, timer: asyncio.TimerHandle) -> None:
+        self._timer = timer
+
+    def __getattr__(self, name: str) -> object:
+        if name == "when":
+            raise AttributeError(name)
+        return getattr(self._timer, name)
+
+
+class TerseLoop(VirtualLoop):
+    """A loop with such timers."""
+
+    def call_at(self, *arguments: Any, **more: Any) -> Any:  # noqa: ANN401
+        return Bare(super().call_at(*arguments, **more))
+
+
+def test_nobody_asks_a_timer_when_it_rings() -> None:
+    async def story(town: Town) -> None:
+        client = await settled(town)
+        await client.push(1)
+        await asyncio.gather(*[client.reading.rows(LESSONS.neurons(1)) for _ in range(3)])
+
+    play(story, loop=TerseLoop)
 
 
 def test_a_reader_that_stops_waiting_leaves_nothing_that_goes_on_for_ever() -> None:
