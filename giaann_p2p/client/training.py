@@ -51,6 +51,8 @@ _A_WHILE = 2.0
 """Seconds after which it is said that peers are lacking."""
 _ROUNDS = 5
 """How often a text is gone through, at most, while its owners lack some of it."""
+_NAMES = 8
+"""Under how many names a text is learned, at most, while what was learned of it is withdrawn."""
 _LOOKS, _BETWEEN = 6, 1.0
 """How often they are asked, and seconds between: some hear of a chunk a little after others."""
 MOST_BATCH = 4096
@@ -144,10 +146,10 @@ class Trainer:
         should_stop: Callable[[], bool],
     ) -> Taught:
         number = job_id(corpus, epoch, self._visiting.manifest.spec)
-        if number in self._jobs:
-            raise UsageError(f"{corpus.name} is being learned already: wait until that is done")
         report, needless = Taught(corpus.name, corpus.size, epoch=epoch), BitMap()
-        while True:
+        for _ in range(_NAMES):
+            if number in self._jobs:
+                raise UsageError(f"{corpus.name} is being learned already: wait until that is done")
             job = _Job(
                 self._visiting, self._calls, number, corpus, manner, report, self._trust, needless
             )
@@ -160,6 +162,10 @@ class Trainer:
                 return report
             # Sets of chunks only grow: what was withdrawn comes back under another name.
             number, needless = again(number), job.chunks - job.withdrawn
+        raise LackingPeers(
+            f"{corpus.name}: what is learned of it is withdrawn again and again; ask the swarm's "
+            "founder whose work is disowned"
+        )
 
     async def _answer(self, peer: bytes, body: bytes) -> bytes:
         question = decode(body)

@@ -18,7 +18,7 @@ from giaann_p2p.store.update import Update
 from giaann_p2p.swarm.voucher import Members, authors_of, is_disowned
 
 _AT_ONCE = 16
-"""Updates that a store is told in one go: it has other things to do, too."""
+"""Records that are looked at in one go: a store has other things to do, too."""
 
 
 class Withdraw:
@@ -26,7 +26,7 @@ class Withdraw:
 
     def __init__(self, members: Members) -> None:
         self._members = members
-        self._left: Iterator[Update] | None = None
+        self._left: Iterator[Update | None] | None = None
         self.over = False
 
     def __repr__(self) -> str:
@@ -35,10 +35,10 @@ class Withdraw:
     def next(self, store: Store) -> list[Update]:
         """Return what a store is to be told next."""
         if self._left is None:
-            self._left = withdrawals(store, self._members)
+            self._left = _looked_at(store, self._members)
         found = list(islice(self._left, _AT_ONCE))
         self.over = len(found) < _AT_ONCE
-        return found
+        return [update for update in found if update is not None]
 
 
 def vet(store: Store, update: Update, members: Members) -> None:
@@ -56,13 +56,19 @@ def vet(store: Store, update: Update, members: Members) -> None:
 
 def withdrawals(store: Store, members: Members) -> Iterator[Update]:
     """Return all that a store is to be told, of the chunks whose deltas it has."""
+    return (update for update in _looked_at(store, members) if update is not None)
+
+
+def _looked_at(store: Store, members: Members) -> Iterator[Update | None]:
+    """Look at one record after the other; return what is to be withdrawn by it, or nothing."""
     for kept in store.kept():
-        if kept.chunk >= WITHDRAWN or _is_withdrawn(store, kept):
-            continue
-        found = store.parcel(kept)
+        settled = kept.chunk >= WITHDRAWN or _is_withdrawn(store, kept)
+        found = None if settled else store.parcel(kept)
         if found and is_disowned(authors_of(found.seal), members):
             number, (shards, data, seal, _) = kept.chunk | WITHDRAWN, found
             yield Update.received(kept.job, number, shards, data, store.limits, seal)
+        else:
+            yield None
 
 
 def _is_withdrawn(store: Store, kept: Kept) -> bool:

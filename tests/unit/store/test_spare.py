@@ -56,14 +56,15 @@ def test_it_is_found_again_when_the_store_is_opened(disk: FakeDisk, snapshots: i
     assert Store.open(disk, retain=True).retained(JOB) == again.retained(JOB)
 
 
-def test_without_room_nothing_is_remembered_and_its_files_go(disk: FakeDisk) -> None:
+def test_without_room_nothing_is_remembered_and_its_files_go() -> None:
     for spare, files in ((0, [3]), (ROOM, [1, 2, 3])):
-        store = begun(FakeDisk(), spare)
+        disk = FakeDisk()
+        store = begun(disk, spare)
         store.apply(told(0, 1))
         store.snapshot()
         store.snapshot()
         store.release(JOB, [0, 1])
-        assert logs(store._disk.files) == files  # type: ignore[union-attr, arg-type]
+        assert logs(disk) == files
         assert bool(remembered(store)) == bool(spare)
 
 

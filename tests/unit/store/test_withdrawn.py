@@ -104,7 +104,7 @@ def test_a_store_that_is_opened_again_is_the_same(disk: FakeDisk) -> None:
     store.apply(told(0, 1, 2))
     store.apply(back(1, shards=[0, 2]))
     before = state_of(store)
-    with Store.open(store._disk.files, retain=True) as again:  # type: ignore[union-attr]
+    with Store.open(disk, retain=True) as again:
         assert state_of(again) == before
         again.snapshot()
         again.apply(back(1, shards=[1]))

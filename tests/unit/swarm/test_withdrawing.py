@@ -64,6 +64,13 @@ def test_it_is_done_little_by_little() -> None:
     assert found.digest() == 0
 
 
+def test_so_many_records_are_looked_at_whether_liars_stand_for_them_or_not() -> None:
+    taught = [by(HONEST if chunk < 18 else LIAR, chunk=chunk) for chunk in range(20)]
+    found, deed = store(*taught), Withdraw(Founder())
+    assert [len(deed.next(found)), deed.over] == [0, False]
+    assert [len(deed.next(found)), deed.over] == [2, True]
+
+
 def test_a_liar_cannot_withdraw_what_others_taught() -> None:
     """Its own name is disowned, so whatever it signs may be withdrawn; but it is not there."""
     found = store(by(HONEST, chunk=0), by(LIAR, chunk=1))
