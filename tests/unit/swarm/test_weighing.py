@@ -5,7 +5,7 @@ import pytest
 
 from giaann_p2p.model.delta import total
 from giaann_p2p.model.fingerprint import Fingerprint, fingerprint
-from giaann_p2p.store.applied import Applied
+from giaann_p2p.store.applied import WITHDRAWN, Applied
 from giaann_p2p.store.store import Store
 from giaann_p2p.swarm import weighing
 from giaann_p2p.swarm.weighing import PROOF_BYTES, proof_of, proofs, weighed
@@ -70,6 +70,26 @@ def test_what_is_not_kept_cannot_be_taken_away(chunks: tuple[int, ...], is_shown
     held = store(chunks=[4, 5, 6, 7])
     held.release(JOB, [4])  # what would have to be taken away, or added up
     assert bool(shown(held, applied(*chunks))) is is_shown
+
+
+@pytest.mark.parametrize(
+    ("chunks", "left"),
+    [
+        ((4, 5, 6, 7, 5 | WITHDRAWN), (4, 6, 7)),
+        ((4, 5, 5 | WITHDRAWN), (4,)),
+        ((5, 5 | WITHDRAWN), ()),
+        ((4, 6), (4, 6)),  # 5 came and went
+        ((4, 5), (4, 5)),  # these few are added up: their deltas are at hand
+        ((4, 5, 6), None),  # what nobody has any more
+    ],
+)
+def test_what_was_withdrawn_weighs_nothing(
+    chunks: tuple[int, ...], left: tuple[int, ...] | None
+) -> None:
+    held = store(chunks=[4, 5, 6, 7])
+    held.apply([update(5 | WITHDRAWN, *range(4))._replace(delta=LESSONS.delta(5), parcel=b"")])
+    wanted = b"" if left is None else proof_of(of(*left), A)
+    assert shown(held, applied(*chunks)) == wanted
 
 
 def test_what_is_lacking_is_not_shown() -> None:
