@@ -25,6 +25,7 @@ from giaann_p2p.swarm.actions import (
     Weigh,
 )
 from giaann_p2p.swarm.answers import Answers
+from giaann_p2p.swarm.barring import Named
 from giaann_p2p.swarm.identity import Identity, Peer
 from giaann_p2p.swarm.messages import (
     Ask,
@@ -102,6 +103,7 @@ class Around:
         self.ready_at: dict[int, list[Peer]] = {}
         self.syncing_at: dict[int, list[Peer]] = {}
         self.gone_with: dict[int, list[Peer]] = {}
+        self.named_by: dict[Peer, dict[Peer, Shards]] = {}
         self.looked: float | None = NOW
         self.unreachable: set[Peer] = set()
         self.suspected: list[Peer] = []
@@ -114,6 +116,9 @@ class Around:
 
     def members(self, now: float) -> Mapping[Peer, int]:
         return self.capacities
+
+    def named(self, now: float) -> Named:
+        return self.named_by
 
     def placement(self, now: float) -> Placement:
         return Placement.of(self.capacities, SHARDS, self.replicas)

@@ -69,6 +69,9 @@ def _verdict(swarm: str, found: "Overview") -> str:
         said += f"; on their way: {_many(health.unsettled, 'replica')}"
     if found.silent:
         said += f"; no answer from {_names(found.silent)}"
+    for peer, shards in sorted(found.barred.items()):
+        many, which = _many(len(shards), "shard"), _some(map(str, shards), len(shards))
+        said += f"; {name_of(peer)} holds something else than others of {many}: {which}"
     if found.gone:
         said += f"; went without leave and may come back: {_names(found.gone)}"
     if storing < found.replicas:
@@ -120,6 +123,8 @@ def _named(value: object) -> object:
         return to_text(value)
     if isinstance(value, msgspec.Struct):
         return _plain(value)
+    if isinstance(value, dict):
+        return {to_text(peer): shards for peer, shards in value.items()}
     if isinstance(value, list | tuple):
         return [_named(one) for one in value]
     return value

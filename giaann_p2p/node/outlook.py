@@ -10,6 +10,7 @@ a peer answers is another matter, and goes by the true time.
 from collections.abc import Callable, Mapping, Sequence
 
 from giaann_p2p.store.layout import Shards
+from giaann_p2p.swarm.barring import Named
 from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.placement import Placement
 from giaann_p2p.swarm.surroundings import Surroundings
@@ -28,6 +29,10 @@ class Outlook:
     def members(self, now: float) -> Mapping[Peer, int]:
         """Return the storage peers that are to hold something, with their capacities."""
         return self.around.members(self._time())
+
+    def named(self, now: float) -> Named:
+        """Return who is said, by whom, to hold something wrong of which shards."""
+        return self.around.named(self._time())
 
     def placement(self, now: float) -> Placement:
         """Return who should hold which shard."""

@@ -29,6 +29,7 @@ from giaann_p2p.node.lifetime import Lifetime, Part
 from giaann_p2p.node.lookout import Lookout
 from giaann_p2p.node.options import Options
 from giaann_p2p.node.presence import Presence
+from giaann_p2p.node.quarrel import Quarrel
 from giaann_p2p.node.reception import Reception
 from giaann_p2p.node.revoking import Revoking
 from giaann_p2p.node.rules import Rules
@@ -52,7 +53,13 @@ from giaann_p2p.swarm.messages import (
     Message,
     Push,
 )
-from giaann_p2p.swarm.record import MOST_CAPACITY, MOST_RECORD_ADDRESSES, Announcement, Load
+from giaann_p2p.swarm.record import (
+    MOST_CAPACITY,
+    MOST_RECORD_ADDRESSES,
+    Announcement,
+    Load,
+    namings,
+)
 from giaann_p2p.swarm.replica import State
 from giaann_p2p.swarm.settings import Settings
 from giaann_p2p.swarm.shardset import packed
@@ -133,6 +140,7 @@ class StorageNode:
         self._load, self._counted = Load(), (0, 0)
         self._left = asyncio.Event()
         self._told = ""
+        self._quarrel = Quarrel(self._log)
 
     def __repr__(self) -> str:
         return f"<StorageNode {name_of(self.me)}: {self.core.replicas!r}>"
@@ -312,6 +320,7 @@ class StorageNode:
             used=min(self._store.nbytes, MOST_CAPACITY),
             ready=packed(said.ready, count),
             syncing=packed(said.syncing, count),
+            wrong=namings(said.wrong, self._manifest.layout),
             load=self._load,
             addresses=tuple(self._addresses())[:MOST_RECORD_ADDRESSES],
             token=self.gate.token,
@@ -330,6 +339,7 @@ class StorageNode:
 
     def _tell(self) -> None:
         replicas = self.core.replicas
+        self._quarrel.look(self.core.auditing.wrong(), replicas.disputed)
         ready, draining = len(replicas.all(State.READY)), len(replicas.all(State.DRAINING))
         told = f"ready {ready}/{ready + len(replicas.all(State.SYNCING))} shards"
         if draining:

@@ -162,6 +162,11 @@ class Promises:
     def shunned(self, peer: Peer) -> None:
         """A client reads no more from a peer, for it lied; `accepted` tells if it lied to some."""
 
+    def named(self, by: "Storage", peer: Peer) -> None:
+        """A peer says that another holds something wrong: nobody honest does."""
+        if any(peer == one.peer for one in self._peers):
+            self.broken(f"{by.name} calls wrong what an honest peer holds")
+
     def found_out(self, peer: Peer) -> None:
         """A coordinator sends a compute peer away, for it came to something else than others."""
         self.broken("an honest compute peer was taken for a liar")

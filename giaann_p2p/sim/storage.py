@@ -33,7 +33,7 @@ from giaann_p2p.swarm.actions import (
 from giaann_p2p.swarm.answers import Answers
 from giaann_p2p.swarm.identity import Identity, Peer
 from giaann_p2p.swarm.messages import Message, Push, Pushed, Read, Rows, encode
-from giaann_p2p.swarm.record import Announcement, signed
+from giaann_p2p.swarm.record import Announcement, namings, signed
 from giaann_p2p.swarm.shardset import packed, unpacked
 from giaann_p2p.swarm.storage import StoragePeer
 from giaann_p2p.swarm.token import Rights
@@ -282,6 +282,8 @@ class Storage(Node):
         if (told := repr(self.core.replicas)) != self._told:
             self._told = told
             self.say(f"has {told}")
+        for peer in news.wrong:
+            self.promises.named(self, peer)
         count = self.swarm.layout.shards
         record = signed(
             self.identity,
@@ -297,6 +299,7 @@ class Storage(Node):
                 used=self.store.nbytes,
                 ready=packed(news.ready, count),
                 syncing=packed(news.syncing, count),
+                wrong=namings(news.wrong, self.swarm.layout),
                 token=self.swarm.token_of(self.peer),
             ),
         )

@@ -4,6 +4,7 @@ A shell carries out actions in their order. Calls go on side by side; what chang
 one after the other. Each call and each deed comes back as an event with its number.
 """
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from giaann_p2p.errors import DamagedError, MessageError
@@ -107,6 +108,8 @@ class Announce(NamedTuple):
     ready: Shards
     syncing: Shards
     leaving: bool
+    wrong: Mapping[Peer, Shards]
+    """Who holds something wrong, of which shards."""
 
 
 class Leave(NamedTuple):

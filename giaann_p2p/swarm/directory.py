@@ -107,6 +107,7 @@ class Directory:
         self._rows: dict[Key, int] = {}
         self._entries: dict[int, _Entry] = {}  # by row
         self._known: set[bytes] = set()  # the bytes of the entries
+        self._wrong: dict[int, dict[Peer, Shards]] = {}  # by row, of those that name anybody
         self._doubts = Doubts()
         self._version = 0
         self._due = np.inf  # not after the next record ends or is forgotten
@@ -197,6 +198,12 @@ class Directory:
             self._members = version, tuple(pairs)
         return self._members[1]
 
+    def named(self, now: float) -> dict[Peer, dict[Peer, Shards]]:
+        """Return, of the live peers that name any, who holds something wrong of which shards."""
+        self._advance(now)
+        live = [row for row in self._wrong if self._claims.live[row]]
+        return {self._entries[row].announcement.peer: self._wrong[row] for row in live}
+
     def ready(self, shard: int, now: float) -> list[Peer]:
         """Return the live peers that serve a shard; those that are bypassed come last."""
         self._advance(now)
@@ -285,6 +292,9 @@ class Directory:
         claims.holds[row] = found.state != "left" and found.role == "storage"
         if sets is not None:
             claims.claim(row, sets.ready, sets.syncing)
+            self._wrong.pop(row, None)
+            if sets.wrong:
+                self._wrong[row] = sets.wrong
         self._version += self._claim(row, entry) != before
 
     def _claim(self, row: int, entry: _Entry | None) -> object:
@@ -292,7 +302,7 @@ class Directory:
         if entry is None or not self._claims.holds[row]:
             return None
         found, is_live = entry.announcement, bool(self._claims.live[row])
-        return is_live, found.state, found.capacity, found.ready, found.syncing
+        return is_live, found.state, found.capacity, found.shards
 
     def _dispel(self, old: _Entry, new: _Entry) -> None:
         """Trust a peer again if it issued a record since it failed, by its own clock."""
@@ -326,6 +336,7 @@ class Directory:
             self._doubts.end(peer)
         self._version += bool(self._claims.holds[row])
         self._claims.clear(row)
+        self._wrong.pop(row, None)
 
     def _has_room(self) -> bool:
         return len(self) < self._most or not self._claims.live.all()

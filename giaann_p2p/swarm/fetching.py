@@ -111,7 +111,7 @@ class Fetching:
         """Tell whether what is here and not there could be added to a shard that comes."""
         word = self._evidence.of(peer, shard)
         mine = self._held.sets([shard]).get(shard)
-        if word is None or mine is None:
+        if word is None or mine is None or peer in self._replicas.barred(shard):
             return False
         beyond = mine - word.chunks
         return not beyond or beyond <= self._held.retained_for(shard)

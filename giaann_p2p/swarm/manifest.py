@@ -20,7 +20,7 @@ from giaann_p2p.swarm.identity import SIGNATURE_BYTES, Identity, PeerField, veri
 
 FORMAT = 1
 """Of the manifest itself."""
-PROTOCOL = 5
+PROTOCOL = 6
 """Of what peers say to each other; see `messages.VERSION`."""
 MOST_BYTES = 4096
 MOST_REPLICAS = 64

@@ -44,6 +44,8 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     """Of these, who does not answer; nobody where nobody was asked."""
     gone: list[Peer]
     """Storage peers that went without leave, and may come back."""
+    barred: dict[Peer, list[int]]
+    """Who does not own some shards any more, for a majority of their owners hold something else."""
     shards: int
     replicas: int
     health: Health
@@ -71,10 +73,19 @@ def overview(
         peers=[_seen(said, layout, owned.get(said.peer, 0)) for said in live],
         silent=[peer for peer in dict.fromkeys(said.peer for said in live) if peer in silent],
         gone=[said.peer for said in directory.gone(now)],
+        barred=_barred(placement, layout),
         shards=layout.shards,
         replicas=replicas,
         health=directory.health(now, placement, replicas, silent),
     )
+
+
+def _barred(placement: Placement, layout: Layout) -> dict[Peer, list[int]]:
+    found: dict[Peer, list[int]] = {}
+    for shard in range(layout.shards):
+        for peer in placement.barred(shard):
+            found.setdefault(peer, []).append(shard)
+    return found
 
 
 def _seen(said: Announcement, layout: Layout, owned: int) -> Seen:

@@ -36,6 +36,8 @@ from giaann_p2p.swarm.identity import PEER_BYTES, Peer
 
 Owners = npt.NDArray[np.uint16]
 """Indices of peers."""
+Barred = Mapping[int, frozenset[Peer]]
+"""By shard, who does not own it though its turn would be: see `barring`."""
 Floats = npt.NDArray[np.float64]
 
 MOST_PEERS = 1 << 16
@@ -70,7 +72,12 @@ class Placement:
     """The owners of every shard; the same for the same members, in whatever order they come."""
 
     def __init__(
-        self, peers: tuple[Peer, ...], shares: Floats, matrix: Owners, replicas: int
+        self,
+        peers: tuple[Peer, ...],
+        shares: Floats,
+        matrix: Owners,
+        replicas: int,
+        barred: Barred | None = None,
     ) -> None:
         self.peers = peers
         """All members, ascending."""
@@ -80,6 +87,7 @@ class Placement:
         """[P] how many shards each is to own; as a rule no whole number."""
         self.owner_matrix = matrix
         """[N, R] each shard's owners, best first, by their places among `peers`."""
+        self._barred = barred or {}
         for array in (shares, matrix):
             array.flags.writeable = False
 
@@ -104,6 +112,10 @@ class Placement:
     def owners(self, shard: int) -> tuple[Peer, ...]:
         """Return a shard's owners, best first."""
         return tuple(self.peers[at] for at in self.owner_matrix[shard].tolist())
+
+    def barred(self, shard: int) -> frozenset[Peer]:
+        """Return who is left out of a shard's owners, for what it holds of it is wrong."""
+        return self._barred.get(shard, frozenset())
 
     def owners_of(self, shards: Shards) -> Owners:
         """Return the owners of many shards, [k, R] as in the matrix."""

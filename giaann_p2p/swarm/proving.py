@@ -88,12 +88,13 @@ class Proving:
         replicas: Replicas,
         others: Others,
         desk: Desk[Message | None, Action],
+        weighing: Desk[Weights, Action],
         secret: bytes,
     ) -> None:
         self.shown_so_far = 0
         """Proofs that were right."""
         self._settings, self._replicas, self._others = settings, replicas, others
-        self._desk, self._weighing = desk, Desk[Weights, Action]()
+        self._desk, self._weighing = desk, weighing
         self._secret = secret
         self._trials = 0
         self._trial: _Trial | None = None
@@ -140,10 +141,6 @@ class Proving:
         if not (self._trial and self._trial.cases):
             self._trial = self._new(spare, now)
         return self._go_on(self._trial, spare, now) if self._trial else []
-
-    def weighed(self, number: int, weights: Weights, now: float) -> list[Action]:
-        """Go on when shards were weighed here."""
-        return self._weighing.done(number, weights, now)
 
     def _forget(self, now: float) -> None:
         """Forget what is over, and rests of what is not here any more, or is wanted again."""
@@ -243,7 +240,7 @@ class Proving:
             self._next[peer] = now + self._settings.hurry_every
             return []
         try:
-            found = self._read(answer, list(asked))
+            found = proofs_in(answer, list(asked), self._replicas.shards)
         except MessageError:
             self._others.suspect(peer, now)
             self._next[peer] = now + self._settings.hurry_every
@@ -252,15 +249,6 @@ class Proving:
         for shard, proof in found.items():
             self._judge(trial, peer, shard, asked[shard], proof, now)
         return self._questions(trial, now)
-
-    def _read(self, answer: Message | None, asked: list[int]) -> dict[int, bytes]:
-        """Return the proofs by shard; MessageError if there is none, or not what was asked for."""
-        if not isinstance(answer, Proof):
-            raise MessageError("no answer to a wish for a proof")
-        told = unpacked(answer.shards, self._replicas.shards).tolist()
-        if not told or told != asked[: len(told)] or len(answer.found) != len(told):
-            raise MessageError("shards: not those that were asked for, from the first on")
-        return dict(zip(told, answer.found, strict=True))
 
     def _judge(
         self, trial: _Trial, peer: Peer, shard: int, weight: Weight, proof: bytes, now: float
@@ -282,3 +270,13 @@ class Proving:
         self._others.suspect(peer, now)
         for other in [n for n, case in trial.cases.items() if peer in case.owners]:
             del trial.cases[other]
+
+
+def proofs_in(answer: Message | None, asked: list[int], shards: int) -> dict[int, bytes]:
+    """Return the proofs by shard; MessageError if there is none, or not what was asked for."""
+    if not isinstance(answer, Proof):
+        raise MessageError("no answer to a wish for a proof")
+    told = unpacked(answer.shards, shards).tolist()
+    if not told or told != asked[: len(told)] or len(answer.found) != len(told):
+        raise MessageError("shards: not those that were asked for, from the first on")
+    return dict(zip(told, answer.found, strict=True))

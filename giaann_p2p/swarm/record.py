@@ -13,6 +13,7 @@
 passed since.
 """
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Annotated, Literal
 
@@ -21,6 +22,7 @@ import msgspec
 from giaann_p2p.errors import MessageError, RecordError, UsageError
 from giaann_p2p.store.layout import Layout, Shards
 from giaann_p2p.swarm.identity import (
+    PEER_BYTES,
     SIGNATURE_BYTES,
     Identity,
     Peer,
@@ -31,7 +33,7 @@ from giaann_p2p.swarm.identity import (
 )
 from giaann_p2p.swarm.link import MOST_ADDRESS_LENGTH, fault_of
 from giaann_p2p.swarm.manifest import PROTOCOL
-from giaann_p2p.swarm.shardset import most_bytes, unpacked
+from giaann_p2p.swarm.shardset import most_bytes, packed, unpacked
 from giaann_p2p.swarm.token import MOST_BYTES as MOST_TOKEN
 
 LIFETIME = 30
@@ -40,6 +42,9 @@ SKEW = 3600
 """By how many seconds clocks may differ."""
 MOST_RECORD_ADDRESSES = 8
 MOST_CAPACITY = 1 << 47
+MOST_NAMED = 8
+"""Peers whose shards one may call wrong at a time."""
+_LEAST_FOR_NAMES = 1 << 10
 BUCKETS = 16
 """Parts of a swarm's directory: good for some 16,000 peers, at a thousand a part."""
 _MOST_BYTES = 4096 + MOST_TOKEN
@@ -68,6 +73,13 @@ class Load(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=T
     """A second."""
     p95_ms: _Number = 0
     """What 95 of 100 reads stay below."""
+
+
+class Naming(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """A peer that holds something wrong, and of which shards."""
+
+    peer: PeerField
+    shards: bytes
 
 
 class Announcement(
@@ -104,6 +116,8 @@ class Announcement(
     """What lets it be here, in a swarm that not everybody may join."""
     revoked: _Word = 0
     """The number of the newest list of revoked members that it has."""
+    wrong: Annotated[tuple[Naming, ...], msgspec.Meta(max_length=MOST_NAMED)] = ()
+    """Who holds something wrong of which shards, ascending (see `barring`)."""
 
     @property
     def key(self) -> Key:
@@ -111,9 +125,9 @@ class Announcement(
         return self.peer, self.role
 
     @property
-    def shards(self) -> tuple[bytes, bytes]:
-        """Those that it serves, and those that it fetches."""
-        return self.ready, self.syncing
+    def shards(self) -> tuple[bytes, bytes, tuple[Naming, ...]]:
+        """Those that it serves, those that it fetches, and those of others that it calls wrong."""
+        return self.ready, self.syncing, self.wrong
 
     def __repr__(self) -> str:
         return f"<{self.role} {name_of(self.peer)} {self.state}, {self.sequence}>"
@@ -124,6 +138,8 @@ class Sets(msgspec.Struct, frozen=True):
 
     ready: Shards
     syncing: Shards
+    wrong: dict[Peer, Shards]
+    """With others, as far as the peer knows."""
 
 
 def signed(identity: Identity, announcement: Announcement) -> bytes:
@@ -158,7 +174,7 @@ def unproven(
     data: bytes, now: float, swarm_id: bytes, layout: Layout, owner: Peer | None = None
 ) -> Announcement:
     """Read a record, and check what is cheap to check: all but its signature and its shards."""
-    most = _MOST_BYTES + 2 * most_bytes(layout.shards)
+    most = _MOST_BYTES + 2 * most_bytes(layout.shards) + _most_named(layout.shards)
     if not SIGNATURE_BYTES < len(data) <= most:
         raise RecordError(
             f"a record has {SIGNATURE_BYTES + 1} to {most:,} bytes, not {len(data):,}"
@@ -187,13 +203,33 @@ def prove(data: bytes, announcement: Announcement) -> None:
 
 def sets_of(announcement: Announcement, layout: Layout) -> Sets:
     """Return the shards that a record names; RecordError if they cannot be."""
-    found = {}
-    for field in ("ready", "syncing"):
-        try:
-            found[field] = unpacked(getattr(announcement, field), layout.shards)
-        except MessageError as error:
-            raise RecordError(f"{field}: {error}") from None
-    return Sets(**found)
+    ready = _shards("ready", announcement.ready, layout)
+    syncing = _shards("syncing", announcement.syncing, layout)
+    wrong = {one.peer: _shards("wrong", one.shards, layout) for one in announcement.wrong}
+    return Sets(ready, syncing, wrong)
+
+
+def _shards(field: str, data: bytes, layout: Layout) -> Shards:
+    try:
+        return unpacked(data, layout.shards)
+    except MessageError as error:
+        raise RecordError(f"{field}: {error}") from None
+
+
+def namings(wrong: Mapping[Peer, Shards], layout: Layout) -> tuple[Naming, ...]:
+    """Return how a record calls others' shards wrong: of those with the most, as many as fit."""
+    told, left = list[Naming](), max(_LEAST_FOR_NAMES, most_bytes(layout.shards))
+    for peer in sorted(wrong, key=lambda peer: (-len(wrong[peer]), peer))[:MOST_NAMED]:
+        shards = packed(wrong[peer], layout.shards)
+        left -= len(shards)
+        if left >= 0:
+            told.append(Naming(peer, shards))
+    return tuple(sorted(told, key=lambda one: one.peer))
+
+
+def _most_named(shards: int) -> int:
+    """Return how many bytes of a record may call others' shards wrong."""
+    return MOST_NAMED * (PEER_BYTES + 8) + max(_LEAST_FOR_NAMES, most_bytes(shards))
 
 
 def next_sequence(now: float, last: int = 0) -> int:
@@ -242,7 +278,11 @@ def _check(found: Announcement) -> None:
             raise RecordError(f"addresses: {address[:80]!r} {why}")
     if not found.device.isprintable():
         raise RecordError(f"device: {found.device!r} cannot be printed")
-    holds = found.capacity or found.used or (found.ready, found.syncing) != (_NO_SHARDS,) * 2
+    named = [one.peer for one in found.wrong]
+    if named != sorted({*named}) or found.peer in named:
+        raise RecordError("wrong: others in ascending order, each once")
+    holds = found.capacity or found.used or found.wrong
+    holds = holds or (found.ready, found.syncing) != (_NO_SHARDS,) * 2
     if found.role == "compute" and holds:
         raise RecordError("role: a compute peer has no shards; its storage has another record")
     if found.role == "storage" and (found.device or found.slots):

@@ -19,6 +19,10 @@ class Owned(Protocol):
         """Return a shard's owners, best first."""
         ...
 
+    def barred(self, shard: int) -> frozenset[Peer]:
+        """Return who is left out of a shard's owners, for what it holds of it is wrong."""
+        ...
+
 
 class Replicas:
     """States by shard, and the turns that they take."""
@@ -31,6 +35,7 @@ class Replicas:
             self._states[shard] = State.SYNCING
             self._held[State.SYNCING].add(shard)
         self._owners: list[Owners] = [()] * shards
+        self._barred: list[frozenset[Peer]] = [frozenset()] * shards
         self._since: dict[int, float] = {}  # when it took its state, if not at once
         self._begun: dict[int, float] = {}  # when it began to be held, if not at once
         self._all: dict[tuple[State, ...], Shards] = {}  # as they are now, if they were asked for
@@ -58,6 +63,15 @@ class Replicas:
         """Return who should hold a shard, best first."""
         return self._owners[shard]
 
+    def barred(self, shard: int) -> frozenset[Peer]:
+        """Return who is left out of a shard's owners, for what it holds of it is wrong."""
+        return self._barred[shard]
+
+    @property
+    def disputed(self) -> list[int]:
+        """The shards that are held here and that this peer is barred from, ascending."""
+        return [shard for shard in self.held.tolist() if self.me in self._barred[shard]]
+
     def wanted(self, shard: int) -> bool:
         """Tell whether this peer should hold a shard."""
         return self.me in self._owners[shard]
@@ -82,6 +96,7 @@ class Replicas:
         self.changes += 1
         for shard, state in enumerate(self._states):
             self._owners[shard] = placement.owners(shard)
+            self._barred[shard] = placement.barred(shard)
             wanted = self.wanted(shard)
             if wanted and state is State.ABSENT:
                 begun.append(shard)

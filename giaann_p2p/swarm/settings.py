@@ -29,6 +29,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     up first: who cannot look it up knows of nobody, and waits."""
     release_every: float = 30.0
     """How often it is asked which deltas everybody has, so that they need not be kept."""
+    audit_every: float = 60.0
+    """How often owners try each other: see `auditing`. It takes a second of a core, of who tries
+    and of each who is tried, or less where shards are small. Longer: what is wrong, or missing, is
+    found later."""
     transfers: int = 32
     """How many shards arrive at the same time, at most. More: a join waits less for the network;
     less: fewer questions wait at those who send."""
@@ -49,8 +53,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             raise UsageError("linger must be more than word_counts")
         if self.hurry_every <= 0 or self.hurry_every > self.compare_every:
             raise UsageError("hurry_every must be above 0 and at most compare_every")
-        if self.call_timeout <= 0 or self.release_every <= 0:
-            raise UsageError("call_timeout and release_every must be above 0")
+        if self.call_timeout <= 0 or self.release_every <= 0 or self.audit_every <= 0:
+            raise UsageError("call_timeout, release_every and audit_every must be above 0")
         if self.patience < 0:
             raise UsageError("patience must not be below 0")
         if self.transfers < 1 or self.under_way < 1 or self.bandwidth < 0:

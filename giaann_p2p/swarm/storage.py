@@ -24,6 +24,8 @@ from giaann_p2p.swarm.actions import (
     Reply,
 )
 from giaann_p2p.swarm.arrivals import Arrivals
+from giaann_p2p.swarm.auditing import Auditing
+from giaann_p2p.swarm.barring import Named, placed
 from giaann_p2p.swarm.bulk import Bulk
 from giaann_p2p.swarm.comparing import Comparing, Held
 from giaann_p2p.swarm.deeds import Deeds
@@ -34,7 +36,6 @@ from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.judgement import all_ready, caught_up, covered, may_begin
 from giaann_p2p.swarm.limits import of_shard
 from giaann_p2p.swarm.messages import Message, Push, Pushed, Refused
-from giaann_p2p.swarm.placement import Placement
 from giaann_p2p.swarm.proving import Proving, Spare
 from giaann_p2p.swarm.releasing import Releasing
 from giaann_p2p.swarm.replica import State
@@ -50,6 +51,10 @@ class Others(releasing.Others, Protocol):
 
     def members(self, now: float) -> Mapping[Peer, int]:
         """Return the storage peers that are to hold something, with their capacities."""
+        ...
+
+    def named(self, now: float) -> Named:
+        """Return who is said, by whom, to hold something wrong of which shards."""
         ...
 
     def looked_at(self) -> float | None:
@@ -104,6 +109,7 @@ class StoragePeer:
         self._capacity, self._others, self._held = capacity, others, held
         self._terms = terms
         self._calls, self._deeds = Desk[Message | None, Action](), Deeds()
+        self._weighings = Desk[Weights, Action]()
         bulk = Bulk(settings.call_timeout, self._calls)
         self._arrivals = Arrivals(
             settings,
@@ -117,7 +123,20 @@ class StoragePeer:
             self._hurry,
             now,
         )
-        self._proving = Proving(settings, self.replicas, others, self._calls, secret)
+        self._proving = Proving(
+            settings, self.replicas, others, self._calls, self._weighings, secret
+        )
+        self.auditing = Auditing(
+            settings,
+            rules.replicas,
+            self.replicas,
+            others,
+            self.evidence,
+            self._calls,
+            self._weighings,
+            secret,
+            now,
+        )
         self._fetching = Fetching(
             settings,
             self.replicas,
@@ -143,8 +162,9 @@ class StoragePeer:
         self._releasing = Releasing(settings, self.replicas, others, held, self.evidence, now)
         self._begun = now
         self._members: Mapping[Peer, int] = {}
+        self._named: Named = {}
         self._looked_at = -1, False
-        self._announced = -1
+        self._announced = -1, -1
 
     def asked(self, ticket: int, question: Push, now: float) -> list[Action]:
         """Take an update in, as far as its shards are held here."""
@@ -180,6 +200,7 @@ class StoragePeer:
         """Go on with an answer, or with None when there was none in time."""
         heard, shown = self.evidence.heard_so_far, self._proving.shown_so_far
         actions = self._calls.done(number, answer, now) + self._arrivals.due(now)
+        actions += self._news()
         if self.evidence.heard_so_far > heard:
             actions += self._decided(self.replicas.all(State.SYNCING).tolist(), now)
         if self._proving.shown_so_far > shown:
@@ -188,7 +209,7 @@ class StoragePeer:
 
     def weighed(self, number: int, weights: Weights, now: float) -> list[Action]:
         """Go on when the shell has weighed some shards."""
-        return self._proving.weighed(number, weights, now)
+        return self._weighings.done(number, weights, now) + self._news()
 
     def stored(self, number: int, error: GiaannError | None, now: float) -> list[Action]:
         """Go on when the store has done something, or could not."""
@@ -215,7 +236,8 @@ class StoragePeer:
         actions += self._decided(self.replicas.all(State.SYNCING).tolist(), now)
         actions += self._let_go(now)
         actions += self._releasing.due(now)
-        return actions
+        actions += self.auditing.due(now)
+        return actions + self._news()
 
     def _hurry(self, peer: Peer, now: float) -> None:
         self._comparing.hurry(peer, now)
@@ -227,10 +249,12 @@ class StoragePeer:
         members = {p: c for p, c in self._others.members(now).items() if p != self.me}
         if not self.leaving:
             members[self.me] = self._capacity
-        if members == self._members or not members:
+        named = self._others.named(now)
+        is_same = members == self._members and not (named or self._named)
+        if is_same or not members:
             return []
-        self._members = members
-        placement = Placement.of(members, self.rules.shards, self.rules.replicas)
+        self._members, self._named = members, named
+        placement = placed(members, self.rules.shards, self.rules.replicas, named)
         begun = self.replicas.place(placement, now)
         return [Hold(begun)] if len(begun) else []
 
@@ -248,11 +272,14 @@ class StoragePeer:
         words = self._words(shard, now)
         if caught_up(mine, words):
             return True
-        if not self._has_waited(now) or self._others.ready(shard, now):
+        if not self._has_waited(now) or self._is_ready_elsewhere(shard, now):
             return False
         owners = self.replicas.owners(shard)
         others = [peer for peer in owners if peer != self.me]
         return may_begin(mine, words, others, min(self.rules.quorum, len(owners)))
+
+    def _is_ready_elsewhere(self, shard: int, now: float) -> bool:
+        return not self.replicas.barred(shard).issuperset(self._others.ready(shard, now))
 
     def _has_waited(self, now: float) -> bool:
         """Tell whether others had time to be heard of; who never found the directory knows none."""
@@ -266,7 +293,8 @@ class StoragePeer:
         has been let go, and held anew: what was learned in between went to others alone.
         """
         since = max(now - self.settings.word_counts, self.replicas.held_since(shard))
-        return dict(self.evidence.on(shard, since))
+        barred = self.replicas.barred(shard)
+        return {peer: w for peer, w in self.evidence.on(shard, since) if peer not in barred}
 
     def _let_go(self, now: float) -> list[Action]:
         dropped, spare = list[int](), dict[int, Spare]()
@@ -314,12 +342,14 @@ class StoragePeer:
         return sorted(unwanted + lingered)
 
     def _news(self) -> list[Action]:
-        if self._announced == self.replicas.changes:
+        changes = self.replicas.changes, self.auditing.changes
+        if self._announced == changes:
             return []
-        self._announced = self.replicas.changes
+        self._announced = changes
         return [self.announcement()]
 
     def announcement(self) -> Announce:
         """Return what everybody should know."""
         ready = self.replicas.all(State.READY, State.DRAINING)
-        return Announce(ready, self.replicas.all(State.SYNCING), self.leaving)
+        syncing = self.replicas.all(State.SYNCING)
+        return Announce(ready, syncing, self.leaving, self.auditing.wrong())

@@ -5,6 +5,7 @@ from typing import Self
 
 from giaann_p2p.store.layout import Layout, Shards
 from giaann_p2p.swarm.admission import Admission
+from giaann_p2p.swarm.barring import Named, placed
 from giaann_p2p.swarm.directory import Directory
 from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.manifest import Manifest
@@ -75,12 +76,17 @@ class Surroundings:
         """Return the storage peers that are to hold something, with their capacities."""
         return dict(self.directory.members(now))
 
+    def named(self, now: float) -> Named:
+        """Return who is said, by whom, to hold something wrong of which shards."""
+        return self.directory.named(now)
+
     def placement(self, now: float) -> Placement:
         """Return who should hold which shard."""
         version = self.directory.version(now)
         if self._placed is None or self._placed[0] != version:
-            members = self.directory.members(now)
-            self._placed = version, Placement.of(members, self._layout.shards, self._replicas)
+            members, named = self.members(now), self.named(now)
+            made = placed(members, self._layout.shards, self._replicas, named)
+            self._placed = version, made
         return self._placed[1]
 
     def workers(self, now: float) -> dict[Peer, int]:

@@ -1,8 +1,10 @@
 """The storage peer's process."""
 
+import logging
 from functools import partial
 from pathlib import Path
 
+from giaann_p2p.errors import UsageError
 from giaann_p2p.local.status_file import READY, Status
 from giaann_p2p.net.hive.board import HiveBoard
 from giaann_p2p.node.acquaintances import Acquaintances
@@ -40,6 +42,7 @@ async def serve(options: StorageOptions) -> int:
             manifest = await manifest_of(folder, place, link.swarm_id)
             store = _store(options, folder, manifest)
             try:
+                _renew(store, options.renewed)
                 return await _serve(options, folder, place, manifest, store, known)
             finally:
                 store.close()
@@ -105,6 +108,16 @@ def _store(options: StorageOptions, folder: Folder, manifest: Manifest) -> Store
     spare = options.remember_bytes
     spec, layout = manifest.spec, manifest.layout
     return Store.at(folder.store, spec, layout, budget=budget, retain=True, spare=spare)
+
+
+def _renew(store: Store, shards: list[int]) -> None:
+    """Let go of what the peer's owner has told it to."""
+    if wrong := [shard for shard in shards if not 0 <= shard < store.layout.shards]:
+        raise UsageError(f"renew: there are shards 0 to {store.layout.shards - 1}, not {wrong[0]}")
+    here = [shard for shard in shards if shard in store.shards]
+    if here:
+        store.drop(here)
+        logging.getLogger("giaann.storage").info("dropped, to be fetched anew: shards %s", here)
 
 
 def _status(node: StorageNode, place: Place) -> Status:

@@ -35,6 +35,14 @@ def _gauges(node: StorageNode, store: Store) -> Iterator[Metric]:
             "Deltas kept until every owner has them.",
             store.archive_bytes,
         ),
+        "giaann_disputed_shards": (
+            "Shards here of which most other owners hold something else.",
+            len(replicas.disputed),
+        ),
+        "giaann_peers_called_wrong": (
+            "Owners that hold something else than this peer and a majority.",
+            len(node.core.auditing.wrong()),
+        ),
         "giaann_queue": ("Deeds that wait for the store.", len(node.keeper)),
         "giaann_directory_records": ("Records of peers that are known.", len(directory)),
     }
@@ -46,6 +54,7 @@ def _counters(node: StorageNode) -> Iterator[Metric]:
     said = node.counters
     directory = node.lookout.others.around.directory
     values = {
+        "giaann_audits": ("Times that this peer tried other owners.", node.core.auditing.audits),
         "giaann_pushes": ("Updates that came.", said.pushes),
         "giaann_pushes_acknowledged": ("Updates that are on the disk.", said.pushed),
         "giaann_reads": ("Questions for rows.", said.reads),

@@ -46,6 +46,14 @@ class StorageOptions(Options, frozen=True, kw_only=True, forbid_unknown_fields=T
             "SIZE",
         ),
     ] = "64MiB"
+    renew: Annotated[
+        str,
+        told(
+            "Shards to drop when it begins, and to fetch anew: those of which its log says that "
+            "others hold something else. To be given once.",
+            "3,17",
+        ),
+    ] = ""
     leave_within: Annotated[
         float,
         told(
@@ -67,11 +75,19 @@ class StorageOptions(Options, frozen=True, kw_only=True, forbid_unknown_fields=T
     def __post_init__(self) -> None:
         if self.capacity_bytes < _LEAST_CAPACITY:
             raise UsageError(f"capacity must be at least 64MiB; it is {self.capacity}")
-        self.remember_bytes, self.settings()  # names what cannot be
+        self.remember_bytes, self.settings(), self.renewed  # names what cannot be
 
     def settings(self) -> Settings:
         """Return what the decisions go by."""
         return Settings(bandwidth=rate(self.bandwidth), patience=self.patience)
+
+    @property
+    def renewed(self) -> list[int]:
+        """The shards to be dropped first."""
+        try:
+            return [int(number) for number in self.renew.split(",") if number.strip()]
+        except ValueError:
+            raise UsageError(f"renew: shards' numbers, as 3,17; it is {self.renew!r}") from None
 
     @property
     def remember_bytes(self) -> int:

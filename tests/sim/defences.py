@@ -4,6 +4,7 @@ An attack is a small swarm with one hostile peer, or a few; it tells how often i
 """
 
 import random
+from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -23,10 +24,21 @@ from giaann_p2p.sim.swarm import Rules, Swarm
 from giaann_p2p.sim.trainer import Trainer
 from giaann_p2p.store import update
 from giaann_p2p.store.layout import Layout
-from giaann_p2p.swarm import admission, coordinator, directory, leases, reader, record, token
+from giaann_p2p.swarm import (
+    admission,
+    auditing,
+    coordinator,
+    directory,
+    leases,
+    reader,
+    record,
+    token,
+)
 from giaann_p2p.swarm.admission import Admission, Pass
+from giaann_p2p.swarm.auditing import Auditing
 from giaann_p2p.swarm.identity import SIGNATURE_BYTES, Peer
 from giaann_p2p.swarm.record import Announcement
+from giaann_p2p.swarm.replica import State
 from giaann_p2p.swarm.schedule import Schedule
 from giaann_p2p.swarm.settings import Settings
 from giaann_p2p.swarm.shunned import Shunned
@@ -39,6 +51,7 @@ Make = Callable[[Swarm], Hostile]
 Came = Callable[[Swarm, Watch], int]
 
 BEGINS = 15.0
+SETTINGS = Settings(patience=3.0)
 
 
 class Defence(NamedTuple):
@@ -50,11 +63,16 @@ class Defence(NamedTuple):
 
 
 def attack(
-    came: Came, *make: Make, seconds: float = 20.0, reads: bool = False, redundancy: int = 1
+    came: Came,
+    *make: Make,
+    seconds: float = 20.0,
+    reads: bool = False,
+    redundancy: int = 1,
+    settings: Settings = SETTINGS,
 ) -> int:
     """Let hostile peers do what they do for a while, and count what came through."""
     rules = Rules(shards=8, redundancy=redundancy)
-    swarm = Swarm(7, settings=Settings(patience=3.0), rules=rules, admission="token")
+    swarm = Swarm(7, settings=settings, rules=rules, admission="token")
     watch = swarm.promises = Watch(swarm)
     for _ in range(4):
         join(swarm)
@@ -154,6 +172,27 @@ def misled() -> int:
     return attack(brought, at_work(Shirking.SIGNS, honest=2), seconds=100.0)
 
 
+def hollow(lie: Lie) -> Callable[[], int]:
+    """Shards of which honest peers have fewer replicas than there should be."""
+
+    def fewer(swarm: Swarm, watch: Watch) -> int:
+        counts = Counter(
+            shard for one in swarm.storages for shard in one.core.replicas.all(State.READY).tolist()
+        )
+        return sum(counts[shard] < swarm.rules.replicas for shard in range(swarm.rules.shards))
+
+    often = Settings(patience=3.0, audit_every=5.0)
+    return lambda: attack(fewer, liar(lie), seconds=100.0, settings=often)
+
+
+def _without_audits(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Auditing, "due", lambda self, now: [])
+
+
+def _evading_for_ever(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(auditing, "EVASIONS", 1 << 30)
+
+
 def _without_comparing(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(reader, "checked", lambda verify: NOTHING)
 
@@ -250,6 +289,8 @@ DEFENCES = [
     Defence("leases end", hostage, _leased_for_ever),
     Defence("as many as are asked for stand for a delta", alone, _whoever_signs),
     Defence("newcomers' work is learned again", misled, _unchecked),
+    Defence("owners try each other", hollow(Lie.SHOWS), _without_audits),
+    Defence("who never shows anything is wrong", hollow(Lie.EVADES), _evading_for_ever),
     Defence("members only", served(Pretence.NONE), _without_a_gate),
     Defence("roles", served(Pretence.ROLE), _without_roles),
     Defence("roles in the directory", listed, _without_roles_of_records),

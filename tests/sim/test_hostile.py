@@ -69,6 +69,7 @@ def check_attacked(outcome: Outcome) -> None:
     assert done["pushes refused"] > 0
     assert done["strangers refused"] > 0
     assert done["liars shunned"] > 0
+    assert done["peers named"] > 0
     assert done["records refused"] > 50
     assert done["rows believed"] > 100
     assert not any(harm in done for harm in HARM)

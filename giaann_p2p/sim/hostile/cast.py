@@ -27,7 +27,7 @@ Hostile = Liar | Shirker | Forger | Stranger
 _PRETENCES = list(Pretence)
 
 LIES = (
-    frozenset({Lie.ROWS, Lie.ACKS, Lie.READY, Lie.COVERS}),
+    frozenset({Lie.ROWS, Lie.ACKS, Lie.READY, Lie.COVERS, Lie.SHOWS}),
     frozenset({Lie.SOME_ROWS, Lie.READY, Lie.INVENTS, Lie.GARBAGE}),
 )
 SHIRKING = (

@@ -28,7 +28,9 @@ from giaann_p2p.swarm import messages
 from giaann_p2p.swarm.actions import Announce
 from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.messages import (
+    BUSY,
     AskPart,
+    AskProof,
     Compare,
     Compared,
     Fetch,
@@ -38,6 +40,7 @@ from giaann_p2p.swarm.messages import (
     Offered,
     Part,
     Piece,
+    Proof,
     Push,
     Pushed,
     Read,
@@ -47,6 +50,7 @@ from giaann_p2p.swarm.messages import (
 from giaann_p2p.swarm.placement import MOST_CAPACITY
 from giaann_p2p.swarm.replica import State
 from giaann_p2p.swarm.shardset import packed, unpacked
+from giaann_p2p.swarm.weighing import PROOF_BYTES
 
 _NO_SHARDS = np.empty(0, np.uint16)
 _MOST_INVENTED = 3
@@ -65,6 +69,8 @@ class Lie(Enum):
     INVENTS = "it has chunks that nobody has"
     GARBAGE = "what it sends of deltas and shards is none, or not what was asked for"
     POISON = "what it sends of deltas and shards is well formed, and wrong"
+    SHOWS = "what it shows of its shards is made up, as by one who holds nothing of them"
+    EVADES = "it is too busy to show anything, whenever it is asked"
 
 
 class Liar(Storage):
@@ -111,6 +117,8 @@ class Liar(Storage):
         if isinstance(question, Compare) and self.tells(Lie.READY, Lie.COVERS, Lie.INVENTS):
             said = self.answers.to(question)
             return self._wrong_sets(question) if isinstance(said, Compared) else said
+        if isinstance(question, AskProof):
+            return self._shown(question)
         if isinstance(question, Fetch | Offer | AskPart):
             if self.tells(Lie.GARBAGE):
                 return self._garbage(question)
@@ -176,6 +184,15 @@ class Liar(Storage):
                 known = known.plus(job, 1_000_000 + self._lying.randrange(100))
             sets.append(known.to_bytes())
         return Compared(letters, list(range(len(sets))), sets)
+
+    def _shown(self, question: AskProof) -> Message | None:
+        if self.tells(Lie.EVADES):
+            return Refused(f"{BUSY}: not now")
+        if not self.tells(Lie.SHOWS):
+            return None
+        count = len(unpacked(question.shards, self.swarm.rules.shards))
+        proofs = [self._lying.randbytes(PROOF_BYTES) for _ in range(count)]
+        return Proof(question.shards, proofs)
 
     def _garbage(self, question: Message) -> Message | bytes:
         """Send what is no answer, each time in another way."""

@@ -7,6 +7,7 @@ believed.
    of a newer.
 3. Strangers are told nothing.
 4. What honest peers keep in memory is bounded.
+5. Nobody honest is called wrong.
 
 Hostile peers' words of what they have taken in count as any owner's when a client takes a chunk to
 be safe; so there must be fewer of them among a shard's owners than a quorum.
@@ -84,6 +85,11 @@ class Watch(Promises):
         """Count who is found out."""
         honest = any(peer == one.peer for one in self._swarm.storages)
         self.happened("honest peers shunned" if honest else "liars shunned")
+
+    def named(self, by: "Storage", peer: Peer) -> None:
+        """Count who is called wrong."""
+        super().named(by, peer)
+        self.happened("peers named")
 
     def found_out(self, peer: Peer) -> None:
         """Count who came to something else than others."""

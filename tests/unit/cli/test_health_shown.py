@@ -49,11 +49,13 @@ def overview(
     *peers: Seen,
     silent: list[Peer] | None = None,
     gone: list[Peer] | None = None,
+    barred: dict[Peer, list[int]] | None = None,
 ) -> Overview:
     return Overview(
         peers=list(peers),
         silent=silent or [],
         gone=gone or [],
+        barred=barred or {},
         shards=256,
         replicas=2,
         health=health,
@@ -104,6 +106,12 @@ def test_the_table_fits_a_usual_terminal() -> None:
             "Start 1 more storage peer: giaann storage --join LINK",
         ),
         (
+            overview(health(), STORING, STORING, barred={B: [3, 17], C: [*range(9)]}),
+            f"2 or more ready; {name_of(B)} holds something else than others of 2 shards: 3, 17"
+            f"; {name_of(C)} holds something else than others of 9 shards: "
+            "0, 1, 2, 3, 4, 5, 6, 7, ...",
+        ),
+        (
             overview(
                 health(least=0, under=256, lost=256), gone=[Peer(bytes([n]) * 32) for n in range(9)]
             ),
@@ -133,7 +141,7 @@ def test_what_a_stranger_calls_its_device_is_shown_as_it_is(device: str) -> None
 
 
 def test_an_overview_for_programs() -> None:
-    told = overview_json(overview(health(lost=3), STORING, gone=[C]))
+    told = overview_json(overview(health(lost=3), STORING, gone=[C], barred={B: [3, 17]}))
     assert msgspec.json.decode(msgspec.json.encode(told)) == {
         "verdict": "lost",
         "peers": [
@@ -154,6 +162,7 @@ def test_an_overview_for_programs() -> None:
         ],
         "silent": [],
         "gone": [to_text(C)],
+        "barred": {to_text(B): [3, 17]},
         "shards": 256,
         "replicas": 2,
         "health": {"least": 2, "mean": 2.0, "under": 0, "lost": 3, "unsettled": 0},

@@ -29,6 +29,8 @@ THINGS = {"giaann_shards", "giaann_ready", "giaann_queue", "giaann_directory_rec
     "giaann_tasks",
     "giaann_chunks_in_work",
     "giaann_prompts_open",
+    "giaann_disputed_shards",
+    "giaann_peers_called_wrong",
 }
 """Plain numbers of something that the name says."""
 

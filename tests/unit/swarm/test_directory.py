@@ -21,6 +21,7 @@ from giaann_p2p.swarm.record import (
     Announcement,
     Key,
     Load,
+    Naming,
     Role,
     State,
     signed,
@@ -465,3 +466,32 @@ def test_only_known_peers_are_in_doubt() -> None:
     assert found.suspected(PEERS[0], NOW + FORGET + 29.5)
     assert len(found.live(NOW + FORGET + 30)) == 0
     assert not found.suspected(PEERS[0], NOW + FORGET + 30)
+
+
+def test_who_is_called_wrong_is_known_as_long_as_the_record_lives_that_says_so() -> None:
+    directory = made()
+    directory.merge(record(WHO[0], ready=shards(1)), NOW)
+    assert directory.named(NOW) == {}
+    before = directory.version(NOW)
+    wrong = (Naming(PEERS[1], shards(1, 3)),)
+    directory.merge(record(WHO[0], ready=shards(1), wrong=wrong, lifetime=20), NOW)
+    assert directory.version(NOW) > before
+    found = directory.named(NOW)
+    assert {
+        by: {who: some.tolist() for who, some in told.items()} for by, told in found.items()
+    } == {PEERS[0]: {PEERS[1]: [1, 3]}}
+    assert directory.named(NOW + 20) == {}
+    before = directory.version(NOW + 20)
+    directory.merge(record(WHO[0], ready=shards(1), wrong=wrong), NOW + 21)
+    assert len(directory.named(NOW + 21)) == 1
+    directory.merge(record(WHO[0], ready=shards(1)), NOW + 22)
+    assert directory.named(NOW + 22) == {}
+    assert directory.version(NOW + 22) > before
+
+
+def test_the_names_of_a_forgotten_peer_are_forgotten() -> None:
+    directory = made()
+    wrong = (Naming(PEERS[1], shards(1)),)
+    directory.merge(record(WHO[0], wrong=wrong, lifetime=20), NOW)
+    directory.version(NOW + 20 + FORGET)
+    assert directory._wrong == {}

@@ -23,6 +23,7 @@ from giaann_p2p.swarm.messages import (
     Piece,
     Refused,
 )
+from giaann_p2p.swarm.placement import Placement
 from giaann_p2p.swarm.replica import State
 from giaann_p2p.swarm.shardset import packed, unpacked
 from tests.helpers_swarm import (
@@ -36,6 +37,7 @@ from tests.helpers_swarm import (
     Around,
     B,
     C,
+    D,
     Side,
     applied,
     sent,
@@ -172,6 +174,24 @@ def test_what_is_not_kept_any_longer_comes_with_the_whole_shard() -> None:
         talk(one, other, NOW + later)
     assert one.store.digest() == theirs.digest()
     assert one.store.retained_for(0) == applied(0, 2)
+
+
+def test_no_whole_shard_is_taken_of_who_is_barred_from_it() -> None:
+    theirs = store(chunks=[0, 1])
+    theirs.release(JOB, [1])
+    around = Around(A, B, C, D)
+    owners = Placement.of(around.capacities, SHARDS, 3).owners
+    shard = next(n for n in range(SHARDS) if {*owners(n)} == {A, B, C})
+    around.named_by = {peer: {B: shards(shard)} for peer in (A, C)}
+    one, other = Side(A, around, store(chunks=[0])), Side(B, Around(A, B, C), theirs)
+    other.core.tick(NOW)
+    for later in range(4):
+        one.tick(NOW + later)
+        talk(one, other, NOW + later)
+    assert one.core.replicas.barred(shard) == {B}
+    held = one.store.sets(range(SHARDS))
+    assert held[shard] == applied(0)
+    assert applied(0, 1) in held.values()
 
 
 def test_what_cannot_be_had_does_not_keep_back_what_can() -> None:

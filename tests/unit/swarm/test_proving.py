@@ -46,7 +46,10 @@ class Trier:
             self.replicas.caught_up(shard, NOW)
         self.replicas.place(Placement.of(self.around.capacities, SHARDS, 3), NOW)
         self.desk = Desk[Message | None, Action]()
-        self.proving = Proving(SETTINGS, self.replicas, self.around, self.desk, secret)
+        self.weighing = Desk[Weights, Action]()
+        self.proving = Proving(
+            SETTINGS, self.replicas, self.around, self.desk, self.weighing, secret
+        )
         self.calls: list[Call] = []
         self.weighings: list[Weigh] = []
         self.late: set[int] = set()
@@ -67,7 +70,7 @@ class Trier:
             elif isinstance(action, Weigh):
                 self.weighings.append(action)
                 found = self.weights(action)
-                self.do(self.proving.weighed(action.number, found, now), now)
+                self.do(self.weighing.done(action.number, found, now), now)
 
     def weights(self, action: Weigh) -> Weights:
         return weighed(self.store, action.shards.tolist(), action.salt)
@@ -134,7 +137,7 @@ def test_what_was_never_ready_is_kept_up_only_when_it_could_not_go() -> None:
     one = Trier(1)
     one.replicas = Replicas(A, SHARDS, ALL)
     one.replicas.place(Placement.of(one.around.capacities, SHARDS, 3), NOW)
-    one.proving = Proving(SETTINGS, one.replicas, one.around, one.desk, b"")
+    one.proving = Proving(SETTINGS, one.replicas, one.around, one.desk, one.weighing, b"")
     assert not any(map(one.proving.fetches, ALL))
     one.due(NOW)
     one.answer(one.to(B)[0], Proof(packed(shards(*ALL), SHARDS), [b""] * SHARDS))
@@ -339,4 +342,4 @@ def test_what_comes_when_a_trial_is_over_is_nothing() -> None:
     one.do(one.desk.done(late.number, held.to(late.message), NOW + TRIAL), NOW + TRIAL)
     one.show(1, peers=(B, C))
     assert one.shown(NOW + TRIAL) == []
-    assert one.proving.weighed(999, {}, NOW) == []
+    assert one.weighing.done(999, {}, NOW) == []

@@ -11,11 +11,14 @@ from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.identity import Identity, Peer, name_of, to_text
 from giaann_p2p.swarm.record import (
     MOST_LIFETIME,
+    MOST_NAMED,
     SKEW,
     Announcement,
     Load,
+    Naming,
     announce_again,
     bucket_of,
+    namings,
     next_sequence,
     place_of,
     read,
@@ -23,12 +26,15 @@ from giaann_p2p.swarm.record import (
     signed,
     unproven,
 )
-from giaann_p2p.swarm.shardset import most_bytes, packed
+from giaann_p2p.swarm.shardset import most_bytes, packed, unpacked
 
 ONE, OTHER = (Identity.from_seed(bytes([n]) * 32) for n in (1, 2))
 SWARM, LAYOUT, NOW = bytes(range(32)), Layout(), 1_800_000_000
 ADDRESS = "/ip4/203.0.113.7/tcp/4100/p2p/12D3KooWBmAwcd4PJNJvfV89HwE48nwkRmAgo8Vy3uQEyNNHBox2"
 READY, SYNCING = np.arange(0, 100, 7, np.uint16), np.arange(1, 256, dtype=np.uint16)
+NONE = packed(np.empty(0, np.uint16), 256)
+PEERS = [Peer(bytes([number]) * 32) for number in range(9)]
+NINE = tuple(Naming(peer, NONE) for peer in PEERS)
 FULL = Announcement(
     swarm_id=SWARM,
     peer=ONE.peer,
@@ -44,6 +50,7 @@ FULL = Announcement(
     syncing=packed(SYNCING, 256),
     load=Load(1, 2, 3, (1 << 32) - 1),
     addresses=(ADDRESS,) * 8,
+    wrong=(Naming(Identity.from_seed(bytes([3]) * 32).peer, packed(READY, 256)),),
 )
 PLAIN = Announcement(
     swarm_id=SWARM, peer=ONE.peer, role="storage", incarnation=1, sequence=1, issued=NOW
@@ -163,9 +170,16 @@ def test_old_records_and_wrong_clocks_are_refused(skew: int, why: str) -> None:
         ({"device": "cpu"}, "role: a storage peer has no device"),
         ({"slots": 1}, "role: a storage peer has no device"),
         ({"role": "compute"}, "role: a compute peer has no shards"),
-        ({"ready": b"x" * 5000}, "a record has 65 to 5,186 bytes, not 5,"),
+        ({"ready": b"x" * 9000}, "a record has 65 to 6,530 bytes, not 9,"),
         ({"ready": b""}, "ready: a set of shards has 1 to 33 bytes, not 0"),
         ({"syncing": packed(np.array([256], np.uint16), 512)}, "syncing: .* shard 256 of 256"),
+        ({"wrong": (Naming(OTHER.peer, b"\2"),)}, "wrong: a set of shards with 0 bytes of bits"),
+        ({"wrong": (Naming(ONE.peer, NONE),)}, "wrong: others in ascending order, each once"),
+        ({"wrong": (Naming(OTHER.peer, NONE),) * 2}, "wrong: others in ascending order"),
+        (
+            {"wrong": tuple(Naming(Peer(bytes([n]) * 32), NONE) for n in range(9))},
+            "at `wrong`",
+        ),
     ],
 )
 def test_the_wrong_field_is_named(changes: dict[str, Any], why: str) -> None:
@@ -173,7 +187,7 @@ def test_the_wrong_field_is_named(changes: dict[str, Any], why: str) -> None:
         read(body_with(**changes), NOW, SWARM, LAYOUT)
 
 
-@pytest.mark.parametrize("field", ["capacity", "used", "ready", "syncing"])
+@pytest.mark.parametrize("field", ["capacity", "used", "ready", "syncing", "wrong"])
 def test_a_compute_peer_holds_nothing(field: str) -> None:
     computes = msgspec.structs.replace(PLAIN, role="compute")
     some = msgspec.structs.replace(computes, **{field: getattr(FULL, field)})
@@ -240,3 +254,16 @@ def test_places_and_representations() -> None:
     assert place_of(SWARM, "compute", 0) == f"giaann/{to_text(SWARM)}/compute/0"
     assert repr(PLAIN) == f"<storage {name_of(ONE.peer)} active, 1>"
     assert PLAIN.key == (ONE.peer, "storage")
+
+
+def test_who_is_wrong_of_most_shards_is_named_first_and_no_more_than_fit() -> None:
+    layout = Layout(shards=1 << 14)
+    wrong = {peer: np.arange(0, 900 * at, 9, np.uint16) for at, peer in enumerate(PEERS, 1)}
+    named = namings(wrong, layout)
+    sizes = {one.peer: len(unpacked(one.shards, 1 << 14)) for one in named}
+    assert list(sizes) == sorted(sizes)
+    assert PEERS[-1] in sizes
+    assert len(sizes) < MOST_NAMED
+    assert sum(len(one.shards) for one in named) <= most_bytes(1 << 14)
+    few = {peer: np.array([at], np.uint16) for at, peer in enumerate(PEERS)}
+    assert [one.peer for one in namings(few, layout)] == sorted(PEERS)[:MOST_NAMED]

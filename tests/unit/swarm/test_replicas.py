@@ -17,6 +17,9 @@ class Told:
     def owners(self, shard: int) -> tuple[Peer, ...]:
         return self._owners[shard]
 
+    def barred(self, shard: int) -> frozenset[Peer]:
+        return frozenset({A}) if shard == 1 and A not in self._owners[1] else frozenset()
+
 
 def test_what_the_disk_holds_is_syncing() -> None:
     replicas = Replicas(A, 4, [1, 3])
@@ -38,6 +41,8 @@ def test_placement_begins_and_ends_things() -> None:
     replicas.caught_up(1, NOW)
     assert replicas.place(Told("AB", "BC", "AC", "BC"), NOW + 5).tolist() == [2]
     assert states(replicas) == "rdss"
+    assert replicas.disputed == [1]
+    assert replicas.barred(1) == {A}
     assert replicas.unchanged_for(0, NOW + 12) == 12
     assert replicas.unchanged_for(3, NOW + 12) == float("inf")
     assert replicas.unchanged_for(1, NOW + 12) == 7
@@ -46,6 +51,7 @@ def test_placement_begins_and_ends_things() -> None:
     assert replicas.unchanged_for(1, NOW + 12) == 7  # since it first was
     assert replicas.place(Told("AB", "AC", "AC", "BC"), NOW + 10).tolist() == []
     assert states(replicas) == "rrss"
+    assert replicas.disputed == []
     replicas.place(Told("AB", "BC", "AC", "BC"), NOW + 20)
     assert replicas.unchanged_for(1, NOW + 21) == 1  # not since the first time
     assert replicas.held.tolist() == [0, 1, 2, 3]

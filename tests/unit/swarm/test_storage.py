@@ -13,9 +13,10 @@ from giaann_p2p.swarm import storage as module
 from giaann_p2p.swarm.actions import Announce, Apply, Call, Drop, Hold, Leave, Reply
 from giaann_p2p.swarm.answers import Answers
 from giaann_p2p.swarm.evidence import Word
-from giaann_p2p.swarm.messages import AskProof, Fetched, Message, Push, Pushed, Refused
+from giaann_p2p.swarm.messages import AskProof, Fetched, Message, Proof, Push, Pushed, Refused
+from giaann_p2p.swarm.placement import Placement
 from giaann_p2p.swarm.replica import State
-from giaann_p2p.swarm.shardset import packed
+from giaann_p2p.swarm.shardset import packed, unpacked
 from tests.helpers_swarm import (
     JOB,
     LESSONS,
@@ -467,3 +468,82 @@ def test_what_was_said_before_a_shard_was_held_does_not_make_it_ready() -> None:
     word(side, B, "r", asked=NOW + 1.1)
     side.tick(NOW + 1.2)
     assert states(side.core.replicas) == "rrrr"
+
+
+def barring_c(side: Side) -> int:
+    """Let C be barred from a shard that it owns with A and B; return which."""
+    owners = Placement.of(side.around.capacities, SHARDS, 3).owners
+    shard = next(shard for shard in ALL if {*owners(shard)} == {A, B, C})
+    side.around.named_by = {peer: {C: shards(shard)} for peer in (A, B)}
+    side.around.changes += 1
+    return shard
+
+
+def test_what_those_say_who_are_barred_makes_no_replica_ready() -> None:
+    side = side_of(A, B, C, D, chunks=(0, 1))
+    shard = barring_c(side)
+    word(side, C, "r01")
+    side.tick(NOW)
+    assert side.core.replicas.barred(shard) == {C}
+    assert side.core.replicas.state(shard) is State.SYNCING
+    word(side, D, "r01")
+    side.tick(NOW)
+    assert side.core.replicas.state(shard) is State.READY
+
+
+def test_a_shard_that_only_those_have_ready_who_are_barred_begins_with_a_quorum() -> None:
+    side = side_of(A, B, C, D, chunks=(0,))
+    shard = barring_c(side)
+    side.around.ready_at = {shard: [C]}
+    side.tick(NOW)
+    word(side, B, "s", NOW + SETTINGS.patience)
+    side.tick(NOW + SETTINGS.patience)
+    assert side.core.replicas.state(shard) is State.READY
+
+
+def test_who_is_barred_lets_go_of_nothing_that_others_do_not_show() -> None:
+    side = side_of(A, B, C, D, chunks=(0,))
+    owners = Placement.of(side.around.capacities, SHARDS, 3).owners
+    shard = next(shard for shard in ALL if A in owners(shard))
+    make_ready(side.core.replicas)
+    side.tick(NOW)
+    others = [peer for peer in owners(shard) if peer != A]
+    side.around.named_by = {peer: {A: shards(shard)} for peer in others}
+    side.around.changes += 1
+    side.tick(NOW + 1)
+    assert side.core.replicas.disputed == [shard]
+    assert side.core.replicas.state(shard) is State.DRAINING
+    for later in range(1, 200):
+        for peer in (B, C, D):
+            word(side, peer, "r0", NOW + later)
+        side.tick(NOW + later)
+        for call in [call for call in side.calls if isinstance(call.message, AskProof)]:
+            question = call.message
+            assert isinstance(question, AskProof)
+            many = len(unpacked(question.shards, SHARDS))
+            side.answer(call, Proof(question.shards, [b"?" * 32] * many), NOW + later)
+    assert shard in side.store.shards
+
+
+def test_who_is_found_wrong_is_told_to_everybody() -> None:
+    side = side_of(A, B, C, chunks=(0,))
+    for peer in (B, C):
+        word(side, peer, "r0")
+    side.tick(NOW)
+    later = NOW + SETTINGS.audit_every
+    for peer in (B, C):
+        word(side, peer, "r0", later)
+    side.tick(later)
+    before = side.told(Announce)[-1]
+    assert before.wrong == {}
+    right = Answers(store(ALL, [0]), lambda shard: State.READY, B)
+    for call in [call for call in side.calls if isinstance(call.message, AskProof)]:
+        question = call.message
+        assert isinstance(question, AskProof)
+        if call.peer == B:
+            side.answer(call, right.to(question), later)
+        else:
+            many = len(unpacked(question.shards, SHARDS))
+            side.answer(call, Proof(question.shards, [b"?" * 32] * many), later)
+    told = side.told(Announce)[-1].wrong
+    assert {peer: some.tolist() for peer, some in told.items()} == {C: ALL}
