@@ -124,6 +124,7 @@ async def _spawned(command: list[str], config: HostConfig) -> asyncio.subprocess
         stderr=asyncio.subprocess.STDOUT,
         env=_environment(config),
         limit=_LONGEST_LINE,
+        start_new_session=True,  # Ctrl-C is for the peer, which needs it until all is handed over
     )
 
 

@@ -39,6 +39,7 @@ def test_it_is_who_its_key_says_and_leaves_nothing(
         assert await host.control.me() == host.me
         assert "p2pd" in repr(host)
         assert "GOGC=50" in environment_of(place.note(host))
+        assert os.getpgid(place.note(host)) != os.getpgrp()  # which Ctrl-C interrupts
 
     hosts(story, loop)
 
