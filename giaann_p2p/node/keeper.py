@@ -4,13 +4,18 @@
    the disk for many. If that fails, each is tried by itself, so that each has its own success or
    error. What came is unpacked here, too: the loop has no time for it.
 2. To hold or to drop shards is tried until it is done: what was decided since builds on it.
-3. What waits is bounded: see `full`. An error that nobody planned for ends all, and says so.
+3. What waits is bounded: see `full`. How long it will take is known from what took how long lately,
+   and that may be wrong: others want the processors, too. So a group is no larger than what can be
+   unpacked in a moment, for all of it waits for all of it, and the rest goes back to the front; and
+   an update that nobody waits for any more, or that has waited for too long, is not begun.
+4. An error that nobody planned for ends all, and says so.
 
 That no shard is dropped while something is being taken into it, `swarm.deeds` sees to.
 """
 
 import asyncio
 import logging
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
@@ -27,11 +32,15 @@ from giaann_p2p.store.applied import WITHDRAWN
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.update import Update
 from giaann_p2p.swarm.actions import Adopt, Apply, Drop, Hold, Release
+from giaann_p2p.swarm.messages import BUSY
 from giaann_p2p.swarm.withdrawing import Withdraw
 
 Deed = Hold | Drop | Apply | Adopt | Release | Withdraw
 Told = Callable[[int, GiaannError | None], None]
 """Is told the number of what is stored, or why it is not."""
+Wanted = Callable[[], bool]
+"""Tells whether somebody still waits for an update."""
+TOO_LATE = f"{BUSY}: it has waited for the disk for too long; push it again later"
 T = TypeVar("T")
 
 
@@ -51,16 +60,18 @@ class Keeper:
         beside: Executor | None = None,
         vet: Callable[[Store, Update], None] = lambda store, update: None,
         options: Options | None = None,
+        clock: Callable[[], float] = time.monotonic,
         log: logging.Logger | None = None,
     ) -> None:
         self.groups = self.applied = self.withdrawn = self.snapshots = 0
         """So far: waits for the disk, updates, those of disowned peers, snapshots."""
         self._store, self._holdings, self._told = store, holdings, told
         self._write, self._beside, self._vet = write, beside, vet
-        self._options = options or Options()
+        self._options, self._clock = options or Options(), clock
         self._log = log or logging.getLogger("giaann.node")
         self._queue: deque[Deed] = deque()
         self._doing: Sequence[Deed] = ()
+        self._wanted: dict[int, Wanted] = {}  # by the number of an update that waits
         self._updates = self._nbytes = 0  # that wait or are being written
         self._effort = Effort()
         self._refused = False  # by the disk, and told
@@ -92,8 +103,10 @@ class Keeper:
         """The seconds that the store will take for all updates that wait, about."""
         return self._effort.of(self._updates, self._nbytes)
 
-    def do(self, deed: Deed) -> None:
-        """Have something done after all that was given before."""
+    def do(self, deed: Deed, wanted: Wanted | None = None) -> None:
+        """Have something done after all that was given before; an update only if still wanted."""
+        if isinstance(deed, Apply) and wanted is not None:
+            self._wanted[deed.number] = wanted
         self._queue.append(deed)
         self._count(deed, 1)
         self._idle.clear()
@@ -123,6 +136,20 @@ class Keeper:
         while not await self._done():
             pass
         self._doing = ()
+        self._turn_down()
+
+    def _turn_down(self) -> None:
+        """Let go of the updates that nobody waits for any more."""
+        late = {number for number, wanted in self._wanted.items() if not wanted()}
+        if not late:
+            return
+        waiting, self._queue = self._queue, deque[Deed]()
+        over = list[Deed]()
+        for deed in waiting:
+            is_late = isinstance(deed, Apply) and deed.number in late
+            (over if is_late else self._queue).append(deed)
+        for deed in over:  # what comes of it is behind all the others
+            self._over(deed, StoreError(TOO_LATE))
 
     def _next(self) -> Sequence[Deed]:
         """Take the next deed from the queue, with those that are done together with it."""
@@ -151,16 +178,23 @@ class Keeper:
         if errors is None:
             await asyncio.sleep(self._options.retry)
             return False
-        if isinstance(self._doing[0], Apply):
-            nbytes = sum(map(_size, self._doing))
-            self._effort.took(len(self._doing), nbytes, clock() - began)
-        for deed, error in zip(self._doing, errors, strict=True):
-            self._count(deed, -1)
-            if isinstance(deed, Apply | Adopt):
-                self._told(deed.number, error)
-            elif isinstance(deed, Withdraw) and not deed.over:
-                self.do(deed)
+        done, rest = self._doing[: len(errors)], self._doing[len(errors) :]
+        self._doing = done
+        self._queue.extendleft(reversed(rest))
+        if isinstance(done[0], Apply):
+            self._effort.took(len(done), sum(map(_size, done)), clock() - began)
+        for deed, error in zip(done, errors, strict=True):
+            self._over(deed, error)
         return True
+
+    def _over(self, deed: Deed, error: GiaannError | None) -> None:
+        self._count(deed, -1)
+        if isinstance(deed, Apply):
+            self._wanted.pop(deed.number, None)
+        if isinstance(deed, Apply | Adopt):
+            self._told(deed.number, error)
+        elif isinstance(deed, Withdraw) and not deed.over:
+            self.do(deed)
 
     def _count(self, deed: Deed, sign: int) -> None:
         if isinstance(deed, Apply):
@@ -182,7 +216,10 @@ class Keeper:
     # In the thread.
 
     def _carry_out(self, deeds: Sequence[Deed]) -> list[GiaannError | None] | None:
-        """Change the store; return an error, or none, for each; None at all if to be repeated."""
+        """Change the store; return an error, or none, for each of the first, as far as it got.
+
+        None at all if it is to be repeated.
+        """
         try:
             first = deeds[0]
             if isinstance(first, Hold | Drop):
@@ -232,11 +269,20 @@ class Keeper:
         return [None]
 
     def _applied(self, deeds: Sequence[Apply]) -> list[GiaannError | None]:
-        unpacked = [_or_error(partial(self._vetted, deed)) for deed in deeds]
+        unpacked = self._unpacked(deeds)
         errors = self._together(unpacked, lambda some: self._store.apply(list(chain(*some))))
-        told = zip(deeds, errors, strict=True)
+        told = zip(deeds, errors, strict=False)
         self.applied += sum(len(deed.updates) for deed, error in told if error is None)
         return errors
+
+    def _unpacked(self, deeds: Sequence[Apply]) -> list[list[Update] | GiaannError]:
+        """Look into as many as there is time for, one at least."""
+        unpacked, until = [], self._clock() + self._options.group_seconds / 2
+        for deed in deeds:
+            unpacked.append(_or_error(partial(self._vetted, deed)))
+            if self._clock() >= until:
+                break
+        return unpacked
 
     def _vetted(self, deed: Apply) -> list[Update]:
         updates = deed.unpacked()

@@ -41,6 +41,12 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     are made durable together, and one by one nobody knows how quick that is."""
     queue_bytes_anyway: int = 4 << 20
     """See there."""
+    queue_patience: float = 2.5
+    """Seconds for which an update may wait in vain, because the store takes longer than it did
+    lately; then it is refused after all. With `group_seconds`, below what those wait who push."""
+    group_seconds: float = 0.5
+    """What a group of updates is to take, about: half of it goes into unpacking them. Less: an
+    update is acknowledged sooner where much waits; more: fewer waits for the disk."""
     group_bytes: int = 8 << 20
     """Bytes of updates that are made durable at once. More: fewer waits for the disk; less: less
     waiting for the others of the group."""

@@ -46,12 +46,16 @@ class Reception:
         counters: Counters,
         take: Callable[[int, Push], None],
         full: Callable[[], bool],
+        patience: float,
     ) -> None:
+        """Take how many seconds an update may wait before it is begun, too."""
         self.open = False
         """Whether updates are taken in."""
         self._gate, self._answering, self._counters = gate, answering, counters
         self._take, self._full = take, full
+        self._patience = patience
         self._waiting: dict[int, asyncio.Future[Message]] = {}
+        self._until: dict[int, float] = {}  # when it is too late to begin
         self._tickets = 0
         self._closed = False
 
@@ -81,6 +85,11 @@ class Reception:
         future = self._waiting.get(reply.ticket)
         if future is not None and not future.done():
             future.set_result(reply.message)
+
+    def wants(self, ticket: int) -> bool:
+        """Tell whether somebody waits for an update, and not for too long already."""
+        future, now = self._waiting.get(ticket), asyncio.get_running_loop().time()
+        return future is not None and not future.done() and now < self._until[ticket]
 
     def close(self) -> None:
         """Answer nothing any more, and tell those who wait."""
@@ -133,10 +142,11 @@ class Reception:
             return Refused(_BUSY)
         self._tickets += 1
         ticket = self._tickets
-        future: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
-        self._waiting[ticket] = future
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Message] = loop.create_future()
+        self._waiting[ticket], self._until[ticket] = future, loop.time() + self._patience
         try:
             self._take(ticket, question)
             return await future
         finally:
-            del self._waiting[ticket]
+            del self._waiting[ticket], self._until[ticket]

@@ -24,7 +24,7 @@ from giaann_p2p.node.clock import Clock
 from giaann_p2p.node.counters import Counters
 from giaann_p2p.node.gate import Gate
 from giaann_p2p.node.holdings import Holdings
-from giaann_p2p.node.keeper import Keeper
+from giaann_p2p.node.keeper import Keeper, Wanted
 from giaann_p2p.node.lifetime import Lifetime, Part
 from giaann_p2p.node.lookout import Lookout
 from giaann_p2p.node.options import Options
@@ -136,6 +136,7 @@ class StorageNode:
             self.counters,
             self._take,
             lambda: self.keeper.full,
+            self._options.queue_patience,
         )
         self._load, self._counted = Load(), (0, 0)
         self._left = asyncio.Event()
@@ -250,7 +251,8 @@ class StorageNode:
 
     # What happens, and what comes of it.
 
-    def _do(self, actions: Sequence[Action], *, pushed: bool = False) -> None:
+    def _do(self, actions: Sequence[Action], wanted: Wanted | None = None) -> None:
+        """Carry actions out; `wanted` tells whether the peer that pushed still waits for them."""
         for action in actions:
             if isinstance(action, Call):
                 self.calls.start(action, partial(self._answered, action.number))
@@ -262,9 +264,9 @@ class StorageNode:
                 self._left.set()
             elif isinstance(action, Hold | Drop | Apply | Adopt | Release):
                 self.counters.repairs += isinstance(action, Adopt)
-                if isinstance(action, Apply) and not pushed:
+                if isinstance(action, Apply) and wanted is None:
                     self.counters.repairs += len(action.updates)
-                self.keeper.do(action)
+                self.keeper.do(action, wanted)
             elif isinstance(action, Weigh):
                 self._life.start(self._weigh(action))
 
@@ -302,7 +304,8 @@ class StorageNode:
         self._log.debug("lost the connection to %s: %s", name_of(Peer(peer)), error)
 
     def _take(self, ticket: int, question: Push) -> None:
-        self._do(self.core.asked(ticket, question, self._clock()), pushed=True)
+        wanted = partial(self.reception.wants, ticket)
+        self._do(self.core.asked(ticket, question, self._clock()), wanted)
 
     # What it says of itself.
 

@@ -2,10 +2,12 @@
 
 import asyncio
 import errno
+import itertools
 import random
 import threading
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -15,7 +17,7 @@ import pytest
 from giaann_p2p.errors import GiaannError, UsageError
 from giaann_p2p.net.clock import VirtualLoop
 from giaann_p2p.node.holdings import Holdings
-from giaann_p2p.node.keeper import Keeper
+from giaann_p2p.node.keeper import TOO_LATE, Keeper, Wanted
 from giaann_p2p.node.options import Options
 from giaann_p2p.sim.lessons import SPEC
 from giaann_p2p.store import store as store_module
@@ -60,6 +62,7 @@ class Desk:
         store: Store,
         options: Options | None = None,
         write: ThreadPoolExecutor | None = None,
+        clock: Callable[[], float] = lambda: 0.0,
     ) -> None:
         self.store, self.holdings = store, Holdings(store)
         self.told: dict[int, str | None] = {}
@@ -68,6 +71,7 @@ class Desk:
             self.holdings,
             self._tell,
             options=options,
+            clock=clock,
             write=write,
             beside=write,
             vet=self._vet,
@@ -81,10 +85,10 @@ class Desk:
     def _tell(self, number: int, error: GiaannError | None) -> None:
         self.told[number] = None if error is None else str(error)
 
-    def apply(self, number: int, shards: Shards = ALL) -> None:
+    def apply(self, number: int, shards: Shards = ALL, wanted: Wanted | None = None) -> None:
         """Have a chunk taken in, of the same number."""
         parcel = LESSONS.parcel(number, shards)
-        self.keeper.do(Apply(number, [packed(number, shards, parcel, self.store)]))
+        self.keeper.do(Apply(number, [packed(number, shards, parcel, self.store)]), wanted)
 
     async def end(self) -> None:
         self.task.cancel()
@@ -97,9 +101,10 @@ def play(
     store: Store | None = None,
     options: Options | None = None,
     loop: type[VirtualLoop] = SlowLoop,
+    clock: Callable[[], float] = lambda: 0.0,
 ) -> Desk:
     async def main() -> Desk:
-        desk = Desk(store or Store.in_memory(SPEC, LAYOUT, retain=True), options)
+        desk = Desk(store or Store.in_memory(SPEC, LAYOUT, retain=True), options, clock=clock)
         await story(desk)
         await desk.end()
         return desk
@@ -433,6 +438,46 @@ def test_what_was_done_together_makes_room_for_more() -> None:
         assert taken[1] >= 50
 
     play(story, options=Options(queue_seconds=0.15, queue_anyway=1))
+
+
+def test_an_update_that_nobody_waits_for_any_more_is_not_begun() -> None:
+    async def story(desk: Desk) -> None:
+        desk.keeper.do(Hold(ALL))
+        waiting = {1: True, 2: False, 4: True}
+        for chunk in (1, 2, 4):
+            desk.apply(chunk, wanted=partial(waiting.__getitem__, chunk))
+        desk.keeper.do(Release([]))
+        desk.apply(3)  # a repair: it is always wanted
+        desk.apply(5, wanted=lambda: False)
+        await desk.keeper.idle()
+        assert desk.told == {1: None, 2: TOO_LATE, 3: None, 4: None, 5: TOO_LATE}
+        assert dict(desk.store.digests()) == taught([1, 3, 4])
+        assert (desk.keeper._updates, desk.keeper._nbytes) == (0, 0)
+        assert not desk.keeper._wanted
+        desk.apply(5, wanted=lambda: True)
+        await desk.keeper.idle()
+        assert desk.told[5] is None
+
+    play(story)
+
+
+@pytest.mark.parametrize(("seconds", "groups"), [(0.5, 4), (100.0, 1), (0.01, 20)])
+def test_a_group_is_what_can_be_unpacked_in_a_moment(seconds: float, groups: int) -> None:
+    times = itertools.count()  # each look at the clock, so each update, takes a twentieth second
+
+    async def story(desk: Desk) -> None:
+        desk.keeper.do(Hold(ALL))
+        for chunk in range(20):
+            desk.apply(chunk)
+        await desk.keeper.idle()
+        assert desk.keeper.groups == groups
+        assert desk.told == dict.fromkeys(range(20))
+        assert list(desk.told) == list(range(20))
+        assert desk.keeper.applied == 20
+        assert dict(desk.store.digests()) == taught(list(range(20)))
+        assert (desk.keeper._updates, desk.keeper._nbytes) == (0, 0)
+
+    play(story, options=Options(group_seconds=seconds), clock=lambda: next(times) / 20)
 
 
 @pytest.mark.parametrize("what", ["apply", "hold", "drop", "adopt", "release", "sets"])

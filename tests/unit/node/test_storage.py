@@ -213,6 +213,20 @@ def test_a_flood_of_pushes_is_refused_beyond_the_bound_and_nothing_is_lost() -> 
     play(story, loop=SlowLoop)
 
 
+def test_what_has_waited_for_too_long_is_refused_and_taken_in_when_it_comes_again() -> None:
+    async def story(town: Town) -> None:
+        for _ in range(3):  # a group takes 0.06 s
+            town.add(options=Options(queue_patience=0.05))
+        client = Client(town)
+        await town.until(town.settled)
+        await client.push_all(range(20), at_once=20)
+        assert min(house.node.counters.busy for house in town.houses) > 0
+        await asyncio.sleep(20)
+        assert town.holds_what(range(20))
+
+    play(story, loop=SlowLoop)
+
+
 def test_a_mistake_in_the_store_ends_the_peer_and_says_so() -> None:
     async def story(town: Town) -> None:
         for _ in range(4):

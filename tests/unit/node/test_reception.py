@@ -1,0 +1,105 @@
+"""Updates that come in: who waits for them, and for how long."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from giaann_p2p.net.clock import VirtualLoop
+from giaann_p2p.net.errors import Refused
+from giaann_p2p.node.answering import Answering
+from giaann_p2p.node.counters import Counters
+from giaann_p2p.node.gate import Gate
+from giaann_p2p.node.reception import Reception
+from giaann_p2p.swarm.actions import Reply
+from giaann_p2p.swarm.messages import Push, Pushed, decode, encode
+
+PEER = bytes(32)
+PATIENCE = 2.0
+BODY = encode(Push(bytes(16), 1, b"", b""))
+
+
+class Desk:
+    """A reception, and the tickets that it gave."""
+
+    def __init__(self) -> None:
+        self.tickets: list[int] = []
+        self.is_full = False
+        self.reception = Reception(
+            cast("Gate", SimpleNamespace(check=lambda peer, question: None)),
+            cast("Answering", SimpleNamespace(at_once=lambda question: None)),
+            Counters(),
+            lambda ticket, question: self.tickets.append(ticket),
+            lambda: self.is_full,
+            PATIENCE,
+        )
+        self.reception.open = True
+
+    async def push(self) -> asyncio.Task[bytes]:
+        answer = self.reception.answer(PEER, BODY)
+        assert not isinstance(answer, bytes)
+        task = asyncio.ensure_future(answer)
+        await asyncio.sleep(0)
+        return task
+
+
+def play(story: Callable[[Desk], Awaitable[None]]) -> None:
+    async def main() -> None:
+        await story(Desk())
+
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        runner.run(main())
+
+
+def test_an_update_is_wanted_until_it_is_answered() -> None:
+    async def story(desk: Desk) -> None:
+        one = await desk.push()
+        two = await desk.push()
+        first, second = desk.tickets
+        assert desk.reception.wants(first)
+        desk.reception.reply(Reply(first, Pushed(b"")))
+        assert not desk.reception.wants(first)
+        assert desk.reception.wants(second)
+        assert decode(await one) == Pushed(b"")
+        assert not desk.reception.wants(first)
+        desk.reception.reply(Reply(second, Pushed(b"")))
+        await two
+        assert repr(desk.reception) == "<Reception: 0 updates wait>"
+
+    play(story)
+
+
+def test_nobody_wants_what_has_waited_for_too_long() -> None:
+    async def story(desk: Desk) -> None:
+        task = await desk.push()
+        await asyncio.sleep(PATIENCE - 0.01)
+        assert desk.reception.wants(*desk.tickets)
+        await asyncio.sleep(0.02)
+        assert not desk.reception.wants(*desk.tickets)
+        desk.reception.reply(Reply(*desk.tickets, Pushed(b"")))  # it was begun already
+        assert decode(await task) == Pushed(b"")
+
+    play(story)
+
+
+def test_nobody_wants_what_its_sender_has_given_up() -> None:
+    async def story(desk: Desk) -> None:
+        task = await desk.push()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        assert not desk.reception.wants(*desk.tickets)
+
+    play(story)
+
+
+def test_at_the_end_nothing_is_wanted_and_who_waits_is_told() -> None:
+    async def story(desk: Desk) -> None:
+        task = await desk.push()
+        desk.reception.close()
+        assert not desk.reception.wants(*desk.tickets)
+        with pytest.raises(Refused, match="ended"):
+            await task
+
+    play(story)
