@@ -8,6 +8,7 @@
 
 from giaann_p2p.errors import MessageError
 from giaann_p2p.net.alarms import Alarms
+from giaann_p2p.net.backlog import Backlog
 from giaann_p2p.net.exchange import Exchange
 from giaann_p2p.net.frames import Frame
 from giaann_p2p.net.limits import Limits
@@ -36,6 +37,7 @@ class Books:
         self.room_in = room_in
         self.room_out = room_out
         self.alarms = Alarms()
+        self.backlog = Backlog()
         self.open: dict[int, Exchange] = {}
         self.mine, self.theirs = 0, 0
         """How many of the open requests."""
@@ -84,6 +86,7 @@ class Books:
         del self.open[request]
         if request % 2 == self._parity:
             self.mine -= 1
+            self.backlog.drop(request)
         else:
             self.theirs -= 1
         self.alarms.drop(request)

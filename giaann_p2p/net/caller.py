@@ -7,7 +7,7 @@ from giaann_p2p.net.errors import Reason, Refused, TimedOut, Unreachable
 from giaann_p2p.net.events import Event, Failed, Responded
 from giaann_p2p.net.exchange import Exchange
 from giaann_p2p.net.frames import NUMBER, Frame, Kind
-from giaann_p2p.net.refusals import no_room, too_long
+from giaann_p2p.net.refusals import no_room, too_long, too_slow
 from giaann_p2p.net.states import CALLER, Deed, next_state
 from giaann_p2p.net.traffic import Traffic
 
@@ -26,9 +26,12 @@ class Caller:
             raise too_long("a request", size, limits.longest)
         if books.mine >= limits.calls:
             raise Refused(Reason.BUSY, f"{limits.calls:,} calls to the peer are open already")
+        if books.backlog.wait > limits.unsent_for:
+            raise too_slow(limits.unsent_for)
         if not books.room_out.take(size):
             raise no_room("a request", size, "to the peer")
         exchange = books.enter_mine()
+        books.backlog.add(exchange.request, size, books.now)
         self._traffic.send(exchange, Kind.REQUEST, body)
         books.alarms.set(exchange.request, deadline)
         return exchange.request

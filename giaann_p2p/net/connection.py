@@ -130,10 +130,15 @@ class Connection:
         """Whether there is something to be sent."""
         return bool(self._outbox)
 
-    def request(self, body: bytes, deadline: float) -> int:
-        """Ask; return the request's number. Refused if there is too much under way already."""
+    def request(self, body: bytes, deadline: float, now: float | None = None) -> int:
+        """Ask; return the request's number. Refused if there is too much under way already.
+
+        `now` may be left out where nobody asks much, and it need not be known how long that waits.
+        """
         if not self.asking:
             raise Unreachable("the connection to the peer is closing; nothing was sent")
+        if now is not None:
+            self._books.now = now
         return self._caller.request(body, deadline)
 
     def cancel(self, request: int) -> None:

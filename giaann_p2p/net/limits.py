@@ -28,6 +28,10 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     come. From here on requests are refused as busy. At least `longest`."""
     bytes_out: int = 1 << 27
     """Most bytes of requests and responses still to be sent. At least `longest`."""
+    unsent_for: float = 0.5
+    """Seconds that a request may wait before it is sent, as those before it did, but for the first
+    MiB; beyond that it is refused as busy on this side. Less: who asks too much knows it sooner;
+    more: bursts pass that the peer, or the line, takes that long to take."""
     window: int = 1 << 22
     """Bytes of one long body on their way: a body moves at most window / round trip a second. A
     multiple of CHUNK, at least FREE."""
@@ -50,7 +54,14 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Seconds after which a stranger's connection ends."""
 
     def __post_init__(self) -> None:
-        for name in ("calls", "longest", "ping_after", "silent_after", "stalled_after"):
+        for name in (
+            "calls",
+            "longest",
+            "unsent_for",
+            "ping_after",
+            "silent_after",
+            "stalled_after",
+        ):
             _check(getattr(self, name) > 0, f"{name} must be more than 0")
         for name in ("greeting_within", "stranger_calls", "stranger_longest", "stranger_within"):
             _check(getattr(self, name) > 0, f"{name} must be more than 0")

@@ -92,7 +92,7 @@ class Link:
     def ask(self, payload: bytes, deadline: float, told: Told) -> int:
         """Ask, and tell the answer when it is here; return the number of the request."""
         self.used = self._loop.time()
-        number = self.connection.request(payload, deadline)
+        number = self.connection.request(payload, deadline, self.used)
         self._waiting[number] = told
         self._stir()
         return number

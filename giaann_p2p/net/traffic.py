@@ -34,6 +34,7 @@ class Traffic:
     def sent(self, body: Outgoing) -> None:
         """Note that a body had a turn."""
         books, exchange = self._books, self._books.open[body.request]
+        books.backlog.took_turn(body.request, books.now)
         if not body.complete:
             self.put_off(exchange)
         else:

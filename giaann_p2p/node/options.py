@@ -33,7 +33,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Bytes of updates that may wait for the store. From here on a push is refused as busy."""
     queue_deeds: int = 4096
     """The same, in updates."""
-    queue_seconds: float = 2.0
+    queue_seconds: float = 1.5
     """The same, in the seconds that the store will take for them, as it did lately. Well below what
     those wait who push, four seconds: what they have given up is work for nothing, done again."""
     queue_anyway: int = 64
@@ -41,9 +41,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     are made durable together, and one by one nobody knows how quick that is."""
     queue_bytes_anyway: int = 4 << 20
     """See there."""
-    queue_patience: float = 2.5
+    queue_patience: float = 2.0
     """Seconds for which an update may wait in vain, because the store takes longer than it did
-    lately; then it is refused after all. With `group_seconds`, below what those wait who push."""
+    lately; then it is refused after all. More than `queue_seconds`; with `group_seconds`, and a
+    second for the way, below what those wait who push."""
     group_seconds: float = 0.5
     """What a group of updates is to take, about: half of it goes into unpacking them. Less: an
     update is acknowledged sooner where much waits; more: fewer waits for the disk."""

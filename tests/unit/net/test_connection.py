@@ -550,3 +550,47 @@ def test_limits_say_what_is_wrong() -> None:
     ):
         with pytest.raises(UsageError, match=message):
             Limits(**wrong)  # type: ignore[arg-type]
+
+
+PUSH = CHUNK // 2
+
+
+def asked_much(pair: Pair, seconds: float, count: int = 40) -> tuple[int, set[str]]:
+    """Ask again and again over a line that takes so long for each request.
+
+    Three are asked for each that is sent. Return how many did not fail, and why others did.
+    """
+    asked, reasons = 0, set[str]()
+    for _ in range(count):
+        for _ in range(3):
+            try:
+                pair.sides[0].request(bytes(PUSH), 1e9, pair.now)
+                asked += 1
+            except Refused as error:
+                reasons.add(str(error))
+        pair.move(0, 1)
+        pair.later(seconds)
+        pair.move(1)
+    return asked, reasons
+
+
+def test_who_asks_more_than_is_sent_in_time_is_refused_at_once() -> None:
+    pair = Pair(Limits())
+    assert asked_much(pair, 0.001) == (120, set())
+    pair.settle()
+    asked, reasons = asked_much(pair, 0.1)
+    assert 40 <= asked < 60
+    (reason,) = reasons
+    assert reason == "requests to the peer wait for more than 0.5 s to be sent; ask again later"
+    assert pair.sides[0]._books.backlog._nbytes <= 1 << 20
+    pair.settle()
+    assert asked_much(pair, 0.001, 10) == (30, set())
+
+
+def test_what_is_given_up_waits_no_longer() -> None:
+    pair = Pair()
+    numbers = [pair.sides[0].request(bytes(PUSH), 1e9, pair.now) for _ in range(4)]
+    for number in numbers:
+        pair.sides[0].cancel(number)
+    assert repr(pair.sides[0]._books.backlog) == "<Backlog: 0 requests, 0 bytes>"
+    pair.settle()
