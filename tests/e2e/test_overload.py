@@ -2,11 +2,15 @@
 
 Two visitors push ten times as much as one peer takes in, while a third has a thousand readers ask
 it. Each push ends in an acknowledgement or in a refusal that gives its reason; nothing waits long,
-or in memory; when it is over, what was refused is taken in. Times are printed, not asserted, but
-for that all is over after a while.
+or in memory; when it is over, what was refused is taken in.
+
+All times are printed. Those of the asker count from the call, with what its own process, and both
+p2pds, need on a machine that all share; what the peer itself takes is told by its metrics, from
+when it has a push. Both are held to a bound that is wide enough for a busy machine.
 """
 
 import asyncio
+import math
 import re
 import time
 import urllib.request
@@ -56,6 +60,8 @@ NEVER = 120.0
 RECOVERS_WITHIN = 30.0
 AGAIN = 200
 _BUCKET = re.compile(r'^giaann_push\w*_bucket\{le="([^"]+)"\} (\S+)$', re.MULTILINE)
+LONGEST = 10.0
+"""Seconds that anything asked may take to be answered; whoever pushes gives up after four."""
 MOST_GROWN = 400 << 20
 """Bytes that the peer may need more than before, with all that it took in."""
 
@@ -187,12 +193,15 @@ async def overloaded(swarm: LocalSwarm) -> None:
         print(f"\n{rate:,.0f} pushes a second are taken in; {came / seconds:,.0f} a second came")
         print(f"all of them were answered after {relieved - began:.1f} s\npushes: {pushes}")
         print(f"reads of a row: {few}\nreads of {MANY}: {many}")
-        print(f"in the peer itself: {answered(peer)}")
+        print(f"in the peer itself, pushes answered: {told_of(within := answered(peer))}")
         print(f"the peer's memory grew by {grown >> 20:,} MiB at most")
         assert len(pushes.took) + pushes.refused.total() == came
         assert pushes.refused.total() > 0
         assert pushes.took
         assert few.took
+        for outcomes in (pushes, few, many):
+            assert max(outcomes.took + outcomes.refused_after, default=0.0) <= LONGEST
+        assert within[LONGEST] == within[math.inf]
         assert grown <= MOST_GROWN
         print(f"it took a push in again after {await recovered(load, relieved):.2f} s")
         await done_again(load)
@@ -253,12 +262,17 @@ async def done_again(load: Load) -> None:
     assert set(again) <= load.acknowledged
 
 
-def answered(peer: View) -> str:
-    """Return how soon a peer has answered pushes once it had them, refusals too."""
+def answered(peer: View) -> dict[float, int]:
+    """Return how many pushes a peer has answered within so many seconds, refusals too."""
     address = f"http://127.0.0.1:{peer.metrics_port}/metrics"
     with urllib.request.urlopen(address) as page:
         found = _BUCKET.findall(page.read().decode())
-    return ", ".join(f"{int(float(many)):,} within {bound} s" for bound, many in found)
+    return {float(bound): int(float(many)) for bound, many in found}
+
+
+def told_of(within: dict[float, int]) -> str:
+    """Return in words how many were answered within so many seconds."""
+    return ", ".join(f"{many:,} within {bound:g} s" for bound, many in within.items())
 
 
 def memory(pid: int) -> int:
