@@ -88,9 +88,14 @@ class Keeper:
     @property
     def full(self) -> bool:
         """Whether so much waits that nothing from outside is to be added."""
+        return self.fullness >= 1
+
+    @property
+    def fullness(self) -> float:
+        """What part of what may wait does: of the bytes, the updates, or the seconds."""
         options = self._options
-        much = self._nbytes >= options.queue_bytes or len(self) >= options.queue_deeds
-        return much or (self._has_many and self._waits >= options.queue_seconds)
+        much = max(self._nbytes / options.queue_bytes, len(self) / options.queue_deeds)
+        return max(much, self._waits / options.queue_seconds if self._has_many else 0.0)
 
     @property
     def _has_many(self) -> bool:

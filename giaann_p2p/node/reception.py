@@ -2,7 +2,8 @@
 
 1. An update is answered when it is on the disk; meanwhile its ticket waits here, unless its sender
    has stopped waiting.
-2. Over its bounds, or before this peer knows the others, an update is refused in words.
+2. Over its bounds, or before this peer knows the others, an update is refused in words; how much
+   may wait is shared between those who push (see `Shares`).
 3. When this peer ends, whoever waits is told so.
 """
 
@@ -16,6 +17,7 @@ from giaann_p2p.net.errors import Refused as Turned
 from giaann_p2p.node.answering import Answering
 from giaann_p2p.node.counters import Counters
 from giaann_p2p.node.gate import Gate
+from giaann_p2p.node.shares import Shares
 from giaann_p2p.swarm.actions import Reply
 from giaann_p2p.swarm.answers import size_of
 from giaann_p2p.swarm.identity import Peer
@@ -37,7 +39,7 @@ _LEAVING = "this peer has ended; ask another one"
 
 
 class Reception:
-    """`take` is given each update with its ticket; `full` tells whether there is no room for it."""
+    """`take` is given each update with its ticket; `fullness` tells how much room is taken."""
 
     def __init__(
         self,
@@ -45,14 +47,15 @@ class Reception:
         answering: Answering,
         counters: Counters,
         take: Callable[[int, Push], None],
-        full: Callable[[], bool],
+        fullness: Callable[[], float],
         patience: float,
     ) -> None:
         """Take how many seconds an update may wait before it is begun, too."""
         self.open = False
         """Whether updates are taken in."""
         self._gate, self._answering, self._counters = gate, answering, counters
-        self._take, self._full = take, full
+        self._take, self._fullness = take, fullness
+        self._shares = Shares()
         self._patience = patience
         self._waiting: dict[int, asyncio.Future[Message]] = {}
         self._until: dict[int, float] = {}  # when it is too late to begin
@@ -124,7 +127,7 @@ class Reception:
         began = perf_counter()
         if isinstance(question, Push):
             counters.pushes += 1
-            answer = await self._pushed(question)
+            answer = await self._pushed(peer, question)
             counters.pushed += isinstance(answer, Pushed)
             counters.push_seconds.took(perf_counter() - began)
         elif isinstance(question, Read):
@@ -135,18 +138,21 @@ class Reception:
             answer = self._gate.answer(question) or await self._answering.to(question, peer)
         return answer
 
-    async def _pushed(self, question: Push) -> Message:
+    async def _pushed(self, peer: bytes, question: Push) -> Message:
         if not self.open:
             return Refused(_BEGINNING)
-        if self._full():
+        if self._fullness() >= self._shares.most_for(peer):
             return Refused(_BUSY)
         self._tickets += 1
         ticket = self._tickets
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Message] = loop.create_future()
+        size = len(question.parcel)
+        self._shares.add(peer, size)
         self._waiting[ticket], self._until[ticket] = future, loop.time() + self._patience
         try:
             self._take(ticket, question)
             return await future
         finally:
+            self._shares.drop(peer, size)
             del self._waiting[ticket], self._until[ticket]

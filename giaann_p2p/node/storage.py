@@ -135,7 +135,7 @@ class StorageNode:
             self.answering,
             self.counters,
             self._take,
-            lambda: self.keeper.full,
+            lambda: self.keeper.fullness,
             self._options.queue_patience,
         )
         self._load, self._counted = Load(), (0, 0)

@@ -15,6 +15,7 @@ from giaann_p2p.node.gate import Gate
 from giaann_p2p.node.reception import Reception
 from giaann_p2p.swarm.actions import Reply
 from giaann_p2p.swarm.messages import Push, Pushed, decode, encode
+from giaann_p2p.swarm.messages import Refused as Refused_
 
 PEER = bytes(32)
 PATIENCE = 2.0
@@ -26,19 +27,19 @@ class Desk:
 
     def __init__(self) -> None:
         self.tickets: list[int] = []
-        self.is_full = False
+        self.fullness = 0.0
         self.reception = Reception(
             cast("Gate", SimpleNamespace(check=lambda peer, question: None)),
             cast("Answering", SimpleNamespace(at_once=lambda question: None)),
             Counters(),
             lambda ticket, question: self.tickets.append(ticket),
-            lambda: self.is_full,
+            lambda: self.fullness,
             PATIENCE,
         )
         self.reception.open = True
 
-    async def push(self) -> asyncio.Task[bytes]:
-        answer = self.reception.answer(PEER, BODY)
+    async def push(self, peer: bytes = PEER) -> asyncio.Task[bytes]:
+        answer = self.reception.answer(peer, BODY)
         assert not isinstance(answer, bytes)
         task = asyncio.ensure_future(answer)
         await asyncio.sleep(0)
@@ -101,5 +102,27 @@ def test_at_the_end_nothing_is_wanted_and_who_waits_is_told() -> None:
         assert not desk.reception.wants(*desk.tickets)
         with pytest.raises(Refused, match="ended"):
             await task
+
+    play(story)
+
+
+def test_who_fills_all_the_room_leaves_some_for_others_and_has_less_while_they_wait() -> None:
+    async def story(desk: Desk) -> None:
+        greedy, modest = bytes(32), b"m" * 32
+        desk.fullness = 0.9
+        tasks = [await desk.push(greedy) for _ in range(20)]
+        desk.fullness = 1.0
+        assert isinstance(decode(await (await desk.push(greedy))), Refused_)
+        other = await desk.push(modest)  # there is room still
+        assert len(desk.tickets) == 21
+        desk.fullness = 0.5
+        assert isinstance(decode(await (await desk.push(greedy))), Refused_)
+        desk.reception.reply(Reply(desk.tickets[-1], Pushed(b"")))
+        await other
+        tasks.append(await desk.push(greedy))  # alone again
+        assert len(desk.tickets) == 22
+        for ticket in desk.tickets:
+            desk.reception.reply(Reply(ticket, Pushed(b"")))
+        await asyncio.gather(*tasks)
 
     play(story)
