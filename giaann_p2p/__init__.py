@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from giaann_p2p.client.column import Column
+    from giaann_p2p.client.lies import Lie
     from giaann_p2p.client.swarm import AsyncSwarm, Swarm
     from giaann_p2p.client.trained import LackingPeers, Standing, Taught
     from giaann_p2p.errors import (
@@ -67,6 +68,7 @@ __all__ = [
     "Info",
     "Job",
     "LackingPeers",
+    "Lie",
     "ModelSpec",
     "NobodyComputes",
     "Overview",
@@ -123,6 +125,7 @@ _HOMES = {
     "client.swarm": ["AsyncSwarm", "Swarm"],
     "client.trained": ["LackingPeers", "Standing", "Taught"],
     "client.column": ["Column"],
+    "client.lies": ["Lie"],
     "net.errors": ["Unreachable"],
     "swarm.overview": ["Overview"],
     "swarm.checkup": ["Report"],

@@ -11,6 +11,7 @@ from giaann_p2p.cli import present
 from giaann_p2p.cli.health import Join
 from giaann_p2p.cli.manner import Device, MaxTokens, Timing, TimingName, manner_of
 from giaann_p2p.cli.prompt import Local, Stats, show_more, streamed
+from giaann_p2p.cli.verified import Verify, complain_of, settled, share_of
 from giaann_p2p.errors import GiaannError
 from giaann_p2p.terminal import complain, say
 
@@ -32,6 +33,8 @@ class _Settings(msgspec.Struct):
     timing: str
     max_tokens: int
     stats: bool
+    lies: int = 0
+    """How many were told of."""
 
 
 def chat(
@@ -40,6 +43,7 @@ def chat(
     timing: Timing = TimingName.AUTO,
     stats: Stats = False,
     local: Local = False,
+    verify: Verify = False,
     device: Device = "auto",
 ) -> None:
     """Go on from one line after another by what a swarm knows; /help tells more."""
@@ -52,10 +56,13 @@ def chat(
             import readline  # noqa: F401
     with closing(Portal()) as portal:
         stack = AsyncExitStack()
-        ask = portal.run(stack.enter_async_context(oracle(join, local, device)))
+        ask = portal.run(stack.enter_async_context(oracle(join, local, device, share_of(verify))))
         before = signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             _talk(portal, ask, settings)
+            with suppress(KeyboardInterrupt):
+                portal.run(settled(ask.visiting))
+            complain_of(ask.visiting, settings.lies)
         finally:
             signal.signal(signal.SIGINT, before)
             portal.run(stack.aclose())
@@ -91,6 +98,7 @@ async def _answered(ask: "Oracle", line: str, settings: _Settings) -> None:
     await streamed(answer, as_json=False)
     done = await answer.all()
     show_more(answer, done, explain=False, stats=settings.stats)
+    settings.lies = complain_of(ask.visiting, settings.lies, at_last=False)
     if not done.text:
         complain(present.nothing_line(done, settings.timing))
 

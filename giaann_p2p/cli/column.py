@@ -7,6 +7,7 @@ import typer
 from rich.table import Table
 
 from giaann_p2p.cli.health import Join, Json
+from giaann_p2p.cli.verified import Verify, complain_of, lies_json, settled, share_of
 from giaann_p2p.terminal import NOTHING, harmless, say, say_json, show
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ def column(
     leads: Annotated[
         int, typer.Option(min=1, max=64, help="How many connections of each to show.")
     ] = 4,
+    verify: Verify = False,
     as_json: Json = False,
 ) -> None:
     """Show a noun's column: its words, how often they occurred, and what each leads to."""
@@ -32,19 +34,26 @@ def column(
     from giaann_p2p.swarm.link import Link
 
     async def look() -> "Column":
-        async with visit(Link.read(join)) as visiting:
-            return await looked_at(visiting, concept, words, leads)
+        async with visit(Link.read(join), verify=share_of(verify)) as visiting:
+            found = await looked_at(visiting, concept, words, leads)
+            if not as_json:
+                _show(found)
+            await settled(visiting)
+            if as_json:
+                say_json(msgspec.to_builtins(found) | lies_json(visiting))
+            complain_of(visiting)
+            return found
 
-    found = asyncio.run(look())
-    if as_json:
-        say_json(msgspec.to_builtins(found))
-    elif found.words:
+    if not asyncio.run(look()).words:
+        raise typer.Exit(NOTHING)
+
+
+def _show(found: "Column") -> None:
+    if found.words:
         show(_table(found))
         say(f"{found.concept}: {found.size:,} words, {len(found.words):,} of them shown")
     else:
         say(f"{found.concept}: the swarm has never learned of it; nouns go by their singular")
-    if not found.words:
-        raise typer.Exit(NOTHING)
 
 
 def _table(found: "Column") -> Table:

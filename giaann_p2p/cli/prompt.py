@@ -26,6 +26,7 @@ from giaann_p2p.cli.manner import (
     text_of,
     variant_of,
 )
+from giaann_p2p.cli.verified import Verify, complain_of, lies_json, settled, share_of
 from giaann_p2p.terminal import FAILED, NOTHING, complain, progress_bar, readable, say, say_json
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def prompt(
     graded_strengths: GradedStrengths = False,
     graded_activations: GradedActivations = False,
     local: Local = False,
+    verify: Verify = False,
     device: Device = "auto",
     as_json: Json = False,
 ) -> None:
@@ -60,29 +62,34 @@ def prompt(
     manner = manner_of(max_tokens, timing, beam, graded_strengths, graded_activations)
     text = text_of(text)
 
-    async def asked() -> "tuple[Answer, Generation]":
+    async def asked() -> "Generation":
         from giaann_p2p.client.oracle import oracle
 
-        async with oracle(join, local, device) as ask:
+        async with oracle(join, local, device, share_of(verify)) as ask:
             answer = ask(text, manner)
             if stream:
                 await streamed(answer, as_json, stats)
-            return answer, await answer.all()
+            done = await answer.all()
+            if not as_json:
+                if not stream:
+                    say(present.shown(done.prompt + done.text))
+                show_more(answer, done, explain=explain, stats=stats)
+            await settled(ask.visiting)
+            if as_json:
+                found = {"stopped": done.stopped} if stream else present.generation_json(done)
+                found |= present.stats_json(answer) if stats and not stream else {}
+                say_json(found | lies_json(ask.visiting))
+            complain_of(ask.visiting)
+            return done
 
-    answer, done = asyncio.run(asked())
-    if not stream and as_json:
-        say_json(present.generation_json(done) | (present.stats_json(answer) if stats else {}))
-    elif not stream:
-        say(present.shown(done.prompt + done.text))
-    if not as_json:
-        show_more(answer, done, explain=explain, stats=stats)
+    done = asyncio.run(asked())
     if not done.text:
         complain(present.nothing_line(done, timing.value))
         raise typer.Exit(NOTHING)
 
 
 async def streamed(answer: "Answer", as_json: bool, stats: bool = False) -> None:
-    """Write an answer as it comes; JSON: what the prompt came to, each token, and how it ended."""
+    """Write an answer as it comes; JSON: what the prompt came to, and each token."""
     first = await anext(answer, None)
     if as_json:
         say_json({"completion": answer.completion, "unknown": answer.unknown})
@@ -96,7 +103,8 @@ async def streamed(answer: "Answer", as_json: bool, stats: bool = False) -> None
         else:
             say(present.shown(token.text), end="")
         token = await anext(answer, None)
-    say_json({"stopped": answer.stopped}) if as_json else say("")
+    if not as_json:
+        say("")
 
 
 def show_more(answer: "Answer", done: "Generation", *, explain: bool, stats: bool) -> None:
@@ -119,6 +127,7 @@ def evaluate(
     feed: Feed = FeedName.TRUE,
     graded_strengths: GradedStrengths = False,
     graded_activations: GradedActivations = False,
+    verify: Verify = False,
     device: Device = "auto",
     as_json: Json = False,
 ) -> None:
@@ -135,24 +144,28 @@ def evaluate(
         from giaann_p2p.client.visit import visit
         from giaann_p2p.swarm.link import Link
 
-        async with visit(Link.read(join)) as visiting:
-            return await scored(
-                visiting,
-                file,
-                seed_tokens=seed_tokens,
-                timing=timing,
-                feed=feed,
-                variant=variant_of(graded_strengths, graded_activations),
-                device=device,
-                progress=lambda score, share: bar.update(share, f"{score.accuracy:.4f} right"),
-            )
+        async with visit(Link.read(join), verify=share_of(verify)) as visiting:
+            with progress_bar(f"predicting {file.name}") as bar:
+                score = await scored(
+                    visiting,
+                    file,
+                    seed_tokens=seed_tokens,
+                    timing=timing,
+                    feed=feed,
+                    variant=variant_of(graded_strengths, graded_activations),
+                    device=device,
+                    progress=lambda score, share: bar.update(share, f"{score.accuracy:.4f} right"),
+                )
+            if not as_json:
+                say(present.score_line(score))
+            await settled(visiting)
+            if as_json:
+                how = {"timing": timing, "feed": feed}
+                say_json(present.score_json(score) | how | lies_json(visiting))
+            complain_of(visiting)
+            return score
 
-    with progress_bar(f"predicting {file.name}") as bar:
-        score = asyncio.run(scored())
-    if as_json:
-        say_json({**present.score_json(score), "timing": timing, "feed": feed})
-    else:
-        say(present.score_line(score))
+    score = asyncio.run(scored())
     if not score.predicted:
         complain(f"{readable(str(file))} has nothing to predict: {present.NOTHING_TO_LEARN}")
         raise typer.Exit(FAILED)

@@ -1,5 +1,6 @@
 """Looking at a column: its words, how often they occurred, and what each leads to."""
 
+import asyncio
 import struct
 from collections import Counter
 from collections.abc import Iterable
@@ -15,7 +16,8 @@ from giaann_p2p.model.rows import Name, Neuron, Row
 from giaann_p2p.model.spec import UNITS
 from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.store.layout import Layout
-from giaann_p2p.swarm.identity import name_of
+from giaann_p2p.swarm.electors import majority
+from giaann_p2p.swarm.identity import Peer, name_of
 from giaann_p2p.swarm.messages import AskColumn, Refused, decode, encode
 from giaann_p2p.swarm.messages import Column as Told
 
@@ -61,13 +63,14 @@ class _Target(NamedTuple):
 async def column(visiting: Visit, concept: str, words: int = 16, leads: int = 4) -> Column:
     """Look at a column; one that nobody has learned has no words.
 
-    Unreachable if nobody who holds it answers.
+    Unreachable if nobody who holds it answers. Where all that is read is put to the vote, so is
+    which words there are; then also if no majority of the replicas answers.
     """
     name = "_".join(concept.lower().split())
     number = word_id(name)
-    blocks = await _features(visiting, number)
+    lists = await _features(visiting, number)
     # The most frequent words of all are among the most frequent of each block, which come first.
-    some = dict.fromkeys(feature for block in blocks for feature in block[:words])
+    some = dict.fromkeys(feature for one in lists for feature in one[:words])
     rows = await visiting.rows([Neuron(number, feature) for feature in some])
     found = sorted((row for row in rows if row), key=lambda row: -row.count)[:words]
     targets = [_strongest(row, leads) for row in found]
@@ -81,12 +84,14 @@ async def column(visiting: Visit, concept: str, words: int = 16, leads: int = 4)
         )
         for row, strongest in zip(found, targets, strict=True)
     ]
-    return Column(name, len(set().union(*blocks)), shown)
+    return Column(name, len(set().union(*lists)), shown)
 
 
 async def _features(visiting: Visit, concept: int) -> list[tuple[int, ...]]:
-    """Ask for the features of a column, block by block."""
+    """Ask for the features of a column, block by block; some may be listed more than once."""
     shards = shards_of(visiting.manifest.layout, concept)
+    if visiting.verify.all:
+        return [one for shard in shards for one in await _elected(visiting, shard, concept)]
     return [await _told(visiting, shard, concept) for shard in shards]
 
 
@@ -101,21 +106,47 @@ def shards_of(layout: Layout, concept: int) -> list[int]:
 
 async def _told(visiting: Visit, shard: int, concept: int) -> tuple[int, ...]:
     """Ask those who have a shard, one after the other."""
-    question = encode(AskColumn(struct.pack("<Q", concept)))
     faults: list[str] = []
     for peer in visiting.around.ready(shard, visiting.lookout.time()):
-        try:
-            data = await visiting.place.transport.call(peer, question, timeout=_WITHIN)
-            answer = decode(data)
-            if isinstance(answer, Told):
-                return _numbers(answer.features)
-            raise MessageError(answer.reason if isinstance(answer, Refused) else "another answer")
-        except PeerError as error:
-            faults.append(f"{name_of(peer)}: {error}")
+        told = await _said(visiting, peer, concept)
+        if isinstance(told, tuple):
+            return told
+        faults.append(told)
     why = "; ".join(faults) or "no peer has it ready"
     raise Unreachable(
         f"nobody could tell of the columns in shard {shard} ({why}); see `giaann status`"
     )
+
+
+async def _elected(visiting: Visit, shard: int, concept: int) -> list[tuple[int, ...]]:
+    """Ask all owners of a shard, and return what each says, but for what no majority names."""
+    placement = visiting.around.placement(visiting.lookout.time())
+    owners, need = placement.owners(shard), majority(placement.replicas)
+    answers = await asyncio.gather(*(_said(visiting, peer, concept) for peer in owners))
+    told = [answer for answer in answers if isinstance(answer, tuple)]
+    if len(told) < need:
+        faults = [answer for answer in answers if isinstance(answer, str)]
+        why = "; ".join(faults) or "they are not there"
+        raise Unreachable(
+            f"only {len(told)} of the {placement.replicas} replicas of shard {shard} could tell"
+            f" which words the column has, and {need} have to ({why}); see `giaann status`, and"
+            " ask again"
+        )
+    named = Counter(feature for one in told for feature in set(one))
+    return [tuple(feature for feature in one if named[feature] >= need) for one in told]
+
+
+async def _said(visiting: Visit, peer: Peer, concept: int) -> tuple[int, ...] | str:
+    """Return the features of a column that a peer has, the most frequent first, or a fault."""
+    question = encode(AskColumn(struct.pack("<Q", concept)))
+    try:
+        data = await visiting.place.transport.call(peer, question, timeout=_WITHIN)
+        answer = decode(data)
+        if isinstance(answer, Told):
+            return _numbers(answer.features)
+        raise MessageError(answer.reason if isinstance(answer, Refused) else "another answer")
+    except PeerError as error:
+        return f"{name_of(peer)}: {error}"
 
 
 def _numbers(data: bytes) -> tuple[int, ...]:

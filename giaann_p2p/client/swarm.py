@@ -17,6 +17,7 @@ from typing import Self
 
 from giaann_p2p.client.checkup import checked
 from giaann_p2p.client.column import Column, column
+from giaann_p2p.client.lies import Lie
 from giaann_p2p.client.portal import Portal
 from giaann_p2p.client.prompting import Answer, ask
 from giaann_p2p.client.trained import Standing, Taught
@@ -29,6 +30,7 @@ from giaann_p2p.solo.corpus import Source
 from giaann_p2p.swarm.checkup import Report
 from giaann_p2p.swarm.link import Link
 from giaann_p2p.swarm.overview import Overview
+from giaann_p2p.swarm.verifying import USUAL
 
 Watch = Callable[[Taught, Standing], None]
 """Told, a few times a second, what came of a text so far, and how far it is."""
@@ -43,7 +45,7 @@ class AsyncSwarm:
 
     def __init__(self, visiting: Visit, local: bool = False) -> None:
         """Take a visit; `local` computes answers in this process, with the swarm's rows."""
-        self._visiting, self._local = visiting, local
+        self._visiting, self._local = visiting, local or visiting.verify.all
         self._trainer: Trainer | None = None
         self._held = AsyncExitStack()
         self._thinking: Callable[[str, Manner], Answer] | None = None
@@ -53,12 +55,17 @@ class AsyncSwarm:
 
     @classmethod
     @asynccontextmanager
-    async def join(cls, link: str, local: bool = False) -> AsyncIterator[Self]:
+    async def join(
+        cls, link: str, local: bool = False, verify: float = USUAL
+    ) -> AsyncIterator[Self]:
         """Be with the swarm of a link; Unreachable if nobody there answers.
 
         `local`: answer prompts in this process, where nobody computes for others.
+        `verify`: the share of the rows read in this process that a second peer is asked for, too.
+        1: every row is put to the vote of its owners before it is used, Unreachable if there is no
+        majority, and prompts are answered in this process. Who lied is in `lies`.
         """
-        async with visit(Link.read(link)) as visiting:
+        async with visit(Link.read(link), verify=verify) as visiting:
             swarm = cls(visiting, local)
             async with swarm._held:
                 yield swarm
@@ -67,6 +74,15 @@ class AsyncSwarm:
     def name(self) -> str:
         """The swarm's, as its founder chose it."""
         return self._visiting.manifest.name
+
+    @property
+    def lies(self) -> list[Lie]:
+        """What storage peers were found to tell wrong so far.
+
+        It takes some fifteen seconds from when peers differ until it is sure which of them is
+        wrong; nothing is read from that one for a minute then, twice as long each further time.
+        """
+        return self._visiting.lies
 
     def status(self) -> Overview:
         """Return who is there, and how well the shards are held, by what peers say."""
@@ -221,14 +237,11 @@ class Swarm:
         self._closed = False
 
     @classmethod
-    def join(cls, link: str, local: bool = False) -> Self:
-        """Be with the swarm of a link; Unreachable if nobody there answers.
-
-        `local`: answer prompts in this process, where nobody computes for others.
-        """
+    def join(cls, link: str, local: bool = False, verify: float = USUAL) -> Self:
+        """Be with the swarm of a link; see `AsyncSwarm.join`."""
         portal = Portal()
         try:
-            return cls(portal, AsyncSwarm.join(link, local))
+            return cls(portal, AsyncSwarm.join(link, local, verify))
         except BaseException:
             portal.close()
             raise
@@ -266,6 +279,15 @@ class Swarm:
 
         async def told() -> Overview:
             return self._swarm.status()
+
+        return self._portal.run(told())
+
+    @property
+    def lies(self) -> list[Lie]:
+        """What storage peers were found to tell wrong so far; see `AsyncSwarm.lies`."""
+
+        async def told() -> list[Lie]:
+            return self._swarm.lies
 
         return self._portal.run(told())
 

@@ -6,12 +6,15 @@ What goes wrong only for a while is tried again in silence; what is wrong for go
 
 import asyncio
 import logging
+import secrets
 import tempfile
 import time
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from giaann_p2p.client.lies import Lie, lie_of
 from giaann_p2p.client.roll_call import silent
 from giaann_p2p.errors import TokenError, UsageError
 from giaann_p2p.model.rows import Answer, Neuron
@@ -30,12 +33,14 @@ from giaann_p2p.node.reading import Reading
 from giaann_p2p.node.revoking import Revoking
 from giaann_p2p.node.rules import Rules
 from giaann_p2p.store.seal import Tree
+from giaann_p2p.swarm.disputes import Lied
 from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.link import Link
 from giaann_p2p.swarm.manifest import Manifest, Versions
 from giaann_p2p.swarm.overview import Overview, overview
 from giaann_p2p.swarm.surroundings import Surroundings
 from giaann_p2p.swarm.token import Rights
+from giaann_p2p.swarm.verifying import SALT_BYTES, USUAL, Verify, checked
 from giaann_p2p.swarm.voucher import Voucher, vouched
 from giaann_p2p.swarm.writer import Cut
 
@@ -43,6 +48,7 @@ ANYWHERE = HostConfig(listen=("/ip4/127.0.0.1/tcp/0",))
 """A visitor is not dialled; but p2pd listens somewhere."""
 _LOG = logging.getLogger("giaann.client")
 _FIRST_LOOK = 10.0
+_MOST_LIES = 1024
 Shows = Callable[[Peer], bytes]
 _ASK_THE_DOCTOR = "`giaann doctor --join LINK` looks into it"
 for _name in ("giaann", "giaann_p2p"):  # no handler: Python itself would print to the terminal
@@ -53,17 +59,33 @@ class Visit:
     """See the module; `visit` begins one."""
 
     def __init__(
-        self, manifest: Manifest, place: Place, lookout: Lookout, gate: Gate, clock: Clock
+        self,
+        manifest: Manifest,
+        place: Place,
+        lookout: Lookout,
+        gate: Gate,
+        clock: Clock,
+        verify: float = USUAL,
     ) -> None:
+        """`verify`: the share of what is read that is compared between peers; see `verifying`."""
         self.manifest, self.place, self.lookout, self.clock = manifest, place, lookout, clock
         self.gate = gate
         self.around = lookout.others.around
         transport, others = place.transport, lookout.others
         self.pushing = Pushing(transport, Rules.of(manifest), others, clock, self.vouched)
-        self.reading = Reading(transport, manifest, others, clock)
+        self.verify = Verify(verify, secrets.token_bytes(SALT_BYTES))
+        self._lies: deque[Lie] = deque(maxlen=_MOST_LIES)
+        self.reading = Reading(
+            transport, manifest, others, clock, verify=self.verify, on_lie=self._found_out
+        )
 
     def __repr__(self) -> str:
         return f"<Visit to {self.manifest.name!r}>"
+
+    @property
+    def lies(self) -> list[Lie]:
+        """What storage peers were found to tell wrong so far, the latest last."""
+        return list(self._lies)
 
     def overview(self, silent: Collection[Peer] = ()) -> Overview:
         """Return what the peers say of themselves now; of some it is known that they are silent."""
@@ -94,28 +116,37 @@ class Visit:
         author = self.place.host.identity
         return vouched(author, self.manifest.swarm_id, job, chunk, root, self.gate.token)
 
+    def _found_out(self, lied: Lied) -> None:
+        self._lies.append(lie_of(lied))
+
 
 @asynccontextmanager
 async def visit(
-    link: Link, config: HostConfig = ANYWHERE, shows: Shows | None = None
+    link: Link,
+    config: HostConfig = ANYWHERE,
+    shows: Shows | None = None,
+    verify: float = USUAL,
 ) -> AsyncIterator[Visit]:
     """Visit the swarm of a link; Unreachable if nobody there answers.
 
     `shows` is what a visitor's key has to show: by default, what its member's folder has for it.
+    `verify` is the share of the rows read that a second peer is asked for, too; 1: all are put to
+    the vote before they are used.
     """
+    checked(Verify(verify, bytes(SALT_BYTES)))  # before anything is begun
     shows = shows or Membership(usual_folder_in(link.swarm_id, "client")).shown
     with tempfile.TemporaryDirectory(prefix="giaann-visit-") as folder:
         key = Path(folder) / "key"
         token = shows(open_key_file(key).peer)
         async with (
             placed(key, config, link.addresses, token) as place,
-            visited(await _met(place, link), place) as visiting,
+            visited(await _met(place, link), place, verify) as visiting,
         ):
             yield visiting
 
 
 @asynccontextmanager
-async def visited(manifest: Manifest, place: Place) -> AsyncIterator[Visit]:
+async def visited(manifest: Manifest, place: Place, verify: float = USUAL) -> AsyncIterator[Visit]:
     """Visit a swarm whose manifest is known; Unreachable if its directory cannot be read."""
     clock = Clock()
     gate = Gate(manifest, place.transport, place.token, clock)
@@ -130,7 +161,7 @@ async def visited(manifest: Manifest, place: Place) -> AsyncIterator[Visit]:
         gate.token,
     )
     try:
-        async with _looking(manifest, place, board, gate, clock) as visiting:
+        async with _looking(manifest, place, board, gate, clock, verify) as visiting:
             yield visiting
     finally:
         await board.close()
@@ -148,14 +179,14 @@ async def _met(place: Place, link: Link) -> Manifest:
 
 @asynccontextmanager
 async def _looking(
-    manifest: Manifest, place: Place, board: HiveBoard, gate: Gate, clock: Clock
+    manifest: Manifest, place: Place, board: HiveBoard, gate: Gate, clock: Clock, verify: float
 ) -> AsyncIterator[Visit]:
     around = Surroundings.of(place.host.me, manifest, gate.admission)
     lookout = Lookout(
         board, around, manifest.layout, manifest.swarm_id, clock, roles=("storage", "compute")
     )
     place.book.directory = around.directory
-    visiting = Visit(manifest, place, lookout, gate, clock)
+    visiting = Visit(manifest, place, lookout, gate, clock, verify)
     gate.on_change(lambda: around.directory.look_again(lookout.time()))
     revoking = Revoking(gate, lookout, place.transport, _LOG)
     tasks = [asyncio.create_task(lookout.run())]

@@ -43,6 +43,7 @@ class Reading:
         patience: float = _PATIENCE,
         verify: Verify = NOTHING,
         log: logging.Logger | None = None,
+        on_lie: Callable[[Lied], None] = lambda _: None,
     ) -> None:
         spec = manifest.spec
         limits = Limits(spec.branches, spec.segments, _MOST, _MOST, _MOST)
@@ -50,6 +51,9 @@ class Reading:
         self.calls = Calls(transport, self._failed)
         self.lies = 0
         """How often a peer was found to tell wrong rows."""
+        self._on_lie = on_lie
+        self._quiet = asyncio.Event()
+        self._quiet.set()
         self._log = log or logging.getLogger("giaann.node")
         self._reader = Reader(manifest.layout, limits, others, timeout, patience, verify)
         self._waiting: dict[int, asyncio.Future[Answer]] = {}
@@ -72,6 +76,20 @@ class Reading:
     def disputed(self) -> int:
         """How often peers told rows differently, and all owners were asked again."""
         return self._reader.disputes.opened
+
+    @property
+    def in_dispute(self) -> int:
+        """How many times rows were told differently, and it is not known yet by whom wrongly."""
+        return len(self._reader.disputes)
+
+    async def settled(self, within: float) -> bool:
+        """Wait until all is compared that is to be, and all disputes are settled; tell if so."""
+        try:
+            async with asyncio.timeout(within):
+                await self._quiet.wait()
+        except TimeoutError:
+            return False
+        return True
 
     async def rows(self, neurons: Sequence[Neuron]) -> Answer:
         """Return rows in the order asked for, None where there is none; Unreachable in vain."""
@@ -102,6 +120,7 @@ class Reading:
                 self._complain(act)
             else:
                 self._tell(act)
+        (self._quiet.set if self._reader.settled else self._quiet.clear)()
         self._arm()
 
     def _tell(self, act: Answered) -> None:
@@ -115,6 +134,7 @@ class Reading:
 
     def _complain(self, act: Lied) -> None:
         self.lies += 1
+        self._on_lie(act)
         self._log.warning(
             "%s told %s of shard %d, as of concept %016x: nothing is read from it for %g s",
             name_of(act.peer),
@@ -159,8 +179,14 @@ class Reading:
 def _in_vain(act: Answered, patience: float) -> Unreachable:
     named = act.missing[:_MOST_NAMED]
     some = ", ".join(map(str, named)) + (", ..." if act.missing[_MOST_NAMED:] else "")
-    said = "; some told them, but no majority of the replicas the same" if act.disputed else ""
+    if act.disputed:
+        return Unreachable(
+            f"no majority of the replicas told the same rows of {len(act.missing)} shards ({some})"
+            f" within {patience:g} s, so none is believed: too few of their owners answer, which"
+            " `giaann status` shows, or they differ, which `giaann fsck` shows; mend that, or wait,"
+            " and ask again"
+        )
     return Unreachable(
-        f"no peer could tell the rows of {len(act.missing)} shards ({some}) within {patience:g} s"
-        f"{said}; see `giaann status` for who holds them, and ask again"
+        f"no peer could tell the rows of {len(act.missing)} shards ({some}) within {patience:g} s;"
+        " see `giaann status` for who holds them, and ask again"
     )

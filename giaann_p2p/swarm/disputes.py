@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import NamedTuple
 
-from giaann_p2p.model.rows import Answer, Neuron
+from giaann_p2p.model.rows import Answer, Neuron, Row
 from giaann_p2p.swarm.actions import Call
 from giaann_p2p.swarm.electors import Electors, majority
 from giaann_p2p.swarm.identity import Peer
@@ -44,6 +44,10 @@ class Lied(NamedTuple):
     """Whether all that is wrong is that something is missing."""
     seconds: float
     """For how long it is not asked."""
+    told: Row | None
+    """What it said of that one at first."""
+    true: Row | None
+    """What the others say."""
 
 
 class _Dispute:
@@ -145,11 +149,13 @@ class Disputes:
     def _blame(
         self, dispute: _Dispute, peer: Peer, trusted: Peer, behind: bool, now: float
     ) -> None:
-        told = zip(dispute.neurons, dispute.first[peer], dispute.last[trusted], strict=True)
-        wrong = [neuron for neuron, row, true in told if not same(row, true)]
-        seconds = self._electors.shunned.lied(peer, now)
-        neuron = (wrong or dispute.neurons)[0]
-        self._found.append(Lied(peer, dispute.shard, neuron, behind, seconds))
+        pairs = zip(dispute.first[peer], dispute.last[trusted], strict=True)
+        wrong = [(at, *pair) for at, pair in enumerate(pairs) if not same(*pair)]
+        at, told, true = (
+            wrong[0] if wrong else (0, dispute.first[peer][0], dispute.last[trusted][0])
+        )
+        seconds, neuron = self._electors.shunned.lied(peer, now), dispute.neurons[at]
+        self._found.append(Lied(peer, dispute.shard, neuron, behind, seconds, told, true))
 
 
 def _agree(dispute: _Dispute, one: Peer, other: Peer) -> bool:

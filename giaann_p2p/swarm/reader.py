@@ -113,6 +113,8 @@ class Reader:
         self._numbers = 0
         self._checks: list[Call] = []
         """Comparisons that are to be begun."""
+        self._comparing = 0
+        """Those that have been, and are not answered yet."""
         self.latencies = self._calls.latencies
         self.disputes = Disputes(self._calls, self._electors)
         self.compared = 0
@@ -125,6 +127,11 @@ class Reader:
     def idle(self) -> bool:
         """Whether there is nothing that `tick` might do."""
         return not (self._readings or self._checks or self.disputes)
+
+    @property
+    def settled(self) -> bool:
+        """Whether nobody is being asked any more if what was told is so."""
+        return not (self._checks or self._comparing or self.disputes)
 
     def read(self, question: Question, now: float) -> tuple[int, list[Act]]:
         """Begin to ask; `Answered` will have the number that is returned."""
@@ -301,10 +308,12 @@ class Reader:
             neurons = [neuron for check in some for neuron in check.neurons]
             then = partial(self._compared, peer, second, some)
             self._checks.append(self._calls.ask(second, neurons, then, now))
+            self._comparing += 1
 
     def _compared(
         self, peer: Peer, second: Peer, checks: list[_Check], told: Told, now: float
     ) -> None:
+        self._comparing -= 1
         for check in checks:
             rows = told.of(check.shard, check.neurons)
             if rows is None:

@@ -32,6 +32,8 @@ from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.likeness import grown, same
 
 SALT_BYTES = 16
+USUAL = 0.02
+"""Share of the rows that is compared unless somebody wants it otherwise."""
 _HASHES = 1 << 64
 _STRIKES = 2
 """How often in vain a peer is asked before its word is waited for no longer."""

@@ -33,6 +33,17 @@ def test_a_column_for_programs(giaann: Run, swarm: Running) -> None:
     assert all(lead["concept"] for lead in noun["leads"])
 
 
+def test_a_column_that_is_put_to_the_vote(giaann: Run, swarm: Running) -> None:
+    found = [
+        giaann("column", "--join", swarm.link, "bee", "--json", *options)
+        for options in ([], ["--verify"])
+    ]
+    assert [(done.returncode, done.stderr) for done in found] == [(0, "")] * 2
+    one, other = (json.loads(done.stdout) for done in found)
+    assert one == other
+    assert (one["lies"], one["undecided"]) == ([], 0)
+
+
 def test_a_noun_that_nobody_has_learned(giaann: Run, swarm: Running) -> None:
     done = giaann("column", "--join", swarm.link, "zorp")
     assert (done.returncode, done.stderr) == (3, "")

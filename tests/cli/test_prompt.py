@@ -4,6 +4,8 @@ import json
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.cli.conftest import Run
 from tests.cli.living import Running
 
@@ -34,6 +36,12 @@ def test_it_is_computed_here(giaann: Run, swarm: Running) -> None:
     )
 
 
+def test_verified_it_is_computed_here(giaann: Run, swarm: Running) -> None:
+    for options in ([], ["--stream"]):
+        done = giaann("prompt", PROMPT, "--verify", "--join", swarm.link, *options)
+        assert (done.returncode, done.stdout, done.stderr) == (0, f"{PROMPT}{REST}\n", "")
+
+
 def test_it_streams_json_from_standard_input(giaann: Run, swarm: Running) -> None:
     options = ("--local", "--stream", "--json", "--stats", "--max-tokens", "3")
     done = giaann("prompt", "-", "--join", swarm.link, *options, stdin=PROMPT + "\n")
@@ -43,14 +51,15 @@ def test_it_streams_json_from_standard_input(giaann: Run, swarm: Running) -> Non
     assert [token["text"] for token in tokens] == [" that", " they", " collect"]
     assert {token["timing"] for token in tokens} <= {"exact", "seq", "none"}
     assert all(token["ms"] > 0 for token in tokens)
-    assert end == {"stopped": "limit"}
+    assert end == {"stopped": "limit", "lies": [], "undecided": 0}
 
 
 def test_the_same_as_one_machine_in_json(giaann: Run, swarm: Running, db: Path) -> None:
     for options in (["--timing", "none"], ["--beam", "2x2"], ["--graded-strengths"]):
         one = giaann("solo", "prompt", PROMPT, "--db", db, "--json", *options)
         all_ = giaann("prompt", PROMPT, "--local", "--join", swarm.link, "--json", *options)
-        assert json.loads(all_.stdout) == json.loads(one.stdout)
+        nobody = {"lies": [], "undecided": 0}
+        assert json.loads(all_.stdout) == json.loads(one.stdout) | nobody
 
 
 def test_nothing_comes_to_mind(giaann: Run, swarm: Running) -> None:
@@ -71,7 +80,8 @@ def test_no_such_swarm(giaann: Run, swarm: Running) -> None:
     assert "link" in done.stderr
 
 
-def test_chat(giaann: Run, swarm: Running) -> None:
+@pytest.mark.parametrize("where", ["--local", "--verify"])
+def test_chat(giaann: Run, swarm: Running, where: str) -> None:
     typed = "\n".join(
         [
             "/help",
@@ -86,7 +96,7 @@ def test_chat(giaann: Run, swarm: Running) -> None:
             "/quit",
         ]
     )
-    done = giaann("chat", "--local", "--join", swarm.link, stdin=typed)
+    done = giaann("chat", where, "--join", swarm.link, stdin=typed)
     assert done.returncode == 0
     lines = done.stdout.splitlines()
     assert lines[0].startswith("Each line is a prompt")
@@ -98,11 +108,12 @@ def test_chat(giaann: Run, swarm: Running) -> None:
 
 
 def test_eval_is_what_one_machine_says(giaann: Run, swarm: Running, db: Path, text: Path) -> None:
-    for options in ([], ["--feed", "own"], ["--timing", "none", "--seed-tokens", "4"]):
+    ways: list[list[str]] = [[], ["--feed", "own"], ["--timing", "none", "--seed-tokens", "4"]]
+    for options, verify in zip(ways, ([], [], ["--verify"]), strict=True):
         one = json.loads(giaann("solo", "eval", text, "--db", db, "--json", *options).stdout)
-        done = giaann("eval", text, "--join", swarm.link, "--json", *options)
+        done = giaann("eval", text, "--join", swarm.link, "--json", *options, *verify)
         found = json.loads(done.stdout)
         for timed in ("seconds", "tokens_per_second"):
             assert one.pop(timed)
             assert found.pop(timed)
-        assert found == one
+        assert found == one | {"lies": [], "undecided": 0}

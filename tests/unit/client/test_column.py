@@ -14,6 +14,7 @@ from giaann_p2p.client.visit import Visit
 from giaann_p2p.model.ids import word_id
 from giaann_p2p.model.rows import Answer, Name, Neuron, empty_row
 from giaann_p2p.store.layout import Layout
+from giaann_p2p.swarm.verifying import NOTHING
 
 BEE = word_id("bee")
 
@@ -23,6 +24,7 @@ class Blocks:
 
     def __init__(self, layout: Layout, occurrences: dict[str, int]) -> None:
         self.manifest: Any = type("Manifest", (), {"layout": layout})
+        self.verify = NOTHING
         self._names = {word_id(word): word for word in occurrences}
         self._counts = {word_id(word): count for word, count in occurrences.items()}
 

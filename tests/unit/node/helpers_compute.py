@@ -27,6 +27,7 @@ from giaann_p2p.sim.lessons import SPEC
 from giaann_p2p.solo.brain import Brain
 from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.surroundings import Surroundings
+from giaann_p2p.swarm.verifying import USUAL
 from tests.unit.node.helpers import EPOCH, LAYOUT, MANIFEST, Town, identity
 
 NOUNS = ("bee", "wasp", "flower", "hive", "summer", "poet", "garden", "honey", "war", "spring")
@@ -149,7 +150,7 @@ class Workshop:
 class Visitor:
     """Somebody who has texts learned."""
 
-    def __init__(self, town: Town, number: int = 220) -> None:
+    def __init__(self, town: Town, number: int = 220, verify: float = USUAL) -> None:
         self.town, self.me = town, identity(number).peer
         town.others.append(self.me)
         loop = asyncio.get_running_loop()
@@ -172,7 +173,7 @@ class Visitor:
             ),
         )
         gate = Gate(MANIFEST, self.transport, clock=clock)
-        self.visit = Visit(MANIFEST, place, lookout, gate, clock)
+        self.visit = Visit(MANIFEST, place, lookout, gate, clock, verify)
         self.trainer = Trainer(self.visit)
         self.task = loop.create_task(lookout.run())
 

@@ -177,7 +177,7 @@ def test_of_two_that_differ_nobody_is_believed() -> None:
         _, reading = await settled(town, Verify(1.0))
         lie(town.houses[0], more)
         town.freeze(town.houses[1])
-        with pytest.raises(Unreachable, match="no majority of the replicas the same"):
+        with pytest.raises(Unreachable, match="no majority of the replicas told the same rows"):
             await reading.rows(NEURONS[:3])
         town.freeze(town.houses[1], frozen=False)
         await asyncio.sleep(3)
