@@ -79,6 +79,7 @@ def taught_json(report: "Taught") -> dict[str, Any]:
         **trained_json(report),
         "checked": report.checked,
         "liars": sorted(report.liars),
+        "unbrought": report.unbrought,
         "given_up": given_up,
         "complete": report.complete,
     }
@@ -90,6 +91,17 @@ def liar_lines(report: "Taught") -> "Iterator[str]":
         yield (
             f"{report.name}: what peer {peer} came to is not what others came to; it learns "
             "nothing more of this: its machine or its version is faulty, or it lies"
+        )
+
+
+def unbrought_lines(report: "Taught") -> "Iterator[str]":
+    """Tell who was sent away because what it said it brought is nowhere."""
+    for peer, count in sorted(report.unbrought.items()):
+        chunks = "a chunk" if count == 1 else f"{count:,} chunks"
+        yield (
+            f"{report.name}: no owner knows of {chunks} that peer {peer} says it has brought to "
+            "them; others learn that again, and it learns nothing more of this: it lies, or the "
+            "owners have lost what they had"
         )
 
 

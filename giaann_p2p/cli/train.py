@@ -170,5 +170,6 @@ def _tell(report: "Taught", as_json: bool) -> None:
         say_json(present.taught_json(report))
         return
     say(present.taught_line(report))
-    for line in (*present.liar_lines(report), *present.given_up_lines(report)):
-        complain(line)
+    for lines in (present.liar_lines, present.unbrought_lines, present.given_up_lines):
+        for line in lines(report):
+            complain(line)

@@ -98,6 +98,11 @@ class Leading:
         """How many chunks are learned, of those that were read."""
         return len(self._schedule.chunks(State.COMMITTED) & BitMap(range(self.pages.read)))
 
+    @property
+    def done(self) -> Mapping[Peer, BitMap]:
+        """The chunks of which each was the first to say that they are with their owners."""
+        return self._coordinator.done
+
     async def read(self) -> None:
         """Read the text to its end, as fast as it is learned."""
         while not self.pages.ended:

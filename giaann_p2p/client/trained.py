@@ -55,6 +55,9 @@ class Taught(Trained):
     """Chunks that more than one peer learned, each by itself."""
     liars: set[str] = field(default_factory=set)
     """The peers that came to something else than others did; they learned no more."""
+    unbrought: dict[str, int] = field(default_factory=dict)
+    """The peers that said they had brought chunks to their owners, none of whom knew of them in the
+    end, and how many chunks; they learned no more."""
     given_up: dict[int, GivenUp] = field(default_factory=dict)
     """By the chunk's number. To train the text again tries them again."""
 

@@ -4,7 +4,8 @@
    tell what is committed; so it may be stopped, killed and begun again, by anybody, and twice.
 2. Memory does not grow with the text: see `pages`.
 3. In the end the owners are asked again. What they lack then is learned again, so that whatever
-   happened to peers meanwhile, what is said to be learned is.
+   happened to peers meanwhile, what is said to be learned is. Who said that it had brought what no
+   owner knows of learns nothing more for this client.
 4. Compute peers tell how they get on over the connections that were opened to them, for somebody
    behind a router cannot be dialled. A connection that is lost is opened anew from here.
 """
@@ -30,7 +31,7 @@ from giaann_p2p.solo.jobs import again, job_id
 from giaann_p2p.store.applied import withdrawn_of
 from giaann_p2p.swarm.actions import Call
 from giaann_p2p.swarm.census import Census
-from giaann_p2p.swarm.identity import Peer
+from giaann_p2p.swarm.identity import Peer, name_of
 from giaann_p2p.swarm.jury import Jury
 from giaann_p2p.swarm.manifest import MOST_REDUNDANCY
 from giaann_p2p.swarm.messages import AskManifest, Beat, Message, Refused, decode, encode
@@ -203,6 +204,8 @@ class _Job:
         self.chunks = self.withdrawn = BitMap()
         """In the end: all there are, and those that were learned by somebody who is disowned."""
         self._needless = needless
+        self._known: Callable[[BitMap], BitMap] = BitMap.copy
+        """Returns those chunks that somebody has, by what the owners told last."""
         self._visiting, self._calls, self._number = visiting, calls, number
         self._corpus, self._manner, self._report = corpus, manner, report
         self._clock, self._others = visiting.clock, visiting.lookout.others
@@ -226,12 +229,14 @@ class _Job:
             known = committed = await self._count()
             known_before = self._report.chunks_known
             for _ in range(_ROUNDS):
-                self.chunks = BitMap(range((await self._go_through(committed)).read))
+                led = await self._go_through(committed)
+                self.chunks = BitMap(range(led.pages.read))
                 here = (known - self._needless - self.withdrawn) & self.chunks
                 self._report.chunks_known = known_before + len(here)
                 committed = await self._settled(len(self.chunks))
-                if not self.chunks - committed - BitMap(self._report.given_up):
+                if not (missing := self.chunks - committed - BitMap(self._report.given_up)):
                     return
+                self._ask_after(missing, led)
             raise LackingPeers(
                 f"{self._corpus.name}: storage peers lose what is learned again and again; look at"
                 " `giaann status`, then train it again"
@@ -256,8 +261,17 @@ class _Job:
         self._fault = error
         self._news.set()
 
-    async def _go_through(self, committed: BitMap) -> Pages:
-        """Have all learned that is not committed."""
+    def _ask_after(self, missing: BitMap, led: Leading) -> None:
+        """See who said that it had brought what the owners know nothing of."""
+        unknown = missing - self._known(missing)
+        for peer, done in led.done.items():
+            if count := len(done & unknown):
+                self._trust.brought_nothing(peer)
+                names = self._report.unbrought
+                names[name_of(peer)] = names.get(name_of(peer), 0) + count
+
+    async def _go_through(self, committed: BitMap) -> Leading:
+        """Have all learned that is not committed; return who led it."""
         manner = self._manner
         most = manner.batch + _AHEAD
         pages = Pages(self._corpus, self._visiting.manifest.spec, committed, most)
@@ -288,15 +302,16 @@ class _Job:
                 workers = self._others.workers(self._clock())
                 leading.tick(workers, self._announced())
                 self._keep_in_touch(workers)
-                honest = [p for p, slots in workers.items() if slots and not self._trust.is_liar(p)]
-                there = len(honest) >= self._redundancy or leading.working
+                away = self._trust.sends_away
+                trusted = [p for p, slots in workers.items() if slots and not away(p)]
+                there = len(trusted) >= self._redundancy or leading.working
                 await self._pause(None if there else Lacking.COMPUTE)
         finally:
             self._leading = None
             self._report.checked += jury.checks
             reading.cancel()
             await asyncio.gather(reading, return_exceptions=True)
-        return pages
+        return leading
 
     def _announced(self) -> list[Peer]:
         """Return the compute peers that have renewed their records."""
@@ -355,7 +370,7 @@ class _Job:
         until = self._loop.time() + _LATE
         while census.asking and self._loop.time() < until:
             await self._pause(None)
-        self.withdrawn = withdrawn_of(census.committed)
+        self.withdrawn, self._known = withdrawn_of(census.committed), census.known
         return census.committed | self._needless
 
     async def _pause(self, lacking: Lacking | None) -> None:
@@ -370,7 +385,9 @@ class _Job:
         elif self._lacking_since is None:
             self._lacking_since = now
         elif now - self._lacking_since > self._manner.patience:
-            raise LackingPeers(_why(lacking, self._manner.patience, self._redundancy))
+            why = _why(lacking, self._manner.patience, self._redundancy)
+            away = _sent_away(self._report) if lacking is Lacking.COMPUTE else ""
+            raise LackingPeers(away + why)
         if self._lacking_since is None or now - self._lacking_since < _A_WHILE:
             lacking = None
         self._watch(self._report, self._standing(lacking))
@@ -393,6 +410,13 @@ class _Job:
 
 class _Stopped(Exception):  # noqa: N818  (nothing went wrong)
     """Whoever wanted it learned wants it no more, for now."""
+
+
+def _sent_away(report: Taught) -> str:
+    """Return who was there and is asked no more, for whoever wonders why nobody is left."""
+    if not (names := sorted(report.liars | report.unbrought.keys())):
+        return ""
+    return f"{', '.join(names)} did not do as they said, and learn nothing more; of others, "
 
 
 def _why(lacking: Lacking, patience: float, redundancy: int) -> str:

@@ -171,6 +171,10 @@ class Promises:
         """A coordinator sends a compute peer away, for it came to something else than others."""
         self.broken("an honest compute peer was taken for a liar")
 
+    def brought_nothing(self, peer: Peer) -> None:
+        """A coordinator sends a compute peer away, for owners know nothing of what it brought."""
+        self.broken("an honest compute peer was taken for one that brings nothing")
+
     def served(self, peer: "Storage", asked: Iterable[Neuron], answer: Rows) -> None:
         """A peer serves some neurons' rows: they must be what its chunks come to, just now."""
         by_shard: dict[int, list[Neuron]] = {}

@@ -3,11 +3,14 @@
 So a job is resumed by whoever has its text: nothing of it need be remembered. Enough owners of each
 shard are asked; a chunk counts if so many of each shard's have it. Those are asked with whom the
 shard is ready, for who is syncing may lack most; the others, too, where these are not enough.
+
+It also tells who cannot have brought a chunk: what a quorum has taken in, one at least has of any
+owners that are more than those who may be left out of one.
 """
 
 from collections.abc import Sequence
 from functools import partial, reduce
-from operator import and_
+from operator import and_, or_
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -69,6 +72,19 @@ class Census:
         if any(len(told) < self._quorum for told in self._told.values()):
             return None
         return reduce(and_, map(self._enough, self._told.values()))
+
+    def known(self, chunks: BitMap) -> BitMap:
+        """Return those of some chunks that may have been committed: who brought them is no liar.
+
+        They are those that at least one owner of each shard has. Of a shard of which so few have
+        told that the others may be enough for a quorum, any may have been.
+        """
+        found = chunks.copy()
+        for shard, told in self._told.items():
+            owners = self._owners.get(shard)
+            if owners is not None and len(told) > len(owners.all) - self._quorum:
+                found &= reduce(or_, told.values(), BitMap())
+        return found
 
     @property
     def asking(self) -> bool:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import NamedTuple
 
+from pyroaring import BitMap
+
 from giaann_p2p.errors import MessageError
 from giaann_p2p.swarm.actions import Call
 from giaann_p2p.swarm.chunks import State
@@ -64,6 +66,12 @@ class Coordinator:
         self._workers: dict[Peer, int] = {}  # with their slots
         self._left: dict[Peer, set[int]] = {}  # what a worker is told to leave, when it next beats
         self._given_up: dict[int, tuple[str, ...]] = {}
+        self._done: dict[Peer, BitMap] = {}
+
+    @property
+    def done(self) -> Mapping[Peer, BitMap]:
+        """The chunks of which each was the first to say that they are with their owners."""
+        return self._done
 
     def read(self, chunks: int, to_the_end: bool, now: float) -> list[Act]:
         """The text has so many chunks so far, or in all."""
@@ -78,7 +86,8 @@ class Coordinator:
         One with other coordinators may have less room than that; it declines what is too much.
         """
         actions: list[Action] = []
-        trusted = {peer: told for peer, told in workers.items() if not self._trust.is_liar(peer)}
+        away = self._trust.sends_away
+        trusted = {peer: told for peer, told in workers.items() if not away(peer)}
         for peer in sorted(self._workers.keys() - trusted.keys()):
             actions += self._gone(peer, now)
         for peer, told in sorted(trusted.items()):
@@ -120,7 +129,9 @@ class Coordinator:
                 known = self._schedule.state(learned.chunk) is State.COMMITTED
                 actions += self._schedule.done(peer, learned.chunk, now)
                 self._jury.close(learned.chunk)
-                news += [] if known else [learned]
+                if not known:
+                    self._done.setdefault(peer, BitMap()).add(learned.chunk)
+                    news.append(learned)
             for chunk, reason in beat.failed:
                 actions += self._schedule.failed(peer, chunk, reason, now)
             for came in beat.came:

@@ -7,6 +7,8 @@ nobody can be honest only then.
 1. A newcomer's first chunk is checked, its second one by a chance of 1/4, then 1/9, and so on, and
    never by less than `share`: a peer that lies now and then is found out in the end.
 2. Which ones, nobody can tell who does not have the seed.
+3. To bring what was learned is a worker's word, too. Whoever says that a chunk is with its owners,
+   and none of them knows of it in the end, learns nothing more, as if it had lied.
 """
 
 import hashlib
@@ -25,9 +27,11 @@ class Trust:
         self._seed = seed
         self._right = Counter[Peer]()
         self._liars: dict[Peer, int] = {}
+        self._idle: set[Peer] = set()
 
     def __repr__(self) -> str:
-        return f"<Trust: {len(self._right)} peers were right, {len(self._liars)} lied>"
+        idle = f", {len(self._idle)} brought nothing" if self._idle else ""
+        return f"<Trust: {len(self._right)} peers were right, {len(self._liars)} lied{idle}>"
 
     @property
     def liars(self) -> dict[Peer, int]:
@@ -54,6 +58,15 @@ class Trust:
         self.in_doubt(peer)
         self._liars[peer] = self._liars.get(peer, 0) + 1
 
-    def is_liar(self, peer: Peer) -> bool:
+    def brought_nothing(self, peer: Peer) -> None:
+        """Take in that owners know nothing of what a peer said it had brought to them."""
+        self.in_doubt(peer)
+        self._idle.add(peer)
+
+    def sends_away(self, peer: Peer) -> bool:
         """Tell whether a peer is to learn nothing more."""
+        return peer in self._liars or peer in self._idle
+
+    def is_liar(self, peer: Peer) -> bool:
+        """Tell whether a peer came to something else than others."""
         return peer in self._liars

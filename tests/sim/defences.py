@@ -52,6 +52,7 @@ Came = Callable[[Swarm, Watch], int]
 
 BEGINS = 15.0
 SETTINGS = Settings(patience=3.0)
+CHUNKS = 40
 
 
 class Defence(NamedTuple):
@@ -143,7 +144,7 @@ def at_work(*ways: Shirking, honest: int = 1) -> Make:
         for _ in range(honest):
             compute.join(swarm)
         job = random.Random("7 other job").randbytes(16)
-        swarm.trainers.append(Trainer(swarm, "trainer", job, 5000, 40, 0.0))
+        swarm.trainers.append(Trainer(swarm, "trainer", job, 5000, CHUNKS, 0.0))
         return shirker(*ways)(swarm)
 
     return make
@@ -183,6 +184,22 @@ def hollow(lie: Lie) -> Callable[[], int]:
 
     often = Settings(patience=3.0, audit_every=5.0)
     return lambda: attack(fewer, liar(lie), seconds=100.0, settings=often)
+
+
+def boasted(came: Came) -> int:
+    """Count what comes of one of two compute peers that says it is done, and brings nothing."""
+    return attack(came, at_work(Shirking.BOASTS), seconds=150.0)
+
+
+def unlearned(swarm: Swarm, watch: Watch) -> int:
+    """Count the chunks that were to be learned, and that no quorum of owners has."""
+    (trainer,) = swarm.trainers
+    return CHUNKS - sum(job == trainer.job for job, _ in watch.committed) if trainer.done else 1
+
+
+def boasts_again() -> int:
+    """A peer that was found to bring nothing is given more to learn, and found again."""
+    return max(0, boasted(count("compute peers that brought nothing")) - 1)
 
 
 def _without_audits(patch: pytest.MonkeyPatch) -> None:
@@ -271,6 +288,10 @@ def _unchecked(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Trust, "draws", lambda self, *chunk: False)
 
 
+def _never_sent_away(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Trust, "sends_away", lambda self, peer: False)
+
+
 def _leased_for_ever(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(leases.Leases, "lapsed", lambda self, now: [])
     patch.setattr(coordinator.Coordinator, "_taken", lambda self, *answer: [])
@@ -288,6 +309,7 @@ DEFENCES = [
     Defence("what a chunk can add", impossible, _whatever_it_adds),
     Defence("leases end", hostage, _leased_for_ever),
     Defence("as many as are asked for stand for a delta", alone, _whoever_signs),
+    Defence("who brings nothing learns no more", boasts_again, _never_sent_away),
     Defence("newcomers' work is learned again", misled, _unchecked),
     Defence("owners try each other", hollow(Lie.SHOWS), _without_audits),
     Defence("who never shows anything is wrong", hollow(Lie.EVADES), _evading_for_ever),

@@ -14,12 +14,12 @@ import pytest
 
 from giaann_p2p.sim.hostile.stranger import Pretence
 from giaann_p2p.sim.run import Outcome, run
-from tests.sim.defences import DEFENCES, Defence, attack, count, stranger
+from tests.sim.defences import DEFENCES, Defence, attack, boasted, count, stranger, unlearned
 
 MANY = os.environ.get("GIAANN_SEEDS")
 SEEDS = max(2, int(MANY or "2") // 5)
 HOSTILE = 6
-TRIED = DEFENCES if MANY else DEFENCES[:3] + DEFENCES[9:11] + DEFENCES[-2:]
+TRIED = DEFENCES if MANY else DEFENCES[:3] + DEFENCES[9:12] + DEFENCES[-2:]
 
 
 def history(seed: int, calm: bool) -> Outcome:
@@ -89,6 +89,14 @@ def test_strangers_are_told_nothing_whatever_they_show() -> None:
     everybody = [stranger(pretence) for pretence in Pretence]
     assert attack(count("a stranger is told"), *everybody) == 0
     assert attack(count("strangers refused"), *everybody) > 0
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_what_a_peer_says_it_brought_and_did_not_others_learn() -> None:
+    assert boasted(count("boasts")) > 5
+    assert boasted(count("compute peers that brought nothing")) == 1
+    assert boasted(unlearned) == 0
 
 
 @pytest.mark.slow

@@ -32,7 +32,7 @@ LIES = (
 )
 SHIRKING = (
     frozenset({Shirking.KEEPS, Shirking.IMPOSSIBLE, Shirking.FALSE, Shirking.EMPTY}),
-    frozenset({Shirking.SIGNS, Shirking.ELSEWHERE}),
+    frozenset({Shirking.SIGNS, Shirking.BOASTS, Shirking.ELSEWHERE}),
 )
 FORGERIES = frozenset(Forgery)
 

@@ -54,6 +54,10 @@ class Shirking(Enum):
     TEACHES = "it pushes what can be learned, and should not be"
 
 
+_WORDS = Shirking.KEEPS, Shirking.FAILS, Shirking.BOASTS, Shirking.SIGNS
+"""What it may say of a chunk that it was leased: one of those that it does."""
+
+
 class Shirker(ComputePeer):
     """See the module."""
 
@@ -107,15 +111,18 @@ class Shirker(ComputePeer):
             self._push_to_all(self.job, self._own, delta, partial(self._part, delta))
 
     def _shirk(self, chunk: int, sender: Peer, job: bytes) -> None:
-        if self.shirks(Shirking.KEEPS):
+        words = [way for way in _WORDS if self.shirks(way)]
+        way = self._chance.choice(words) if words else None
+        if way is Shirking.KEEPS:
             self._beat(sender, Beat(job, [chunk], [], []))
-        elif self.shirks(Shirking.FAILS):
+        elif way is Shirking.FAILS:
             self._beat(sender, Beat(job, [], [], [(chunk, "no memory")]))
             del self._kept[chunk]
-        elif self.shirks(Shirking.BOASTS):
+        elif way is Shirking.BOASTS:
+            watch_of(self.swarm).happened("boasts")
             self._beat(sender, Beat(job, [], [Learned(chunk)], []))
             del self._kept[chunk]
-        elif self.shirks(Shirking.SIGNS):
+        elif way is Shirking.SIGNS:
             root = self._tree(_weaker(self.swarm.lessons.delta(chunk))).root
             came = Came(chunk, root, self._vouched(job, chunk, root))
             self._beat(sender, Beat(job, [chunk], [], [], [came]))

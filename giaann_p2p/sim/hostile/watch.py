@@ -97,6 +97,12 @@ class Watch(Promises):
             super().found_out(peer)
         self.happened("compute peers found out")
 
+    def brought_nothing(self, peer: Peer) -> None:
+        """Count who brought nothing of what it said it had."""
+        if any(peer == one.peer for one in self._swarm.computes):
+            super().brought_nothing(peer)
+        self.happened("compute peers that brought nothing")
+
     def _look(self) -> None:
         """Look into all honest peers' directories, now and then."""
         swarm = self._swarm

@@ -11,6 +11,7 @@ from giaann_p2p.client.trained import Lacking, LackingPeers, Standing, Taught
 from giaann_p2p.client.training import MOST_BATCH, Manner
 from giaann_p2p.errors import UsageError
 from giaann_p2p.node.lesson import Made, Task
+from giaann_p2p.swarm import writer
 from giaann_p2p.swarm.identity import Peer, name_of
 from giaann_p2p.swarm.messages import (
     AskManifest,
@@ -22,6 +23,8 @@ from giaann_p2p.swarm.messages import (
     decode,
     encode,
 )
+from giaann_p2p.swarm.voucher import Sealing
+from giaann_p2p.swarm.writer import Committed, Cut
 from tests.unit.node.helpers import JOB, Town, play
 from tests.unit.node.helpers_compute import FATAL, Visitor, Workshop, alone, written
 
@@ -151,6 +154,65 @@ def test_a_liar_is_found_named_and_learns_no_more_and_nothing_of_its_is_kept() -
     play(story)
 
 
+def boasts(shop: Workshop) -> None:
+    """Let a compute peer say that it has brought what it learned, and bring nothing."""
+
+    def push(job: bytes, chunk: int, cut: Cut, seal: Sealing, now: float) -> list[writer.Act]:
+        return [Committed(job, chunk)]
+
+    shop.node.worker._writer.push = push  # type: ignore[method-assign]
+
+
+def test_who_says_it_brought_what_no_owner_has_is_named_and_others_learn_that() -> None:
+    async def story(town: Town) -> None:
+        visitor = await founded(town)
+        shops = [Workshop(town, number) for number in (101, 102, 103)]
+        idle = shops[0]
+        boasts(idle)
+        await town.until(lambda: len(visitor.workers()) == 3)
+        (report,) = await visitor.trainer.train(TEXT, Manner(check=0))
+        assert report.complete
+        assert report.liars == set()
+        assert report.unbrought == {name_of(idle.me): len(idle.slow.learned)}
+        assert (report.chunks, report.sentences) == (10, 640)
+        tried = len(idle.slow.learned)
+        assert sum(len(shop.slow.learned) for shop in shops) == 10 + tried
+        assert tried > 0
+        await town.until(holds(town, TEXT))
+        other = written(320, seed=1)
+        (report,) = await visitor.trainer.train(other, Manner(check=0))
+        assert (report.complete, report.unbrought) == (True, {})
+        assert len(idle.slow.learned) == tried
+        for shop in shops:
+            await shop.end()
+        await visitor.close()
+
+    play(story)
+
+
+def test_where_nobody_else_is_there_it_waits_for_others_and_says_why() -> None:
+    async def story(town: Town) -> None:
+        visitor = await founded(town)
+        idle = Workshop(town, 101)
+        boasts(idle)
+        await town.until(lambda: len(visitor.workers()) == 1)
+        words = rf"{name_of(idle.me)} did not do as they said.*no compute peer.*waited 20 s"
+        with pytest.raises(LackingPeers, match=words):
+            await visitor.trainer.train(TEXT, Manner(patience=20))
+        running = asyncio.create_task(visitor.trainer.train(TEXT))
+        await asyncio.sleep(10)
+        shop = Workshop(town, 102)  # just in time
+        (report,) = await running
+        assert report.complete
+        assert len(shop.slow.learned) == 10
+        await town.until(holds(town, TEXT))
+        for one in (idle, shop):
+            await one.end()
+        await visitor.close()
+
+    play(story)
+
+
 def test_a_word_with_a_token_that_no_owner_takes_does_not_count(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -215,6 +277,7 @@ def test_compute_and_storage_peers_may_die_join_and_leave_meanwhile(seed: int) -
         (report,) = await running
         assert report.complete
         assert (report.chunks, report.sentences) == (10, 640)
+        assert report.unbrought == {}
         await shops[1].gone()
         assert shops[1].error is None
         await town.until(holds(town, TEXT))

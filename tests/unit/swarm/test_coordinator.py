@@ -64,7 +64,8 @@ class Leading:
         share: float = 0.0,
     ) -> None:
         self.schedule = Schedule(InOrder(), committed, PACE, alone=redundancy == 1)
-        self.coordinator = Coordinator(JOB, self.schedule, sentences, *jury(redundancy, share))
+        court, self.trust = jury(redundancy, share)
+        self.coordinator = Coordinator(JOB, self.schedule, sentences, court, self.trust)
         self.liars: list[Peer] = []
         self.over: list[Over] = []
         self.learned: list[int] = []
@@ -461,6 +462,25 @@ def test_a_liar_is_found_and_learns_no_more() -> None:
     assert one.beat(P[liar], working=[0]) == (STRANGER, [])
     one.beat(third, done=[0])
     assert len(one.over) == 1
+
+
+def test_it_is_noted_who_said_first_that_a_chunk_is_with_its_owners() -> None:
+    one = Leading(5, committed=[4])
+    one.seen({A: 2, B: 2})
+    one.beat(A, done=[0, 3])
+    one.beat(B, done=[0, 1, 4])
+    one.beat(C, done=[2])
+    assert {peer: list(done) for peer, done in one.coordinator.done.items()} == {A: [0, 3], B: [1]}
+
+
+def test_who_brought_nothing_learns_no_more() -> None:
+    one = Leading(3)
+    one.trust.brought_nothing(A)
+    assert one.seen({A: 1, B: 1}) == [(B, 0)]
+    one.trust.brought_nothing(B)
+    assert one.seen({A: 1, B: 1, C: 1}) == [(C, 0)]
+    assert one.beat(B, working=[0]) == (STRANGER, [])
+    assert not one.trust.is_liar(B)
 
 
 def test_two_who_do_not_agree_are_not_believed_and_it_is_told() -> None:
