@@ -6,13 +6,15 @@ A result is one line for people or, with `--json`, one JSON value for machines.
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
 import msgspec
 from rich.console import Console, RenderableType
+from rich.live import Live
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.spinner import Spinner
 from rich.text import Text
 
 from giaann_p2p.errors import GiaannError
@@ -85,6 +87,30 @@ def complain(text: str) -> None:
 def readable(text: str) -> str:
     """Return a command line's text without the bytes in it that are not UTF-8."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+@contextmanager
+def waiting(what: str, quiet: bool = False) -> Iterator[Callable[[], None]]:
+    """Show what is waited for until it ends, or until what is yielded is called.
+
+    Only where somebody watches: nothing in a file or a pipe, nor if it is to be quiet.
+    """
+    if quiet or not errors.is_terminal:
+        yield lambda: None
+        return
+    shown = Live(Spinner("line", Text(what)), console=errors, transient=True)
+    shown.start(refresh=True)
+    try:
+        yield shown.stop
+    finally:
+        shown.stop()
+
+
+@contextmanager
+def joining(quiet: bool = False) -> Iterator[Callable[[], None]]:
+    """Show that a swarm is being joined, which takes seconds, until what is yielded is called."""
+    with waiting("joining the swarm ...", quiet) as over:
+        yield over
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 import signal
 import sys
-from contextlib import AsyncExitStack, closing, suppress
+from contextlib import AsyncExitStack, ExitStack, closing, suppress
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -13,7 +13,7 @@ from giaann_p2p.cli.manner import Device, MaxTokens, Timing, TimingName, manner_
 from giaann_p2p.cli.prompt import Local, Stats, show_more, streamed
 from giaann_p2p.cli.verified import Verify, complain_of, settled, share_of
 from giaann_p2p.errors import GiaannError
-from giaann_p2p.terminal import complain, say
+from giaann_p2p.terminal import complain, joining, say
 
 if TYPE_CHECKING:
     from giaann_p2p.client.oracle import Oracle
@@ -47,16 +47,19 @@ def chat(
     device: Device = "auto",
 ) -> None:
     """Go on from one line after another by what a swarm knows; /help tells more."""
-    from giaann_p2p.client.oracle import oracle
-    from giaann_p2p.client.portal import Portal
-
     settings = _Settings(timing.value, max_tokens, stats)
     if sys.stdin.isatty():
         with suppress(ImportError):  # where there is none, lines cannot be edited
             import readline  # noqa: F401
-    with closing(Portal()) as portal:
+    with ExitStack() as held:
         stack = AsyncExitStack()
-        ask = portal.run(stack.enter_async_context(oracle(join, local, device, share_of(verify))))
+        with joining():
+            from giaann_p2p.client.oracle import oracle
+            from giaann_p2p.client.portal import Portal
+
+            portal = held.enter_context(closing(Portal()))
+            oracular = oracle(join, local, device, share_of(verify))
+            ask = portal.run(stack.enter_async_context(oracular))
         before = signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             _talk(portal, ask, settings)

@@ -1,6 +1,7 @@
 """`giaann column`: a look at what a swarm has learned about a noun."""
 
 import asyncio
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -8,7 +9,7 @@ from rich.table import Table
 
 from giaann_p2p.cli.health import Join, Json
 from giaann_p2p.cli.verified import Verify, complain_of, lies_json, settled, share_of
-from giaann_p2p.terminal import NOTHING, harmless, say, say_json, show
+from giaann_p2p.terminal import NOTHING, harmless, joining, say, say_json, show
 
 if TYPE_CHECKING:
     from giaann_p2p.client.column import Column, Leads
@@ -29,12 +30,13 @@ def column(
     """Show a noun's column: its words, how often they occurred, and what each leads to."""
     import msgspec
 
-    from giaann_p2p.client.column import column as looked_at
-    from giaann_p2p.client.visit import visit
-    from giaann_p2p.swarm.link import Link
+    async def look(joined: Callable[[], None]) -> "Column":
+        from giaann_p2p.client.column import column as looked_at
+        from giaann_p2p.client.visit import visit
+        from giaann_p2p.swarm.link import Link
 
-    async def look() -> "Column":
         async with visit(Link.read(join), verify=share_of(verify)) as visiting:
+            joined()
             found = await looked_at(visiting, concept, words, leads)
             if not as_json:
                 _show(found)
@@ -44,7 +46,9 @@ def column(
             complain_of(visiting)
             return found
 
-    if not asyncio.run(look()).words:
+    with joining(as_json) as joined:
+        found = asyncio.run(look(joined))
+    if not found.words:
         raise typer.Exit(NOTHING)
 
 

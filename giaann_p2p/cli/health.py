@@ -1,6 +1,7 @@
 """`giaann status` and `giaann fsck`: how a swarm is, asked by a visitor."""
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,7 +9,7 @@ import typer
 from rich.live import Live
 
 from giaann_p2p.cli.health_shown import overview_json, overview_shown, report_json, report_lines
-from giaann_p2p.terminal import FAILED, errors, say, say_json, show
+from giaann_p2p.terminal import FAILED, errors, joining, say, say_json, show
 
 if TYPE_CHECKING:
     from giaann_p2p.client.visit import Visit
@@ -38,17 +39,20 @@ def status(
 
     The exit code is 0 if every shard has all its replicas, and 1 if some lack some.
     """
-    from giaann_p2p.client.visit import visit
-    from giaann_p2p.swarm.link import Link
-
     if watch and as_json:
         raise typer.BadParameter("--json shows how it is now; --watch goes on showing it: one only")
 
-    async def seen() -> bool:
+    async def seen(joined: Callable[[], None]) -> bool:
+        from giaann_p2p.client.visit import visit
+        from giaann_p2p.swarm.link import Link
+
         async with visit(Link.read(join)) as visiting:
+            joined()
             return await _watched(visiting) if watch else await _shown(visiting, as_json)
 
-    if not asyncio.run(seen()):
+    with joining(as_json) as joined:
+        is_well = asyncio.run(seen(joined))
+    if not is_well:
         raise typer.Exit(FAILED)
 
 
@@ -91,12 +95,14 @@ def fsck(
     The exit code is 0 if every shard is served and all that serve one hold the same, and what the
     solo database holds, if one is given.
     """
-    from giaann_p2p.client.checkup import checked
-    from giaann_p2p.client.visit import visit
-    from giaann_p2p.swarm.link import Link
 
-    async def compared() -> "Report":
+    async def compared(joined: Callable[[], None]) -> "Report":
+        from giaann_p2p.client.checkup import checked
+        from giaann_p2p.client.visit import visit
+        from giaann_p2p.swarm.link import Link
+
         async with visit(Link.read(join)) as visiting:
+            joined()
             loop = asyncio.get_running_loop()
             end, told = loop.time() + wait, ""
             while True:
@@ -110,7 +116,8 @@ def fsck(
                 await asyncio.sleep(_EVERY)
 
     expected = _digest_of(against) if against else ""
-    report = asyncio.run(compared())
+    with joining(as_json) as joined:
+        report = asyncio.run(compared(joined))
     same = not expected or report.digest == expected
     if as_json:
         say_json(report_json(report) | ({"solo": expected, "equal": same} if expected else {}))

@@ -1,6 +1,7 @@
 """`giaann prompt` and `giaann eval`: what a swarm knows, asked by a visitor."""
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,7 +28,16 @@ from giaann_p2p.cli.manner import (
     variant_of,
 )
 from giaann_p2p.cli.verified import Verify, complain_of, lies_json, settled, share_of
-from giaann_p2p.terminal import FAILED, NOTHING, complain, progress_bar, readable, say, say_json
+from giaann_p2p.terminal import (
+    FAILED,
+    NOTHING,
+    complain,
+    joining,
+    progress_bar,
+    readable,
+    say,
+    say_json,
+)
 
 if TYPE_CHECKING:
     from giaann_p2p import Generation, Score
@@ -62,10 +72,11 @@ def prompt(
     manner = manner_of(max_tokens, timing, beam, graded_strengths, graded_activations)
     text = text_of(text)
 
-    async def asked() -> "Generation":
+    async def asked(joined: Callable[[], None]) -> "Generation":
         from giaann_p2p.client.oracle import oracle
 
         async with oracle(join, local, device, share_of(verify)) as ask:
+            joined()
             answer = ask(text, manner)
             if stream:
                 await streamed(answer, as_json, stats)
@@ -82,7 +93,8 @@ def prompt(
             complain_of(ask.visiting)
             return done
 
-    done = asyncio.run(asked())
+    with joining(as_json) as joined:
+        done = asyncio.run(asked(joined))
     if not done.text:
         complain(present.nothing_line(done, timing.value))
         raise typer.Exit(NOTHING)
@@ -139,12 +151,13 @@ def evaluate(
 
     check(file)
 
-    async def scored() -> "Score":
+    async def scored(joined: Callable[[], None]) -> "Score":
         from giaann_p2p.client.scoring import scored
         from giaann_p2p.client.visit import visit
         from giaann_p2p.swarm.link import Link
 
         async with visit(Link.read(join), verify=share_of(verify)) as visiting:
+            joined()
             with progress_bar(f"predicting {file.name}") as bar:
                 score = await scored(
                     visiting,
@@ -165,7 +178,8 @@ def evaluate(
             complain_of(visiting)
             return score
 
-    score = asyncio.run(scored())
+    with joining(as_json) as joined:
+        score = asyncio.run(scored(joined))
     if not score.predicted:
         complain(f"{readable(str(file))} has nothing to predict: {present.NOTHING_TO_LEARN}")
         raise typer.Exit(FAILED)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import AsyncExitStack
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,6 +16,7 @@ from giaann_p2p.terminal import (
     INTERRUPTED,
     Interrupt,
     complain,
+    joining,
     progress_bar,
     say,
     say_json,
@@ -130,12 +132,14 @@ async def _trained(
     join: str, files: list[Path], manner: "Manner", interrupt: Interrupt, as_json: bool
 ) -> "list[Taught]":
     """Have all learned, and tell of each text as soon as it is."""
-    from giaann_p2p.client.training import Trainer
-    from giaann_p2p.client.visit import visit
-    from giaann_p2p.swarm.link import Link
-
     reports: list[Taught] = []
-    async with visit(Link.read(join)) as visiting:
+    async with AsyncExitStack() as held:
+        with joining(as_json):
+            from giaann_p2p.client.training import Trainer
+            from giaann_p2p.client.visit import visit
+            from giaann_p2p.swarm.link import Link
+
+            visiting = await held.enter_async_context(visit(Link.read(join)))
         trainer = Trainer(visiting)
         try:
             for file in files:

@@ -2,8 +2,11 @@
 
 import json
 
+import pytest
+
 from tests.cli.conftest import Run
 from tests.cli.living import Running
+from tests.cli.test_interrupt import interrupted
 
 
 def test_a_column_of_the_swarm(giaann: Run, swarm: Running) -> None:
@@ -42,6 +45,20 @@ def test_a_column_that_is_put_to_the_vote(giaann: Run, swarm: Running) -> None:
     one, other = (json.loads(done.stdout) for done in found)
     assert one == other
     assert (one["lies"], one["undecided"]) == ([], 0)
+
+
+@pytest.mark.parametrize("json", [[], ["--json"]])
+def test_who_watches_sees_that_it_joins(swarm: Running, json: list[str]) -> None:
+    begun = ["column", "--join", swarm.link, "bee", *json]
+    code, out, seen = interrupted(begun, lambda seen: False)
+    assert code == 0
+    assert "bee" in out
+    assert "joining" not in out
+    if json:
+        assert seen == ""
+    else:
+        assert "joining the swarm ..." in seen
+        assert seen.endswith("\x1b[2K")  # and the line is gone
 
 
 def test_a_noun_that_nobody_has_learned(giaann: Run, swarm: Running) -> None:

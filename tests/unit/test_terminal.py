@@ -1,10 +1,15 @@
 """What commands write does nothing to the terminal, whoever has said some of it."""
 
-import pytest
+from io import StringIO
 
+import pytest
+from rich.console import Console
+
+from giaann_p2p import terminal
 from giaann_p2p.cli.doctor import _tell
 from giaann_p2p.client.doctor.finding import problem
-from giaann_p2p.terminal import complain, printable
+from giaann_p2p.errors import UsageError
+from giaann_p2p.terminal import complain, joining, printable
 
 HOSTILE = "busy \x1b[31m\x07 \x9b2J\r \udcff"
 
@@ -22,6 +27,44 @@ def test_a_complaint_keeps_its_lines_and_nothing_else(capsys: pytest.CaptureFixt
     assert first == "giaann: a peer says"
     assert second.isprintable()
     assert second.startswith("busy ")
+
+
+@pytest.fixture
+def watched(monkeypatch: pytest.MonkeyPatch) -> StringIO:
+    """Let somebody watch standard error."""
+    seen = StringIO()
+    monkeypatch.setattr(terminal, "errors", Console(file=seen, force_terminal=True, width=80))
+    return seen
+
+
+def test_who_watches_sees_that_a_swarm_is_joined_until_it_is(watched: StringIO) -> None:
+    with joining() as joined:
+        before = watched.getvalue()
+        assert "joining the swarm ..." in before
+        joined()
+        after = watched.getvalue()
+        assert after.endswith("\x1b[2K")  # the line is empty again
+        assert after.count("\x1b[?25h") == 1  # and the cursor is there
+    assert watched.getvalue() == after
+
+
+def test_it_is_gone_before_anything_is_said_of_why_that_failed(watched: StringIO) -> None:
+    with pytest.raises(UsageError), joining():
+        raise UsageError("no")
+    assert "joining the swarm ..." in watched.getvalue()
+    assert watched.getvalue().endswith("\x1b[2K")
+
+
+def test_nothing_is_shown_to_programs_or_into_files(
+    watched: StringIO, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with joining(quiet=True) as joined:
+        joined()
+    assert watched.getvalue() == ""
+    monkeypatch.undo()
+    with joining() as joined:
+        joined()
+    assert capsys.readouterr() == ("", "")
 
 
 def test_what_the_doctor_finds_stays_on_its_lines(capsys: pytest.CaptureFixture[str]) -> None:
