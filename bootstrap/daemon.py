@@ -16,6 +16,7 @@ from giaann_p2p.errors import UsageError
 from giaann_p2p.local.status_file import READY, Status
 from giaann_p2p.net.hive.board import HiveBoard
 from giaann_p2p.net.hive.key_file import open_key_file
+from giaann_p2p.net.hive.outside import outside
 from giaann_p2p.node.acquaintances import Acquaintances
 from giaann_p2p.node.clock import Clock
 from giaann_p2p.node.membership import Giver, usual_folder, usual_folder_in
@@ -32,7 +33,6 @@ from peers.network import gate_of, manifest_of, network
 from peers.process import last, seen
 
 _LOG = logging.getLogger("giaann.bootstrap")
-_LOOPBACK = re.compile(r"/ip4/127\.|/ip6/::1/")
 _IP = re.compile(r"/ip[46]/([^/]+)/")
 
 
@@ -140,8 +140,7 @@ def _shape(manifest: Manifest) -> str:
 
 def told_to_others(addresses: Sequence[str]) -> tuple[str, ...]:
     """Return which addresses a link names: public ones first, loopback only if need be."""
-    outside = [address for address in addresses if not _LOOPBACK.match(address)]
-    chosen = outside or list(addresses)
+    chosen = outside(addresses)
     if not chosen:
         raise UsageError("this peer has no address that others could dial: give --listen")
     return tuple(sorted(chosen, key=_is_private)[:MOST_ADDRESSES])

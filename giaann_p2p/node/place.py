@@ -9,6 +9,7 @@ from pathlib import Path
 
 from giaann_p2p.net.hive.config import HostConfig
 from giaann_p2p.net.hive.host import Host
+from giaann_p2p.net.hive.outside import outside
 from giaann_p2p.net.hive.peer_id import peer_of_address
 from giaann_p2p.net.hive.streams import HiveStreams
 from giaann_p2p.net.streams import StreamTransport
@@ -21,6 +22,11 @@ class Place:
     def __init__(self, host: Host, book: AddressBook, token: bytes) -> None:
         self.host, self.book, self.token = host, book, token
         self.transport = StreamTransport(HiveStreams(host, book.of), greeting=token)
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Where others are told that this peer is: loopback only if there is nothing else."""
+        return outside(self.host.addresses)
 
 
 @asynccontextmanager

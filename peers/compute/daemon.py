@@ -94,7 +94,7 @@ async def _serve(
             board,
             slots=options.chunks,
             device=_named(device),
-            addresses=lambda: place.host.addresses,
+            addresses=lambda: place.addresses,
             acquaintances=known,
             clock=clock,
             gate=gate,

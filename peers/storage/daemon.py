@@ -75,7 +75,7 @@ async def _serve(
             place.transport,
             board,
             capacity=options.capacity_bytes,
-            addresses=lambda: place.host.addresses,
+            addresses=lambda: place.addresses,
             acquaintances=known,
             settings=options.settings(),
             clock=clock,

@@ -37,6 +37,7 @@ OTHERS = {
     "--patience",
     "--kill-whom",
     "--network",
+    "--json",
 }
 """Options in the manual that are those of other commands."""
 

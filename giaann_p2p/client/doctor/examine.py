@@ -54,7 +54,7 @@ async def examined(plan: Plan) -> AsyncIterator[Finding]:
         if not places or link is None:
             return
         if listens:
-            told = places[0].host.addresses
+            told = places[0].addresses
             yield outside(told, link.addresses, bool(plan.announce), plan.relay)
         async for one in _met(places[0], link, _membership(plan, link)):
             yield one

@@ -41,6 +41,15 @@ def port_of(place: Place) -> int:
     return int(found[1])
 
 
+def test_others_are_told_of_loopback_only_by_who_has_nothing_else(tmp_path: Path) -> None:
+    assert began(tmp_path / "here").addresses == began(tmp_path / "here").host.addresses != ()
+    place = began(tmp_path / "all", Options(listen=("/ip4/0.0.0.0/tcp/0",)))
+    here = [one for one in place.host.addresses if one.startswith("/ip4/127.")]
+    assert here
+    others = tuple(one for one in place.host.addresses if one not in here)
+    assert place.addresses == (others or place.host.addresses)
+
+
 def test_a_free_port_stays_the_same_until_another_takes_it(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

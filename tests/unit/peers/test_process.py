@@ -21,6 +21,7 @@ from peers.process import Departure, last, run, seen
 from tests.unit.net.hive.helpers import until
 from tests.unit.peers.test_http import said
 
+UNIT = Path(__file__).parents[3] / "docs/storage-peer.md"
 FIRST = [signal.SIGTERM, signal.SIGINT]
 
 
@@ -305,3 +306,10 @@ def test_freed_memory_is_given_back_now_and_then(monkeypatch: pytest.MonkeyPatch
         assert len(given) <= tidied + 1
 
     asyncio.run(story())
+
+
+def test_the_unit_in_the_docs_takes_a_peer_that_left_something_behind_for_one_that_left() -> None:
+    """Or systemd would start again what was told to leave."""
+    unit = UNIT.read_text().partition("[Service]")[2].partition("```")[0].splitlines()
+    assert "Restart=on-failure" in unit
+    assert f"SuccessExitStatus={LEFT_BEHIND}" in unit
