@@ -32,6 +32,7 @@ from giaann_p2p.swarm.messages import (
     AskColumn,
     AskDigests,
     AskManifest,
+    AskOrphans,
     AskPart,
     AskProof,
     AskRevoked,
@@ -52,6 +53,7 @@ from giaann_p2p.swarm.messages import (
     Message,
     Offer,
     Offered,
+    OrphansAre,
     Part,
     Piece,
     Proof,
@@ -76,6 +78,7 @@ from giaann_p2p.swarm.storage import StoragePeer
 from giaann_p2p.swarm.terms import Terms
 from giaann_p2p.swarm.voucher import Sealing, Voucher, sealing, vouched
 from giaann_p2p.swarm.weighing import weighed
+from giaann_p2p.swarm.withdrawn import Chunk, Withdrawn, parts_of
 
 SHARDS = 4
 LAYOUT = Layout(shards=SHARDS)
@@ -184,6 +187,21 @@ LIMITS = Store.in_memory(SPEC, LAYOUT).limits
 
 TERMS = Terms.of(SPEC, LAYOUT, anything)
 """Whatever comes is believed."""
+
+
+class Listed:
+    """An open swarm whose founder has disowned some peers, and withdrawn some chunks."""
+
+    def __init__(self, *disowned: Peer, roots: Mapping[Chunk, bytes] | None = None) -> None:
+        self._disowned, self.withdrawn = {*disowned}, Withdrawn(parts_of(roots or {}))
+
+    def authored(self, peer: Peer, token: bytes) -> str:
+        return ""
+
+    def disowned(self, peer: Peer) -> bool:
+        return peer in self._disowned
+
+
 AUTHORS = [Identity.from_seed(bytes([number]) * 32) for number in range(1, 5)]
 SWARM_ID = bytes(range(32))
 
@@ -209,6 +227,7 @@ class Side:
         held: Store | None = None,
         settings: Settings = SETTINGS,
         rules: Rules | None = None,
+        terms: Terms = TERMS,
     ) -> None:
         self.me, self.around, self.store = me, around, held or store(())
         self.core = StoragePeer(
@@ -219,7 +238,7 @@ class Side:
             around,
             self.store,
             self.store.shards,
-            TERMS,
+            terms,
             NOW,
             bytes(me),
         )
@@ -336,5 +355,7 @@ MESSAGES: list[Message] = [
     Refused("it cannot be done, not even in Zürich"),
     AskProof(SHARDS_OF_ALL, applied(1, 2, 1000).to_bytes(), bytes(16)),
     Proof(packed(shards(0, 2), SHARDS), [bytes(32), b""]),
+    AskOrphans(3, 1),
+    OrphansAre(3, 2, parts_of({(JOB, 4): bytes(16), (JOB, 9): bytes(16)})),
 ]
 """One of each kind."""

@@ -10,11 +10,9 @@ import typer
 
 from giaann_p2p.cli.health import Join, Json
 from giaann_p2p.errors import UsageError
-from giaann_p2p.terminal import FAILED, say, say_json
+from giaann_p2p.terminal import say, say_json
 
 if TYPE_CHECKING:
-    from giaann_p2p.node.membership import Giver
-    from giaann_p2p.swarm.revoked import Revoked
     from giaann_p2p.swarm.token import Token
 
 app = typer.Typer(
@@ -33,7 +31,6 @@ GiversFolder = Annotated[
     ),
 ]
 _DAY = 24 * 3600
-_SESSION = 3600
 
 
 @app.command("name")
@@ -145,46 +142,53 @@ def revoke(
         bool,
         typer.Option("--disown", help="Also withdraw what they alone taught."),
     ] = False,
+    as_json: Json = False,
 ) -> None:
     """Make peers strangers, at once and for good, with all that they have let in.
 
     The founder alone can, also in an open swarm. The swarm is told; who is away
     hears of it when it comes back. --disown also takes what they alone taught out
-    of all columns, as far back as owners remember (`giaann storage --remember`).
+    of all columns, as far back as most owners remember (`giaann storage
+    --remember`); `giaann token withdraw` looks once more.
     """
+    from giaann_p2p.cli.withdrawing import Founding
     from giaann_p2p.node.membership import Giver
     from giaann_p2p.swarm.identity import peer_of
 
     giver, named = Giver(data_dir), {peer_of(one) for one in peers}
     if restore and disown:
         raise UsageError("--restore and --disown: one of them, please")
+    founding = Founding(join, giver, as_json=as_json)
     if restore:
-        following = giver.revoke(set(), named)
+        giver.revoke(set(), named)
     else:
-        following = giver.revoke(named, set(), named if disown else ())
-    heard, of = asyncio.run(_told(join, giver, following))
-    gone = f"{len(following.peers)} revoked"
-    if following.disowned:
-        gone += f", {len(following.disowned)} of them disowned"
-    say(f"list {following.number}: {gone}; {heard} of {of} peers were told")
-    if not heard:
-        raise typer.Exit(FAILED)
+        giver.revoke(named, set(), named if disown else ())
+    asyncio.run(founding.carry_out(withdraws=disown))
 
 
-async def _told(join: str, giver: "Giver", following: "Revoked") -> tuple[int, int]:
-    from giaann_p2p.client.revoking import tell
-    from giaann_p2p.client.visit import visit
-    from giaann_p2p.swarm.identity import Peer
-    from giaann_p2p.swarm.link import Link
-    from giaann_p2p.swarm.token import Rights
+@app.command("withdraw")
+def withdraw(
+    join: Join,
+    data_dir: GiversFolder,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only show what would be withdrawn.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Withdraw what disowned peers alone taught and is there still.
 
-    def shows(session: Peer) -> bytes:
-        if giver.is_open:
-            return b""
-        return giver.given(session, Rights.CLIENT, int(time.time()) + _SESSION).to_bytes()
+    `giaann token revoke --disown` does this, too; once more helps where owners
+    were away, or did not answer. The founder alone can.
+    """
+    from giaann_p2p.cli.withdrawing import Founding
+    from giaann_p2p.node.membership import Giver
 
-    async with visit(Link.read(join), shows=shows) as visiting:
-        return await tell(visiting, following.to_bytes())
+    giver = Giver(data_dir)
+    if not giver.list.disowned:
+        raise UsageError("nobody is disowned: `giaann token revoke PEER --disown` comes first")
+    founding = Founding(join, giver, as_json=as_json, dry_run=dry_run)
+    giver.withdraw({})  # owners look anew for each edition
+    asyncio.run(founding.carry_out(withdraws=True))
 
 
 def _lasts(token: "Token") -> str:

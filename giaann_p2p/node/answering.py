@@ -32,6 +32,7 @@ from giaann_p2p.swarm.messages import (
     Refused,
     Rows,
 )
+from giaann_p2p.swarm.orphans import Orphans
 from giaann_p2p.swarm.replica import State
 from giaann_p2p.swarm.shardset import unpacked
 
@@ -61,11 +62,12 @@ class Answering:
         executor: Executor | None = None,
         options: Options | None = None,
         me: Peer = NOBODY,
+        orphans: Orphans | None = None,
     ) -> None:
         self._store, self._state_of = store, state_of
         self._executor, self._options = executor, options or Options()
         self._shards = store.layout.shards
-        self._answers = Answers(store, state_of, me)
+        self._answers = Answers(store, state_of, me, orphans)
         self._offering, self._digesting = asyncio.Lock(), asyncio.Lock()
         self._working: dict[asyncio.Task[Message], _Asked] = {}
         self._of_peers = Counter[bytes]()

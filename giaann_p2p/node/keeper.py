@@ -45,10 +45,7 @@ T = TypeVar("T")
 
 
 class Keeper:
-    """See the module. `write` runs the deeds, `beside` the snapshots; None is the loop's own.
-
-    `vet` raises a GiaannError for an update that goes with nothing that is here.
-    """
+    """See the module. `write` runs the deeds, `beside` the snapshots; None is the loop's own."""
 
     def __init__(
         self,
@@ -58,7 +55,6 @@ class Keeper:
         *,
         write: Executor | None = None,
         beside: Executor | None = None,
-        vet: Callable[[Store, Update], None] = lambda store, update: None,
         options: Options | None = None,
         clock: Callable[[], float] = time.monotonic,
         log: logging.Logger | None = None,
@@ -66,7 +62,7 @@ class Keeper:
         self.groups = self.applied = self.withdrawn = self.snapshots = 0
         """So far: waits for the disk, updates, those of disowned peers, snapshots."""
         self._store, self._holdings, self._told = store, holdings, told
-        self._write, self._beside, self._vet = write, beside, vet
+        self._write, self._beside = write, beside
         self._options, self._clock = options or Options(), clock
         self._log = log or logging.getLogger("giaann.node")
         self._queue: deque[Deed] = deque()
@@ -271,6 +267,8 @@ class Keeper:
             if error:
                 self._log.warning("chunk %d of a disowned peer is still here: %s", number, error)
         self.withdrawn += errors.count(None)
+        if error := self._tried(lambda: deed.done(self._store)):
+            self._log.warning("what is withdrawn here alone may be offered to others: %s", error)
         return [None]
 
     def _applied(self, deeds: Sequence[Apply]) -> list[GiaannError | None]:
@@ -284,16 +282,10 @@ class Keeper:
         """Look into as many as there is time for, one at least."""
         unpacked, until = [], self._clock() + self._options.group_seconds / 2
         for deed in deeds:
-            unpacked.append(_or_error(partial(self._vetted, deed)))
+            unpacked.append(_or_error(deed.unpacked))
             if self._clock() >= until:
                 break
         return unpacked
-
-    def _vetted(self, deed: Apply) -> list[Update]:
-        updates = deed.unpacked()
-        for update in updates:
-            self._vet(self._store, update)
-        return updates
 
     def _adopted(self, deeds: Sequence[Adopt]) -> list[GiaannError | None]:
         unpacked = [_or_error(deed.content) for deed in deeds]

@@ -6,7 +6,8 @@ revoked     the newest list of revoked members that it has
 """
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from itertools import islice
 from pathlib import Path
 
 from giaann_p2p.errors import DiskError, TokenError, UsageError
@@ -18,6 +19,8 @@ from giaann_p2p.swarm.manifest import Manifest
 from giaann_p2p.swarm.revoked import MOST_BYTES as MOST_REVOKED
 from giaann_p2p.swarm.revoked import Revoked
 from giaann_p2p.swarm.token import EVERY, Rights, Token, founded
+from giaann_p2p.swarm.withdrawn import MOST as MOST_WITHDRAWN
+from giaann_p2p.swarm.withdrawn import Chunk, roots_in
 
 _MOST_TEXT = 1 << 12
 _DAY = 24 * 3600
@@ -147,19 +150,41 @@ class Giver:
 
         Only the founder can.
         """
-        if (founder := self.founder) is None:
-            raise TokenError(f"only the swarm's founder revokes: {self._founder_key} is not here")
-        admission = Admission(self.manifest)
-        if kept := self.membership.revoked():
-            admission.learn(kept)
-        now = admission.revoked
+        founder, now = self._signing("revokes"), self.list
         if kept_out := restored & {*now.disowned}:
             raise TokenError(
                 f"{name_of(min(kept_out))} is disowned, and that stays so: owners that were away "
                 "would never learn what to withdraw. It may come back with another key"
             )
         revoked = ({*now.peers} | peers) - restored
-        following = now.next(founder, revoked, {*now.disowned, *disowned})
+        return self._kept(now.next(founder, revoked, {*now.disowned, *disowned}))
+
+    def withdraw(self, roots: Mapping[Chunk, bytes]) -> tuple[Revoked, int]:
+        """Return the next list, with more chunks that are withdrawn, and keep it; and how many
+        there was no room for. Only the founder can.
+        """
+        founder, now = self._signing("withdraws"), self.list
+        known = roots_in(now.withdrawn)
+        new = {chunk: root for chunk, root in sorted(roots.items()) if chunk not in known}
+        room = MOST_WITHDRAWN - len(known)
+        taken = dict(islice(new.items(), room))
+        following = now.next(founder, {*now.peers}, now.disowned, taken)
+        return self._kept(following), len(new) - len(taken)
+
+    @property
+    def list(self) -> Revoked:
+        """The newest list that is kept here."""
+        admission = Admission(self.manifest)
+        if kept := self.membership.revoked():
+            admission.learn(kept)
+        return admission.revoked
+
+    def _signing(self, does: str) -> Identity:
+        if (founder := self.founder) is None:
+            raise TokenError(f"only the swarm's founder {does}: {self._founder_key} is not here")
+        return founder
+
+    def _kept(self, following: Revoked) -> Revoked:
         self.membership.keep_revoked(following.to_bytes())
         return following
 

@@ -53,6 +53,7 @@ from giaann_p2p.swarm.messages import (
     Message,
     Push,
 )
+from giaann_p2p.swarm.orphans import Orphans
 from giaann_p2p.swarm.record import (
     MOST_CAPACITY,
     MOST_RECORD_ADDRESSES,
@@ -68,7 +69,7 @@ from giaann_p2p.swarm.surroundings import Surroundings
 from giaann_p2p.swarm.terms import Terms
 from giaann_p2p.swarm.voucher import Notary
 from giaann_p2p.swarm.weighing import weighed
-from giaann_p2p.swarm.withdrawing import Withdraw, vet
+from giaann_p2p.swarm.withdrawing import Withdraw
 
 
 class StorageNode:
@@ -105,6 +106,7 @@ class StorageNode:
         self._writer = ThreadPoolExecutor(2, "giaann-store")  # one for deeds, one for snapshots
         self._settings, self._holdings = settings or Settings(), Holdings(store)
         self.lookout = self._new_lookout(board)
+        self.terms = self._new_terms()
         self.core = self._new_core()
         self.keeper = Keeper(
             store,
@@ -112,7 +114,6 @@ class StorageNode:
             self._stored,
             write=self._writer,
             beside=self._writer,
-            vet=partial(vet, members=self.gate.admission),
             options=self._options,
             log=self._log,
         )
@@ -128,7 +129,10 @@ class StorageNode:
         )
         self._life = Lifetime(self._log)
         self.calls = Calls(transport, self._life.fail)
-        self.answering = Answering(store, self._state_of, self._threads, self._options, self.me)
+        self._orphans = Orphans()
+        self.answering = Answering(
+            store, self._state_of, self._threads, self._options, self.me, self._orphans
+        )
         self.gate.on_change(self._members_changed)
         self.reception = Reception(
             self.gate,
@@ -197,17 +201,17 @@ class StorageNode:
             self.lookout.others,
             self._holdings,
             self._store.shards,
-            self._terms(),
+            self.terms,
             self._clock(),
             secrets.token_bytes(32),
         )
 
-    def _terms(self) -> Terms:
+    def _new_terms(self) -> Terms:
         manifest = self._manifest
         notary = Notary(
             manifest.swarm_id, manifest.layout, manifest.redundancy, self.gate.admission
         )
-        return Terms.of(manifest.spec, manifest.layout, notary.check)
+        return Terms.of(manifest.spec, manifest.layout, notary.check, self.gate.admission)
 
     def _parts(self) -> list[Part]:
         parts = [
@@ -295,9 +299,10 @@ class StorageNode:
         self.presence.changed()
 
     def _withdraw(self) -> None:
-        """Let go of what was learned by those whose work counts no longer."""
-        if self.gate.admission.revoked.disowned:
-            self.keeper.do(Withdraw(self.gate.admission))
+        """Let go of what the founder has withdrawn, and find what else the disowned taught."""
+        admission = self.gate.admission
+        if admission.revoked.disowned:
+            self.keeper.do(Withdraw(admission, admission.revoked.number, self._orphans))
 
     def _lost(self, peer: bytes, error: PeerError) -> None:
         self.counters.lost += 1

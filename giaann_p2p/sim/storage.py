@@ -33,12 +33,13 @@ from giaann_p2p.swarm.actions import (
 from giaann_p2p.swarm.answers import Answers
 from giaann_p2p.swarm.identity import Identity, Peer
 from giaann_p2p.swarm.messages import Message, Push, Pushed, Read, Rows, encode
+from giaann_p2p.swarm.orphans import Orphans
 from giaann_p2p.swarm.record import Announcement, namings, signed
 from giaann_p2p.swarm.shardset import packed, unpacked
 from giaann_p2p.swarm.storage import StoragePeer
 from giaann_p2p.swarm.token import Rights
 from giaann_p2p.swarm.weighing import Weights, weighed
-from giaann_p2p.swarm.withdrawing import Withdraw, vet
+from giaann_p2p.swarm.withdrawing import Withdraw
 
 _ANNOUNCE = 10.0
 _RETRY = 1.0
@@ -91,7 +92,8 @@ class Storage(Node):
             self.now,
             self._incarnation.to_bytes(8, "little"),
         )
-        self.answers = Answers(self.store, self.core.replicas.state, self.peer)
+        self.orphans = Orphans()
+        self.answers = Answers(self.store, self.core.replicas.state, self.peer, self.orphans)
         self._deeds: deque[Callable[[], bool]] = deque()
         self._busy = False
         self._told, self._list = "", 0
@@ -125,15 +127,20 @@ class Storage(Node):
         revoked = self.swarm.admission.revoked
         if revoked.number != self._list:
             self._list = revoked.number
-            self._queue(partial(self._withdraw, Withdraw(self.swarm.admission)))
+            deed = Withdraw(self.swarm.admission, self._list, self.orphans)
+            self._queue(partial(self._withdraw, deed))
 
     def _withdraw(self, deed: Withdraw) -> bool:
-        """Let go of what was learned by those whose work counts no longer; tell if it is over."""
+        """Let go of what the founder has withdrawn, a little at a time."""
         try:
             self.store.apply(deed.next(self.store))
+            deed.done(self.store)
         except GiaannError:
             self._list = -1  # the disk, most likely: once more
-        return deed.over
+        else:
+            if not deed.over:
+                self._queue(partial(self._withdraw, deed))
+        return True
 
     def asked(self, sender: Peer, question: Message, reply: Callable[[bytes], None]) -> None:
         """Answer, and have it checked what is served."""
@@ -253,10 +260,7 @@ class Storage(Node):
                 self.store.drop(action.shards.tolist())
                 self.promises.let_go(self, held)
             elif isinstance(action, Apply):
-                updates = action.unpacked()
-                for update in updates:
-                    vet(self.store, update, self.swarm.admission)
-                self.store.apply(updates)
+                self.store.apply(action.unpacked())
             elif isinstance(action, Adopt):
                 self.store.adopt(action.content())
             elif isinstance(action, Release):

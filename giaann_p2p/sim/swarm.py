@@ -76,7 +76,8 @@ class Swarm:
         """Everybody's; a list of the revoked is known to all at once."""
         self.tokens: dict[Peer, bytes] = {}
         self.network.gate = self._refusal
-        self.terms = Terms.of(SPEC, self.layout, checked(self.manifest, self.admission))
+        check = checked(self.manifest, self.admission)
+        self.terms = Terms.of(SPEC, self.layout, check, self.admission)
         self.eagerness = 0.5
         """How likely a client is to push something in a second."""
         self.storages: list[Storage] = []

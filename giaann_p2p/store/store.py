@@ -366,11 +366,6 @@ class Store:
         with self._writing:
             return self._state.archive.everything
 
-    def kept_of(self, job: bytes, chunk: int) -> list[Kept]:
-        """Return the records of a chunk that are at hand, also of what was released."""
-        with self._writing:
-            return self._state.archive.of_chunk(job, chunk)
-
     def parcel(self, kept: Kept) -> Parcel | None:
         """Return one of them, for those of its shards that are held; None if it is gone."""
         with self._writing:

@@ -19,6 +19,7 @@ from giaann_p2p.swarm.messages import Message
 from giaann_p2p.swarm.record import Announcement
 from giaann_p2p.swarm.revoked import Revoked
 from giaann_p2p.swarm.token import EVERY, NONE, Rights, Standing, Token
+from giaann_p2p.swarm.withdrawn import Withdrawn
 
 _MOST_KNOWN = 1 << 12
 _ANY = EVERY
@@ -40,6 +41,7 @@ MAY_ASK: Mapping[type[Message], Rights] = {
     messages.Beat: _COMPUTING,
     messages.AskRevoked: _ANY,
     messages.RevokedIs: _ANY,
+    messages.AskOrphans: _ASKING,
 }
 """Who may ask what: whoever has one of these rights. The manifest is everybody's."""
 _ROLES = {"storage": Rights.STORAGE, "compute": Rights.COMPUTE}
@@ -64,6 +66,8 @@ class Admission:
     def __init__(self, manifest: Manifest) -> None:
         self.is_open = manifest.admission == "open"
         self.revoked = Revoked(manifest.swarm_id)
+        self.withdrawn = Withdrawn()
+        """The chunks that the founder has withdrawn."""
         self._swarm_id, self._founder = manifest.swarm_id, manifest.founder
         self._known: dict[bytes, Standing | str] = {}
         self._gone, self._disowned = frozenset[bytes](), frozenset[bytes]()
@@ -144,6 +148,7 @@ class Admission:
         if found.number <= self.revoked.number:
             return False
         self.revoked = found
+        self.withdrawn = Withdrawn(found.withdrawn)
         self._gone, self._disowned = frozenset(found.peers), frozenset(found.disowned)
         return True
 

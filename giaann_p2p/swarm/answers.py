@@ -18,6 +18,7 @@ from giaann_p2p.swarm.messages import (
     MOST_READ,
     AskColumn,
     AskDigests,
+    AskOrphans,
     AskPart,
     AskProof,
     Column,
@@ -37,6 +38,7 @@ from giaann_p2p.swarm.messages import (
     Refused,
     Rows,
 )
+from giaann_p2p.swarm.orphans import Orphans
 from giaann_p2p.swarm.replica import State
 from giaann_p2p.swarm.shardset import packed, unpacked
 from giaann_p2p.swarm.weighing import proofs
@@ -68,8 +70,15 @@ NOBODY = Peer(b"")
 class Answers:
     """What a storage peer says when it is asked; `me` is its own name, to which proofs hold."""
 
-    def __init__(self, store: Store, state_of: StateOf, me: Peer = NOBODY) -> None:
+    def __init__(
+        self,
+        store: Store,
+        state_of: StateOf,
+        me: Peer = NOBODY,
+        orphans: Orphans | None = None,
+    ) -> None:
         self._store, self._state_of, self._me = store, state_of, me
+        self._orphans = orphans or Orphans()
         self._exports: dict[int, Export] = {}
         self._none = self._packed(np.array([], np.uint16))
 
@@ -97,6 +106,8 @@ class Answers:
             return self._digested(question)
         if isinstance(question, AskProof):
             return self._shown(question)
+        if isinstance(question, AskOrphans):
+            return self._orphans.page(question.number, question.page)
         raise MessageError(f"{type(question).__name__} is no question")
 
     def _rows(self, question: Read) -> Message:

@@ -254,6 +254,7 @@ class Arrivals:
             self._part = len(answer.part) or part_of(manifest)
             arrival.kept = Applied.received(answer.kept)
             arrival.parts = self._resumed(manifest)
+            self._terms.check_set(arrival.parts.applied)
             if answer.part:
                 arrival.parts.take(0, answer.part)
         except (MessageError, DamagedError):

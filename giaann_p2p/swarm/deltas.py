@@ -55,7 +55,7 @@ def deltas_of(
 
     MessageError or DamagedError for no answer, and for one that holds what was not asked for; what
     a delta holds is seen when it is unpacked. What is too much for one answer is left out: it can
-    be asked for again.
+    be asked for again; and so is what is nothing for this peer (see `Terms.heeds`).
     """
     if not isinstance(answer, Fetched):
         raise MessageError("no answer to a request for deltas")
@@ -70,6 +70,6 @@ def deltas_of(
         if updates and size > MOST_UNPACKED:
             break
         here = shards[[replicas.holds(shard) for shard in shards.tolist()]]
-        if len(here):
+        if len(here) and terms.heeds(piece):
             updates.append(terms.packed(piece, shards, here))
     return updates, Applied.received(answer.gone)

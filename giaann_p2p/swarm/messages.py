@@ -19,6 +19,8 @@ from giaann_p2p.store.layout import MOST_SHARDS
 from giaann_p2p.store.seal import UNSEALED, Seal
 from giaann_p2p.swarm.manifest import MOST_REDUNDANCY
 from giaann_p2p.swarm.voucher import Root, Voucher
+from giaann_p2p.swarm.withdrawn import MOST as MOST_ORPHANS
+from giaann_p2p.swarm.withdrawn import Part as Orphaned
 
 VERSION = 3
 """1: many rows came as a parcel; 2: as a sheaf; 3: who asks for much says how much at once, and
@@ -369,6 +371,24 @@ class RevokedIs(Message, frozen=True, tag="revoked"):
     revoked: bytes
 
 
+class AskOrphans(Message, frozen=True, tag="orphans?"):
+    """Which chunks do only disowned peers stand for, as far as you remember? See `orphans`."""
+
+    number: Annotated[int, msgspec.Meta(ge=0, lt=1 << 32)]
+    """Of the list of the revoked that you are to go by, or a newer one."""
+    page: Annotated[int, msgspec.Meta(ge=0, lt=1 << 16)] = 0
+
+
+class OrphansAre(Message, frozen=True, tag="orphans"):
+    """These, of those that are not withdrawn yet."""
+
+    number: Annotated[int, msgspec.Meta(ge=0, lt=1 << 32)]
+    """Of the list that I went by."""
+    pages: Annotated[int, msgspec.Meta(ge=1, lt=1 << 16)]
+    """How many there are; this is one."""
+    found: Annotated[tuple[Orphaned, ...], msgspec.Meta(max_length=MOST_ORPHANS)]
+
+
 class Refused(Message, frozen=True, tag="refused"):
     """I can't, for this reason; nothing has changed."""
 
@@ -410,6 +430,8 @@ AnyMessage = (
     | Refused
     | AskProof
     | Proof
+    | AskOrphans
+    | OrphansAre
 )
 
 _VERSION = bytes([VERSION])

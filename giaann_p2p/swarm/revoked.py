@@ -2,19 +2,24 @@
 
 A list says all, so whoever has the newest needs no other. It is signed by the founder: anybody may
 hand it on. With somebody goes all that it has let in. Some are *disowned*, too: what they learned
-counts no longer, and owners withdraw it (see `withdrawing`).
+counts no longer. Which chunks that are is in a later edition, when the founder has asked the owners
+(see `agreeing`); then all withdraw these, and no others (see `withdrawing`). They stay in all
+editions that follow: who was away, or is new, still has to know.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Annotated
 
 import msgspec
 
 from giaann_p2p.errors import TokenError
 from giaann_p2p.swarm.identity import SIGNATURE_BYTES, Identity, Peer, PeerField, verified
+from giaann_p2p.swarm.withdrawn import MOST as MOST_WITHDRAWN
+from giaann_p2p.swarm.withdrawn import MOST_BYTES as MOST_OF_CHUNKS
+from giaann_p2p.swarm.withdrawn import Chunk, Part, fault_of, parts_of, roots_in
 
 MOST_REVOKED = 1 << 11
-MOST_BYTES = 2 * MOST_REVOKED * 34 + 256
+MOST_BYTES = 2 * MOST_REVOKED * 34 + MOST_OF_CHUNKS + 256
 _KIND = "revoked"
 
 _SwarmId = Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
@@ -31,6 +36,8 @@ class Revoked(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
     """In ascending order."""
     disowned: Annotated[tuple[PeerField, ...], msgspec.Meta(max_length=MOST_REVOKED)] = ()
     """Those of them whose work does not count, in ascending order."""
+    withdrawn: Annotated[tuple[Part, ...], msgspec.Meta(max_length=MOST_WITHDRAWN)] = ()
+    """The chunks that only such taught, by job, in ascending order."""
     signature: _Signature = b""
 
     @classmethod
@@ -48,19 +55,35 @@ class Revoked(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
         in_order = all(list(peers) == sorted(set(peers)) for peers in sets)
         if found.to_bytes() != data or not (in_order and {*found.disowned} <= {*found.peers}):
             raise TokenError("the list of revoked members is not in the one form that it may have")
+        if fault := fault_of(found.withdrawn):
+            raise TokenError(f"the list of revoked members has {fault}")
         if not verified(founder, _KIND, found.unsigned(), found.signature):
             raise TokenError("the founder did not sign this list of revoked members")
         return found
 
-    def next(self, founder: Identity, peers: set[Peer], disowned: Iterable[Peer] = ()) -> "Revoked":
-        """Return the next edition, with exactly these peers, of which some are disowned."""
+    def next(
+        self,
+        founder: Identity,
+        peers: set[Peer],
+        disowned: Iterable[Peer] = (),
+        withdrawn: Mapping[Chunk, bytes] | None = None,
+    ) -> "Revoked":
+        """Return the next edition, with exactly these peers, of which some are disowned.
+
+        More chunks may be `withdrawn`; those that are stay so.
+        """
         if len(peers) > MOST_REVOKED:
             raise TokenError(
                 f"at most {MOST_REVOKED:,} can be revoked: let those go whose tokens have run out"
             )
+        chunks = self.withdrawn
+        if withdrawn:
+            chunks = parts_of({**withdrawn, **roots_in(chunks)})
+        if (count := sum(map(len, chunks))) > MOST_WITHDRAWN:
+            raise TokenError(f"{count:,} chunks; at most {MOST_WITHDRAWN:,} can be withdrawn")
         strangers = tuple(sorted(peers))
         liars = tuple(sorted(peers.intersection(disowned)))
-        draft = Revoked(self.swarm_id, self.number + 1, strangers, liars)
+        draft = Revoked(self.swarm_id, self.number + 1, strangers, liars, chunks)
         signature = founder.sign(_KIND, draft.to_bytes())
         return msgspec.structs.replace(draft, signature=signature)
 

@@ -24,6 +24,7 @@ from giaann_p2p.store.update import Update
 from giaann_p2p.swarm.identity import SIGNATURE_BYTES, Identity, Peer, PeerField, name_of, verified
 from giaann_p2p.swarm.manifest import MOST_REDUNDANCY
 from giaann_p2p.swarm.token import MOST_BYTES as MOST_TOKEN
+from giaann_p2p.swarm.withdrawn import Withdrawn
 
 _KIND = "voucher"
 _CHUNK = struct.Struct("<I")
@@ -52,7 +53,12 @@ _DECODER = msgspec.msgpack.Decoder(
 
 
 class Members(Protocol):
-    """Who may compute; see `Admission`."""
+    """Who may compute, and what the founder has withdrawn; see `Admission`."""
+
+    @property
+    def withdrawn(self) -> Withdrawn:
+        """The chunks that are withdrawn."""
+        ...
 
     def authored(self, peer: Peer, token: bytes) -> str:
         """Tell why a peer is nobody whose work counts; nothing if it is somebody."""
@@ -113,7 +119,9 @@ class Notary:
     def check(self, update: Update) -> None:
         """Raise MessageError unless enough stand for a delta, and DamagedError for a broken seal.
 
-        What is disowned can only be withdrawn, and nothing else can.
+        What is withdrawn is what the founder's list says, whoever signed: a disowned peer can give
+        what it signs the name of a chunk that others taught, or sign of one that is withdrawn what
+        others taught in another.
         """
         root = told(update.delta, update.shards, self._layout, update.seal).root
         authors = set[Peer]()
@@ -128,10 +136,15 @@ class Notary:
             raise MessageError(
                 f"seal: {len(authors)} peers stand for this delta; here {self._needed} have to"
             )
-        if is_disowned(authors, self._members) != (update.chunk >= WITHDRAWN):
-            whose = ", ".join(sorted(map(name_of, authors)))
-            is_what = "not disowned here" if update.chunk >= WITHDRAWN else "disowned"
-            raise MessageError(f"seal: {whose} is {is_what}")
+        if update.chunk >= WITHDRAWN:
+            self._check_withdrawal(update.job, chunk, root)
+
+    def _check_withdrawal(self, job: bytes, chunk: int, root: bytes) -> None:
+        listed = self._members.withdrawn.root_of(job, chunk)
+        if not listed:
+            raise MessageError(f"chunk {chunk} is not withdrawn by the founder's list")
+        if listed != root:
+            raise MessageError(f"chunk {chunk} is withdrawn, but this is not what it came to")
 
 
 def _read(words: bytes) -> list[Voucher]:

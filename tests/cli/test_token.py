@@ -81,6 +81,8 @@ def test_a_daemons_token_is_kept_in_its_folder(
         (("inspect", "giaann-token:aaaa"), "this is no token"),
         (("name", "--join", "rubbish"), "a join link begins with giaann://"),
         (("name", "--join", "LINK", "--role", "king"), "--role is client, storage"),
+        (("withdraw", "--join", "LINK", "--data-dir", "BOOT"), "nobody is disowned: `giaann token"),
+        (("revoke", "NAME", "--disown", "--join", "rubbish", "--data-dir", "BOOT"), "a join link"),
         (("revoke", "rubbish", "--join", "LINK", "--data-dir", "BOOT"), "a peer's name has 52"),
     ],
 )

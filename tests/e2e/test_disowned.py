@@ -68,7 +68,9 @@ def test_what_a_disowned_peer_taught_is_gone_and_all_else_is_there(
         ).strip()
         founder = "--data-dir", str(swarm.folder.data("bootstrap-1"))
         said = giaann("token", "revoke", name, "--disown", "--join", swarm.link, *founder)
-        assert "1 revoked, 1 of them disowned" in said
+        assert "list 1: 1 revoked, 1 of them disowned; " in said
+        assert f"to be withdrawn: {told['chunks']} chunk" in said
+        assert f"list 2: 1 revoked, 1 of them disowned, {told['chunks']} chunk" in said
         assert swarm.wait_ended(liar, WITHIN) == 1
         eventually(lambda: digest(swarm) == honest, WITHIN)
         for storage in ("storage-1", "storage-2"):
@@ -77,6 +79,17 @@ def test_what_a_disowned_peer_taught_is_gone_and_all_else_is_there(
             swarm.restart(storage)
         swarm.wait_ready(["storage-1", "storage-2", *swarm.add("compute")], WITHIN)
         eventually(lambda: digest(swarm) == honest, WITHIN)
+
+        again = giaann("token", "withdraw", "--json", "--join", swarm.link, *founder)
+        assert json.loads(again)["found"] == {
+            "owners": 2,
+            "silent": 0,
+            "chunks": 0,
+            "jobs": {},
+            "left": 0,
+            "no_room": 0,
+        }
+        assert json.loads(again)["withdrawn"] == told["chunks"]
 
         for chunks, known in ((told["chunks"], 0), (0, told["chunks"])):  # by somebody else now
             more = train(swarm, tmp_path, "false.txt", FALSE)

@@ -40,7 +40,12 @@ BODY = RECORD[64:]
 DELEGATE, MEMBER = (Identity.from_seed(bytes([number]) * 32) for number in (2, 3))
 TOKEN = founded(PEER, MANIFEST.swarm_id, DELEGATE.peer, Rights.DELEGATE | Rights.CLIENT, NOW)
 TOKEN = TOKEN.given(DELEGATE, MEMBER.peer, Rights.CLIENT, NOW)
-REVOKED = Revoked(MANIFEST.swarm_id).next(PEER, {MEMBER.peer, DELEGATE.peer})
+REVOKED = Revoked(MANIFEST.swarm_id).next(
+    PEER,
+    {MEMBER.peer, DELEGATE.peer},
+    {MEMBER.peer},
+    {(bytes(16), 3): bytes(16), (bytes(16), 9): bytes(16), (b"j" * 16, 0): b"r" * 16},
+)
 
 
 @st.composite

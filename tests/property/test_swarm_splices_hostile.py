@@ -61,6 +61,7 @@ def standing(data: bytes) -> tuple[Any, ...]:
     return found.standing(PEER.peer)
 
 
+MORE = REVOKED.next(PEER, {DELEGATE.peer}, (), {(bytes(16), 4): b"4" * 16})
 SAID = {
     "manifest": Said(
         {
@@ -88,10 +89,7 @@ SAID = {
         TokenError,
     ),
     "list of the revoked": Said(
-        {
-            one.to_bytes(): one
-            for one in (REVOKED, REVOKED.next(PEER, {DELEGATE.peer}), REVOKED.next(PEER, set()))
-        },
+        {one.to_bytes(): one for one in (REVOKED, MORE, REVOKED.next(PEER, set()))},
         lambda data: Revoked.read(data, MANIFEST.swarm_id, PEER.peer),
         TokenError,
     ),

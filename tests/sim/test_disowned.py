@@ -2,6 +2,7 @@
 
 import os
 import random
+from collections.abc import Iterator
 from functools import partial
 
 import pytest
@@ -9,15 +10,22 @@ import pytest
 from giaann_p2p.sim import compute
 from giaann_p2p.sim.client import Client, Habit
 from giaann_p2p.sim.faults import Faults
+from giaann_p2p.sim.founder import disown, withdraw
 from giaann_p2p.sim.hostile import cast
 from giaann_p2p.sim.hostile.shirker import Shirker, Shirking
 from giaann_p2p.sim.hostile.watch import Watch
-from giaann_p2p.sim.storage import join
+from giaann_p2p.sim.storage import Storage, join
 from giaann_p2p.sim.swarm import Rules, Swarm
 from giaann_p2p.sim.trainer import Trainer
+from giaann_p2p.store.applied import WITHDRAWN, Applied
+from giaann_p2p.swarm.answers import Answers
+from giaann_p2p.swarm.messages import OrphansAre
+from giaann_p2p.swarm.orphans import Orphans
+from giaann_p2p.swarm.withdrawn import parts_of
 
 SEEDS = max(2, int(os.environ.get("GIAANN_SEEDS", "2")) // 10)
 BEGINS, DISOWNED, ENDS = 3.0, 80.0, 140.0
+EVERY = 15.0
 PATIENCE = 780.0
 NEVER = 1e9
 
@@ -38,31 +46,35 @@ def taught_by_a_liar(seed: int, *ways: Shirking) -> Swarm:
     return swarm
 
 
-def disown(swarm: Swarm) -> None:
-    (liar,) = swarm.hostiles
-    following = swarm.admission.revoked.next(swarm.founder, {liar.peer}, {liar.peer})
-    assert swarm.admission.learn(following.to_bytes())
+def disown_the_liar(swarm: Swarm) -> None:
+    disown(swarm, [liar.peer for liar in swarm.hostiles])
 
 
-def settled(swarm: Swarm, until: float) -> list[str]:
-    """Let all be as it should be; return what is not."""
+def withdraw_every_so_often(swarm: Swarm) -> None:
+    withdraw(swarm)
+    swarm.clock.at(swarm.clock.now + EVERY, partial(withdraw_every_so_often, swarm))
+
+
+def settled(swarm: Swarm, until: float, *, honest: bool = False) -> list[str]:
+    """Let all be as it should be, and nothing be left of the liar's if wanted; tell what is not."""
     problems = swarm.problems()
-    while problems and swarm.clock.now < until:
+    while (problems or (honest and left_of_the_liar(swarm))) and swarm.clock.now < until:
         swarm.clock.run_until(swarm.clock.now + 5.0)
         problems = swarm.problems()
     return problems
 
 
-def check_all_left_is_honest(swarm: Swarm) -> int:
-    """Check that nothing that counts is of the liar's own job; return how much is withdrawn."""
+def held(swarm: Swarm) -> Iterator[Applied]:
+    """Return the set of chunks of each replica."""
+    for peer in swarm.storages:
+        yield from peer.store.sets(peer.store.shards.tolist()).values() if peer.alive else ()
+
+
+def left_of_the_liar(swarm: Swarm) -> set[int]:
+    """Return the chunks of the liar's own job that count somewhere."""
     (liar,) = swarm.hostiles
     assert isinstance(liar, Shirker)
-    gone = 0
-    for peer in swarm.storages:
-        for held in peer.store.sets(peer.store.shards.tolist()).values() if peer.alive else ():
-            assert not held.left.of(liar.job)
-            gone += len(held.withdrawn)
-    return gone
+    return {chunk for one in held(swarm) for chunk in one.left.of(liar.job)}
 
 
 @pytest.mark.slow
@@ -72,11 +84,13 @@ def test_what_a_liar_taught_is_forgotten_and_nothing_else_whatever_goes_wrong() 
     for seed in range(SEEDS):
         swarm = taught_by_a_liar(seed, Shirking.TEACHES)
         Faults(swarm, ENDS)
-        swarm.clock.at(DISOWNED, partial(disown, swarm))
+        swarm.clock.at(DISOWNED, partial(disown_the_liar, swarm))
+        swarm.clock.at(DISOWNED + 1.0, partial(withdraw_every_so_often, swarm))
         swarm.clock.run_until(ENDS)
         cast.leave(swarm)
-        assert settled(swarm, ENDS + PATIENCE) == [], f"seed {seed}"
-        gone += check_all_left_is_honest(swarm)
+        assert settled(swarm, ENDS + PATIENCE, honest=True) == [], f"seed {seed}"
+        assert left_of_the_liar(swarm) == set(), f"seed {seed}"
+        gone += sum(len(one.withdrawn) for one in held(swarm))
     assert gone > 50 * SEEDS
 
 
@@ -89,5 +103,50 @@ def test_without_the_founders_word_lies_stay() -> None:
     problems = settled(swarm, ENDS + 60.0)
     assert problems
     assert all("is not what its chunks come to" in problem for problem in problems)
-    disown(swarm)
+    disown_the_liar(swarm)
+    withdraw_every_so_often(swarm)
     assert settled(swarm, swarm.clock.now + PATIENCE) == []
+
+
+class Slanders(Orphans):
+    """An owner that says of all that it remembers that liars alone taught it."""
+
+    def __init__(self, peer: Storage) -> None:
+        super().__init__()
+        self._peer = peer
+
+    def page(self, number: int, at: int) -> OrphansAre:
+        tree = self._peer.swarm.lessons.tree
+        kept = [one for one in self._peer.store.kept() if one.chunk < WITHDRAWN]
+        roots = {(one.job, one.chunk): tree(one.chunk).root for one in kept}
+        return OrphansAre(number, 1, parts_of(roots))
+
+
+class Denies(Orphans):
+    """An owner that tells of nothing."""
+
+    def page(self, number: int, at: int) -> OrphansAre:
+        return OrphansAre(number, 1, ())
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+def test_owners_that_lie_have_nothing_withdrawn_that_others_taught_and_keep_no_lie() -> None:
+    swarm = taught_by_a_liar(1, Shirking.TEACHES)
+    swarm.clock.run_until(DISOWNED)
+    (liar,) = swarm.hostiles
+    assert isinstance(liar, Shirker)
+    slanders, denies = swarm.storages[:2]
+    for peer, tells in ((slanders, Slanders(slanders)), (denies, Denies())):
+        peer.answers = Answers(peer.store, peer.core.replicas.state, peer.peer, tells)
+    disown_the_liar(swarm)
+    swarm.clock.run_until(DISOWNED + 5.0)
+    found = withdraw(swarm)
+    assert found.by_job().keys() == {liar.job}
+    honest = {job for one in held(swarm) for job in one} - {liar.job}
+    assert {job for job, _ in found.left} == honest
+    withdraw_every_so_often(swarm)
+    cast.leave(swarm)
+    assert settled(swarm, swarm.clock.now + PATIENCE, honest=True) == []
+    assert left_of_the_liar(swarm) == set()
+    assert all(not one.withdrawn.of(job) for one in held(swarm) for job in honest)

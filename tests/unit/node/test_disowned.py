@@ -1,24 +1,39 @@
-"""Storage peers hear of one who is disowned, and let go of what it taught: each of them, alive."""
+"""Storage peers hear of one who is disowned, tell what it taught, and let go of what is withdrawn:
+each of them, alive."""
 
 import asyncio
 
 import pytest
 
-from giaann_p2p.errors import UsageError
+from giaann_p2p.client.withdrawing import asked
+from giaann_p2p.errors import MessageError
 from giaann_p2p.store.applied import WITHDRAWN
-from giaann_p2p.store.update import Packed
 from giaann_p2p.swarm.actions import Apply
+from giaann_p2p.swarm.agreeing import Agreed
 from giaann_p2p.swarm.identity import Identity
+from giaann_p2p.swarm.messages import Piece
 from giaann_p2p.swarm.revoked import Revoked
+from giaann_p2p.swarm.shardset import packed
 from giaann_p2p.swarm.voucher import sealing
+from giaann_p2p.swarm.withdrawn import Chunk
 from tests.unit.node.helpers import ALL, JOB, LAYOUT, LESSONS, MANIFEST, Client, House, Town, play
 
 FOUNDER = Identity.from_seed(b"f" * 32)
-HONEST, LIAR = 200, 201
+HONEST, LIAR, ASKER = 200, 201, 202
+HEARD = 1
+"""The edition by which somebody is disowned; the next one says which chunks are withdrawn."""
 
 
-def disowned(client: Client) -> bytes:
-    return Revoked(MANIFEST.swarm_id).next(FOUNDER, {client.me}, [client.me]).to_bytes()
+def disowned(client: Client, *chunks: int) -> Revoked:
+    """Return a list that disowns somebody; with chunks, the one after it, which withdraws these."""
+    first = Revoked(MANIFEST.swarm_id).next(FOUNDER, {client.me}, [client.me])
+    if not chunks:
+        return first
+    return first.next(FOUNDER, {client.me}, [client.me], roots(*chunks))
+
+
+def roots(*chunks: int) -> dict[Chunk, bytes]:
+    return {(JOB, chunk): LESSONS.tree(chunk).root for chunk in chunks}
 
 
 async def taught(town: Town) -> tuple[Client, Client]:
@@ -33,12 +48,47 @@ async def taught(town: Town) -> tuple[Client, Client]:
     return honest, liar
 
 
-def test_all_hear_of_it_and_what_the_liar_taught_is_gone() -> None:
+async def forgotten(town: Town) -> None:
+    """Wait until nobody remembers anything: these stores keep nothing that was released."""
+    await town.until(lambda: not any(house.store.kept() for house in town.alive))
+
+
+def heard(town: Town, number: int) -> bool:
+    return all(house.node.gate.admission.revoked.number == number for house in town.alive)
+
+
+async def told(town: Town) -> Agreed:
+    asker = Client(town, ASKER)
+    return await asked(asker.transport, [house.node.me for house in town.houses], HEARD, 30.0)
+
+
+def test_what_a_liar_taught_is_told_withdrawn_and_gone_from_all() -> None:
     async def story(town: Town) -> None:
         _, liar = await taught(town)
-        town.houses[0].node.gate.learn(disowned(liar))
+        town.houses[0].node.gate.learn(disowned(liar).to_bytes())
+        await town.until(lambda: heard(town, HEARD))
+        assert town.holds_what([1, 2])  # what is to go, the next list says
+        found = await told(town)
+        assert found == Agreed(roots(2), set(), 0, 3)
+        town.houses[1].node.gate.learn(disowned(liar, 2).to_bytes())
         await town.until(lambda: town.holds_what([1]))
         assert all(house.node.keeper.withdrawn for house in town.houses)
+        assert (await asked_again(town)).roots == {}
+
+    play(story)
+
+
+async def asked_again(town: Town) -> Agreed:
+    return await asked(
+        town.clients[-1].transport, [house.node.me for house in town.houses], HEARD + 1, 30.0
+    )
+
+
+def test_a_later_list_does_without_those_before_it() -> None:
+    async def story(town: Town) -> None:
+        _, liar = await taught(town)
+        town.houses[0].node.gate.learn(disowned(liar, 2).to_bytes())
+        await town.until(lambda: town.holds_what([1]))
 
     play(story)
 
@@ -49,7 +99,7 @@ def test_who_begins_with_such_a_list_withdraws_what_its_disk_has() -> None:
         house = town.houses[0]
         await house.die()
         house.begin()
-        house.node.gate.recall(disowned(liar))  # before it runs
+        house.node.gate.recall(disowned(liar, 2).to_bytes())  # before it runs
         await town.until(lambda: dict(house.store.digests()) != {})
         await town.until(lambda: house.node.keeper.withdrawn > 0)
         town.freeze(house, frozen=False)
@@ -60,24 +110,71 @@ def test_who_begins_with_such_a_list_withdraws_what_its_disk_has() -> None:
     play(story)
 
 
-def test_nobody_withdraws_by_a_liars_word_what_others_taught() -> None:
+def test_who_begins_after_a_liar_was_disowned_tells_what_it_taught() -> None:
     async def story(town: Town) -> None:
         _, liar = await taught(town)
         for house in town.houses:
-            house.node.gate.learn(disowned(liar))
-        await town.until(lambda: town.holds_what([1]))
-        with pytest.raises(UsageError, match="taught by others than those disowned"):
-            town.houses[0].node.keeper._vetted(withdrawal(town.houses[0], liar, 1))
-        await asyncio.sleep(1)
+            await house.die()
+        for house in town.houses:
+            house.come_back()
+            house.node.gate.recall(disowned(liar).to_bytes())
+        await town.until(town.settled)
+        assert (await told(town)).roots == roots(2)
+
+    play(story)
+
+
+def test_what_nobody_remembers_is_told_by_nobody_and_stays() -> None:
+    async def story(town: Town) -> None:
+        _, liar = await taught(town)
+        await forgotten(town)
+        town.houses[0].node.gate.learn(disowned(liar).to_bytes())
+        await town.until(lambda: heard(town, HEARD))
+        assert await told(town) == Agreed({}, set(), 0, 3)
+        assert town.holds_what([1, 2])
+
+    play(story)
+
+
+def test_nobody_withdraws_by_a_liars_word_what_others_taught_also_when_all_have_forgotten() -> None:
+    """An owner helps it: what it signs comes as a withdrawal, as owners give them to each other."""
+
+    async def story(town: Town) -> None:
+        _, liar = await taught(town)
+        await forgotten(town)
+        for number, chunks in enumerate([(), (2,)], HEARD):
+            town.houses[0].node.gate.learn(disowned(liar, *chunks).to_bytes())
+            await town.until(lambda number=number: heard(town, number))
+            with pytest.raises(MessageError, match="chunk 1 is not withdrawn by the founder's"):
+                withdrawal(town.houses[0], liar, 1).unpacked()
+        with pytest.raises(MessageError, match="chunk 2 is withdrawn, but this is not what it"):
+            withdrawal(town.houses[0], liar, 2, delta=1).unpacked()
+        for house in town.houses:  # what it did teach, it may give back
+            house.store.apply(withdrawal(house, liar, 2).unpacked())
         assert town.holds_what([1])
 
     play(story)
 
 
-def withdrawal(house: House, liar: Client, chunk: int) -> Apply:
-    """Return what an owner would bring that helps a liar."""
-    tree = LESSONS.tree(chunk)
+def withdrawal(house: House, liar: Client, chunk: int, delta: int | None = None) -> Apply:
+    """Return what an owner would bring that helps a liar: what another chunk comes to, maybe."""
+    lesson = chunk if delta is None else delta
+    tree = LESSONS.tree(lesson)
     seal = sealing([liar.vouched(JOB, chunk, tree.root)], tree)(ALL)
-    parcel, limits = LESSONS.parcel(chunk, ALL), house.store.limits
-    here = house.store.shards
-    return Apply(0, [Packed(JOB, chunk | WITHDRAWN, here, parcel, limits, LAYOUT, ALL, seal)])
+    shards, parcel = packed(ALL, LAYOUT.shards), LESSONS.parcel(lesson, ALL)
+    piece = Piece(JOB, chunk | WITHDRAWN, shards, parcel, seal)
+    return Apply(0, [house.node.terms.packed(piece, ALL, house.store.shards)])
+
+
+def test_what_the_disowned_alone_stand_for_is_pushed_no_longer() -> None:
+    async def story(town: Town) -> None:
+        honest, liar = await taught(town)
+        for house in town.houses:
+            house.node.gate.learn(disowned(liar).to_bytes())
+        honest.number = LIAR  # it signs in another's name
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(10.0):
+                await honest.push(3)
+        assert town.holds_what([1, 2])
+
+    play(story)

@@ -5,7 +5,7 @@ import errno
 import itertools
 import random
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -27,13 +27,20 @@ from giaann_p2p.store.layout import Shards
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.transfer import Export, Import
 from giaann_p2p.store.update import Packed, Update
-from giaann_p2p.swarm import withdrawing
 from giaann_p2p.swarm.actions import Adopt, Apply, Drop, Hold, Release
-from giaann_p2p.swarm.identity import Peer
+from giaann_p2p.swarm.identity import Identity
+from giaann_p2p.swarm.orphans import Orphans
+from giaann_p2p.swarm.voucher import sealing, vouched
 from giaann_p2p.swarm.withdrawing import Withdraw
+from giaann_p2p.swarm.withdrawn import roots_in
+from tests.helpers_swarm import AUTHORS, SWARM_ID, Listed
 from tests.unit.node.helpers import ALL, JOB, LAYOUT, LESSONS, SlowLoop, lesson, taught
 
 UNWELCOME = 77
+
+
+def _refuse(update: Update) -> None:
+    raise UsageError("not this one")
 
 
 def some(*numbers: int) -> Shards:
@@ -74,21 +81,28 @@ class Desk:
             clock=clock,
             write=write,
             beside=write,
-            vet=self._vet,
         )
         self.task = asyncio.get_running_loop().create_task(self.keeper.run())
-
-    def _vet(self, store: Store, update: Update) -> None:
-        if update.chunk == UNWELCOME:
-            raise UsageError("not this one")
 
     def _tell(self, number: int, error: GiaannError | None) -> None:
         self.told[number] = None if error is None else str(error)
 
-    def apply(self, number: int, shards: Shards = ALL, wanted: Wanted | None = None) -> None:
+    def apply(
+        self,
+        number: int,
+        shards: Shards = ALL,
+        wanted: Wanted | None = None,
+        author: Identity | None = None,
+    ) -> None:
         """Have a chunk taken in, of the same number."""
-        parcel = LESSONS.parcel(number, shards)
-        self.keeper.do(Apply(number, [packed(number, shards, parcel, self.store)]), wanted)
+        update = packed(number, shards, LESSONS.parcel(number, shards), self.store)
+        if author:
+            tree = LESSONS.tree(number)
+            said = vouched(author, SWARM_ID, JOB, number, tree.root)
+            update = update._replace(seal=sealing([said], tree)(shards))
+        if number == UNWELCOME:
+            update = update._replace(check=_refuse)
+        self.keeper.do(Apply(number, [update]), wanted)
 
     async def end(self) -> None:
         self.task.cancel()
@@ -146,7 +160,7 @@ def test_updates_that_wait_are_made_durable_together() -> None:
     play(story, Store.open(disk, SPEC, LAYOUT))
 
 
-def test_what_goes_with_nothing_that_is_here_is_turned_down() -> None:
+def test_what_is_refused_when_it_is_looked_into_holds_up_nothing_else() -> None:
     async def story(desk: Desk) -> None:
         desk.keeper.do(Hold(ALL))
         for chunk in (1, UNWELCOME, 2):
@@ -158,34 +172,29 @@ def test_what_goes_with_nothing_that_is_here_is_turned_down() -> None:
     play(story)
 
 
-class Founder:
-    """Disowns everybody."""
+def test_what_the_founder_withdraws_is_withdrawn_little_by_little() -> None:
+    liar = AUTHORS[0]
 
-    def authored(self, peer: Peer, token: bytes) -> str:
-        return ""
-
-    def disowned(self, peer: Peer) -> bool:
-        return True
-
-
-def test_what_disowned_peers_taught_is_withdrawn_little_by_little(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(withdrawing, "authors_of", lambda seal: [Peer(bytes(32))])
+    def listed(chunks: Iterable[int]) -> Listed:
+        roots = {(JOB, chunk): LESSONS.tree(chunk).root for chunk in chunks}
+        return Listed(liar.peer, roots=roots)
 
     async def story(desk: Desk) -> None:
         desk.keeper.do(Hold(ALL))
         for chunk in range(40):
-            desk.apply(chunk)
-        desk.keeper.do(Withdraw(Founder()))
-        desk.apply(50)
+            desk.apply(chunk, author=liar)
+        orphans = Orphans()
+        desk.keeper.do(Withdraw(listed(range(38)), 1, orphans))
+        desk.apply(50, author=liar)
         await desk.keeper.idle()
-        assert desk.keeper.withdrawn == 40
-        assert dict(desk.store.digests()) == taught([50])
-        desk.keeper.do(Withdraw(Founder()))
+        assert desk.keeper.withdrawn == 38
+        assert dict(desk.store.digests()) == taught([38, 39, 50])
+        assert {chunk for _, chunk in roots_in(orphans.page(1, 0).found)} == {38, 39}
+        desk.keeper.do(Withdraw(listed(range(51)), 2, orphans))
         await desk.keeper.idle()
         assert desk.keeper.withdrawn == 41
         assert dict(desk.store.digests()) == taught([])
+        assert orphans.page(2, 0).found == ()
 
     play(story)
 

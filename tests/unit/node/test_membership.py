@@ -6,11 +6,13 @@ import pytest
 
 from giaann_p2p.errors import TokenError, UsageError
 from giaann_p2p.net.hive.key_file import open_key_file
+from giaann_p2p.node import membership
 from giaann_p2p.node.membership import Giver, Membership, needs, usual_folder_in
 from giaann_p2p.swarm.admission import Admission
 from giaann_p2p.swarm.identity import Identity, Peer, to_text
 from giaann_p2p.swarm.manifest import Manifest
 from giaann_p2p.swarm.token import EVERY, Rights
+from giaann_p2p.swarm.withdrawn import roots_in
 
 NOW = 1.8e9
 UNTIL = int(NOW) + 10 * 24 * 3600
@@ -100,6 +102,30 @@ def test_the_founder_disowns_who_stays_disowned(boot: Path) -> None:
     with pytest.raises(TokenError, match="is disowned, and that stays so"):
         giver.revoke(set(), {OTHER.peer})
     assert giver.revoke(set(), {Peer(bytes(32))}).disowned == (OTHER.peer,)
+
+
+def test_the_founder_withdraws_chunks_which_stay_on_its_list(
+    boot: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    giver, root = Giver(boot), bytes(16)
+    chunks = [(b"a job of a test.", number) for number in range(6)]
+    giver.revoke({OTHER.peer}, set(), [OTHER.peer])
+    more, no_room = giver.withdraw(dict.fromkeys(chunks[:2], root))
+    assert (roots_in(more.withdrawn), no_room) == (dict.fromkeys(chunks[:2], root), 0)
+    assert (more.number, more.disowned) == (2, (OTHER.peer,))
+    later = giver.revoke({Peer(bytes(32))}, set())
+    assert Giver(boot).list == later
+    assert later.withdrawn == more.withdrawn
+    monkeypatch.setattr(membership, "MOST_WITHDRAWN", 4)
+    full, no_room = giver.withdraw(dict.fromkeys(chunks, bytes([1]) * 16))
+    assert no_room == 2
+    assert roots_in(full.withdrawn) == {
+        **dict.fromkeys(chunks[:2], root),
+        **dict.fromkeys(chunks[2:4], bytes([1]) * 16),
+    }
+    (boot / "founder.key").unlink()
+    with pytest.raises(TokenError, match="only the swarm's founder withdraws"):
+        giver.withdraw({})
 
 
 def test_the_founders_own_peer_may_do_everything(boot: Path) -> None:

@@ -122,6 +122,7 @@ def test_every_question_there_is_has_its_rights_and_an_answer_is_no_question() -
         *(messages.Pushed, messages.Rows, messages.Column, messages.Compared, messages.Fetched),
         *(messages.Offered, messages.Part, messages.Digests, messages.Taken, messages.Heard),
         *(messages.Told, messages.ManifestIs, messages.Refused, messages.Proof),
+        messages.OrphansAre,
     }
     assert kinds - answers - {AskManifest} == set(MAY_ASK)
     answer = messages.Taken()
@@ -151,7 +152,7 @@ def test_with_somebody_goes_all_that_it_let_in() -> None:
     ("data", "words"),
     [
         (b"", "no list"),
-        (bytes(200_000), "at most"),
+        (bytes(3_500_000), "at most"),
         (Revoked(OPEN.swarm_id).next(FOUNDER, set()).to_bytes(), "another swarm's"),
         (Revoked(CLOSED.swarm_id).next(OTHER, {MEMBER.peer}).to_bytes(), "did not sign"),
         (Revoked(CLOSED.swarm_id, 7).to_bytes(), "did not sign"),

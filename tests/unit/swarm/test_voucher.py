@@ -11,8 +11,9 @@ from giaann_p2p.store.applied import WITHDRAWN
 from giaann_p2p.store.codec.parcel import encode
 from giaann_p2p.store.layout import Shards
 from giaann_p2p.store.seal import DIGEST, Seal
+from giaann_p2p.store.update import anything
 from giaann_p2p.swarm.admission import Admission
-from giaann_p2p.swarm.identity import Identity, Peer
+from giaann_p2p.swarm.identity import Identity
 from giaann_p2p.swarm.manifest import Manifest
 from giaann_p2p.swarm.messages import Piece, Push
 from giaann_p2p.swarm.shardset import packed
@@ -29,7 +30,17 @@ from giaann_p2p.swarm.voucher import (
     vouched,
     words_of,
 )
-from tests.helpers_swarm import AUTHORS, JOB, LAYOUT, LESSONS, OTHER_JOB, SHARDS, SPEC, SWARM_ID
+from tests.helpers_swarm import (
+    AUTHORS,
+    JOB,
+    LAYOUT,
+    LESSONS,
+    OTHER_JOB,
+    SHARDS,
+    SPEC,
+    SWARM_ID,
+    Listed,
+)
 
 ALL = np.arange(SHARDS, dtype=np.uint16)
 CHUNK = 3
@@ -37,21 +48,8 @@ TREE = LESSONS.tree(CHUNK)
 PARCEL = LESSONS.parcel(CHUNK, ALL)
 
 
-class Anybody:
-    """An open swarm."""
-
-    def __init__(self, *disowned: Identity) -> None:
-        self.gone = [one.peer for one in disowned]
-
-    def authored(self, peer: Peer, token: bytes) -> str:
-        return ""
-
-    def disowned(self, peer: Peer) -> bool:
-        return peer in self.gone
-
-
 def notary(redundancy: int = 1) -> Notary:
-    return Notary(SWARM_ID, LAYOUT, redundancy, Anybody())
+    return Notary(SWARM_ID, LAYOUT, redundancy, Listed())
 
 
 def by(*authors: Identity, chunk: int = CHUNK) -> list[Voucher]:
@@ -106,33 +104,49 @@ def test_what_its_author_did_not_sign_is_refused(came: Came) -> None:
         came.taken()
 
 
-def said_by(authors: list[Identity], disowned: list[Identity], chunk: int) -> bool:
-    """Tell whether a delta is taken in that these stand for."""
-    check = Notary(SWARM_ID, LAYOUT, 1, Anybody(*disowned)).check
+def take(authors: list[Identity], members: Listed, chunk: int = CHUNK) -> None:
+    """Take a delta in for which these stand, as it comes from another owner."""
+    check = Notary(SWARM_ID, LAYOUT, 1, members).check
     piece = Piece(JOB, chunk, packed(ALL, SHARDS), PARCEL, sealing(by(*authors), TREE)(ALL))
-    try:
-        Terms.of(SPEC, LAYOUT, check).packed(piece, ALL, ALL).unpacked()
-    except MessageError as error:
-        if "disowned" not in str(error):
-            raise
-        return False
-    return True
+    Terms.of(SPEC, LAYOUT, check).packed(piece, ALL, ALL).unpacked()
 
 
-def test_what_only_the_disowned_stand_for_can_be_withdrawn_and_nothing_else() -> None:
+def test_what_only_the_disowned_stand_for_is_pushed_no_longer() -> None:
     one, other = AUTHORS[:2]
-    for authors, disowned, counts in (
-        ([one], [], True),
-        ([one], [other], True),
-        ([one], [one], False),
-        ([one, other], [one], True),
-        ([one, other], [one, other], False),
-    ):
-        assert said_by(authors, disowned, CHUNK) is counts
-        assert said_by(authors, disowned, CHUNK | WITHDRAWN) is not counts
-    assert not is_disowned([], Anybody())
+
+    def push(authors: list[Identity], members: Listed) -> None:
+        seal = sealing(by(*authors), TREE)(ALL)
+        came = Push(JOB, CHUNK, packed(ALL, SHARDS), PARCEL, seal)
+        Terms.of(SPEC, LAYOUT, anything, members).packed(came, ALL, ALL).unpacked()
+
+    for authors, disowned in (([one], []), ([one], [other]), ([one, other], [one])):
+        push(authors, Listed(*[gone.peer for gone in disowned]))
+    for authors in ([one], [one, other]):
+        with pytest.raises(MessageError, match="is disowned"):
+            push(authors, Listed(one.peer, other.peer))
+        take(authors, Listed(one.peer, other.peer))  # of another owner, to be withdrawn as one
+    assert not is_disowned([], Listed())
+
+
+def test_what_the_founder_lists_is_withdrawn_and_nothing_else_whoever_signs() -> None:
+    one, other = AUTHORS[:2]
+    listed = {(JOB, CHUNK): TREE.root}
+    for authors, disowned in (([one], [one]), ([one], []), ([one, other], [one])):
+        members = Listed(*[gone.peer for gone in disowned], roots=listed)
+        take(authors, members, CHUNK | WITHDRAWN)
+    for roots in ({}, {(JOB, CHUNK + 1): TREE.root}, {(OTHER_JOB, CHUNK): TREE.root}):
+        with pytest.raises(MessageError, match="chunk 3 is not withdrawn by the founder's list"):
+            take([one], Listed(one.peer, roots=roots), CHUNK | WITHDRAWN)
+
+
+def test_of_a_withdrawn_chunk_only_that_delta_is_withdrawn_that_is_listed() -> None:
+    """Else who is disowned could sign, in its name, what others taught in another chunk."""
+    (liar,) = AUTHORS[:1]
+    members = Listed(liar.peer, roots={(JOB, CHUNK): LESSONS.tree(CHUNK + 1).root})
+    with pytest.raises(MessageError, match="this is not what it came to"):
+        take([liar], members, CHUNK | WITHDRAWN)
     with pytest.raises(MessageError, match="did not sign"):  # another chunk's
-        said_by([one], [one], CHUNK + 1 | WITHDRAWN)
+        take([liar], Listed(roots={(JOB, CHUNK + 1): TREE.root}), CHUNK + 1 | WITHDRAWN)
 
 
 def test_as_many_peers_as_the_swarm_wants_have_to_stand_for_it() -> None:

@@ -1,0 +1,140 @@
+"""What a founder does about peers, for `giaann token`: it tells the swarm its list, asks the owners
+what the disowned alone taught, and tells the list again with that in it.
+"""
+
+import time
+from collections.abc import Mapping
+
+import typer
+
+from giaann_p2p.client.revoking import tell
+from giaann_p2p.client.visit import Visit, visit
+from giaann_p2p.client.withdrawing import orphans
+from giaann_p2p.errors import TokenError
+from giaann_p2p.node.membership import Giver
+from giaann_p2p.swarm.agreeing import Agreed
+from giaann_p2p.swarm.identity import Peer
+from giaann_p2p.swarm.link import Link
+from giaann_p2p.swarm.token import Rights
+from giaann_p2p.swarm.withdrawn import MOST
+from giaann_p2p.terminal import FAILED, say, say_json
+
+_SESSION = 3600
+_AGAIN = "`giaann token withdraw` looks once more"
+
+
+class Founding:
+    """What was done so far, and is to be said of it."""
+
+    def __init__(
+        self, join: str, giver: Giver, *, as_json: bool = False, dry_run: bool = False
+    ) -> None:
+        self._link, self._giver = Link.read(join), giver
+        self._as_json, self._dry_run = as_json, dry_run
+        self._heard = self._peers = self._no_room = 0
+        self._found: Agreed | None = None
+
+    async def carry_out(self, *, withdraws: bool) -> None:
+        """Tell the swarm its list, and do the rest if wanted; typer.Exit if nobody was reached."""
+        async with visit(self._link, shows=self._shows) as visiting:
+            self._check_newest(visiting)
+            await self._tell(visiting)
+            if withdraws and self._heard:
+                await self._withdraw(visiting)
+            elif withdraws:
+                self._say(f"nothing is withdrawn yet; later, {_AGAIN}")
+        if self._as_json:
+            say_json(self._as_told())
+        if not self._heard or (self._found and self._found.silent == self._found.asked):
+            raise typer.Exit(FAILED)
+
+    def _shows(self, session: Peer) -> bytes:
+        if self._giver.is_open:
+            return b""
+        until = int(time.time()) + _SESSION
+        return self._giver.given(session, Rights.CLIENT, until).to_bytes()
+
+    def _check_newest(self, visiting: Visit) -> None:
+        """Raise TokenError if the swarm has a newer list than this folder, which then gets it."""
+        theirs, ours = visiting.gate.admission.revoked, self._giver.list
+        if theirs.number >= ours.number and theirs != ours:
+            self._giver.membership.keep_revoked(theirs.to_bytes())
+            raise TokenError(
+                f"the swarm has list {theirs.number} already, which {self._giver.membership.folder}"
+                " did not have, and has now: do the same again"
+            )
+
+    async def _tell(self, visiting: Visit) -> None:
+        now = self._giver.list
+        self._heard, self._peers = await tell(visiting, now.to_bytes())
+        visiting.gate.learn(now.to_bytes())  # not before: who is revoked is told so, too
+        gone = f"{len(now.peers)} revoked"
+        if now.disowned:
+            gone += f", {len(now.disowned)} of them disowned"
+        if chunks := sum(map(len, now.withdrawn)):
+            gone += f", {_many(chunks, 'chunk')} withdrawn"
+        self._say(f"list {now.number}: {gone}; {self._heard} of {self._peers} peers were told")
+
+    async def _withdraw(self, visiting: Visit) -> None:
+        self._found = found = await orphans(visiting, self._giver.list.number)
+        for line in shown(found):
+            self._say(line)
+        if not found.roots or self._dry_run:
+            return
+        _, self._no_room = self._giver.withdraw(found.roots)
+        if self._no_room:
+            self._say(
+                f"there is no room for {_many(self._no_room, 'chunk')} of these: the list has "
+                f"{MOST:,} at most"
+            )
+        await self._tell(visiting)
+
+    def _say(self, line: str) -> None:
+        if not self._as_json:
+            say(line)
+
+    def _as_told(self) -> Mapping[str, object]:
+        now, found = self._giver.list, self._found
+        said: dict[str, object] = {
+            "list": now.number,
+            "revoked": len(now.peers),
+            "disowned": len(now.disowned),
+            "withdrawn": sum(map(len, now.withdrawn)),
+            "peers": self._peers,
+            "told": self._heard,
+        }
+        if found is not None:
+            said["found"] = {
+                "owners": found.asked,
+                "silent": found.silent,
+                "chunks": len(found.roots),
+                "jobs": {job.hex(): count for job, count in found.by_job().items()},
+                "left": len(found.left),
+                "no_room": self._no_room,
+            }
+        return said
+
+
+def shown(found: Agreed) -> list[str]:
+    """Return what is said of what owners agree on."""
+    if not found.asked:
+        return ["there are no owners: nobody holds anything"]
+    if found.silent == found.asked:
+        return [f"none of {_many(found.asked, 'owner')} answers; later, {_AGAIN}"]
+    lines = []
+    if found.silent:
+        lines.append(f"{found.silent} of {found.asked} owners did not answer; later, {_AGAIN}")
+    if found.left:
+        lines.append(
+            f"left as it is: {_many(len(found.left), 'chunk')}, of which too few of "
+            f"{found.asked} owners tell that disowned peers alone taught it"
+        )
+    jobs = found.by_job()
+    if not jobs:
+        return [*lines, "nothing is there that disowned peers alone taught, by what owners tell"]
+    lines += [f"job {job.hex()}: {_many(count, 'chunk')}" for job, count in jobs.items()]
+    return [*lines, f"to be withdrawn: {_many(len(found.roots), 'chunk')}"]
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count:,} {what}" + "s" * (count != 1)
