@@ -50,6 +50,7 @@ from giaann_p2p.store.state import (
 from giaann_p2p.store.statistics import Statistics, statistics
 from giaann_p2p.store.told import Told, as_it_came, by_update, released_at_once
 from giaann_p2p.store.undisturbed import undisturbed
+from giaann_p2p.store.unreadable import Unreadable
 from giaann_p2p.store.update import (
     Parcel,
     Update,
@@ -90,6 +91,7 @@ class Store:
         self._state, self._disk, self._budget, self._clock = state, disk, budget, clock
         self._sealed = sealed  # why it takes no writes
         self._retain = retain
+        self._unreadable = Unreadable()
         self._writing = threading.Lock()
         self._snapshotting = threading.RLock()
         self._held = ExitStack()
@@ -383,9 +385,16 @@ class Store:
     def _parcel(self, kept: Kept, shards: Shards) -> Parcel | None:
         try:
             record = self._payload(kept)
-        except (DamagedError, DiskError):
+        except (DamagedError, DiskError) as error:
+            if kept.place:
+                self._unreadable.note(kept.place, error)
             return None
         return parcel_of(record, shards, self.limits, self.layout)
+
+    @property
+    def unreadable(self) -> int:
+        """How many records were found that cannot be read, of those with deltas that are kept."""
+        return len(self._unreadable)
 
     def retained_for(self, shard: int) -> Applied:
         """Return the chunks whose delta for a shard is at hand."""

@@ -35,6 +35,10 @@ def _gauges(node: StorageNode, store: Store) -> Iterator[Metric]:
             "Deltas kept until every owner has them.",
             store.archive_bytes,
         ),
+        "giaann_unreadable_deltas": (
+            "Kept deltas that were found to be unreadable on the disk.",
+            store.unreadable,
+        ),
         "giaann_disputed_shards": (
             "Shards here of which most other owners hold something else.",
             len(replicas.disputed),

@@ -29,6 +29,7 @@ THINGS = {"giaann_shards", "giaann_ready", "giaann_queue", "giaann_directory_rec
     "giaann_tasks",
     "giaann_chunks_in_work",
     "giaann_prompts_open",
+    "giaann_unreadable_deltas",
     "giaann_disputed_shards",
     "giaann_peers_called_wrong",
 }
@@ -88,6 +89,7 @@ def test_a_storage_peer_shows_what_it_does() -> None:
         assert sum(one.connections for one in told) == sum(len(r.target) for r in rows + few)
         assert values["giaann_push_seconds_count",] == sum(node.counters.push_seconds.counts)
         assert values["giaann_store_bytes",] == store.nbytes
+        assert values["giaann_unreadable_deltas",] == store.unreadable == 0
         assert values["giaann_directory_records",] == 3
 
     play(story)

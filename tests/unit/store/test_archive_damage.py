@@ -180,3 +180,32 @@ def test_a_file_that_cannot_be_read_now_may_be_read_later(
             store.recall(JOB, 0, ALL)
     assert_recalled(store, yardstick())
     assert store.retained(JOB) == numbers(*range(6))
+
+
+def test_a_record_that_cannot_be_read_is_done_without_and_told_once_a_file(
+    archived: FakeDisk, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store.open(copy_of(archived), retain=True)
+    places = {kept.chunk: kept.place for kept in store.kept() if kept.place}
+    content = bytearray(archived.read(OLD))
+    for chunk in (1, 2):
+        content[places[chunk].offset + 100] ^= 4
+    store = Store.open(damaged(archived, bytes(content)), retain=True)
+    assert store.unreadable == 0
+    for _ in range(2):
+        found = {kept.chunk: store.parcel(kept) for kept in store.kept()}
+        assert {chunk for chunk, parcel in found.items() if parcel is None} == {1, 2}
+        assert store.unreadable == 2
+        (told,) = caplog.messages
+        assert "cannot be read" in told
+        assert f"{OLD} is damaged at byte " in told
+    assert repr(store._unreadable) == "<Unreadable: 2 records>"
+
+    def fail(*_: object) -> bytes:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(FakeDisk, "read", fail)
+    assert [store.parcel(kept) for kept in store.kept()] == [None] * 6
+    assert store.unreadable == 6
+    assert len(caplog.messages) == len({place.file for place in places.values()}) == 2
+    assert "Input/output error" in caplog.messages[1]
