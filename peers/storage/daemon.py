@@ -40,7 +40,7 @@ async def serve(options: StorageOptions) -> int:
         known = Acquaintances(folder.known_peers)
         async with network(folder, options, link.addresses, known) as place:
             manifest = await manifest_of(folder, place, link.swarm_id)
-            store = _store(options, folder, manifest)
+            store = store_of(options, folder, manifest)
             try:
                 _renew(store, options.renewed)
                 return await _serve(options, folder, place, manifest, store, known)
@@ -101,7 +101,8 @@ def _departure(
     return Departure(options.leave_within, left, _IN_MEMORY if options.memory_only else _ON_DISK)
 
 
-def _store(options: StorageOptions, folder: Folder, manifest: Manifest) -> Store:
+def store_of(options: StorageOptions, folder: Folder, manifest: Manifest) -> Store:
+    """Open what a storage peer's folder holds, as it was told to keep it."""
     budget = Budget(options.capacity_bytes)
     if options.memory_only:
         return Store.in_memory(manifest.spec, manifest.layout, budget, retain=True)
