@@ -2,11 +2,14 @@
 
 Without its delta a chunk cannot be told from the others any more. What turns out to be a lie is
 withdrawn by it: so owners that have a disk do not forget at once what they may forget.
+
+There may be very many, and few sets of shards that they are for: what is for the same shards is one
+group, so that shards are let go for all of a group at once.
 """
 
-from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from giaann_p2p.store.disk.record import Place
 from giaann_p2p.store.kept import KEPT_BYTES, Kept, followed
@@ -16,19 +19,30 @@ _LEAST = 8 * KEPT_BYTES
 """What a record counts at least, or tiny ones would fill the memory with what is known of them."""
 
 
+@dataclass(eq=False, slots=True)
+class _Group:
+    """The records that are for the same shards, by when they came."""
+
+    shards: Shards
+    numbers: set[int] = field(default_factory=set)
+
+
 class Spare:
     """So many bytes of records."""
 
     def __init__(self, most: int = 0) -> None:
         self._most, self._size = most, 0
-        self._kept: deque[Kept] = deque()
+        self._next = 0
+        self._kept: dict[int, Kept] = {}  # in the order in which they came
+        self._group_of: dict[int, _Group] = {}
+        self._groups: dict[bytes, _Group] = {}  # by shards
         self._files: Counter[int] = Counter()
 
     def __len__(self) -> int:
         return len(self._kept)
 
     def __iter__(self) -> Iterator[Kept]:
-        return iter(list(self._kept))
+        return iter([self._as_it_is(number) for number in self._kept])
 
     def __repr__(self) -> str:
         return f"<Spare: {len(self._kept):,} deltas, {self._size:,} bytes>"
@@ -47,26 +61,60 @@ class Spare:
         """Keep a record that lies in the log, in the place of the oldest if there are too many."""
         if one.place is None or not self._most:
             return
-        self._kept.append(one)
+        self._next += 1
+        self._kept[self._next] = one
+        self._join(self._next, one.shards)
         self._count(one, 1)
         while self._size > self._most:
-            self._count(self._kept.popleft(), -1)
+            self._forget(next(iter(self._kept)))
 
     def drop(self, shards: Shards) -> None:
         """Forget what shards got that are let go: should they come back, it may be as another."""
-        self._change(lambda one: replace(one, shards=one.shards[~among(one.shards, shards)]))
+        for group in list(self._groups.values()):
+            gone = among(group.shards, shards)
+            if gone.any():
+                self._leave(group, group.shards[~gone])
 
     def move(self, moves: Mapping[Place, Place]) -> None:
         """Note where records lie that were written anew."""
-        self._change(lambda one: replace(one, place=one.place and followed(one.place, moves)))
+        for number, one in self._kept.items():
+            if one.place and one.place in moves:
+                self._count(one, -1)
+                self._kept[number] = moved = replace(one, place=followed(one.place, moves))
+                self._count(moved, 1)
 
-    def _change(self, change: Callable[[Kept], Kept]) -> None:
-        kept, self._kept = self._kept, deque()
-        for one in kept:
-            self._count(one, -1)
-            if len((new := change(one)).shards):
-                self._kept.append(new)
-                self._count(new, 1)
+    def _as_it_is(self, number: int) -> Kept:
+        one, shards = self._kept[number], self._group_of[number].shards
+        if len(one.shards) > len(shards):  # it has been let go for some since it was asked for
+            one = self._kept[number] = replace(one, shards=shards)
+        return one
+
+    def _leave(self, group: _Group, left: Shards) -> None:
+        """Keep the records of a group for fewer shards, with others that are for the same."""
+        del self._groups[group.shards.tobytes()]
+        if not len(left):
+            for number in list(group.numbers):
+                self._forget(number)
+            return
+        group.shards = left
+        if (other := self._groups.get(left.tobytes())) is not None:
+            if len(other.numbers) > len(group.numbers):
+                group, other = other, group
+            group.numbers |= other.numbers
+            self._group_of.update(dict.fromkeys(other.numbers, group))
+        self._groups[left.tobytes()] = group
+
+    def _join(self, number: int, shards: Shards) -> None:
+        group = self._groups.setdefault(shards.tobytes(), _Group(shards))
+        group.numbers.add(number)
+        self._group_of[number] = group
+
+    def _forget(self, number: int) -> None:
+        group = self._group_of.pop(number)
+        group.numbers.discard(number)
+        if not group.numbers and self._groups.get(group.shards.tobytes()) is group:
+            del self._groups[group.shards.tobytes()]
+        self._count(self._kept.pop(number), -1)
 
     def _count(self, one: Kept, times: int) -> None:
         self._size += times * max(one.size, _LEAST)

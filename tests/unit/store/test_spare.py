@@ -1,9 +1,18 @@
 """Released deltas are remembered as long as there is room, the oldest least."""
 
+from dataclasses import replace
+from random import Random
+from unittest.mock import Mock
+
+import numpy as np
 import pytest
 
+from giaann_p2p.store import spare as spare_module
 from giaann_p2p.store.applied import WITHDRAWN
 from giaann_p2p.store.disk.fake_disk import FakeDisk
+from giaann_p2p.store.disk.record import Place
+from giaann_p2p.store.kept import Kept
+from giaann_p2p.store.layout import among
 from giaann_p2p.store.spare import Spare
 from giaann_p2p.store.store import Store
 from tests.helpers import SMALL
@@ -104,6 +113,64 @@ def test_what_is_remembered_is_withdrawn_as_it_came_and_not_as_another_tells(
     again = Store.open(disk, retain=True, spare=ROOM)
     assert again.digest() == expected.digest()
     assert again.recall(JOB, WITHDRAWN, ALL) == []
+
+
+def record(chunk: int, shards: list[int], file: int, size: int = 5000) -> Kept:
+    return Kept(JOB, chunk, np.array(shards, np.uint16), size, Place(file, chunk * 100))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_whatever_comes_and_goes_it_has_what_a_plain_list_has(seed: int) -> None:
+    chance, room = Random(seed), 30 * 5000
+    spare, plain = Spare(room), list[Kept]()
+    for chunk in range(300):
+        draw = chance.random()
+        if draw < 0.75:
+            shards = sorted(chance.sample(range(6), chance.choice((1, 2, 5, 6, 6, 6))))
+            one = record(chunk, shards, chunk // 10, chance.choice((100, 4000, 5000, 20_000)))
+            spare.add(one)
+            plain.append(one)
+        elif draw < 0.95:
+            gone = np.array(sorted(chance.sample(range(6), chance.choice((1, 1, 2)))), np.uint16)
+            spare.drop(gone)
+            left = [replace(one, shards=one.shards[~np.isin(one.shards, gone)]) for one in plain]
+            plain = [one for one in left if len(one.shards)]
+        elif plain:
+            one = chance.choice(plain)
+            assert one.place
+            moves = {one.place: Place(1000 + chunk, 7)}
+            spare.move(moves)
+            plain = [replace(o, place=moves.get(o.place, o.place)) for o in plain if o.place]
+        while sum(max(one.size, 4000) for one in plain) > room:
+            plain.pop(0)
+        assert [shown(one) for one in spare] == [shown(one) for one in plain]
+        assert spare.files == {one.place.file for one in plain if one.place}
+        assert spare._size == sum(max(one.size, 4000) for one in plain)
+        assert len(spare) == len(plain)
+        assert set(spare._group_of) == set(spare._kept)
+        assert sum(len(group.numbers) for group in spare._groups.values()) == len(plain)
+        assert all(group.shards.tobytes() == at for at, group in spare._groups.items())
+
+
+def shown(one: Kept) -> tuple[int, list[int], int, Place | None]:
+    return one.chunk, one.shards.tolist(), one.size, one.place
+
+
+def test_shards_are_let_go_without_looking_at_each_record(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    spare = Spare(1 << 30)
+    for chunk in range(10_000):
+        spare.add(record(chunk, [0, 1, 2, 3] if chunk % 2 else [1, 2, 3], 1))
+    looked, made = Mock(wraps=among), Mock(wraps=replace)
+    monkeypatch.setattr(spare_module, "among", looked)
+    monkeypatch.setattr(spare_module, "replace", made)
+    spare.drop(np.array([0], np.uint16))
+    assert (looked.call_count, made.call_count) == (2, 0)
+    assert len(spare._groups) == 1
+    spare.drop(np.array([9], np.uint16))
+    assert looked.call_count == 3
+    assert {tuple(one.shards.tolist()) for one in spare} == {(1, 2, 3)}
 
 
 def test_it_says_what_it_has() -> None:
