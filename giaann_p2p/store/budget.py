@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from giaann_p2p.errors import StoreFull
 from giaann_p2p.model.delta import Delta
 from giaann_p2p.store.applied import SET_BYTES
+from giaann_p2p.store.content import Content
 from giaann_p2p.store.layout import Shards
-from giaann_p2p.store.state import Content, State
+from giaann_p2p.store.state import State
 from giaann_p2p.store.update import Update
 
 _CONNECTION = 9

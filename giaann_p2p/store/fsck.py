@@ -8,8 +8,9 @@ from giaann_p2p.model.digest import readable
 from giaann_p2p.store import home, snapshot
 from giaann_p2p.store.disk.files import Files
 from giaann_p2p.store.disk.verify import verify
+from giaann_p2p.store.records import Kind, content_of, promised_digest
 from giaann_p2p.store.recovery import seen
-from giaann_p2p.store.state import Kind, State, content_of, promised_digest
+from giaann_p2p.store.state import State
 from giaann_p2p.store.store import Store
 
 

@@ -14,8 +14,9 @@ from giaann_p2p.store.disk.replay import file_name, file_numbers, missing, recor
 from giaann_p2p.store.disk.sync import Sync
 from giaann_p2p.store.home import Deed
 from giaann_p2p.store.kept import Kept, kept_of
+from giaann_p2p.store.records import Kind, released, shards_of
 from giaann_p2p.store.spare import Spare
-from giaann_p2p.store.state import Kind, State, released, shards_of
+from giaann_p2p.store.state import State
 from giaann_p2p.store.update import head_size, update_head
 
 

@@ -28,6 +28,7 @@ from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.budget import Budget
 from giaann_p2p.store.codec.parcel import Limits, encode
 from giaann_p2p.store.codec.sheaf import encode as encode_sheaf
+from giaann_p2p.store.content import Content
 from giaann_p2p.store.disk.files import DiskFiles, Files
 from giaann_p2p.store.disk.log import Log
 from giaann_p2p.store.disk.record import Place
@@ -37,16 +38,15 @@ from giaann_p2p.store.disk.sync import ALWAYS, Sync
 from giaann_p2p.store.kept import KEPT_BYTES, Kept, kept_of
 from giaann_p2p.store.layout import Layout, Shards, among
 from giaann_p2p.store.memory.heap import give_back
-from giaann_p2p.store.recovery import recovered, seen
-from giaann_p2p.store.state import (
-    Content,
+from giaann_p2p.store.records import (
     Kind,
-    State,
     content_record,
     note_record,
     release_record,
     shards_record,
 )
+from giaann_p2p.store.recovery import recovered, seen
+from giaann_p2p.store.state import State
 from giaann_p2p.store.statistics import Statistics, statistics
 from giaann_p2p.store.told import Told, as_it_came, by_update, released_at_once
 from giaann_p2p.store.undisturbed import undisturbed

@@ -14,8 +14,8 @@ from pyroaring import BitMap
 from giaann_p2p.store.applied import WITHDRAWN
 from giaann_p2p.store.codec.parcel import Limits, decode
 from giaann_p2p.store.layout import Layout, Shards, among
+from giaann_p2p.store.records import Kind, release_record
 from giaann_p2p.store.seal import narrowed
-from giaann_p2p.store.state import Kind, release_record
 from giaann_p2p.store.update import Parcel, Update
 
 Remembered = Callable[[bytes, int, Shards], Iterable[Parcel]]

@@ -17,8 +17,8 @@ from giaann_p2p.model.delta import EMPTY, Delta, first_of_runs, total
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.codec.damage import check
 from giaann_p2p.store.codec.parcel import Limits, decode, encode, sizes_of
+from giaann_p2p.store.content import Content
 from giaann_p2p.store.layout import MOST_SHARDS
-from giaann_p2p.store.state import Content
 
 ALONE = 1 << 14
 """Neurons of a shard beyond two to a connection: each is one end of a connection, or both, but for

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from giaann_p2p.errors import DamagedError, MessageError
 from giaann_p2p.store.applied import Applied
+from giaann_p2p.store.content import Content
 from giaann_p2p.store.layout import Shards
-from giaann_p2p.store.state import Content
 from giaann_p2p.store.transfer import Import
 from giaann_p2p.store.update import Packed, Update
 from giaann_p2p.swarm.identity import Peer

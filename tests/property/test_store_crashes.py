@@ -14,12 +14,12 @@ from typing import NamedTuple
 import pytest
 
 from giaann_p2p.errors import DiskError, StoreError, UsageError
+from giaann_p2p.store.content import Content
 from giaann_p2p.store.disk.fake_disk import FakeDisk
 from giaann_p2p.store.disk.sync import ALWAYS, NEVER, Sync
 from giaann_p2p.store.fsck import fsck
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.store.memory import columns
-from giaann_p2p.store.state import Content
 from giaann_p2p.store.store import Store
 from tests.helpers import SMALL
 from tests.helpers_store import (

@@ -16,11 +16,11 @@ from giaann_p2p.model.ids import PRIME
 from giaann_p2p.model.rows import Neuron, Question
 from giaann_p2p.store import transfer
 from giaann_p2p.store.codec import words
+from giaann_p2p.store.content import Content
 from giaann_p2p.store.disk.fake_disk import FakeDisk
 from giaann_p2p.store.disk.sync import ALWAYS, NEVER, Sync
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.store.memory import columns
-from giaann_p2p.store.state import Content
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.transfer import Export, Import, Manifest
 from giaann_p2p.store.update import Update

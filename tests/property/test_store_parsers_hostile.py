@@ -20,17 +20,17 @@ from giaann_p2p.model.rows import Neuron, Question
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.codec import parcel, plain, sheaf
 from giaann_p2p.store.codec.arrays import pack, unpack
+from giaann_p2p.store.content import Content
 from giaann_p2p.store.layout import MOST_SHARDS, Layout
-from giaann_p2p.store.seal import Seal
-from giaann_p2p.store.state import (
-    Content,
+from giaann_p2p.store.records import (
     Kind,
-    State,
     content_record,
     note_record,
     release_record,
     shards_record,
 )
+from giaann_p2p.store.seal import Seal
+from giaann_p2p.store.state import State
 from giaann_p2p.store.transfer import Export, Import, Manifest
 from giaann_p2p.store.update import cut, update_head, update_of, update_record
 from tests import helpers_parcel

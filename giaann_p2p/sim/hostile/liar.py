@@ -22,7 +22,7 @@ from giaann_p2p.sim.swarm import Swarm
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.codec import plain
 from giaann_p2p.store.codec.parcel import decode, encode
-from giaann_p2p.store.state import Content
+from giaann_p2p.store.content import Content
 from giaann_p2p.store.transfer import Export, Manifest
 from giaann_p2p.swarm import messages
 from giaann_p2p.swarm.actions import Announce

@@ -23,7 +23,7 @@ from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.codec import plain
 from giaann_p2p.store.codec.parcel import decode as delta_of
 from giaann_p2p.store.codec.parcel import encode as parcel_of
-from giaann_p2p.store.state import Content
+from giaann_p2p.store.content import Content
 from giaann_p2p.store.transfer import Export, Manifest
 from giaann_p2p.swarm import messages
 from giaann_p2p.swarm.messages import (

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from giaann_p2p.store.state import Content
+from giaann_p2p.store.content import Content
 from giaann_p2p.store.store import Store
 from giaann_p2p.swarm.replica import State
 from giaann_p2p.swarm.settings import Settings

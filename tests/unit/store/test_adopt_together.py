@@ -7,9 +7,9 @@ import pytest
 
 from giaann_p2p.errors import DiskError, StoreFull, UsageError
 from giaann_p2p.store.budget import Budget
+from giaann_p2p.store.content import Content
 from giaann_p2p.store.disk.fake_disk import FakeDisk
 from giaann_p2p.store.layout import Layout
-from giaann_p2p.store.state import Content
 from giaann_p2p.store.store import Store
 from tests.helpers import SMALL
 from tests.helpers_store import JOB, lessons, state_of

@@ -19,7 +19,7 @@ from giaann_p2p.store.disk.heads import heads
 from giaann_p2p.store.disk.record import Place
 from giaann_p2p.store.fsck import fsck
 from giaann_p2p.store.ledger import Ledger
-from giaann_p2p.store.state import Kind, release_record, released
+from giaann_p2p.store.records import Kind, release_record, released
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.update import head_size, update_head
 from tests.helpers import SMALL

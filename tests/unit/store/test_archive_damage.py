@@ -12,7 +12,7 @@ from giaann_p2p.store.disk.heads import heads
 from giaann_p2p.store.disk.record import Header
 from giaann_p2p.store.disk.sync import NEVER
 from giaann_p2p.store.fsck import fsck
-from giaann_p2p.store.state import Kind
+from giaann_p2p.store.records import Kind
 from giaann_p2p.store.store import Store
 from tests.helpers_store import JOB, assert_recalled, copy_of, state_of
 from tests.unit.store.helpers_archive import (

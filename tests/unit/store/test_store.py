@@ -11,9 +11,10 @@ from giaann_p2p.model.digest import digest
 from giaann_p2p.model.rows import Question
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.codec.parcel import encode
+from giaann_p2p.store.content import Content
 from giaann_p2p.store.disk.fake_disk import FakeDisk
 from giaann_p2p.store.layout import Layout
-from giaann_p2p.store.state import Content, State
+from giaann_p2p.store.state import State
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.update import Update
 from tests.helpers import SMALL

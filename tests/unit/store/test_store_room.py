@@ -9,8 +9,8 @@ from giaann_p2p.errors import StoreFull
 from giaann_p2p.model.learn import learn
 from giaann_p2p.model.rows import Neuron, Question
 from giaann_p2p.store.budget import Budget
+from giaann_p2p.store.content import Content
 from giaann_p2p.store.disk.fake_disk import FakeDisk
-from giaann_p2p.store.state import Content
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.update import Update
 from tests.helpers import SMALL, built

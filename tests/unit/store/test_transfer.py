@@ -11,9 +11,9 @@ from giaann_p2p.model.delta import EMPTY, Delta, total
 from giaann_p2p.store import transfer
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.codec.parcel import Limits, encode, sizes_of
+from giaann_p2p.store.content import Content
 from giaann_p2p.store.disk.fake_disk import FakeDisk
 from giaann_p2p.store.layout import Layout
-from giaann_p2p.store.state import Content
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.transfer import Export, Import, Manifest, cut
 from tests.helpers import SMALL, assert_same

@@ -12,8 +12,8 @@ from giaann_p2p.model.delta import EMPTY, total
 from giaann_p2p.model.rows import Neuron, Question
 from giaann_p2p.store.applied import WITHDRAWN, Applied
 from giaann_p2p.store.codec import sheaf
+from giaann_p2p.store.content import Content
 from giaann_p2p.store.disk.fake_disk import FakeDisk
-from giaann_p2p.store.state import Content
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.update import Update, cut
 from giaann_p2p.swarm.likeness import same

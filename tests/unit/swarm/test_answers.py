@@ -9,7 +9,7 @@ from giaann_p2p.model.rows import Neuron, Question
 from giaann_p2p.store.applied import MOST_CHUNKS, Applied
 from giaann_p2p.store.codec import plain, sheaf
 from giaann_p2p.store.codec.parcel import decode
-from giaann_p2p.store.state import Content
+from giaann_p2p.store.content import Content
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.transfer import Export, Import, Manifest
 from giaann_p2p.swarm import answers

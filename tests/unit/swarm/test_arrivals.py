@@ -5,7 +5,7 @@ import pytest
 from giaann_p2p.errors import DiskError, GiaannError, StoreFull, UsageError
 from giaann_p2p.model.delta import EMPTY as EMPTY_DELTA
 from giaann_p2p.store import transfer
-from giaann_p2p.store.state import Content
+from giaann_p2p.store.content import Content
 from giaann_p2p.store.transfer import Export
 from giaann_p2p.swarm import arrivals
 from giaann_p2p.swarm.actions import Adopt, Apply, Call

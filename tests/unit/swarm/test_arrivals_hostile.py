@@ -9,7 +9,7 @@ from giaann_p2p.errors import MessageError
 from giaann_p2p.model.delta import Delta
 from giaann_p2p.store import transfer
 from giaann_p2p.store.codec.parcel import encode, sizes_of
-from giaann_p2p.store.state import Content
+from giaann_p2p.store.content import Content
 from giaann_p2p.store.transfer import Export, Manifest
 from giaann_p2p.swarm.actions import Adopt
 from giaann_p2p.swarm.messages import (

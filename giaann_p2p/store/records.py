@@ -1,0 +1,126 @@
+"""The records of a log and of a snapshot, but for those of updates: written, and read again."""
+
+from collections.abc import Iterable
+from enum import IntEnum
+from typing import Annotated, TypeVar
+
+import msgspec
+import numpy as np
+from pyroaring import BitMap
+
+from giaann_p2p.errors import DamagedError
+from giaann_p2p.store.applied import Applied
+from giaann_p2p.store.codec.parcel import Limits, decode, encode
+from giaann_p2p.store.content import Content
+from giaann_p2p.store.layout import MOST_SHARDS, Shards
+
+T = TypeVar("T")
+_Shard = Annotated[int, msgspec.Meta(ge=0, lt=MOST_SHARDS)]
+
+
+class Kind(IntEnum):
+    """Kinds of records."""
+
+    HOLD = 1
+    DROP = 2
+    UPDATE = 3
+    CONTENT = 4
+    NOTE = 5
+    RELEASE = 6
+
+
+class _ContentHead(msgspec.Struct, array_like=True):
+    shards: list[_Shard]
+    sets: list[bytes]
+    which: list[int]
+    """For each shard, which of the sets are its chunks."""
+    digest: bytes
+
+
+class _Note(msgspec.Struct, array_like=True):
+    key: str
+    value: bytes
+
+
+class _Release(msgspec.Struct, array_like=True):
+    job: bytes
+    chunks: bytes
+    shards: list[_Shard]
+
+
+def content_record(held: Content) -> bytes:
+    """Return the record of what some shards hold."""
+    sets = list({id(applied): applied for applied in held.applied}.values())
+    order = {id(applied): at for at, applied in enumerate(sets)}
+    head = msgspec.msgpack.encode(
+        _ContentHead(
+            held.shards.tolist(),
+            [applied.to_bytes() for applied in sets],
+            [order[id(applied)] for applied in held.applied],
+            held.digest.to_bytes(32, "little"),
+        )
+    )
+    return b"".join([len(head).to_bytes(4, "little"), head, held.parcel or encode(held.delta)])
+
+
+def content_of(record: memoryview, limits: Limits) -> Content:
+    """Read what `content_record` wrote."""
+    head, end = _content_head(record)
+    sets = [Applied.from_bytes(data) for data in head.sets]
+    if len(head.which) != len(head.shards) or not all(0 <= at < len(sets) for at in head.which):
+        raise DamagedError("a record of shards without their chunks")
+    applied = [sets[at] for at in head.which]
+    return Content(np.array(head.shards, np.uint16), applied, decode(record[end:], limits))
+
+
+def promised_digest(record: memoryview) -> int:
+    """Return the digest that content had when it was written."""
+    return int.from_bytes(_content_head(record)[0].digest, "little")
+
+
+def _content_head(record: memoryview) -> tuple[_ContentHead, int]:
+    end = 4 + int.from_bytes(record[:4], "little")
+    return _decoded(record[4:end], _ContentHead), end
+
+
+def note_record(key: str, value: bytes) -> bytes:
+    """Return the record of a note."""
+    return msgspec.msgpack.encode(_Note(key, value))
+
+
+def noted(record: memoryview) -> tuple[str, bytes]:
+    """Read what `note_record` wrote."""
+    note = _decoded(record, _Note)
+    return note.key, note.value
+
+
+def shards_record(shards: Iterable[int]) -> bytes:
+    """Return the record of shards to hold or to drop."""
+    return msgspec.msgpack.encode([int(number) for number in shards])
+
+
+def shards_of(record: memoryview) -> list[int]:
+    """Read what `shards_record` wrote."""
+    return _decoded(record, list[_Shard])
+
+
+def release_record(job: bytes, chunks: BitMap, shards: Shards) -> bytes:
+    """Return the record of chunks whose deltas for some shards are kept no longer."""
+    return msgspec.msgpack.encode(_Release(job, chunks.serialize(), shards.tolist()))
+
+
+def released(record: memoryview) -> tuple[bytes, BitMap, Shards]:
+    """Read what `release_record` wrote."""
+    found = _decoded(record, _Release)
+    try:
+        chunks = BitMap.deserialize(found.chunks)
+    except (ValueError, IndexError) as error:
+        raise DamagedError(f"a record that cannot be read: {error}") from None
+    return found.job, chunks, np.array(found.shards, np.uint16)
+
+
+def _decoded(data: memoryview, kind: type[T]) -> T:
+    try:
+        return msgspec.msgpack.decode(data, type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise DamagedError(f"a record that cannot be read: {error}") from None
