@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -17,11 +16,11 @@ from typing import Self
 import numpy as np
 from pyroaring import BitMap
 
-from giaann_p2p.errors import DamagedError, DiskError, StoreError, UsageError
+from giaann_p2p.errors import DiskError, UsageError
 from giaann_p2p.model.delta import Delta
 from giaann_p2p.model.digest import added
 from giaann_p2p.model.rows import Answer, Question
-from giaann_p2p.model.sequence import Ids, Ints, Names
+from giaann_p2p.model.sequence import Ids, Names
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.store import home, snapshot
 from giaann_p2p.store.applied import Applied
@@ -29,15 +28,15 @@ from giaann_p2p.store.budget import Budget
 from giaann_p2p.store.codec.parcel import Limits, encode
 from giaann_p2p.store.codec.sheaf import encode as encode_sheaf
 from giaann_p2p.store.content import Content
+from giaann_p2p.store.deltas import Deltas
 from giaann_p2p.store.disk.files import DiskFiles, Files
-from giaann_p2p.store.disk.log import Log
 from giaann_p2p.store.disk.record import Place
-from giaann_p2p.store.disk.recover import recover
-from giaann_p2p.store.disk.replay import damaged, file_numbers, record_at
+from giaann_p2p.store.disk.replay import file_numbers
 from giaann_p2p.store.disk.sync import ALWAYS, Sync
 from giaann_p2p.store.kept import KEPT_BYTES, Kept, kept_of
-from giaann_p2p.store.layout import Layout, Shards, among
+from giaann_p2p.store.layout import Layout, Shards
 from giaann_p2p.store.memory.heap import give_back
+from giaann_p2p.store.opening import Disk, looked_at, opened
 from giaann_p2p.store.records import (
     Kind,
     content_record,
@@ -45,18 +44,15 @@ from giaann_p2p.store.records import (
     release_record,
     shards_record,
 )
-from giaann_p2p.store.recovery import recovered, seen
 from giaann_p2p.store.state import State
 from giaann_p2p.store.statistics import Statistics, statistics
 from giaann_p2p.store.told import Told, as_it_came, by_update, released_at_once
 from giaann_p2p.store.undisturbed import undisturbed
-from giaann_p2p.store.unreadable import Unreadable
 from giaann_p2p.store.update import (
     Parcel,
     Update,
     cut,
     parcel_of,
-    update_head,
     update_of,
     update_record,
 )
@@ -65,15 +61,6 @@ _LEAST_LOG = 8 << 20
 _LOG_TO_SNAPSHOT = 2
 """How large the log may get, in bytes and in snapshots, before it is time for the next one. A store
 opens the sooner for a short log: each update in it takes a millisecond, however little it adds."""
-
-
-@dataclass(frozen=True)
-class Disk:
-    """Where a store keeps its files."""
-
-    files: Files
-    identity: bytes
-    log: Log
 
 
 class Store:
@@ -91,7 +78,7 @@ class Store:
         self._state, self._disk, self._budget, self._clock = state, disk, budget, clock
         self._sealed = sealed  # why it takes no writes
         self._retain = retain
-        self._unreadable = Unreadable()
+        self._deltas = Deltas(state, disk)
         self._writing = threading.Lock()
         self._snapshotting = threading.RLock()
         self._held = ExitStack()
@@ -157,27 +144,10 @@ class Store:
     ) -> Self:
         """Open the store in these files; the caller sees to it that nobody else writes there."""
         if readonly:
-            return cls._seen(files, spec, layout, budget or Budget())
-        if not home.exists(files):
-            deed = home.draft(files, spec or ModelSpec(), layout or Layout())
-            recover(files, deed.identity)[0].close()
-            home.sign(files)
-        deed = home.read(files)
-        _check_same(files, deed, spec, layout)
-        state, log = recovered(files, deed, sync, retain, spare)
-        give_back()
-        disk = Disk(files, deed.identity, log)
+            state = looked_at(files, spec, layout)
+            return cls(state, None, budget or Budget(), "this store was opened for reading only")
+        state, disk = opened(files, spec, layout, sync, retain, spare)
         return cls(state, disk, budget or Budget(), retain=retain, clock=clock)
-
-    @classmethod
-    def _seen(
-        cls, files: Files, spec: ModelSpec | None, layout: Layout | None, budget: Budget
-    ) -> Self:
-        if not home.exists(files):
-            raise StoreError(f"there is no store in {files.path('')}")
-        deed = home.read(files)
-        _check_same(files, deed, spec, layout)
-        return cls(seen(files, deed), None, budget, "this store was opened for reading only")
 
     def __enter__(self) -> Self:
         return self
@@ -274,7 +244,7 @@ class Store:
                 one
                 for at, (update, parcel) in enumerate(zip(updates, parcels, strict=True))
                 for one in as_it_came(
-                    Told(at, update, parcel), self._parcels_of, self.limits, self.layout
+                    Told(at, update, parcel), self._deltas.parcels_of, self.limits, self.layout
                 )
             ]
             planned = self._state.planned(one.update for one in told)
@@ -345,7 +315,7 @@ class Store:
         ahead = self._recalled_for(held)
         with self._write():
             united = [
-                self._state.united(one, lambda *of: ahead.get(of) or self._delta(*of))
+                self._state.united(one, lambda *of: ahead.get(of) or self._deltas.of(*of))
                 for one in held
             ]
             new = [one for one in united if not self._state.is_known(one)]
@@ -371,30 +341,12 @@ class Store:
     def parcel(self, kept: Kept) -> Parcel | None:
         """Return one of them, for those of its shards that are held; None if it is gone."""
         with self._writing:
-            shards = kept.shards[among(kept.shards, self.shards)]
-            return self._parcel(kept, shards) if len(shards) else None
-
-    def _parcels_of(self, job: bytes, chunk: int, shards: Shards) -> Iterator[Parcel]:
-        """Return what is remembered of a chunk for some shards."""
-        for kept in self._state.archive.of_chunk(job, chunk):
-            some = shards[among(shards, kept.shards)]
-            found = self._parcel(kept, some) if len(some) else None
-            if found is not None:
-                yield found
-
-    def _parcel(self, kept: Kept, shards: Shards) -> Parcel | None:
-        try:
-            record = self._payload(kept)
-        except (DamagedError, DiskError) as error:
-            if kept.place:
-                self._unreadable.note(kept.place, error)
-            return None
-        return parcel_of(record, shards, self.limits, self.layout)
+            return self._deltas.parcel(kept, self.shards)
 
     @property
     def unreadable(self) -> int:
         """How many records were found that cannot be read, of those with deltas that are kept."""
-        return len(self._unreadable)
+        return len(self._deltas.unreadable)
 
     def retained_for(self, shard: int) -> Applied:
         """Return the chunks whose delta for a shard is at hand."""
@@ -508,33 +460,11 @@ class Store:
                 captured = self._state.capture(part)
             yield Kind.CONTENT, content_record(self._state.content(captured))
 
-    def _recorded(self, job: bytes, chunk: int, shards: Ints) -> list[tuple[Shards, memoryview]]:
-        """Read the records of a chunk for some shards, each with those for which it is kept."""
-        found = []
-        for kept in self._state.archive.find(job, chunk):
-            asked = kept.shards[among(kept.shards, shards)]
-            if len(asked):
-                try:
-                    found.append((asked, self._payload(kept)))
-                except DamagedError:
-                    self._state.archive.discard(kept)
-                    raise
-        return found
-
     def _found(
         self, job: bytes, chunk: int, shards: Iterable[int]
     ) -> list[tuple[Shards, memoryview]]:
         with self._writing:
-            return self._recorded(job, chunk, np.sort(np.fromiter(shards, np.int64)))
-
-    def _payload(self, kept: Kept) -> memoryview:
-        if not self._disk or not kept.place:
-            return memoryview(kept.record)
-        files = self._disk.files
-        record = record_at(files, self._disk.identity, kept.place, kept.size)
-        if update_head(record.payload)[:2] != (kept.job, kept.chunk):
-            raise damaged(files, *kept.place, "what stands there is another chunk")
-        return record.payload
+            return self._deltas.records(job, chunk, np.sort(np.fromiter(shards, np.int64)))
 
     def _recalled_for(self, held: Iterable[Content]) -> dict[tuple[int, bytes, int], Delta]:
         """Recall, while others write, what it takes to add content to what is here."""
@@ -542,11 +472,6 @@ class Store:
             needed = [one for content in held for one in self._state.needed(content)]
         found = {one: self.recall(one[1], one[2], one[:1]) for one in needed}
         return {one: updates[0].delta for one, updates in found.items() if updates}
-
-    def _delta(self, shard: int, job: bytes, chunk: int) -> Delta:
-        """Return what a shard got from a chunk, which is kept."""
-        (found,) = self._recorded(job, chunk, np.array([shard]))
-        return cut(update_of(found[1], self.limits), found[0], self.layout).delta
 
     def _forget(self) -> None:
         """Remove the log files before the snapshot, but for those with what is kept."""
@@ -575,13 +500,3 @@ class Store:
             except BaseException as error:
                 self._sealed = f"what is in memory lags behind the log ({error!r}): open it anew"
                 raise
-
-
-def _check_same(
-    files: Files, deed: home.Deed, spec: ModelSpec | None, layout: Layout | None
-) -> None:
-    if spec is not None and spec != deed.spec:
-        differences = "; ".join(spec.differences(deed.spec))
-        raise UsageError(f"the store in {files.path('')} has another model: {differences}")
-    if layout is not None and layout != deed.layout:
-        raise UsageError(f"the store in {files.path('')} has another layout: {deed.layout}")

@@ -199,7 +199,8 @@ def test_a_record_that_cannot_be_read_is_done_without_and_told_once_a_file(
         (told,) = caplog.messages
         assert "cannot be read" in told
         assert f"{OLD} is damaged at byte " in told
-    assert repr(store._unreadable) == "<Unreadable: 2 records>"
+    assert repr(store._deltas).startswith("<Deltas: <Archive: 6 deltas, ")
+    assert repr(store._deltas).endswith(", <Unreadable: 2 records>>")
 
     def fail(*_: object) -> bytes:
         raise OSError(5, "Input/output error")
