@@ -13,7 +13,7 @@ from giaann_p2p.swarm.identity import Identity
 from giaann_p2p.swarm.manifest import PROTOCOL, Manifest, Versions, swarm_id_of
 
 FOUNDER, STRANGER = (Identity.from_seed(bytes([n]) * 32) for n in (1, 2))
-GOLDEN = "b0c144ed9f74fb6c5448de0c869a02b320e82a79efb5e77fb1b36539f210bc13"
+GOLDEN = "d89d894b5a8faacd19d729e7890feb1fce815ec746abb03f1ddd0d075d9eb5bc"
 MANIFEST = Manifest.founded(
     FOUNDER, "bees", spec=ModelSpec(seed_tokens=8), layout=Layout(shards=64, blocks=4)
 )
@@ -156,7 +156,7 @@ def test_what_does_not_fit_is_named_with_its_remedy() -> None:
     other = Versions(protocol=PROTOCOL + 1, pipelines=("p1", "p2"), lexicon="l1")
     protocol, pipeline, words = MANIFEST.differences(other)
     assert protocol == (
-        "protocol: the swarm speaks 5, this giaann-p2p 6; "
+        "protocol: the swarm speaks 6, this giaann-p2p 7; "
         "install the release of giaann-p2p that the swarm was made with"
     )
     assert f"pipeline: the swarm needs {EN_CORE_WEB_SM_3_8_0}, here: p1, p2; inst" in pipeline

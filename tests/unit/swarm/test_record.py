@@ -145,7 +145,7 @@ def test_old_records_and_wrong_clocks_are_refused(skew: int, why: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"protocol": 6}, "protocol: the peer speaks 6, this one 5"),
+        ({"protocol": 7}, "protocol: the peer speaks 7, this one 6"),
         ({"lifetime": MOST_LIFETIME + 1}, "Expected `int` <= 300 - at `lifetime`"),
         ({"lifetime": 0}, "Expected `int` >= 1 - at `lifetime`"),
         ({"lifetime": 30.5}, "Expected `int`, got `float` - at `lifetime`"),
