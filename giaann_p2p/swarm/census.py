@@ -4,8 +4,8 @@ So a job is resumed by whoever has its text: nothing of it need be remembered. E
 shard are asked; a chunk counts if so many of each shard's have it. Those are asked with whom the
 shard is ready, for who is syncing may lack most; the others, too, where these are not enough.
 
-It also tells who cannot have brought a chunk: what a quorum has taken in, one at least has of any
-owners that are more than those who may be left out of one.
+It also tells who cannot have brought a chunk: what a quorum has taken in for each shard, one at
+least has of all the owners that are more than those who may be left out of one.
 """
 
 from collections.abc import Sequence
@@ -76,15 +76,17 @@ class Census:
     def known(self, chunks: BitMap) -> BitMap:
         """Return those of some chunks that may have been committed: who brought them is no liar.
 
-        They are those that at least one owner of each shard has. Of a shard of which so few have
-        told that the others may be enough for a quorum, any may have been.
+        They are those that any owner of any shard has; all, if of some shard so few have told that
+        the others may be enough for a quorum. One shard alone tells nothing: who took a chunk in
+        may be none of its owners any longer, and who is now may have been cut off.
         """
-        found = chunks.copy()
+        found = BitMap()
         for shard, told in self._told.items():
             owners = self._owners.get(shard)
-            if owners is not None and len(told) > len(owners.all) - self._quorum:
-                found &= reduce(or_, told.values(), BitMap())
-        return found
+            if owners is None or len(told) <= len(owners.all) - self._quorum:
+                return chunks.copy()
+            found |= reduce(or_, told.values(), BitMap())
+        return found & chunks
 
     @property
     def asking(self) -> bool:

@@ -106,18 +106,28 @@ def known(one: Counting, *chunks: int) -> list[int]:
     return list(one.census.known(BitMap(chunks)))
 
 
-def test_what_no_owner_of_some_shard_has_was_never_committed() -> None:
+def test_what_no_owner_of_any_shard_has_was_never_committed() -> None:
     one = Counting(A, B, C)
     assert known(one, 1, 2) == [1, 2]  # nobody was asked yet
     one.tick()
     one.answer(A, said(applied(1, 2), applied(1, 2), applied(1), applied(1, 3)))
-    assert known(one, 1, 2, 3) == [1, 2, 3]  # B and C may have it, and be a quorum
+    assert known(one, 1, 2, 3, 4) == [1, 2, 3, 4]  # B and C may have it, and be a quorum
     one.answer(B, said(applied(1), applied(2), applied(2), applied(2)))
-    assert known(one, 1, 2, 3, 4) == [1, 2]
+    assert known(one, 1, 2, 3, 4) == [1, 2, 3]  # who took 3 in may be no owners any longer
     assert one.committed == []
+    assert known(one, 2, 4) == [2]
     one.answer(C, same(4))
-    assert known(one, 1, 2, 3, 4) == [1, 2, 4]
-    assert known(one, 2) == [2]
+    assert known(one, 4) == [4]
+
+
+def test_one_shard_of_which_too_few_tell_may_have_any() -> None:
+    one = Counting(A, B, C)
+    one.tick()
+    for peer in (A, B):
+        one.answer(peer, Compared(b"rrra", [0, 0, 0, -1], [applied(1).to_bytes()]))
+    assert known(one, 1, 2) == [1, 2]
+    one.answer(C, same(1))
+    assert known(one, 1, 2) == [1, 2]
 
 
 def test_where_one_owner_is_enough_all_have_to_tell_before_a_chunk_is_unknown() -> None:
