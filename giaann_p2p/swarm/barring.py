@@ -74,6 +74,14 @@ def _next(
     peers = placement.peers
     point = hashlib.blake2b(shard.to_bytes(4, "little"), digest_size=PEER_BYTES).digest()
     first = bisect_left(peers, point)
-    ring = [at % len(peers) for at in range(first, first + len(peers))]
-    others = [at for at in ring if at not in not_these]
-    return sorted(others, key=lambda at: max(0, int(excess[at])))[:count]
+    ring = (at % len(peers) for at in range(first, first + len(peers)))
+    others = (at for at in ring if at not in not_these)
+    near, full = list[int](), list[int]()
+    for at in others:
+        if excess[at] > 0:
+            full.append(at)
+            continue
+        near.append(at)
+        if len(near) == count:  # as nearly always, after a few
+            return near
+    return (near + sorted(full, key=excess.__getitem__))[:count]

@@ -6,7 +6,7 @@ import random
 import numpy as np
 import pytest
 
-from giaann_p2p.swarm.barring import Named, barred, placed
+from giaann_p2p.swarm.barring import Named, barred, placed, without
 from giaann_p2p.swarm.identity import Peer
 from giaann_p2p.swarm.placement import Placement
 from tests.helpers_swarm import shards
@@ -89,6 +89,15 @@ def test_whoever_is_barred_all_shards_have_owners_enough_and_few_have_more_than_
         assert len({*after.owners(shard)}) == 3
         assert after.barred(shard).isdisjoint(after.owners(shard))
     assert max(len(after.shards_of(peer)) for peer in PEERS) <= 3 * N / len(PEERS) + 8
+
+
+def test_where_many_are_barred_in_a_large_swarm_it_is_soon_known_who_takes_their_places() -> None:
+    large = {Peer(hashlib.sha256(bytes(2) + n.to_bytes(2, "big")).digest()): 1 for n in range(2000)}
+    before = Placement.of(large, 4096, 3)
+    out = {shard: frozenset({before.owners(shard)[0]}) for shard in range(0, 4096, 4)}
+    after = without(before, out)
+    assert all(after.barred(shard).isdisjoint(after.owners(shard)) for shard in range(4096))
+    assert max(len(after.shards_of(peer)) for peer in after.peers) <= 9
 
 
 def test_a_join_moves_hardly_any_of_what_was_given_to_others() -> None:
