@@ -68,8 +68,7 @@ class Archive:
 
     def of_chunk(self, job: bytes, chunk: int) -> list[Kept]:
         """Return what is kept of a chunk, and what of it was released and is not forgotten yet."""
-        spare = [one for one in self.spare if (one.job, one.chunk) == (job, chunk)]
-        return [*self.find(job, chunk), *spare]
+        return [*self.find(job, chunk), *self.spare.find(job, chunk)]
 
     @property
     def everything(self) -> list[Kept]:

@@ -1,7 +1,8 @@
 """Deltas that nobody can lack any longer, kept as long as there is room for them, the oldest least.
 
 Without its delta a chunk cannot be told from the others any more. What turns out to be a lie is
-withdrawn by it: so owners that have a disk do not forget at once what they may forget.
+withdrawn by it; and who lacks it after all, for nobody here had ever heard of who took it in, can
+be helped by nothing else. So owners that have a disk do not forget at once what they may forget.
 
 There may be very many, and few sets of shards that they are for: what is for the same shards is one
 group, so that shards are let go for all of a group at once.
@@ -11,6 +12,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from pyroaring import BitMap
+
+from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.disk.record import Place
 from giaann_p2p.store.kept import KEPT_BYTES, Kept, followed
 from giaann_p2p.store.layout import Shards, among
@@ -25,6 +29,8 @@ class _Group:
 
     shards: Shards
     numbers: set[int] = field(default_factory=set)
+    chunks: dict[bytes, BitMap] = field(default_factory=dict)
+    """By job; no shard has two records of a chunk."""
 
 
 class Spare:
@@ -36,6 +42,7 @@ class Spare:
         self._kept: dict[int, Kept] = {}  # in the order in which they came
         self._group_of: dict[int, _Group] = {}
         self._groups: dict[bytes, _Group] = {}  # by shards
+        self._of_chunk: dict[tuple[bytes, int], set[int]] = {}
         self._files: Counter[int] = Counter()
 
     def __len__(self) -> int:
@@ -57,13 +64,27 @@ class Spare:
         """The log files in which records lie."""
         return {number for number, count in self._files.items() if count}
 
+    def find(self, job: bytes, chunk: int) -> list[Kept]:
+        """Return the records of a chunk."""
+        return [self._as_it_is(number) for number in sorted(self._of_chunk.get((job, chunk), ()))]
+
+    def of(self, shard: int) -> Applied:
+        """Return the chunks of which there is a record for a shard."""
+        found: dict[bytes, BitMap] = {}
+        for group in self._groups.values():
+            if shard in group.shards:
+                for job, chunks in group.chunks.items():
+                    found[job] = found.get(job, BitMap()) | chunks
+        return Applied(found)
+
     def add(self, one: Kept) -> None:
         """Keep a record that lies in the log, in the place of the oldest if there are too many."""
         if one.place is None or not self._most:
             return
         self._next += 1
         self._kept[self._next] = one
-        self._join(self._next, one.shards)
+        self._of_chunk.setdefault((one.job, one.chunk), set()).add(self._next)
+        self._join(self._next, one)
         self._count(one, 1)
         while self._size > self._most:
             self._forget(next(iter(self._kept)))
@@ -101,12 +122,15 @@ class Spare:
             if len(other.numbers) > len(group.numbers):
                 group, other = other, group
             group.numbers |= other.numbers
+            for job, chunks in other.chunks.items():
+                group.chunks[job] = group.chunks.get(job, BitMap()) | chunks
             self._group_of.update(dict.fromkeys(other.numbers, group))
         self._groups[left.tobytes()] = group
 
-    def _join(self, number: int, shards: Shards) -> None:
-        group = self._groups.setdefault(shards.tobytes(), _Group(shards))
+    def _join(self, number: int, one: Kept) -> None:
+        group = self._groups.setdefault(one.shards.tobytes(), _Group(one.shards))
         group.numbers.add(number)
+        group.chunks.setdefault(one.job, BitMap()).add(one.chunk)
         self._group_of[number] = group
 
     def _forget(self, number: int) -> None:
@@ -114,7 +138,15 @@ class Spare:
         group.numbers.discard(number)
         if not group.numbers and self._groups.get(group.shards.tobytes()) is group:
             del self._groups[group.shards.tobytes()]
-        self._count(self._kept.pop(number), -1)
+        one = self._kept.pop(number)
+        group.chunks[one.job].discard(one.chunk)
+        if not group.chunks[one.job]:
+            del group.chunks[one.job]
+        left = self._of_chunk[one.job, one.chunk]
+        left.discard(number)
+        if not left:
+            del self._of_chunk[one.job, one.chunk]
+        self._count(one, -1)
 
     def _count(self, one: Kept, times: int) -> None:
         self._size += times * max(one.size, _LEAST)

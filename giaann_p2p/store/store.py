@@ -353,6 +353,12 @@ class Store:
         with self._writing:
             return self._state.archive.of(shard)
 
+    def remembered_for(self, shard: int) -> Applied:
+        """Return the same, and those whose delta was released and is not forgotten yet."""
+        with self._writing:
+            archive = self._state.archive
+            return archive.of(shard) | archive.spare.of(shard)
+
     def recall(self, job: bytes, chunk: int, shards: Iterable[int]) -> list[Update]:
         """Return the delta of a chunk, cut to those of some shards for which it is at hand.
 
@@ -367,6 +373,13 @@ class Store:
         """Return the same as parcels; a record that is for these shards alone is not unpacked."""
         found = self._found(job, chunk, shards)
         return [parcel_of(one, asked, self.limits, self.layout) for asked, one in found]
+
+    def remembered(self, job: bytes, chunk: int, shards: Iterable[int]) -> list[Parcel]:
+        """Return the same, also of what was released and is not forgotten yet."""
+        with self._writing:
+            return list(
+                self._deltas.parcels_of(job, chunk, np.unique(np.fromiter(shards, np.uint16)))
+            )
 
     def release(
         self, job: bytes, chunks: Iterable[int], shards: Iterable[int] | None = None

@@ -174,7 +174,10 @@ class Answers:
         here = shards[among(shards, self._store.shards)]
         if not len(here):
             raise UsageError("none of these shards is held here")
-        at_hand = [self._store.retained_for(shard) for shard in here.tolist()]
+        store = self._store
+        chunks_of = store.remembered_for if question.remembered else store.retained_for
+        parcels_of = store.remembered if question.remembered else store.parcels
+        at_hand = [chunks_of(shard) for shard in here.tolist()]
         gone = Applied()
         for retained in at_hand:
             gone |= wanted - retained
@@ -183,7 +186,7 @@ class Answers:
         unpacked = 0
         for job in wanted:
             for chunk in wanted.of(job) - gone.of(job):
-                for parcel in self._store.parcels(job, chunk, here):
+                for parcel in parcels_of(job, chunk, here):
                     size += len(parcel.data) + parcel.seal.size
                     if pieces and size > most:
                         return Fetched(pieces, gone.to_bytes())

@@ -22,6 +22,8 @@ class Lack(NamedTuple):
 
     chunks: Applied
     shards: list[int]
+    remembered: bool = False
+    """Whether nothing but what the other side merely remembers can help."""
 
 
 class Holding(Protocol):
@@ -40,7 +42,7 @@ class Holding(Protocol):
 def request(lack: Lack, replicas: Holding, most: int) -> Fetch:
     """Return the question for what is lacking, so many bytes of it at once."""
     asked = packed(np.array(lack.shards, np.uint16), replicas.shards)
-    return Fetch(asked, lack.chunks.to_bytes(), most)
+    return Fetch(asked, lack.chunks.to_bytes(), most, lack.remembered)
 
 
 def shards_of(updates: Iterable[Packed]) -> set[int]:

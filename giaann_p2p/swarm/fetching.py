@@ -6,7 +6,9 @@ last keeper lost, it could not be told apart again for a replica that has other 
 
 What is missing then comes in a whole shard (see `Arrivals`), which takes the place of what is here,
 with those deltas added that were taken in here and not there. If these are not kept here, the other
-side must fetch what it lacks first.
+side must fetch what it lacks first. If it cannot either, the two began as parts of a swarm that had
+never heard of each other, and both let go of deltas: then what the other side still remembers of
+these is asked for, which is much where it is not needed.
 """
 
 from collections.abc import Callable
@@ -27,8 +29,8 @@ from giaann_p2p.swarm.settings import Settings
 from giaann_p2p.swarm.strain import Strain
 from giaann_p2p.swarm.terms import Terms
 
-Asked = tuple[bytes, tuple[int, ...]]
-"""A set of chunks, by its digest, and the shards for which it was asked for."""
+Asked = tuple[bytes, tuple[int, ...], bool]
+"""A set of chunks, by its digest, the shards for which it was asked for, and how: see `Lack`."""
 _MOST_TRIED = 256
 """Peers of which it is known what was asked for in vain; they come and go."""
 
@@ -57,6 +59,7 @@ class Fetching:
         self._coming: dict[Peer, Lack] = {}
         self._strain = Strain()
         self._tried: dict[Peer, set[Asked]] = {}
+        self._apart: dict[Peer, set[int]] = {}  # shards that are not to be had whole either
 
     def after(self, peer: Peer, now: float) -> list[Action]:
         """Ask a peer for what it has beyond what is here, as it told lately."""
@@ -77,7 +80,9 @@ class Fetching:
         What did come is lacking no longer, so what was asked for and is lacking still was in vain.
         """
         tried = self._tried.pop(peer, set())
-        open_now = {(lack.chunks.digest, tuple(lack.shards)): lack for lack in lacking}
+        open_now = {
+            (lack.chunks.digest, tuple(lack.shards), lack.remembered): lack for lack in lacking
+        }
         fresh = open_now.keys() - tried
         asked = max(fresh or open_now, key=lambda asked: (len(asked[1]), asked))
         self._tried[peer] = {asked} | (tried & open_now.keys() if fresh else set())
@@ -87,7 +92,8 @@ class Fetching:
 
     def _lacking(self, peer: Peer, now: float) -> list[Lack]:
         """Return what a peer has that is neither here nor on its way."""
-        found: dict[bytes, Lack] = {}
+        found: dict[tuple[bytes, bool], Lack] = {}
+        apart = self._apart.pop(peer, set())
         beyond: dict[tuple[int, int], Applied] = {}  # most shards have one set, here and there
         coming = [(lack.chunks, frozenset(lack.shards)) for lack in self._coming.values()]
         for shard, mine in self._held.sets(self._replicas.held.tolist()).items():
@@ -104,7 +110,10 @@ class Fetching:
                 if lacking and shard in shards:
                     lacking = lacking - chunks
             if lacking:
-                found.setdefault(lacking.digest, Lack(lacking, [])).shards.append(shard)
+                kind = lacking.digest, shard in apart
+                found.setdefault(kind, Lack(lacking, [], kind[1])).shards.append(shard)
+        if still := {shard for lack in found.values() if lack.remembered for shard in lack.shards}:
+            self._apart[peer] = still
         return list(found.values())
 
     def _takes_whole(self, peer: Peer, shard: int) -> bool:
@@ -130,8 +139,13 @@ class Fetching:
         self._others.heard(peer)
         if not updates:
             del self._coming[peer]
-            for shard in filter(partial(self._takes_whole, peer), lack.shards if gone else []):
-                self._whole(peer, shard)
+            for shard in lack.shards if gone else []:
+                if self._takes_whole(peer, shard):
+                    self._whole(peer, shard)
+                else:
+                    self._apart.setdefault(peer, set()).add(shard)
+            if len(self._apart) > _MOST_TRIED:
+                del self._apart[next(iter(self._apart))]
             return []
         return [Apply(self._deeds.taking(shards_of(updates), partial(self._stored, peer)), updates)]
 

@@ -137,6 +137,8 @@ class Fetch(Message, frozen=True, tag="fetch"):
     chunks: bytes
     most: _Amount = MOST_BYTES
     """Bytes that are to come at once; a delta that is larger comes alone."""
+    remembered: bool = False
+    """Also what you thought nobody lacks, if you remember it: else nothing helps me."""
 
 
 class Fetched(Message, frozen=True, tag="fetched"):

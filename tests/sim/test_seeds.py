@@ -8,6 +8,7 @@ import os
 import pytest
 
 from giaann_p2p.cli.present import replay_command, summary_lines
+from giaann_p2p.sim.run import run
 from giaann_p2p.sim.seeds import Size, play, summary
 
 SEEDS = int(os.environ.get("GIAANN_SEEDS", "6"))
@@ -29,3 +30,10 @@ def test_all_promises_are_kept() -> None:
     assert total.seeds == SEEDS
     assert total.committed == SEEDS * (size.clients + 1) * size.chunks
     assert total.answered > 20 * SEEDS
+
+
+def test_two_halves_that_began_apart_become_one_swarm() -> None:
+    """Six peers form two swarms before they hear of each other, and each lets go of its deltas."""
+    outcome = run(126, clients=2, computes=4)
+    assert outcome.problems == []
+    assert outcome.committed == 75

@@ -38,6 +38,26 @@ def remembered(store: Store) -> dict[int, list[int]]:
     return found
 
 
+def test_what_is_released_is_given_to_whom_nothing_else_helps(disk: FakeDisk) -> None:
+    store = begun(disk)
+    store.apply(told(0, 1, 2))
+    whole = {chunk: store.parcels(JOB, chunk, [1, 2]) for chunk in (0, 1)}
+    store.release(JOB, [0])
+    store.release(JOB, [1], [2])
+    assert store.retained_for(2).of(JOB) == numbers(2)
+    assert store.remembered_for(2).of(JOB) == numbers(0, 1, 2)
+    for chunk in (0, 1):
+        found = store.remembered(JOB, chunk, [1, 2])
+        shards = sorted(shard for parcel in found for shard in parcel.shards.tolist())
+        assert shards == [1, 2]
+        if chunk == 0:
+            assert [bytes(one.data) for one in found] == [bytes(one.data) for one in whole[0]]
+    assert store.remembered(JOB, 9, [1]) == []
+    store.drop([2])
+    assert store.remembered_for(2).of(JOB) == numbers()
+    assert store.remembered_for(1).of(JOB) == numbers(0, 1, 2)
+
+
 def test_what_is_released_is_remembered_and_given_to_nobody(disk: FakeDisk) -> None:
     store = begun(disk)
     store.apply(told(0, 1))

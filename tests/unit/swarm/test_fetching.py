@@ -6,8 +6,10 @@ from itertools import pairwise
 import pytest
 
 from giaann_p2p.errors import DiskError
+from giaann_p2p.sim.lessons import SPEC
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.codec.parcel import encode, sizes_of
+from giaann_p2p.store.disk.fake_disk import FakeDisk
 from giaann_p2p.store.store import Store
 from giaann_p2p.swarm import deltas
 from giaann_p2p.swarm.actions import Apply, Call
@@ -28,6 +30,7 @@ from giaann_p2p.swarm.replica import State
 from giaann_p2p.swarm.shardset import packed, unpacked
 from tests.helpers_swarm import (
     JOB,
+    LAYOUT,
     LESSONS,
     MESSAGES,
     NOW,
@@ -40,6 +43,7 @@ from tests.helpers_swarm import (
     D,
     Side,
     applied,
+    make_ready,
     sent,
     shards,
     store,
@@ -208,8 +212,43 @@ def test_what_cannot_be_had_does_not_keep_back_what_can() -> None:
         compare(one, other, NOW + later)
         fetched += [asked(call) for call in one.calls if isinstance(call.message, Fetch)]
     most = ([0, 2, 3], applied(1))
-    assert fetched == [most, ([1], applied(2, 3)), most, most, most]
+    assert fetched == [most, most, ([1], applied(2, 3)), most, most]  # the second, as remembered
     assert mine.sets([1])[1] == applied(0, 2, 3)
+
+
+def on_a_disk(*chunks: int) -> Store:
+    """Return a store that has let go of the deltas of all its chunks, and remembers them."""
+    made = Store.open(FakeDisk(), SPEC, LAYOUT, retain=True, spare=1 << 20)
+    made.hold(range(SHARDS))
+    made.apply([update(chunk, *range(SHARDS)) for chunk in chunks])
+    made.release(JOB, chunks)
+    return made
+
+
+def test_two_that_let_go_of_what_the_other_lacks_come_to_the_same_by_what_they_remember() -> None:
+    mine, theirs = on_a_disk(0, 1, 2, 3), on_a_disk(0, 4, 5)
+    one, other = sides(mine, theirs)
+    make_ready(other.core.replicas)
+    asked = list[Message]()
+    for later in range(1, 20):
+        one.tick(NOW + later)
+        asked += talk(one, other, NOW + later)
+    assert mine.sets([0])[0] == applied(*range(6))
+    assert mine.digest() == store(chunks=range(6)).digest()
+    wishes = [message for message in asked if isinstance(message, Fetch)]
+    assert [wish.remembered for wish in wishes] == [False, True]
+    assert one.core._fetching._apart == {}
+    assert not any(isinstance(message, Offer) for message in asked)
+
+
+def test_where_a_whole_shard_helps_nothing_is_asked_for_that_is_merely_remembered() -> None:
+    one, other = sides(store(chunks=[0]), on_a_disk(0, 1, 2))
+    asked = list[Message]()
+    for later in range(1, 20):
+        one.tick(NOW + later)
+        asked += talk(one, other, NOW + later)
+    assert one.store.digest() == other.store.digest()
+    assert not any(message.remembered for message in asked if isinstance(message, Fetch))
 
 
 def test_what_came_is_remembered_no_longer() -> None:
