@@ -11,6 +11,7 @@ from giaann_p2p.model.delta import total
 from giaann_p2p.sim import storage as sim_storage
 from giaann_p2p.store import ledger, state, store
 from giaann_p2p.store.applied import Applied
+from giaann_p2p.store.content import Content
 from giaann_p2p.store.disk.sync import NEVER
 from giaann_p2p.swarm import directory, doubts, proving, releasing, storage, writer
 from giaann_p2p.swarm.shardset import packed
@@ -48,7 +49,7 @@ def _forget_an_applied_chunk(patch: pytest.MonkeyPatch) -> None:
 
 
 def _snapshot_without_applied_sets(patch: pytest.MonkeyPatch) -> None:
-    record = state.content_record
+    record = store.content_record
     patch.setattr(
         store,
         "content_record",
@@ -82,7 +83,7 @@ def _add_what_is_there_already(patch: pytest.MonkeyPatch) -> None:
         if not ours.applied:
             return theirs
         applied = ours.applied[0] | theirs.applied[0]
-        return state.Content(theirs.shards, [applied], total([ours.delta, theirs.delta]))
+        return Content(theirs.shards, [applied], total([ours.delta, theirs.delta]))
 
     patch.setattr(state.State, "_united", united)
 

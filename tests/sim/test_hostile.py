@@ -9,6 +9,7 @@ hostile peers, and switches all defences off in turn; by default it is few.
 """
 
 import os
+from collections import Counter
 
 import pytest
 
@@ -40,12 +41,15 @@ def history(seed: int, calm: bool) -> Outcome:
 @pytest.mark.timeout(300 + 60 * SEEDS)
 def test_with_hostile_peers_all_reads_are_served_and_none_is_wrong() -> None:
     answered = unanswered = 0
+    done = Counter[str]()
     for seed in range(SEEDS):
         outcome = history(seed, calm=True)
         assert outcome.problems == [], f"seed {seed}"
-        check_attacked(outcome)
+        check_unharmed(outcome)
+        done.update(outcome.counts)
         answered += outcome.answered
         unanswered += outcome.unanswered
+    check_attacked(done)
     assert answered > 100 * SEEDS
     assert answered >= 0.999 * (answered + unanswered)
 
@@ -53,26 +57,33 @@ def test_with_hostile_peers_all_reads_are_served_and_none_is_wrong() -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(300 + 60 * SEEDS)
 def test_with_hostile_peers_and_all_else_going_wrong_promises_are_kept() -> None:
+    done = Counter[str]()
     for seed in range(1000, 1000 + (SEEDS + 1) // 2):
         outcome = history(seed, calm=False)
         assert outcome.problems == [], f"seed {seed}"
         assert outcome.committed == 3 * 12
-        check_attacked(outcome)
+        check_unharmed(outcome)
+        done.update(outcome.counts)
+    check_attacked(done)
 
 
-def check_attacked(outcome: Outcome) -> None:
-    """Check that they did their worst, and nothing came of it."""
+def check_unharmed(outcome: Outcome) -> None:
+    """Check that somebody meant harm, and nothing came of it."""
     done = outcome.counts
-    for lie in ("Read", "Push", "Compare", "Fetch"):
-        assert done[f"lies about {lie}"] > 0
     assert done["sent: flood"] > 0
-    assert done["pushes refused"] > 0
     assert done["strangers refused"] > 0
-    assert done["liars shunned"] > 0
-    assert done["peers named"] > 0
     assert done["records refused"] > 50
     assert done["rows believed"] > 100
     assert not any(harm in done for harm in HARM)
+
+
+def check_attacked(done: Counter[str]) -> None:
+    """Check that they did their worst; one that is barred at once has nothing to lie about."""
+    for lie in ("Read", "Push", "Compare", "Fetch"):
+        assert done[f"lies about {lie}"] > 0
+    assert done["pushes refused"] > 0
+    assert done["liars shunned"] > 0
+    assert done["peers named"] > 0
 
 
 HARM = (
