@@ -107,7 +107,9 @@ def test_newcomers_are_checked_by_others() -> None:
         (report,) = await visitor.trainer.train(TEXT)
         assert report.complete
         assert 1 <= report.checked < 10
-        assert sum(len(shop.slow.learned) for shop in shops) == 10 + report.checked
+        # Who has nothing left to do may be given what another one is still at, once.
+        beyond = sum(len(shop.slow.learned) for shop in shops) - 10 - report.checked
+        assert beyond in (0, 1)
         for shop in shops:
             await shop.end()
         await visitor.close()
