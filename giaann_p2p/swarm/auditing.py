@@ -125,6 +125,9 @@ class Auditing:
         return self._begin(now)
 
     def _begin(self, now: float) -> list[Action]:
+        owners = self._replicas.owners
+        for peer, shard in [key for key in self._evaded if key[0] not in owners(key[1])]:
+            del self._evaded[peer, shard]  # it is counted anew if it comes back
         shards = self._chosen(now)
         if not shards:
             return []
@@ -255,5 +258,3 @@ class Auditing:
                     shards[shard] = now
                 if now - shards[shard] >= KEEPS or not self._replicas.wanted(shard):
                     self._unname(peer, shard)
-        for peer, shard in [key for key in self._evaded if not self._replicas.wanted(key[1])]:
-            del self._evaded[peer, shard]

@@ -189,6 +189,20 @@ def test_who_never_tells_is_named_after_a_while_but_not_where_nobody_tells(
     assert alone.wrong == {}
 
 
+def test_what_a_peer_did_not_tell_is_forgotten_with_the_peer() -> None:
+    one = Auditor(1)
+    for audit in range(1, EVASIONS):
+        now = NOW + audit * EVERY
+        one.audit(now)
+        one.says(C, BUSILY, now)
+        one.shows(B, now, 1)
+    assert len(one.auditing._evaded) == SHARDS
+    one.around.capacities = dict.fromkeys((A, B, D), 1 << 30)
+    one.replicas.place(Placement.of(one.around.capacities, SHARDS, 3), NOW)
+    one.audit(NOW + EVASIONS * EVERY, (B, D))
+    assert not one.auditing._evaded
+
+
 def test_who_tells_once_may_fail_as_often_again() -> None:
     one = Auditor(1)
     for audit in range(1, 2 * EVASIONS):
