@@ -42,7 +42,7 @@ async def serve(options: StorageOptions) -> int:
             manifest = await manifest_of(folder, place, link.swarm_id)
             store = store_of(options, folder, manifest)
             try:
-                _renew(store, options.renewed)
+                renew(store, options.renewed)
                 return await _serve(options, folder, place, manifest, store, known)
             finally:
                 store.close()
@@ -111,7 +111,7 @@ def store_of(options: StorageOptions, folder: Folder, manifest: Manifest) -> Sto
     return Store.at(folder.store, spec, layout, budget=budget, retain=True, spare=spare)
 
 
-def _renew(store: Store, shards: list[int]) -> None:
+def renew(store: Store, shards: list[int]) -> None:
     """Let go of what the peer's owner has told it to."""
     if wrong := [shard for shard in shards if not 0 <= shard < store.layout.shards]:
         raise UsageError(f"renew: there are shards 0 to {store.layout.shards - 1}, not {wrong[0]}")

@@ -6,9 +6,10 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from giaann_p2p.errors import UsageError
 from peers.command import command
 from peers.folder import Folder
-from peers.storage.daemon import store_of
+from peers.storage.daemon import renew, store_of
 from peers.storage.options import StorageOptions
 from tests.unit.node.helpers import ALL, JOB, MANIFEST, lesson
 
@@ -48,3 +49,23 @@ def test_a_storage_peer_remembers_what_it_was_told_to(
         return
     with Folder(tmp_path) as folder, store_of(options, folder, MANIFEST) as store:
         assert {kept.chunk for kept in store.kept()} == remembered  # after a restart as well
+
+
+def test_what_is_to_be_renewed_is_dropped_and_nothing_else(tmp_path: Path) -> None:
+    options = told("--renew", "3, 5")
+    with Folder(tmp_path) as folder, store_of(options, folder, MANIFEST) as store:
+        store.hold([3, 4])
+        renew(store, options.renewed)
+        assert store.shards.tolist() == [4]
+        renew(store, [])
+        assert store.shards.tolist() == [4]
+        for wrong in (-1, MANIFEST.layout.shards):
+            with pytest.raises(UsageError, match=f"there are shards 0 to 15, not {wrong}"):
+                renew(store, [4, wrong])
+        assert store.shards.tolist() == [4]
+
+
+@pytest.mark.parametrize("wrong", ["x", "1,x", "1.5", "1-3"])
+def test_what_is_no_shards_number_is_told(wrong: str) -> None:
+    with pytest.raises(UsageError, match="renew: shards' numbers, as 3,17"):
+        StorageOptions(join="x", renew=wrong)
