@@ -100,6 +100,16 @@ def test_where_many_are_barred_in_a_large_swarm_it_is_soon_known_who_takes_their
     assert max(len(after.shards_of(peer)) for peer in after.peers) <= 9
 
 
+def test_who_loses_a_shard_has_room_for_what_others_lose() -> None:
+    first, *_ = BEFORE.owners(0)
+    own = BEFORE.shards_of(first).tolist()
+    out = {shard: frozenset({first}) for shard in own}
+    for shard in (n for n in range(N) if n not in own):
+        out[shard] = frozenset({BEFORE.owners(shard)[0]})
+    after = without(BEFORE, out)
+    assert len(after.shards_of(first)) > 10
+
+
 def test_a_join_moves_hardly_any_of_what_was_given_to_others() -> None:
     names: dict[Peer, dict[Peer, np.ndarray]] = {}
     many = dict.fromkeys(MANY[:30], 1 << 30)

@@ -241,6 +241,24 @@ def test_two_that_let_go_of_what_the_other_lacks_come_to_the_same_by_what_they_r
     assert not any(isinstance(message, Offer) for message in asked)
 
 
+def test_it_goes_on_asking_for_what_is_remembered_and_of_so_many_peers_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(deltas, "MOST_UNPACKED", 1)  # one delta at a time
+    one, other = sides(on_a_disk(0, 1, 2, 3), on_a_disk(0, 4, 5, 6))
+    make_ready(other.core.replicas)
+    gone = {Peer(number.to_bytes(32, "little")): {0} for number in range(256)}
+    one.core._fetching._apart |= gone
+    asked = list[Message]()
+    for later in range(1, 20):
+        one.tick(NOW + later)
+        asked += talk(one, other, NOW + later)
+    wishes = [message.remembered for message in asked if isinstance(message, Fetch)]
+    assert wishes == [False, True, True, True]
+    assert one.store.sets([0])[0] == applied(*range(7))
+    assert len(one.core._fetching._apart) < 256
+
+
 def test_where_a_whole_shard_helps_nothing_is_asked_for_that_is_merely_remembered() -> None:
     one, other = sides(store(chunks=[0]), on_a_disk(0, 1, 2))
     asked = list[Message]()
