@@ -4,10 +4,10 @@
    the disk for many. If that fails, each is tried by itself, so that each has its own success or
    error. What came is unpacked here, too: the loop has no time for it.
 2. To hold or to drop shards is tried until it is done: what was decided since builds on it.
-3. What waits is bounded: see `full`. How long it will take is known from what took how long lately,
-   and that may be wrong: others want the processors, too. So a group is no larger than what can be
-   unpacked in a moment, for all of it waits for all of it, and the rest goes back to the front; and
-   an update that nobody waits for any more, or that has waited for too long, is not begun.
+3. What waits is bounded: see `fullness`. How long it will take is known from what took how long
+   lately, and that may be wrong: others want the processors, too. So a group is no larger than what
+   can be unpacked in a moment, for all of it waits for all of it, and the rest goes back to the
+   front; and an update that nobody waits for, or that has waited for too long, is not begun.
 4. An error that nobody planned for ends all, and says so.
 
 That no shard is dropped while something is being taken into it, `swarm.deeds` sees to.
@@ -82,13 +82,8 @@ class Keeper:
         return f"<Keeper: {len(self)} deeds wait, {self._nbytes:,} bytes>"
 
     @property
-    def full(self) -> bool:
-        """Whether so much waits that nothing from outside is to be added."""
-        return self.fullness >= 1
-
-    @property
     def fullness(self) -> float:
-        """What part of what may wait does: of the bytes, the updates, or the seconds."""
+        """What part of what may wait does: of the bytes, the updates, or the seconds; 1 is all."""
         options = self._options
         much = max(self._nbytes / options.queue_bytes, len(self) / options.queue_deeds)
         return max(much, self._waits / options.queue_seconds if self._has_many else 0.0)

@@ -392,11 +392,11 @@ def test_it_is_full_of_updates_or_of_their_bytes() -> None:
         desk.keeper.do(Hold(ALL))
         await desk.keeper.idle()
         for chunk in range(3):
-            assert not desk.keeper.full
+            assert desk.keeper.fullness < 1
             desk.apply(chunk)
-        assert desk.keeper.full
+        assert desk.keeper.fullness >= 1
         await desk.keeper.idle()
-        assert not desk.keeper.full
+        assert desk.keeper.fullness < 1
         assert desk.keeper._nbytes == 0
 
     play(story, options=Options(queue_deeds=3))
@@ -421,12 +421,12 @@ def test_it_is_full_of_what_takes_long_unless_it_is_little(
         desk.apply(0)
         await desk.keeper.idle()
         count = 0
-        while not desk.keeper.full and count < 10:
+        while desk.keeper.fullness < 1 and count < 10:
             count += 1
             desk.apply(0)
         assert count == most
         await desk.keeper.idle()
-        assert not desk.keeper.full
+        assert desk.keeper.fullness < 1
         assert (desk.keeper._updates, desk.keeper._nbytes) == (0, 0)
 
     play(story, options=Options(queue_seconds=0.15, **anyway))  # type: ignore[arg-type]
@@ -438,7 +438,7 @@ def test_what_was_done_together_makes_room_for_more() -> None:
         taken = []
         for _ in range(3):
             count = 0
-            while not desk.keeper.full and count < 50:
+            while desk.keeper.fullness < 1 and count < 50:
                 count += 1
                 desk.apply(0)
             taken.append(count)
