@@ -14,93 +14,74 @@ from bootstrap.node import BootstrapNode
 from bootstrap.options import BootstrapOptions
 from giaann_p2p.errors import UsageError
 from giaann_p2p.local.status_file import READY, Status
-from giaann_p2p.net.hive.board import HiveBoard
 from giaann_p2p.net.hive.key_file import open_key_file
 from giaann_p2p.net.hive.outside import outside
-from giaann_p2p.node.acquaintances import Acquaintances
-from giaann_p2p.node.clock import Clock
-from giaann_p2p.node.membership import Giver, usual_folder, usual_folder_in
-from giaann_p2p.node.place import Place
+from giaann_p2p.node.members.acquaintances import Acquaintances
+from giaann_p2p.node.members.membership import Giver, usual_folder
 from giaann_p2p.store.layout import Layout
-from giaann_p2p.swarm.identity import name_of
-from giaann_p2p.swarm.link import MOST_ADDRESSES, Link
-from giaann_p2p.swarm.manifest import Manifest
+from giaann_p2p.swarm.wire.link import MOST_ADDRESSES, Link
+from giaann_p2p.swarm.wire.manifest import Manifest
 from giaann_p2p.terminal import say
 from peers.command import exit_code
+from peers.daemon import Daemon, joined
 from peers.folder import Folder
-from peers.metrics import Metrics
-from peers.network import gate_of, manifest_of, network
-from peers.process import last, seen
+from peers.network import network
 
 _LOG = logging.getLogger("giaann.bootstrap")
 _IP = re.compile(r"/ip[46]/([^/]+)/")
 
 
 async def serve(options: BootstrapOptions) -> int:
-    """Be a bootstrap peer until it is ended; return the exit code."""
-    joined = Link.read(options.join) if options.join else None
-    named = joined.addresses if joined else ()
-    with Folder(_path(options, joined)) as folder:
-        founded = None if joined else _founded(options, folder)
-        known = Acquaintances(folder.known_peers)
-        token = _own_token(folder, founded)
-        async with network(folder, options, named, known, token) as place:
-            manifest = founded or await manifest_of(folder, place, Link.read(options.join).swarm_id)
-            return await _serve(options, folder, place, manifest, known)
+    """Run a bootstrap peer until it is ended; return the exit code."""
+    if options.join:
+        async with joined(options, Link.read(options.join), "bootstrap") as daemon:
+            return await _serve(daemon)
+    with Folder(_path(options)) as folder:
+        return await _found(options, folder)
 
 
-async def _serve(
-    options: BootstrapOptions,
-    folder: Folder,
-    place: Place,
-    manifest: Manifest,
-    known: Acquaintances,
-) -> int:
-    clock = Clock()
-    gate = gate_of(folder, place, manifest, clock)
-    board = await HiveBoard.start(
-        place.host,
-        manifest.swarm_id,
-        manifest.layout,
-        place.book.seeds,
-        clock,
-        gate.admission,
-        gate.token,
-    )
-    try:
-        node = BootstrapNode(place.host.me, manifest, place.transport, board, known, clock, gate)
-        place.book.directory = node.lookout.others.around.directory
-        link = str(Link(manifest.swarm_id, told_to_others(place.host.addresses)))
+async def _found(options: BootstrapOptions, folder: Folder) -> int:
+    """Found a swarm, or serve the swarm that this folder has founded; return the exit code.
+
+    Nothing is founded if the peer cannot listen, for example because its port is taken.
+    """
+    known = Acquaintances(folder.known_peers)
+    with folder.tried() as keep:
+        is_new, manifest = folder.manifest() is None, _founded(options, folder)
+        token = _own_token(folder, manifest)
+        async with network(folder, options, (), known, token) as place:
+            keep()
+            if is_new:
+                _LOG.info("founded the swarm %r: %s", manifest.name, _shape(manifest))
+            return await _serve(Daemon(options, folder, place, known, manifest))
+
+
+async def _serve(daemon: Daemon) -> int:
+    async with daemon.context(_LOG.name) as context:
+        node, manifest = BootstrapNode(context), daemon.manifest
+        link = str(Link(manifest.swarm_id, told_to_others(daemon.place.host.addresses)))
         _LOG.info("serving the swarm %r; others join it with this link:", manifest.name)
         say(link)
-        status = Status(
-            state=READY, link=link, peer=name_of(place.host.me), listen=place.host.config.listen[0]
-        )
-        async with seen(options, lambda: status, Metrics(partial(metrics_of, node)).page):
-            return await last(node)
-    finally:
-        await board.close()
+        status = Status(state=READY, link=link)
+        return await daemon.run(node, lambda: status, partial(metrics_of, node))
 
 
-def _own_token(folder: Folder, founded: Manifest | None) -> bytes | None:
-    """Return the token of the founder's own peer; None for another's, which was given one."""
-    if founded is None or founded.admission == "open":
+def _own_token(folder: Folder, founded: Manifest) -> bytes | None:
+    """Return the token of the founder's own peer; None in an open swarm."""
+    if founded.admission == "open":
         return None
     return Giver(folder.path).own(time.time()).to_bytes()
 
 
-def _path(options: BootstrapOptions, joined: Link | None) -> Path:
+def _path(options: BootstrapOptions) -> Path:
+    """Return the folder of a founder."""
     if options.data_dir:
         return Path(options.data_dir)
-    if joined:
-        return usual_folder_in(joined.swarm_id, "bootstrap")
-    if not options.new:
-        raise UsageError("give --new NAME to found a swarm, or --join LINK to serve one")
     return usual_folder(re.sub(r"[^\w-]", "_", options.new), "bootstrap")
 
 
 def _founded(options: BootstrapOptions, folder: Folder) -> Manifest:
-    """Return the manifest of the swarm that this folder has founded, now or before."""
+    """Return the manifest of the swarm that this folder has founded; found it if there is none."""
     if (kept := folder.manifest()) is not None:
         if options.new and options.new != kept.name:
             raise UsageError(
@@ -118,10 +99,9 @@ def _founded(options: BootstrapOptions, folder: Folder) -> Manifest:
         replicas=options.replicas,
         quorum=options.quorum,
         redundancy=options.redundancy,
-        admission="token" if options.token else "open",
+        admission="open" if options.open else "token",
     )
     folder.keep_manifest(manifest)
-    _LOG.info("founded the swarm %r: %s", manifest.name, _shape(manifest))
     return manifest
 
 
@@ -133,13 +113,14 @@ def _shape(manifest: Manifest) -> str:
             f"{shards} shards, {replicas} replicas of each, "
             f"{manifest.quorum} of them make an update count"
         )
+    told += "; open to everybody" if manifest.admission == "open" else "; for members only"
     if manifest.redundancy > 1:
-        told += f"; {manifest.redundancy} compute peers have to come to the same"
+        told += f"; {manifest.redundancy} compute peers must agree on each chunk"
     return told
 
 
 def told_to_others(addresses: Sequence[str]) -> tuple[str, ...]:
-    """Return which addresses a link names: public ones first, loopback only if need be."""
+    """Return the addresses for a join link: public ones first, loopback only as the last resort."""
     chosen = outside(addresses)
     if not chosen:
         raise UsageError("this peer has no address that others could dial: give --listen")
@@ -155,5 +136,5 @@ def _is_private(address: str) -> bool:
 
 
 def main(arguments: list[str]) -> int:
-    """Run as a process of its own, and return its exit code."""
+    """Run as a process of its own, and return the exit code."""
     return exit_code(bootstrap, arguments)

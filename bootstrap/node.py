@@ -1,81 +1,40 @@
-"""A bootstrap peer, alive: it gives the manifest to whoever asks, and keeps part of the board.
+"""The bootstrap peer's node: it serves the manifest and holds part of the DHT board.
 
-It decides nothing, and nothing depends on it once peers know each other.
+The node decides nothing, and peers that know each other do not depend on it.
 """
 
-import logging
-
 from giaann_p2p.errors import MessageError
-from giaann_p2p.net.board import Board
-from giaann_p2p.net.transport import Transport
-from giaann_p2p.node.acquaintances import Acquaintances
-from giaann_p2p.node.clock import Clock
-from giaann_p2p.node.gate import Gate
-from giaann_p2p.node.lifetime import Lifetime
-from giaann_p2p.node.lookout import Lookout
-from giaann_p2p.node.revoking import Revoking
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.manifest import Manifest
-from giaann_p2p.swarm.messages import Refused, decode, encode
-from giaann_p2p.swarm.surroundings import Surroundings
+from giaann_p2p.node.members.context import Context
+from giaann_p2p.node.members.member import Member
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.messages import Refusal, decode, encode
 
-_LOG = logging.getLogger("giaann.bootstrap")
-_NO_COLUMNS = Refused("this is a bootstrap peer: it has the manifest, and no columns")
+_NO_COLUMNS = Refusal("this is a bootstrap peer: it has the manifest, and no columns")
 
 
 class BootstrapNode:
-    """See the module."""
+    """Serves the manifest to any peer and takes part in the DHT board."""
 
-    def __init__(
-        self,
-        me: Peer,
-        manifest: Manifest,
-        transport: Transport,
-        board: Board,
-        acquaintances: Acquaintances,
-        clock: Clock,
-        gate: Gate | None = None,
-    ) -> None:
-        self.gate = gate or Gate(manifest, transport, clock=clock)
-        self.gate.on_change(self._members_changed)
-        self.lookout = Lookout(
-            board,
-            Surroundings.of(me, manifest, self.gate.admission),
-            manifest.layout,
-            manifest.swarm_id,
-            clock,
-            roles=("storage", "compute"),
-            log=_LOG,
-        )
-        self._transport, self._acquaintances = transport, acquaintances
-        self._life = Lifetime(_LOG)
+    def __init__(self, context: Context) -> None:
+        self.gate, self.member = context.gate, Member(context)
+        self.lookout = self.member.lookout
 
     async def run(self) -> None:
-        """Serve until it is closed."""
-        self._transport.serve(self._answer)
-        await self._life.run(
-            [
-                self.lookout.run(),
-                self._acquaintances.run(self.lookout),
-                Revoking(self.gate, self.lookout, self._transport, _LOG).run(),
-            ]
-        )
+        """Serve until the node is closed."""
+        await self.member.run(self._answer)
 
     def leave(self) -> None:
-        """End: there is nothing to hand over."""
-        self._life.end()
+        """End at once, because there is nothing to hand over."""
+        self.member.life.end()
 
     async def close(self) -> None:
-        """End."""
-        await self._life.close()
+        """End now."""
+        await self.member.life.close()
 
     async def _answer(self, peer: Peer, body: bytes) -> bytes:
         try:
             question = decode(body)
         except MessageError as error:
-            return encode(Refused(str(error)[:200]))
+            return encode(Refusal(str(error)[:200]))
         self.gate.check(peer, question)
         return encode(self.gate.answer(question) or _NO_COLUMNS)
-
-    def _members_changed(self) -> None:
-        self.lookout.others.around.directory.look_again(self.lookout.time())

@@ -1,31 +1,31 @@
-"""What can be set of a bootstrap peer."""
+"""A bootstrap peer's options."""
 
 from typing import Annotated
 
 from giaann_p2p.errors import UsageError
-from giaann_p2p.swarm.manifest import MOST_REDUNDANCY, MOST_REPLICAS
+from giaann_p2p.swarm.wire.manifest import MOST_REDUNDANCY, MOST_REPLICAS
 from peers.options import Options, told
 
 
 class BootstrapOptions(Options, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A new swarm's shape counts only once: it can't be changed afterwards."""
+    """A bootstrap peer's options; those that shape a new swarm cannot be changed afterwards."""
 
     new: Annotated[
         str,
         told(
-            "Found a swarm of this name; if this folder has founded it before, go on with it.",
+            "Found a swarm with this name; if this folder has founded it before, serve it again.",
             "NAME",
         ),
     ] = ""
     join: Annotated[
         str,
-        told("Be one more bootstrap peer of the swarm with this join link, instead.", "LINK"),
+        told("Serve as one more bootstrap peer of the swarm with this link or saved name.", "LINK"),
     ] = ""
     shards: Annotated[
         int,
         told(
-            "Parts that the columns are cut into; a power of two. More let more peers "
-            "share them evenly, and cost each a little.",
+            "Parts that the columns are divided into; a power of two. More shards spread more "
+            "evenly over more peers, and each costs a little.",
             ge=1,
         ),
     ] = 256
@@ -33,8 +33,7 @@ class BootstrapOptions(Options, frozen=True, kw_only=True, forbid_unknown_fields
     quorum: Annotated[
         int,
         told(
-            "How many of them must have an update on their disks before it counts; "
-            "0 for the majority.",
+            "How many of them must have an update on disk before it counts; 0 for a majority.",
             ge=0,
             le=MOST_REPLICAS,
         ),
@@ -42,7 +41,7 @@ class BootstrapOptions(Options, frozen=True, kw_only=True, forbid_unknown_fields
     blocks: Annotated[
         int,
         told(
-            "Parts that each column is cut into; a power of two. For columns that are "
+            "Parts that each column is divided into; a power of two. Needed if a column is "
             "larger than a peer.",
             ge=1,
         ),
@@ -50,16 +49,21 @@ class BootstrapOptions(Options, frozen=True, kw_only=True, forbid_unknown_fields
     redundancy: Annotated[
         int,
         told(
-            "Compute peers that have to learn a chunk, each by itself, and to come to the "
-            "same, before it counts.",
+            "Compute peers that must learn a chunk independently, with the same result, "
+            "before it counts.",
             ge=1,
             le=MOST_REDUNDANCY,
         ),
     ] = 1
-    token: Annotated[bool, told("Serve only those who have a token of this swarm's founder.")] = (
-        False
-    )
+    open: Annotated[
+        bool,
+        told(
+            "Serve every peer that has the join link. Without it the new swarm serves only members "
+            "with a token from its founder (giaann token issue)."
+        ),
+    ] = False
 
     def __post_init__(self) -> None:
         if self.new and self.join:
             raise UsageError("give --new to found a swarm, or --join to serve one, not both")
+        self.watch  # noqa: B018  (raises UsageError for values that cannot be used)

@@ -6,8 +6,8 @@
     brain.train("Bees make honey from the nectar that they collect from flowers in the summer.")
     print(brain.generate("Bees make honey from the nectar").text)
 
-What is named here is the public interface. It is imported when it is first used: torch and spaCy
-take seconds, which `giaann --help` should not.
+The names in this package are the public interface. Each is imported when it is first used, because
+importing torch and spaCy takes seconds, and `giaann --help` should be fast.
 """
 
 from importlib import import_module
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from giaann_p2p.client.column import Column
     from giaann_p2p.client.lies import Lie
     from giaann_p2p.client.swarm import AsyncSwarm, Swarm
-    from giaann_p2p.client.trained import LackingPeers, Standing, Taught
+    from giaann_p2p.client.trained import LackingPeers, TrainProgress, TrainReport
     from giaann_p2p.errors import (
         DamagedError,
         DeviceError,
@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from giaann_p2p.solo.recall import Recalled
     from giaann_p2p.solo.reports import Connection, Info, Trained
     from giaann_p2p.store.fsck import Checked
-    from giaann_p2p.swarm.checkup import Report
-    from giaann_p2p.swarm.overview import Overview
+    from giaann_p2p.swarm.members.checkup import Report
+    from giaann_p2p.swarm.members.overview import Overview
 
 __version__ = "0.1.0"
 
@@ -79,14 +79,14 @@ __all__ = [
     "Report",
     "Score",
     "SpecError",
-    "Standing",
     "StoreError",
     "StoreFull",
     "Swarm",
-    "Taught",
     "TextError",
     "Timing",
     "Token",
+    "TrainProgress",
+    "TrainReport",
     "Trained",
     "Unreachable",
     "UsageError",
@@ -123,12 +123,12 @@ _HOMES = {
     "solo.recall": ["Recalled"],
     "store.fsck": ["Checked"],
     "client.swarm": ["AsyncSwarm", "Swarm"],
-    "client.trained": ["LackingPeers", "Standing", "Taught"],
+    "client.trained": ["LackingPeers", "TrainProgress", "TrainReport"],
     "client.column": ["Column"],
     "client.lies": ["Lie"],
     "net.errors": ["Unreachable"],
-    "swarm.overview": ["Overview"],
-    "swarm.checkup": ["Report"],
+    "swarm.members.overview": ["Overview"],
+    "swarm.members.checkup": ["Report"],
     "solo.reports": ["Connection", "Info", "Trained"],
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}

@@ -1,48 +1,74 @@
-"""Errors a caller can act on: each message says what is wrong and what to do about it.
+"""Errors a caller can act on: each message says what is wrong, and what to do about it.
 
-Everything the library raises on purpose derives from `GiaannError`. `UsageError` means that the
-caller's input or files are at fault, a `PeerError` that another peer is.
+Every error that the library raises on purpose derives from `GiaannError`. A `UsageError` means that
+the caller's input or files are at fault, a `PeerError` that another peer is at fault.
 """
+
+from typing import ClassVar
 
 
 class GiaannError(Exception):
-    """Anything that giaann_p2p raises on purpose."""
+    """The base of all errors that giaann_p2p raises on purpose."""
+
+    exit_code: ClassVar[int] = 1
+    """The exit code of a command that ends with this error."""
 
 
 class UsageError(GiaannError):
-    """The caller's fault: wrong argument, wrong file, wrong order of calls."""
+    """The caller is at fault: wrong argument, wrong file, wrong order of calls."""
+
+    exit_code = 2
 
 
 class SpecError(UsageError):
-    """A model spec that breaks a rule, or two specs that do not fit together."""
+    """A model spec breaks a rule, or two specs do not fit together."""
 
 
 class PipelineError(UsageError):
     """The English pipeline is missing, or is not the one that the spec names."""
 
+    exit_code = 1  # the installation is at fault, not the arguments
+
 
 class TextError(UsageError):
-    """A text that cannot be read as text; the message names file and line."""
+    """A text cannot be read as text; the message names file and line."""
 
 
 class PromptError(UsageError):
-    """A prompt that the model cannot start from."""
+    """The model cannot start from this prompt."""
 
 
 class TokenError(UsageError):
-    """A member's token that is forged, run out, revoked, or does not allow what was tried."""
+    """A member's token is forged, expired or revoked, or does not allow the attempted action."""
+
+
+class NotAdmitted(TokenError):  # noqa: N818  (what it is, not what went wrong)
+    """The swarm does not admit this peer in the role that it asks for; the token may be valid."""
+
+    exit_code = 1
 
 
 class DeviceError(UsageError):
-    """A torch device that this machine does not have."""
+    """This machine does not have the requested torch device."""
 
 
 class StoreError(GiaannError):
-    """A store that cannot do what was asked: missing, in use, full, damaged, on a broken disk."""
+    """A store cannot do what was requested: missing, in use, full, damaged, on a broken disk."""
+
+
+class NoStore(StoreError, UsageError):  # noqa: N818  (what it is, not what went wrong)
+    """There is no store in the given folder."""
+
+    exit_code = 2
 
 
 class StoreFull(StoreError):  # noqa: N818  (what it is, not what went wrong)
-    """A write that would take more memory than the store may use; reads go on."""
+    """A write would take more memory than the store may use; reads go on."""
+
+    def __init__(self, words: str, more: int = 0) -> None:
+        super().__init__(words)
+        self.more = more
+        """The number of bytes that the write needs."""
 
 
 class DiskError(StoreError):
@@ -50,24 +76,24 @@ class DiskError(StoreError):
 
 
 class DamagedError(StoreError):
-    """A file that is not what was written; the message names it and the offset."""
+    """A file's content is not what was written; the message names the file and the offset."""
 
 
 class PeerError(GiaannError):
-    """The other peer's fault: what it sent cannot be what it should."""
+    """Another peer is at fault: it sent something invalid."""
 
 
 class MessageError(PeerError):
-    """Bytes that are no message: cut off, changed on the way, too long, of another version."""
+    """Bytes that are no valid message: truncated, altered in transit, too long, another version."""
 
 
 class RecordError(PeerError):
-    """An announcement that is forged, stale, too long-lived, too large or somebody else's."""
+    """An announcement is forged, stale, too long-lived, too large, or somebody else's."""
 
 
 class NobodyComputes(PeerError):  # noqa: N818  (what it is, not what went wrong)
-    """No compute peer is there; a client can compute by itself."""
+    """There is no compute peer; a client can compute by itself."""
 
 
 class WorkerError(GiaannError):
-    """A process that worked for this one has died."""
+    """A process that worked for this process has died."""

@@ -1,4 +1,4 @@
-"""What every command shares: results on standard output, everything else on standard error.
+"""Terminal output of all commands: results on standard output, the rest on standard error.
 
 A result is one line for people or, with `--json`, one JSON value for machines.
 """
@@ -31,7 +31,7 @@ errors = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 def say(text: str, end: str = "\n", flush: bool = True) -> None:
-    """Write a result; `flush` so that it is seen at once."""
+    """Write a result; with `flush`, it is visible at once."""
     with _output():
         sys.stdout.write(text + end)
         if flush:
@@ -39,7 +39,7 @@ def say(text: str, end: str = "\n", flush: bool = True) -> None:
 
 
 def flush() -> None:
-    """Have all results written that were not flushed."""
+    """Flush all results written so far."""
     with _output():
         sys.stdout.flush()
 
@@ -48,7 +48,7 @@ def flush() -> None:
 def _output() -> Iterator[None]:
     try:
         yield
-    except BrokenPipeError:  # whoever reads has seen enough
+    except BrokenPipeError:  # the reader has closed the pipe
         raise
     except OSError as error:
         sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115  (or it is flushed at the end)
@@ -56,44 +56,44 @@ def _output() -> Iterator[None]:
 
 
 def show(what: RenderableType) -> None:
-    """Write a result that is more than text."""
+    """Write a result that is more than plain text, such as a table."""
     console = Console()
-    if not console.is_terminal:  # whoever reads a file or a pipe wants all of it
+    if not console.is_terminal:  # a file or a pipe gets everything
         console.width = _WIDE
     with _output():
         console.print(what, soft_wrap=True)
 
 
 def harmless(text: str) -> Text:
-    """Return what strangers wrote, so that it does nothing to the terminal: no colour, no bell."""
+    """Return a stranger's text, made harmless for the terminal: no colour, no bell."""
     return Text(printable(text))
 
 
 def printable(text: str, also: str = "") -> str:
-    """Return a text whose letters do nothing to a terminal; `also` names some that may stay."""
+    """Return a text with its unprintable characters replaced, except for those in `also`."""
     return "".join(one if one.isprintable() or one in also else _NO_CHARACTER for one in text)
 
 
 def say_json(value: object) -> None:
-    """Write a result for machines."""
+    """Write a result as JSON, for machines."""
     say(msgspec.json.encode(value).decode())
 
 
 def complain(text: str) -> None:
-    """Write what went wrong; strangers may have said some of it."""
+    """Write an error message; strangers may have written parts of it."""
     errors.print(printable(readable(f"giaann: {text}"), also="\n"), markup=False)
 
 
 def readable(text: str) -> str:
-    """Return a command line's text without the bytes in it that are not UTF-8."""
+    """Return a command line's text with the bytes that are not UTF-8 replaced."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 @contextmanager
 def waiting(what: str, quiet: bool = False) -> Iterator[Callable[[], None]]:
-    """Show what is waited for until it ends, or until what is yielded is called.
+    """Show a spinner with this text until the block ends, or until the yielded function is called.
 
-    Only where somebody watches: nothing in a file or a pipe, nor if it is to be quiet.
+    It is shown only on a terminal: nothing appears in a file or a pipe, or if `quiet` is set.
     """
     if quiet or not errors.is_terminal:
         yield lambda: None
@@ -108,14 +108,14 @@ def waiting(what: str, quiet: bool = False) -> Iterator[Callable[[], None]]:
 
 @contextmanager
 def joining(quiet: bool = False) -> Iterator[Callable[[], None]]:
-    """Show that a swarm is being joined, which takes seconds, until what is yielded is called."""
+    """Show that a swarm is being joined (seconds), until the yielded function is called."""
     with waiting("joining the swarm ...", quiet) as over:
         yield over
 
 
 @contextmanager
 def progress_bar(label: str) -> Iterator["Bar"]:
-    """Show a bar while it lasts; only where somebody watches."""
+    """Show a progress bar during the block; only on a terminal."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -128,20 +128,20 @@ def progress_bar(label: str) -> Iterator["Bar"]:
 
 
 class Bar:
-    """A bar that is told how far it is, and what to say behind."""
+    """A progress bar; its owner reports the share that is done, and a text to show after it."""
 
     def __init__(self, bars: Progress, label: str) -> None:
         self._bars = bars
         self._task = bars.add_task(label, total=1.0, news="")
 
     def update(self, share: float, news: str) -> None:
-        """Show how far it is, from 0 to 1."""
+        """Show the share that is done, from 0 to 1, and some news."""
         self._bars.update(self._task, completed=share, news=news)
 
 
 @contextmanager
 def ctrl_c_told() -> Iterator[None]:
-    """Say so when Ctrl-C stops a command."""
+    """Report when Ctrl-C stops a command."""
 
     def handle(_number: int, _frame: FrameType | None) -> None:
         complain("interrupted")
@@ -155,17 +155,17 @@ def ctrl_c_told() -> Iterator[None]:
 
 
 class Interrupt:
-    """Ctrl-C in work that asks now and then whether to stop.
+    """Handles Ctrl-C for work that checks now and then whether to stop.
 
-    The first asks to stop in good order, the second stops at once; so does the first when the work
-    has not begun to ask.
+    The first Ctrl-C requests a stop in good order, the second stops at once. If the work has not
+    begun to check, the first also stops at once.
     """
 
     def __init__(self) -> None:
         self._asked = self._requested = False
 
     def __call__(self) -> bool:
-        """Tell whether to stop."""
+        """Return whether to stop."""
         self._asked = True
         return self._requested
 
@@ -178,7 +178,6 @@ class Interrupt:
 
     def _handle(self, _number: int, _frame: FrameType | None) -> None:
         if self._requested or not self._asked:
-            complain("interrupted")
             raise KeyboardInterrupt
         self._requested = True
         complain("stopping after this chunk; Ctrl-C again to stop at once")

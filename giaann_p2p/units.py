@@ -1,4 +1,4 @@
-"""Amounts as people write them: 8GiB, 500 MB, 1.5 GB/s."""
+"""Amounts in the form in which people write them: 8GiB, 500 MB, 1.5 GB/s."""
 
 import re
 
@@ -13,23 +13,31 @@ _FACTORS: dict[str, int] = {"": 1, "b": 1} | {
 
 
 def nbytes(text: str) -> int:
-    """Read a number of bytes; UsageError if it is none."""
+    """Parse a number of bytes; UsageError if the text is none."""
     found = _AMOUNT.fullmatch(text)
     factor = _FACTORS.get(found[2].lower()) if found else None
     if found is None or factor is None:
-        raise UsageError(f"{text!r} is no number of bytes; write it as 8GiB, 500MB or 1000000")
+        raise UsageError(f"{text!r} is not a size; write it as 8GiB, 500MB or 1000000")
     return round(float(found[1]) * factor)
 
 
 def rate(text: str) -> int:
-    """Read a number of bytes a second; the `/s` may be left out."""
+    """Parse a number of bytes a second; the `/s` may be left out."""
     return nbytes(text.strip().removesuffix("/s"))
 
 
 def readable_bytes(number: float) -> str:
-    """Write a number of bytes with three digits or so."""
+    """Format a number of bytes with about three digits."""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if abs(number) < 1024:
             return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
         number /= 1024
     return f"{number:.1f} TiB"
+
+
+def span(seconds: float) -> str:
+    """Format a time in its largest unit: 40 s, 12 min, 3 h or 9 days."""
+    for most, size, unit in ((120, 1, "s"), (7200, 60, "min"), (172_800, 3600, "h")):
+        if seconds < most:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds / 86_400:.0f} days"

@@ -1,4 +1,4 @@
-"""A daemon's command, made from its options: one for each field, and --config for a file."""
+"""A daemon's command, built from its options: one flag per field, and --config for a file."""
 
 import inspect
 from collections.abc import Callable
@@ -8,6 +8,7 @@ from typing import Annotated, TypeVar, get_args, get_origin
 import msgspec
 import typer
 
+from giaann_p2p.client.links import full_link
 from giaann_p2p.errors import GiaannError
 from giaann_p2p.terminal import EXIT_CODES, FAILED, complain
 from peers.options import Options, described, options
@@ -16,10 +17,11 @@ Kind = TypeVar("Kind", bound=Options)
 
 
 def command(kind: type[Kind], run: Callable[[Kind], None], summary: str) -> Callable[..., None]:
-    """Return a function for typer that reads the options and runs with them."""
+    """Return a function for typer that reads the options and calls `run` with them."""
 
     def told(config: Path | None = None, **given: object) -> None:
-        run(options(kind, {n: v for n, v in given.items() if v not in (None, [])}, config))
+        found = options(kind, {n: v for n, v in given.items() if v not in (None, [])}, config)
+        run(_with_whole_link(found))
 
     told.__doc__ = summary
     texts = described(kind)
@@ -37,14 +39,14 @@ _CONFIG = inspect.Parameter(
     annotation=Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="TOML file with these options; docs/configuration.md has one."
+            metavar="FILE", help="TOML file with these options; docs/configuration.md shows one."
         ),
     ],
 )
 
 
 def exit_code(told: Callable[..., None], arguments: list[str]) -> int:
-    """Run a command as the whole of a process would, and return its exit code."""
+    """Run a command as a process of its own would, and return its exit code."""
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     app.command(epilog=EXIT_CODES)(told)
     try:
@@ -53,8 +55,14 @@ def exit_code(told: Callable[..., None], arguments: list[str]) -> int:
         return end.code if isinstance(end.code, int) else FAILED
     except GiaannError as error:
         complain(str(error))
-        return FAILED
+        return error.exit_code
     return 0
+
+
+def _with_whole_link(found: Kind) -> Kind:
+    """Return the options with the full join link in place of a saved name."""
+    join = getattr(found, "join", "")
+    return msgspec.structs.replace(found, join=full_link(join)) if join else found
 
 
 def _parameter(field: msgspec.structs.FieldInfo, told: msgspec.Meta) -> inspect.Parameter:
@@ -70,8 +78,8 @@ def _parameter(field: msgspec.structs.FieldInfo, told: msgspec.Meta) -> inspect.
 
 
 def _default(value: object) -> str:
-    """Return how a default is shown; not at all where it says nothing."""
+    """Return a default as the help shows it; an empty text if the default is empty or required."""
     if value in ("", (), False, msgspec.NODEFAULT):
         return ""
     shown = ", ".join(value) if isinstance(value, tuple) else value
-    return rf" \[default: {shown}]"  # without the stroke the terminal takes it for a style
+    return rf" \[default: {shown}]"  # without the backslash, rich would take it for a style

@@ -1,40 +1,44 @@
 """A daemon's folder, held by one process at a time.
 
-    peer.key          the peer's identity: who has it is the peer
-    manifest.json     the swarm's manifest; proved by the swarm's id each time it is read
-    listen.json       the addresses that were listened at, so that free ports stay the same
-    known-peers.json  addresses of peers that were there
-    store/            what a storage peer holds
-    founder.key       the swarm's founder's identity, where it was founded
-    token, revoked    what makes it a member, in a swarm that not everybody may join
+    peer.key          the peer's identity; a copy of it can act as this peer
+    manifest.json     the swarm's manifest; checked against the swarm's id at each read
+    listen.json       the addresses listened on, so that free ports stay the same
+    known-peers.json  addresses of peers seen before
+    standing          how long a compute peer has seen each storage peer
+    store/            a storage peer's store
+    founder.key       the founder's identity, in the folder that founded the swarm
+    token, revoked    membership, in a swarm for members only
 
-Small files are written whole or not at all.
+Small files are written atomically.
 """
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
 from giaann_p2p.errors import MessageError, StoreError, UsageError
-from giaann_p2p.node.files import read_whole, write_whole
-from giaann_p2p.node.membership import Membership
+from giaann_p2p.node.members.membership import Membership
+from giaann_p2p.store.disk.small_file import read_whole, write_whole
 from giaann_p2p.store.home import locked
-from giaann_p2p.swarm.manifest import MOST_BYTES, Manifest
+from giaann_p2p.swarm.wire.manifest import MOST_BYTES, Manifest
 
 
 class Folder:
-    """See the module."""
+    """A daemon's folder: paths of its files, and a lock while it is entered."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._held = contextlib.ExitStack()
+        self._new: list[Path] = []
+        """Parent folders created for this one, the innermost first; removed at the end if empty."""
 
     def __repr__(self) -> str:
         return f"<Folder: {self.path}>"
 
     def __enter__(self) -> "Folder":
+        self._new = [folder for folder in self.path.absolute().parents if not folder.exists()]
         try:
             self._held.enter_context(locked(self.path))
         except StoreError as error:
@@ -43,34 +47,69 @@ class Folder:
 
     def __exit__(self, *_: object) -> None:
         self._held.close()
+        for folder in self._new:
+            with contextlib.suppress(OSError):  # the usual case: it is not empty
+                folder.rmdir()
+
+    @contextlib.contextmanager
+    def tried(self) -> Iterator[Callable[[], None]]:
+        """Empty the folder at the end, if it is empty now and the yielded `keep` is not called."""
+        made = not any(self.path.iterdir())
+
+        def keep() -> None:
+            nonlocal made
+            made = False
+
+        try:
+            yield keep
+        finally:
+            for file in self.path.iterdir() if made else ():
+                file.unlink()
 
     @property
     def membership(self) -> Membership:
-        """What makes it a member."""
+        """The folder's membership: its key, its token, and its list of revoked members."""
         return Membership(self.path)
 
     @property
     def key(self) -> Path:
-        """The peer's identity."""
+        """Path of the file with the peer's identity."""
         return self.path / "peer.key"
 
     @property
     def founder_key(self) -> Path:
-        """The founder's."""
+        """Path of the file with the founder's identity."""
         return self.path / "founder.key"
 
     @property
     def known_peers(self) -> Path:
-        """Addresses of peers that were there."""
+        """Path of the file with addresses of peers seen before."""
         return self.path / "known-peers.json"
 
     @property
+    def standing(self) -> Path:
+        """Path of the file that says how long a compute peer has seen each storage peer.
+
+        A storage peer keeps this book in its store.
+        """
+        return self.path / "standing"
+
+    @property
     def store(self) -> Path:
-        """What a storage peer holds."""
+        """Path of the folder with a storage peer's store."""
         return self.path / "store"
 
+    @property
+    def store_bytes(self) -> int:
+        """Bytes that the store takes on the disk."""
+        found = 0
+        for file in self.store.glob("*"):
+            with contextlib.suppress(FileNotFoundError):  # a snapshot has replaced this log
+                found += file.stat().st_size
+        return found
+
     def manifest(self, swarm_id: bytes | None = None) -> Manifest | None:
-        """Return the manifest, a swarm's if it is given; None if there is none here yet."""
+        """Return the manifest, or None; raise UsageError if it belongs to another swarm."""
         data = read_whole(self.path / "manifest.json", MOST_BYTES)
         if data is None:
             return None
@@ -82,21 +121,21 @@ class Folder:
             ) from None
 
     def keep_manifest(self, manifest: Manifest) -> None:
-        """Have it here from now on."""
+        """Save the manifest."""
         write_whole(self.path / "manifest.json", manifest.to_bytes())
 
     def listen(self, wanted: Sequence[str]) -> tuple[str, ...]:
-        """Return the addresses to listen at: with the ports of last time, where any will do."""
+        """Return the addresses to listen on, with the ports of last time in place of port 0."""
         data = read_whole(self.path / "listen.json", MOST_BYTES)
         if data is None:
             return tuple(wanted)
         try:
             last = msgspec.json.decode(data, type=dict[str, str])
         except (msgspec.MsgspecError, UnicodeDecodeError):
-            return tuple(wanted)  # it is only a wish
+            return tuple(wanted)  # the ports of last time are only a preference
         return tuple(last.get(address, address) for address in wanted)
 
     def keep_listen(self, wanted: Sequence[str], got: Sequence[str]) -> None:
-        """Note down which addresses those that were wanted came to."""
+        """Save the address obtained for each address wanted."""
         pairs = dict(zip(wanted, got, strict=True))
         write_whole(self.path / "listen.json", msgspec.json.encode(pairs))

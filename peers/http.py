@@ -1,11 +1,17 @@
-"""What a daemon tells over HTTP to those who look after it: a few fixed pages, and nothing else.
+"""A small HTTP server for a daemon's operator: a few fixed pages for this machine alone.
 
-It is meant for the machine itself or a private network. One request a connection, bounded in size
-and time, answered from what is at hand; whatever is not a GET of a page there is gets an error.
+Each connection carries one request, bounded in size and time. Anything but a GET or HEAD of a known
+page gets an error, and so does a request whose Host is not a loopback name. The latter stops DNS
+rebinding: a web site can point its own name at 127.0.0.1 and read the answer in its visitor's
+browser, but such requests carry the site's name as Host.
+
+prometheus_client's own server makes pages in threads, beside the loop that changes what they show,
+and bounds neither the time nor the number of its connections.
 """
 
 import asyncio
 import logging
+import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import NamedTuple
@@ -15,20 +21,23 @@ from giaann_p2p.errors import UsageError
 _LOG = logging.getLogger("giaann.http")
 _MOST_HEAD = 8192
 _WITHIN = 5.0
-"""Seconds for a whole request."""
+"""Time for a whole request and its answer, in seconds."""
 _MOST_AT_ONCE = 16
 _REASONS = {
     200: "OK",
     400: "Bad Request",
     404: "Not Found",
     405: "Method Not Allowed",
+    421: "Misdirected Request",
     500: "Internal Server Error",
     503: "Service Unavailable",
 }
 
+_LOOPBACK = re.compile(rb"(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d*)?", re.IGNORECASE)
+
 
 class Page(NamedTuple):
-    """What is shown."""
+    """A response: its status code, body and content type."""
 
     status: int
     body: bytes
@@ -36,7 +45,7 @@ class Page(NamedTuple):
 
 
 class HttpServer:
-    """Pages by their paths; made afresh for each who asks."""
+    """Serves pages by path; a page's function is called for each request."""
 
     def __init__(self, pages: Mapping[str, Callable[[], Page]]) -> None:
         self._pages = pages
@@ -45,11 +54,11 @@ class HttpServer:
 
     @property
     def port(self) -> int:
-        """Where it listens; 0 if it does not."""
+        """The port on which the server listens; 0 if it does not listen."""
         return self._server.sockets[0].getsockname()[1] if self._server else 0
 
     async def start(self, host: str, port: int) -> None:
-        """Begin to listen; UsageError if that cannot be."""
+        """Start to listen; raise UsageError if the port cannot be bound."""
         try:
             self._server = await asyncio.start_server(
                 self._serve, host, port, limit=_MOST_HEAD, backlog=_MOST_AT_ONCE
@@ -57,11 +66,11 @@ class HttpServer:
         except OSError as error:
             raise UsageError(
                 f"metrics cannot be served at {host}:{port}: {error.strerror or error}; "
-                "give another --metrics-port, or none"
+                "choose another --metrics-port, or leave the option out"
             ) from None
 
     async def close(self) -> None:
-        """Listen no longer."""
+        """Stop listening."""
         if self._server:
             self._server.close()
             await self._server.wait_closed()
@@ -74,7 +83,7 @@ class HttpServer:
                     writer.write(_response(await self._page(reader)))
                     await writer.drain()
         except (OSError, TimeoutError):
-            pass  # who asked has gone, or is too slow
+            pass  # the client has gone, or is too slow
         finally:
             self._open -= 1
             writer.close()
@@ -84,11 +93,14 @@ class HttpServer:
     async def _page(self, reader: asyncio.StreamReader) -> Page:
         try:
             head = await reader.readuntil(b"\r\n\r\n")
-            method, target, version = head.split(b"\r\n", 1)[0].decode("ascii").split(" ")
+            request, *headers = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
+            method, target, version = request.decode("ascii").split(" ")
         except (ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             return Page(400, b"this is no HTTP request\n")
         if not version.startswith("HTTP/1."):
             return Page(400, b"only HTTP/1.1 is spoken here\n")
+        if not _is_for_this_machine(headers):
+            return Page(421, b"only requests to localhost or 127.0.0.1 are answered here\n")
         if method not in ("GET", "HEAD"):
             return Page(405, b"there is nothing here but to GET\n")
         page = self._pages.get(target.partition("?")[0])
@@ -97,10 +109,17 @@ class HttpServer:
             return Page(404, f"there is no such page; there are:\n{known}\n".encode())
         try:
             found = page()
-        except Exception:  # noqa: BLE001  (a page that cannot be made must not end the daemon)
+        except Exception:  # noqa: BLE001  (a failing page must not end the daemon)
             _LOG.exception("the page %s cannot be made", target)
             return Page(500, b"this page cannot be made now; the log says why\n")
         return found if method == "GET" else found._replace(body=b"")
+
+
+def _is_for_this_machine(headers: list[bytes]) -> bool:
+    """Return whether every Host header is a loopback name, with or without a port."""
+    named = (header.partition(b":") for header in headers)
+    hosts = [value.strip() for name, _, value in named if name.strip().lower() == b"host"]
+    return all(map(_LOOPBACK.fullmatch, hosts))
 
 
 def _response(page: Page) -> bytes:

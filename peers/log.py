@@ -1,4 +1,4 @@
-"""What a daemon writes to its standard error: a line for people, or one of JSON for programs."""
+"""A daemon's log on standard error: lines for people, or JSON lines for programs."""
 
 import logging
 import time
@@ -12,7 +12,7 @@ _LEVELS = {
     logging.ERROR: "error",
 }
 _OURS = ("giaann", "giaann_p2p")
-"""What daemons and their nodes say, and what the modules of the library say."""
+"""Names of the loggers of the daemons and their nodes, and of the library's modules."""
 
 
 class _Lines(logging.Formatter):
@@ -39,17 +39,17 @@ class _Json(logging.Formatter):
 
 
 def _level(record: logging.LogRecord) -> str:
-    """Return its usual name; libraries give it others."""
+    """Return the usual name of a record's level, because libraries may rename levels."""
     return _LEVELS.get(record.levelno, record.levelname.lower())
 
 
 def _fit_to_print(text: str) -> str:
-    """Some of it was said by strangers."""
+    """Return a text with unprintable characters replaced: parts of it come from strangers."""
     return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
 def log_to_stderr(*, as_json: bool, level: str = "info") -> None:
-    """Write what `giaann_p2p` and the daemons say from now on."""
+    """Log what `giaann_p2p` and the daemons report, from this level up, to standard error."""
     handler = logging.StreamHandler()
     handler.setFormatter(_Json() if as_json else _Lines())
     for name in _OURS:

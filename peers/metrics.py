@@ -1,38 +1,125 @@
-"""Metrics as Prometheus reads them, from numbers that are there anyway."""
+"""Prometheus metrics, read at each request from counters that exist anyway."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol
 
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
-from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.registry import Collector
 
-from giaann_p2p.node.counters import BOUNDS, Histogram
+from giaann_p2p.net.hive.daemon_limits import Figures
+from giaann_p2p.node.counters import BOUNDS, Histogram, RequestCounters
+from giaann_p2p.node.members.lookout import Lookout
+from giaann_p2p.node.members.member import Member
 from peers.http import Page
 
 
-class Metrics(Collector):
-    """A page of metrics, each read when somebody asks; and what the process takes."""
+class Watched(Protocol):
+    """The p2pd whose metrics are shown: implemented by `Host`."""
 
-    def __init__(self, read: Callable[[], Iterable[Metric]]) -> None:
-        self._read = read
+    @property
+    def deaths(self) -> int:
+        """Number of times that p2pd has ended."""
+        ...
+
+    @property
+    def disconnected(self) -> int:
+        """Number of strangers disconnected because p2pd took too many resources."""
+        ...
+
+    @property
+    def figures(self) -> Figures | None:
+        """Memory, descriptors and processor time that p2pd takes now; None if unknown."""
+        ...
+
+
+class Metrics(Collector):
+    """A page of metrics, including the process's own, all read at each request."""
+
+    def __init__(self, read: Callable[[], Iterable[Metric]], host: Watched | None = None) -> None:
+        """Begin; `read` returns the metrics, and `host` (if any) has the p2pd to show."""
+        self._read, self._host = read, host
         self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)
         self._registry.register(self)
 
     def collect(self) -> Iterable[Metric]:
-        """Return all as they are now."""
+        """Return all metrics with their present values."""
         yield from self._read()
-        yield GaugeMetricFamily("giaann_tasks", "Tasks of the event loop.", value=_tasks())
+        if self._host is not None:
+            yield from p2pd_metrics(self._host)
+        yield GaugeMetricFamily("giaann_tasks", "Tasks in the event loop.", value=_tasks())
 
     def page(self) -> Page:
-        """Return what Prometheus reads."""
+        """Return the page in Prometheus's text format."""
         return Page(200, generate_latest(self._registry), CONTENT_TYPE_LATEST)
 
 
+def p2pd_metrics(host: Watched) -> Iterator[Metric]:
+    """Return metrics of a peer's p2pd: its resources, and the actions of its watchdog."""
+    yield from counters(
+        giaann_p2pd_restarts=(
+            "Times that p2pd has ended and was restarted.",
+            host.deaths,
+        ),
+        giaann_p2pd_strangers_disconnected=(
+            "Strangers disconnected because p2pd exceeded its limits.",
+            host.disconnected,
+        ),
+    )
+    figures = host.figures
+    if figures is None:
+        return
+    yield from gauges(
+        giaann_p2pd_resident_memory_bytes=("Memory that p2pd takes.", figures.memory),
+        giaann_p2pd_open_fds=(
+            "Files and connections that p2pd has open.",
+            figures.descriptors,
+        ),
+        giaann_p2pd_cpu_seconds=("Processor time of this run of p2pd.", figures.seconds),
+    )
+
+
+def directory_metrics(lookout: Lookout) -> Iterator[Metric]:
+    """Return metrics of the peer directory, for every role."""
+    directory = lookout.view.directory
+    text, refused = "Peer records refused as forged or wrong.", directory.refused
+    yield from gauges(giaann_directory_records=("Peer records in the directory.", len(directory)))
+    yield from counters(giaann_records_refused=(text, refused))
+
+
+def request_metrics(said: RequestCounters, member: Member) -> Iterator[Metric]:
+    """Return metrics of other peers' requests, for every role that works."""
+    return counters(
+        giaann_refused=("Requests refused.", said.refused),
+        giaann_unreadable=("Requests that could not be decoded.", said.unreadable),
+        giaann_received_bytes=("Bytes of requests received.", said.bytes_in),
+        giaann_sent_bytes=("Bytes of answers sent.", said.bytes_out),
+        giaann_connections_lost=("Connections that broke.", member.lost),
+    )
+
+
+def gauges(**values: tuple[str, float]) -> Iterator[Metric]:
+    """Return a gauge for each name, from its help text and its value."""
+    for name, (text, value) in values.items():
+        yield GaugeMetricFamily(name, text, value=float(value))
+
+
+def counters(**values: tuple[str, float]) -> Iterator[Metric]:
+    """Return a counter for each name, from its help text and its value."""
+    for name, (text, value) in values.items():
+        yield CounterMetricFamily(name, text, value=value)
+
+
 def histogram(name: str, text: str, times: Histogram) -> Metric:
-    """Return a histogram as it is now."""
+    """Return a histogram with its present counts."""
     buckets, total = [], 0
     for bound, count in zip([*map(str, BOUNDS), "+Inf"], times.counts, strict=True):
         total += count
@@ -43,7 +130,7 @@ def histogram(name: str, text: str, times: Histogram) -> Metric:
 
 
 def _tasks() -> int:
-    """Return how many tasks there are; none where the page is not asked for within a loop."""
+    """Return the number of tasks; 0 if the page is read outside an event loop."""
     try:
         return len(asyncio.all_tasks())
     except RuntimeError:

@@ -1,28 +1,32 @@
-"""What a daemon's folder has to do with the network: its key, its ports, the manifest it knows."""
+"""Takes a daemon onto the network with its folder's key, ports, token and manifest."""
 
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
+from giaann_p2p.backoff import Backoff
 from giaann_p2p.errors import UsageError
 from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.net.hive.config import HostConfig
 from giaann_p2p.net.hive.daemon import DaemonError
-from giaann_p2p.node.acquaintances import Acquaintances
-from giaann_p2p.node.clock import Clock
-from giaann_p2p.node.gate import Gate
-from giaann_p2p.node.member import joined
-from giaann_p2p.node.membership import needs
-from giaann_p2p.node.place import Place, placed
-from giaann_p2p.swarm.manifest import Manifest, Versions
-from giaann_p2p.swarm.token import Rights
+from giaann_p2p.net.hive.peer_id import peer_of_address
+from giaann_p2p.node.members.acquaintances import Acquaintances
+from giaann_p2p.node.members.gate import Gate
+from giaann_p2p.node.members.joining import joined
+from giaann_p2p.node.members.membership import needs
+from giaann_p2p.node.members.place import Place, placed
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.manifest import Manifest, Versions
+from giaann_p2p.swarm.wire.token import Rights
 from peers.folder import Folder
 from peers.options import Options
 
 _LOG = logging.getLogger("giaann.daemon")
-_AGAIN = 5.0
-_MOST_AGAIN = 60.0
+_BACKOFF = Backoff(first=5.0, longest=60.0)
+_MOST_RELAYS = 3
+"""Number of relays at which a peer that cannot be dialled keeps a reservation."""
+_CIRCUIT = "/p2p-circuit"
 
 
 @asynccontextmanager
@@ -33,13 +37,13 @@ async def network(
     known: Acquaintances,
     token: bytes | None = None,
 ) -> AsyncIterator[Place]:
-    """Be on the network, where this daemon was before if it can be, as its folder's member."""
+    """Join the network as the folder's member, on the ports of last time if they are free."""
     token = _token(folder, options) if token is None else token
     last, named = folder.listen(options.listen), [*named, *known.addresses]
     async with AsyncExitStack() as stack:
 
         async def listening_at(listen: tuple[str, ...]) -> Place:
-            entered = placed(folder.key, _config(options, listen), named, token)
+            entered = placed(folder.key, _config(options, listen, named), named, token)
             return await stack.enter_async_context(entered)
 
         try:
@@ -47,26 +51,44 @@ async def network(
         except DaemonError as error:
             if last == options.listen:
                 raise
-            _LOG.warning("cannot listen where it did before, taking free ports: %s", error)
+            _LOG.warning("the ports of last time are taken, using free ones: %s", error)
             place = await listening_at(options.listen)
+        if options.relay and not place.host.config.trusted_relays:
+            _LOG.warning(
+                "--relay: no peer is known yet that could relay; restart this one when there is one"
+            )
         for strange in place.book.strange:
             _LOG.warning("%s", strange)
         folder.keep_listen(options.listen, place.host.config.listen)
         yield place
 
 
-def _config(options: Options, listen: tuple[str, ...]) -> HostConfig:
-    return HostConfig(listen=listen, announce=options.announce, auto_relay=options.relay)
+def _config(options: Options, listen: tuple[str, ...], named: Sequence[str]) -> HostConfig:
+    return HostConfig(
+        listen=listen,
+        announce=options.announce,
+        auto_relay=options.relay,
+        watch=options.watch,
+        trusted_relays=relays_of(named) if options.relay else (),
+    )
 
 
-def gate_of(
-    folder: Folder, place: Place, manifest: Manifest, clock: Clock, rights: Rights | None = None
-) -> Gate:
-    """Return the gate of a daemon; TokenError if it may not be what it wants to be."""
+def relays_of(named: Sequence[str]) -> tuple[str, ...]:
+    """Return one address of each of the first peers that can relay and need no relay themselves."""
+    found: dict[Peer, str] = {}
+    for address in named:
+        with suppress(UsageError):
+            if _CIRCUIT not in address:
+                found.setdefault(peer_of_address(address), address)
+    return tuple(found.values())[:_MOST_RELAYS]
+
+
+def gate_of(folder: Folder, place: Place, manifest: Manifest, rights: Rights) -> Gate:
+    """Return a daemon's gate; raise TokenError if its token lacks the rights that it needs."""
     membership = folder.membership
-    gate = Gate(manifest, place.transport, place.token, clock, membership.keep_revoked)
+    gate = Gate(manifest, place.transport, place.token, keep=membership.keep_revoked)
     gate.recall(membership.revoked())
-    needs(gate.admission, place.host.me, place.token, rights or Rights(0), clock())
+    needs(gate.admission, place.host.me, place.token, rights, gate.clock())
     return gate
 
 
@@ -86,25 +108,25 @@ async def manifest_of(
     *,
     computes: bool = False,
 ) -> Manifest:
-    """Return the swarm's manifest: the one kept here, or another peer's; wait until there is one.
+    """Return the swarm's manifest: the one kept here, else another peer's; retry until one answers.
 
-    UsageError if what is installed here does not fit the swarm.
+    Raise UsageError if the versions installed here do not fit the swarm.
     """
     here = here or Versions()
     if (kept := folder.manifest(swarm_id)) is not None:
         if differences := kept.differences(here, computes=computes):
             raise UsageError("; ".join(differences))
         return kept
-    pause = _AGAIN
+    backoff = _BACKOFF
     while True:
         try:
             manifest = await joined(
                 place.transport, place.book.peers, swarm_id, here, computes=computes
             )
         except Unreachable as error:
-            _LOG.warning("%s; trying again in %g s", error, pause)
-            await asyncio.sleep(pause)
-            pause = min(2 * pause, _MOST_AGAIN)
+            backoff = backoff.failed()
+            _LOG.warning("%s; trying again in %g s", error, backoff.pause)
+            await asyncio.sleep(backoff.pause)
         else:
             folder.keep_manifest(manifest)
             return manifest

@@ -1,76 +1,88 @@
-"""What can be set of a daemon: one class says it for the command line, the file and the manual.
+"""A daemon's options: one class defines the command line, the TOML file and the manual.
 
-A field's description is its help text. A file is TOML with the fields' names; the command line goes
-before the file, the file before the default.
+A field's description is its help text. The file uses the fields' names. The command line overrides
+the file, and the file overrides the default.
 """
 
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
 import msgspec
 
 from giaann_p2p.errors import UsageError
+from giaann_p2p.net.hive.daemon_limits import WatchLimits
+from giaann_p2p.units import nbytes
 
 
 def told(
     text: str, form: str = "", *, ge: int | None = None, le: int | None = None
 ) -> msgspec.Meta:
-    """Say what an option is for, in which form it is to be given, and within which bounds."""
+    """Return an option's metadata: help text, metavariable and bounds."""
     return msgspec.Meta(description=text, extra={"form": form}, ge=ge, le=le)
 
 
+_LEAST_P2PD = 80_000_000
 _MOST_PORT = (1 << 16) - 1
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What every daemon can be told."""
+    """Options of every daemon."""
 
     data_dir: Annotated[
         str,
         told(
-            "Folder of this peer's identity, of the peers it knows, and of what it "
-            "stores. One daemon a folder. If none is given: ~/.local/share/giaann/<swarm>/<role>.",
+            "Folder for this peer's identity, known peers and stored data; one daemon per folder. "
+            "If none is given: ~/.local/share/giaann/<swarm>/<role>.",
             "FOLDER",
         ),
     ] = ""
     listen: Annotated[
         tuple[str, ...],
         told(
-            "Address to listen at, as /ip4/0.0.0.0/tcp/4100, or with /udp/4100/quic-v1 "
-            "for QUIC; port 0 takes a free one, and keeps it. May be given several times.",
+            "Address to listen on, for example /ip4/0.0.0.0/tcp/4100, or with /udp/4100/quic-v1 "
+            "for QUIC; port 0 picks a free one and keeps it. May be given several times.",
             "ADDRESS",
         ),
     ] = ("/ip4/0.0.0.0/tcp/0",)
     announce: Annotated[
         tuple[str, ...],
         told(
-            "Address to tell others, where it is not the one listened at: behind a "
-            "router that forwards a port, for instance. May be given several times.",
+            "Address to announce if it is not the one listened on, for example behind a "
+            "router that forwards a port. May be given several times.",
             "ADDRESS",
         ),
     ] = ()
     member_token: Annotated[
         str,
         told(
-            "Token for this peer, or a file with it, in a swarm that only its members may join: "
-            "its founder gives it (giaann token issue). It is kept in the folder.",
+            "Token for this peer, or a file with it, needed in a swarm for members only; "
+            "its founder issues it (giaann token issue). It is kept in the folder.",
             "TOKEN",
         ),
     ] = ""
     relay: Annotated[
         bool,
         told(
-            "Be reachable through other peers where no address of this one can be "
-            "dialled. Slower; forward a port instead where you can."
+            "Be reachable through other peers if none of this one's addresses can be "
+            "dialled. Slower; forward a port instead if you can."
         ),
     ] = False
+    p2pd_memory: Annotated[
+        str,
+        told(
+            "Memory limit of p2pd, the process that carries the connections. Above it strangers "
+            "are disconnected; if that does not help, or above three times the limit, p2pd is "
+            "restarted. A peer with more than 500 others may need more.",
+            "SIZE",
+        ),
+    ] = "150MB"
     metrics_port: Annotated[
         int,
         told(
-            "Port on this machine for /metrics (Prometheus), /healthz and /readyz; "
-            "0 takes a free one, -1 none.",
+            "Port on 127.0.0.1 for /metrics (Prometheus), /healthz and /readyz; "
+            "0 picks a free one, -1 serves none.",
             "PORT",
             ge=-1,
             le=_MOST_PORT,
@@ -78,23 +90,32 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     ] = -1
     log: Annotated[
         Literal["text", "json"],
-        told("How to log: lines for people, or JSON for programs."),
+        told("Log format: lines for people, or JSON for programs."),
     ] = "text"
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"],
-        told("How grave something must be to be logged."),
+        told("Least severity to log."),
     ] = "info"
     status_file: Annotated[
-        str, told("File to keep this peer's state in, for whoever supervises it.", "FILE")
+        str, told("File to keep this peer's state in, for a supervisor.", "FILE")
     ] = ""
+
+    @property
+    def watch(self) -> WatchLimits:
+        """Limits of p2pd; UsageError if they are below what p2pd needs to run."""
+        limits = WatchLimits(memory=nbytes(self.p2pd_memory))
+        if limits.memory < _LEAST_P2PD:
+            raise UsageError(f"p2pd-memory must be at least 80MB; it is {self.p2pd_memory}")
+        return limits
 
 
 Kind = TypeVar("Kind", bound=Options)
+_KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
 _PATH = re.compile(r"`\$\.(\w+)(?:\[\.*\d*\])?`")
 
 
 def options(kind: type[Kind], given: Mapping[str, Any], file: Path | None = None) -> Kind:
-    """Return a daemon's options: those given, then those of the file, then the defaults."""
+    """Return a daemon's options: given values first, then those of the file, then the defaults."""
     values = {**_of_file(file, kind), **given} if file else dict(given)
     for name, text in described(kind).items():
         if name not in values and _field(kind, name).required:
@@ -102,12 +123,16 @@ def options(kind: type[Kind], given: Mapping[str, Any], file: Path | None = None
     try:
         return msgspec.convert(values, kind)
     except msgspec.ValidationError as error:
-        where = f"{file}: " if file else ""
-        raise UsageError(where + _PATH.sub(lambda found: flag(found[1]), str(error))) from None
+        where, found = f"{file}: " if file else "", _PATH.search(str(error))
+        if found is None:
+            raise UsageError(f"{where}{error}") from None
+        wanted = _wanted(_field(kind, found[1]), described(kind)[found[1]])
+        given_value = f"it is {values[found[1]]!r}"
+        raise UsageError(f"{where}{flag(found[1])} must be {wanted}; {given_value}") from None
 
 
 def described(kind: type[Options]) -> dict[str, msgspec.Meta]:
-    """Return what is told of each option."""
+    """Return each option's metadata by name."""
     return {
         field.name: next(
             one for one in reversed(field.type.__metadata__) if isinstance(one, msgspec.Meta)
@@ -117,8 +142,21 @@ def described(kind: type[Options]) -> dict[str, msgspec.Meta]:
 
 
 def flag(name: str) -> str:
-    """Return an option as it is given on the command line."""
+    """Return an option's flag on the command line."""
     return "--" + name.replace("_", "-")
+
+
+def _wanted(field: msgspec.structs.FieldInfo, told: msgspec.Meta) -> str:
+    """Return a phrase that says which values an option accepts."""
+    kind = get_args(field.type)[0]
+    if get_origin(kind) is Literal:
+        return " or ".join(map(repr, get_args(kind)))
+    if get_origin(kind) is tuple:
+        return "a list of texts"
+    words = _KINDS[kind]
+    if told.ge is not None and told.le is not None:
+        return f"{words} from {told.ge} to {told.le}"
+    return words if told.ge is None else f"{words}, {told.ge} or more"
 
 
 def _field(kind: type[Options], name: str) -> msgspec.structs.FieldInfo:
@@ -131,7 +169,7 @@ def _of_file(file: Path, kind: type[Options]) -> dict[str, Any]:
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror}") from None
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
-        raise UsageError(f"{file} is no TOML: {error}") from None
+        raise UsageError(f"{file} is not TOML: {error}") from None
     if strange := set(found) - set(described(kind)):
         raise UsageError(
             f"{file}: there is no option {min(strange)!r}; there are {', '.join(described(kind))}"

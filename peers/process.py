@@ -1,4 +1,4 @@
-"""How a daemon's process runs: its signals, its state for others to see, its end."""
+"""A daemon's process: its signals, its status file and HTTP pages, and its end."""
 
 import asyncio
 import logging
@@ -15,6 +15,7 @@ import uvloop
 from giaann_p2p.errors import DiskError
 from giaann_p2p.local.status_file import READY, Status, StatusFile
 from giaann_p2p.store.memory.heap import give_back, keep_together
+from giaann_p2p.swarm.members.departure import Decision
 from giaann_p2p.terminal import LEFT_BEHIND
 from peers.http import HttpServer, Page
 from peers.log import log_to_stderr
@@ -24,51 +25,56 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _LOOK_EVERY = 0.2
 _TIDY_EVERY = 60.0
 _FIRST_WORD, _WORD_EVERY = 2.0, 60.0
-"""Seconds until a daemon that leaves says what it waits for, and says it again."""
+"""Seconds until a leaving daemon first logs what it waits for, and seconds between repetitions."""
 _RETRY = 10.0
 LOG = logging.getLogger("giaann.daemon")
 
 
 class Lasting(Protocol):
-    """What runs until it is asked to leave."""
+    """A node that runs until it is asked to leave."""
 
     async def run(self) -> None:
-        """Live, until it has left, or is closed, or fails."""
+        """Run until the node has left, is closed, or fails."""
         ...
 
     def leave(self) -> None:
-        """Hand over what is to be handed over, then end."""
+        """Hand over what other peers need, then end."""
         ...
 
     async def close(self) -> None:
-        """End now."""
+        """End now, without a handover."""
         ...
 
 
 class Departure(NamedTuple):
-    """How long a daemon that is told to leave tries to hand over, and what it says meanwhile."""
+    """The time limit of a leaving daemon's handover, and its reports meanwhile."""
 
     within: float
-    """Seconds; 0 for as long as it takes."""
+    """Time limit of the handover, in seconds; 0 means no limit."""
     left: Callable[[], str]
-    """What is still to be handed over, and what that waits for."""
-    kept: str
-    """What becomes of it if it is not."""
+    """Returns a phrase: what is still to be handed over, and what prevents that."""
+    kept: Callable[[], str]
+    """Returns a sentence: what happens to the rest if it is not handed over."""
+    decided: Callable[[], Decision]
+    """Returns whether to go on waiting."""
+    go: Callable[[], None]
+    """Ends a daemon that has nothing to hand over."""
 
 
 def run(main: Coroutine[Any, Any, int], options: Options) -> None:
-    """Run a daemon to its end; a signal before it lives cancels it."""
+    """Run a daemon to its end; a signal before it has started cancels it."""
     log_to_stderr(as_json=options.log == "json", level=options.log_level)
     keep_together()
 
     async def guarded() -> int:
         task = asyncio.ensure_future(main)
         loop = asyncio.get_running_loop()
-        loop.add_signal_handler(signal.SIGTERM, task.cancel)
+        for number in _SIGNALS:
+            loop.add_signal_handler(number, task.cancel)
         try:
             return await task
         except asyncio.CancelledError:
-            LOG.info("ended before it began")
+            LOG.info("ended before it had started")
             return 0
 
     if code := uvloop.run(guarded()):
@@ -78,7 +84,7 @@ def run(main: Coroutine[Any, Any, int], options: Options) -> None:
 async def last(node: Lasting, departure: Departure | None = None) -> int:
     """Run a node to its end, and return the exit code.
 
-    The first signal lets it leave, the second ends it now; so does the end of its departure's time.
+    The first signal asks the node to leave; a second one, or the end of the time limit, ends it.
     """
     loop = asyncio.get_running_loop()
     tasks: list[asyncio.Task[None]] = []
@@ -105,14 +111,16 @@ async def last(node: Lasting, departure: Departure | None = None) -> int:
         for number in _SIGNALS:
             loop.remove_signal_handler(number)
         for task in tasks:
-            task.cancel()  # what is to be closed has ended
+            task.cancel()  # the node has ended, so nothing is left to close
         await asyncio.gather(*tasks, return_exceptions=True)
     return codes[-1]
 
 
 async def _tidying() -> None:
-    """Give memory that was freed back to the system, now and then: a daemon lives long, and what
-    it needed once, for a shard that it sent say, leaves holes of some ten megabytes.
+    """Give freed memory back to the system every minute.
+
+    A daemon runs for long, and memory that it needed once, for example to send a shard, leaves
+    holes of some ten megabytes.
     """
     while True:
         await asyncio.sleep(_TIDY_EVERY)
@@ -120,42 +128,40 @@ async def _tidying() -> None:
 
 
 async def _bounded(node: Lasting, departure: Departure, codes: list[int]) -> None:
-    """Say now and then why a node is still here; end it when its time is up."""
+    """Log why a leaving node still runs; end it when waiting cannot help, or at the time limit."""
     try:
         async with asyncio.timeout(departure.within or None) as end:
-            await _told(departure, end)
+            if await _told(departure, end) is Decision.LEAVE:
+                departure.go()
+                return
+        LOG.warning("leaving now: %s. %s", departure.left(), departure.kept())
     except TimeoutError:
-        codes.append(LEFT_BEHIND)
-        LOG.warning(
-            "ending after %g s, though %s. %s",
-            departure.within,
-            departure.left(),
-            departure.kept,
-        )
-        await node.close()
+        words = departure.left(), departure.kept()
+        LOG.warning("ending after %g s, though %s. %s", departure.within, *words)
+    codes.append(LEFT_BEHIND)
+    await node.close()
 
 
-async def _told(departure: Departure, end: asyncio.Timeout) -> None:
-    pause = _FIRST_WORD
-    while True:
-        await asyncio.sleep(pause)
-        pause = _WORD_EVERY
-        when = end.when()
-        now = asyncio.get_running_loop().time()
-        long = "as long as it takes" if when is None else f"{max(0, when - now):.0f} s more"
-        LOG.info(
-            "%s; it waits %s, and a second signal ends it now. %s",
-            departure.left(),
-            long,
-            departure.kept,
-        )
+async def _told(departure: Departure, end: asyncio.Timeout) -> Decision:
+    """Log every minute what the node waits for; return the decision that ends the wait."""
+    clock = asyncio.get_running_loop().time
+    due = clock() + _FIRST_WORD
+    while (decision := departure.decided()) is Decision.WAIT:
+        if (now := clock()) >= due:
+            due = now + _WORD_EVERY
+            when = end.when()
+            long = "as long as it takes" if when is None else f"{max(0, when - now):.0f} s more"
+            ends = "a second signal ends it now"
+            LOG.info("%s; it waits %s, and %s. %s", departure.left(), long, ends, departure.kept())
+        await asyncio.sleep(min(_LOOK_EVERY, due - now))
+    return decision
 
 
 @asynccontextmanager
 async def seen(
     options: Options, status: Callable[[], Status], metrics: Callable[[], Page]
 ) -> AsyncIterator[None]:
-    """Let others see how a daemon is: its status file, and its pages, for as long as this lasts."""
+    """Publish a daemon's state while the context lasts: its status file and its HTTP pages."""
     server, port = HttpServer(_pages(status, metrics)), options.metrics_port
     if port >= 0:
         await server.start("127.0.0.1", port)
@@ -180,8 +186,9 @@ def _pages(
     status: Callable[[], Status], metrics: Callable[[], Page]
 ) -> dict[str, Callable[[], Page]]:
     def ready() -> Page:
-        state = status().state
-        return Page(200 if state == READY else 503, f"{state}\n".encode())
+        found = status()
+        said = f"{found.state}; {found.note}" if found.note else found.state
+        return Page(200 if found.state == READY else 503, f"{said}\n".encode())
 
     return {
         "/healthz": lambda: Page(200, b"ok\n"),
@@ -191,7 +198,7 @@ def _pages(
 
 
 async def _kept(file: StatusFile, told: Callable[[], Status]) -> None:
-    """Write the status whenever it has changed."""
+    """Write the status file whenever the status changes; retry 10 s after a disk error."""
     last: Status | None = None
     while True:
         if (now := told()) != last:

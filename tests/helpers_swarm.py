@@ -1,6 +1,6 @@
 """Storage peers to be connected by hand: surroundings that say what they are told, real stores."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -14,7 +14,17 @@ from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.layout import Layout, Shards
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.update import Update, anything
-from giaann_p2p.swarm.actions import (
+from giaann_p2p.swarm.members.exclusion import Named
+from giaann_p2p.swarm.members.placement import Placement
+from giaann_p2p.swarm.replication.answers import Answers
+from giaann_p2p.swarm.replication.delta_checks import DeltaChecks
+from giaann_p2p.swarm.replication.replicas import Replicas
+from giaann_p2p.swarm.replication.settings import Settings
+from giaann_p2p.swarm.replication.shard_fingerprint import weighed
+from giaann_p2p.swarm.replication.shared import Shared
+from giaann_p2p.swarm.replication.storage import StoragePeer
+from giaann_p2p.swarm.training.writer import Flags
+from giaann_p2p.swarm.wire.actions import (
     Action,
     Adopt,
     Apply,
@@ -24,10 +34,8 @@ from giaann_p2p.swarm.actions import (
     Release,
     Weigh,
 )
-from giaann_p2p.swarm.answers import Answers
-from giaann_p2p.swarm.barring import Named
-from giaann_p2p.swarm.identity import Identity, Peer
-from giaann_p2p.swarm.messages import (
+from giaann_p2p.swarm.wire.identity import Identity, Peer
+from giaann_p2p.swarm.wire.messages import (
     Ask,
     AskColumn,
     AskDigests,
@@ -42,6 +50,7 @@ from giaann_p2p.swarm.messages import (
     Column,
     Compare,
     Compared,
+    Continued,
     Digest,
     Digests,
     Fetch,
@@ -60,25 +69,18 @@ from giaann_p2p.swarm.messages import (
     Push,
     Pushed,
     Read,
-    Refused,
+    Refusal,
     RevokedIs,
     Rows,
     Skip,
     Taken,
-    Told,
     decode,
     encode,
 )
-from giaann_p2p.swarm.placement import Placement
-from giaann_p2p.swarm.replica import State
-from giaann_p2p.swarm.replicas import Replicas
-from giaann_p2p.swarm.settings import Settings
-from giaann_p2p.swarm.shardset import packed
-from giaann_p2p.swarm.storage import StoragePeer
-from giaann_p2p.swarm.terms import Terms
-from giaann_p2p.swarm.voucher import Sealing, Voucher, sealing, vouched
-from giaann_p2p.swarm.weighing import weighed
-from giaann_p2p.swarm.withdrawn import Chunk, Withdrawn, parts_of
+from giaann_p2p.swarm.wire.replica import ReplicaState
+from giaann_p2p.swarm.wire.shardset import packed
+from giaann_p2p.swarm.wire.voucher import Sealing, Voucher, sealing, vouched
+from giaann_p2p.swarm.wire.withdrawn import Chunk, Withdrawn, parts_of
 
 SHARDS = 4
 LAYOUT = Layout(shards=SHARDS)
@@ -106,9 +108,16 @@ class Around:
         self.ready_at: dict[int, list[Peer]] = {}
         self.syncing_at: dict[int, list[Peer]] = {}
         self.gone_with: dict[int, list[Peer]] = {}
+        self.cold_at: dict[int, list[Peer]] = {}
+        self.beside_owners: dict[Peer, Shards] = {}
+        self.newcomers: set[Peer] = set()
+        self.others_there: set[Peer] = set()
+        self.without_disk: set[Peer] = set()
         self.named_by: dict[Peer, dict[Peer, Shards]] = {}
         self.looked: float | None = NOW
         self.unreachable: set[Peer] = set()
+        self.newcomers: set[Peer] = set()
+        self.away: list[Peer] = []
         self.suspected: list[Peer] = []
         self.trusted: list[Peer] = []
         self.changes = 0
@@ -148,6 +157,31 @@ class Around:
     def reachable(self, peer: Peer, now: float) -> bool:
         return peer not in self.unreachable
 
+    def standing_now(self) -> Callable[[Peer], bool]:
+        return self.may_teach
+
+    def may_teach(self, author: Peer) -> bool:
+        return author not in self.newcomers
+
+    def beside(self, now: float) -> Mapping[Peer, Shards]:
+        return self.beside_owners
+
+    def cold(self, shard: int, now: float) -> Sequence[Peer]:
+        return self.cold_at.get(shard, [])
+
+    def stands(self, peer: Peer) -> bool:
+        return peer not in self.newcomers
+
+    def kept(self, now: float) -> Flags:
+        there = {*self.capacities, *self.others_there}
+        return np.full(SHARDS, any(map(self.keeps, there)))
+
+    def awaited(self, now: float) -> Sequence[Peer]:
+        return self.away
+
+    def keeps(self, peer: Peer) -> bool:
+        return self.stands(peer) and peer not in self.without_disk
+
     def suspect(self, peer: Peer, now: float) -> None:
         self.suspected.append(peer)
 
@@ -185,7 +219,7 @@ def store(held: Iterable[int] = range(SHARDS), chunks: Iterable[int] = ()) -> St
 LIMITS = Store.in_memory(SPEC, LAYOUT).limits
 
 
-TERMS = Terms.of(SPEC, LAYOUT, anything)
+TERMS = DeltaChecks.of(SPEC, LAYOUT, anything)
 """Whatever comes is believed."""
 
 
@@ -217,6 +251,17 @@ def sealed(job: bytes, chunk: int) -> Sealing:
     return sealing([vouch(job, chunk, tree.root)], tree)
 
 
+def shared_by(
+    replicas: Replicas,
+    around: Around,
+    held: Store,
+    settings: Settings = SETTINGS,
+    secret: bytes = b"secret",
+) -> Shared:
+    """Return what the parts of a storage peer's decisions share, to try one of them alone."""
+    return Shared(settings, Rules(), replicas, around, held, TERMS, secret, NOW)
+
+
 class Side:
     """A storage peer with a store and a shell: what it does to its store is done at once."""
 
@@ -227,7 +272,7 @@ class Side:
         held: Store | None = None,
         settings: Settings = SETTINGS,
         rules: Rules | None = None,
-        terms: Terms = TERMS,
+        delta_checks: DeltaChecks = TERMS,
     ) -> None:
         self.me, self.around, self.store = me, around, held or store(())
         self.core = StoragePeer(
@@ -238,7 +283,7 @@ class Side:
             around,
             self.store,
             self.store.shards,
-            terms,
+            delta_checks,
             NOW,
             bytes(me),
         )
@@ -306,7 +351,7 @@ def talk(one: Side, other: Side, now: float) -> list[Message]:
 
 def make_ready(replicas: Replicas) -> None:
     """Let all that is syncing be ready."""
-    for shard in replicas.all(State.SYNCING).tolist():
+    for shard in replicas.all(ReplicaState.SYNCING).tolist():
         replicas.caught_up(shard, NOW)
 
 
@@ -344,15 +389,16 @@ MESSAGES: list[Message] = [
         [Learned(3, 60, [Skip("too short", 4, 7)], 999)],
         [(4, "out of memory")],
         [Came(1, ROOT, vouch(JOB, 1, ROOT))],
+        [AUTHORS[0].peer],
     ),
     Heard([2], [Bring(1, [vouch(JOB, 1, ROOT)])]),
     Ask(bytes(16), "Bees make", Manner(beam=Beam(), timing="seq"), bytes(32)),
-    Told(" honey", ["zorp"], [TOKEN], "end"),
+    Continued(" honey", ["zorp"], [TOKEN], "end"),
     AskManifest(),
     ManifestIs(b"a manifest"),
     AskRevoked(3),
     RevokedIs(b"a list"),
-    Refused("it cannot be done, not even in Zürich"),
+    Refusal("it cannot be done, not even in Zürich"),
     AskProof(SHARDS_OF_ALL, applied(1, 2, 1000).to_bytes(), bytes(16)),
     Proof(packed(shards(0, 2), SHARDS), [bytes(32), b""]),
     AskOrphans(3, 1),

@@ -11,15 +11,17 @@ import msgspec
 from prometheus_client.core import Metric
 
 from bootstrap.options import BootstrapOptions
-from giaann_p2p.node.reading import Reading
+from giaann_p2p.net.hive.daemon_limits import Figures
+from giaann_p2p.node.reading.reader import RowReader
 from peers.compute.metrics import metrics_of as of_compute
 from peers.compute.options import ComputeOptions
+from peers.metrics import p2pd_metrics
 from peers.options import Options, described, flag
 from peers.storage.metrics import metrics_of as of_storage
 from peers.storage.options import StorageOptions
 from tests.benchmarks.scale.tables import replaced
 from tests.unit.node.helpers import MANIFEST, Town, play
-from tests.unit.node.helpers_compute import Workshop, no_prompts
+from tests.unit.node.training.helpers_compute import Workshop, no_prompts
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGE, STORAGE_PAGE = DOCS / "configuration.md", DOCS / "storage-peer.md"
@@ -92,15 +94,23 @@ def metrics(page: Path) -> str:
         else:
             shop = Workshop(town, 101)
             prompting = no_prompts()
-            others = shop.node.lookout.others
-            reading = Reading(shop.transport, MANIFEST, others, shop.node.clock)
+            others = shop.node.lookout.view
+            reading = RowReader(shop.transport, MANIFEST, others, shop.node.clock)
             found.extend(of_compute(shop.node, prompting, reading))
             await reading.close()
             await prompting.close()
             await shop.end()
 
     play(story)
+    found += p2pd_metrics(_Host())
     return "\n".join(["| metric | kind | |", "|---|---|---|", *map(_metric, found)])
+
+
+class _Host:
+    """A p2pd that takes nothing."""
+
+    deaths = disconnected = 0
+    figures = Figures(0, 0, 0.0, 0)
 
 
 def _metric(one: Metric) -> str:

@@ -1,1 +1,1 @@
-"""The `giaann` command: words in, library calls, words out. No logic lives here."""
+"""The `giaann` command: it parses arguments, calls the library, and prints the results."""

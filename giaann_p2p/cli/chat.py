@@ -1,4 +1,4 @@
-"""`giaann chat`: one prompt after another, by a swarm, as long as somebody types."""
+"""`giaann chat`: answers one line after another, until the input ends."""
 
 import signal
 import sys
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from giaann_p2p.cli import present
+from giaann_p2p.cli.arrival import LossWarning, arrived
 from giaann_p2p.cli.health import Join
 from giaann_p2p.cli.manner import Device, MaxTokens, Timing, TimingName, manner_of
 from giaann_p2p.cli.prompt import Local, Stats, show_more, streamed
@@ -20,11 +21,11 @@ if TYPE_CHECKING:
     from giaann_p2p.client.portal import Portal
 
 _HELP = """\
-Each line is a prompt, and what comes to mind is written behind it.
+Each line is a prompt; the answer is written after it.
 Ctrl-C stops an answer, Ctrl-D ends.
 /timing NAME  how strictly memory must match: auto, exact, seq, none, biased
-/max N        stop after so many tokens
-/stats        show what each token took, or no longer
+/max N        stop after N tokens
+/stats        show what each token cost, or stop showing it
 /help         this
 /quit         end"""
 
@@ -34,7 +35,7 @@ class _Settings(msgspec.Struct):
     max_tokens: int
     stats: bool
     lies: int = 0
-    """How many were told of."""
+    """Number of lies reported so far."""
 
 
 def chat(
@@ -46,10 +47,10 @@ def chat(
     verify: Verify = False,
     device: Device = "auto",
 ) -> None:
-    """Go on from one line after another by what a swarm knows; /help tells more."""
+    """Continue one line after another from what a swarm knows; /help lists the commands."""
     settings = _Settings(timing.value, max_tokens, stats)
     if sys.stdin.isatty():
-        with suppress(ImportError):  # where there is none, lines cannot be edited
+        with suppress(ImportError):  # without readline, lines cannot be edited
             import readline  # noqa: F401
     with ExitStack() as held:
         stack = AsyncExitStack()
@@ -62,7 +63,7 @@ def chat(
             ask = portal.run(stack.enter_async_context(oracular))
         before = signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
-            _talk(portal, ask, settings)
+            _talk(portal, ask, settings, arrived(ask.visiting))
             with suppress(KeyboardInterrupt):
                 portal.run(settled(ask.visiting))
             complain_of(ask.visiting, settings.lies)
@@ -71,7 +72,7 @@ def chat(
             portal.run(stack.aclose())
 
 
-def _talk(portal: "Portal", ask: "Oracle", settings: _Settings) -> None:
+def _talk(portal: "Portal", ask: "Oracle", settings: _Settings, losses: LossWarning) -> None:
     while True:
         try:
             line = input("> " if sys.stdin.isatty() else "").strip()
@@ -88,6 +89,7 @@ def _talk(portal: "Portal", ask: "Oracle", settings: _Settings) -> None:
             if line.startswith("/"):
                 _order(line, settings)
             else:
+                losses.look()
                 portal.run(_answered(ask, line, settings))
         except KeyboardInterrupt:
             say("")
@@ -107,16 +109,16 @@ async def _answered(ask: "Oracle", line: str, settings: _Settings) -> None:
 
 
 def _order(line: str, settings: _Settings) -> None:
-    """Do what a line that begins with / says."""
+    """Carry out a line that begins with /."""
     word, _, argument = line.partition(" ")
     if word == "/help":
         say(_HELP)
     elif word == "/stats":
         settings.stats = not settings.stats
-        say(f"what each token took is {'shown' if settings.stats else 'not shown'}")
+        say(f"the cost of each token is {'shown' if settings.stats else 'not shown'}")
     elif word == "/timing" and argument in set(TimingName):
         settings.timing = argument
     elif word == "/max" and argument.isdecimal() and int(argument):
         settings.max_tokens = int(argument)
     else:
-        complain(f"{line!r} is no order; /help tells what there is")
+        complain(f"{line!r} is an unknown command; /help lists all")

@@ -1,4 +1,4 @@
-"""`giaann column`: a look at what a swarm has learned about a noun."""
+"""`giaann column`: shows what a swarm has learned about a noun."""
 
 import asyncio
 from collections.abc import Callable
@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
+from giaann_p2p.cli.arrival import arrived
 from giaann_p2p.cli.health import Join, Json
 from giaann_p2p.cli.verified import Verify, complain_of, lies_json, settled, share_of
+from giaann_p2p.errors import UsageError
 from giaann_p2p.terminal import NOTHING, harmless, joining, say, say_json, show
 
 if TYPE_CHECKING:
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 def column(
     join: Join,
     concept: Annotated[
-        str, typer.Argument(metavar="NOUN", help="In the singular, as anarchism or 'civil war'.")
+        str, typer.Argument(metavar="NOUN", help="In the singular: anarchism, or 'civil war'.")
     ],
     words: Annotated[int, typer.Option(min=1, max=256, help="How many words to show.")] = 16,
     leads: Annotated[
@@ -28,15 +30,18 @@ def column(
     as_json: Json = False,
 ) -> None:
     """Show a noun's column: its words, how often they occurred, and what each leads to."""
+    if not concept.strip():
+        raise UsageError("the noun is empty: give one, for example anarchism or 'civil war'")
     import msgspec
 
     async def look(joined: Callable[[], None]) -> "Column":
         from giaann_p2p.client.column import column as looked_at
-        from giaann_p2p.client.visit import visit
-        from giaann_p2p.swarm.link import Link
+        from giaann_p2p.client.session import visit
+        from giaann_p2p.swarm.wire.link import Link
 
         async with visit(Link.read(join), verify=share_of(verify)) as visiting:
             joined()
+            arrived(visiting)
             found = await looked_at(visiting, concept, words, leads)
             if not as_json:
                 _show(found)
@@ -57,7 +62,7 @@ def _show(found: "Column") -> None:
         show(_table(found))
         say(f"{found.concept}: {found.size:,} words, {len(found.words):,} of them shown")
     else:
-        say(f"{found.concept}: the swarm has never learned of it; nouns go by their singular")
+        say(f"{found.concept}: the swarm has not learned this noun; give nouns in the singular")
 
 
 def _table(found: "Column") -> Table:

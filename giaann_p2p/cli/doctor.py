@@ -1,4 +1,4 @@
-"""`giaann doctor`: why this machine cannot join a swarm, or that it can."""
+"""`giaann doctor`: checks whether a peer on this machine can join a swarm, and why not."""
 
 import asyncio
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
-from giaann_p2p.cli.health import Join, Json
+from giaann_p2p.cli.health import AnyLink, Json
 from giaann_p2p.terminal import FAILED, printable, say, say_json
 from giaann_p2p.units import nbytes
 
@@ -18,27 +18,25 @@ _MARKS = {"ok": "ok     ", "note": "note   ", "problem": "PROBLEM"}
 
 
 def doctor(
-    join: Join,
+    join: AnyLink,
     listen: Annotated[
         list[str] | None,
         typer.Option(
             metavar="ADDRESS",
-            help="Where the peer is to listen. \\[default: /ip4/0.0.0.0/tcp/0]",
+            help="Address that the peer will listen on. \\[default: /ip4/0.0.0.0/tcp/0]",
         ),
     ] = None,
     announce: Annotated[
-        list[str] | None, typer.Option(metavar="ADDRESS", help="What others are to be told.")
+        list[str] | None, typer.Option(metavar="ADDRESS", help="Address that it will announce.")
     ] = None,
-    relay: Annotated[bool, typer.Option("--relay", help="It is to use relays.")] = False,
-    data_dir: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="The folder that it is to have.")
-    ] = None,
+    relay: Annotated[bool, typer.Option("--relay", help="It will use relays.")] = False,
+    data_dir: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Its folder.")] = None,
     capacity: Annotated[
-        str, typer.Option(metavar="SIZE", help="The memory that it is to give.")
+        str, typer.Option(metavar="SIZE", help="Memory that it will give.")
     ] = "1GiB",
     as_json: Json = False,
 ) -> None:
-    """Find out why a peer cannot join a swarm from here; give it the peer's own options.
+    """Find out why a peer cannot join a swarm from here; give this command the peer's options.
 
     The exit code is 0 if nothing is in the way, and 1 if something is.
     """
@@ -74,7 +72,7 @@ def doctor(
 
 
 def _tell(finding: "Finding") -> None:
-    """Show a finding, in which a peer's own words may be."""
+    """Print a finding; unprintable characters are replaced, because it may quote a peer."""
     say(printable(f"{_MARKS[finding.verdict]} {finding.check}: {finding.said}"))
     if finding.remedy:
         say(printable(f"        -> {finding.remedy}"))

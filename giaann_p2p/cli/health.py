@@ -1,37 +1,50 @@
-"""`giaann status` and `giaann fsck`: how a swarm is, asked by a visitor."""
+"""`giaann status` and `giaann fsck`: a swarm's health, and a comparison of its replicas."""
 
 import asyncio
+import sys
+import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.live import Live
 
+from giaann_p2p.cli.arrival import commands_of
 from giaann_p2p.cli.health_shown import overview_json, overview_shown, report_json, report_lines
+from giaann_p2p.client.links import full_link, saved_names
 from giaann_p2p.terminal import FAILED, errors, joining, say, say_json, show
 
 if TYPE_CHECKING:
-    from giaann_p2p.client.visit import Visit
-    from giaann_p2p.swarm.checkup import Report
-    from giaann_p2p.swarm.overview import Overview
+    from rich.console import RenderableType
 
+    from giaann_p2p.client.session import Session
+    from giaann_p2p.swarm.members.checkup import Report
+    from giaann_p2p.swarm.members.overview import Overview
+
+_LINK = "The swarm's join link, as its founder printed it, or its name (`giaann join`)."
+AnyLink = Annotated[str, typer.Option("--join", metavar="LINK", envvar="GIAANN_JOIN", help=_LINK)]
 Join = Annotated[
     str,
     typer.Option(
+        "--join",
         metavar="LINK",
         envvar="GIAANN_JOIN",
-        help="The swarm's join link, as its founder printed it.",
+        parser=full_link,
+        autocompletion=saved_names,
+        help=_LINK,
     ),
 ]
+"""A link or a saved name on the command line; the command receives the full link."""
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
-_EVERY = 2.0
+_EVERY, _SECOND = 2.0, 1.0
 
 
 def status(
     join: Join,
     watch: Annotated[
-        bool, typer.Option("--watch", help="Go on showing it, every two seconds, until Ctrl-C.")
+        bool, typer.Option("--watch", help="Show it again every two seconds, until Ctrl-C.")
     ] = False,
     as_json: Json = False,
 ) -> None:
@@ -40,14 +53,15 @@ def status(
     The exit code is 0 if every shard has all its replicas, and 1 if some lack some.
     """
     if watch and as_json:
-        raise typer.BadParameter("--json shows how it is now; --watch goes on showing it: one only")
+        raise typer.BadParameter("--json prints one report, --watch goes on: give one of them")
 
     async def seen(joined: Callable[[], None]) -> bool:
-        from giaann_p2p.client.visit import visit
-        from giaann_p2p.swarm.link import Link
+        from giaann_p2p.client.session import visit
+        from giaann_p2p.swarm.wire.link import Link
 
         async with visit(Link.read(join)) as visiting:
             joined()
+            visiting.commands = commands_of(visiting.manifest.swarm_id)
             return await _watched(visiting) if watch else await _shown(visiting, as_json)
 
     with joining(as_json) as joined:
@@ -56,26 +70,33 @@ def status(
         raise typer.Exit(FAILED)
 
 
-async def _shown(visiting: "Visit", as_json: bool) -> bool:
+async def _shown(visiting: "Session", as_json: bool) -> bool:
     found = await _seen(visiting)
     if as_json:
         say_json(overview_json(found))
     else:
-        show(overview_shown(visiting.manifest.name, found))
+        show(_told(visiting, found))
     return found.verdict == "healthy"
 
 
-async def _seen(visiting: "Visit") -> "Overview":
+async def _seen(visiting: "Session") -> "Overview":
     return visiting.overview(await visiting.silent_peers())
 
 
-async def _watched(visiting: "Visit") -> bool:
+def _told(visiting: "Session", found: "Overview") -> "RenderableType":
+    return overview_shown(visiting.manifest.name, found, visiting.commands)
+
+
+async def _watched(visiting: "Session") -> bool:
+    if not sys.stdout.isatty():  # a pipe gets one report after another
+        while True:
+            await _shown(visiting, as_json=False)
+            await asyncio.sleep(_EVERY)
     found = await _seen(visiting)
-    with Live(overview_shown(visiting.manifest.name, found), auto_refresh=False) as live:
+    with Live(_told(visiting, found), auto_refresh=False) as live:
         while True:
             await asyncio.sleep(_EVERY)
-            found = await _seen(visiting)
-            live.update(overview_shown(visiting.manifest.name, found), refresh=True)
+            live.update(_told(visiting, await _seen(visiting)), refresh=True)
 
 
 def fsck(
@@ -88,32 +109,39 @@ def fsck(
         float,
         typer.Option(min=0, metavar="SECONDS", help="How long replicas may take to catch up."),
     ] = 30.0,
+    no_wait: Annotated[
+        bool, typer.Option("--no-wait", help="Report at once what differs: --wait 0.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """Compare all replicas of a swarm's shards, and what they come to.
+    """Compare all replicas of a swarm's shards, and print a digest of the whole.
 
-    The exit code is 0 if every shard is served and all that serve one hold the same, and what the
-    solo database holds, if one is given.
+    The exit code is 0 if every shard is served, all its replicas are equal, and the digest is that
+    of the solo database, if one is given.
     """
 
     async def compared(joined: Callable[[], None]) -> "Report":
         from giaann_p2p.client.checkup import checked
-        from giaann_p2p.client.visit import visit
-        from giaann_p2p.swarm.link import Link
+        from giaann_p2p.client.session import visit
+        from giaann_p2p.swarm.wire.link import Link
 
         async with visit(Link.read(join)) as visiting:
             joined()
             loop = asyncio.get_running_loop()
-            end, told = loop.time() + wait, ""
+            end = loop.time() + (0 if no_wait else wait)
+            told = ""
             while True:
                 peers = visiting.storage_peers()
-                report = await checked(visiting.place.transport, visiting.manifest, peers)
+                report = await checked(
+                    visiting.place.transport, visiting.manifest, peers, losses=visiting.losses()
+                )
                 if (report.agrees and not report.silent) or loop.time() >= end:
                     return report
                 if (why := _why_not_yet(report)) != told:
                     told = why
-                    errors.print(f"giaann: {why}, asking again", markup=False)
-                await asyncio.sleep(_EVERY)
+                    left = f"for {end - loop.time():.0f} s more (--no-wait does not wait)"
+                    errors.print(f"giaann: {why}; asking again {left}", markup=False)
+                await _paused(end)
 
     expected = _digest_of(against) if against else ""
     with joining(as_json) as joined:
@@ -122,14 +150,25 @@ def fsck(
     if as_json:
         say_json(report_json(report) | ({"solo": expected, "equal": same} if expected else {}))
     else:
-        for line in report_lines(report, expected):
+        for line in report_lines(report, expected, time.time()):
             say(line)
     if not (report.agrees and same):
         raise typer.Exit(FAILED)
 
 
+async def _paused(end: float) -> None:
+    """Pause until the next attempt, and show for how long attempts will go on."""
+    loop = asyncio.get_running_loop()
+    again = min(loop.time() + _EVERY, end)
+    with errors.status("") if errors.is_terminal else nullcontext() as shown:
+        while (now := loop.time()) < again:
+            if shown is not None:
+                shown.update(f"asking again for {end - now:.0f} s more")
+            await asyncio.sleep(min(_SECOND, again - now))
+
+
 def _why_not_yet(report: "Report") -> str:
-    """Return what a report that is not the last word waits for."""
+    """Return why a report is not final yet."""
     if not report.agrees:
         return "not all replicas agree yet"
     silent = len(report.silent)
@@ -137,7 +176,10 @@ def _why_not_yet(report: "Report") -> str:
 
 
 def _digest_of(database: Path) -> str:
-    """Return the digest of all that a solo database holds."""
+    """Return the digest of a solo database."""
+    from giaann_p2p.solo.directory import existing
+
+    existing(database)
     from giaann_p2p.model.digest import readable
     from giaann_p2p.store.store import Store
 

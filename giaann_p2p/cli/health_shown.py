@@ -1,4 +1,4 @@
-"""A swarm's health, as people and programs read it."""
+"""Renders a swarm's health for people and for programs."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -8,27 +8,37 @@ from rich.console import Group, JustifyMethod, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from giaann_p2p.swarm.identity import Peer, name_of, to_text
+from giaann_p2p.swarm.members.causes import cause_of
+from giaann_p2p.swarm.members.commands import GENERAL, Commands
+from giaann_p2p.swarm.wire.identity import Peer, name_of, to_text
 from giaann_p2p.terminal import harmless
-from giaann_p2p.units import readable_bytes
+from giaann_p2p.units import readable_bytes, span
 
 if TYPE_CHECKING:
-    from giaann_p2p.swarm.checkup import Report
-    from giaann_p2p.swarm.overview import Overview, Seen
+    from giaann_p2p.swarm.members.capacity import Filling
+    from giaann_p2p.swarm.members.checkup import Report
+    from giaann_p2p.swarm.members.overview import Overview, Seen
 
-_STYLES = {"healthy": "green", "degraded": "yellow", "lost": "red"}
+_STYLES = {
+    "healthy": "green",
+    "starting": "yellow",
+    "degraded": "yellow",
+    "full": "red",
+    "lost": "red",
+}
 _MOST_NAMED = 8
 
 
-def overview_shown(swarm: str, found: "Overview") -> RenderableType:
-    """Return a table of the peers, and a verdict below it."""
+def overview_shown(swarm: str, found: "Overview", commands: Commands = GENERAL) -> RenderableType:
+    """Return a table of the peers with the verdict below; its advice names these commands."""
     table = Table(box=None, pad_edge=False, collapse_padding=True, header_style="bold")
     for column, justify in _COLUMNS:
         table.add_column(column, justify=justify, no_wrap=True)
     for one in found.peers:
         state = "silent" if one.peer in found.silent else one.state
         table.add_row(*map(harmless, _row(one, state)))
-    return Group(table, Text(), Text(_verdict(swarm, found), style=_STYLES[found.verdict]))
+    style = "yellow" if found.filling and found.verdict == "healthy" else _STYLES[found.verdict]
+    return Group(table, Text(), Text(_verdict(swarm, found, commands), style=style))
 
 
 _COLUMNS: tuple[tuple[str, JustifyMethod], ...] = (
@@ -55,38 +65,55 @@ def _row(one: "Seen", state: str) -> Iterator[str]:
     yield from map(str, (one.load.reads, one.load.writes))
 
 
-def _verdict(swarm: str, found: "Overview") -> str:
+def _verdict(swarm: str, found: "Overview", commands: Commands) -> str:
+    cause = cause_of(found)
+    words = cause.words(found) if cause else ""
+    advice = cause.advice(found, commands) if cause else ""
+    said = f"{swarm}: {found.verdict}{': ' if words else ''}{words}. "
+    said += "; ".join(_figures(found))
+    return f"{said}. {advice}" if advice else said
+
+
+def _figures(found: "Overview") -> Iterator[str]:
     health = found.health
-    there = [one for one in found.peers if one.peer not in found.silent]
-    storing = sum(one.role == "storage" for one in there)
-    said = f"{swarm}: {found.verdict}. {_many(storing, 'storage peer')}; {found.shards} shards, "
-    said += f"{_many(found.replicas, 'replica')} of each wanted, {health.least} or more ready"
-    if health.lost:
-        said += f"; served by nobody: {_many(health.lost, 'shard')}"
-    if health.under:
-        said += f"; lacking replicas: {_many(health.under, 'shard')}"
-    if health.unsettled:
-        said += f"; on their way: {_many(health.unsettled, 'replica')}"
+    yield _many(found.storing, "storage peer")
+    yield f"{found.shards} shards, {_many(found.replicas, 'replica')} of each wanted, " + (
+        f"{health.least} or more ready"
+    )
+    if found.verdict != "starting":
+        if health.lost:
+            yield f"served by nobody: {_many(health.lost, 'shard')}"
+        if health.under:
+            yield f"lacking replicas: {_many(health.under, 'shard')}"
+        if health.unsettled:
+            yield f"being copied: {_many(health.unsettled, 'replica')}"
     if found.silent:
-        said += f"; no answer from {_names(found.silent)}"
-    for peer, shards in sorted(found.barred.items()):
+        yield f"no answer from {_names(found.silent)}"
+    for peer, shards in sorted(found.excluded.items()):
         many, which = _many(len(shards), "shard"), _some(map(str, shards), len(shards))
-        said += f"; {name_of(peer)} holds something else than others of {many}: {which}"
+        yield f"{name_of(peer)} differs from the other owners in {many}: {which}"
     if found.gone:
-        said += f"; went without leave and may come back: {_names(found.gone)}"
-    if storing < found.replicas:
-        more = found.replicas - storing
-        said += f". Start {_many(more, 'more storage peer')}: giaann storage --join LINK"
-    return said
+        yield f"vanished and may come back: {_names(found.gone)}"
+    if found.full and found.verdict != "full":
+        yield f"full: {_names(found.full)}"
+    if found.filling:
+        yield _nearly_full(found.filling)
+
+
+def _nearly_full(filling: "Sequence[Filling]") -> str:
+    shares = (f"{name_of(one.peer)} at {one.share:.0%}" for one in filling)
+    said = f"nearly full: {_some(shares, len(filling))}"
+    soonest = min((one.seconds for one in filling if one.seconds is not None), default=None)
+    return said if soonest is None else f"{said}, full in {span(soonest)} at the present rate"
 
 
 def overview_json(found: "Overview") -> dict[str, Any]:
-    """Return the same for programs."""
+    """Return the overview for JSON."""
     return {"verdict": found.verdict, **_plain(found)}
 
 
-def report_lines(report: "Report", expected: str) -> Iterator[str]:
-    """Return what replicas come to, what is wrong with them, and whether that is as expected."""
+def report_lines(report: "Report", expected: str, now: float) -> Iterator[str]:
+    """Yield the report's totals, its faults, and whether its digest is as expected."""
     yield f"{report.shards} shards, {report.rows:,} rows, {report.connections:,} connections"
     for shards, what in (
         (report.lost, "served by nobody"),
@@ -95,6 +122,8 @@ def report_lines(report: "Report", expected: str) -> Iterator[str]:
     ):
         if shards:
             yield f"{_many(len(shards), 'shard')} {what}: {_some(map(str, shards), len(shards))}"
+    if lost := report.losses.shards:
+        yield f"{report.losses.words(now)}: {_some(map(str, lost), len(lost))}"
     for one in report.damaged:
         yield f"shard {one.shard} differs, though it learned the same, at {_names(one.peers)}"
     if report.silent:
@@ -109,12 +138,12 @@ def report_lines(report: "Report", expected: str) -> Iterator[str]:
 
 
 def report_json(report: "Report") -> dict[str, Any]:
-    """Return the same for programs."""
+    """Return the report for JSON."""
     return {"agrees": report.agrees, **_plain(report)}
 
 
 def _plain(value: msgspec.Struct) -> dict[str, Any]:
-    """Return a struct as what JSON knows, with peers by their full names."""
+    """Return a struct as plain values, with peers by their full names."""
     return {name: _named(one) for name, one in msgspec.structs.asdict(value).items()}
 
 

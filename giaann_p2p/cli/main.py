@@ -1,4 +1,4 @@
-"""The command's entry: sub-commands, and what an error comes to."""
+"""The entry point of `giaann`: its sub-commands, and the exit code of an error."""
 
 import sys
 from typing import Annotated
@@ -7,9 +7,21 @@ import typer
 
 from bootstrap.command import bootstrap
 from giaann_p2p import __version__
-from giaann_p2p.cli import chat, column, doctor, health, prompt, sim, solo, swarm, token, train
+from giaann_p2p.cli import (
+    chat,
+    column,
+    doctor,
+    health,
+    join,
+    prompt,
+    sim,
+    solo,
+    swarm,
+    token,
+    train,
+)
 from giaann_p2p.errors import GiaannError
-from giaann_p2p.terminal import EXIT_CODES, FAILED, complain, ctrl_c_told
+from giaann_p2p.terminal import EXIT_CODES, INTERRUPTED, complain, ctrl_c_told
 from peers.compute.command import compute
 from peers.storage.command import storage
 
@@ -18,7 +30,6 @@ app = typer.Typer(
     epilog=EXIT_CODES,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    add_completion=False,
 )
 app.add_typer(solo.app, name="solo")
 app.add_typer(swarm.app, name="swarm")
@@ -34,6 +45,7 @@ app.command("eval", epilog=EXIT_CODES)(prompt.evaluate)
 app.command("status", epilog=EXIT_CODES)(health.status)
 app.command("fsck", epilog=EXIT_CODES)(health.fsck)
 app.command("column", epilog=EXIT_CODES)(column.column)
+app.command("join", epilog=EXIT_CODES)(join.join)
 app.command("doctor", epilog=EXIT_CODES)(doctor.doctor)
 
 
@@ -57,7 +69,9 @@ def main() -> None:
     """Run the command and exit with its code."""
     try:
         with ctrl_c_told():
-            app()
+            app(prog_name="giaann")
     except GiaannError as error:
         complain(str(error))
-        sys.exit(FAILED)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:  # Ctrl-C before the command had begun; `ctrl_c_told` has reported it
+        sys.exit(INTERRUPTED)

@@ -1,4 +1,4 @@
-"""Options of every command that lets answers be found, and what they come to."""
+"""Options of every command that generates answers, and their conversion for the library."""
 
 import sys
 from enum import StrEnum
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from giaann_p2p.model.prompt import checked_prompt
 from giaann_p2p.terminal import readable
 
 if TYPE_CHECKING:
@@ -24,16 +25,16 @@ class TimingName(StrEnum):
 
 
 class FeedName(StrEnum):
-    """What is fed after each prediction, as on the command line."""
+    """The token that is fed after each prediction, as named on the command line."""
 
     TRUE = "true"
     OWN = "own"
 
 
 Text = Annotated[
-    str, typer.Argument(metavar="TEXT", help="Words to go on with; - reads standard input.")
+    str, typer.Argument(metavar="TEXT", help="Text to continue; - reads standard input.")
 ]
-MaxTokens = Annotated[int, typer.Option(min=1, help="Stop after so many tokens.")]
+MaxTokens = Annotated[int, typer.Option(min=1, help="Stop after this many tokens.")]
 Timing = Annotated[
     TimingName,
     typer.Option(
@@ -46,19 +47,19 @@ BeamSize = Annotated[
     typer.Option(metavar="WIDTHxDEPTH", help="Look ahead: 3x4 follows the 3 best ways 4 tokens."),
 ]
 Stream = Annotated[bool, typer.Option("--stream", help="Write each word as it comes.")]
-Explain = Annotated[bool, typer.Option("--explain", help="Show what speaks for each token.")]
+Explain = Annotated[bool, typer.Option("--explain", help="Show why each token was chosen.")]
 Feed = Annotated[
-    FeedName, typer.Option(help="After each prediction take in the true token or its own.")
+    FeedName, typer.Option(help="After each prediction feed the true token or its own.")
 ]
 SeedTokens = Annotated[
     int | None,
     typer.Option(min=1, metavar="S", help="Seed of each sentence. \\[default: the model's]"),
 ]
 GradedStrengths = Annotated[
-    bool, typer.Option("--graded-strengths", help="Stronger connections pass on more.")
+    bool, typer.Option("--graded-strengths", help="Stronger connections pass on more activation.")
 ]
 GradedActivations = Annotated[
-    bool, typer.Option("--graded-activations", help="Segments add up what reaches them.")
+    bool, typer.Option("--graded-activations", help="Segments add up the activation they receive.")
 ]
 Device = Annotated[
     str,
@@ -67,20 +68,20 @@ Device = Annotated[
 
 
 def text_of(text: str) -> str:
-    """Return a prompt: standard input for -."""
+    """Return the prompt; read it from standard input for -; raise PromptError if it is empty."""
     found = sys.stdin.buffer.read().decode(errors="replace").strip() if text == "-" else text
-    return readable(found)
+    return checked_prompt(readable(found))
 
 
 def variant_of(strengths: bool, activations: bool) -> "Variant":
-    """Return what the two flags stand for."""
+    """Return the model variant of the two flags."""
     from giaann_p2p import Variant
 
     return Variant(graded_strengths=strengths, graded_activations=activations)
 
 
 def beam_of(text: str | None) -> "Beam | None":
-    """Read a beam's size."""
+    """Parse a beam, given as WIDTHxDEPTH."""
     if text is None:
         return None
     from giaann_p2p import Beam
@@ -94,7 +95,7 @@ def beam_of(text: str | None) -> "Beam | None":
 def manner_of(
     max_tokens: int, timing: str, beam: str | None, strengths: bool, activations: bool
 ) -> "Manner":
-    """Return what all of these come to."""
+    """Return the library's settings for these options."""
     from giaann_p2p.model.manner import Manner
 
     return Manner(

@@ -1,4 +1,4 @@
-"""How results look: a line for people, plain values for JSON."""
+"""Renders results: lines for people, plain values for JSON."""
 
 import re
 from typing import TYPE_CHECKING, Any
@@ -8,10 +8,10 @@ if TYPE_CHECKING:
 
     from giaann_p2p import Checked, Generation, Info, Job, Recalled, Score, Token, Trained
     from giaann_p2p.client.prompting import Answer
-    from giaann_p2p.client.trained import Standing, Taught
+    from giaann_p2p.client.trained import TrainProgress, TrainReport
     from giaann_p2p.sim.run import Outcome
     from giaann_p2p.sim.seeds import Played, Size, Summary
-    from giaann_p2p.swarm.messages import Cost
+    from giaann_p2p.swarm.wire.messages import Cost
 
 _MOST_TOLD = 5
 _ORDERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -19,7 +19,7 @@ NOTHING_TO_LEARN = "a sentence to learn needs a noun, and more tokens than the m
 
 
 def trained_line(report: "Trained") -> str:
-    """Tell what came of learning a text."""
+    """Return a line that says how much of a text was learned."""
     if report.known:
         chunks = f"{report.chunks_known:,} chunks"
         return f"{report.name}: known already ({chunks}); --epochs learns it again"
@@ -29,18 +29,18 @@ def trained_line(report: "Trained") -> str:
             report.skips.counts.items(), key=lambda one: report.skips.first_lines[one[0]]
         )
     )
-    rate = report.sentences / report.seconds if report.seconds else 0.0
+    rate = f"; {report.sentences / report.seconds:,.0f} sentences/s" if report.seconds else ""
     return (
         f"{report.name}: learned {report.sequences:,} of {report.sentences:,} sentences"
         + (f", skipped {skips}" if skips else "")
-        + f"; {rate:,.0f} sentences/s"
+        + rate
         + (" (interrupted)" if report.interrupted else "")
         + ("" if report.sequences or report.interrupted else f"; {NOTHING_TO_LEARN}")
     )
 
 
 def trained_json(report: "Trained") -> dict[str, Any]:
-    """Return all counts."""
+    """Return all counts of a report on a text, for JSON."""
     skips = {
         reason.value: {"count": count, "first_line": report.skips.first_lines[reason]}
         for reason, count in report.skips.counts.items()
@@ -48,8 +48,8 @@ def trained_json(report: "Trained") -> dict[str, Any]:
     return {**vars(report), "known": report.known, "skips": skips}
 
 
-def standing_line(report: "Taught", standing: "Standing") -> str:
-    """Tell how far a text is that a swarm learns."""
+def standing_line(report: "TrainReport", standing: "TrainProgress") -> str:
+    """Return a line on the progress of a text that a swarm is learning."""
     if standing.lacking:
         return f"waiting for {standing.lacking}"
     of = "" if standing.chunks is None else f" of {standing.chunks:,}"
@@ -59,18 +59,18 @@ def standing_line(report: "Taught", standing: "Standing") -> str:
     return f"{standing.committed:,}{of} chunks, {rate}, {peers}, {pushed}"
 
 
-def taught_line(report: "Taught") -> str:
-    """Tell what came of a text that a swarm was to learn."""
+def taught_line(report: "TrainReport") -> str:
+    """Return a line that says how much of a text a swarm learned."""
     line = trained_line(report)
     if report.epoch > 1:
         line = line.replace(": ", f", epoch {report.epoch}: ", 1)
     if report.checked:
-        line = f"{line}, {report.checked:,} of the chunks by two peers or more"
+        line = f"{line}, {report.checked:,} chunk{'s'[: report.checked != 1]} cross-checked"
     return f"{line}, {report.pushed / 1e6:,.1f} MB pushed" if report.chunks else line
 
 
-def taught_json(report: "Taught") -> dict[str, Any]:
-    """Return all counts."""
+def taught_json(report: "TrainReport") -> dict[str, Any]:
+    """Return all counts of a swarm's report on a text, for JSON."""
     given_up = {
         str(chunk): {"line": told.line, "reasons": list(told.reasons)}
         for chunk, told in report.given_up.items()
@@ -85,39 +85,39 @@ def taught_json(report: "Taught") -> dict[str, Any]:
     }
 
 
-def liar_lines(report: "Taught") -> "Iterator[str]":
-    """Tell who was sent away."""
+def liar_lines(report: "TrainReport") -> "Iterator[str]":
+    """Yield a line for each worker excluded because its result differed from the others'."""
     for peer in sorted(report.liars):
         yield (
-            f"{report.name}: what peer {peer} came to is not what others came to; it learns "
-            "nothing more of this: its machine or its version is faulty, or it lies"
+            f"{report.name}: the result of peer {peer} differs from that of others, so it gets no "
+            "more work of this text: its machine or its version is faulty, or it lies"
         )
 
 
-def unbrought_lines(report: "Taught") -> "Iterator[str]":
-    """Tell who was sent away because what it said it brought is nowhere."""
+def unbrought_lines(report: "TrainReport") -> "Iterator[str]":
+    """Yield a line for each worker excluded because no owner has what it reported as pushed."""
     for peer, count in sorted(report.unbrought.items()):
         chunks = "a chunk" if count == 1 else f"{count:,} chunks"
         yield (
-            f"{report.name}: no owner knows of {chunks} that peer {peer} says it has brought to "
-            "them; others learn that again, and it learns nothing more of this: it lies, or the "
+            f"{report.name}: no owner knows of {chunks} that peer {peer} says it has pushed to "
+            "them; others learn that again, and it gets no more work of this text: it lies, or the "
             "owners have lost what they had"
         )
 
 
-def given_up_lines(report: "Taught") -> "Iterator[str]":
-    """Tell what could not be learned, and why."""
+def given_up_lines(report: "TrainReport") -> "Iterator[str]":
+    """Yield a line for each of the first 5 chunks that could not be learned, with the reasons."""
     for told in list(report.given_up.values())[:_MOST_TOLD]:
         reasons = "; ".join(dict.fromkeys(told.reasons))
         yield f"{report.name}:{told.line}: 64 sentences could not be learned: {reasons}"
     if (more := len(report.given_up) - _MOST_TOLD) > 0:
         yield f"{report.name}: and {more:,} times 64 more"
     if report.given_up:
-        yield "the same command tries them again"
+        yield "run the same command again to retry them"
 
 
 def generation_json(answer: "Generation") -> dict[str, Any]:
-    """Return the answer with what speaks for each token."""
+    """Return an answer and its tokens for JSON."""
     return {
         "prompt": answer.prompt,
         "text": answer.text,
@@ -129,7 +129,7 @@ def generation_json(answer: "Generation") -> dict[str, Any]:
 
 
 def token_json(token: "Token") -> dict[str, Any]:
-    """Return a token with what speaks for it."""
+    """Return a token with its neuron, score and number of candidates, for JSON."""
     return {
         "text": token.text,
         "word": token.word,
@@ -142,7 +142,7 @@ def token_json(token: "Token") -> dict[str, Any]:
 
 
 def token_line(token: "Token") -> str:
-    """Tell what speaks for a token."""
+    """Return a line with a token's neuron, score and number of candidates."""
     return (
         f"  {token.word:<24} {token.timing:<6} score {token.score:7.3f}  "
         f"of {token.candidates:>4} candidates  {token.name.concept}/{token.name.feature or '*'}"
@@ -150,13 +150,13 @@ def token_line(token: "Token") -> str:
 
 
 def nothing_line(answer: "Generation", timing: str) -> str:
-    """Tell that an answer is empty, and what may be why."""
+    """Return a line that says that an answer is empty, with the unknown words of its prompt."""
     unknown = f"; new to it: {', '.join(answer.unknown)}" if answer.unknown else ""
     return f"nothing comes to mind (timing {timing}){unknown}"
 
 
 def cost_json(cost: "Cost") -> dict[str, Any]:
-    """Return what a token took."""
+    """Return a token's cost for JSON."""
     return {
         "ms": cost.micros / 1000,
         "waited_ms": cost.waited / 1000,
@@ -168,18 +168,18 @@ def cost_json(cost: "Cost") -> dict[str, Any]:
 
 
 def stats_json(answer: "Answer") -> dict[str, Any]:
-    """Return what an answer took, the prompt and each token."""
+    """Return the costs of an answer's prompt and of each token, for JSON."""
     begun = None if answer.begun is None else cost_json(answer.begun)
     return {"begun": begun, "costs": list(map(cost_json, answer.costs))}
 
 
 def shown(text: str) -> str:
-    """Return a text of others without what a terminal would take for orders."""
+    """Return a text of other peers with terminal control characters replaced."""
     return _ORDERS.sub("\ufffd", text)
 
 
 def cost_line(what: str, how: str, cost: "Cost") -> str:
-    """Tell what a token took."""
+    """Return a line with the cost of a token or a prompt."""
     return (
         f"  {what:<24} {how:<6} {cost.micros / 1000:8.2f} ms, {cost.waited / 1000:8.2f} waiting;  "
         f"{cost.kept:>4} of {cost.rows:>4} rows at hand, {cost.trips:>3} round trips, "
@@ -188,7 +188,7 @@ def cost_line(what: str, how: str, cost: "Cost") -> str:
 
 
 def costs_lines(tokens: "Sequence[Token]", begun: "Cost", costs: "Sequence[Cost]") -> list[str]:
-    """Tell what a prompt and each of its tokens took, and what that comes to for a token."""
+    """Return lines with the costs of a prompt and of each token, and the mean per token."""
     lines = [cost_line("(the prompt)", "", begun)]
     lines += [
         cost_line(token.word, token.timing, cost) for token, cost in zip(tokens, costs, strict=True)
@@ -207,15 +207,26 @@ def costs_lines(tokens: "Sequence[Token]", begun: "Cost", costs: "Sequence[Cost]
 
 
 def score_line(score: "Score") -> str:
-    """Tell how much was right."""
+    """Return a line with a score's accuracy and counts."""
     tokens = f"{score.right_words:,} of {score.predicted:,} tokens right"
     others = f"{score.silent:,} without a candidate, {score.unreached:,} unreached"
-    where = f"{score.sentences:,} sentences; {score.tokens_per_second:,.0f} tokens/s"
+    left_out = _left_out(score.too_short, "the seed", score.skipped)
+    where = f"{score.sentences:,} sentences{left_out}; {score.tokens_per_second:,.0f} tokens/s"
     return f"accuracy {score.accuracy:.4f} ({tokens}, {others}) on {where}"
 
 
+def _left_out(too_short: int, given: str, skipped: int) -> str:
+    """Return a phrase on the sentences that do not count, so that totals can be compared."""
+    why = []
+    if too_short:
+        why.append(f"{too_short:,} with nothing after {given}")
+    if skipped:
+        why.append(f"{skipped:,} that training skips, too")
+    return f", without {' and '.join(why)}" if why else ""
+
+
 def score_json(score: "Score") -> dict[str, Any]:
-    """Return the counts and what follows from them."""
+    """Return a score's counts, accuracies and rate, for JSON."""
     return {
         **vars(score),
         "accuracy": score.accuracy,
@@ -225,8 +236,9 @@ def score_json(score: "Score") -> dict[str, Any]:
 
 
 def recalled_lines(result: "Recalled", with_missed: bool) -> str:
-    """Tell how many sentences were recalled."""
-    line = f"recalled {result.share:.4f} ({result.recalled:,} of {result.sentences:,} sentences)"
+    """Return a line on how many sentences were recalled, and the missed ones if wanted."""
+    line = f"recalled {result.share:.4f} ({result.recalled:,} of {result.sentences:,} sentences"
+    line += _left_out(result.too_short, "the words given", result.skipped) + ")"
     if not with_missed:
         return line
     missed = (
@@ -236,14 +248,15 @@ def recalled_lines(result: "Recalled", with_missed: bool) -> str:
 
 
 def recalled_json(result: "Recalled") -> dict[str, Any]:
-    """Return the counts, and the sentences that were missed."""
+    """Return the counts and the missed sentences, for JSON."""
     missed = [{"prompt": begun, "rest": rest, "said": said} for begun, rest, said in result.missed]
     counts = {"sentences": result.sentences, "recalled": result.recalled, "share": result.share}
-    return {**counts, "missed": missed}
+    others = {"too_short": result.too_short, "skipped": result.skipped}
+    return {**counts, **others, "missed": missed}
 
 
 def checked_lines(checked: "Checked") -> list[str]:
-    """Tell what is wrong, or that nothing is."""
+    """Return lines that name each problem, or a line that says that there is none."""
     size = f"{checked.nbytes:,} bytes in {checked.files:,} files"
     if checked.problems:
         count = len(checked.problems)
@@ -252,7 +265,7 @@ def checked_lines(checked: "Checked") -> list[str]:
 
 
 def info_lines(info: "Info", where: str) -> str:
-    """Tell what a brain holds."""
+    """Return lines on a brain's size, digest, model and texts."""
     spec = info.spec
     return "\n".join(
         [
@@ -275,21 +288,21 @@ def _text_line(job: "Job") -> str:
 
 
 def failed_lines(outcome: "Outcome", replay: str) -> str:
-    """Tell what is wrong with a history, and how to see it again."""
+    """Return lines with a failed history's problems, and the command that replays it."""
     return "\n".join(
         [
             f"seed {outcome.seed} failed at {outcome.settled:,.0f} s:",
             *(f"  {problem}" for problem in outcome.problems),
-            f"  to see it again: {replay}",
+            f"  to replay it: {replay}",
         ]
     )
 
 
 def replay_command(seed: int, size: "Size") -> str:
-    """Return the command that lets a history happen again, and tells all of it."""
+    """Return the command that replays a history with its trace."""
     usual = type(size)()
     others = [
-        f"--{name} {value:g}"
+        f"--{name}" if value is True else f"--{name} {value:g}"
         for name, value in size._asdict().items()
         if value != getattr(usual, name)
     ]
@@ -297,7 +310,7 @@ def replay_command(seed: int, size: "Size") -> str:
 
 
 def summary_lines(summary: "Summary") -> str:
-    """Tell what many histories came to."""
+    """Return lines with the totals of many histories."""
     hours, times = summary.virtual_seconds / 3600, summary.virtual_seconds / summary.seconds
     failed = ", ".join(map(str, summary.failed))
     slowest = f"seed {summary.slowest}: all was well {summary.settled_after:,.0f} s after"
@@ -318,7 +331,7 @@ def summary_lines(summary: "Summary") -> str:
 
 
 def summary_json(summary: "Summary", played: "list[Played]", with_trace: bool) -> dict[str, Any]:
-    """Return the sums, and what came of each seed."""
+    """Return the totals and each seed's outcome, for JSON."""
     outcomes = []
     for outcome, seconds in played:
         told = outcome._asdict()

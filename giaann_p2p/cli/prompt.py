@@ -1,4 +1,4 @@
-"""`giaann prompt` and `giaann eval`: what a swarm knows, asked by a visitor."""
+"""`giaann prompt` and `giaann eval`: answers and accuracy of a swarm."""
 
 import asyncio
 from collections.abc import Callable
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from giaann_p2p.cli import present
+from giaann_p2p.cli.arrival import arrived
 from giaann_p2p.cli.health import Join, Json
 from giaann_p2p.cli.manner import (
     BeamSize,
@@ -44,9 +45,9 @@ if TYPE_CHECKING:
     from giaann_p2p.client.prompting import Answer
 
 Local = Annotated[
-    bool, typer.Option("--local", help="Compute here, and ask the storage peers only.")
+    bool, typer.Option("--local", help="Compute on this machine, and ask storage peers only.")
 ]
-Stats = Annotated[bool, typer.Option("--stats", help="Show what each token took.")]
+Stats = Annotated[bool, typer.Option("--stats", help="Show what each token cost.")]
 
 
 def prompt(
@@ -65,9 +66,9 @@ def prompt(
     device: Device = "auto",
     as_json: Json = False,
 ) -> None:
-    """Go on from a prompt by what a swarm knows: the text, then what comes to mind.
+    """Continue a prompt from what a swarm knows, and print both.
 
-    Its compute peers find the answer; if one dies meanwhile, another goes on.
+    Its compute peers find the answer; if one fails meanwhile, another continues.
     """
     manner = manner_of(max_tokens, timing, beam, graded_strengths, graded_activations)
     text = text_of(text)
@@ -77,6 +78,7 @@ def prompt(
 
         async with oracle(join, local, device, share_of(verify)) as ask:
             joined()
+            arrived(ask.visiting)
             answer = ask(text, manner)
             if stream:
                 await streamed(answer, as_json, stats)
@@ -101,7 +103,7 @@ def prompt(
 
 
 async def streamed(answer: "Answer", as_json: bool, stats: bool = False) -> None:
-    """Write an answer as it comes; JSON: what the prompt came to, and each token."""
+    """Write an answer as it comes; as JSON, a line on the prompt and one for each token."""
     first = await anext(answer, None)
     if as_json:
         say_json({"completion": answer.completion, "unknown": answer.unknown})
@@ -120,7 +122,7 @@ async def streamed(answer: "Answer", as_json: bool, stats: bool = False) -> None
 
 
 def show_more(answer: "Answer", done: "Generation", *, explain: bool, stats: bool) -> None:
-    """Show what speaks for each token, and what each took."""
+    """Show each token's score and its cost, if wanted."""
     if explain:
         for token in done.tokens:
             say(present.shown(present.token_line(token)))
@@ -145,19 +147,20 @@ def evaluate(
 ) -> None:
     """Measure how many tokens of a text a swarm predicts right (top-1, after the seed).
 
-    It is computed here, over the rows that the storage peers have.
+    This machine computes, with rows from the storage peers.
     """
-    from giaann_p2p.solo.corpus import check
+    from giaann_p2p.solo.source import check
 
     check(file)
 
     async def scored(joined: Callable[[], None]) -> "Score":
         from giaann_p2p.client.scoring import scored
-        from giaann_p2p.client.visit import visit
-        from giaann_p2p.swarm.link import Link
+        from giaann_p2p.client.session import visit
+        from giaann_p2p.swarm.wire.link import Link
 
         async with visit(Link.read(join), verify=share_of(verify)) as visiting:
             joined()
+            arrived(visiting)
             with progress_bar(f"predicting {file.name}") as bar:
                 score = await scored(
                     visiting,

@@ -1,4 +1,4 @@
-"""`giaann sim`: histories of a simulated swarm in which everything goes wrong, to try a change."""
+"""`giaann sim`: runs a simulated swarm through random faults, and checks its promises."""
 
 import math
 import os
@@ -24,10 +24,41 @@ if TYPE_CHECKING:
 
 _MOST_SEED = (1 << 63) - 1
 _MOST_SEEDS = 1_000_000
+_NEWCOMERS_MINUTES = 2
+
+Seeds = Annotated[
+    str | None,
+    typer.Option(metavar="A-B", help="Which histories: 0-299 or 3,7,10-19. \\[default: 0-9]"),
+]
+Seed = Annotated[int | None, typer.Option(min=0, max=_MOST_SEED, help="A single history.")]
+Script = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Play a script instead; see docs/simulator.md.")
+]
+Computes = Annotated[
+    int,
+    typer.Option(min=1, max=100, help="Compute peers; one more client leases chunks to them."),
+]
+Hostile = Annotated[
+    int, typer.Option(min=0, max=90, help="Peers that lie, forge and flood, besides all of those.")
+]
+Newcomers = Annotated[
+    bool,
+    typer.Option(
+        "--newcomers", help="Large storage peers join at once, take all shards, and vanish."
+    ),
+]
+Real = Annotated[
+    bool,
+    typer.Option(
+        "--real",
+        help="Run the real storage nodes: slower, and sees the store writer, lookout and"
+        " reception too.",
+    ),
+]
 
 
 def _seeds(text: str) -> list[int]:
-    """Read which seeds are wanted: 7, 0-99, or several of these with commas between them."""
+    """Parse seeds: 7, 0-99, or several of these separated by commas."""
     found: list[int] = []
     for part in text.split(","):
         low, _, high = part.partition("-")
@@ -44,75 +75,72 @@ def _seeds(text: str) -> list[int]:
 
 
 def sim(
-    seeds: Annotated[
-        str | None,
-        typer.Option(
-            metavar="A-B", help="Which histories, as 0-299 or 3,7,10-19. \\[default: 0-9]"
-        ),
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option(min=0, max=_MOST_SEED, help="A single history.")
-    ] = None,
-    script: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Play a script instead: see docs/simulator.md."),
-    ] = None,
+    seeds: Seeds = None,
+    seed: Seed = None,
+    script: Script = None,
     storages: Annotated[
         int, typer.Option(min=3, max=200, help="Storage peers at the beginning.")
     ] = 8,
     clients: Annotated[int, typer.Option(min=1, max=100, help="Clients that push and read.")] = 1,
-    computes: Annotated[
-        int, typer.Option(min=1, max=100, help="Compute peers, to which one more client leases.")
-    ] = 2,
+    computes: Computes = 2,
     minutes: Annotated[
-        float, typer.Option(min=0, max=10_000, help="For how long things go wrong.")
+        float, typer.Option(min=0, max=10_000, help="For how many minutes faults occur.")
     ] = 7.0,
     chunks: Annotated[
-        int, typer.Option(min=1, max=1000, help="How many chunks each client has learned.")
+        int, typer.Option(min=1, max=1000, help="How many chunks each client pushes.")
     ] = 25,
-    hostile: Annotated[
-        int,
-        typer.Option(
-            min=0, max=90, help="Peers that lie, forge and flood, beside all those: see the docs."
-        ),
-    ] = 0,
-    workers: Annotated[int, typer.Option(min=0, help="Processes; 0: one a core.")] = 0,
-    trace: Annotated[
-        bool, typer.Option("--trace", help="Tell all that happened, line by line.")
-    ] = False,
+    hostile: Hostile = 0,
+    newcomers: Newcomers = False,
+    real: Real = False,
+    workers: Annotated[int, typer.Option(min=0, help="Processes; 0: one per core.")] = 0,
+    trace: Annotated[bool, typer.Option("--trace", help="Print every event, a line each.")] = False,
     keep_going: Annotated[
-        bool, typer.Option("--keep-going", help="Go on behind a seed that failed.")
+        bool, typer.Option("--keep-going", help="Continue after a seed that failed.")
     ] = False,
-    json_output: Annotated[bool, typer.Option("--json", help="Write JSON, for machines.")] = False,
+    json_output: Annotated[bool, typer.Option("--json", help="Write JSON, for programs.")] = False,
 ) -> None:
-    """Let a swarm's worst days happen in memory, and check that it keeps what it promises.
+    """Simulate a swarm's worst days in memory, and check that it keeps its promises.
 
-    A seed stands for one history of crashes, torn disks, cut links, lost messages
-    and peers that come and go. Then all is mended, and everything must be there.
-    With --hostile some peers mean harm: nothing that they say may be believed.
+    A seed determines one history of crashes, torn disks, cut links, lost messages
+    and peers that come and go. Then all faults end, and everything must be there.
+    With --newcomers peers join, take over, and vanish with their disks: nothing may be lost.
+    With --hostile some peers lie: no false statement of theirs may be believed.
     """
-    from giaann_p2p.sim.seeds import Played, Size, play, summary
+    from giaann_p2p.sim.seeds import Size
 
     if script is not None:
         _script(script, seeds, seed)
         return
     wanted = _wanted(seeds, seed)
+    if newcomers and hostile:
+        raise typer.BadParameter("--newcomers and --hostile are different histories: one only")
+    if newcomers and minutes < _NEWCOMERS_MINUTES:
+        raise typer.BadParameter("newcomers join in the second minute: give --minutes 2 or more")
     if math.isnan(minutes):
         raise typer.BadParameter("minutes must be a number")
     if trace and len(wanted) > 1:
         raise typer.BadParameter("a trace is of one history: name it with --seed")
-    size = Size(storages, clients, computes, minutes, chunks, hostile)
+    size = Size(storages, clients, computes, minutes, chunks, hostile, newcomers, real)
+    _run(wanted, size, workers or os.cpu_count() or 1, trace, keep_going, json_output)
+
+
+def _run(
+    wanted: list[int], size: "Size", workers: int, trace: bool, keep_going: bool, json_output: bool
+) -> None:
+    """Play histories and print the results; typer.Exit if one fails."""
+    from giaann_p2p.sim.seeds import Played, play, summary
+
     begun, played, failed, interrupted = time.perf_counter(), list[Played](), 0, False
     with progress_bar("simulating") as bar:
         try:
-            for one in play(wanted, size, workers or os.cpu_count() or 1, everything=trace):
+            for one in play(wanted, size, workers, everything=trace):
                 played.append(one)
                 failed += bool(one.outcome.problems)
                 passed = len(played) - failed
                 bar.update(len(played) / len(wanted), f"{passed:,} passed, {failed:,} failed")
                 if failed and not keep_going:
                     break
-        except KeyboardInterrupt:  # what was found until then is told
+        except KeyboardInterrupt:  # report the results found before Ctrl-C
             interrupted = True
     total = summary(played, size, time.perf_counter() - begun)
     if json_output:
@@ -124,7 +152,7 @@ def sim(
         raise typer.Exit(INTERRUPTED)
     if failed:
         if left := len(wanted) - len(played):
-            complain(f"{left:,} more were left out; --keep-going goes on behind a failed seed")
+            complain(f"{left:,} more were not run; --keep-going continues after a failed seed")
         raise typer.Exit(FAILED)
 
 
@@ -146,7 +174,7 @@ def _wanted(seeds: str | None, seed: int | None) -> list[int]:
 
 
 def _script(file: Path, seeds: str | None, seed: int | None) -> None:
-    """Play a script and show it; it fails if it expects something else."""
+    """Play a script and show its outcome; fail if the script expects another one."""
     from giaann_p2p import TextError
     from giaann_p2p.sim.scenario import expects, play
 
@@ -157,7 +185,7 @@ def _script(file: Path, seeds: str | None, seed: int | None) -> None:
     except OSError as error:
         raise TextError(f"{file}: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise TextError(f"{file} is no UTF-8 text") from None
+        raise TextError(f"{file} is not a UTF-8 text") from None
     found = play(text, seed or 0, str(file))
     say(found, end="")
     if expects(text) and found != text:

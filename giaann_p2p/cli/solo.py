@@ -1,12 +1,15 @@
 """`giaann solo`: the single-machine brain."""
 
+from collections.abc import Callable
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from giaann_p2p.cli import present
+from giaann_p2p.cli.learning import Learning
 from giaann_p2p.cli.manner import (
     BeamSize,
     Device,
@@ -25,10 +28,11 @@ from giaann_p2p.cli.manner import (
     text_of,
     variant_of,
 )
+from giaann_p2p.solo.directory import existing
+from giaann_p2p.solo.source import check
 from giaann_p2p.terminal import (
     EXIT_CODES,
     FAILED,
-    INTERRUPTED,
     NOTHING,
     Interrupt,
     complain,
@@ -43,14 +47,14 @@ if TYPE_CHECKING:
     from giaann_p2p import Answer, Brain, ModelSpec, Trained
 
 app = typer.Typer(
-    help="A brain on this machine alone: train it, prompt it, look into it.",
+    help="A brain on this machine alone: train it, prompt it, inspect it.",
     epilog=EXIT_CODES,
     no_args_is_help=True,
 )
 
 
 class Format(StrEnum):
-    """Formats of an export."""
+    """Names of export formats."""
 
     TSV = "tsv"
     JSONL = "jsonl"
@@ -71,7 +75,7 @@ Db = Annotated[
 TextFile = Annotated[
     Path, typer.Argument(metavar="FILE", help="A UTF-8 text; - reads standard input.")
 ]
-Json = Annotated[bool, typer.Option("--json", help="Write JSON, for machines.")]
+Json = Annotated[bool, typer.Option("--json", help="Write JSON, for programs.")]
 
 
 @app.command()
@@ -80,10 +84,10 @@ def train(
         list[Path], typer.Argument(metavar="FILE...", help="UTF-8 texts; - reads standard input.")
     ],
     db: Db,
-    epochs: Annotated[int, typer.Option(min=1, help="Learn each text so many times.")] = 1,
+    epochs: Annotated[int, typer.Option(min=1, help="Learn each text this many times.")] = 1,
     workers: Annotated[
         int,
-        typer.Option(min=0, help="Parsing processes; 0: one for a small text, else one a core."),
+        typer.Option(min=0, help="Parsing processes; 0: one for a small text, else one per core."),
     ] = 0,
     seed_tokens: Annotated[
         int | None,
@@ -92,34 +96,26 @@ def train(
     device: Device = "auto",
     json_output: Json = False,
 ) -> None:
-    """Learn texts: a known one is not learned again, an interrupted one is taken up again."""
-    from giaann_p2p import Brain
-    from giaann_p2p.solo.corpus import check
-
+    """Learn texts: a known one is not learned again, an interrupted one is continued."""
     spec = _spec(seed_tokens)
-    for file in files:
-        check(file)
-    interrupted = False
-    with Interrupt() as interrupt, Brain.open(db, spec, device) as brain:
-        for file in files:
-            with progress_bar(f"learning {file.name}") as bar:
 
-                def show(report: "Trained", share: float) -> None:
-                    bar.update(share, f"{report.sentences:,} sentences")
+    def tell(report: "Trained") -> None:
+        as_json = present.trained_json
+        say_json(as_json(report)) if json_output else say(present.trained_line(report))
 
-                reports = brain.train(
-                    file, epochs=epochs, workers=workers, progress=show, should_stop=interrupt
-                )
-            for report in reports:
-                say_json(present.trained_json(report)) if json_output else say(
-                    present.trained_line(report)
-                )
-            interrupted = reports[-1].interrupted
-            if interrupted:
-                break
-    if interrupted:
-        complain("interrupted; what was learned is saved: the same command goes on from there")
-        raise typer.Exit(INTERRUPTED)
+    learning = Learning(files, _checked, tell)
+    try:
+        with Interrupt() as interrupt:
+            from giaann_p2p import Brain
+
+            with Brain.open(db, spec, device) as brain:
+                learn = partial(brain.train, epochs=epochs, workers=workers, should_stop=interrupt)
+                for file in learning:
+                    with learning.attempt() as reports:
+                        reports.extend(_learned(learn, file, learning.show))
+    except KeyboardInterrupt:
+        learning.cut_short()
+    learning.end()
 
 
 @app.command()
@@ -136,14 +132,15 @@ def prompt(
     device: Device = "auto",
     json_output: Json = False,
 ) -> None:
-    """Go on from a prompt: the text, then what comes to mind."""
+    """Continue a prompt, and print both."""
 
+    text, looks_ahead = text_of(text), beam_of(beam)
     with _reading(db, device) as brain:
         answer = brain.stream(
-            text_of(text),
+            text,
             max_tokens=max_tokens,
             timing=timing,
-            beam=beam_of(beam),
+            beam=looks_ahead,
             variant=variant_of(graded_strengths, graded_activations),
         )
         if stream:
@@ -172,6 +169,7 @@ def evaluate(
     json_output: Json = False,
 ) -> None:
     """Measure how many tokens of a text are predicted right (top-1, after the seed)."""
+    check(file)
     with _reading(db, device) as brain, progress_bar(f"predicting {file.name}") as bar:
         score = brain.evaluate(
             file,
@@ -205,7 +203,8 @@ def recall(
     device: Device = "auto",
     json_output: Json = False,
 ) -> None:
-    """Give the first words of each sentence as a prompt; count the sentences that are completed."""
+    """Prompt with the first words of each sentence; count the sentences completed correctly."""
+    check(file)
     with _reading(db, device) as brain, progress_bar(f"recalling {file.name}") as bar:
         result = brain.recall(
             file,
@@ -233,10 +232,18 @@ def export(
             "segment, strength; a prime feature is *, the word * is \\*. jsonl: the same by name.",
         ),
     ] = Format.TSV,
+    header: Annotated[
+        bool, typer.Option("--header", help="Begin with a line of field names (tsv).")
+    ] = False,
 ) -> None:
     """Write every connection to standard output."""
-    from giaann_p2p.solo.export import json_line, tsv_line
+    if header and format_ is not Format.TSV:
+        raise typer.BadParameter("--header is for --format tsv: JSON lines name their fields")
+    existing(db)
+    from giaann_p2p.solo.export import TSV_HEADER, json_line, tsv_line
 
+    if header:
+        say(TSV_HEADER, flush=False)
     line = tsv_line if format_ is Format.TSV else json_line
     with _reading(db, "cpu") as brain:
         for connection in brain.connections():
@@ -246,7 +253,8 @@ def export(
 
 @app.command()
 def fsck(db: Db, json_output: Json = False) -> None:
-    """Check every checksum and digest of a brain's files; tell what is wrong, and where."""
+    """Check every checksum and digest of a brain's files; report each fault and its place."""
+    existing(db)
     from giaann_p2p import Brain
 
     found = Brain.check(db)
@@ -261,7 +269,8 @@ def fsck(db: Db, json_output: Json = False) -> None:
 
 @app.command()
 def compact(db: Db, json_output: Json = False) -> None:
-    """Write what was learned anew, in one snapshot, and let go of the log."""
+    """Rewrite what was learned as one snapshot, and remove the log."""
+    existing(db)
     from giaann_p2p import Brain
 
     with Brain.open(db, device="cpu", create=False) as brain:
@@ -274,13 +283,31 @@ def compact(db: Db, json_output: Json = False) -> None:
 
 @app.command()
 def info(db: Db, json_output: Json = False) -> None:
-    """Tell what a brain holds."""
+    """Show a brain's size, digest, model and texts."""
     with _reading(db, "cpu") as brain:
         found = brain.info()
     say_json(found) if json_output else say(present.info_lines(found, str(db)))
 
 
+def _learned(
+    learn: "Callable[..., list[Trained]]", file: Path, note: "Callable[[Trained], None]"
+) -> "list[Trained]":
+    with progress_bar(f"learning {file.name}") as bar:
+
+        def show(report: "Trained", share: float) -> None:
+            note(report)
+            bar.update(share, f"{report.sentences:,} sentences")
+
+        return learn(file, progress=show)
+
+
+def _checked(file: Path) -> list[Path]:
+    check(file)
+    return [file]
+
+
 def _reading(db: Path, device: str) -> "Brain":
+    existing(db)
     from giaann_p2p import Brain
 
     return Brain.open(db, device=device, readonly=True)
@@ -298,7 +325,7 @@ def _spec(seed_tokens: int | None) -> "ModelSpec | None":
 
 
 def _stream(answer: "Answer", as_json: bool) -> None:
-    """Write an answer as it comes; JSON: what the prompt came to, each token, and how it ended."""
+    """Write an answer as it comes; as JSON, a line on the prompt, each token, and the end."""
     if as_json:
         say_json({"completion": answer.completion, "unknown": answer.unknown})
         for token in answer:

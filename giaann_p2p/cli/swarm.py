@@ -1,4 +1,4 @@
-"""`giaann swarm`: a swarm on this machine, to try one: started, looked at, harmed, ended."""
+"""`giaann swarm`: starts, shows, disturbs and ends a swarm on this machine."""
 
 import os
 import shlex
@@ -14,6 +14,7 @@ from rich.live import Live
 from rich.text import Text
 
 from giaann_p2p.cli import swarm_view
+from giaann_p2p.machine import check_capacity, memory
 from giaann_p2p.terminal import (
     EXIT_CODES,
     FAILED,
@@ -24,6 +25,7 @@ from giaann_p2p.terminal import (
     say,
     say_json,
 )
+from giaann_p2p.units import nbytes
 
 if TYPE_CHECKING:
     from giaann_p2p.local.control import Answer
@@ -56,8 +58,14 @@ Dir = Annotated[
         help="The swarm's folder. \\[default: ~/.local/state/giaann/swarm]",
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Write JSON, for machines.")]
-Names = Annotated[list[str], typer.Argument(metavar="NAME...", help="Peers, as storage-1.")]
+Json = Annotated[bool, typer.Option("--json", help="Write JSON, for programs.")]
+Redundancy = Annotated[
+    int | None,
+    typer.Option(min=1, max=8, help="Compute peers that must agree on each chunk. \\[default: 1]"),
+]
+Names = Annotated[
+    list[str], typer.Argument(metavar="NAME...", help="Peers, for example storage-1.")
+]
 
 
 @app.command()
@@ -75,21 +83,23 @@ def up(
     replicas: Annotated[
         int | None, typer.Option(min=1, help="How many peers hold each shard. \\[default: 2]")
     ] = None,
-    redundancy: Annotated[
-        int | None,
-        typer.Option(
-            min=1, max=8, help="Compute peers that have to learn the same. \\[default: 1]"
-        ),
-    ] = None,
+    redundancy: Redundancy = None,
     shards: Annotated[
         int | None, typer.Option(min=1, help="Shards, a power of two. \\[default: 256]")
     ] = None,
+    capacity: Annotated[
+        str | None,
+        typer.Option(metavar="SIZE", help="Memory of each storage peer. \\[default: 1GiB]"),
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Announce it even if this machine has less.")
+    ] = False,
     name: Annotated[str | None, typer.Option(help="The swarm's name. \\[default: local]")] = None,
     restart: Annotated[
-        bool, typer.Option("--restart", help="Start peers again that end by themselves.")
+        bool, typer.Option("--restart", help="Restart peers that end by themselves.")
     ] = False,
     grace: Annotated[
-        float, typer.Option(min=0, help="Seconds that peers have for ending in good order.")
+        float, typer.Option(min=0, help="Seconds that peers have to end in good order.")
     ] = 10.0,
     detach: Annotated[
         bool, typer.Option("--detach", help="Return when all are ready; `down` ends them.")
@@ -100,7 +110,6 @@ def up(
 
     A folder that has held a swarm gets it back: the same peers, data, ports and link.
     """
-    from giaann_p2p.local.errors import EndedError
     from giaann_p2p.local.swarm import LocalSwarm
 
     given = {
@@ -111,10 +120,21 @@ def up(
         "redundancy": redundancy,
         "shards": shards,
         "name": name,
+        "capacity": capacity,
+        "force": force or None,
     }
     place = _folder(folder)
     spec = _spec(place, {key: value for key, value in given.items() if value is not None})
+    if spec.capacity and not spec.force:
+        check_capacity(nbytes(spec.capacity), memory())
     swarm = LocalSwarm(place, spec, restarts=restart, grace=grace, attached=not detach)
+    _run(swarm, detach, json_output, folder)
+
+
+def _run(swarm: "LocalSwarm", detach: bool, json_output: bool, folder: Path | None) -> None:
+    """Start a swarm, and end it at a signal or an error; with `detach`, leave it once ready."""
+    from giaann_p2p.local.errors import EndedError
+
     with _ended_by_signals(swarm) as asked:
         try:
             swarm.start()
@@ -136,7 +156,7 @@ def up(
 
 @app.command()
 def status(folder: Dir = None, json_output: Json = False) -> None:
-    """Tell how each peer is; the exit code is 0 if all are ready, else 1."""
+    """Show the state of each peer; the exit code is 0 if all are ready, else 1."""
     remote = _remote(folder)
     answer = remote.look(memory=True)
     if json_output:
@@ -167,7 +187,7 @@ def kill(
     names: Names,
     folder: Dir = None,
     signal_name: Annotated[
-        str, typer.Option("--signal", metavar="SIGNAL", help="As KILL, TERM, USR1 or a number.")
+        str, typer.Option("--signal", metavar="SIGNAL", help="KILL, TERM, USR1, ... or a number.")
     ] = "KILL",
 ) -> None:
     """Kill peers as a power cut would, or send them another signal.
@@ -183,7 +203,7 @@ def kill(
 
 @app.command()
 def stop(names: Names, folder: Dir = None) -> None:
-    """Let peers stand still, as a machine that hangs."""
+    """Freeze peers, like a machine that hangs."""
     remote = _remote(folder)
     for name in names:
         remote.stop(name)
@@ -191,7 +211,7 @@ def stop(names: Names, folder: Dir = None) -> None:
 
 @app.command()
 def cont(names: Names, folder: Dir = None) -> None:
-    """Let peers that stand still go on."""
+    """Let frozen peers continue."""
     remote = _remote(folder)
     for name in names:
         remote.cont(name)
@@ -199,7 +219,7 @@ def cont(names: Names, folder: Dir = None) -> None:
 
 @app.command()
 def restart(names: Names, folder: Dir = None) -> None:
-    """Start peers anew, with the same data and ports; those that run are ended before."""
+    """Restart peers with the same data and ports; those that run are ended first."""
     remote = _remote(folder)
     for name in names:
         remote.restart(name)
@@ -208,12 +228,12 @@ def restart(names: Names, folder: Dir = None) -> None:
 @app.command()
 def down(
     folder: Dir = None,
-    now: Annotated[bool, typer.Option("--now", help="Kill the peers, do not wait.")] = False,
+    now: Annotated[bool, typer.Option("--now", help="Kill the peers instead of waiting.")] = False,
     erase: Annotated[
         bool, typer.Option("--erase", help="Remove the folder, data and all.")
     ] = False,
 ) -> None:
-    """End a swarm; return when nothing of it runs any more."""
+    """End a swarm; return when none of its processes runs any more."""
     from giaann_p2p.local.errors import NotRunningError
 
     remote = _remote(folder)
@@ -229,12 +249,16 @@ def down(
 
 @app.command()
 def logs(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A peer; supervisor; zygote.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A peer, or supervisor, or zygote.")],
     folder: Dir = None,
-    lines: Annotated[int, typer.Option("--lines", "-n", min=0, help="The last ones.")] = 50,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until Ctrl-C.")] = False,
+    lines: Annotated[
+        int, typer.Option("--lines", "-n", min=0, help="Number of lines to show.")
+    ] = 50,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Show new lines until Ctrl-C.")
+    ] = False,
 ) -> None:
-    """Write the end of what a peer has written."""
+    """Show the end of a peer's log."""
     from giaann_p2p.local.logs import Log
 
     log = Log(_remote(folder).folder, name)
@@ -245,12 +269,15 @@ def logs(
         say(log.news(), end="")
 
 
-def _folder(given: Path | None) -> Path:
-    if given is not None:
-        return given
+def usual_folder() -> Path:
+    """Return the default folder of a local swarm."""
     state = os.environ.get("XDG_STATE_HOME", "")
     base = Path(state) if state.startswith("/") else Path.home() / ".local" / "state"
     return base / "giaann" / "swarm"
+
+
+def _folder(given: Path | None) -> Path:
+    return usual_folder() if given is None else given
 
 
 def _remote(folder: Path | None) -> "Remote":
@@ -260,7 +287,7 @@ def _remote(folder: Path | None) -> "Remote":
 
 
 def _spec(folder: Path, given: dict[str, object]) -> "Spec":
-    """Return the swarm that was in the folder, or a new one, with what was asked for."""
+    """Return the shape of the swarm in the folder, or of a new one, with the given changes."""
     import msgspec
 
     from giaann_p2p.local.folder import Folder
@@ -276,7 +303,7 @@ def _all_ready(answer: "Answer") -> bool:
 
 @contextmanager
 def _ended_by_signals(swarm: "LocalSwarm") -> Iterator[list[int]]:
-    """Collect the signals that ask for the end; the second one is for the peers themselves."""
+    """Collect the signals that ask for the end; a second one kills the peers."""
     asked: list[int] = []
 
     def ask(number: int, _frame: object) -> None:
@@ -302,7 +329,7 @@ def _until_ready(swarm: "LocalSwarm", asked: list[int]) -> None:
 
 
 def _show(swarm: "LocalSwarm", asked: list[int], json_output: bool, folder: Path | None) -> None:
-    """Show the peers until somebody asks for the end."""
+    """Show the peers until a signal asks for the end."""
     told = False
     with Live(
         console=errors,
@@ -318,7 +345,7 @@ def _show(swarm: "LocalSwarm", asked: list[int], json_output: bool, folder: Path
                 live.update(screen, refresh=True)
             if not told and _all_ready(answer):
                 told = True
-                live.stop()  # the table makes room for what stays
+                live.stop()  # the table gives way to lines that stay on the screen
                 _tell(swarm, json_output, folder)
                 live.start()
             time.sleep(_LOOK_EVERY)
@@ -327,7 +354,7 @@ def _show(swarm: "LocalSwarm", asked: list[int], json_output: bool, folder: Path
 def _screen(answer: "Answer") -> str:
     rest = "Ctrl-C ends the swarm"
     if not answer.peers:
-        return f"importing what peers need; {rest}"
+        return f"importing the peers' modules; {rest}"
     return f"\n{swarm_view.table(answer)}\n{swarm_view.health(answer)}; {rest}"
 
 

@@ -1,4 +1,4 @@
-"""How a swarm on this machine looks: a table for people, plain values for JSON."""
+"""Renders a swarm on this machine: a table for people, plain values for JSON."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ _GAP = "  "
 
 
 def table(answer: "Answer") -> str:
-    """Show each peer in a line; columns that say nothing are left out."""
+    """Return a table with a line per peer, without columns that are empty for all of them."""
     rows = [_TITLES, *(_row(peer) for peer in answer.peers)]
     kept = [at for at in range(len(_TITLES)) if any(row[at] for row in rows[1:])]
     widths = [max(len(row[at]) for row in rows) for at in kept]
@@ -25,13 +25,13 @@ def table(answer: "Answer") -> str:
 
 
 def health(answer: "Answer") -> str:
-    """Say how many peers are ready."""
+    """Return a line that says how many peers are ready."""
     ready = sum(peer.state == "ready" for peer in answer.peers)
     return f"{ready} of {len(answer.peers)} peers are ready"
 
 
 def swarm_json(answer: "Answer", folder: Path) -> dict[str, Any]:
-    """Return all that is known of a swarm."""
+    """Return all that the supervisor knows of a swarm, for JSON."""
     return {
         "folder": str(folder),
         "link": answer.link,
@@ -41,21 +41,21 @@ def swarm_json(answer: "Answer", folder: Path) -> dict[str, Any]:
 
 
 def what_next(folder: Path, option: str) -> str:
-    """Say what can be done with a swarm that runs."""
+    """Return the commands that a user of a running swarm may want next."""
     return "\n".join(
         [
             f"logs and data are in {folder}",
             "from another terminal:",
             f"  giaann swarm status{option}            how each peer is",
-            f"  giaann swarm kill storage-1{option}    and see the others go on",
-            f"  giaann swarm add storage{option}       one more",
-            f"  giaann swarm down{option}              end it",
+            f"  giaann swarm kill storage-1{option}    kill one; the others go on",
+            f"  giaann swarm add storage{option}       add one more",
+            f"  giaann swarm down{option}              end the swarm",
         ]
     )
 
 
 def state(peer: "View") -> str:
-    """Say what a peer does."""
+    """Return a peer's state in words: how it ended, or what it is doing."""
     from giaann_p2p.local.peer import how_ended
 
     if peer.code is not None:

@@ -1,4 +1,4 @@
-"""`giaann token`: who may join a swarm that not everybody may, from both sides."""
+"""`giaann token`: membership of swarms, for founders and for members."""
 
 import asyncio
 import time
@@ -10,14 +10,15 @@ import typer
 
 from giaann_p2p.cli.health import Join, Json
 from giaann_p2p.errors import UsageError
+from giaann_p2p.node.members.token_text import text_of
 from giaann_p2p.terminal import say, say_json
 
 if TYPE_CHECKING:
-    from giaann_p2p.swarm.token import Token
+    from giaann_p2p.swarm.wire.token import Token
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Members of a swarm that was founded with --token; of any swarm, who is welcome no more.",
+    help="Tokens for members of a swarm, and revocation and withdrawal in any swarm.",
 )
 Name = Annotated[
     str, typer.Argument(metavar="PEER", help="The peer's name, as `giaann token name` prints it.")
@@ -37,20 +38,20 @@ _DAY = 24 * 3600
 def name(
     join: Join,
     role: Annotated[
-        str, typer.Option("--role", help="For what: client, storage, compute or bootstrap.")
+        str, typer.Option("--role", help="Role: client, storage, compute or bootstrap.")
     ] = "client",
     data_dir: Annotated[
         Path | None,
         typer.Option("--data-dir", metavar="FOLDER", help="The daemon's, if not the usual one."),
     ] = None,
 ) -> None:
-    """Print the name of this machine's peer, to be sent to who gives tokens.
+    """Print the name of this machine's peer, to send to the founder or a delegate.
 
-    The peer's key is made if there is none yet.
+    The peer's key is created if there is none yet.
     """
-    from giaann_p2p.node.membership import Membership, usual_folder_in
-    from giaann_p2p.swarm.identity import to_text
-    from giaann_p2p.swarm.link import Link
+    from giaann_p2p.node.members.membership import Membership, usual_folder_in
+    from giaann_p2p.swarm.wire.identity import to_text
+    from giaann_p2p.swarm.wire.link import Link
 
     if role not in ("client", "storage", "compute", "bootstrap"):
         raise typer.BadParameter(f"--role is client, storage, compute or bootstrap, not {role!r}")
@@ -67,37 +68,47 @@ def issue(
         typer.Option(
             "--as",
             metavar="RIGHTS",
-            help="What it may be: storage, compute, client, delegate; several with commas. "
-            "A delegate gives tokens, too.",
+            help="Its rights: storage, compute, client, delegate; several separated by commas. "
+            "A delegate may issue tokens, too.",
         ),
     ] = "client",
-    days: Annotated[int, typer.Option(min=1, max=36500, help="For how long.")] = 365,
+    days: Annotated[int, typer.Option(min=1, max=36500, help="Days until it expires.")] = 365,
+    standing: Annotated[
+        bool,
+        typer.Option(
+            "--standing",
+            help="Also give it standing at once. A newcomer's pushes are limited, and its replicas "
+            "do not count yet. Works in open swarms, too.",
+        ),
+    ] = False,
 ) -> None:
-    """Give a peer a token, as the founder or as one of its delegates; it is printed."""
-    from giaann_p2p.node.membership import Giver
-    from giaann_p2p.swarm.identity import peer_of
-    from giaann_p2p.swarm.token import Rights
+    """Issue a token to a peer, as the founder or one of its delegates, and print it."""
+    from giaann_p2p.node.members.membership import Giver
+    from giaann_p2p.swarm.wire.identity import peer_of
+    from giaann_p2p.swarm.wire.token import Rights
 
     until = int(time.time()) + days * _DAY
-    say(str(Giver(data_dir).given(peer_of(peer), Rights.named(rights), until)))
+    may = Rights.named(rights) | (Rights.STANDING if standing else Rights(0))
+    say(str(Giver(data_dir).given(peer_of(peer), may, until)))
 
 
 @app.command("accept")
 def accept(
     token: Annotated[str, typer.Argument(metavar="TOKEN", help="The token, or a file with it.")],
-    role: Annotated[str, typer.Option("--role", help="For which of this machine's peers.")] = (
-        "client"
-    ),
+    role: Annotated[
+        str, typer.Option("--role", help="Which of this machine's peers it is for.")
+    ] = ("client"),
     data_dir: Annotated[
         Path | None,
         typer.Option("--data-dir", metavar="FOLDER", help="The daemon's, if not the usual one."),
     ] = None,
 ) -> None:
-    """Keep a token that was given to this machine; for clients, if nothing else is said."""
-    from giaann_p2p.node.membership import Membership, text_of, usual_folder_in
-    from giaann_p2p.swarm.token import Token
+    """Keep a token that was issued to a peer on this machine, its client by default."""
+    from giaann_p2p.swarm.wire.token import Token
 
     swarm_id = Token.from_text(text_of(token)).swarm_id
+    from giaann_p2p.node.members.membership import Membership, usual_folder_in
+
     membership = Membership(data_dir or usual_folder_in(swarm_id, role))
     kept = membership.accept(token)
     say(f"kept in {membership.folder}: {_lasts(kept)}")
@@ -108,10 +119,9 @@ def inspect(
     token: Annotated[str, typer.Argument(metavar="TOKEN", help="The token, or a file with it.")],
     as_json: Json = False,
 ) -> None:
-    """Tell what a token says. Whether it is right is for the swarm to say: `giaann doctor`."""
-    from giaann_p2p.node.membership import text_of
-    from giaann_p2p.swarm.identity import to_text
-    from giaann_p2p.swarm.token import Rights, Token
+    """Show what a token grants, without checking it; `giaann doctor` checks it with the swarm."""
+    from giaann_p2p.swarm.wire.identity import to_text
+    from giaann_p2p.swarm.wire.token import Rights, Token
 
     found = Token.from_text(text_of(token))
     if as_json:
@@ -136,7 +146,7 @@ def revoke(
     join: Join,
     data_dir: GiversFolder,
     restore: Annotated[
-        bool, typer.Option("--restore", help="Take them off the list of the revoked instead.")
+        bool, typer.Option("--restore", help="Remove them from the list of the revoked instead.")
     ] = False,
     disown: Annotated[
         bool,
@@ -144,20 +154,20 @@ def revoke(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Make peers strangers, at once and for good, with all that they have let in.
+    """Revoke peers at once, with all peers that they have admitted.
 
-    The founder alone can, also in an open swarm. The swarm is told; who is away
-    hears of it when it comes back. --disown also takes what they alone taught out
-    of all columns, as far back as most owners remember (`giaann storage
-    --remember`); `giaann token withdraw` looks once more.
+    Only the founder can, also in an open swarm. All peers are informed; one that
+    is away learns of it when it returns. --disown also removes what they alone
+    taught from all columns, as far back as most owners remember (`giaann storage
+    --remember`); `giaann token withdraw` looks again.
     """
     from giaann_p2p.cli.withdrawing import Founding
-    from giaann_p2p.node.membership import Giver
-    from giaann_p2p.swarm.identity import peer_of
+    from giaann_p2p.node.members.membership import Giver
+    from giaann_p2p.swarm.wire.identity import peer_of
 
     giver, named = Giver(data_dir), {peer_of(one) for one in peers}
     if restore and disown:
-        raise UsageError("--restore and --disown: one of them, please")
+        raise UsageError("--restore and --disown exclude each other: give one of them")
     founding = Founding(join, giver, as_json=as_json)
     if restore:
         giver.revoke(set(), named)
@@ -170,29 +180,53 @@ def revoke(
 def withdraw(
     join: Join,
     data_dir: GiversFolder,
+    author: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--by", metavar="PEER", help="Chunks that this peer alone taught; may be repeated."
+        ),
+    ] = None,
+    job: Annotated[
+        list[str] | None,
+        typer.Option("--job", metavar="JOB", help="All chunks of this job, by any peer."),
+    ] = None,
+    since: Annotated[
+        str,
+        typer.Option(
+            "--since",
+            metavar="TIME",
+            help="Chunks that peers without standing pushed since: 12:03, or 2027-01-31T12:03, "
+            "local time, a day back at most.",
+        ),
+    ] = "",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only show what would be withdrawn.")
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Withdraw what disowned peers alone taught and is there still.
+    """Withdraw what disowned peers alone taught, and what --by, --job and --since find.
 
-    `giaann token revoke --disown` does this, too; once more helps where owners
-    were away, or did not answer. The founder alone can.
+    `giaann token revoke --disown` does the former, too; a second search helps if
+    owners were away, or did not answer. Only the founder can.
     """
+    from giaann_p2p.cli.searching import sought_of
     from giaann_p2p.cli.withdrawing import Founding
-    from giaann_p2p.node.membership import Giver
+    from giaann_p2p.node.members.membership import Giver
 
+    sought = sought_of(author or (), job or (), since, time.time())
     giver = Giver(data_dir)
-    if not giver.list.disowned:
-        raise UsageError("nobody is disowned: `giaann token revoke PEER --disown` comes first")
+    if not sought and not giver.list.disowned:
+        raise UsageError(
+            "nobody is disowned: run `giaann token revoke PEER --disown` first, or name what to "
+            "withdraw with --by, --job or --since"
+        )
     founding = Founding(join, giver, as_json=as_json, dry_run=dry_run)
-    giver.withdraw({})  # owners look anew for each edition
+    giver.withdraw({}, sought)  # a new edition of the list makes the owners search again
     asyncio.run(founding.carry_out(withdraws=True))
 
 
 def _lasts(token: "Token") -> str:
-    from giaann_p2p.swarm.token import Rights
+    from giaann_p2p.swarm.wire.token import Rights
 
     last = token.grants[-1]
     return f"{Rights(last.rights)}, until {_date(last.until)}"

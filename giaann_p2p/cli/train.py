@@ -1,7 +1,7 @@
-"""`giaann train`: have texts learned by a swarm."""
+"""`giaann train`: lets a swarm learn texts."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from enum import StrEnum
 from pathlib import Path
@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from giaann_p2p.cli import present
+from giaann_p2p.cli.arrival import arrived
 from giaann_p2p.cli.health import Join
+from giaann_p2p.cli.learning import Learning
+from giaann_p2p.errors import TextError
+from giaann_p2p.solo.source import check
 from giaann_p2p.terminal import (
-    FAILED,
-    INTERRUPTED,
     Interrupt,
     complain,
     joining,
@@ -23,8 +25,8 @@ from giaann_p2p.terminal import (
 )
 
 if TYPE_CHECKING:
-    from giaann_p2p.client.trained import Standing, Taught
-    from giaann_p2p.client.training import Manner, Trainer
+    from giaann_p2p.client.trained import TrainProgress, TrainReport
+    from giaann_p2p.client.training import Trainer, TrainOptions
 
 
 class PolicyName(StrEnum):
@@ -32,6 +34,43 @@ class PolicyName(StrEnum):
 
     OVERLAP = "overlap"
     RANDOM = "random"
+
+
+Policy = Annotated[
+    PolicyName,
+    typer.Option(
+        help="Which chunk is next: the one with least overlap with those in work, or a random one."
+    ),
+]
+Batch = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        max=4096,
+        metavar="B",
+        help="Most chunks of 64 sentences in flight, over all compute peers together.",
+    ),
+]
+Redundancy = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        max=8,
+        metavar="N",
+        help="Compute peers that must learn each chunk with the same result; more if the "
+        "swarm requires more.",
+    ),
+]
+Check = Annotated[
+    float,
+    typer.Option(
+        min=0,
+        max=1,
+        metavar="SHARE",
+        help="Share of the chunks that a second peer learns, too, to find liars; peers without "
+        "a history are checked more often. 0 checks none.",
+    ),
+]
 
 
 def train(
@@ -43,59 +82,30 @@ def train(
         ),
     ],
     join: Join,
-    epochs: Annotated[int, typer.Option(min=1, help="Learn each text so many times.")] = 1,
-    policy: Annotated[
-        PolicyName,
-        typer.Option(
-            help="What is next: what has least in common with what is being learned, or any."
-        ),
-    ] = PolicyName.OVERLAP,
-    batch: Annotated[
-        int,
-        typer.Option(
-            min=1,
-            max=4096,
-            metavar="B",
-            help="Chunks of 64 sentences in flight at most, of all compute peers together.",
-        ),
-    ] = 64,
-    redundancy: Annotated[
-        int,
-        typer.Option(
-            min=1,
-            max=8,
-            metavar="N",
-            help="Compute peers that learn each chunk, and have to come to the same; more if the "
-            "swarm wants more.",
-        ),
-    ] = 1,
-    check: Annotated[
-        float,
-        typer.Option(
-            min=0,
-            max=1,
-            metavar="SHARE",
-            help="Share of the chunks that a second peer learns, too, to find out who lies; of "
-            "peers that are new it is more. 0 checks nobody.",
-        ),
-    ] = 0.02,
+    epochs: Annotated[int, typer.Option(min=1, help="Learn each text this many times.")] = 1,
+    policy: Policy = PolicyName.OVERLAP,
+    batch: Batch = 64,
+    redundancy: Redundancy = 1,
+    check: Check = 0.02,
     patience: Annotated[
         float,
         typer.Option(
             min=0, metavar="SECONDS", help="How long to wait for peers if there are none."
         ),
     ] = 60.0,
-    json_output: Annotated[bool, typer.Option("--json", help="Write JSON, for machines.")] = False,
+    json_output: Annotated[bool, typer.Option("--json", help="Write JSON, for programs.")] = False,
 ) -> None:
-    """Have texts learned by a swarm: what it knows is not learned again.
+    """Let a swarm learn texts; what it knows is not learned again.
 
-    It may be stopped at any time, and goes on where it was when it is given again, by anybody. The
-    exit code is 0 if all is learned.
+    You can stop at any time; the same command, run by anybody, continues from there. The exit code
+    is 0 if everything is learned.
     """
-    from giaann_p2p.client.training import Manner
+    learning: Learning[TrainReport] = Learning(
+        texts, _files, lambda report: _tell(report, json_output)
+    )
+    from giaann_p2p.client.training import TrainOptions
 
-    files = list(_files(texts))
-    manner = Manner(
+    manner = TrainOptions(
         epochs=epochs,
         policy=policy.value,
         batch=batch,
@@ -103,73 +113,72 @@ def train(
         check=check,
         patience=patience,
     )
-    with Interrupt() as interrupt:
-        reports = asyncio.run(_trained(join, files, manner, interrupt, json_output))
-    if reports and reports[-1].interrupted:
-        complain("interrupted; what was learned is kept: the same command goes on from there")
-        raise typer.Exit(INTERRUPTED)
-    if not all(report.complete for report in reports):
-        raise typer.Exit(FAILED)
+    try:
+        with Interrupt() as interrupt:
+            asyncio.run(_trained(join, learning, manner, interrupt, json_output))
+    except KeyboardInterrupt:
+        learning.cut_short()
+    learning.end(lambda report: report.complete)
 
 
-def _files(texts: list[Path]) -> Iterator[Path]:
-    """Return the texts, those of directories in sorted order, all of which can be read."""
-    from giaann_p2p.errors import TextError
-    from giaann_p2p.solo.corpus import check
-
-    for text in texts:
-        found = [text]
-        if str(text) != "-" and text.is_dir():
-            found = sorted(file for file in text.rglob("*.txt") if file.is_file())
-            if not found:
-                raise TextError(f"{text} has no *.txt file in it")
-        for file in found:
-            check(file)
-            yield file
+def _files(text: Path) -> list[Path]:
+    """Return a name's files: itself, or all *.txt files of a directory in sorted order."""
+    if str(text) == "-" or not text.is_dir():
+        check(text)
+        return [text]
+    found = sorted(file for file in text.rglob("*.txt") if file.is_file())
+    if not found:
+        raise TextError(f"{text} has no *.txt file in it")
+    return found
 
 
 async def _trained(
-    join: str, files: list[Path], manner: "Manner", interrupt: Interrupt, as_json: bool
-) -> "list[Taught]":
-    """Have all learned, and tell of each text as soon as it is."""
-    reports: list[Taught] = []
+    join: str,
+    learning: "Learning[TrainReport]",
+    manner: "TrainOptions",
+    interrupt: Interrupt,
+    as_json: bool,
+) -> None:
+    """Let the swarm learn all texts, and report each as soon as it is learned."""
     async with AsyncExitStack() as held:
         with joining(as_json):
+            from giaann_p2p.client.session import visit
             from giaann_p2p.client.training import Trainer
-            from giaann_p2p.client.visit import visit
-            from giaann_p2p.swarm.link import Link
+            from giaann_p2p.swarm.wire.link import Link
 
             visiting = await held.enter_async_context(visit(Link.read(join)))
-        trainer = Trainer(visiting)
+        losses, trainer = arrived(visiting), Trainer(visiting)
         try:
-            for file in files:
-                found = await _learned(trainer, file, manner, interrupt)
-                for report in found:
-                    _tell(report, as_json)
-                reports += found
-                if found[-1].interrupted:
-                    break
+            for file in learning:
+                with learning.attempt() as reports:
+                    found = await _learned(trainer, file, manner, interrupt, learning.show)
+                    reports.extend(found)
+                losses.look()
         finally:
             await trainer.close()
-    return reports
 
 
 async def _learned(
-    trainer: "Trainer", file: Path, manner: "Manner", interrupt: Interrupt
-) -> "list[Taught]":
+    trainer: "Trainer",
+    file: Path,
+    manner: "TrainOptions",
+    interrupt: Interrupt,
+    note: "Callable[[TrainReport], None]",
+) -> "list[TrainReport]":
     told: set[str] = set()
     with progress_bar(f"learning {file.name}") as bar:
 
-        def show(report: "Taught", standing: "Standing") -> None:
+        def show(report: "TrainReport", standing: "TrainProgress") -> None:
+            note(report)
             bar.update(standing.share, present.standing_line(report, standing))
             if standing.lacking and standing.lacking not in told:
                 told.add(standing.lacking)
-                complain(f"waiting for {standing.lacking}")
+                complain(f"waiting for {standing.lacking}: {standing.remedy}")
 
         return await trainer.train(file, manner, watch=show, should_stop=interrupt)
 
 
-def _tell(report: "Taught", as_json: bool) -> None:
+def _tell(report: "TrainReport", as_json: bool) -> None:
     if as_json:
         say_json(present.taught_json(report))
         return

@@ -1,4 +1,4 @@
-"""`--verify`, and who was found to lie: for every command that reads rows itself."""
+"""`--verify`, and the report on liars, for every command that reads rows itself."""
 
 from collections.abc import Iterator
 from itertools import groupby
@@ -9,42 +9,43 @@ import typer
 from giaann_p2p.terminal import complain
 
 if TYPE_CHECKING:
-    from giaann_p2p.client.lies import Lie, Told
-    from giaann_p2p.client.visit import Visit
+    from giaann_p2p.client.lies import Lie, ToldRow
+    from giaann_p2p.client.session import Session
 
 Verify = Annotated[
     bool,
     typer.Option(
         "--verify",
-        help="Have a majority of its owners tell each row before it is used, instead of comparing "
-        "2 of 100 beside; what is to be computed is computed here.",
+        help="Use only rows that a majority of their owners confirm, instead of comparing 2 of 100 "
+        "afterwards; compute on this machine.",
     ),
 ]
 _SOON, _SURE = 1.0, 20.0
-"""Seconds in which honest peers agree, and in which it is known who lies: see `swarm.disputes`."""
+"""Seconds within which honest peers agree, and within which liars are found; see
+`swarm.reading.disputes`."""
 
 
 def share_of(verify: bool) -> float:
-    """Return the share of the rows that are compared."""
-    from giaann_p2p.swarm.verifying import USUAL
+    """Return the share of the rows to compare: all rows for --verify, else the usual share."""
+    from giaann_p2p.swarm.reading.row_vote import USUAL
 
     return 1.0 if verify else USUAL
 
 
-async def settled(visiting: "Visit") -> None:
-    """Wait until it is known who of those that were read from lies, if they differ."""
+async def settled(visiting: "Session") -> None:
+    """If owners returned different rows, wait until it is known which of them lie."""
     if not await visiting.reading.settled(_SOON):
         complain(
-            "storage peers differ about rows that were read; it takes a quarter of a minute to "
-            "find out who is wrong, Ctrl-C does without"
+            "storage peers returned different rows; it takes up to 20 seconds to find out which "
+            "are wrong, Ctrl-C skips that"
         )
         await visiting.reading.settled(_SURE)
 
 
-def complain_of(visiting: "Visit", known: int = 0, at_last: bool = True) -> int:
-    """Tell who was found to lie, but for the first so many lies; return how many there are.
+def complain_of(visiting: "Session", known: int = 0, at_last: bool = True) -> int:
+    """Report the lies found beyond the first `known` ones; return their total number.
 
-    `at_last`: and what could not be settled.
+    With `at_last`, report disputes that could not be settled, too.
     """
     lies = visiting.lies
     lines = list(lie_lines(lies[known:]))
@@ -54,35 +55,35 @@ def complain_of(visiting: "Visit", known: int = 0, at_last: bool = True) -> int:
         complain(line)
     if lines:
         complain(
-            "what was used was told by a majority of its owners"
+            "every row that was used was confirmed by a majority of its owners"
             if visiting.verify.all
-            else "what is shown may rest on wrong rows; --verify uses none that a majority of "
-            "its owners does not tell"
+            else "what is shown may rest on wrong rows; --verify uses only rows that a majority of "
+            "their owners confirm"
         )
     return len(lies)
 
 
-def lies_json(visiting: "Visit") -> dict[str, Any]:
-    """Return who was found to lie, and how much could not be settled."""
+def lies_json(visiting: "Session") -> dict[str, Any]:
+    """Return the lies found and the number of unsettled disputes, for JSON."""
     import msgspec
 
     return {"lies": msgspec.to_builtins(visiting.lies), "undecided": visiting.reading.in_dispute}
 
 
 def lie_lines(lies: "list[Lie]") -> Iterator[str]:
-    """Tell of each peer once."""
+    """Yield one line per lying peer."""
     for peer, found in groupby(sorted(lies, key=lambda lie: lie.peer), lambda lie: lie.peer):
         first, *more = found
         what = "less than most other owners know" if first.behind else "wrong rows"
         word = first.concept if first.feature is None else f"{first.concept}/{first.feature}"
         others = f", and {len(more)} more" if more else ""
         yield (
-            f"peer {peer} told {what}: of {word} in shard {first.shard} {_said(first.told)}, where "
-            f"the others say {_said(first.true)}{others}; it is asked no more"
+            f"peer {peer} returned {what}: of {word} in shard {first.shard} {_said(first.told)}, "
+            f"where the others say {_said(first.true)}{others}; it is asked no more"
         )
 
 
-def _said(told: "Told | None") -> str:
+def _said(told: "ToldRow | None") -> str:
     if told is None:
         return "nothing"
     times = "once" if told.occurrences == 1 else f"{told.occurrences:,} times"
@@ -91,11 +92,11 @@ def _said(told: "Told | None") -> str:
 
 
 def undecided_lines(count: int) -> list[str]:
-    """Tell of what could not be settled."""
+    """Return a line on the disputes that could not be settled, if there are any."""
     if not count:
         return []
     times = "once" if count == 1 else f"{count} times"
     return [
-        f"storage peers told rows differently {times}, and it is not known who is wrong; "
+        f"storage peers returned different rows {times}, and it is not known which are wrong; "
         "`giaann fsck` compares all replicas"
     ]

@@ -1,5 +1,8 @@
-"""What a founder does about peers, for `giaann token`: it tells the swarm its list, asks the owners
-what the disowned alone taught, and tells the list again with that in it.
+"""`giaann token revoke` and `withdraw`: publish the founder's list, and withdraw chunks.
+
+The founder sends its list to all peers, asks the owners which chunks match (those that disowned
+peers alone taught, and those that it searches for), adds what a majority reports, and sends the
+list again.
 """
 
 import time
@@ -8,15 +11,15 @@ from collections.abc import Mapping
 import typer
 
 from giaann_p2p.client.revoking import tell
-from giaann_p2p.client.visit import Visit, visit
+from giaann_p2p.client.session import Session, visit
 from giaann_p2p.client.withdrawing import orphans
 from giaann_p2p.errors import TokenError
-from giaann_p2p.node.membership import Giver
-from giaann_p2p.swarm.agreeing import Agreed
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.link import Link
-from giaann_p2p.swarm.token import Rights
-from giaann_p2p.swarm.withdrawn import MOST
+from giaann_p2p.node.members.membership import Giver
+from giaann_p2p.swarm.training.orphan_quorum import Agreed
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.link import Link
+from giaann_p2p.swarm.wire.token import Rights
+from giaann_p2p.swarm.wire.withdrawn import MOST
 from giaann_p2p.terminal import FAILED, say, say_json
 
 _SESSION = 3600
@@ -24,7 +27,7 @@ _AGAIN = "`giaann token withdraw` looks once more"
 
 
 class Founding:
-    """What was done so far, and is to be said of it."""
+    """One run of such a command, with its progress and its report."""
 
     def __init__(
         self, join: str, giver: Giver, *, as_json: bool = False, dry_run: bool = False
@@ -35,7 +38,7 @@ class Founding:
         self._found: Agreed | None = None
 
     async def carry_out(self, *, withdraws: bool) -> None:
-        """Tell the swarm its list, and do the rest if wanted; typer.Exit if nobody was reached."""
+        """Publish the list, and withdraw if wanted; raise typer.Exit if no peer was reached."""
         async with visit(self._link, shows=self._shows) as visiting:
             self._check_newest(visiting)
             await self._tell(visiting)
@@ -54,20 +57,20 @@ class Founding:
         until = int(time.time()) + _SESSION
         return self._giver.given(session, Rights.CLIENT, until).to_bytes()
 
-    def _check_newest(self, visiting: Visit) -> None:
-        """Raise TokenError if the swarm has a newer list than this folder, which then gets it."""
+    def _check_newest(self, visiting: Session) -> None:
+        """If the swarm has a newer list than this folder, save that list and raise TokenError."""
         theirs, ours = visiting.gate.admission.revoked, self._giver.list
         if theirs.number >= ours.number and theirs != ours:
             self._giver.membership.keep_revoked(theirs.to_bytes())
             raise TokenError(
-                f"the swarm has list {theirs.number} already, which {self._giver.membership.folder}"
-                " did not have, and has now: do the same again"
+                f"the swarm already has list {theirs.number}, which was not in "
+                f"{self._giver.membership.folder}; it is there now: run the same command again"
             )
 
-    async def _tell(self, visiting: Visit) -> None:
+    async def _tell(self, visiting: Session) -> None:
         now = self._giver.list
         self._heard, self._peers = await tell(visiting, now.to_bytes())
-        visiting.gate.learn(now.to_bytes())  # not before: who is revoked is told so, too
+        visiting.gate.learn(now.to_bytes())  # only now, because revoked peers are informed, too
         gone = f"{len(now.peers)} revoked"
         if now.disowned:
             gone += f", {len(now.disowned)} of them disowned"
@@ -75,7 +78,7 @@ class Founding:
             gone += f", {_many(chunks, 'chunk')} withdrawn"
         self._say(f"list {now.number}: {gone}; {self._heard} of {self._peers} peers were told")
 
-    async def _withdraw(self, visiting: Visit) -> None:
+    async def _withdraw(self, visiting: Session) -> None:
         self._found = found = await orphans(visiting, self._giver.list.number)
         for line in shown(found):
             self._say(line)
@@ -84,7 +87,7 @@ class Founding:
         _, self._no_room = self._giver.withdraw(found.roots)
         if self._no_room:
             self._say(
-                f"there is no room for {_many(self._no_room, 'chunk')} of these: the list has "
+                f"there is no room for {_many(self._no_room, 'chunk')} of these: the list holds "
                 f"{MOST:,} at most"
             )
         await self._tell(visiting)
@@ -116,7 +119,7 @@ class Founding:
 
 
 def shown(found: Agreed) -> list[str]:
-    """Return what is said of what owners agree on."""
+    """Return the report on what the owners agree to withdraw, as lines."""
     if not found.asked:
         return ["there are no owners: nobody holds anything"]
     if found.silent == found.asked:
@@ -127,11 +130,11 @@ def shown(found: Agreed) -> list[str]:
     if found.left:
         lines.append(
             f"left as it is: {_many(len(found.left), 'chunk')}, of which too few of "
-            f"{found.asked} owners tell that disowned peers alone taught it"
+            f"{found.asked} owners tell"
         )
     jobs = found.by_job()
     if not jobs:
-        return [*lines, "nothing is there that disowned peers alone taught, by what owners tell"]
+        return [*lines, "nothing is there to be withdrawn, by what owners tell"]
     lines += [f"job {job.hex()}: {_many(count, 'chunk')}" for job, count in jobs.items()]
     return [*lines, f"to be withdrawn: {_many(len(found.roots), 'chunk')}"]
 

@@ -1,1 +1,1 @@
-"""A swarm as those see it who use it and hold nothing of it."""
+"""A swarm from its users' side: clients that train and ask it, and hold no shards."""

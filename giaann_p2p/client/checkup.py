@@ -1,4 +1,4 @@
-"""Asking all storage peers for the digests of their replicas: what `giaann fsck` judges."""
+"""Collects the digests of all replicas from the storage peers, and compares them: `giaann fsck`."""
 
 import asyncio
 from collections.abc import Sequence
@@ -8,31 +8,36 @@ import numpy as np
 from giaann_p2p.errors import MessageError, PeerError
 from giaann_p2p.net.transport import Transport
 from giaann_p2p.store.layout import Shards
-from giaann_p2p.swarm.checkup import Report, judged
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.manifest import Manifest
-from giaann_p2p.swarm.messages import AskDigests, Digest, Digests, Refused, decode, encode
-from giaann_p2p.swarm.shardset import packed, unpacked
+from giaann_p2p.swarm.members.checkup import Report, judged
+from giaann_p2p.swarm.members.losses import NONE, Losses
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.manifest import Manifest
+from giaann_p2p.swarm.wire.messages import AskDigests, Digest, Digests, Refusal, decode, encode
+from giaann_p2p.swarm.wire.shardset import packed, unpacked
 
 _WITHIN = 30.0
-"""Seconds for one answer; a peer digests about a second's worth of shards for it."""
+"""Timeout of one answer, in seconds; a peer spends about a second on the digests in it."""
 
 
 async def checked(
-    transport: Transport, manifest: Manifest, peers: Sequence[Peer], within: float = _WITHIN
+    transport: Transport,
+    manifest: Manifest,
+    peers: Sequence[Peer],
+    within: float = _WITHIN,
+    losses: Losses = NONE,
 ) -> Report:
-    """Compare all replicas of all shards at these peers."""
+    """Compare the replicas of all shards at these peers, asking all peers at once."""
     asked = [_told(transport, peer, manifest.layout.shards, within) for peer in peers]
     answers = await asyncio.gather(*asked)
     told = {peer: answer for peer, answer in zip(peers, answers, strict=True) if answer}
     silent = [peer for peer in peers if peer not in told]
-    return judged(told, manifest.layout.shards, manifest.replicas, silent)
+    return judged(told, manifest.layout.shards, manifest.replicas, silent, losses)
 
 
 async def _told(
     transport: Transport, peer: Peer, count: int, within: float
 ) -> dict[int, Digest] | None:
-    """Return what a peer tells of all shards, asked as often as it takes; None if it fails."""
+    """Return a peer's digests of all shards, over as many questions as needed; None if it fails."""
     left: Shards = np.arange(count).astype(np.uint16)
     found: dict[int, Digest] = {}
     try:
@@ -48,7 +53,7 @@ async def _told(
 
 
 def _read(answer: object, asked: Shards, count: int) -> tuple[Shards, list[Digest]]:
-    if isinstance(answer, Refused):
+    if isinstance(answer, Refusal):
         raise MessageError(answer.reason)
     if not isinstance(answer, Digests):
         raise MessageError("no answer to a question for digests")

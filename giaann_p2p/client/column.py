@@ -1,4 +1,4 @@
-"""Looking at a column: its words, how often they occurred, and what each leads to."""
+"""Reads a concept's column: its words, how often they occurred, and where each one leads."""
 
 import asyncio
 import struct
@@ -9,40 +9,40 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from giaann_p2p.client.visit import Visit
+from giaann_p2p.client.session import Session
 from giaann_p2p.errors import MessageError, PeerError
 from giaann_p2p.model.ids import PRIME, word_id
 from giaann_p2p.model.rows import Name, Neuron, Row
 from giaann_p2p.model.spec import UNITS
 from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.store.layout import Layout
-from giaann_p2p.swarm.electors import majority
-from giaann_p2p.swarm.identity import Peer, name_of
-from giaann_p2p.swarm.messages import AskColumn, Refused, decode, encode
-from giaann_p2p.swarm.messages import Column as Told
+from giaann_p2p.swarm.members.majority import majority
+from giaann_p2p.swarm.wire.identity import Peer, name_of
+from giaann_p2p.swarm.wire.messages import AskColumn, Refusal, decode, encode
+from giaann_p2p.swarm.wire.messages import Column as Told
 
 _WITHIN = 5.0
 _NUMBER = 8
 
 
 class Leads(msgspec.Struct, frozen=True):
-    """What a word leads to."""
+    """A word that connections lead to."""
 
     concept: str
     feature: str | None
-    """None for the noun of the column itself."""
+    """Word within the concept's column; None for the noun itself."""
     strength: float
-    """Of all connections there."""
+    """Summed strength of all connections to the word."""
 
 
 class ColumnWord(msgspec.Struct, frozen=True):
-    """A word of a column; the feature of the column's own noun is None."""
+    """A word of a column; its feature is None for the column's own noun."""
 
     feature: str | None
     occurrences: int
     connections: int
     leads: list[Leads]
-    """The strongest, strongest first."""
+    """The words to which the strongest connections lead, strongest first."""
 
 
 class Column(msgspec.Struct, frozen=True):
@@ -50,9 +50,9 @@ class Column(msgspec.Struct, frozen=True):
 
     concept: str
     size: int
-    """How many words it has."""
+    """Number of words of the column."""
     words: list[ColumnWord]
-    """The most frequent, most frequent first."""
+    """The column's most frequent words, most frequent first."""
 
 
 class _Target(NamedTuple):
@@ -60,16 +60,17 @@ class _Target(NamedTuple):
     units: int
 
 
-async def column(visiting: Visit, concept: str, words: int = 16, leads: int = 4) -> Column:
-    """Look at a column; one that nobody has learned has no words.
+async def column(visiting: Session, concept: str, words: int = 16, leads: int = 4) -> Column:
+    """Return a column; a column that was never learned has no words.
 
-    Unreachable if nobody who holds it answers. Where all that is read is put to the vote, so is
-    which words there are; then also if no majority of the replicas answers.
+    Unreachable if no holder of one of its shards answers. If the session verifies all reads by a
+    vote, the list of words is put to a vote, too; then also Unreachable if no majority of the
+    replicas answers.
     """
     name = "_".join(concept.lower().split())
     number = word_id(name)
     lists = await _features(visiting, number)
-    # The most frequent words of all are among the most frequent of each block, which come first.
+    # The column's most frequent words are among the most frequent words of its blocks.
     some = dict.fromkeys(feature for one in lists for feature in one[:words])
     rows = await visiting.rows([Neuron(number, feature) for feature in some])
     found = sorted((row for row in rows if row), key=lambda row: -row.count)[:words]
@@ -87,8 +88,8 @@ async def column(visiting: Visit, concept: str, words: int = 16, leads: int = 4)
     return Column(name, len(set().union(*lists)), shown)
 
 
-async def _features(visiting: Visit, concept: int) -> list[tuple[int, ...]]:
-    """Ask for the features of a column, block by block; some may be listed more than once."""
+async def _features(visiting: Session, concept: int) -> list[tuple[int, ...]]:
+    """Return one list of features for each block, or for each owner; features may repeat."""
     shards = shards_of(visiting.manifest.layout, concept)
     if visiting.verify.all:
         return [one for shard in shards for one in await _elected(visiting, shard, concept)]
@@ -97,15 +98,15 @@ async def _features(visiting: Visit, concept: int) -> list[tuple[int, ...]]:
 
 def shards_of(layout: Layout, concept: int) -> list[int]:
     """Return the shards of a column's blocks."""
-    # There is no list of blocks by feature; a few hundred of them hit every block.
+    # A feature's block follows from its hash, so try enough features to hit every block.
     features = np.arange(64 * layout.blocks, dtype=np.uint64) if layout.blocks > 1 else [PRIME]
     many = np.array(features, np.uint64)
     shards = layout.shards_of(np.full(len(many), concept, np.uint64), many)
     return sorted({*shards.tolist()})
 
 
-async def _told(visiting: Visit, shard: int, concept: int) -> tuple[int, ...]:
-    """Ask those who have a shard, one after the other."""
+async def _told(visiting: Session, shard: int, concept: int) -> tuple[int, ...]:
+    """Ask the ready holders of a shard one after the other; return the first answer."""
     faults: list[str] = []
     for peer in visiting.around.ready(shard, visiting.lookout.time()):
         told = await _said(visiting, peer, concept)
@@ -118,8 +119,8 @@ async def _told(visiting: Visit, shard: int, concept: int) -> tuple[int, ...]:
     )
 
 
-async def _elected(visiting: Visit, shard: int, concept: int) -> list[tuple[int, ...]]:
-    """Ask all owners of a shard, and return what each says, but for what no majority names."""
+async def _elected(visiting: Session, shard: int, concept: int) -> list[tuple[int, ...]]:
+    """Ask all owners of a shard; return each list without features that no majority names."""
     placement = visiting.around.placement(visiting.lookout.time())
     owners, need = placement.owners(shard), majority(placement.replicas)
     answers = await asyncio.gather(*(_said(visiting, peer, concept) for peer in owners))
@@ -136,15 +137,15 @@ async def _elected(visiting: Visit, shard: int, concept: int) -> list[tuple[int,
     return [tuple(feature for feature in one if named[feature] >= need) for one in told]
 
 
-async def _said(visiting: Visit, peer: Peer, concept: int) -> tuple[int, ...] | str:
-    """Return the features of a column that a peer has, the most frequent first, or a fault."""
+async def _said(visiting: Session, peer: Peer, concept: int) -> tuple[int, ...] | str:
+    """Return a column's features at a peer, most frequent first, or an error message."""
     question = encode(AskColumn(struct.pack("<Q", concept)))
     try:
         data = await visiting.place.transport.call(peer, question, timeout=_WITHIN)
         answer = decode(data)
         if isinstance(answer, Told):
             return _numbers(answer.features)
-        raise MessageError(answer.reason if isinstance(answer, Refused) else "another answer")
+        raise MessageError(answer.reason if isinstance(answer, Refusal) else "another answer")
     except PeerError as error:
         return f"{name_of(peer)}: {error}"
 
@@ -163,7 +164,7 @@ def _strongest(row: Row, most: int) -> list[_Target]:
     return [_Target(Neuron(concept, feature), units) for concept, feature, units in triples]
 
 
-async def _names(visiting: Visit, neurons: Iterable[Neuron]) -> dict[Neuron, Name]:
+async def _names(visiting: Session, neurons: Iterable[Neuron]) -> dict[Neuron, Name]:
     wanted = list(Counter(neurons))
     rows = await visiting.rows(wanted) if wanted else []
     return {neuron: row.name for neuron, row in zip(wanted, rows, strict=True) if row}

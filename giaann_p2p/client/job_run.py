@@ -1,7 +1,7 @@
-"""Leading those who learn a text, once through it: `swarm.coordinator`, alive, with the text.
+"""One pass over a text with the compute peers: the shell around `swarm.training.coordinator`.
 
-Whoever runs it lets it `tick` a few times a second; it ends with the text, and leaves what is in
-flight to those who have it.
+The owner of a run calls `tick` a few times a second. The run is over at the end of the text; chunks
+that are still in flight then are left to their compute peers.
 """
 
 import asyncio
@@ -12,31 +12,31 @@ import numpy as np
 from pyroaring import BitMap
 
 from giaann_p2p.client.pages import Pages
-from giaann_p2p.client.trained import GivenUp, Taught
+from giaann_p2p.client.trained import GivenUp, TrainReport
 from giaann_p2p.model.ids import word_id
 from giaann_p2p.model.parse import Reason
 from giaann_p2p.model.sequence import Ids
 from giaann_p2p.model.text import Sentence
 from giaann_p2p.node.calls import Calls
-from giaann_p2p.swarm.actions import Call
-from giaann_p2p.swarm.chunks import State
-from giaann_p2p.swarm.coordinator import Act, Coordinator, Lied, Over
-from giaann_p2p.swarm.identity import Peer, name_of
-from giaann_p2p.swarm.jury import Jury
-from giaann_p2p.swarm.messages import Beat, Learned, Message
-from giaann_p2p.swarm.overlap import sketch
-from giaann_p2p.swarm.policy import AtRandom, LeastOverlap
-from giaann_p2p.swarm.schedule import Schedule
-from giaann_p2p.swarm.trust import Trust
+from giaann_p2p.swarm.training.chunks import ChunkState
+from giaann_p2p.swarm.training.coordinator import Coordinator, JobAction, Lied, Over
+from giaann_p2p.swarm.training.delta_agreement import DeltaAgreement
+from giaann_p2p.swarm.training.overlap import sketch
+from giaann_p2p.swarm.training.policy import AtRandom, LeastOverlap
+from giaann_p2p.swarm.training.schedule import Schedule
+from giaann_p2p.swarm.training.trust import Trust
+from giaann_p2p.swarm.wire.actions import Call
+from giaann_p2p.swarm.wire.identity import Peer, name_of
+from giaann_p2p.swarm.wire.messages import Beat, Heard, Learned, Message
 
 _MOST_EARLY = 1 << 16
 _LONG_WORD = 4
 
 
 class Tally:
-    """Counts what is learned into a report, each chunk once."""
+    """Adds learned chunks to a report, each chunk once."""
 
-    def __init__(self, report: Taught) -> None:
+    def __init__(self, report: TrainReport) -> None:
         self.report = report
         self._counted = BitMap()
 
@@ -44,7 +44,7 @@ class Tally:
         return f"<Tally of {len(self._counted):,} chunks>"
 
     def count(self, learned: Learned, sentences: Sequence[Sentence]) -> None:
-        """Count a chunk; what a worker says of it is only believed as far as it can be."""
+        """Count a chunk; cap or check a worker's figures by the chunk's sentences."""
         report = self.report
         report.given_up.pop(learned.chunk, None)
         if learned.chunk in self._counted:
@@ -60,8 +60,8 @@ class Tally:
                 report.skips.add(Reason(skip.reason), line, skip.count)
 
 
-class Leading:
-    """See the module."""
+class JobRun:
+    """Reads the text, leases its chunks, and keeps the report of one pass."""
 
     def __init__(
         self,
@@ -73,38 +73,44 @@ class Leading:
         clock: Callable[[], float],
         tally: Tally,
         news: asyncio.Event,
-        jury: Jury,
+        agreement: DeltaAgreement,
         trust: Trust,
     ) -> None:
-        """`news` is set when there is some."""
+        """Begin; `news` is set when a chunk was read, a worker reported, or the run is over."""
         self.pages = pages
         self.over = False
         self._schedule, self._policy = schedule, policy
-        self._coordinator = Coordinator(job, schedule, pages.texts, jury, trust)
+        self._coordinator = Coordinator(job, schedule, pages.texts, agreement, trust)
         self._calls, self._clock, self._tally, self._news = calls, clock, tally, news
-        self._early: dict[int, Learned] = {}  # said of chunks that were not read yet
-        self._lines: dict[int, int] = {}  # of chunks that were given up
+        self._early: dict[int, Learned] = {}  # reports on chunks that are not read yet
+        self._lines: dict[int, int] = {}  # first line of each failed chunk
+        self._awaited: dict[Peer, list[Peer]] = {}  # by worker, from its last report
 
     def __repr__(self) -> str:
-        return f"<Leading: {self._schedule!r}>"
+        return f"<JobRun: {self._schedule!r}>"
 
     @property
     def working(self) -> int:
-        """How many compute peers have a chunk."""
+        """The number of compute peers that have a chunk."""
         return self._schedule.working
 
     @property
     def committed(self) -> int:
-        """How many chunks are learned, of those that were read."""
-        return len(self._schedule.chunks(State.COMMITTED) & BitMap(range(self.pages.read)))
+        """The number of committed chunks among those read so far."""
+        return len(self._schedule.chunks(ChunkState.COMMITTED) & BitMap(range(self.pages.read)))
 
     @property
     def done(self) -> Mapping[Peer, BitMap]:
-        """The chunks of which each was the first to say that they are with their owners."""
+        """The chunks that each compute peer was the first to report as committed."""
         return self._coordinator.done
 
+    @property
+    def awaited(self) -> list[Peer]:
+        """The absent storage peers that workers wait for."""
+        return sorted({peer for said in self._awaited.values() for peer in said})
+
     async def read(self) -> None:
-        """Read the text to its end, as fast as it is learned."""
+        """Read the text to its end, no faster than it is learned."""
         while not self.pages.ended:
             chunk = await self.pages.next()
             if chunk is not None:
@@ -113,28 +119,31 @@ class Leading:
             self._news.set()
 
     def tick(self, workers: Mapping[Peer, int], announced: Iterable[Peer]) -> None:
-        """Do what is due; `announced`: those who have said anew that they are there."""
+        """Do what is due; `announced` are the compute peers with a new record."""
         now = self._clock()
         self._do(self._coordinator.seen(workers, now))
+        self._awaited = {peer: said for peer, said in self._awaited.items() if peer in workers}
         for peer in announced:
             self._do(self._coordinator.announced(peer, now))
         self._do(self._coordinator.tick(now))
-        for chunk in self._schedule.chunks(State.FAILED):
-            if chunk in self.pages:  # so that there is room to read on
+        for chunk in self._schedule.chunks(ChunkState.FAILED):
+            if chunk in self.pages:  # free the chunk's place, so that reading can go on
                 self._lines[chunk] = self._forget(chunk)[0].line
 
     def lost(self, peer: Peer) -> None:
-        """A worker cannot be reached."""
+        """Note that a worker cannot be reached."""
         self._do(self._coordinator.lost(peer, self._clock()))
 
     def beat(self, peer: Peer, beat: Beat) -> Message:
-        """Hear of a worker."""
+        """Take a worker's report; return the answer to it."""
         answer, acts = self._coordinator.beat(peer, beat, self._clock())
         self._do(acts)
+        if isinstance(answer, Heard):  # otherwise this peer does not work for this job
+            self._awaited[peer] = beat.awaited
         self._news.set()
         return answer
 
-    def _do(self, acts: Sequence[Act]) -> None:
+    def _do(self, acts: Sequence[JobAction]) -> None:
         for act in acts:
             if isinstance(act, Call):
                 self._calls.start(act, partial(self._answered, act.number))
@@ -178,6 +187,6 @@ class Leading:
 
 
 def _words(sentences: Sequence[str]) -> Ids:
-    """Return the longer words of a chunk as numbers: they tell well enough what it is about."""
+    """Return the ids of a chunk's words of 4 letters or more, which indicate its topic."""
     words = {word for text in sentences for word in text.lower().split() if len(word) >= _LONG_WORD}
     return np.array(sorted(map(word_id, words)), np.uint64)

@@ -1,4 +1,4 @@
-"""Whom a client has its prompts answered by: the compute peers of a swarm, or itself."""
+"""Chooses the source of answers to a client's prompts: the swarm's compute peers, or the client."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -6,20 +6,20 @@ from functools import partial
 from typing import NamedTuple
 
 from giaann_p2p.client.prompting import Answer, ask
-from giaann_p2p.client.visit import Visit, visit
+from giaann_p2p.client.session import Session, visit
 from giaann_p2p.model.manner import Manner
-from giaann_p2p.swarm.link import Link
-from giaann_p2p.swarm.verifying import USUAL
+from giaann_p2p.swarm.reading.row_vote import USUAL
+from giaann_p2p.swarm.wire.link import Link
 
 
 class Oracle(NamedTuple):
-    """Call it for an answer to a prompt, to be iterated over."""
+    """Answers prompts: call it with a prompt, and iterate over the result."""
 
     answer: Callable[[str, Manner], Answer]
-    visiting: Visit
+    visiting: Session
 
     def __call__(self, prompt: str, manner: Manner) -> Answer:
-        """Begin an answer."""
+        """Start an answer."""
         return self.answer(prompt, manner)
 
 
@@ -27,16 +27,16 @@ class Oracle(NamedTuple):
 async def oracle(
     link: str, local: bool = False, device: str = "auto", verify: float = USUAL
 ) -> AsyncIterator[Oracle]:
-    """Be ready to answer prompts with what the swarm of a link knows; `local`: compute here.
+    """Answer prompts from the knowledge of a link's swarm; `local` computes in this process.
 
-    `verify` is for the rows that are read here, see `visit`. With 1 it is computed here in any
-    case: what compute peers answer, nobody could put to the vote.
+    `verify` applies to rows that are read in this process (see `visit`). With 1 prompts are always
+    computed here, because the answers of compute peers cannot be put to a vote.
     """
     async with visit(Link.read(link), verify=verify) as visiting:
         if not (local or visiting.verify.all):
             yield Oracle(partial(ask, visiting), visiting)
             return
-        from giaann_p2p.client.thinking import OwnAnswer, thinking  # seconds, for few who need it
+        from giaann_p2p.client.thinking import OwnAnswer, thinking  # slow to import, rarely needed
         from giaann_p2p.model.device import resolve
 
         async with thinking(visiting, resolve(device)) as ready:

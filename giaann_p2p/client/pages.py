@@ -1,7 +1,7 @@
-"""The chunks of a text, read a little ahead of those who learn, and held until they are learned.
+"""The chunks of a text, read slightly ahead of the learners and held until they are learned.
 
-However long the text is, only so many chunks and so many characters are held. Reading is a
-thread's work, for it takes milliseconds.
+The number of chunks and characters held is bounded, however long the text is. Reading runs in a
+thread, because it takes milliseconds.
 """
 
 import asyncio
@@ -19,14 +19,14 @@ _NOTHING: list[Sentence] = []
 
 
 class Pages:
-    """See the module."""
+    """A text's chunks as a bounded buffer between its reader and its learners."""
 
     def __init__(self, corpus: Corpus, spec: ModelSpec, known: BitMap, most: int) -> None:
-        """`known`: chunks that are not held, for they need not be learned; `most`: to be held."""
+        """Begin; `known`: chunks that need not be learned or held; `most`: most chunks held."""
         self.read = 0
-        """How many chunks were read so far, the known ones too."""
+        """Number of chunks read so far, known ones included."""
         self.ended = False
-        """Whether that is all of them."""
+        """Whether the text has been read to its end."""
         self._known, self._most = known, most
         self._chunks = chunks(corpus.sentences(max_chars(spec)))
         self._held: dict[int, list[Sentence]] = {}
@@ -62,7 +62,7 @@ class Pages:
         return [sentence.text for sentence in self._held[chunk]]
 
     def forget(self, chunk: int) -> Sequence[Sentence]:
-        """Let a chunk go, and return what it was; nothing if it is not held."""
+        """Drop a chunk and return its sentences; none if it is not held."""
         found = self._held.pop(chunk, _NOTHING)
         self._characters -= _length(found)
         self._mind()

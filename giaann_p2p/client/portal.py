@@ -1,7 +1,8 @@
-"""A loop in a thread of its own, for those who do not live in one.
+"""An event loop in a thread of its own, for synchronous callers.
 
-Who asks it for something is blocked until that has ended, and may be interrupted meanwhile, by
-Ctrl-C for instance: then what was begun is cancelled, and has ended before that goes on.
+A call blocks until its coroutine has ended. If the caller is interrupted meanwhile, for example by
+Ctrl-C, the coroutine is cancelled and has ended before the interrupt propagates. With anyio's
+portal it has not: cancelling its future returns at once, while the coroutine still runs.
 """
 
 import asyncio
@@ -18,7 +19,7 @@ T = TypeVar("T")
 
 
 class Portal:
-    """Runs coroutines for any thread. Close it at the end."""
+    """Runs coroutines for callers in any thread. Close it at the end."""
 
     def __init__(self) -> None:
         self._loop = uvloop.new_event_loop()
@@ -35,7 +36,7 @@ class Portal:
         return begun.result()
 
     def iterate(self, items: AsyncIterable[T]) -> Generator[T, None, None]:
-        """Iterate over what comes; who stops early ends it."""
+        """Iterate over asynchronous items; closing the generator early cancels their source."""
         come: SimpleQueue[tuple[T] | None] = SimpleQueue()
 
         async def pump() -> None:
@@ -51,7 +52,7 @@ class Portal:
         begun.result()
 
     def close(self) -> None:
-        """End; nothing runs on."""
+        """Stop the loop and its thread."""
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
@@ -67,7 +68,7 @@ class Portal:
 
 
 class _Begun(Generic[T]):
-    """Something that runs in the loop."""
+    """A coroutine that runs in the loop's thread."""
 
     def __init__(
         self,
@@ -89,13 +90,13 @@ class _Begun(Generic[T]):
         loop.call_soon_threadsafe(begin)
 
     def end(self) -> None:
-        """Return when it has ended; if it had not, it is cancelled."""
+        """Cancel the coroutine unless it has ended; return when it has ended."""
         if not self.over.is_set():
             self._loop.call_soon_threadsafe(self._cancel)
             self.over.wait()
 
     def result(self) -> T:
-        """Return what came of it."""
+        """Return the coroutine's result, or raise its exception."""
         return self._task.result()
 
     def _cancel(self) -> None:

@@ -1,7 +1,7 @@
-"""Prompts to a swarm: its compute peers go on from them, whichever of them live.
+"""Prompts to a swarm, answered by its compute peers, with failover from one to another.
 
-Iterate over a `SwarmAnswer` for its tokens. Nothing runs on its own: who does not ask for the next
-token leaves nothing behind, and whoever computes stops by itself.
+Iterate over a `SwarmAnswer` for its tokens. Nothing runs in the background: an abandoned answer
+leaves nothing to clean up here, and the compute peer's session expires.
 """
 
 import asyncio
@@ -9,31 +9,32 @@ import secrets
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Mapping
 
-from giaann_p2p.client.visit import Visit
+from giaann_p2p.client.session import Session
 from giaann_p2p.errors import NobodyComputes, PeerError, PromptError
 from giaann_p2p.model.manner import Manner
 from giaann_p2p.model.said import Generation, Stopped, Token
 from giaann_p2p.net import errors as net
 from giaann_p2p.net.transport import Transport
-from giaann_p2p.swarm import asking
-from giaann_p2p.swarm.actions import Call
-from giaann_p2p.swarm.asking import Asking, Failed, Failure, News, Over
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.messages import BUSY, Cost, Message, Refused, decode, encode
-from giaann_p2p.swarm.surroundings import Surroundings
+from giaann_p2p.swarm.members.commands import GENERAL, Commands
+from giaann_p2p.swarm.members.peers_view import PeersView
+from giaann_p2p.swarm.reading import prompt_routing
+from giaann_p2p.swarm.reading.prompt_routing import Failed, Failure, News, Over, PromptRouting
+from giaann_p2p.swarm.wire.actions import Call
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.messages import BUSY, Cost, Message, Refusal, decode, encode
 
 _NUMBER_BYTES = 16
 _TIMEOUT, _PATIENCE = 1.0, 45.0
 
 
 class Answer(ABC):
-    """Iterate over it for the tokens; what came so far is in its fields."""
+    """An answer to a prompt: iterate over it for its tokens; its fields hold those so far."""
 
     def __init__(self, prompt: str) -> None:
         self.prompt = prompt
         self.tokens: list[Token] = []
         self.costs: list[Cost] = []
-        """What each token took."""
+        """The cost of each token, in the order of `tokens`."""
 
     def __aiter__(self) -> AsyncIterator[Token]:
         return self
@@ -48,7 +49,7 @@ class Answer(ABC):
         return token
 
     async def all(self) -> Generation:
-        """Go on to the end; return the whole answer, with what was asked for before."""
+        """Iterate to the end; return the whole answer, with the tokens iterated before."""
         async for _ in self:
             pass
         stopped = self.stopped or "end"
@@ -57,22 +58,22 @@ class Answer(ABC):
     @property
     @abstractmethod
     def completion(self) -> str:
-        """What the prompt's last word lacked, once a token has come."""
+        """The completion of the prompt's last word, known from the first token on."""
 
     @property
     @abstractmethod
     def unknown(self) -> list[str]:
-        """What of the prompt was never learned; see `Generation`."""
+        """The words of the prompt that were never learned; see `Generation`."""
 
     @property
     @abstractmethod
     def stopped(self) -> Stopped | None:
-        """Why it has ended, once it has."""
+        """Why the answer has ended; None while it goes on."""
 
     @property
     @abstractmethod
     def begun(self) -> Cost | None:
-        """What it took to take the prompt in."""
+        """The cost of taking in the prompt; None before that is done."""
 
     @abstractmethod
     async def _next(self) -> tuple[Token, Cost] | None:
@@ -80,25 +81,25 @@ class Answer(ABC):
 
 
 class ComputePeers:
-    """Who computes, by the directory: `asking.Others`."""
+    """The compute peers in the directory, as `prompt_routing.ComputeLoads`."""
 
-    def __init__(self, around: Surroundings, time: Callable[[], float]) -> None:
+    def __init__(self, around: PeersView, time: Callable[[], float]) -> None:
         self._around, self._time = around, time
 
     def loads(self, now: float) -> Mapping[Peer, int]:
-        """Return those that are there and take prompts, and how much each has to do."""
+        """Return the live, active compute peers, each with its load: queued chunks and prompts."""
         live = self._around.directory.live(self._time())
         computing = (said for said in live if said.role == "compute" and said.state == "active")
         return {said.peer: said.load.queue + said.load.reads for said in computing}
 
 
 class SwarmAnswer(Answer):
-    """An answer that compute peers find."""
+    """An answer computed by the swarm's compute peers."""
 
     def __init__(
         self,
         transport: Transport,
-        others: asking.Others,
+        others: prompt_routing.ComputeLoads,
         clock: Callable[[], float],
         prompt: str,
         manner: Manner,
@@ -106,11 +107,18 @@ class SwarmAnswer(Answer):
         number: bytes | None = None,
         timeout: float = _TIMEOUT,
         patience: float = _PATIENCE,
+        commands: Commands = GENERAL,
     ) -> None:
+        """Begin; in seconds: `timeout` of a request, `patience` without progress.
+
+        `commands` are the commands that advice to users names.
+        """
         super().__init__(prompt)
         number = number or secrets.token_bytes(_NUMBER_BYTES)
-        self._transport, self._clock = transport, clock
-        self._asking = Asking(number, prompt, manner, others, timeout=timeout, patience=patience)
+        self._transport, self._clock, self._commands = transport, clock, commands
+        self._asking = PromptRouting(
+            number, prompt, manner, others, timeout=timeout, patience=patience
+        )
         self._call: Call | None = None
         self._begun = False
         self._failed: Failed | None = None
@@ -122,27 +130,27 @@ class SwarmAnswer(Answer):
 
     @property
     def completion(self) -> str:
-        """What the prompt's last word lacked, once a token has come."""
+        """The completion of the prompt's last word, known from the first token on."""
         return self._asking.completion
 
     @property
     def unknown(self) -> list[str]:
-        """What of the prompt was never learned; see `Generation`."""
+        """The words of the prompt that were never learned; see `Generation`."""
         return self._asking.unknown
 
     @property
     def stopped(self) -> Stopped | None:
-        """Why it has ended, once it has."""
+        """Why the answer has ended; None while it goes on."""
         return None if self._coming else self._stopped
 
     @property
     def begun(self) -> Cost | None:
-        """What it took to take the prompt in."""
+        """The cost of taking in the prompt; None before that is done."""
         return self._asking.begun
 
     @property
     def peers(self) -> list[Peer]:
-        """Those that were asked, in turn."""
+        """The compute peers that were asked, in the order of their first request."""
         return self._asking.peers
 
     async def _next(self) -> tuple[Token, Cost] | None:
@@ -151,9 +159,9 @@ class SwarmAnswer(Answer):
         return self._coming.pop(0) if self._coming else None
 
     async def _go_on(self) -> None:
-        """Ask, or wait until it is time to."""
+        """Ask a peer, or wait until the next attempt is due."""
         if self._failed is not None:
-            raise _error(self._failed)
+            raise _error(self._failed, self._commands)
         if not self._begun:
             self._begun = True
             self._do(self._asking.begin(self._clock()))
@@ -165,7 +173,7 @@ class SwarmAnswer(Answer):
             await asyncio.sleep(max(0.0, self._asking.next_tick - self._clock()))
             self._do(self._asking.tick(self._clock()))
 
-    def _do(self, acts: list[asking.Act]) -> None:
+    def _do(self, acts: list[prompt_routing.PromptAction]) -> None:
         for act in acts:
             if isinstance(act, Call):
                 self._call = act
@@ -177,7 +185,7 @@ class SwarmAnswer(Answer):
                 self._failed = act
 
     async def _answer(self, call: Call) -> Message | None:
-        """Return what a peer answers, None if that cannot be read or does not come in time."""
+        """Return a peer's answer; None if it is unreadable or late."""
         try:
             question = encode(call.message)
             return decode(await self._transport.call(call.peer, question, timeout=call.timeout))
@@ -187,31 +195,38 @@ class SwarmAnswer(Answer):
             return None
 
 
-def ask(visiting: Visit, prompt: str, manner: Manner) -> SwarmAnswer:
-    """Ask the compute peers of a swarm."""
+def ask(visiting: Session, prompt: str, manner: Manner) -> SwarmAnswer:
+    """Return an answer by the compute peers of a session's swarm."""
     lookout = visiting.lookout
     others = ComputePeers(visiting.around, lookout.time)
-    return SwarmAnswer(visiting.place.transport, others, visiting.clock, prompt, manner)
+    return SwarmAnswer(
+        visiting.place.transport,
+        others,
+        visiting.clock,
+        prompt,
+        manner,
+        commands=visiting.commands,
+    )
 
 
-def _refused(refusal: net.Refused) -> Refused:
-    """Return what a refusal by a peer's connection comes to: it says little about the prompt.
+def _refused(refusal: net.Refused) -> Refusal:
+    """Map a refusal by a peer's transport to a Refusal: busy, unless the prompt is too long.
 
-    A peer that has just begun serves nothing yet, and one may leave or have no room. So only what
-    no peer could take in is held against the prompt; else it is worth asking again.
+    A peer may have just started, be leaving, or have no room, none of which is the prompt's fault.
+    So only a prompt that no peer could take in is a final refusal; otherwise a retry may succeed.
     """
     if refusal.reason is net.Reason.TOO_LONG:
-        return Refused(str(refusal))
-    return Refused(f"{BUSY}: {refusal}")
+        return Refusal(str(refusal))
+    return Refusal(f"{BUSY}: {refusal}")
 
 
-def _error(failed: Failed) -> Exception:
+def _error(failed: Failed, commands: Commands) -> Exception:
     if failed.failure is Failure.PROMPT:
         return PromptError(failed.reason)
     if failed.failure is Failure.NOBODY:
         return NobodyComputes(
-            "nobody computes in this swarm now; start `giaann compute --join LINK` somewhere,"
-            " or compute here: --local"
+            f"nobody computes in this swarm now; start a compute peer{commands.where} with"
+            f" `{commands.add('compute')}`, or compute here: --local"
         )
     return net.Unreachable(
         f"no compute peer could go on from the prompt; the last one said: {failed.reason};"

@@ -1,18 +1,18 @@
-"""Telling a swarm who is no longer a member; whoever is not reached hears of it from the others."""
+"""Sends a list of revoked members to a swarm; peers not reached get it from the others."""
 
 import asyncio
 
-from giaann_p2p.client.visit import Visit
+from giaann_p2p.client.session import Session
 from giaann_p2p.errors import PeerError
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.messages import RevokedIs, decode, encode
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.messages import RevokedIs, decode, encode
 
 _WITHIN = 6.0
 _AT_ONCE = 64
 
 
-async def tell(visiting: Visit, revoked: bytes) -> tuple[int, int]:
-    """Tell all peers that are there; return how many have heard it, and of how many."""
+async def tell(visiting: Session, revoked: bytes) -> tuple[int, int]:
+    """Send the list to all live peers; return how many accepted it, and how many were asked."""
     turns = asyncio.Semaphore(_AT_ONCE)
     live = visiting.around.directory.live(visiting.lookout.time())
     peers = {said.peer for said in live} | {*visiting.place.book.peers}

@@ -1,30 +1,35 @@
-"""Asking peers whether they are there: what a directory says of one may be half a minute old."""
+"""Asks peers whether they are alive, because a directory's record may be half a minute old."""
 
 import asyncio
 from collections.abc import Sequence
 
 from giaann_p2p.errors import PeerError
 from giaann_p2p.net.errors import Refused
+from giaann_p2p.net.patience import called
 from giaann_p2p.net.transport import Transport
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.messages import AskManifest, encode
-from giaann_p2p.swarm.settings import Settings
+from giaann_p2p.swarm.replication.settings import Settings
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.messages import AskManifest, encode
 
 _WITHIN = Settings().call_timeout
-"""As peers judge each other. It includes the first connection: half a dozen ways there and back."""
+"""Timeout of one try, in seconds: the same as between peers. It has to cover the first connection,
+which takes half a dozen round trips."""
+_TRIES = 3
+"""Number of tries, because the first connection over a line that loses packets may take longer than
+one timeout."""
 _AT_ONCE = 64
 
 
 async def silent(
     transport: Transport, peers: Sequence[Peer], within: float = _WITHIN
 ) -> frozenset[Peer]:
-    """Return those that do not answer; a refusal is an answer, too."""
+    """Return the peers that do not answer; a refusal counts as an answer."""
     turns = asyncio.Semaphore(_AT_ONCE)
 
     async def answers(peer: Peer) -> bool:
         async with turns:
             try:
-                await transport.call(peer, encode(AskManifest()), timeout=within)
+                await called(transport, peer, encode(AskManifest()), within, _TRIES)
             except Refused:
                 return True
             except PeerError:

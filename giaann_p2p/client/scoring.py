@@ -1,11 +1,11 @@
-"""How well a swarm knows a text: `model.evaluate`, over the rows that its storage peers have."""
+"""Measures how well a swarm predicts a text: `model.evaluate` over its storage peers' rows."""
 
 import asyncio
 import time
 from collections.abc import Callable, Iterator
 
+from giaann_p2p.client.session import Session
 from giaann_p2p.client.thinking import thinking
-from giaann_p2p.client.visit import Visit
 from giaann_p2p.errors import UsageError
 from giaann_p2p.model.device import resolve
 from giaann_p2p.model.evaluate import Feed, Score, names_of, score_sequence
@@ -13,17 +13,18 @@ from giaann_p2p.model.generate import Mind
 from giaann_p2p.model.manner import Variant, timings
 from giaann_p2p.model.parse import Parser, chunks, max_chars
 from giaann_p2p.model.sequence import Sequences
-from giaann_p2p.node.row_cache import Bill
-from giaann_p2p.node.thinking import Thinking
-from giaann_p2p.solo.corpus import Corpus, Source, opened
+from giaann_p2p.node.reading.row_cache import Bill
+from giaann_p2p.node.reading.thinking import Thinking
+from giaann_p2p.solo.corpus import Corpus, opened
+from giaann_p2p.solo.source import Source
 
 _AT_ONCE = 8
-"""Sequences: their questions for rows travel together."""
+"""Number of sequences scored concurrently, so that their questions for rows share reads."""
 Progress = Callable[[Score, float], None]
 
 
 async def scored(
-    visiting: Visit,
+    visiting: Session,
     source: Source,
     *,
     seed_tokens: int | None = None,
@@ -48,7 +49,7 @@ async def scored_over(
     variant: Variant | None = None,
     progress: Progress = lambda _counts, _share: None,
 ) -> Score:
-    """Measure it with whatever rows are at hand."""
+    """Measure top-1 accuracy over any source of rows."""
     seed = ready.spec.seed_tokens if seed_tokens is None else seed_tokens
     if feed not in set(Feed) or seed < 1:
         raise UsageError(f"feed is {', '.join(Feed)} ({feed}), seed_tokens 1 or more ({seed})")
@@ -56,10 +57,10 @@ async def scored_over(
     minds = [Mind(ready.spec, chosen, variant, ready.device) for _ in range(_AT_ONCE)]
     scores = [Score() for _ in minds]
     began = time.perf_counter()
-    sequences = _sequences(ready, corpus)
+    sequences = _sequences(ready, corpus, scores[0])
 
     async def work(mind: Mind, score: Score) -> None:
-        for sequence in sequences:  # all take from one
+        for sequence in sequences:  # one iterator, shared by all workers
             ready.rows.ahead(name.neuron for name in names_of(sequence))
             steps = score_sequence(mind, sequence, seed, way, score)
             await ready.through(steps, Bill())
@@ -72,10 +73,12 @@ async def scored_over(
     return _sum(scores, began)
 
 
-def _sequences(ready: Thinking, corpus: Corpus) -> Iterator[Sequences]:
+def _sequences(ready: Thinking, corpus: Corpus, score: Score) -> Iterator[Sequences]:
+    """Iterate over the learnable sequences of a text; the score counts skipped sentences."""
     parser = Parser(ready.spec)
     for chunk in chunks(corpus.sentences(max_chars(ready.spec))):
         for parsed in parser.parse([chunk]):
+            score.skipped += parsed.sentences - len(parsed.sequences)
             yield from parsed.sequences
 
 

@@ -1,4 +1,4 @@
-"""A swarm, as Python sees it: `AsyncSwarm` within an event loop, `Swarm` anywhere else.
+"""The Python interface to a swarm: `AsyncSwarm` within an event loop, `Swarm` anywhere else.
 
     from giaann_p2p import Swarm
 
@@ -6,8 +6,8 @@
         swarm.train(Path("text.txt"))
         print(swarm.generate("Bees make honey from", max_tokens=20).text)
 
-Nothing is announced and nothing is served: who asks is no peer. What goes wrong for a while is
-tried again in silence; what is wrong for good is raised, and says what to do about it.
+A client announces nothing and serves nothing: it is not a peer. Transient errors are retried
+silently; permanent ones are raised, with advice.
 """
 
 from collections.abc import AsyncIterator, Callable, Generator, Iterator, Sequence
@@ -18,33 +18,34 @@ from typing import Self
 from giaann_p2p.client.checkup import checked
 from giaann_p2p.client.column import Column, column
 from giaann_p2p.client.lies import Lie
+from giaann_p2p.client.links import read_link
 from giaann_p2p.client.portal import Portal
 from giaann_p2p.client.prompting import Answer, ask
-from giaann_p2p.client.trained import Standing, Taught
-from giaann_p2p.client.training import Manner as Teaching
+from giaann_p2p.client.session import Session, visit
+from giaann_p2p.client.trained import TrainProgress, TrainReport
 from giaann_p2p.client.training import PolicyName, Trainer
-from giaann_p2p.client.visit import Visit, visit
+from giaann_p2p.client.training import TrainOptions as Teaching
 from giaann_p2p.model.manner import Beam, Manner, Variant
+from giaann_p2p.model.prompt import checked_prompt
 from giaann_p2p.model.said import Generation, Token
-from giaann_p2p.solo.corpus import Source
-from giaann_p2p.swarm.checkup import Report
-from giaann_p2p.swarm.link import Link
-from giaann_p2p.swarm.overview import Overview
-from giaann_p2p.swarm.verifying import USUAL
+from giaann_p2p.solo.source import Source
+from giaann_p2p.swarm.members.checkup import Report
+from giaann_p2p.swarm.members.overview import Overview
+from giaann_p2p.swarm.reading.row_vote import USUAL
 
-Watch = Callable[[Taught, Standing], None]
-"""Told, a few times a second, what came of a text so far, and how far it is."""
+Watch = Callable[[TrainReport, TrainProgress], None]
+"""Callback, a few times a second, with a text's report so far and the progress of its job."""
 
 
-def _unwatched(_report: Taught, _standing: Standing) -> None:
+def _unwatched(_report: TrainReport, _standing: TrainProgress) -> None:
     pass
 
 
 class AsyncSwarm:
     """A swarm, for coroutines: `async with AsyncSwarm.join(link) as swarm`."""
 
-    def __init__(self, visiting: Visit, local: bool = False) -> None:
-        """Take a visit; `local` computes answers in this process, with the swarm's rows."""
+    def __init__(self, visiting: Session, local: bool = False) -> None:
+        """Use an open session; `local` computes answers in this process from the swarm's rows."""
         self._visiting, self._local = visiting, local or visiting.verify.all
         self._trainer: Trainer | None = None
         self._held = AsyncExitStack()
@@ -58,44 +59,47 @@ class AsyncSwarm:
     async def join(
         cls, link: str, local: bool = False, verify: float = USUAL
     ) -> AsyncIterator[Self]:
-        """Be with the swarm of a link; Unreachable if nobody there answers.
+        """Connect to the swarm of a link, or of a link's saved name (`giaann join`).
 
-        `local`: answer prompts in this process, where nobody computes for others.
+        Unreachable if no peer answers.
+
+        `local`: answer prompts in this process, for swarms without compute peers.
         `verify`: the share of the rows read in this process that a second peer is asked for, too.
-        1: every row is put to the vote of its owners before it is used, Unreachable if there is no
-        majority, and prompts are answered in this process. Who lied is in `lies`.
+        With 1 every row is put to a vote of its owners before it is used, Unreachable if there is
+        no majority, and prompts are answered in this process. `lies` lists the wrong rows found.
         """
-        async with visit(Link.read(link), verify=verify) as visiting:
+        async with visit(read_link(link), verify=verify) as visiting:
             swarm = cls(visiting, local)
             async with swarm._held:
                 yield swarm
 
     @property
     def name(self) -> str:
-        """The swarm's, as its founder chose it."""
+        """The swarm's name, chosen by its founder."""
         return self._visiting.manifest.name
 
     @property
     def lies(self) -> list[Lie]:
-        """What storage peers were found to tell wrong so far.
+        """The wrong rows that storage peers returned, as found so far.
 
-        It takes some fifteen seconds from when peers differ until it is sure which of them is
-        wrong; nothing is read from that one for a minute then, twice as long each further time.
+        After owners differ, it takes some fifteen seconds to decide which of them is wrong. The
+        wrong peer is then not read for a minute, and for twice as long after each further lie.
         """
         return self._visiting.lies
 
     def status(self) -> Overview:
-        """Return who is there, and how well the shards are held, by what peers say."""
+        """Return the live peers and the state of the shards, by the peers' own records."""
         return self._visiting.overview()
 
     async def fsck(self) -> Report:
-        """Compare all replicas of all shards, and what they come to."""
+        """Compare the digests of all replicas of all shards; return the result."""
         visiting = self._visiting
         peers = visiting.storage_peers()
-        return await checked(visiting.place.transport, visiting.manifest, peers)
+        transport, losses = visiting.place.transport, visiting.losses()
+        return await checked(transport, visiting.manifest, peers, losses=losses)
 
     async def column(self, noun: str, words: int = 16, leads: int = 4) -> Column:
-        """Return what is known of a noun: the words of its column, and what each leads to."""
+        """Return a noun's column: its words, and where each one leads."""
         return await column(self._visiting, noun, words, leads)
 
     async def train(
@@ -109,13 +113,14 @@ class AsyncSwarm:
         patience: float = 60.0,
         progress: Watch = _unwatched,
         should_stop: Callable[[], bool] = lambda: False,
-    ) -> list[Taught]:
-        """Have texts learned: strings, or the files that paths name; each is learned once.
+    ) -> list[TrainReport]:
+        """Have texts learned: strings, or files given as paths. Each is learned once per epoch.
 
-        It may be cancelled, killed and begun again at any time: what is learned is known by the
-        swarm. LackingPeers if nobody is there to learn it for `patience` seconds. So many compute
-        peers as `redundancy` says, or as the swarm wants, have to come to the same, each by itself;
-        of the rest a share is checked by a second peer (`check`). Who lied is told (`liars`).
+        This may be cancelled, killed and restarted at any time, because the swarm knows what it has
+        learned. LackingPeers if for `patience` seconds there are no peers to learn it. A chunk
+        counts once `redundancy` compute peers, or as many as the swarm requires, have computed the
+        same result independently; with 1, a share `check` of the chunks is learned by a second
+        peer. Peers with wrong results are in the reports (`liars`).
         """
         if self._trainer is None:
             self._trainer = Trainer(self._visiting)
@@ -128,7 +133,7 @@ class AsyncSwarm:
             check=check,
             patience=patience,
         )
-        reports: list[Taught] = []
+        reports: list[TrainReport] = []
         for source in sources:
             reports += await self._trainer.train(
                 source, manner, watch=progress, should_stop=should_stop
@@ -146,10 +151,11 @@ class AsyncSwarm:
         beam: Beam | None = None,
         variant: Variant | None = None,
     ) -> Answer:
-        """Go on from a prompt: iterate over the answer for its tokens, as they come."""
+        """Continue a prompt: iterate over the answer for its tokens, as they come."""
         manner = Manner(
             max_tokens=max_tokens, timing=timing, beam=beam, variant=variant or Variant()
         )
+        prompt = checked_prompt(prompt)
         return (await self._oracle())(prompt, manner)
 
     async def generate(
@@ -161,7 +167,7 @@ class AsyncSwarm:
         beam: Beam | None = None,
         variant: Variant | None = None,
     ) -> Generation:
-        """Go on from a prompt, for at most `max_tokens` tokens."""
+        """Continue a prompt by at most `max_tokens` tokens."""
         answer = await self.stream(
             prompt, max_tokens=max_tokens, timing=timing, beam=beam, variant=variant
         )
@@ -171,7 +177,7 @@ class AsyncSwarm:
         if not self._local:
             return lambda prompt, manner: ask(self._visiting, prompt, manner)
         if self._thinking is None:
-            from giaann_p2p.client.thinking import OwnAnswer, thinking  # it takes seconds to load
+            from giaann_p2p.client.thinking import OwnAnswer, thinking  # the import takes seconds
             from giaann_p2p.model.device import resolve
 
             ready = await self._held.enter_async_context(thinking(self._visiting, resolve("auto")))
@@ -180,7 +186,7 @@ class AsyncSwarm:
 
 
 class BlockingAnswer(Iterator[Token]):
-    """An answer in the making: iterate over it for its tokens, as they come."""
+    """An answer for synchronous callers: iterate over it for its tokens, as they come."""
 
     def __init__(self, portal: Portal, answer: Answer) -> None:
         self._answer = answer
@@ -191,26 +197,26 @@ class BlockingAnswer(Iterator[Token]):
 
     @property
     def prompt(self) -> str:
-        """What it goes on from."""
+        """The prompt that the answer continues."""
         return self._answer.prompt
 
     @property
     def completion(self) -> str:
-        """What the prompt's last word lacked, once a token has come."""
+        """The completion of the prompt's last word, known from the first token on."""
         return self._answer.completion
 
     @property
     def unknown(self) -> list[str]:
-        """What of the prompt was never learned; see `Generation`."""
+        """The words of the prompt that were never learned; see `Generation`."""
         return self._answer.unknown
 
     @property
     def stopped(self) -> str | None:
-        """Once it has ended: `limit` or `end`, see `Generation`."""
+        """Why the answer has ended: `limit` or `end`, see `Generation`; None while it goes on."""
         return self._answer.stopped
 
     def all(self) -> Generation:
-        """Go on to the end; return the whole answer, with what was asked for before."""
+        """Iterate to the end; return the whole answer, with the tokens iterated before."""
         for _ in self:
             pass
         answer = self._answer
@@ -220,25 +226,25 @@ class BlockingAnswer(Iterator[Token]):
         )
 
     def close(self) -> None:
-        """Ask for no more."""
+        """Cancel the answer."""
         self._tokens.close()
 
 
 class Swarm:
-    """A swarm: `with Swarm.join(link) as swarm`. Its methods block; Ctrl-C ends them in order.
+    """A swarm: `with Swarm.join(link) as swarm`. Its methods block; Ctrl-C cancels them cleanly.
 
-    It may be used by several threads at once.
+    The class is thread-safe.
     """
 
     def __init__(self, portal: Portal, joined: AbstractAsyncContextManager[AsyncSwarm]) -> None:
-        """See `join`."""
+        """Enter `joined` in the portal's loop; `join` is the usual way to make one."""
         self._portal, self._joined = portal, joined
         self._swarm = portal.run(_entered(joined))
         self._closed = False
 
     @classmethod
     def join(cls, link: str, local: bool = False, verify: float = USUAL) -> Self:
-        """Be with the swarm of a link; see `AsyncSwarm.join`."""
+        """Connect to the swarm of a link; see `AsyncSwarm.join`."""
         portal = Portal()
         try:
             return cls(portal, AsyncSwarm.join(link, local, verify))
@@ -261,7 +267,7 @@ class Swarm:
         return f"<Swarm {self._swarm.name!r}>"
 
     def close(self) -> None:
-        """Leave; nothing runs on."""
+        """Disconnect and end the thread; more calls do nothing."""
         if not self._closed:
             self._closed = True
             try:
@@ -271,11 +277,11 @@ class Swarm:
 
     @property
     def name(self) -> str:
-        """The swarm's, as its founder chose it."""
+        """The swarm's name, chosen by its founder."""
         return self._swarm.name
 
     def status(self) -> Overview:
-        """Return who is there, and how well the shards are held, by what peers say."""
+        """Return the live peers and the state of the shards, by the peers' own records."""
 
         async def told() -> Overview:
             return self._swarm.status()
@@ -284,7 +290,7 @@ class Swarm:
 
     @property
     def lies(self) -> list[Lie]:
-        """What storage peers were found to tell wrong so far; see `AsyncSwarm.lies`."""
+        """The wrong rows that storage peers returned, as found so far; see `AsyncSwarm.lies`."""
 
         async def told() -> list[Lie]:
             return self._swarm.lies
@@ -292,11 +298,11 @@ class Swarm:
         return self._portal.run(told())
 
     def fsck(self) -> Report:
-        """Compare all replicas of all shards, and what they come to."""
+        """Compare the digests of all replicas of all shards; return the result."""
         return self._portal.run(self._swarm.fsck())
 
     def column(self, noun: str, words: int = 16, leads: int = 4) -> Column:
-        """Return what is known of a noun: the words of its column, and what each leads to."""
+        """Return a noun's column: its words, and where each one leads."""
         return self._portal.run(self._swarm.column(noun, words, leads))
 
     def train(
@@ -310,7 +316,7 @@ class Swarm:
         patience: float = 60.0,
         progress: Watch = _unwatched,
         should_stop: Callable[[], bool] = lambda: False,
-    ) -> Sequence[Taught]:
+    ) -> Sequence[TrainReport]:
         """Have texts learned; see `AsyncSwarm.train`. `progress` is called in another thread."""
         return self._portal.run(
             self._swarm.train(
@@ -335,7 +341,7 @@ class Swarm:
         beam: Beam | None = None,
         variant: Variant | None = None,
     ) -> BlockingAnswer:
-        """Go on from a prompt: iterate over the answer for its tokens, as they come."""
+        """Continue a prompt: iterate over the answer for its tokens, as they come."""
         begun = self._swarm.stream(
             prompt, max_tokens=max_tokens, timing=timing, beam=beam, variant=variant
         )
@@ -350,7 +356,7 @@ class Swarm:
         beam: Beam | None = None,
         variant: Variant | None = None,
     ) -> Generation:
-        """Go on from a prompt, for at most `max_tokens` tokens."""
+        """Continue a prompt by at most `max_tokens` tokens."""
         return self._portal.run(
             self._swarm.generate(
                 prompt, max_tokens=max_tokens, timing=timing, beam=beam, variant=variant

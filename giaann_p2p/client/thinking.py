@@ -1,6 +1,6 @@
-"""Answers that the client itself finds, with rows of a swarm: where nobody computes for others.
+"""Answers computed in the client from a swarm's rows, for swarms without compute peers.
 
-Importing this takes as long as importing spaCy and torch does.
+Importing this module imports spaCy and torch, which is slow.
 """
 
 from collections.abc import AsyncIterator
@@ -9,18 +9,18 @@ from contextlib import asynccontextmanager
 import torch
 
 from giaann_p2p.client.prompting import Answer
-from giaann_p2p.client.visit import Visit
+from giaann_p2p.client.session import Session
 from giaann_p2p.model.manner import Manner
 from giaann_p2p.model.said import Stopped, Token
-from giaann_p2p.node.row_cache import RowCache
-from giaann_p2p.node.thinking import Thinking, Thought
-from giaann_p2p.swarm.messages import Cost
+from giaann_p2p.node.reading.row_cache import RowCache
+from giaann_p2p.node.reading.thinking import Thinking, Thought
+from giaann_p2p.swarm.wire.messages import Cost
 
 _CACHE_BYTES = 1 << 28
 
 
 class OwnAnswer(Answer):
-    """An answer of this very process."""
+    """An answer computed in this process."""
 
     def __init__(self, thinking: Thinking, prompt: str, manner: Manner) -> None:
         super().__init__(prompt)
@@ -29,22 +29,22 @@ class OwnAnswer(Answer):
 
     @property
     def completion(self) -> str:
-        """What the prompt's last word lacked, once a token has come."""
+        """The completion of the prompt's last word, known from the first token on."""
         return self._thought.completion
 
     @property
     def unknown(self) -> list[str]:
-        """What of the prompt was never learned; see `Generation`."""
+        """The words of the prompt that were never learned; see `Generation`."""
         return self._thought.unknown
 
     @property
     def stopped(self) -> Stopped | None:
-        """Why it has ended, once it has."""
+        """Why the answer has ended; None while it goes on."""
         return self._thought.stopped
 
     @property
     def begun(self) -> Cost | None:
-        """What it took to take the prompt in."""
+        """The cost of taking in the prompt; None before that is done."""
         return self._begun
 
     async def _next(self) -> tuple[Token, Cost] | None:
@@ -56,8 +56,8 @@ class OwnAnswer(Answer):
 
 
 @asynccontextmanager
-async def thinking(visiting: Visit, device: torch.device) -> AsyncIterator[Thinking]:
-    """Be ready to answer, with rows of a swarm."""
+async def thinking(visiting: Session, device: torch.device) -> AsyncIterator[Thinking]:
+    """Provide a `Thinking` over a session's rows, with a row cache of 256 MiB."""
     reading = visiting.reading
     rows = RowCache(reading.rows, _CACHE_BYTES, received=lambda: reading.calls.bytes_in)
     ready = Thinking(rows, visiting.manifest.spec, device)

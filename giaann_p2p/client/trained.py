@@ -1,4 +1,4 @@
-"""What having a text learned came to, and how it goes meanwhile: plain values."""
+"""The result of training on a text, and its progress meanwhile, as plain values."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -9,57 +9,62 @@ from giaann_p2p.solo.reports import Trained
 
 
 class Lacking(StrEnum):
-    """Whom a job waits for."""
+    """The peers or the room that a job waits for."""
 
     COMPUTE = "compute peers"
     STORAGE = "storage peers"
+    ROOM = "room at the storage peers"
+    KEEPERS = "storage peers that went away"
 
 
 class LackingPeers(PeerError):  # noqa: N818  (what it is, not what went wrong)
-    """Nobody is there to learn, or to keep what is learned; what was learned so far is kept."""
+    """No peer can learn the text, or no peer has room for it; learned chunks are kept."""
 
 
-class Standing(NamedTuple):
-    """How far a job is."""
+class TrainProgress(NamedTuple):
+    """The progress of a job."""
 
     share: float
-    """Of the text, from 0 to 1: how much is learned. An estimate until all of it was read."""
+    """Learned share of the text, 0 to 1; an estimate until the text has been read to its end."""
     committed: int
-    """Chunks that are learned, those that were known before among them."""
+    """Number of committed chunks, those known before included."""
     chunks: int | None
-    """How many there are; None until the text was read to its end."""
+    """Number of all chunks of the text; None until it has been read to its end."""
     peers: int
-    """Compute peers that are at work."""
+    """Number of compute peers that have a chunk."""
     rate: float
-    """Sentences a second, since it began."""
+    """Sentences per second since the start of the job."""
     lacking: Lacking | None = None
-    """Whom it waits for."""
+    """What the job waits for; None if the job is not stalled."""
+    remedy: str = ""
+    """Reason and advice, if the job is stalled."""
 
 
 class GivenUp(NamedTuple):
-    """A chunk that nobody could learn."""
+    """A chunk that no compute peer could learn."""
 
     line: int
-    """The first one of it in the text."""
+    """Number of the line of the text at which the chunk begins."""
     reasons: tuple[str, ...]
 
 
 @dataclass
-class Taught(Trained):
-    """What came of having a text learned by a swarm."""
+class TrainReport(Trained):
+    """The result of training a swarm on a text."""
 
     epoch: int = 1
     pushed: int = 0
-    """Bytes that it took to bring what was learned to its owners."""
+    """Number of bytes pushed to the owners of the shards."""
     checked: int = 0
-    """Chunks that more than one peer learned, each by itself."""
+    """Number of chunks that more than one peer learned independently."""
     liars: set[str] = field(default_factory=set)
-    """The peers that came to something else than others did; they learned no more."""
+    """Compute peers whose result differed from that of the other peers; they got no more chunks."""
     unbrought: dict[str, int] = field(default_factory=dict)
-    """The peers that said they had brought chunks to their owners, none of whom knew of them in the
-    end, and how many chunks; they learned no more."""
+    """Compute peers that reported chunks as committed that no owner knew of in the end, each with
+    the number of these chunks; they got no more chunks."""
     given_up: dict[int, GivenUp] = field(default_factory=dict)
-    """By the chunk's number. To train the text again tries them again."""
+    """Chunks that could not be learned, by number. Training on the same text again retries these
+    chunks."""
 
     @property
     def complete(self) -> bool:

@@ -1,13 +1,14 @@
-"""Having a text learned by a swarm: what is not committed yet is leased to compute peers.
+"""Trains a swarm on a text: chunks that are not committed yet are leased to compute peers.
 
-1. Nothing of a job need be remembered. Its id follows from the text, and the owners of the shards
-   tell what is committed; so it may be stopped, killed and begun again, by anybody, and twice.
+1. A job has no state of its own. Its id is derived from the text, and the owners of the shards
+   report which chunks are committed. So a job may be stopped, killed and restarted, by any client,
+   and even run by two at once.
 2. Memory does not grow with the text: see `pages`.
-3. In the end the owners are asked again. What they lack then is learned again, so that whatever
-   happened to peers meanwhile, what is said to be learned is. Who said that it had brought what no
-   owner knows of learns nothing more for this client.
-4. Compute peers tell how they get on over the connections that were opened to them, for somebody
-   behind a router cannot be dialled. A connection that is lost is opened anew from here.
+3. At the end the owners are asked again, and chunks that they lack are learned again. So a chunk is
+   reported as learned only if the owners have it, whatever happened to peers meanwhile. A compute
+   peer that reported chunks as committed that no owner knows of gets no more work from this client.
+4. Compute peers report over the connections that the client opened to them, because a client
+   behind a router cannot be dialled. The client reopens connections that break.
 """
 
 import asyncio
@@ -20,67 +21,74 @@ from typing import Literal
 import msgspec
 from pyroaring import BitMap
 
-from giaann_p2p.client.leading import Leading, Tally
+from giaann_p2p.client import remedies
+from giaann_p2p.client.job_run import JobRun, Tally
 from giaann_p2p.client.pages import Pages
-from giaann_p2p.client.trained import Lacking, LackingPeers, Standing, Taught
-from giaann_p2p.client.visit import Visit
+from giaann_p2p.client.session import Session
+from giaann_p2p.client.trained import Lacking, LackingPeers, TrainProgress, TrainReport
 from giaann_p2p.errors import UsageError
 from giaann_p2p.node.calls import Calls
-from giaann_p2p.solo.corpus import Corpus, Source, opened
+from giaann_p2p.solo.corpus import Corpus, opened
 from giaann_p2p.solo.jobs import again, job_id
+from giaann_p2p.solo.source import Source
 from giaann_p2p.store.applied import withdrawn_of
-from giaann_p2p.swarm.actions import Call
-from giaann_p2p.swarm.census import Census
-from giaann_p2p.swarm.identity import Peer, name_of
-from giaann_p2p.swarm.jury import Jury
-from giaann_p2p.swarm.manifest import MOST_REDUNDANCY
-from giaann_p2p.swarm.messages import AskManifest, Beat, Message, Refused, decode, encode
-from giaann_p2p.swarm.pace import Pace
-from giaann_p2p.swarm.policy import AtRandom, LeastOverlap
-from giaann_p2p.swarm.schedule import Schedule
-from giaann_p2p.swarm.trust import Trust
+from giaann_p2p.swarm.training.census import Census
+from giaann_p2p.swarm.training.delta_agreement import DeltaAgreement
+from giaann_p2p.swarm.training.lease_settings import LeaseSettings
+from giaann_p2p.swarm.training.policy import AtRandom, LeastOverlap
+from giaann_p2p.swarm.training.schedule import Schedule
+from giaann_p2p.swarm.training.trust import Trust
+from giaann_p2p.swarm.wire.actions import Call
+from giaann_p2p.swarm.wire.identity import Peer, name_of
+from giaann_p2p.swarm.wire.manifest import MOST_REDUNDANCY
+from giaann_p2p.swarm.wire.messages import AskManifest, Beat, Message, Refusal, decode, encode
 
 _TICK = 0.25
 _TIMEOUT = 4.0
 _AHEAD = 32
-"""Chunks that are read ahead of those in flight, for a policy to choose from."""
+"""Number of chunks read ahead of those in flight, for the policy to choose from."""
 _LATE = 1.0
-"""Seconds for those who answer after enough others have."""
+"""Seconds to wait for further answers to a census after a sufficient number has come."""
 _AGAIN = 2.0
-"""Seconds between two tries to reach a compute peer."""
+"""Seconds between two attempts to reach a compute peer."""
+_STALLED = 5.0
+"""Seconds without a newly committed chunk after which the job counts as stalled."""
 _A_WHILE = 2.0
-"""Seconds after which it is said that peers are lacking."""
+"""Seconds for which peers must be lacking before that is reported."""
 _ROUNDS = 5
-"""How often a text is gone through, at most, while its owners lack some of it."""
+"""Maximum number of passes over a text while its owners lack some of it."""
 _NAMES = 8
-"""Under how many names a text is learned, at most, while what was learned of it is withdrawn."""
+"""Maximum number of job ids under which a text is learned, while chunks learned of it are
+withdrawn."""
 _LOOKS, _BETWEEN = 6, 1.0
-"""How often they are asked, and seconds between: some hear of a chunk a little after others."""
+"""At the end, the maximum number of further censuses, and the seconds between them: some owners get
+a chunk later than others."""
 MOST_BATCH = 4096
 
-Watch = Callable[[Taught, Standing], None]
+Watch = Callable[[TrainReport, TrainProgress], None]
 PolicyName = Literal["overlap", "random"]
 
 
-class Manner(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How a text is learned."""
+class TrainOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Settings for learning a text."""
 
     epochs: int = 1
-    """How often; each is a job of its own, one after the other."""
+    """Number of passes over the text; each is a job of its own, one after the other."""
     policy: PolicyName = "overlap"
-    """Which chunk is next: `overlap` takes one that has little in common with those in flight, so
-    that fewer updates meet at the same owners; `random` any."""
+    """Choice of the next chunk: `overlap` takes a chunk that has little in common with the chunks
+    in flight, so that fewer updates meet at the same owners; `random` takes any."""
     batch: int = 64
-    """Chunks in flight at most, of all compute peers together. More: more peers have work; each
-    takes the client some 10 KB of memory, and the swarm the work of a chunk if it is stopped."""
+    """Maximum number of chunks in flight at all compute peers together. More: more peers have work.
+    Each chunk takes some 10 KB of the client's memory, and its work is lost if the job is
+    stopped."""
     redundancy: int = 1
-    """How many compute peers have to come to the same, each by itself, before a chunk counts; the
-    swarm's founder may ask for more."""
+    """Number of compute peers that have to compute the same result independently before a chunk
+    counts; the swarm's founder may require more."""
     check: float = 0.02
-    """Share of the chunks that a second peer learns, too, to find out who is wrong. Of a peer that
-    was not found right often yet, more."""
+    """Share of the chunks that a second peer learns, too, to detect wrong results. The share is
+    higher for peers with few confirmed results."""
     patience: float = 60.0
-    """Seconds to wait when there are no peers to learn, or too few to keep what is learned."""
+    """Seconds to wait while there are no peers to learn or to store, or these have no room."""
 
     def __post_init__(self) -> None:
         if self.epochs < 1:
@@ -99,9 +107,9 @@ class Manner(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class Trainer:
-    """Has texts learned by the swarm that is visited. One for each visit; close it before that."""
+    """Trains the swarm of a session. Use one for each session, and close it before the session."""
 
-    def __init__(self, visiting: Visit) -> None:
+    def __init__(self, visiting: Session) -> None:
         self._visiting = visiting
         self._jobs: dict[bytes, _Job] = {}
         self._trust = Trust(token_bytes())
@@ -115,16 +123,16 @@ class Trainer:
     async def train(
         self,
         source: Source,
-        manner: Manner | None = None,
+        manner: TrainOptions | None = None,
         *,
         watch: Watch = lambda report, standing: None,
         should_stop: Callable[[], bool] = lambda: False,
-    ) -> list[Taught]:
-        """Have a text learned; return what came of each epoch, up to one that was stopped.
+    ) -> list[TrainReport]:
+        """Have a text learned; return a report for each epoch, the last one perhaps interrupted.
 
-        TextError for what cannot be read, LackingPeers if there are no peers for too long.
+        TextError if the text cannot be read, LackingPeers if peers are lacking for too long.
         """
-        manner = manner or Manner()
+        manner = manner or TrainOptions()
         reports = []
         with opened(source) as corpus:
             for epoch in range(1, manner.epochs + 1):
@@ -135,19 +143,19 @@ class Trainer:
         return reports
 
     async def close(self) -> None:
-        """Ask nothing more."""
+        """End all calls."""
         await self._calls.end()
 
     async def _learn(
         self,
         corpus: Corpus,
         epoch: int,
-        manner: Manner,
+        manner: TrainOptions,
         watch: Watch,
         should_stop: Callable[[], bool],
-    ) -> Taught:
+    ) -> TrainReport:
         number = job_id(corpus, epoch, self._visiting.manifest.spec)
-        report, needless = Taught(corpus.name, corpus.size, epoch=epoch), BitMap()
+        report, needless = TrainReport(corpus.name, corpus.size, epoch=epoch), BitMap()
         for _ in range(_NAMES):
             if number in self._jobs:
                 raise UsageError(f"{corpus.name} is being learned already: wait until that is done")
@@ -161,7 +169,7 @@ class Trainer:
                 del self._jobs[number]
             if report.interrupted or not job.withdrawn:
                 return report
-            # Sets of chunks only grow: what was withdrawn comes back under another name.
+            # Sets of applied chunks only grow, so withdrawn chunks are learned under another id.
             number, needless = again(number), job.chunks - job.withdrawn
         raise LackingPeers(
             f"{corpus.name}: what is learned of it is withdrawn again and again; ask the swarm's "
@@ -173,7 +181,7 @@ class Trainer:
         self._visiting.gate.check(Peer(peer), question)
         if isinstance(question, Beat) and (job := self._jobs.get(question.job)) is not None:
             return encode(job.beat(Peer(peer), question))
-        return encode(Refused("nothing is asked of a client but to hear how its jobs get on"))
+        return encode(Refusal("nothing is asked of a client but to hear how its jobs get on"))
 
     def _lost(self, peer: Peer) -> None:
         for job in self._jobs.values():
@@ -185,45 +193,46 @@ class Trainer:
 
 
 class _Job:
-    """A text that is learned once."""
+    """One job: one epoch of a text, under one id."""
 
     def __init__(
         self,
-        visiting: Visit,
+        visiting: Session,
         calls: Calls,
         number: bytes,
         corpus: Corpus,
-        manner: Manner,
-        report: Taught,
+        manner: TrainOptions,
+        report: TrainReport,
         trust: Trust,
         needless: BitMap,
     ) -> None:
-        """`needless`: chunks that need not be learned under this number."""
+        """Begin; `needless`: chunks that need not be learned under this id."""
         self.lost: set[Peer] = set()
-        """Peers whose connections broke."""
+        """Peers whose connections broke since the last tick."""
         self.chunks = self.withdrawn = BitMap()
-        """In the end: all there are, and those that were learned by somebody who is disowned."""
+        """At the end: all chunks of the text, and those withdrawn with their disowned authors."""
         self._needless = needless
         self._known: Callable[[BitMap], BitMap] = BitMap.copy
-        """Returns those chunks that somebody has, by what the owners told last."""
+        """Returns the subset of some chunks that may have been committed, by the last census."""
         self._visiting, self._calls, self._number = visiting, calls, number
         self._corpus, self._manner, self._report = corpus, manner, report
-        self._clock, self._others = visiting.clock, visiting.lookout.others
+        self._clock, self._others = visiting.clock, visiting.lookout.view
         self._tally, self._trust = Tally(report), trust
         self._redundancy = max(manner.redundancy, visiting.manifest.redundancy)
         self._news = asyncio.Event()
         self._fault: BaseException | None = None
-        self._leading: Leading | None = None
+        self._leading: JobRun | None = None
         self._loop = asyncio.get_running_loop()
         self._began = self._loop.time()
         self._lacking_since: float | None = None
-        self._retry: dict[Peer, float] = {}
-        self._heard: dict[Peer, tuple[int, int]] = {}  # by peer its newest record
+        self._progress = 0, self._began  # chunks learned by this run, and the time of the last one
+        self._retry: dict[Peer, float] = {}  # time of the next attempt to connect to each lost peer
+        self._heard: dict[Peer, tuple[int, int]] = {}  # each peer's newest record
         self._should_stop: Callable[[], bool]
         self._watch: Watch
 
     async def run(self, watch: Watch, should_stop: Callable[[], bool]) -> None:
-        """Learn what is not learned yet, until the owners have all of it."""
+        """Learn what the owners lack, in several passes if needed, until they have all of it."""
         self._watch, self._should_stop = watch, should_stop
         try:
             known = committed = await self._count()
@@ -247,22 +256,22 @@ class _Job:
             self._report.seconds = self._loop.time() - self._began
 
     def beat(self, peer: Peer, beat: Beat) -> Message:
-        """Hear of a worker."""
+        """Take a worker's report; return the answer to it."""
         if self._leading is None:
-            return Refused("this job is not led yet; tell again later")
+            return Refusal("this job is not led yet; tell again later")
         admission = self._visiting.gate.admission
-        for came in beat.came:  # else who came to the same would bring in vain what no owner takes
+        for came in beat.came:  # else peers with the same result would push what no owner accepts
             if why := admission.authored(came.voucher.author, came.voucher.token):
-                return Refused(f"came: {why}")
+                return Refusal(f"came: {why}")
         return self._leading.beat(peer, beat)
 
     def fail(self, error: BaseException) -> None:
-        """Raise an error to who waits for the job."""
+        """Make `run` raise an error."""
         self._fault = error
         self._news.set()
 
-    def _ask_after(self, missing: BitMap, led: Leading) -> None:
-        """See who said that it had brought what the owners know nothing of."""
+    def _ask_after(self, missing: BitMap, led: JobRun) -> None:
+        """Find and distrust the workers that reported chunks as committed that no owner knows."""
         unknown = missing - self._known(missing)
         for peer, done in led.done.items():
             if count := len(done & unknown):
@@ -270,17 +279,19 @@ class _Job:
                 names = self._report.unbrought
                 names[name_of(peer)] = names.get(name_of(peer), 0) + count
 
-    async def _go_through(self, committed: BitMap) -> Leading:
-        """Have all learned that is not committed; return who led it."""
+    async def _go_through(self, committed: BitMap) -> JobRun:
+        """Make one pass over the text, for the chunks not committed; return its `JobRun`."""
         manner = self._manner
         most = manner.batch + _AHEAD
         pages = Pages(self._corpus, self._visiting.manifest.spec, committed, most)
         policy = (LeastOverlap if manner.policy == "overlap" else AtRandom)(self._number)
-        pace, alone = Pace(in_flight=manner.batch), self._redundancy == 1
+        pace, alone = LeaseSettings(in_flight=manner.batch), self._redundancy == 1
         schedule = Schedule(policy, committed, pace, alone=alone)
         swarm_id = self._visiting.manifest.swarm_id
-        jury = Jury(swarm_id, self._number, self._redundancy, manner.check, self._trust)
-        leading = Leading(
+        agreement = DeltaAgreement(
+            swarm_id, self._number, self._redundancy, manner.check, self._trust
+        )
+        leading = JobRun(
             self._number,
             pages,
             schedule,
@@ -289,7 +300,7 @@ class _Job:
             self._clock,
             self._tally,
             self._news,
-            jury,
+            agreement,
             self._trust,
         )
         self._leading = leading
@@ -305,24 +316,35 @@ class _Job:
                 away = self._trust.sends_away
                 trusted = [p for p, slots in workers.items() if slots and not away(p)]
                 there = len(trusted) >= self._redundancy or leading.working
-                await self._pause(None if there else Lacking.COMPUTE)
+                await self._pause(self._stalled(leading) if there else Lacking.COMPUTE)
         finally:
             self._leading = None
-            self._report.checked += jury.checks
+            self._report.checked += agreement.checks
             reading.cancel()
             await asyncio.gather(reading, return_exceptions=True)
         return leading
 
+    def _stalled(self, leading: JobRun) -> Lacking | None:
+        """Return why no chunk gets committed: full peers or absent keepers; None if unknown."""
+        now, chunks = self._loop.time(), self._report.chunks
+        if chunks != self._progress[0]:
+            self._progress = chunks, now
+        if now - self._progress[1] < _STALLED:
+            return None
+        if self._visiting.full():
+            return Lacking.ROOM
+        return Lacking.KEEPERS if leading.awaited else None
+
     def _announced(self) -> list[Peer]:
-        """Return the compute peers that have renewed their records."""
-        live = self._others.around.directory.live(self._visiting.lookout.time())
+        """Return the compute peers that have posted a new record since the last call."""
+        live = self._others.directory.live(self._visiting.lookout.time())
         said = {one.peer: (one.incarnation, one.sequence) for one in live if one.role == "compute"}
         news = [peer for peer, newest in said.items() if self._heard.get(peer) != newest]
         self._heard = said
         return news
 
     def _keep_in_touch(self, workers: Mapping[Peer, int]) -> None:
-        """Connect again to compute peers that were lost: they cannot. They may also be dead."""
+        """Reconnect to lost compute peers, because they cannot dial a client; they may be dead."""
         now = self._loop.time()
         for peer in self.lost:
             self._retry.setdefault(peer, now)
@@ -339,7 +361,7 @@ class _Job:
                 self._leading.lost(peer)
 
     async def _settled(self, chunks: int) -> BitMap:
-        """Return what is committed, when that is all, or if it does not become more."""
+        """Return the committed chunks, once that is all of them or after `_LOOKS` more censuses."""
         wanted = BitMap(range(chunks)) - BitMap(self._report.given_up)
         committed = await self._count()
         for _ in range(_LOOKS):
@@ -350,7 +372,7 @@ class _Job:
         return committed
 
     async def _count(self) -> BitMap:
-        """Ask the owners what is committed."""
+        """Take a census: ask the owners which chunks are committed."""
         manifest = self._visiting.manifest
         census = Census(
             self._number, manifest.layout.shards, manifest.quorum, self._others, _TIMEOUT
@@ -374,7 +396,7 @@ class _Job:
         return census.committed | self._needless
 
     async def _pause(self, lacking: Lacking | None) -> None:
-        """Wait for news, and say how it goes; LackingPeers if peers are lacking for too long."""
+        """Report progress, then wait for news or a tick; LackingPeers if peers lack too long."""
         if self._fault is not None:
             raise self._fault
         if self._should_stop():
@@ -385,9 +407,9 @@ class _Job:
         elif self._lacking_since is None:
             self._lacking_since = now
         elif now - self._lacking_since > self._manner.patience:
-            why = _why(lacking, self._manner.patience, self._redundancy)
-            away = _sent_away(self._report) if lacking is Lacking.COMPUTE else ""
-            raise LackingPeers(away + why)
+            raise LackingPeers(
+                f"{self._remedy(lacking)} (waited {self._manner.patience:g} s). {self._kept()}"
+            )
         if self._lacking_since is None or now - self._lacking_since < _A_WHILE:
             lacking = None
         self._watch(self._report, self._standing(lacking))
@@ -396,36 +418,39 @@ class _Job:
                 await self._news.wait()
         self._news.clear()
 
-    def _standing(self, lacking: Lacking | None) -> Standing:
+    def _standing(self, lacking: Lacking | None) -> TrainProgress:
         report, leading = self._report, self._leading
         seconds = self._loop.time() - self._began
         rate = report.sentences / seconds if seconds else 0.0
+        remedy = self._remedy(lacking) if lacking else ""
         if leading is None:
-            return Standing(0.0, 0, None, 0, rate, lacking)
+            return TrainProgress(0.0, 0, None, 0, rate, lacking, remedy)
         pages, committed = leading.pages, leading.committed
         share = committed / pages.read * self._corpus.share if pages.read else 0.0
         chunks = pages.read if pages.ended else None
-        return Standing(share, committed, chunks, leading.working, rate, lacking)
+        return TrainProgress(share, committed, chunks, leading.working, rate, lacking, remedy)
+
+    def _remedy(self, lacking: Lacking) -> str:
+        """Return the message for what is lacking: the reason, and advice."""
+        if lacking is Lacking.COMPUTE:
+            return remedies.sent_away(self._report) + remedies.no_workers(
+                self._redundancy, self._visiting.commands
+            )
+        if lacking is Lacking.ROOM:
+            return remedies.no_room(self._visiting.full(), self._visiting.commands)
+        if lacking is Lacking.KEEPERS and self._leading is not None:
+            return remedies.no_keepers(self._leading.awaited, self._visiting.commands)
+        return "too few storage peers answer to tell what is learned; see `giaann status`"
+
+    def _kept(self) -> str:
+        """Return a sentence on what is kept of a text that is not learned to its end."""
+        if self._leading is None:
+            return "What was learned is kept: the same command goes on"
+        if not (chunks := self._leading.committed):
+            return f"Nothing of {self._corpus.name} is learned yet: the same command begins with it"
+        what = f"{chunks:,} chunk{'' if chunks == 1 else 's'} of {self._corpus.name}"
+        return f"What was learned is kept, {what}: the same command goes on"
 
 
 class _Stopped(Exception):  # noqa: N818  (nothing went wrong)
-    """Whoever wanted it learned wants it no more, for now."""
-
-
-def _sent_away(report: Taught) -> str:
-    """Return who was there and is asked no more, for whoever wonders why nobody is left."""
-    if not (names := sorted(report.liars | report.unbrought.keys())):
-        return ""
-    return f"{', '.join(names)} did not do as they said, and learn nothing more; of others, "
-
-
-def _why(lacking: Lacking, patience: float, redundancy: int) -> str:
-    if lacking is Lacking.COMPUTE and redundancy > 1:
-        what = f"{redundancy} compute peers have to come to the same, and there are fewer; start"
-        what += " more of them, here or on other machines, with `giaann compute --join LINK`"
-    elif lacking is Lacking.COMPUTE:
-        what = "no compute peer is in the swarm; start one, here or on any machine, with"
-        what += " `giaann compute --join LINK`"
-    else:
-        what = "too few storage peers answer to tell what is learned; see `giaann status`"
-    return f"{what} (waited {patience:g} s). What was learned is kept: the same command goes on"
+    """The caller stopped the job."""

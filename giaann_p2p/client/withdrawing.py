@@ -1,26 +1,26 @@
-"""Asking the owners of a swarm which chunks only disowned peers stand for, for its founder."""
+"""Asks a swarm's owners, for its founder, which chunks only disowned peers have vouched for."""
 
 import asyncio
 from collections.abc import Sequence
 
-from giaann_p2p.client.visit import Visit
+from giaann_p2p.client.session import Session
 from giaann_p2p.errors import MessageError, PeerError
 from giaann_p2p.net.transport import Transport
-from giaann_p2p.swarm.agreeing import Agreed, agreed
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.messages import AskOrphans, OrphansAre, Refused, decode, encode
-from giaann_p2p.swarm.withdrawn import MOST, Chunk, fault_of, roots_in
+from giaann_p2p.swarm.training.orphan_quorum import Agreed, agreed
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.messages import AskOrphans, OrphansAre, Refusal, decode, encode
+from giaann_p2p.swarm.wire.withdrawn import MOST, Chunk, fault_of, roots_in
 
 _WITHIN = 10.0
 _PATIENCE = 60.0
-"""Seconds for owners that still look: they read all that they remember, 64 MiB if nothing else was
-said to them."""
+"""Seconds to wait for owners that are still searching: each reads all deltas that it remembers
+(the option `--remember`)."""
 _PAUSE = 0.5
 _AT_ONCE = 16
 
 
-async def orphans(visiting: Visit, number: int, patience: float = _PATIENCE) -> Agreed:
-    """Ask all owners what they find by the list with this number; return what they agree on."""
+async def orphans(visiting: Session, number: int, patience: float = _PATIENCE) -> Agreed:
+    """Ask all owners for the orphans by list `number`; return the orphans that they agree on."""
     placement = visiting.around.placement(visiting.lookout.time())
     owners = [peer for peer in placement.peers if len(placement.shards_of(peer))]
     return await asked(visiting.place.transport, owners, number, patience)
@@ -29,7 +29,10 @@ async def orphans(visiting: Visit, number: int, patience: float = _PATIENCE) -> 
 async def asked(
     transport: Transport, owners: Sequence[Peer], number: int, patience: float
 ) -> Agreed:
-    """Ask some owners."""
+    """Ask some owners for their orphans; return the orphans that they agree on.
+
+    `patience`: time to wait for each owner, in seconds.
+    """
     turns = asyncio.Semaphore(_AT_ONCE)
 
     async def said(owner: Peer) -> dict[Chunk, bytes] | None:
@@ -45,20 +48,20 @@ async def asked(
 
 
 async def _orphans(transport: Transport, owner: Peer, number: int) -> dict[Chunk, bytes]:
-    """Return what an owner tells, page by page; MessageError for what cannot be."""
+    """Return an owner's orphans, fetched page by page; MessageError if they are malformed."""
     found = dict[Chunk, bytes]()
     page = 0
     while True:
         question = encode(AskOrphans(number, page))
         answer = decode(await transport.call(owner, question, timeout=_WITHIN))
-        if isinstance(answer, Refused) and answer.is_busy:
+        if isinstance(answer, Refusal) and answer.is_busy:
             await asyncio.sleep(_PAUSE)
             continue
         if not isinstance(answer, OrphansAre):
             raise MessageError("no answer to a question for orphans")
         if fault := fault_of(answer.found):
             raise MessageError(f"orphans: {fault}")
-        if answer.number != number:  # a newer list: from the beginning
+        if answer.number != number:  # the owner has a newer list: start again
             number, page, found = answer.number, 0, {}
             continue
         found |= roots_in(answer.found)

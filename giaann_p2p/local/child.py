@@ -1,4 +1,4 @@
-"""What a forked process does to become a peer: it keeps what is imported, and nothing else."""
+"""Turns a process forked from the zygote into a peer: only the imported modules are kept."""
 
 import io
 import os
@@ -18,14 +18,14 @@ _INTERRUPTED = 128 + signal.SIGINT
 
 
 def become(peer: Spawn, parent: int, let_go: Callable[[], None]) -> NoReturn:
-    """Be the peer, and end with its exit code. To be called with all signals blocked.
+    """Run the peer, and exit with its code; all signals must be blocked when this is called.
 
-    `let_go`: closes what the parent had open.
+    `let_go` closes the file descriptors that the parent had open.
     """
     code = 1
     try:
         linux.die_with_parent()
-        if os.getppid() == parent:  # else it died just before
+        if os.getppid() == parent:  # else the parent died before the death signal was set
             let_go()
             _settle(peer)
             code = _call(peer)
@@ -58,12 +58,12 @@ def _take_streams(log: str) -> None:
     os.close(nothing)
     os.close(output)
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # as Python makes them
+        if isinstance(stream, io.TextIOWrapper):  # the type that Python creates
             stream.reconfigure(line_buffering=True)
 
 
 def _forget_chance() -> None:
-    """Let no two peers draw the same numbers."""
+    """Reseed all random generators, so that no two peers draw the same numbers."""
     random.seed()
     if "numpy" in sys.modules:
         import_module("numpy").random.seed()
@@ -90,7 +90,7 @@ def _call(peer: Spawn) -> int:
 
 
 def _code(result: object) -> int:
-    """Return the exit code that Python would make of it."""
+    """Return the exit code that Python would derive from a result."""
     if result is None:
         return 0
     if isinstance(result, int):

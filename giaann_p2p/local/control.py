@@ -1,7 +1,7 @@
-"""What a supervisor is asked over its socket, and what it answers: JSON, one message a line.
+"""The supervisor's control protocol over its socket: JSON, one message per line.
 
-Only the owner may ask: the socket's folder lets nobody else in, and whoever connects is looked at.
-Every answer tells how the swarm is now, or what was wrong with the question.
+Only the owner may use it: the socket's folder admits nobody else, and the user of each connection
+is checked. Every answer has the state of the swarm, or the error in the question.
 """
 
 import asyncio
@@ -22,10 +22,11 @@ _CREDENTIALS = struct.Struct("3i")  # process, user, group
 
 
 class Look(msgspec.Struct, frozen=True, tag="look"):
-    """How is everything?"""
+    """Return the state of the swarm."""
 
     memory: bool = False
-    """Also how much memory each takes, which takes some milliseconds a peer."""
+    """Whether to measure the memory of each peer as well, which takes some milliseconds per
+    peer."""
 
 
 class Add(msgspec.Struct, frozen=True, tag="add"):
@@ -36,7 +37,7 @@ class Add(msgspec.Struct, frozen=True, tag="add"):
 
 
 class Kill(msgspec.Struct, frozen=True, tag="kill"):
-    """Send a peer a signal. KILL, STOP and CONT reach all that it has started, too."""
+    """Send a peer a signal; KILL, STOP and CONT also reach all processes that it has started."""
 
     name: str
     number: int
@@ -49,7 +50,7 @@ class Restart(msgspec.Struct, frozen=True, tag="restart"):
 
 
 class Down(msgspec.Struct, frozen=True, tag="down"):
-    """End everything; asked twice, or `now`, without waiting for anybody."""
+    """End everything; a second one, or one with `now`, kills instead of waiting."""
 
     now: bool = False
 
@@ -59,36 +60,36 @@ read_question = msgspec.json.Decoder(Question).decode
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """How the swarm is, after what was asked has begun."""
+    """The state of the swarm, after the question has taken effect."""
 
     error: str = ""
     usage: bool = False
-    """The error is that of whoever asks."""
+    """Whether the error is the client's mistake."""
     link: str = ""
     pid: int = 0
-    """The supervisor."""
+    """The supervisor's process id."""
     peers: list[View] = []
     started: list[str] = []
-    """The names of peers that the question has brought."""
+    """The names of peers started for this question."""
 
 
 read_answer = msgspec.json.Decoder(Answer).decode
 
 
 class Counter:
-    """Where questions are answered."""
+    """The server of the control socket."""
 
     def __init__(self, answer: Callable[[Question], Awaitable[Answer]]) -> None:
         self._answer = answer
         self._serving: set[asyncio.Task[None]] = set()
 
     async def open(self, path: Path) -> None:
-        """Listen."""
+        """Listen on a socket at this path."""
         door = _door(path)
         self._server = await asyncio.start_unix_server(self._serve, sock=door, limit=MOST_QUESTION)
 
     async def close(self) -> None:
-        """Stop listening; answers that are being written are still written."""
+        """Stop listening, and end all connections; answers in their buffers are still sent."""
         self._server.close()
         for task in self._serving:
             task.cancel()
@@ -105,7 +106,7 @@ class Counter:
                     writer.write(msgspec.json.encode(await self._answered(line)) + b"\n")
                     await writer.drain()
         except (OSError, ValueError, asyncio.CancelledError):
-            pass  # it is gone, its question is too long, or all ends
+            pass  # the client is gone, its question is too long, or the supervisor ends
         finally:
             writer.close()
             with suppress(OSError):
@@ -115,7 +116,7 @@ class Counter:
         try:
             question = read_question(line)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            return Answer(error=f"that is no question: {error}", usage=True)
+            return Answer(error=f"that is not a question: {error}", usage=True)
         try:
             return await self._answer(question)
         except GiaannError as error:

@@ -1,15 +1,15 @@
-"""What goes wrong with a swarm on this machine."""
+"""Errors of a swarm on this machine."""
 
 from giaann_p2p.errors import GiaannError
 
 
 class LocalSwarmError(GiaannError):
-    """A swarm on this machine that could not start, or has ended; the message has the reason."""
+    """A swarm on this machine could not start, or has ended; the message has the reason."""
 
 
 class NotRunningError(LocalSwarmError):
-    """Nobody answers for the swarm: it has not been started, or has ended."""
+    """No supervisor answers for the swarm: it has not been started, or has ended."""
 
 
 class EndedError(NotRunningError):
-    """The swarm has ended in good order, because somebody wished so."""
+    """The swarm has ended in good order, because a user ended it."""

@@ -1,15 +1,15 @@
 """The folder of a swarm on this machine.
 
-    lock                   held by the supervisor while it lives; its process number is in it
-    swarm.json             what the swarm is, its join link, its peers and their ports
-    run/                   sockets; where the folder's path is too long for those, a link to a
-                           short one
+    lock                   held by the supervisor while it lives; has its process id in it
+    swarm.json             the swarm's spec, its join link, its peers and their ports
+    run/                   sockets; or a link to a folder with a short path, if this folder's path
+                           is too long for sockets
     logs/NAME.log          of each peer, of the supervisor and of the zygote
-    peers/NAME/data/       the peer's own
-    peers/NAME/status.json what it tells of itself
+    peers/NAME/data/       the peer's own data
+    peers/NAME/status.json the status that the peer reports
 
-While a supervisor holds the lock nobody else touches any of it. Whoever gets the lock first takes
-away what a supervisor that was killed has left: processes, sockets, statuses.
+While a supervisor holds the lock, no other process changes any of it. The next process that gets
+the lock first removes what a killed supervisor has left: processes, sockets, statuses.
 """
 
 import fcntl
@@ -24,17 +24,18 @@ import msgspec
 from giaann_p2p.errors import StoreError, UsageError
 from giaann_p2p.local import linux
 from giaann_p2p.local.roles import Spec
-from giaann_p2p.local.small_file import read_json, write_json
 from giaann_p2p.local.status_file import StatusFile
+from giaann_p2p.store.disk.small_file import read_json, write_json
 
 _MOST_RUN = 80
-"""A socket's path has up to 107 bytes, with its own name and, for a peer's, a folder's."""
+"""The most bytes of the path of run/: a socket's path may have up to 107, which includes the
+socket's own name and, for a peer's socket, a folder's name."""
 _PREFIX = "giaann-run-"
 _ENDS_WITHIN = 5.0
 
 
 class Known(msgspec.Struct, frozen=True, kw_only=True):
-    """What is kept of a peer, so that it comes back as it was."""
+    """The record of a peer, from which it restarts with the same name, role and ports."""
 
     name: str
     role: str
@@ -43,7 +44,7 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """What is kept of a swarm."""
+    """The record of a swarm."""
 
     spec: Spec
     link: str = ""
@@ -51,7 +52,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Folder:
-    """Where everything is."""
+    """The paths in a swarm's folder, and its record."""
 
     def __init__(self, path: Path) -> None:
         self.path = Path(os.path.realpath(path))
@@ -61,7 +62,7 @@ class Folder:
 
     @property
     def run(self) -> Path:
-        """The folder of the sockets, by its short path."""
+        """The folder of the sockets, with links resolved to the short path."""
         return Path(os.path.realpath(self.path / "run"))
 
     @property
@@ -70,35 +71,35 @@ class Folder:
         return self.run / "control.sock"
 
     def log(self, name: str) -> Path:
-        """Return where a process writes what it does."""
+        """Return the path of a process's log."""
         return self.path / "logs" / f"{name}.log"
 
     def data(self, name: str) -> Path:
-        """Return a peer's own folder."""
+        """Return the path of a peer's data folder."""
         return self.path / "peers" / name / "data"
 
     def status(self, name: str) -> Path:
-        """Return where a peer tells of itself."""
+        """Return the path of a peer's status file."""
         return self.path / "peers" / name / "status.json"
 
     def record(self) -> Record | None:
-        """Read what the swarm is; None if there has been none."""
+        """Read the swarm's record; None if there is none."""
         return read_json(self.path / "swarm.json", Record)
 
     def keep(self, record: Record) -> None:
-        """Write what the swarm is."""
+        """Write the swarm's record."""
         write_json(self.path / "swarm.json", record)
 
     def erase(self) -> None:
         """Remove the folder and all in it; StoreError if it is no swarm's, or in use."""
         if not (self.path / "lock").exists():
-            raise StoreError(f"{self.path} is no swarm's folder; nothing was removed")
+            raise StoreError(f"{self.path} is not a swarm's folder; nothing was removed")
         with Hold(self):
             shutil.rmtree(self.path)
 
 
 class Hold:
-    """The right to a folder: no remnants are in it, and nobody else uses it."""
+    """The lock on a folder; taking it removes the remnants of a killed supervisor."""
 
     def __init__(self, folder: Folder) -> None:
         self.folder = folder
@@ -125,7 +126,7 @@ class Hold:
         self.close()
 
     def prepare(self) -> None:
-        """Make the folders for sockets and logs."""
+        """Create the folders for sockets and logs."""
         (self.folder.path / "logs").mkdir(exist_ok=True)
         run = self.folder.path / "run"
         if len(os.fsencode(run)) <= _MOST_RUN:
@@ -134,7 +135,7 @@ class Hold:
             run.symlink_to(_short_folder())
 
     def close(self) -> None:
-        """Leave no socket behind, and let others have the folder."""
+        """Remove the sockets and release the lock."""
         if self._lock < 0:
             return
         _remove_run(self.folder.path / "run")
@@ -168,7 +169,7 @@ def _number(lock: int) -> int:
 
 
 def _clear(folder: Folder) -> None:
-    """Take away what a supervisor that was killed has left."""
+    """Remove what a killed supervisor has left."""
     linux.kill_marked(folder.path, _ENDS_WITHIN)
     _remove_run(folder.path / "run")
     for status in folder.path.glob("peers/*/status.json"):
@@ -178,7 +179,7 @@ def _clear(folder: Folder) -> None:
 def _remove_run(run: Path) -> None:
     if run.is_symlink():
         target = Path(os.path.realpath(run))
-        if target.name.startswith(_PREFIX) and target.is_dir():  # else it is not ours
+        if target.name.startswith(_PREFIX) and target.is_dir():  # otherwise it is not ours
             shutil.rmtree(target, ignore_errors=True)
         run.unlink()
     elif run.exists():

@@ -1,9 +1,10 @@
-"""What Linux tells of processes, and what only Linux does for them: see proc(5) and prctl(2)."""
+"""Linux-only process functions: see proc(5) and prctl(2)."""
 
 import ctypes
 import os
 import signal
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -12,7 +13,7 @@ from giaann_p2p.errors import UsageError
 from giaann_p2p.local.errors import LocalSwarmError
 
 MARK = "GIAANN_LOCAL_SWARM"
-"""A variable in the environment of each process of a swarm: the swarm's folder."""
+"""An environment variable of each process of a swarm; its value is the swarm's folder."""
 
 _SET_DEATH_SIGNAL, _SET_NAME, _SET_SUBREAPER = 1, 15, 36
 _LIBC = ctypes.CDLL(None, use_errno=True)
@@ -22,32 +23,32 @@ _PAUSE = 0.02
 
 
 class Memory(NamedTuple):
-    """Of a process, in bytes."""
+    """The memory of a process, in bytes."""
 
     shared: int
-    """Its part of what it shares with others."""
+    """The process's share of memory that it shares with other processes."""
     private: int
-    """What is its own."""
+    """The memory that only the process itself uses."""
 
 
 def die_with_parent() -> None:
-    """Have this process killed when the one that forked it ends."""
+    """Have this process killed when its parent ends."""
     _prctl(_SET_DEATH_SIGNAL, signal.SIGKILL)
 
 
 def adopt_orphans() -> None:
-    """Become the parent of all descendants whose parents die."""
+    """Become the parent of all descendants whose parents end (a subreaper)."""
     _prctl(_SET_SUBREAPER, 1)
 
 
 def call_it(name: str) -> None:
-    """Give this process a name, for ps and top; its first 15 bytes are shown."""
+    """Set this process's name, as ps and top show it; the first 15 bytes count."""
     text = ctypes.create_string_buffer(os.fsencode(name))
     _prctl(_SET_NAME, ctypes.addressof(text))
 
 
 def threads() -> int:
-    """Return how many threads this process has, those that Python does not know of as well."""
+    """Return the number of this process's threads, including those that Python does not know."""
     return sum(1 for _ in Path("/proc/self/task").iterdir())
 
 
@@ -77,7 +78,7 @@ def command(pid: int) -> str:
 
 
 def memory(pid: int) -> Memory | None:
-    """Return how much memory a process takes; None if there is no such process."""
+    """Return the memory of a process; None if there is no such process."""
     try:
         lines = (_PROC / str(pid) / "smaps_rollup").read_text().splitlines()[1:]
     except OSError:
@@ -90,15 +91,24 @@ def memory(pid: int) -> Memory | None:
 
 
 def marked(folder: Path) -> list[int]:
-    """Return the processes of the swarm in a folder, as far as this user may see."""
-    wanted = os.fsencode(f"{MARK}={folder}")
-    found = []
+    """Return the processes of the swarm in a folder, as far as this user may see them."""
+    return [pid for pid, its in _marks() if its == folder]
+
+
+def folders() -> set[Path]:
+    """Return the folders of all swarms that run on this machine, as far as this user may see."""
+    return {folder for _, folder in _marks()}
+
+
+def _marks() -> Iterator[tuple[int, Path]]:
+    """Yield each process of a swarm, with the swarm's folder."""
+    mark = os.fsencode(f"{MARK}=")
     for process in _PROC.iterdir():
         if process.name.isdecimal():
-            with suppress(OSError):  # it has ended, or is somebody else's
-                if wanted in (process / "environ").read_bytes().split(b"\0"):
-                    found.append(int(process.name))
-    return found
+            with suppress(OSError):  # it has ended, or belongs to another user
+                for variable in (process / "environ").read_bytes().split(b"\0"):
+                    if variable.startswith(mark):
+                        yield int(process.name), Path(os.fsdecode(variable.removeprefix(mark)))
 
 
 def kill_marked(folder: Path, within: float) -> None:
@@ -114,13 +124,13 @@ def kill_marked(folder: Path, within: float) -> None:
 
 
 def signal_named(name: str) -> signal.Signals:
-    """Read a signal, as KILL, SIGKILL or 9."""
+    """Return the signal that a text such as KILL, SIGKILL or 9 names."""
     text = name.strip().upper()
     with suppress(KeyError):
         return signal.Signals[text if text.startswith("SIG") else f"SIG{text}"]
     with suppress(ValueError):
         return signal.Signals(int(text))
-    raise UsageError(f"{name!r} is no signal; take one as KILL, TERM, STOP or a number")
+    raise UsageError(f"{name!r} is not a signal; take one as KILL, TERM, STOP or a number")
 
 
 def _prctl(option: int, value: int) -> None:

@@ -1,4 +1,4 @@
-"""What the processes of a swarm have written."""
+"""Reads the logs of a swarm's processes."""
 
 from pathlib import Path
 
@@ -16,21 +16,21 @@ class Log:
 
     def __init__(self, folder: Folder, name: str) -> None:
         self._file = folder.log(name)
-        self._read = 0  # so far
+        self._read = 0  # bytes so far
         names = sorted(file.stem for file in self._file.parent.glob("*.log"))
         if name not in names:
             hint = nearest(name, names) or f": {', '.join(names) or 'nothing was ever started'}"
             raise UsageError(f"{folder.path} has no log of {name!r}{hint}")
 
     def last(self, count: int) -> list[str]:
-        """Return the last lines, of at most a megabyte."""
+        """Return the last lines, from at most the last megabyte."""
         size = self._file.stat().st_size
         self._read = max(size - _MOST, 0)
         lines = self.news().splitlines()
         return lines[len(lines) - count :] if count < len(lines) else lines
 
     def news(self) -> str:
-        """Return what has been written since the last look."""
+        """Return the text written since the last read, at most a megabyte."""
         with self._file.open("rb") as file:
             file.seek(self._read)
             data = file.read(_MOST)
@@ -39,7 +39,7 @@ class Log:
 
 
 def how_it_ended(name: str, code: int, folder: Folder) -> str:
-    """Say how a peer has ended, and what it has written last."""
+    """Describe how a peer has ended, with the last lines of its log."""
     words = " | ".join(_last_lines(folder.log(name)))
     return f"{name} {how_ended(code)}" + (f"; it said last: {words}" if words else "")
 

@@ -1,4 +1,4 @@
-"""The supervisor's side of the zygote: orders go in, news come out, and its death is noticed."""
+"""The supervisor's side of the zygote: it sends orders, receives news, and notices its death."""
 
 import asyncio
 import os
@@ -15,12 +15,12 @@ from giaann_p2p.local.orders import Failed, News, Order, Ready, line_of, read_ne
 
 _ENDS_WITHIN = 5.0
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
-"""No pool of threads may be there when peers are forked; and with many peers a machine one thread
-each is enough."""
+"""Environment variables that limit thread pools. No pool may exist when peers are forked; and one
+thread per peer is enough when a machine runs many."""
 
 
 class Nursery:
-    """One zygote."""
+    """The supervisor's connection to one zygote."""
 
     def __init__(self, folder: Folder, on_news: Callable[[News], None]) -> None:
         self._folder = folder
@@ -28,10 +28,10 @@ class Nursery:
         self._process: subprocess.Popen[bytes] | None = None
         self._writer: asyncio.StreamWriter | None = None
         self.ended = asyncio.Event()
-        """It is gone, with all that it had."""
+        """Set when the zygote has ended, and all its peers with it."""
 
     async def start(self, modules: Sequence[str], within: float) -> None:
-        """Have the modules imported; LocalSwarmError if that fails."""
+        """Start the zygote and wait for its imports; LocalSwarmError if they fail."""
         ours, theirs = socket.socketpair()
         with theirs:
             self._process = _run(self._folder, theirs.fileno(), modules)
@@ -49,16 +49,16 @@ class Nursery:
 
     @property
     def pid(self) -> int:
-        """Its process; 0 before there is one."""
+        """The process id of the zygote; 0 before it is started."""
         return 0 if self._process is None else self._process.pid
 
     def tell(self, order: Order) -> None:
-        """Give an order; nothing happens if the zygote has ended."""
+        """Send an order; does nothing if the zygote has ended."""
         if self._writer is not None and not self.ended.is_set():
             self._writer.write(line_of(order))
 
     async def close(self) -> None:
-        """End it, and with it all that it has forked; nothing is left."""
+        """End the zygote and everything that it has forked."""
         if self._writer is not None:
             self._writer.close()
             with suppress(OSError):
@@ -82,7 +82,7 @@ class Nursery:
 
 
 def places() -> str:
-    """Return where this process imports from, for one that is to do the same."""
+    """Return this process's import path, for a child that has to import the same modules."""
     return os.pathsep.join(os.path.abspath(place) for place in sys.path)  # noqa: PTH100
 
 

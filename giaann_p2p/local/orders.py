@@ -1,4 +1,4 @@
-"""What the supervisor tells the zygote, and what it hears: JSON, one message a line."""
+"""The messages between supervisor and zygote: JSON, one message per line."""
 
 import socket
 from typing import NoReturn
@@ -11,46 +11,46 @@ class Spawn(msgspec.Struct, frozen=True, kw_only=True, tag="spawn"):
 
     name: str
     entry: str
-    """What it calls: module:function."""
+    """The function to call, as module:function."""
     arguments: list[str]
-    """What it calls it with."""
+    """The arguments of that call."""
     log: str
-    """The file that gets what it writes, at its end."""
+    """The file to which the peer's output is appended."""
     folder: str
-    """Where it works."""
+    """The peer's working directory."""
     environment: dict[str, str] = {}
-    """What it has beside the zygote's environment."""
+    """Environment variables in addition to those of the zygote."""
 
 
 class Signal(msgspec.Struct, frozen=True, tag="signal"):
-    """Send a peer a signal; nothing happens if it has ended."""
+    """Send a peer a signal; does nothing if it has ended."""
 
     name: str
     number: int
     everyone: bool = False
-    """Also the processes that it started."""
+    """Whether to send it also to the processes that the peer started."""
 
 
 class Ready(msgspec.Struct, frozen=True, tag="ready"):
-    """All is imported."""
+    """All modules are imported."""
 
     pid: int
 
 
 class Failed(msgspec.Struct, frozen=True, tag="failed"):
-    """Something could not be imported; the zygote ends."""
+    """A module could not be imported; the zygote ends."""
 
     why: str
 
 
 class Spawned(msgspec.Struct, frozen=True, tag="spawned"):
-    """A peer has begun."""
+    """A peer has started."""
 
     name: str
     pid: int
 
 
-class Refused(msgspec.Struct, frozen=True, tag="refused"):
+class OrderRefused(msgspec.Struct, frozen=True, tag="refused"):
     """A peer could not be forked."""
 
     name: str
@@ -66,7 +66,7 @@ class Ended(msgspec.Struct, frozen=True, tag="ended"):
 
 
 class Paused(msgspec.Struct, frozen=True, tag="paused"):
-    """A peer was stopped, or goes on."""
+    """A peer was stopped or continued."""
 
     name: str
     pid: int
@@ -74,7 +74,7 @@ class Paused(msgspec.Struct, frozen=True, tag="paused"):
 
 
 Order = Spawn | Signal
-News = Ready | Failed | Spawned | Refused | Ended | Paused
+News = Ready | Failed | Spawned | OrderRefused | Ended | Paused
 
 read_order = msgspec.json.Decoder(Order).decode
 read_news = msgspec.json.Decoder(News).decode
@@ -90,18 +90,18 @@ class Hangup(Exception):  # noqa: N818  (nothing is wrong)
 
 
 class Line:
-    """The zygote's end of the line."""
+    """The zygote's end of the connection."""
 
     def __init__(self, line: socket.socket) -> None:
         self._line = line
         self._rest = b""
 
     def fileno(self) -> int:
-        """Return what to wait for."""
+        """Return the file descriptor to poll."""
         return self._line.fileno()
 
     def orders(self) -> list[Order]:
-        """Return what has come; Hangup if nothing will come any more."""
+        """Return the orders that have arrived; Hangup if the supervisor is gone."""
         try:
             data = self._line.recv(1 << 16)
         except OSError:
@@ -112,14 +112,14 @@ class Line:
         return [read_order(line) for line in lines]
 
     def tell(self, news: News) -> None:
-        """Send news; Hangup if nobody is there to hear them."""
+        """Send news; Hangup if the supervisor is gone."""
         try:
             self._line.sendall(line_of(news))
         except OSError:
             self._hang_up()
 
     def close(self) -> None:
-        """Let go of this end."""
+        """Close this end."""
         self._line.close()
 
     def _hang_up(self) -> NoReturn:

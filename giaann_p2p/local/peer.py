@@ -1,8 +1,8 @@
-"""A peer as its supervisor knows it: what it does is derived from what was heard of it.
+"""A peer as its supervisor sees it: its state is derived from process events and status reports.
 
-1. It is STARTING from its beginning until it has told of itself; then RUNNING, or READY.
-2. It is STOPPED while its process is, whatever it told.
-3. It is ENDED as soon as its process has; what it told no longer counts.
+1. A peer is STARTING from its start until its first status report; then RUNNING, or READY.
+2. It is STOPPED while its process is stopped, no matter what it reported.
+3. It is ENDED as soon as its process has ended; its last report no longer counts.
 """
 
 from enum import StrEnum
@@ -10,16 +10,17 @@ from signal import Signals
 
 import msgspec
 
+from giaann_p2p.backoff import Backoff
 from giaann_p2p.local.folder import Known
 from giaann_p2p.local.roles import LISTEN
 from giaann_p2p.local.status_file import READY, Status
 
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 30.0
+_BACKOFF = Backoff(first=0.5, longest=30.0)
 _SETTLED = 60.0
 
 
-class State(StrEnum):
-    """What a peer does."""
+class ProcessState(StrEnum):
+    """The state of a peer's process."""
 
     STARTING = "starting"
     RUNNING = "running"
@@ -29,29 +30,31 @@ class State(StrEnum):
 
 
 class View(msgspec.Struct, frozen=True, kw_only=True):
-    """What is shown of a peer."""
+    """A peer's state as clients see it."""
 
     name: str
     role: str
-    state: State
+    state: ProcessState
     told: str
-    """Its own word for what it does."""
+    """The state that the peer itself reports."""
     pid: int
-    """0 if it does not run."""
+    """The process id; 0 if the peer does not run."""
     code: int | None
-    """What it has ended with: an exit code or, negative, a signal."""
+    """The result of the last run: an exit code or, negative, a signal; None while the peer has not
+    ended."""
     seconds: float
-    """How long it has run, or how long ago it has ended."""
+    """The seconds for which the peer has run, or since it ended."""
     restarts: int
     peer: str
     listen: str
     metrics_port: int
     memory: int = 0
-    """Bytes of its own, with those of the processes that it started; 0 if nobody has looked."""
+    """The memory in bytes, including the processes that the peer started; 0 if it was not
+    measured."""
 
 
 class Peer:
-    """What is known of a peer."""
+    """A peer and the events of its process."""
 
     def __init__(self, known: Known) -> None:
         self.known = known
@@ -60,59 +63,56 @@ class Peer:
         self.status: Status | None = None
         self.paused = False
         self.wanted = True
-        """Nobody has asked for its end."""
+        """Whether the peer should run: no client has asked for its end."""
         self.restarts = 0
         self.again_at = float("inf")
-        """When it is to be started again."""
+        """The time at which the peer is to be restarted, in seconds since 1970."""
         self._begun = False
         self._since = 0.0
-        self._falls = 0
+        self.backoff = _BACKOFF
+        """The pause before a restart; each run that ends early doubles it."""
 
     def __repr__(self) -> str:
         return f"<Peer {self.known.name}: {self.state}>"
 
     @property
     def name(self) -> str:
-        """What it is called here."""
+        """The peer's name in this swarm."""
         return self.known.name
 
     @property
     def alive(self) -> bool:
-        """Whether it has begun, and has not ended."""
+        """Whether the peer has started and has not ended."""
         return self._begun and self.code is None
 
     @property
-    def state(self) -> State:
-        """What it does."""
+    def state(self) -> ProcessState:
+        """The present state of the peer's process."""
         if self.code is not None:
-            return State.ENDED
+            return ProcessState.ENDED
         if self.paused:
-            return State.STOPPED
+            return ProcessState.STOPPED
         if self.status is None:
-            return State.STARTING
-        return State.READY if self.status.state == READY else State.RUNNING
+            return ProcessState.STARTING
+        return ProcessState.READY if self.status.state == READY else ProcessState.RUNNING
 
     @property
     def listen(self) -> str:
-        """Where it listens, or is to listen."""
+        """The address that the peer listens on, or will listen on."""
         return self.known.listen or LISTEN
 
     def begin(self, now: float) -> None:
-        """Take up that its process is being made."""
+        """Note that the peer's process is being started."""
         self.pid, self.code, self.status, self.paused, self.wanted = 0, None, None, False, True
         self._begun, self.again_at, self._since = True, float("inf"), now
 
     def end(self, code: int, now: float) -> None:
-        """Take up that its process has ended."""
-        self._falls = self._falls + 1 if now - self._since < _SETTLED else 1
+        """Note that the peer's process has ended."""
+        self.backoff = (self.backoff if now - self._since < _SETTLED else _BACKOFF).failed(now)
         self.pid, self.code, self.paused, self._since = 0, code, False, now
 
-    def pause_before_restart(self) -> float:
-        """Return how long it stays away: longer each time, if it does not last."""
-        return min(_FIRST_PAUSE * 2.0 ** (self._falls - 1), _LONGEST_PAUSE)
-
     def hear(self, status: Status | None) -> bool:
-        """Take up what it tells; whether something is new. Whoever was before it is not heard."""
+        """Take a status report; return whether it is new and from the present process."""
         if status == self.status or status is None or not self.pid or status.pid != self.pid:
             return False
         self.status = status
@@ -124,7 +124,7 @@ class Peer:
         return True
 
     def view(self, now: float, memory: int = 0) -> View:
-        """Return what is shown of it."""
+        """Return the peer's state as clients see it."""
         status = self.status or Status(state="")
         return View(
             name=self.name,
@@ -143,7 +143,7 @@ class Peer:
 
 
 def how_ended(code: int) -> str:
-    """Say what an exit code means."""
+    """Describe an exit code in words."""
     if code >= 0:
         return f"ended with exit code {code}"
     try:

@@ -1,4 +1,4 @@
-"""A swarm on this machine, as anybody sees it who may ask its supervisor."""
+"""A client of a swarm on this machine: it sends requests to the supervisor."""
 
 import os
 import select
@@ -19,14 +19,17 @@ _FOREVER = float("inf")
 
 
 class Remote:
-    """The supervisor of the swarm in a folder. Each call raises UsageError if it cannot be done,
-    and NotRunningError if no swarm runs there."""
+    """The supervisor of the swarm in a folder.
+
+    Each call raises UsageError if the request is invalid, and NotRunningError if no swarm runs
+    there.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = Folder(folder)
 
     def look(self, memory: bool = False) -> Answer:
-        """Return how everything is; `memory`: also how much each takes."""
+        """Return the state of the swarm; with `memory`, also how much memory each peer takes."""
         return self._ask(Look(memory))
 
     def add(self, role: str, count: int = 1) -> list[str]:
@@ -34,15 +37,15 @@ class Remote:
         return self._ask(Add(role, count)).started
 
     def kill(self, name: str, number: int = signal.SIGKILL) -> None:
-        """Send a peer a signal; KILL, STOP and CONT reach all that it has started, too."""
+        """Send a peer a signal; KILL, STOP and CONT also reach all that it has started."""
         self._ask(Kill(name, number))
 
     def stop(self, name: str) -> None:
-        """Let a peer stand still."""
+        """Stop a peer's processes (SIGSTOP)."""
         self.kill(name, signal.SIGSTOP)
 
     def cont(self, name: str) -> None:
-        """Let a peer that stands still go on."""
+        """Continue a stopped peer (SIGCONT)."""
         self.kill(name, signal.SIGCONT)
 
     def restart(self, name: str) -> None:
@@ -50,7 +53,7 @@ class Remote:
         self._ask(Restart(name))
 
     def down(self, now: bool = False, within: float = _FOREVER) -> None:
-        """End everything, and return when nothing is left; `now`: without waiting for anybody."""
+        """End everything, and return when nothing is left; `now`: kill instead of waiting."""
         supervisor = self.ask_down(now)
         try:
             if not wait_for(supervisor, within):
@@ -100,7 +103,7 @@ class Remote:
 
 
 def wait_for(process: int, within: float) -> bool:
-    """Wait for the end of a process, by its pidfd; whether it has ended."""
+    """Wait for the end of a process, by its pidfd; return whether it has ended."""
     waiting = select.poll()
     waiting.register(process, select.POLLIN)
     return bool(waiting.poll(None if within == _FOREVER else within * 1000))

@@ -1,4 +1,4 @@
-"""What peers there are, what each role runs, and its command line: all of it is here."""
+"""The roles of peers: their entry points, counts and command lines."""
 
 from pathlib import Path
 
@@ -17,35 +17,41 @@ ENTRIES = {
 LISTEN = "/ip4/127.0.0.1/tcp/0"
 _MOST_PEERS = 500
 _PATIENCE = "4"
-"""Peers of one machine are started together, so who is to come back is back at once."""
+"""The seconds for `--patience`: the peers of one machine are started together, so a peer that comes
+back does so at once."""
 
 
 class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What swarm to run. The first four are told to the first bootstrap peer alone."""
+    """The configuration of a swarm; only the first bootstrap peer gets the first four fields."""
 
     name: str = "local"
     shards: int = 256
     replicas: int = 2
     redundancy: int = 1
+    capacity: str = ""
+    """The memory of each storage peer; empty for the default."""
+    force: bool = False
+    """Whether the capacity may be more than this machine has."""
     entries: dict[str, str] = msgspec.field(default_factory=ENTRIES.copy)
-    """What each role calls: module:function, which is given its arguments."""
+    """The entry point of each role: module:function, which takes a list of arguments."""
     arguments: dict[str, list[str]] = {}
-    """Further arguments by role."""
+    """Further arguments of the command line, by role."""
     environment: dict[str, str] = {}
-    """Variables for all peers."""
+    """Environment variables for all peers."""
     bootstraps: int = 1
     storages: int = 3
     computes: int = 0
     restarts: bool = False
-    """Peers that end by themselves are started again, later each time."""
+    """Whether peers that end by themselves are restarted, with backoff."""
     grace: float = 10.0
-    """Seconds that peers have for ending before they are killed."""
+    """The seconds that peers have to shut down before they are killed."""
     start_within: float = 60.0
-    """Seconds that the imports may take, and the first peer until it tells its link."""
+    """The seconds that the imports may take, and that the first peer may take to report its
+    link."""
     temporary: bool = False
-    """The folder goes with the swarm."""
+    """Whether the folder is removed when the swarm ends."""
     attached: bool = True
-    """The swarm ends with the process that has started it."""
+    """Whether the swarm ends with the process that has started it."""
 
     def __post_init__(self) -> None:
         if self.bootstraps < 1:
@@ -59,18 +65,18 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many peers there are at first, by role; who comes first stands first."""
+        """The number of peers to start, by role, in the order in which they start."""
         return {BOOTSTRAP: self.bootstraps, STORAGE: self.storages, COMPUTE: self.computes}
 
     @property
     def modules(self) -> list[str]:
-        """What is imported before peers are forked."""
+        """The modules that are imported before peers are forked."""
         entries = [self.entries[role] for role, count in self.counts.items() if count]
         return list(dict.fromkeys(entry.partition(":")[0] for entry in entries))
 
 
 def role_named(name: str) -> str:
-    """Check a role."""
+    """Return the role; UsageError if there is no such role."""
     if name not in ROLES:
         raise UsageError(f"there is no role {name!r}{nearest(name, ROLES)}; {', '.join(ROLES)}")
     return name
@@ -86,16 +92,18 @@ def arguments_of(
     listen: str = LISTEN,
     metrics_port: int = 0,
 ) -> list[str]:
-    """Return the command line of a peer; without a link it is the swarm's first."""
+    """Return the command line of a peer; without a link it founds the swarm."""
     found = ["--data-dir", str(data), "--listen", listen, "--status-file", str(status_file)]
     if link:
         found = ["--join", link, *found]
     else:
         sizes = ["--shards", str(spec.shards), "--replicas", str(spec.replicas)]
         agreed = ["--redundancy", str(spec.redundancy)]
-        found = ["--new", spec.name, *sizes, *agreed, *found]
+        found = ["--new", spec.name, "--open", *sizes, *agreed, *found]
     if role != BOOTSTRAP:
         found += ["--metrics-port", str(metrics_port)]
     if role == STORAGE:
         found += ["--patience", _PATIENCE]
+        found += ["--capacity", spec.capacity] if spec.capacity else []
+        found += ["--force"] if spec.force else []
     return [*found, *spec.arguments.get(role, ())]

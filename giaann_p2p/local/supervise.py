@@ -1,9 +1,9 @@
 """The supervisor's process: `python -m giaann_p2p.local.supervise FOLDER`; `LocalSwarm` starts it.
 
-It reads one line, what swarm to run, and writes one when it answers, or why it does not. It ends
-with whoever started it, which it knows by the end of its input, unless it is to stay; SIGTERM ends
-it in good order, a second one or SIGQUIT without waiting for anybody. The last line that it writes
-says why the swarm has ended.
+It reads one line with the swarm's spec, and writes one line when it accepts requests, or why it
+does not. It ends with the process that started it, noticed by the end of its input, unless the spec
+says that it stays. SIGTERM shuts it down in good order; a second one, or SIGQUIT, kills instead of
+waiting. Its last line of output says why the swarm has ended.
 """
 
 import asyncio
@@ -26,15 +26,15 @@ _LOG = logging.getLogger(__name__)
 
 
 class Word(msgspec.Struct, frozen=True):
-    """How it went: nothing if well."""
+    """The outcome of the supervisor's start or run; both fields are empty on success."""
 
     error: str = ""
     usage: bool = False
-    """The error is that of whoever started it."""
+    """Whether the error is a mistake of the process that started it."""
 
 
 def main() -> int:
-    """Be the supervisor."""
+    """Run the supervisor."""
     os.umask(0o077)
     try:
         spec = msgspec.json.decode(_first_line(), type=Spec)
@@ -89,7 +89,7 @@ def _end_of_input(supervisor: Supervisor) -> None:
 
 
 def _first_line() -> bytes:
-    """Read a line without what is behind it."""
+    """Read one line, and leave all input after it unread."""
     line = bytearray()
     while (byte := os.read(sys.stdin.fileno(), 1)) not in (b"", b"\n"):
         line += byte
@@ -104,7 +104,7 @@ def _write_log(file: Path) -> None:
 
 
 def _say(word: Word) -> None:
-    with suppress(OSError):  # nobody listens any more
+    with suppress(OSError):  # nobody reads any more
         os.write(sys.stdout.fileno(), msgspec.json.encode(word) + b"\n")
 
 

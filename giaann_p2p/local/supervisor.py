@@ -1,13 +1,15 @@
-"""Who watches the peers of a swarm on this machine, and does what is asked of it.
+"""Supervises the peers of a swarm on this machine, and serves the requests of clients.
 
 The rules:
-1. The first bootstrap peer begins alone, for the others need its link; then all others at once.
-2. A peer that has ended stays so, unless it was to be restarted, by somebody or by itself.
-3. A signal that stops or kills reaches all that a peer has started, as if its machine did; others
-   reach the peer alone, which has to end its own processes in good order.
-4. Who is to end is asked to leave, soon asked again (it comes back, or there is nobody left to hand
-   anything over to), and killed when its time is up: one peer that restarts, or at the end all of
-   them together. Nothing is left, however it ends.
+
+1. The first bootstrap peer starts alone, because the others need its link; then all others start at
+   once.
+2. A peer that has ended is restarted only on request, or automatically if the spec says so.
+3. Signals that stop, continue or kill reach all processes that a peer has started, as if its
+   machine did; others reach the peer alone, which has to end its own processes in good order.
+4. Shutdown is SIGTERM, SIGTERM again after a second (it skips the handover: the peer comes back, or
+   nobody is left to hand over to), and SIGKILL after the grace period. It applies to one peer that
+   restarts, or at the end to all of them together. No process is left, however a peer ends.
 """
 
 import asyncio
@@ -24,7 +26,7 @@ from giaann_p2p.local.errors import LocalSwarmError
 from giaann_p2p.local.folder import Folder, Known, Record
 from giaann_p2p.local.logs import how_it_ended
 from giaann_p2p.local.nursery import Nursery
-from giaann_p2p.local.orders import Ended, News, Paused, Refused, Signal, Spawn, Spawned
+from giaann_p2p.local.orders import Ended, News, OrderRefused, Paused, Signal, Spawn, Spawned
 from giaann_p2p.local.peer import Peer, View, how_ended
 from giaann_p2p.local.roles import BOOTSTRAP, Spec, arguments_of, role_named
 from giaann_p2p.local.status_file import StatusFile
@@ -38,11 +40,11 @@ _MOST_ADDED = 100
 _REACH_ALL = (signal.SIGKILL, signal.SIGSTOP, signal.SIGCONT)
 _REFUSED = 127
 _FIRST = f"{BOOTSTRAP}-1"
-"""Who makes the swarm; it is given the same arguments each time."""
+"""The name of the peer that founds the swarm; it gets the same arguments each time."""
 
 
 class Supervisor:
-    """One swarm."""
+    """The supervisor of one swarm."""
 
     def __init__(self, folder: Folder, spec: Spec, record: Record | None = None) -> None:
         self._folder = folder
@@ -56,11 +58,11 @@ class Supervisor:
         self._restarting: set[str] = set()
 
     async def open(self) -> None:
-        """Begin to answer."""
+        """Begin to serve requests."""
         await self._counter.open(self._folder.socket)
 
     async def run(self) -> None:
-        """Run the swarm until somebody ends it; LocalSwarmError if something else does."""
+        """Run the swarm until a client ends it; LocalSwarmError if something else does."""
         work = asyncio.create_task(self._work())
         ending = asyncio.create_task(self._ending.wait())
         try:
@@ -72,7 +74,7 @@ class Supervisor:
             await self._down()
 
     def down(self, now: bool = False) -> None:
-        """End everything; the second time, or `now`, without waiting for anybody."""
+        """End everything; the second time, or with `now`, kill instead of waiting."""
         if now or self._ending.is_set():
             self._hurry.set()
         self._ending.set()
@@ -87,7 +89,7 @@ class Supervisor:
             while not gone.done():
                 done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
                 for task in done:
-                    task.result()  # raises what has gone wrong
+                    task.result()  # raises the task's error
         finally:
             await _cancelled(*pending)
         raise LocalSwarmError(
@@ -96,7 +98,7 @@ class Supervisor:
         )
 
     async def _begin(self) -> None:
-        """Start those who were there before, and as many more as are wanted."""
+        """Start the peers of the record, and as many more as the spec asks for."""
         for role, count in self._spec.counts.items():
             there = sum(peer.known.role == role for peer in self._peers.values())
             for _ in range(count - there):
@@ -122,7 +124,7 @@ class Supervisor:
             await self._change()
         return first.status.link
 
-    # What becomes of peers
+    # Peers.
 
     def _new(self, role: str) -> Peer:
         taken = [int(name.rpartition("-")[2]) for name in self._peers if name.startswith(role)]
@@ -134,7 +136,7 @@ class Supervisor:
     def _start(self, peer: Peer) -> None:
         name, role = peer.name, peer.known.role
         folder, spec = self._folder, self._spec
-        folder.data(name).mkdir(parents=True, exist_ok=True)  # somebody may have removed it
+        folder.data(name).mkdir(parents=True, exist_ok=True)  # a user may have removed it
         StatusFile(folder.status(name)).remove()
         peer.begin(time.time())
         self._nursery.tell(
@@ -157,7 +159,7 @@ class Supervisor:
         )
 
     def _hear(self, news: News) -> None:
-        if isinstance(news, Spawned | Ended | Paused | Refused):
+        if isinstance(news, Spawned | Ended | Paused | OrderRefused):
             peer = self._peers[news.name]
             match news:
                 case Spawned():
@@ -166,7 +168,7 @@ class Supervisor:
                 case Paused():
                     peer.paused = news.paused
                     _LOG.info("%s %s", news.name, "is stopped" if news.paused else "goes on")
-                case Refused():
+                case OrderRefused():
                     _LOG.error("%s cannot be started: %s", news.name, news.why)
                     self._end(peer, _REFUSED)
                 case Ended():
@@ -179,10 +181,10 @@ class Supervisor:
         self._look_at(peer)
         peer.end(code, now)
         if self._spec.restarts and peer.wanted:
-            peer.again_at = now + peer.pause_before_restart()
+            peer.again_at = peer.backoff.until
 
     async def _watch(self) -> None:
-        """Read what peers tell of themselves, and start again those whose time has come."""
+        """Read the peers' status files, and restart peers that are due."""
         while True:
             if [peer for peer in self._peers.values() if self._look_at(peer)]:
                 self._keep()
@@ -208,13 +210,13 @@ class Supervisor:
         self._folder.keep(Record(spec=self._spec, link=self._link, peers=known))
 
     async def _change(self) -> None:
-        """Wait until something has changed, or a moment."""
+        """Wait for a change, or 50 ms at most."""
         self._changed.clear()
         with suppress(TimeoutError):
             async with asyncio.timeout(_LOOK_EVERY):
                 await self._changed.wait()
 
-    # What is asked
+    # Requests.
 
     async def _answer(self, question: Question) -> Answer:
         started: list[str] = []
@@ -290,10 +292,10 @@ class Supervisor:
     def _send(self, peer: Peer, number: int) -> None:
         self._nursery.tell(Signal(peer.name, number, number in _REACH_ALL))
 
-    # How it ends
+    # Shutdown.
 
     async def _leave(self, peers: list[Peer]) -> None:
-        """Ask peers to leave, and kill those that have not when their time is up."""
+        """Send SIGTERM twice, then SIGKILL to peers that have not ended within the grace period."""
         until = time.monotonic() + self._spec.grace
         ask_again = time.monotonic() + _ASK_AGAIN
         self._ask_to_leave(peers)
@@ -335,7 +337,7 @@ def _any_alive(peers: list[Peer]) -> bool:
 
 
 def _memory(processes: list[int]) -> dict[int, int]:
-    """Return how much memory processes take, with all that they have started."""
+    """Return the memory in bytes of each process, with all processes that it has started."""
     found = {}
     for process in processes:
         sizes = [linux.memory(one) for one in (process, *linux.descendants(process))]

@@ -1,4 +1,4 @@
-"""A swarm on this machine, from its beginning to its end.
+"""A swarm on this machine, from its start to its end.
 
     with LocalSwarm(storages=5, replicas=3) as swarm:
         join(swarm.link)
@@ -6,7 +6,7 @@
         swarm.add("storage")
 
 When the block ends nothing is left: no process, no socket, and no file but those in its folder; a
-swarm without a folder has a temporary one, which goes too.
+swarm without a folder has a temporary one, which is removed, too.
 """
 
 import os
@@ -30,7 +30,7 @@ from giaann_p2p.local.errors import EndedError, LocalSwarmError, NotRunningError
 from giaann_p2p.local.folder import Hold
 from giaann_p2p.local.logs import how_it_ended
 from giaann_p2p.local.nursery import places
-from giaann_p2p.local.peer import State, View, how_ended
+from giaann_p2p.local.peer import ProcessState, View, how_ended
 from giaann_p2p.local.remote import Remote
 from giaann_p2p.local.roles import Spec
 from giaann_p2p.local.suggest import nearest
@@ -43,7 +43,7 @@ _ENDS_BEYOND_GRACE = 20.0
 
 
 class LocalSwarm(Remote):
-    """See above, `Remote` for what can be done with it, and `Spec` for what it can be told."""
+    """A swarm that this process starts: `Remote` has the operations, and `Spec` the settings."""
 
     def __init__(
         self, folder: Path | None = None, spec: Spec | None = None, **changes: object
@@ -73,7 +73,7 @@ class LocalSwarm(Remote):
 
     @property
     def link(self) -> str:
-        """The link by which others join; empty until the first peer has told it."""
+        """The link by which others join; empty until the first peer has reported it."""
         return self.look().link
 
     def start(self) -> None:
@@ -92,14 +92,14 @@ class LocalSwarm(Remote):
         self._greeted(process)
 
     def let_go(self) -> None:
-        """Let the swarm live on without this process; for one that is not attached."""
+        """Detach: let the swarm outlive this process; only for one that is not attached."""
         if self._process is not None:
             _close_pipes(self._process)
             self._process.returncode = 0  # it is not waited for
             self._process = None
 
     def close(self, now: bool = False) -> None:
-        """End everything; `now`: without waiting for anybody."""
+        """End everything; `now`: kill instead of waiting."""
         process = self._process
         if process is not None:
             try:
@@ -113,14 +113,14 @@ class LocalSwarm(Remote):
             finally:
                 _close_pipes(process)
                 self._process = None
-            if process.returncode < 0:  # it was killed, and has left things behind
+            if process.returncode < 0:  # it was killed, and has left remnants
                 with suppress(GiaannError), Hold(self.folder):
                     pass
         if self.spec.temporary:
             shutil.rmtree(self.folder.path, ignore_errors=True)
 
     def hurry(self) -> None:
-        """End everything without waiting for anybody; return at once."""
+        """Kill everything instead of waiting; return at once."""
         if self._process is not None:
             self._process.send_signal(signal.SIGQUIT)
 
@@ -131,20 +131,24 @@ class LocalSwarm(Remote):
             time.sleep(_PAUSE)
 
     def is_ready(self, until: float = _NEVER, names: Collection[str] = ()) -> bool:
-        """Whether these peers are ready, or all; LocalSwarmError if one has ended, or after a
-        time of the monotonic clock."""
+        """Return whether these peers are ready, or all.
+
+        LocalSwarmError if one has ended, or if they are not ready by a time of the monotonic clock.
+        """
         peers = self._chosen(names)
         for peer in peers:
             if peer.code is not None:
                 raise LocalSwarmError(how_it_ended(peer.name, peer.code, self.folder))
-        late = [f"{peer.name} is {peer.state}" for peer in peers if peer.state != State.READY]
+        late = [
+            f"{peer.name} is {peer.state}" for peer in peers if peer.state != ProcessState.READY
+        ]
         if (late or not peers) and time.monotonic() > until:
             what = ", ".join(late) or "none has begun"
             raise LocalSwarmError(f"not all peers are ready in time: {what}")
         return bool(peers) and not late
 
     def wait_ended(self, name: str, within: float = 30.0) -> int:
-        """Return what a peer has ended with: an exit code or, negative, a signal."""
+        """Return the exit code of a peer or, negative, the signal that ended it."""
         until = time.monotonic() + within
         while (code := self.peer(name).code) is None:
             if time.monotonic() > until:
@@ -153,11 +157,11 @@ class LocalSwarm(Remote):
         return code
 
     def peers(self) -> list[View]:
-        """Return how each peer is."""
+        """Return the state of each peer."""
         return self.look().peers
 
     def peer(self, name: str) -> View:
-        """Return how a peer is."""
+        """Return the state of a peer."""
         peers = {peer.name: peer for peer in self.peers()}
         if name not in peers:
             raise UsageError(f"there is no peer {name!r}{nearest(name, peers)}")
@@ -180,7 +184,7 @@ class LocalSwarm(Remote):
 
     @staticmethod
     def _farewell(process: "subprocess.Popen[bytes]") -> NotRunningError:
-        """Return why the swarm has ended."""
+        """Return the reason why the swarm has ended."""
         try:
             code = process.wait(_FAREWELL_WITHIN)
         except subprocess.TimeoutExpired:

@@ -1,12 +1,15 @@
 """The process that peers are forked from: `python -m giaann_p2p.local.zygote FD FOLDER MODULE...`.
 
-Importing hivemind and torch takes seconds and hundreds of megabytes. This process does it once;
-what it forks shares all that memory. The rules:
+Importing hivemind and torch takes seconds and hundreds of megabytes. This process does it once, and
+the processes that it forks share all that memory. The rules:
 
-- It has one thread and no event loop, or a fork would copy locks that nobody opens again.
-- It does what it is told over a socket (see `orders`), and tells what becomes of the peers.
-- It is the parent of all that its peers leave behind, and kills that: no process outlives its peer.
-- When the socket closes it kills all it has and ends. When it is killed, so are its peers.
+- It has one thread and no event loop, because a fork would copy locks that nobody unlocks again.
+- It takes orders over a socket (see `orders`), and reports what happens to the peers.
+- It is the parent of all orphans of its peers, and kills them: no process outlives its peer.
+- When the socket closes it kills everything and ends. When it is killed, its peers are, too.
+
+The standard library's forkserver skips what cannot be imported without a word, does not notice when
+a process is stopped or continued, and adopts no orphans.
 """
 
 import gc
@@ -21,6 +24,7 @@ from contextlib import suppress
 from importlib import import_module
 from types import FrameType
 
+from giaann_p2p.errors import GiaannError
 from giaann_p2p.local import child, linux
 from giaann_p2p.local.orders import (
     Ended,
@@ -28,9 +32,9 @@ from giaann_p2p.local.orders import (
     Hangup,
     Line,
     Order,
+    OrderRefused,
     Paused,
     Ready,
-    Refused,
     Signal,
     Spawn,
     Spawned,
@@ -41,7 +45,7 @@ _ANY = os.WEXITED | os.WSTOPPED | os.WCONTINUED | os.WNOHANG
 
 
 class Zygote:
-    """Peers by process, and the line to the supervisor."""
+    """The peers by process, and the connection to the supervisor."""
 
     def __init__(self, line: Line) -> None:
         self._line = line
@@ -51,7 +55,7 @@ class Zygote:
         self._told_to_end = False
 
     def run(self) -> None:
-        """Do as told until the line is closed, or SIGTERM comes; then nothing is left."""
+        """Obey orders until the socket closes or SIGTERM arrives; then kill every process."""
         signal.set_wakeup_fd(self._waker, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
         signal.signal(signal.SIGTERM, self._end)
@@ -89,7 +93,7 @@ class Zygote:
     def _spawn(self, peer: Spawn) -> None:
         if (threads := linux.threads()) != 1:
             self._line.tell(
-                Refused(peer.name, f"what was imported has begun {threads - 1} threads")
+                OrderRefused(peer.name, f"what was imported has begun {threads - 1} threads")
             )
             return
         sys.stdout.flush()
@@ -98,7 +102,7 @@ class Zygote:
         try:
             pid = os.fork()
         except OSError as error:
-            self._line.tell(Refused(peer.name, f"no process can be made: {error.strerror}"))
+            self._line.tell(OrderRefused(peer.name, f"no process can be made: {error.strerror}"))
             return
         else:
             if not pid:
@@ -115,7 +119,7 @@ class Zygote:
         os.close(self._waker)
 
     def _reap(self) -> None:
-        """Tell what became of peers."""
+        """Report what happened to peers."""
         while found := self._next():
             pid, status = found.si_pid, found.si_status
             name = self._names.get(pid)
@@ -136,13 +140,13 @@ class Zygote:
             return None
 
     def _kill_orphans(self) -> None:
-        """Kill what has lost its parent; whatever that had started comes up next."""
+        """Kill processes whose parents have ended; the children of those are adopted next."""
         for pid in linux.children(self._me):
             if pid not in self._names:
                 _send(pid, signal.SIGKILL, everyone=False)
 
     def _kill_all(self) -> None:
-        """Kill all descendants: each, when its parent is dead, is a child of this process."""
+        """Kill all descendants: when a process dies, its children become children of this one."""
         while left := linux.children(self._me):
             for pid in left:
                 _send(pid, signal.SIGKILL, everyone=pid in self._names)
@@ -162,17 +166,20 @@ def _send(pid: int, number: int, everyone: bool) -> None:
 
 
 def prepare(modules: Iterable[str]) -> None:
-    """Import what peers will need, in a way that forks share it."""
-    gc.disable()  # what it would move or mark is never shared
+    """Import the modules that peers will need, so that forks share their memory."""
+    gc.disable()  # it would move or mark memory, which is then no longer shared
     for module in modules:
         import_module(module)
+    if program := sys.modules.get("giaann_p2p.net.hive.program"):
+        with suppress(GiaannError):  # each peer that needs it reports the error
+            program.known_program()
     gc.collect()
     gc.freeze()
     gc.enable()
 
 
 def main() -> int:
-    """Be the zygote."""
+    """Run the zygote."""
     number, _folder, *modules = sys.argv[1:]  # the folder is there to be seen in ps
     line = Line(socket.socket(fileno=int(number)))
     linux.adopt_orphans()
@@ -180,7 +187,7 @@ def main() -> int:
     try:
         prepare(modules)
     except Exception as error:  # noqa: BLE001  (a module may raise anything)
-        traceback.print_exc()  # into its log; the supervisor is told the last line
+        traceback.print_exc()  # into its log; the supervisor gets the last line
         with suppress(Hangup):
             line.tell(Failed(f"{type(error).__name__}: {error}"))
         return 1

@@ -1,23 +1,24 @@
 """The state of a prompt: activation of the touched neurons, as dense tensors over local slots.
 
-A[slot, branch, segment] is the activation in whole units of 2^-24, T the time of the last hit.
-Whole numbers make every device, and every order of addition, come to the same tokens.
+A[slot, branch, segment] is the activation in integer units of 2^-24, T the time of the last hit.
+With integers, every device and every order of addition yields the same tokens.
 
 One step, `Activation.fire`, takes the word just read or chosen:
 
-1. emit: its neuron's strongest branch gains 1 in every segment (in the last only where the timing
-   ignores time), so it is the strongest still;
-2. gates: which of its connections may pass, by A and T as they stand now;
-3. reset: that branch becomes 0, what was expected having come;
-4. what passes the gates is added; with boolean activations a feature segment then is 1 or 0.
+1. emit: the strongest branch of its neuron gains 1 in every segment (only in the last one if the
+   timing ignores order), so it remains the strongest;
+2. gate: select the connections that may pass, by A and T as they are now;
+3. reset: that branch becomes 0, because the expected word has come;
+4. add: the gain of the selected connections is added at their targets; with boolean activations,
+   feature segments are then clamped to 0 or 1.
 
-This departs from the published algorithm, which resets after adding, 3 behind 4: there a word that
-leads to itself (the third comma of a list) wipes out the very branch on which it has just come to
-expect its repeat. On the wiki.txt of the tests, with `exact`, resetting after gives an accuracy of
-0.9968 fed with the true tokens and 0.9638 with its own; resetting before, 0.9995 and 0.9995.
+This departs from the published algorithm, which resets after adding (3 after 4). There, a word that
+leads to itself (the third comma of a list) erases the very branch on which it has just begun to
+expect its repeat. On the tests' wiki.txt, with `exact`, resetting after adding gives an accuracy of
+0.9968 when fed with the true tokens and 0.9638 with its own; resetting before, 0.9995 and 0.9995.
 
-A state can go back, too: `follow` takes back what another prompt, or another way in which this one
-may go on, has fired. So the many ways of a beam search share one state, and none is ever copied.
+A state can also be rewound: `follow` undoes firings of another prompt, or of another continuation
+of this one. So all paths of a beam search share one state, and no state is ever copied.
 """
 
 from collections import deque
@@ -36,35 +37,40 @@ from giaann_p2p.model.rows import Neuron, Row
 from giaann_p2p.model.sequence import Ints
 
 _NEVER = -2
-"""The time of what was never hit: no position is one after it."""
+"""The time of a place that was never hit: no position is its successor."""
 
 _MOST_FORESEEN = 256
-"""Connections that a look ahead weighs up; of more, the strongest."""
+"""The most connections that `foreseen` considers; if there are more, it takes the strongest."""
 
 _MOST_TAKEN_BACK = 32
-"""Firings that can be taken back: a bound on memory. Who goes back further fires all anew."""
+"""The number of firings that can be undone, a bound on memory. To rewind further, all words are
+fired again."""
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """What may come next: k neurons, the active ones only."""
+    """The neurons that may come next: k of them, all active."""
 
     wiring: Wiring
     index: Ints
-    """[k] index among the row's targets."""
+    """Shape [k]: each candidate's index among the row's targets."""
     score: Ints
-    """[k] in units of ONE."""
+    """Shape [k]: each candidate's score, in units of ONE."""
     strength: Ints
-    """[k] of the adjacent connection."""
+    """Shape [k]: the strength of the adjacent connection to each candidate."""
 
     def __len__(self) -> int:
         return len(self.index)
 
     def ranked(self, most: int) -> Ints:
-        """Return the positions of the best, best first; ties as the model says."""
+        """Return the positions of the best `most` candidates, best first.
+
+        Ties in score are broken by the strength of the adjacent connection, then by concept, then
+        by feature.
+        """
         row, lost = self.wiring.row, -self.score
         good = np.arange(len(self))
-        if most < len(good):  # the rest need not be told apart
+        if most < len(good):  # only the best, and their ties, need sorting
             good = np.flatnonzero(lost <= np.partition(lost, most - 1)[most - 1])
         index = self.index[good]
         names = row.target_feature[index], row.target_concept[index]
@@ -76,46 +82,46 @@ class Candidates:
         return Neuron(int(row.target_concept[index]), int(row.target_feature[index]))
 
     def neurons(self) -> list[Neuron]:
-        """Return all."""
+        """Return all neurons, in order of position."""
         row = self.wiring.row
         concepts = row.target_concept[self.index].tolist()
         return list(map(Neuron, concepts, row.target_feature[self.index].tolist()))
 
 
 class _Before(NamedTuple):
-    """What a firing will change, as it is."""
+    """A snapshot of the values that a firing will change, from which it is undone."""
 
     columns: int
     own: torch.Tensor
-    """[B, SEG]"""
+    """Shape [B, SEG]: the fired neuron's part of A."""
     a: torch.Tensor
-    """[m] at the places where the connections end."""
+    """Shape [m]: A at the targets of the connections."""
     t: torch.Tensor | None
-    """[m] at these, where the timing keeps times."""
+    """Shape [m]: T at these targets; None if the timing keeps no times."""
 
 
 class Activation:
-    """A and T of one prompt, under one timing."""
+    """The tensors A and T of one prompt, under one timing."""
 
     def __init__(self, board: Board, timing: Timing) -> None:
         self.timing = timing
         self._board = board
         self._a = torch.zeros(0, dtype=torch.int64, device=board.device)
-        self._t = torch.zeros(0, dtype=torch.int32, device=board.device)  # stays so if not timed
-        self._columns = 0  # how often the concept has changed so far
+        self._t = torch.zeros(0, dtype=torch.int32, device=board.device)  # empty if not timed
+        self._columns = 0  # the number of changes of concept so far
         self._fired: list[Wiring] = []
-        self._heard: Sequence[Row] | None = None  # what is followed
-        self._before = deque[_Before](maxlen=0)  # the last firings', the latest last
+        self._heard: Sequence[Row] | None = None  # the rows that are followed
+        self._before = deque[_Before](maxlen=0)  # snapshots of the last firings, latest last
 
     def branch(self) -> None:
-        """From here on, keep what is needed to go back as far as here."""
+        """Keep snapshots from here on, so that `follow` can rewind to this point."""
         if not self._before.maxlen:
             self._before = deque(maxlen=_MOST_TAKEN_BACK)
 
     def follow(self, heard: Sequence[Row]) -> None:
-        """Come to have fired just these, whatever was fired before.
+        """Bring the state to having fired exactly these rows, whatever was fired before.
 
-        What is followed may grow, and nothing else: that much is taken for granted.
+        A sequence that is followed may grow, but must not change otherwise; this is not checked.
         """
         if heard is not self._heard:
             both = zip(self._fired, heard, strict=False)
@@ -126,7 +132,7 @@ class Activation:
             self.fire(self._board.wire(row))
 
     def forget(self) -> None:
-        """Return to rest, at the cost of what was touched."""
+        """Reset to rest; the cost is proportional to what was touched."""
         for wiring in self._fired:
             self._own(wiring).zero_()
             self._a.scatter_(0, wiring.place, 0)
@@ -151,7 +157,7 @@ class Activation:
         passes = self._gates(wiring)
         strongest.zero_()
 
-        # Gather and scatter do what indexing does, at a third of its cost on a CPU.
+        # Gather and scatter replace indexing, at a third of its cost on a CPU.
         a = self._a.gather(0, wiring.place)  # [m]
         a = a + (wiring.gain if passes is None else wiring.gain * passes)
         if not self._board.variant.graded_activations:
@@ -165,7 +171,10 @@ class Activation:
             self._t.scatter_(0, wiring.place, now)
 
     def candidates(self, anywhere: bool = False) -> Candidates:
-        """Return what may follow the word fired last; `anywhere`, also beyond its column."""
+        """Return the candidates after the word fired last.
+
+        `anywhere`: also return candidates that the column rules exclude.
+        """
         if not self._fired:
             raise ValueError("nothing was fired yet")
         wiring = self._fired[-1]
@@ -182,11 +191,11 @@ class Activation:
         )
 
     def foreseen(self, most: int) -> list[Neuron]:
-        """Return what may come after the next word, and after that: a guess at what is wanted soon.
+        """Guess which neurons come after the next word, as a hint for prefetching their rows.
 
-        The word fired last has just hit, of what it leads to in two tokens, the last but one
-        segment, and so on; of each such place the best few, the nearest first. Whoever trusts in
-        more than that asks for `candidates`, word by word.
+        The word fired last has hit the last but one segment of neurons two tokens ahead, the one
+        before that of neurons three ahead, and so on. The result has the best `most` neurons of
+        each such segment, the nearest first. For the next word itself, use `candidates`.
         """
         if not self._fired:
             return []
@@ -212,7 +221,7 @@ class Activation:
         return list(found)
 
     def _just_hit(self, place: torch.Tensor) -> npt.NDArray[np.bool_]:
-        """Return [n] which places the word fired last has hit."""
+        """Return which places the word fired last has hit, [n]."""
         hit = self._a.gather(0, place) > 0
         if self.timing.timed:
             hit &= self._t.gather(0, place) == self._position
@@ -220,7 +229,7 @@ class Activation:
         return found
 
     def _scores(self, wiring: Wiring, a: torch.Tensor) -> torch.Tensor:
-        """Return the sum over segments of the best branch."""
+        """Return the score of each candidate: the sum over segments of the best branch."""
         if self.timing is not Timing.BIASED:
             return a.amax(1).sum(1)
         active = a > 0
@@ -228,10 +237,11 @@ class Activation:
         return torch.where(active.any(1), kept.amax(1), 0).sum(1)
 
     def _lateness(self, wiring: Wiring) -> torch.Tensor:
-        """Return [k, B, SEG] how far each last hit is from when it was due.
+        """Return the distance of each last hit from the time when it was due, [k, B, SEG].
 
-        A feature segment is due as many tokens before its neuron, a column segment as many columns
-        before its neuron's, as it stands for.
+        A feature segment stands for a distance of n tokens: its hit is due n tokens before its
+        neuron. A column segment stands for a distance of n columns: its hit is due n columns before
+        its neuron's column.
         """
         spec, row = self._board.spec, wiring.row
         segment = torch.arange(spec.segments, device=self._board.device)  # [SEG]
@@ -244,7 +254,7 @@ class Activation:
         return torch.where(t == _NEVER, 0, (now - t - due).abs())
 
     def _return_to(self, count: int) -> None:
-        """Be as after so many firings, or at rest if that is no longer known."""
+        """Rewind to the state after `count` firings; reset to rest if snapshots are lacking."""
         if len(self._fired) - count > len(self._before):
             self.forget()
         while len(self._fired) > count:
@@ -265,17 +275,17 @@ class Activation:
 
     @property
     def _position(self) -> int:
-        """That of the token fired last."""
+        """The position of the token fired last."""
         return len(self._fired) - 1
 
     def _own(self, wiring: Wiring) -> torch.Tensor:
-        """Return [B, SEG], the fired neuron's part of A."""
+        """Return the fired neuron's part of A, [B, SEG]."""
         spec = self._board.spec
         width = spec.branches * spec.segments
         return self._a[wiring.slot * width :][:width].view(spec.branches, spec.segments)
 
     def _gates(self, wiring: Wiring) -> torch.Tensor | None:
-        """Return [m] which connections may pass, or None for all."""
+        """Return which connections may pass, [m]; None if all may."""
         if not self.timing.ordered:
             return None
         ready = self._a.gather(0, wiring.before) > 0  # [m]
@@ -284,7 +294,7 @@ class Activation:
         return ready | ~wiring.waits
 
     def _make_room(self) -> None:
-        """Have a place for every slot of the board; new ones at rest."""
+        """Grow A and T to all slots of the board; new slots are at rest."""
         spec = self._board.spec
         need = len(self._board) * spec.branches * spec.segments
         if need <= len(self._a):

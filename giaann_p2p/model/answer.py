@@ -1,8 +1,8 @@
-"""An answer in the making: a prompt taken in, and the tokens that come to mind one by one.
+"""Generates an answer to a prompt, token by token.
 
-All of it is `Steps` (see `rows`): a brain goes through them with the rows of its store, a compute
-peer with those of a swarm. What came to mind somewhere else is taken up from there: the same rows
-lead on to the same tokens.
+All of it is `Steps` (see `rows`): a brain runs them with the rows of its store, a compute peer with
+those of a swarm. An answer that was begun elsewhere can be continued: the same rows yield the same
+tokens.
 """
 
 from collections.abc import Sequence
@@ -15,41 +15,42 @@ from giaann_p2p.model.generate import Mind, Taken, next_token, read
 from giaann_p2p.model.listen import listen
 from giaann_p2p.model.manner import Manner
 from giaann_p2p.model.parse import PromptSentence
+from giaann_p2p.model.prompt import checked_prompt
 from giaann_p2p.model.render import Renderer
 from giaann_p2p.model.rows import BREATH, Neuron, Row, Steps
 from giaann_p2p.model.said import Stopped, Token
 from giaann_p2p.model.spec import ModelSpec
 
 _READ_AT_ONCE = 64
-"""Rows of what was said elsewhere: whoever says so may say much, and rows may be large."""
+"""The number of rows read at once for tokens said elsewhere: a client may send many, and rows may
+be large."""
 
 
 class Continuation:
-    """Goes on from a prompt: `begin`, then `next` for each token until there is none."""
+    """The continuation of a prompt: call `begin`, then `next` for each token until it is None."""
 
     def __init__(
         self, prompt: str, spec: ModelSpec, manner: Manner, device: torch.device | None = None
     ) -> None:
         self.prompt = prompt
         self.completion = ""
-        """What the prompt's last word lacked: ` civil war` behind "the Spanish"."""
+        """The missing rest of the prompt's last word: ` civil war` after "the Spanish"."""
         self.unknown: list[str] = []
-        """What of the prompt was never learned: `zorp` for a noun, `company/the` for a word of its
-        column."""
+        """The neurons of the prompt that were never learned: `zorp` for a noun, `company/the` for
+        a word of its column."""
         self.stopped: Stopped | None = None
-        """Why it has ended, once it has."""
+        """The reason why the answer has ended; None until then."""
         self._mind = Mind(spec, manner.timings(), manner.variant, device)
         self._beam, self._left = manner.beam, manner.max_tokens
         self._renderer = Renderer(prompt)
 
     def begin(self, sentences: list[PromptSentence], said: Sequence[Neuron] = ()) -> Steps[None]:
-        """Take the parsed prompt in, and what was said to it already, somewhere else."""
+        """Hear the parsed prompt, and the tokens of the answer that were said elsewhere."""
         heard = yield from listen(self._mind, sentences)
         if not heard.names:
+            checked_prompt(self.prompt)
             raise PromptError(
                 "the prompt names no concept: it needs at least one noun to start from"
-                if self.prompt.strip()
-                else "the prompt is empty: give it some words to go on with"
             )
         self.unknown = heard.unknown
         self.completion = self._renderer.complete(heard.rest)
@@ -59,25 +60,25 @@ class Continuation:
                 self._take_up(row)
 
     def _take_up(self, row: Row | None) -> None:
-        """Take in a token that was said elsewhere."""
+        """Hear a token that was said elsewhere."""
         if row is None:
             raise PromptError("it cannot go on from words that were never learned")
-        self._mind.candidates()  # whether the word was expected tells whether it may be the end
+        self._mind.candidates()  # the mind must know whether it expected the word: see `_ended`
         self._mind.hear(row)
         self._renderer.append(row.name.word)
         self._left -= 1
 
     def foreseen(self, most: int) -> list[Neuron]:
-        """Return neurons whose rows may be wanted soon; none for a beam, which goes many ways."""
+        """Return neurons whose rows may be needed soon; none for a beam, which takes many paths."""
         return [] if self._beam else self._mind.foreseen(most)
 
     @property
     def nbytes(self) -> int:
-        """How much memory it takes, about."""
+        """The approximate size in memory, in bytes."""
         return self._mind.board.nbytes
 
     def next(self) -> Steps[Token | None]:
-        """Return the next token; None if there is none, and `stopped` tells why."""
+        """Return the next token; None if there is none, and then `stopped` is the reason."""
         if self._left <= 0:
             self.stopped = "limit"
             return None

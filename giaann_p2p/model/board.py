@@ -1,7 +1,7 @@
-"""Where a prompt's activation lives: slots for the touched neurons, and rows laid out on them.
+"""The board of a prompt: slots for the touched neurons, and rows as tensor indices over the slots.
 
-A row names its targets by 128 bits each; a state wants places in a tensor. The board gives every
-neuron a slot when it is first touched, and turns each row, once, into index tensors over the slots.
+A row refers to its targets by 128 bits each; a state needs indices into a tensor. The board assigns
+a slot to every neuron that is touched, and converts each row, once, into index tensors.
 """
 
 from dataclasses import dataclass
@@ -19,56 +19,58 @@ from giaann_p2p.model.sequence import Ids, Ints
 from giaann_p2p.model.spec import UNITS, ModelSpec
 
 ONE = 1 << 24
-"""An activation of 1."""
+"""The integer that stands for an activation of 1."""
 
 _PAIR = np.dtype("S16")
 """A concept and a feature as 16 bytes, which numpy can sort and search."""
 
 _PLACE_BYTES, _CONNECTION_BYTES = 28, 44
-"""A place's activation under three timings and its time under one; a connection, laid out."""
+"""Bytes per place (its activation under three timings, its time under one), and per connection of a
+wiring."""
 _MOST_SLOTS = 1 << 17
 _MOST_CONNECTIONS = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
 class Wiring:
-    """A row, laid out over the slots of one prompt, on its device."""
+    """A row as index tensors over the slots of one prompt, on its device."""
 
     row: Row
     slot: int
-    """The fired neuron's."""
+    """The slot of the row's own neuron."""
     place: torch.Tensor
-    """[m] where each connection ends, in A and T."""
+    """Shape [m]: the index in A and T of each connection's target segment."""
     before: torch.Tensor
-    """[m] the segment before that."""
+    """Shape [m]: the index of the segment before each connection's target segment."""
     waits: torch.Tensor
-    """[m] bool: a feature segment after the first."""
+    """Shape [m], bool: whether the target is a feature segment after the first."""
     feature: torch.Tensor
-    """[m] bool: a feature segment."""
+    """Shape [m], bool: whether the target is a feature segment."""
     gain: torch.Tensor
-    """[m]"""
+    """Shape [m]: the activation that each connection adds, in units of ONE."""
     adjacent: torch.Tensor
-    """[k] slots of the targets that may come next."""
+    """Shape [k]: the slots of the targets that may come next."""
     adjacent_index: Ints
-    """[k] index of each among the row's targets, ascending."""
+    """Shape [k]: the index of each of them among the row's targets, ascending."""
     adjacent_strength: Ints
-    """[k]"""
+    """Shape [k]: the total strength of the connections to each of them in the last segment."""
     reachable: npt.NDArray[np.bool_]
-    """[k] whether the row may choose it: without a delimiter, only in its own column."""
+    """Shape [k]: whether the row may choose each of them: without a delimiter, only in its own
+    column."""
 
 
 class Numbering:
-    """Numbers neurons densely, in the order in which they come."""
+    """Numbers neurons densely, in order of arrival."""
 
     def __init__(self) -> None:
-        self._known = np.empty(0, _PAIR)  # ascending
+        self._known = np.empty(0, _PAIR)  # in ascending order
         self._numbers = np.empty(0, np.int64)
 
     def __len__(self) -> int:
         return len(self._known)
 
     def of(self, concept: Ids, feature: Ids) -> Ints:
-        """Return each neuron's number; a new one gets the next."""
+        """Return each neuron's number; new neurons get the next numbers."""
         pairs = np.stack([concept, feature], axis=1).view(_PAIR)[:, 0]
         at = np.searchsorted(self._known, pairs)
         new = np.ones(len(pairs), np.bool_)
@@ -85,9 +87,9 @@ class Numbering:
 
 
 class Board:
-    """Slots for neurons, and the rows that were wired to them: shared by states, and by prompts.
+    """The slots of neurons, and the wired rows; shared by states, and by successive prompts.
 
-    It only grows; when it is `full`, the next prompt should begin with a new one.
+    A board only grows; once it is `full`, the next prompt should begin with a new board.
     """
 
     def __init__(self, spec: ModelSpec, variant: Variant, device: torch.device) -> None:
@@ -103,22 +105,22 @@ class Board:
 
     @property
     def full(self) -> bool:
-        """Whether its memory, some 100 MB with the states, is better let go."""
+        """Whether the board should be replaced, because it takes some 100 MB with the states."""
         return len(self) > _MOST_SLOTS or self._connections > _MOST_CONNECTIONS
 
     @property
     def nbytes(self) -> int:
-        """How much memory it takes, about, with the states of `auto`'s three timings."""
+        """The approximate memory in bytes, with the states of the three timings of `auto`."""
         places = len(self) * self.spec.branches * self.spec.segments
         return places * _PLACE_BYTES + self._connections * _CONNECTION_BYTES
 
     def row(self, neuron: Neuron) -> Row | None:
-        """Return a neuron's row if it was wired before."""
+        """Return a neuron's row if it is wired, else None."""
         wiring = self._wirings.get(neuron)
         return None if wiring is None else wiring.row
 
     def wire(self, row: Row) -> Wiring:
-        """Lay a row out; the second time costs nothing."""
+        """Return the wiring of a row, which is made once and cached."""
         wiring = self._wirings.get(row.neuron)
         if wiring is None:
             wiring = self._wirings[row.neuron] = self._lay_out(row)
@@ -136,7 +138,7 @@ class Board:
         segment = row.segment.astype(np.int64)
         place = (targets[row.target] * spec.branches + row.branch) * spec.segments + segment  # [m]
         last = segment == spec.segments - 1
-        nearest = row.target[last]  # one for each branch, so the same target may stand there twice
+        nearest = row.target[last]  # one for each branch, so a target may occur several times
         first = np.flatnonzero(first_of_runs(nearest))
         adjacent = nearest[first]
         strength = np.add.reduceat(row.strength[last], first) if len(first) else row.strength[:0]
@@ -144,7 +146,7 @@ class Board:
             row,
             int(slots[0]),
             self._tensor(place),
-            self._tensor(np.maximum(place - 1, 0)),  # unused where nothing comes before
+            self._tensor(np.maximum(place - 1, 0)),  # unused in the first segment
             self._tensor(segment > spec.column_segments),
             self._tensor(segment >= spec.column_segments),
             self._tensor(self._gain(row.strength)),
@@ -155,7 +157,7 @@ class Board:
         )
 
     def _gain(self, strength: Ints) -> Ints:
-        """Return 2 (sigmoid(x / 100) - 1/2), which is tanh(x / 200)."""
+        """Return 2 (sigmoid(x / 100) - 1/2), which equals tanh(x / 200), in units of ONE."""
         x = strength / UNITS if self.variant.graded_strengths else np.ones(len(strength))
         gain: Ints = np.rint(np.tanh(x / 200) * ONE).astype(np.int64)
         return gain

@@ -1,12 +1,12 @@
-"""What has been learned, as arrays: the sum of some sequences' increments.
+"""Deltas: learned knowledge as arrays, the sum of the increments of some sequences.
 
-A delta is what one chunk adds; what a brain knows is the sum of its chunks' deltas, and so is a
-delta, too. Addition is associative and commutative to the last byte, and `EMPTY` is its zero:
-strengths and counts are sums of whole numbers, and of two texts for one number, which only a hash
-collision could bring, the smaller wins. That is the whole reason why a swarm can equal one machine.
+A delta is what one chunk adds. The knowledge of a brain is the sum of its chunks' deltas, and is a
+delta itself. Addition is associative and commutative to the last byte, and `EMPTY` is its zero:
+strengths and counts are sums of integers, and if a hash collision gives two texts to one number,
+the smaller text wins. This is the reason why a swarm can equal one machine.
 
-Neurons stand in the order of (concept, feature), connections in the order of (source, target,
-branch, segment): a column, a shard or a row is a slice, and equal knowledge is equal bytes.
+Neurons are in the order of (concept, feature), connections in the order of (source, target, branch,
+segment): a column, a shard or a row is a slice, and equal knowledge has equal bytes.
 """
 
 from collections.abc import Sequence
@@ -33,65 +33,65 @@ ARRAYS = (
     "segment",
     "strength",
 )
-"""The names of a delta's arrays, in order."""
+"""The names of a delta's arrays, in the order of its fields."""
 
 _KEY_BITS = 63
 Whole = TypeVar("Whole", Ints, torch.Tensor)
-"""Whole numbers on any device."""
+"""Integers on any device."""
 
 
 @dataclass(frozen=True, eq=False)
 class Delta:
-    """V neurons and M connections."""
+    """Learned knowledge: V neurons and M connections."""
 
     concept: Ids
-    """[V]"""
+    """Shape [V]: the concept of each neuron."""
     feature: Ids
-    """[V]"""
+    """Shape [V]: the feature of each neuron."""
     count: Ints
-    """[V] how often the neuron occurred."""
+    """Shape [V]: how often each neuron occurred."""
     row_starts: Ints
-    """[V + 1] where each neuron's outgoing connections start, and the end of the last."""
+    """Shape [V + 1]: where each neuron's outgoing connections start, and the end of the last."""
     target: Slots
-    """[M] index of the neuron that is reached."""
+    """Shape [M]: the index of each connection's target neuron."""
     branch: Bytes
-    """[M]"""
+    """Shape [M]: the branch of each connection at its target."""
     segment: Bytes
-    """[M]"""
+    """Shape [M]: the segment of each connection at its target."""
     strength: Ints
-    """[M] in units of 2^-16, always positive."""
+    """Shape [M]: the strength of each connection, in units of 2^-16. Invariant: above 0."""
     names: Names = field(default_factory=dict)
-    """The text behind every concept and feature."""
+    """The text of every concept and feature."""
 
     @property
     def neurons(self) -> int:
-        """V."""
+        """V, the number of neurons."""
         return len(self.concept)
 
     @property
     def connections(self) -> int:
-        """M."""
+        """M, the number of connections."""
         return len(self.target)
 
     @property
     def lengths(self) -> Ints:
-        """[N] how many connections each neuron's row has."""
+        """The number of connections of each neuron's row, of shape [V]."""
         return self.row_starts[1:] - self.row_starts[:-1]
 
     @cached_property
     def source(self) -> Slots:
-        """[M] index of the neuron that fires."""
+        """The index of each connection's source neuron, of shape [M]."""
         return np.repeat(np.arange(self.neurons, dtype=np.int32), self.lengths)
 
     def find(self, concept: int, feature: int) -> int | None:
-        """Return the index of a neuron, or None."""
+        """Return the index of a neuron; None if it is not there."""
         first = np.searchsorted(self.concept, np.uint64(concept), "left")
         last = np.searchsorted(self.concept, np.uint64(concept), "right")
         at = int(first + np.searchsorted(self.feature[first:last], np.uint64(feature)))
         return at if at < last and self.feature[at] == np.uint64(feature) else None
 
     def cut(self, part: Ints) -> dict[int, "Delta"]:
-        """Cut by rows: neuron i goes to part[i]. The parts' total is the whole again."""
+        """Split by rows: neuron i goes to part[i]. The sum of the parts is the whole."""
         parts = {int(number): part == number for number in np.unique(part)}
         return {number: self._of(chosen, chosen[self.source]) for number, chosen in parts.items()}
 
@@ -100,13 +100,13 @@ class Delta:
         return self._of(chosen, chosen[self.source])
 
     def rows(self, first: int, last: int) -> "Delta":
-        """Return some consecutive rows: less work than a cut."""
+        """Return a range of consecutive rows; cheaper than `cut`."""
         chosen = np.zeros(self.neurons, np.bool_)
         chosen[first:last] = True
         return self._of(chosen, slice(int(self.row_starts[first]), int(self.row_starts[last])))
 
     def _of(self, chosen: npt.NDArray[np.bool_], held: npt.NDArray[np.bool_] | slice) -> "Delta":
-        """Return the chosen rows, whose connections are those held."""
+        """Return the chosen rows; `held` selects their connections."""
         kept = chosen.copy()
         kept[self.target[held]] = True
         slot = np.cumsum(kept) - 1
@@ -139,7 +139,7 @@ EMPTY = Delta(
 
 
 def unique_neurons(concept: Ids, feature: Ids) -> tuple[Ids, Ids, Ints]:
-    """Return the distinct neurons in order, and each given one's index among them."""
+    """Return the distinct neurons in order, and the index of each given neuron among them."""
     order = np.lexsort((feature, concept))
     concept, feature = concept[order], feature[order]
     new = first_of_runs(concept) | first_of_runs(feature)
@@ -169,7 +169,7 @@ def total(deltas: Sequence[Delta]) -> Delta:
     count = np.zeros(len(concept), np.int64)
     slots = np.split(slot, np.cumsum([part.neurons for part in parts])[:-1])
     for part, at in zip(parts, slots, strict=True):
-        count[at] += part.count  # no neuron stands twice in a part
+        count[at] += part.count  # no neuron occurs twice in a part
     paired = list(zip(parts, slots, strict=True))
     key = ConnectionKey.for_sizes(
         len(concept),
@@ -187,11 +187,11 @@ def total(deltas: Sequence[Delta]) -> Delta:
 
 
 def contains(whole: Delta, part: Delta) -> bool:
-    """Tell whether one can come from the other by addition: nothing of it is less, or gone."""
+    """Return whether `whole` is `part` plus something else: nothing in it is less, or missing."""
     if not part.neurons:
         return True
     alike = np.isin(whole.concept, part.concept) & np.isin(whole.feature, part.feature)
-    some = whole.only(alike)  # what is beside it need not be gone through
+    some = whole.only(alike)  # rows that the part cannot have need no comparison
     both = total([some, part])
     if both.neurons != some.neurons or both.connections != some.connections:
         return False
@@ -200,7 +200,7 @@ def contains(whole: Delta, part: Delta) -> bool:
 
 @dataclass(frozen=True)
 class ConnectionKey:
-    """Packs (source, target, branch, segment) into one whole number that sorts like them."""
+    """Packs (source, target, branch, segment) into one integer with the same sort order."""
 
     slot_bits: int
     branch_bits: int
@@ -208,7 +208,7 @@ class ConnectionKey:
 
     @classmethod
     def for_sizes(cls, neurons: int, branches: int, segments: int) -> "ConnectionKey":
-        """Return the key for so many of each; OverflowError where 63 bits cannot hold it."""
+        """Return the key for these numbers of values; OverflowError if it exceeds 63 bits."""
         key = cls(
             (neurons - 1).bit_length(), (branches - 1).bit_length(), (segments - 1).bit_length()
         )
@@ -217,19 +217,19 @@ class ConnectionKey:
         return key
 
     def pack(self, source: Whole, target: Whole, branch: Whole, segment: Whole) -> Whole:
-        """Pack, on any device."""
+        """Pack numbers, on any device."""
         pair = (source << self.slot_bits) | target
         return (((pair << self.branch_bits) | branch) << self.segment_bits) | segment
 
     def of(self, part: Delta, at: Ints) -> Ints:
-        """Pack a delta's connections, whose neurons have the numbers `at`."""
+        """Pack a delta's connections; neuron i has the number at[i]."""
         branch, segment = part.branch.astype(np.int64), part.segment.astype(np.int64)
         return self.pack(at[part.source], at[part.target], branch, segment)
 
     def delta(
         self, concept: Ids, feature: Ids, count: Ints, packed: Ints, strength: Ints, names: Names
     ) -> Delta:
-        """Return the delta of sorted distinct packed connections."""
+        """Return the delta of packed connections, which are sorted and distinct."""
         low = packed & ((1 << (self.segment_bits + self.branch_bits)) - 1)
         pair = packed >> (self.segment_bits + self.branch_bits)
         return Delta(
@@ -246,12 +246,12 @@ class ConnectionKey:
 
 
 def _summed(keys: Ints, strength: Ints, terms: int) -> tuple[Ints, Ints]:
-    """Sort by key and add up what shares one; each key stands at most once in each of the terms."""
+    """Sort by key and add up strengths of equal keys; a key occurs at most once in each term."""
     if int(strength.max(initial=0)) * terms >= 1 << _KEY_BITS:
         raise OverflowError("a connection's strength would outgrow 64 bits")
     if not len(keys):
         return keys, strength
-    order = np.argsort(keys, kind="stable")  # linear on sorted parts, which is what comes here
+    order = np.argsort(keys, kind="stable")  # linear time, because the parts are sorted
     keys = keys[order]
     first = np.flatnonzero(first_of_runs(keys))
     return keys[first], np.add.reduceat(strength[order], first)

@@ -1,4 +1,4 @@
-"""Which torch device to compute on."""
+"""Selects the torch device to compute on."""
 
 import torch
 
@@ -6,13 +6,13 @@ from giaann_p2p.errors import DeviceError
 
 
 def resolve(device: str) -> torch.device:
-    """Return the device of that name; `auto` takes CUDA where there is one."""
+    """Return the device of that name; `auto` is CUDA if available, else the CPU."""
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         chosen = torch.device(device)
         torch.zeros(1, device=chosen).item()
-    except (RuntimeError, AssertionError, ImportError) as error:  # as torch's parts see fit
+    except (RuntimeError, AssertionError, ImportError) as error:  # torch's parts differ in this
         reason = str(error).splitlines()[0]
         raise DeviceError(f"no device {device!r} here ({reason}); try auto or cpu") from None
     return chosen

@@ -1,4 +1,4 @@
-"""What is left of a sum when one of its terms is taken back: exactly the sum of the others."""
+"""Subtracts a delta from a sum that contains it: the result is exactly the sum of the others."""
 
 import numpy as np
 import numpy.typing as npt
@@ -7,9 +7,9 @@ from giaann_p2p.model.delta import EMPTY, ConnectionKey, Delta, unique_neurons
 
 
 def less(whole: Delta, part: Delta) -> Delta | None:
-    """Return a delta without one that was added to it; None if that was not.
+    """Return `whole` minus `part`; None if `whole` does not contain all of `part`.
 
-    Of two texts for one number, which only a hash collision could bring, the smaller stays.
+    Names are not subtracted: if a hash collision gave two texts to one number, the smaller stays.
     """
     if not part.neurons:
         return whole
@@ -44,6 +44,6 @@ def less(whole: Delta, part: Delta) -> Delta | None:
 
 
 def _occurring(delta: Delta) -> Delta:
-    """Return the rows that have anything in them."""
+    """Return the rows that are not empty."""
     rows: npt.NDArray[np.bool_] = (delta.count > 0) | (delta.lengths > 0)
     return delta.only(rows) if rows.any() else EMPTY

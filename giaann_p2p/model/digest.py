@@ -1,7 +1,7 @@
 """The digest of knowledge: equal exactly for equal knowledge, whatever its history.
 
-It is the sum of its rows' digests, so the digests of shards, or of peers' parts, add up to that of
-the whole, and a row that changes is one subtraction and one addition.
+It is the sum of the digests of all rows. So the digests of shards, or of peers' parts, add up to
+that of the whole, and a changed row costs one subtraction and one addition.
 """
 
 import hashlib
@@ -24,12 +24,12 @@ _CONNECTION = np.dtype(
 
 
 def row_digests(delta: Delta) -> Iterator[int]:
-    """Digest each row: the neuron's number, names and occurrences, and all its connections."""
+    """Yield the digest of each row: of its neuron's number, names and count, and connections."""
     lengths, texts = delta.lengths, {word: text.encode() for word, text in delta.names.items()}
     rows = np.flatnonzero((delta.count > 0) | (lengths > 0))
     ends = np.cumsum(lengths[rows])
     first = 0
-    while first < len(rows):  # so many rows that their connections are not copied all at once
+    while first < len(rows):  # in batches of rows, so that few connections are copied at once
         before = int(ends[first - 1]) if first else 0
         last = max(first + 1, int(np.searchsorted(ends, before + _AT_ONCE, "right")))
         yield from _digests(delta, rows[first:last], texts)
@@ -37,7 +37,7 @@ def row_digests(delta: Delta) -> Iterator[int]:
 
 
 def digest(delta: Delta) -> int:
-    """Return the sum of the rows' digests."""
+    """Return the digest of a delta: the sum of its rows' digests."""
     return added(row_digests(delta))
 
 

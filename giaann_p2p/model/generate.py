@@ -1,6 +1,6 @@
-"""From a prompt to tokens: which neuron comes next, and how sure that is.
+"""Chooses the next neuron of an answer, with its score: greedily, or by beam search.
 
-Everything here that needs rows is `Steps` (see `rows`): it yields the question and goes on with the
+All code here that needs rows is `Steps` (see `rows`): it yields a question and continues with the
 answer, wherever that comes from.
 """
 
@@ -22,27 +22,27 @@ _SENTENCE_ENDS = frozenset(".?!")
 
 
 class Choice(NamedTuple):
-    """A neuron to take next, and what speaks for it."""
+    """A choice of the next neuron, with its timing and score."""
 
     neuron: Neuron
     timing: Timing
     score: int
-    """In units of ONE."""
+    """The score of the neuron, in units of ONE."""
     candidates: int
-    """How many there were to choose from."""
+    """The number of candidates that the neuron was chosen from."""
 
 
 class Taken(NamedTuple):
-    """A neuron that was taken."""
+    """A neuron that was chosen and heard."""
 
     name: Name
     choice: Choice
 
 
 class Mind:
-    """What a prompt has stirred up so far, under one timing or, with `auto`, under several.
+    """The activation after a prompt, under one timing or, with `auto`, under several.
 
-    The states of `auto`'s later timings are brought up to date only when they are asked.
+    The states of the later timings of `auto` are brought up to date only when they are needed.
     """
 
     def __init__(
@@ -55,14 +55,14 @@ class Mind:
         self.board = Board(spec, variant or Variant(), device or torch.device("cpu"))
         self._states = _states_on(self.board, timings)
         self._heard: list[Row] = []
-        self._remembered: Candidates | None = None  # what `exact` expects next, if it was asked
-        self._by_heart = False  # whether it expected the word heard last
+        self._remembered: Candidates | None = None  # the candidates of `exact`, once computed
+        self._by_heart = False  # whether `exact` expected the word heard last
 
     def copy(self) -> "Mind":
-        """Return a mind that goes on from here on its own.
+        """Return a mind that continues from here independently.
 
-        Both use the same states, which go back and forth between what the one and the other heard:
-        a state is worth millions of numbers, a step back some thousands.
+        Both minds share the same states. A state is rewound to what a mind heard when that mind
+        uses it: a state has millions of numbers, and undoing one step touches some thousands.
         """
         for state in self._states.values():
             state.branch()
@@ -71,7 +71,7 @@ class Mind:
         return other
 
     def forget(self) -> None:
-        """Be ready for another prompt; the rows that were wired are kept while there is room."""
+        """Reset for another prompt; wired rows are kept until the board is full."""
         self._heard = []
         self._remembered, self._by_heart = None, False
         board = self.board
@@ -82,30 +82,30 @@ class Mind:
             state.forget()
 
     def __len__(self) -> int:
-        """How many tokens were heard."""
+        """Return the number of tokens heard."""
         return len(self._heard)
 
     def hear(self, row: Row) -> None:
-        """Take in the next token: of the prompt, or a chosen one."""
+        """Hear the next token: of the prompt, or a chosen one."""
         expected = self._remembered
         self._by_heart = expected is not None and place_of(row.neuron, expected) is not None
         self._remembered = None
         self._heard.append(row)
 
     def states(self) -> Iterable[Activation]:
-        """Return the states, the strictest first, each up to date when it comes.
+        """Yield the states, the strictest first, each brought up to date when it is yielded.
 
-        They stay so until a copy of this mind is asked.
+        A state stays up to date until a copy of this mind uses it.
         """
         for state in self._states.values():
             state.follow(self._heard)
             yield state
 
     def candidates(self) -> tuple[Timing, Candidates] | None:
-        """Return what may come next by the first timing that has anything to say.
+        """Return the candidates of the first timing that has any; None if no timing has.
 
-        Behind the end of a sentence only `exact` has: what else could follow is the middle of other
-        sentences, and an answer is better short than rambling.
+        After the end of a sentence only `exact` is asked: the other timings would continue in the
+        middle of other sentences, and a short answer is better than a rambling one.
         """
         if not self._heard:
             return None
@@ -121,14 +121,18 @@ class Mind:
         return None
 
     def foreseen(self, most: int) -> list[Neuron]:
-        """Return neurons whose rows may be wanted soon, by what the strictest timing knows."""
+        """Return neurons whose rows may be needed soon, according to the strictest timing.
+
+        The state of that timing is not brought up to date for this.
+        """
         return next(iter(self._states.values())).foreseen(most)
 
     def _ended(self) -> bool:
-        """Tell whether the word heard last ends a sentence.
+        """Return whether the word heard last ends a sentence.
 
-        One that `exact` led to, and leads on from no more, does if it has ever ended one: few
-        sentences end with a comma, but if one did, and was followed to there, that is its end.
+        Besides `.`, `?` and `!`, this is any word that `exact` expected, and after which it expects
+        none, if the word has ever ended a learned sentence. For example, few sentences end with a
+        comma; but if one did, and `exact` followed it up to there, that is its end.
         """
         last = self._heard[-1]
         return last.name.word in _SENTENCE_ENDS or (
@@ -137,7 +141,7 @@ class Mind:
 
 
 def place_of(neuron: Neuron, candidates: Candidates) -> int | None:
-    """Return the position of a neuron among candidates."""
+    """Return the position of a neuron among candidates; None if it is not one."""
     row, index = candidates.wiring.row, candidates.index
     same = (row.target_concept[index] == np.uint64(neuron.concept)) & (
         row.target_feature[index] == np.uint64(neuron.feature)
@@ -147,10 +151,10 @@ def place_of(neuron: Neuron, candidates: Candidates) -> int | None:
 
 
 def _ended_with(row: Row, spec: ModelSpec) -> bool:
-    """Tell whether some learned sentence ended with a neuron.
+    """Return whether some learned sentence ended with a neuron.
 
-    If so, it occurred more often than it was followed by another; and each time it was, a
-    connection to an adjacent neuron gained the same amount.
+    If so, it occurred more often than it was followed by another neuron. Each time it was followed,
+    a connection to the adjacent neuron gained the same amount, `increment(1)`.
     """
     followed = int(row.strength[row.segment == spec.segments - 1].sum())
     return row.count * increment(1) > followed
@@ -161,7 +165,7 @@ def _states_on(board: Board, timings: Sequence[Timing]) -> dict[Timing, Activati
 
 
 def read(mind: Mind, neurons: Sequence[Neuron]) -> Steps[list[Row | None]]:
-    """Return rows; asks only for those that the mind has not wired."""
+    """Return rows; the question has only those that the mind has not wired yet."""
     found = {neuron: mind.board.row(neuron) for neuron in neurons}
     missing = [neuron for neuron, row in found.items() if row is None]
     if missing:
@@ -171,34 +175,34 @@ def read(mind: Mind, neurons: Sequence[Neuron]) -> Steps[list[Row | None]]:
 
 
 def next_token(mind: Mind, beam: Beam | None = None) -> Steps[Taken | None]:
-    """Choose the next token and take it in; None when nothing comes to mind."""
+    """Choose the next token and hear it; None if there is no candidate."""
     choice = best(mind) if beam is None else (yield from look_ahead(mind, beam))
     if choice is None:
         return None
     (row,) = yield from read(mind, [choice.neuron])
     if row is None:
-        return None  # a connection to a neuron that nobody holds: its column was lost
+        return None  # the target has no row: its column was lost
     mind.hear(row)
     return Taken(row.name, choice)
 
 
 def best(mind: Mind) -> Choice | None:
-    """Return the best candidate."""
+    """Return the best candidate; None if there is none."""
     return next(iter(_best(mind, 1)), None)
 
 
 def look_ahead(mind: Mind, beam: Beam) -> Steps[Choice | None]:
-    """Return the first step of the best way found."""
+    """Return the first step of the best path that a beam search finds."""
     ways = [_Way(mind, None, None, 0)]
     for _ in range(beam.depth):
         longer = [step for way in ways for step in _steps(way, beam.width)]
-        longer.sort(key=lambda way: -way.total)  # stable: of equals, the better way's comes first
+        longer.sort(key=lambda way: -way.total)  # stable: ties keep the order of their paths
         ways = yield from _taken(longer[: beam.width])
     return ways[0].first
 
 
 class _Way(NamedTuple):
-    """A way in which it may go on: where it stands, its first and next step, its scores' sum."""
+    """A path of the beam: its mind, its first step, its next step, and the sum of its scores."""
 
     mind: Mind
     first: Choice | None
@@ -207,7 +211,7 @@ class _Way(NamedTuple):
 
 
 def _steps(way: _Way, width: int) -> list[_Way]:
-    """Return the ways that are one step longer; a way that ends here stays as it is."""
+    """Return the paths that are one step longer; a path that has ended is returned unchanged."""
     return [
         _Way(way.mind, way.first or choice, choice, way.total + choice.score)
         for choice in _best(way.mind, width)
@@ -215,7 +219,7 @@ def _steps(way: _Way, width: int) -> list[_Way]:
 
 
 def _taken(ways: list[_Way]) -> Steps[list[_Way]]:
-    """Take each way's step, on a mind of its own."""
+    """Take each path's next step, on its own copy of the mind."""
     neurons = [way.step.neuron for way in ways if way.step]
     answers = iter((yield from read(ways[0].mind, neurons)))
     taken = []

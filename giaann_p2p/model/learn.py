@@ -2,8 +2,8 @@
 
 For positions a < b of a sequence, d = b - a tokens and c columns apart, 10 / (d + 1) is added to
 the connection neuron(a) -> neuron(b), branch(b), in the feature segment of distance d and, if they
-are near enough, in the column segment of distance c. All is whole numbers: any device gives the
-same bytes, and nothing depends on what was learned before.
+are near enough, in the column segment of distance c. All values are integers: every device yields
+the same bytes, and nothing depends on what was learned before.
 """
 
 from collections.abc import Iterator
@@ -16,23 +16,23 @@ from giaann_p2p.model.sequence import Sequences
 from giaann_p2p.model.spec import UNITS, ModelSpec
 
 _MOST_PAIRS = 1 << 20
-"""Room in the box of pairs, n x L x L, at some 75 bytes each: a bound on memory beside what is
-learned itself. A chunk of ordinary sentences stays below, and so does one sentence of 1,000 tokens,
-the longest of the largest model."""
+"""The most pairs of positions in one tensor, n x L x L, at some 75 bytes each: a bound on temporary
+memory. A chunk of ordinary sentences stays below it, and so does one sentence of 1,000 tokens, the
+longest of the largest model."""
 
 
 def increment(distance: int) -> int:
-    """Return 10 / (distance + 1), rounded to a whole number of 2^-16."""
+    """Return 10 / (distance + 1), rounded to an integer in units of 2^-16."""
     return (20 * UNITS + distance + 1) // (2 * (distance + 1))
 
 
 def learn(batch: Sequences, spec: ModelSpec, device: str | torch.device = "cpu") -> Delta:
-    """Return what the batch adds to a brain."""
+    """Return the delta that the batch adds to a brain."""
     return total([_dense(part, spec, device) for part in _parts(batch)])
 
 
 def _parts(batch: Sequences) -> Iterator[Sequences]:
-    """Cut where there would be too many pairs; a single sequence is never cut."""
+    """Split a batch where there would be too many pairs; a single sequence is never split."""
     first = longest = 0
     for i, length in enumerate(np.diff(batch.starts).tolist()):
         longest = max(longest, length)
@@ -43,7 +43,7 @@ def _parts(batch: Sequences) -> Iterator[Sequences]:
 
 
 def _dense(batch: Sequences, spec: ModelSpec, device: str | torch.device) -> Delta:
-    """Return what the batch adds, from all its pairs at once."""
+    """Return the delta of a batch, computed from all its pairs at once."""
     if not len(batch.concept):
         return EMPTY
     concept, feature, slot = unique_neurons(batch.concept, batch.feature)

@@ -1,8 +1,9 @@
-"""Which words delimit columns: a pure function of the word, from two lists in `data/`.
+"""Classifies words as delimiters of columns: a pure function of the word, from lists in `data/`.
 
-A word that can ever be a verb or an adposition delimits for certain; one that can be a conjunction
-does so when nothing better stands there. Context never matters: that keeps the rule order-free.
-The lists are part of the package, so that no release of another library can change the model.
+A word that can ever be a verb or an adposition is a deterministic delimiter. A word that can be a
+conjunction is a probabilistic one, which counts only if there is no deterministic one. Context
+never matters, so that learning does not depend on order. The lists are part of the package, so that
+no release of another library can change the model.
 """
 
 import hashlib
@@ -26,7 +27,7 @@ class Delimiter(IntEnum):
 
 
 def delimiter(word: str) -> Delimiter:
-    """Tell the class of a lower-case word."""
+    """Return the class of a lower-case word."""
     return _classes().get(word, Delimiter.NONE)
 
 
@@ -41,7 +42,7 @@ def require(spec: ModelSpec) -> None:
 
 @cache
 def digest() -> str:
-    """Digest of the lists, for the spec."""
+    """Return the digest of the lists, which is part of the spec."""
     lines = (f"{word}\t{kind.value}\n" for word, kind in sorted(_classes().items()))
     return hashlib.blake2b("".join(lines).encode(), digest_size=16).hexdigest()
 

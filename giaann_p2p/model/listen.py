@@ -1,18 +1,18 @@
-"""Reading a prompt: which neurons its words are.
+"""Reads a prompt: maps its words to neurons.
 
-The parse of a prompt is not always the parse of the sentence that it begins: the noun that a word
-belongs to may not have been named yet, the last word may be the start of a longer one ("the
-Spanish" of `spanish_civil_war`), and tags change with what follows. So the prompt is walked as
-text, and at each place memory has a say: of the words that it expects there, the strongest that
-the text spells.
+The parse of a prompt may differ from the parse of the sentence that it begins: the noun that a word
+belongs to may come later, the last word may be the start of a longer one ("the Spanish" of
+`spanish_civil_war`), and tags depend on what follows. So the prompt is walked as text, and at each
+place memory proposes a word: of the words that it expects there, the strongest that the text
+spells.
 
-Up to the last delimiter the parse knows the column: what it says holds if memory expects that, too.
-Behind the last delimiter, memory goes first. Where memory expects nothing that is written there,
-the parse holds in any case.
+Up to the last delimiter the parse knows the column, so its word is used if memory expects it, too.
+After the last delimiter, memory has priority. If memory expects nothing that the text spells, the
+parse is used in any case.
 
-What memory expects are numbers, up to some 10^5 of them behind a common word. A text spells few
-words, so these are numbered and looked up among them. Only near the prompt's end, where a word may
-go on beyond it, are names asked for.
+Memory expects words as numbers, up to some 10^5 after a common word. A text spells few words, so
+these are numbered and looked up among the expected ones. Names are requested only near the end of
+the prompt, where a word may continue beyond it.
 """
 
 from bisect import bisect_right
@@ -33,28 +33,28 @@ from giaann_p2p.model.rows import BREATH, Name, Question, Row, Steps, empty_row
 from giaann_p2p.model.sequence import Ids
 
 _LONGEST = 16
-"""The most tokens that a word is looked for in."""
+"""The most tokens in which a word is searched."""
 _LONGEST_BEGUN = 4
-"""The most tokens that the start of a longer word is looked for in."""
+"""The most tokens in which the start of a longer word is searched."""
 _MOST_NAMES = 1024
-"""How many of the strongest words are asked for their names, at each place near the end."""
+"""The number of strongest words whose names are requested, at each place near the end."""
 
 
 @dataclass
 class Heard:
-    """What came of a prompt."""
+    """The result of hearing a prompt."""
 
     names: list[Name] = field(default_factory=list)
-    """The neurons that were taken in."""
+    """The names of the neurons that were heard."""
     unknown: list[str] = field(default_factory=list)
-    """Those that were never learned: `zorp` for a noun, `company/the` for a word of its column;
-    of a column whose noun is one of them, only that."""
+    """The neurons that were never learned: `zorp` for a noun, `company/the` for a word of its
+    column. If the noun of a column is unknown, only the noun is listed."""
     rest: str = ""
-    """What the last of them has beyond the prompt's end: `_civil_war`."""
+    """The part of the last heard word beyond the prompt's end: `_civil_war`."""
 
 
 def listen(mind: Mind, sentences: list[PromptSentence]) -> Steps[Heard]:
-    """Take a prompt in."""
+    """Hear a prompt."""
     heard, unknown = Heard(), list[Name]()
     for sentence in sentences:
         written = _Written(sentence)
@@ -76,7 +76,7 @@ def listen(mind: Mind, sentences: list[PromptSentence]) -> Steps[Heard]:
 
 
 def _told(unknown: list[Name]) -> list[str]:
-    """Return how unknown neurons are told of, each once."""
+    """Return unknown neurons in the form in which they are reported to users, each once."""
     nouns = {name.concept for name in unknown if name.feature is None}
     told = (
         name.concept if name.feature is None else f"{name.concept}/{name.feature}"
@@ -87,20 +87,20 @@ def _told(unknown: list[Name]) -> list[str]:
 
 
 class _Reading(NamedTuple):
-    """Which neuron the text spells at some place (None: no telling), and up to where."""
+    """A neuron that the text spells at some place (None if undecided), and where the word ends."""
 
     name: Name | None
     end: int
     rest: str = ""
     row: Row | None = None
-    """The neuron's, if memory was asked for it."""
+    """The neuron's row, if it was read already."""
 
 
 class _Written:
-    """A sentence as text, with the parse's words at their places."""
+    """A sentence as text, with the words of the parse at their offsets."""
 
     def __init__(self, sentence: PromptSentence) -> None:
-        # Lower case letter by letter, so that places stay what they are.
+        # Lower case letter by letter, so that offsets do not change.
         lower = (low if len(low := char.lower()) == 1 else char for char in sentence.text)
         self._text = "".join(lower).replace("–", "-")
         self.end = len(self._text)
@@ -116,13 +116,13 @@ class _Written:
         self.tail = max(delimiters, default=0)
 
     def next(self, place: int) -> int | None:
-        """Return where the next word begins."""
+        """Return the offset at which the next word begins; None at the end."""
         while place < self.end and place not in self._tokens and self._text[place].isspace():
             place += 1
         return place if place < self.end else None
 
     def parsed(self, place: int) -> _Reading:
-        """Return what the parse says: its word, or a part of one whose start memory has read."""
+        """Return the word of the parse; or the rest of a word whose start memory has read."""
         if place in self._words:
             word, name = self._words[place]
             return _Reading(name, word.end)
@@ -131,18 +131,18 @@ class _Written:
         return _Reading(name and Name(name.concept, self._text[place:end]), end)
 
     def spelled(self, place: int) -> dict[int, int]:
-        """Return the numbers of the words that the text spells at a place, each with its end."""
+        """Return the numbers of the words that the text spells at a place, with their ends."""
         ends: dict[str, int] = {}
         for end in self._ends(place):
             for word in _words(self._text[place:end]):
                 ends[word] = end
-        for token in self._parsed_words(place):  # the text may inflect what the neuron does not
+        for token in self._parsed_words(place):  # the text may be inflected, unlike the neuron
             for form in (token.lemma, token.text):
                 ends.setdefault(form, token.end)
         return {word_id(word): end for word, end in ends.items()}
 
     def begun(self, place: int) -> tuple[str, ...]:
-        """Return what a word begins with if the text from a place on is the start of it."""
+        """Return the prefixes of words that the text from a place on may be the start of."""
         if len(self._ends(place)) > _LONGEST_BEGUN or not any(map(str.isalnum, self._last)):
             return ()
         words = [word for word in self._parsed_words(place) if word.end == self.end]
@@ -152,7 +152,7 @@ class _Written:
         )
 
     def _ends(self, place: int) -> list[int]:
-        """Return where the next tokens end."""
+        """Return the offsets at which the next tokens end."""
         first = bisect_right(self._token_ends, place)
         return self._token_ends[first : first + _LONGEST]
 
@@ -170,7 +170,7 @@ def _read(mind: Mind, written: _Written, place: int) -> Steps[_Reading]:
 
 
 def _expected(mind: Mind, name: Name | None) -> bool:
-    """Tell whether memory, at whatever timing, expects this very neuron."""
+    """Return whether memory, under any timing, expects exactly this neuron."""
     if name is None:
         return False
     neuron, states = name.neuron, mind.states()
@@ -178,7 +178,10 @@ def _expected(mind: Mind, name: Name | None) -> bool:
 
 
 def _remembered(mind: Mind, written: _Written, place: int) -> Steps[_Reading | None]:
-    """Return the strongest word that memory expects and the text spells; the strictest timing's."""
+    """Return the strongest word that memory expects and the text spells.
+
+    The strictest timing that finds one decides.
+    """
     spelled, begun = written.spelled(place), written.begun(place)
     numbers = np.array(list(spelled), np.uint64)
     for state in mind.states():
@@ -198,9 +201,9 @@ def _remembered(mind: Mind, written: _Written, place: int) -> Steps[_Reading | N
 def _longer(
     expected: Candidates, whole: Candidates, begun: tuple[str, ...]
 ) -> Steps[tuple[Name, str] | None]:
-    """Return the strongest of the words that go on beyond the prompt's end, and the rest of it.
+    """Return the strongest word that continues beyond the prompt's end, and its rest.
 
-    None if it is not stronger than the words that the text spells as a whole.
+    None if it is not stronger than the words that the text spells completely.
     """
     best = next((whole.neuron(at) for at in whole.ranked(1).tolist()), None)
     ranked = map(expected.neuron, expected.ranked(_MOST_NAMES).tolist())
@@ -214,7 +217,7 @@ def _longer(
 
 
 def _word_ids(candidates: Candidates) -> Ids:
-    """Return [k] the numbers of what they say."""
+    """Return the numbers of the candidates' words, [k]."""
     row, index = candidates.wiring.row, candidates.index
     feature = row.target_feature[index]
     words: Ids = np.where(feature == PRIME, row.target_concept[index], feature)
@@ -231,6 +234,6 @@ def _only(candidates: Candidates, chosen: npt.NDArray[np.bool_]) -> Candidates:
 
 
 def _words(text: str) -> list[str]:
-    """Return the words that a text spells: its parts merged, perhaps with the dashes in it."""
+    """Return the words that a text can spell: its parts merged, with its dashes in two forms."""
     word = text.replace(" ", "_")
     return [word, word.replace("-", "_-_")]

@@ -1,4 +1,4 @@
-"""In which manner an answer is to be found."""
+"""The options of generating an answer: its length, timing, beam and variant."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -11,16 +11,17 @@ MOST_TOKENS = 1 << 16
 
 
 class Timing(StrEnum):
-    """What a feature segment demands of the one before it."""
+    """The condition on the previous segment under which a feature segment can be hit."""
 
     EXACT = "exact"
-    """Hit by the very last token: only what was learned word for word."""
+    """The previous segment was hit by the last token: recalls only what was learned word for
+    word."""
     SEQ = "seq"
-    """Hit at some time before: the same words in the same order, with gaps."""
+    """The previous segment was hit at any time before: the same words in order, with gaps."""
     NONE = "none"
-    """Nothing."""
+    """There is no condition on the previous segment."""
     BIASED = "biased"
-    """Nothing, but what was hit at the wrong time scores less."""
+    """There is no condition, but segments that were hit at the wrong time reduce the score."""
 
     @property
     def ordered(self) -> bool:
@@ -29,27 +30,27 @@ class Timing(StrEnum):
 
     @property
     def timed(self) -> bool:
-        """Whether it matters when a segment was hit."""
+        """Whether the time of a hit matters."""
         return self in (Timing.EXACT, Timing.BIASED)
 
 
 AUTO: tuple[Timing, ...] = (Timing.EXACT, Timing.SEQ, Timing.NONE)
-"""The order in which `auto` asks: from what is remembered to what is a guess."""
+"""The order in which `auto` tries timings: from exact memory to guesses."""
 
 TIMINGS = ("auto", *Timing)
 
 
 class Variant(msgspec.Struct, frozen=True, kw_only=True):
-    """How much the amount of a strength or an activation counts."""
+    """Whether strengths and activations count by their amount, or only as yes or no."""
 
     graded_strengths: bool = False
-    """A connection passes on more, the stronger it is; else any passes on the same."""
+    """Whether a stronger connection passes on more activation; otherwise all pass on the same."""
     graded_activations: bool = False
-    """A feature segment adds up what reaches it; else it is active or not."""
+    """Whether a feature segment adds up its inputs; otherwise it is active or not."""
 
 
 class Beam(msgspec.Struct, frozen=True, kw_only=True):
-    """Looking ahead: follow the `width` best ways for `depth` tokens, then take the first step."""
+    """A beam search: follow the `width` best paths for `depth` tokens, then take the first step."""
 
     width: int = 3
     depth: int = 3
@@ -60,7 +61,7 @@ class Beam(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Manner(msgspec.Struct, frozen=True, kw_only=True):
-    """How an answer is to be found."""
+    """The options of generating an answer."""
 
     max_tokens: Annotated[int, msgspec.Meta(ge=1, le=MOST_TOKENS)] = 80
     timing: str = "auto"
@@ -70,15 +71,15 @@ class Manner(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if not 1 <= self.max_tokens <= MOST_TOKENS:
             raise UsageError(f"max_tokens must be 1 to {MOST_TOKENS:,}: {self.max_tokens}")
-        self.timings()  # names what cannot be
+        self.timings()  # raises UsageError for an unknown timing
 
     def timings(self) -> tuple[Timing, ...]:
-        """Return the timings that are asked in turn."""
+        """Return the timings to try, in order."""
         return timings(self.timing)
 
 
 def timings(name: str) -> tuple[Timing, ...]:
-    """Return the timings that a name stands for."""
+    """Return the timings that a name stands for; UsageError for an unknown name."""
     if name == "auto":
         return AUTO
     try:

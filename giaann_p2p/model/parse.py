@@ -1,4 +1,4 @@
-"""Sentences to sequences, in one process or several; what is skipped is counted."""
+"""Parses sentences into sequences, in one process or several; skipped sentences are counted."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -6,57 +6,59 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache, partial
 from itertools import islice
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar, cast
 
 from spacy.tokens import Doc
 
 from giaann_p2p.errors import PromptError
 from giaann_p2p.model import english, lexicon
+from giaann_p2p.model.affixes import Tokenizer, is_costly
 from giaann_p2p.model.columns import Word, columns, concepts, merge_nouns
 from giaann_p2p.model.rows import Name
 from giaann_p2p.model.sequence import SequenceBuilder, Sequences
 from giaann_p2p.model.spec import CHUNK, ModelSpec
 from giaann_p2p.model.tagger import Tagger
-from giaann_p2p.model.text import LONG_SENTENCE, LONG_WORD, Sentence
+from giaann_p2p.model.text import LONG_SENTENCE, LONG_WORD, MAX_WORD, Sentence
 from giaann_p2p.model.workers import in_processes
 
 _CHUNKS_AT_ONCE = 8
 T = TypeVar("T")
 
-# What remains of undecodable bytes, and what only binary data holds: control characters (but white
-# space) and noncharacters.
+# The replacement of undecodable bytes, and characters that only binary data contains: control
+# characters (except white space) and noncharacters.
 _NOT_TEXT = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\ufdd0-\ufdef\ufffd-\uffff]")
 
 
 class Reason(StrEnum):
-    """Why a sentence was skipped."""
+    """The reason why a sentence was skipped."""
 
     TOO_SHORT = "too short"
     TOO_LONG = "too long"
     NO_NOUN = "no noun"
     LONG_WORD = "word too long"
+    PUNCTUATION = "too much punctuation"
     NOT_TEXT = "not text"
 
 
 @dataclass
 class Skips:
-    """What was skipped: for each reason how often, and on which line first."""
+    """Counts of skipped sentences: for each reason the number, and the line of the first one."""
 
     counts: dict[Reason, int] = field(default_factory=dict)
     first_lines: dict[Reason, int] = field(default_factory=dict)
 
     def add(self, reason: Reason, line: int, count: int = 1) -> None:
-        """Count one more, or several that start on this line."""
+        """Count one sentence, or several that start on this line."""
         self.counts[reason] = self.counts.get(reason, 0) + count
         self.first_lines[reason] = min(line, self.first_lines.get(reason, line))
 
     def update(self, other: "Skips") -> None:
-        """Count what the other counted, too."""
+        """Add the counts of another object."""
         for reason, count in other.counts.items():
             self.add(reason, other.first_lines[reason], count)
 
     def total(self) -> int:
-        """Count all."""
+        """Return the number of all skipped sentences."""
         return sum(self.counts.values())
 
 
@@ -70,24 +72,30 @@ class Parsed:
 
 
 class PromptSentence(NamedTuple):
-    """A sentence that perhaps is not finished: its tokens, and the words that they merge into."""
+    """A sentence that may be unfinished: its tokens, and the words that they merge into."""
 
     text: str
     tokens: list[Word]
     words: Sequence[tuple[Word, Name | None]]
-    """Each with the neuron it is by this parse: none where the sentence has no noun (yet)."""
+    """The merged words, each with its neuron in this parse; None if the sentence has no noun
+    (yet)."""
 
 
 class Parser:
-    """Parses sentences in this process; PipelineError where it would not be as the spec says."""
+    """Parses sentences in this process; PipelineError unless pipeline and word lists match."""
 
     def __init__(self, spec: ModelSpec) -> None:
         lexicon.require(spec)
         self._spec = spec
-        self._tagger = Tagger(english.pipeline(spec))
+        nlp = english.pipeline(spec)
+        self._tokenizer = cast(Tokenizer, nlp.tokenizer)
+        self._tagger = Tagger(nlp)
 
     def parse(self, chunks: list[list[Sentence]]) -> list[Parsed]:
-        """Parse what is a sentence to learn from; count the rest. Chunks go together for speed."""
+        """Parse the sentences to learn from, and count the skipped ones.
+
+        Several chunks are parsed together for speed.
+        """
         builders = [SequenceBuilder(self._spec.branches) for _ in chunks]
         skips = [Skips() for _ in chunks]
         with self._tagger.memory():
@@ -106,7 +114,7 @@ class Parser:
 
     def parse_prompt(self, sentences: list[Sentence]) -> list[PromptSentence]:
         """Parse sentences of any number of tokens, with or without a noun."""
-        reasons = [reason for sentence in sentences if (reason := _unfit(sentence.text))]
+        reasons = [reason for sentence in sentences if (reason := self._unfit(sentence.text))]
         if reasons:
             raise PromptError(f"a sentence of the prompt cannot be read: {reasons[0]}")
         with self._tagger.memory():
@@ -115,8 +123,11 @@ class Parser:
             return list(map(_prompt_sentence, texts, tokens))
 
     def _tokenized(self, sentence: Sentence, skips: Skips) -> Doc | None:
-        """Tokenise, before the costly part; None and counted if that shows it is to be skipped."""
-        reason, doc = _unfit(sentence.text), None
+        """Tokenise a sentence; if it must be skipped, count it and return None.
+
+        This runs before the costly tagging.
+        """
+        reason, doc = self._unfit(sentence.text, self._spec.max_tokens), None
         if reason is None:
             doc = self._tagger.tokenize(sentence.text)
             if len(doc) <= self._spec.seed_tokens:
@@ -127,6 +138,22 @@ class Parser:
             return doc
         skips.add(reason, sentence.line)
         return None
+
+    def _unfit(self, text: str, most_words: int | None = None) -> Reason | None:
+        """Return the reason why a sentence cannot be tokenised at reasonable cost, or None.
+
+        In a swarm sentences come from strangers, so the lengths of words are checked here again.
+        """
+        words = text.split()
+        if LONG_SENTENCE in text:
+            return Reason.TOO_LONG
+        if LONG_WORD in text or max(map(len, words), default=0) > MAX_WORD:
+            return Reason.LONG_WORD
+        if _NOT_TEXT.search(text):
+            return Reason.NOT_TEXT
+        if most_words and len(words) > most_words:
+            return Reason.TOO_LONG
+        return Reason.PUNCTUATION if is_costly(text, self._tokenizer) else None
 
 
 def _prompt_sentence(text: str, tokens: list[Word]) -> PromptSentence:
@@ -143,19 +170,19 @@ def _prompt_sentence(text: str, tokens: list[Word]) -> PromptSentence:
 
 
 def max_chars(spec: ModelSpec) -> int:
-    """How long a sentence may be before it is too long whatever its tokens are."""
+    """Return the length in characters beyond which any sentence is too long."""
     return 256 * spec.max_tokens
 
 
 def chunks(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
-    """Cut a stream of sentences into chunks."""
+    """Group a stream of sentences into chunks."""
     return _groups(sentences, CHUNK)
 
 
 def parse_chunks(
     chunks: Iterable[list[Sentence]], spec: ModelSpec, workers: int = 1
 ) -> Iterator[Parsed]:
-    """Parse chunk by chunk, in order; with several workers, in as many processes."""
+    """Parse chunks and yield the results in order; with several workers, in as many processes."""
     groups = _groups(chunks, _CHUNKS_AT_ONCE)
     if workers <= 1:
         parser = Parser(spec)
@@ -170,14 +197,6 @@ def _groups(items: Iterable[T], size: int) -> Iterator[list[T]]:
     stream = iter(items)
     while group := list(islice(stream, size)):
         yield group
-
-
-def _unfit(text: str) -> Reason | None:
-    if LONG_SENTENCE in text:
-        return Reason.TOO_LONG
-    if LONG_WORD in text:
-        return Reason.LONG_WORD
-    return Reason.NOT_TEXT if _NOT_TEXT.search(text) else None
 
 
 @cache

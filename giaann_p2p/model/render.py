@@ -1,4 +1,4 @@
-"""Words to text that reads like text: the inverse of tokenising, as far as it can be told."""
+"""Renders words as natural text: the inverse of tokenising, as far as it can be inferred."""
 
 import re
 
@@ -7,7 +7,7 @@ from giaann_p2p.model.lexicon import Delimiter, delimiter
 _CLOSING = frozenset(",.;:?!)]}%…’”")
 _OPENING = frozenset("([{$£€#“‘")
 _JOINING = frozenset("-/")
-_DASHES = frozenset("–—")  # a word of its own, unlike the hyphen; of a noun, it became one
+_DASHES = frozenset("–—")  # words of their own; a dash that joined nouns became a hyphen
 _SENTENCE_ENDS = frozenset(".?!")
 
 _CLITICS = frozenset(a + c for a in "'’" for c in ("s", "re", "ve", "ll", "d", "m")) | {
@@ -25,7 +25,7 @@ _ENDINGS = {
     "on": frozenset(["c'm", "c’m"]),
     "nt": _AUXILIARIES,
 }
-"""Words that the tokeniser cut off others, and those others: "cannot", "gonna"."""
+"""Endings that the tokeniser splits off, with the words that they belong to: "cannot", "gonna"."""
 
 _BEFORE_QUOTATION = frozenset(["a", "an", "the", "this", "that", "is", "was", "as", "says"])
 _LAST_WORD = re.compile(r"(?:[\w'’]+|\S)\Z")
@@ -33,15 +33,15 @@ _OPEN_SINGLE = re.compile(r"(?<!\S)'(?:[^']|(?<=\w)'(?=\w))*\Z")
 
 
 class Renderer:
-    """Writes words one after another; tells for each what to append to the text so far."""
+    """Renders words one by one; returns for each the string to append to the text so far."""
 
     def __init__(self, text: str = "") -> None:
-        """Go on from a text."""
+        """Continue from a text."""
         found = _LAST_WORD.search(text[-64:])
         self._last = found[0].lower() if found else ""
         self._bracket = text.count("(") > text.count(")")
         self._quoted: set[str] = set()
-        """The straight quotation marks that are open."""
+        """The straight quotation marks that are open at this point."""
         if text.count('"') % 2:
             self._quoted.add('"')
         if _OPEN_SINGLE.search(text):
@@ -54,13 +54,13 @@ class Renderer:
         )
 
     def append(self, word: str) -> str:
-        """Return the word as it is to be appended."""
+        """Return the string that appends a word."""
         parts = word.split("_")
-        # What begins or ends with an underscore was not merged: it was written so.
+        # A word that begins or ends with an underscore was not merged: its text was written so.
         return "".join(map(self._append, parts if all(parts) else [word]))
 
     def complete(self, rest: str) -> str:
-        """Return what the text's last word lacks, as `_civil_war` behind "the Spanish"."""
+        """Return the string that completes the text's last word: `_civil_war` for "the Spanish"."""
         joint, *parts = rest.split("_")
         self._glue = self._glue and not joint
         return joint + "".join(map(self._append, parts))
@@ -74,7 +74,7 @@ class Renderer:
         return text
 
     def _joins(self, word: str) -> tuple[bool, bool]:
-        """Tell whether a word is joined to the one before, and whether to the one behind."""
+        """Return whether a word is joined to the one before, and whether to the one after it."""
         if word in ('"', "'"):
             return self._quotation(word)
         if self._bracket and ")" in word:  # also one that the tokeniser takes for a smiley
@@ -89,7 +89,7 @@ class Renderer:
         if mark in self._quoted:
             self._quoted.remove(mark)
             return True, False
-        # Sentences are learned one by one: what stands behind the end of one still belongs to it.
+        # Sentences are learned one by one: a mark after the end of one still belongs to it.
         if self._last in _SENTENCE_ENDS or (mark == "'" and _may_own(self._last)):
             return True, False
         self._quoted.add(mark)
@@ -97,9 +97,9 @@ class Renderer:
 
 
 def _may_own(word: str) -> bool:
-    """Tell whether an apostrophe behind a word rather makes it a genitive than opens a quotation.
+    """Return whether an apostrophe after a word makes it a genitive, rather than opens a quotation.
 
-    A plural may stand there by its lemma, so any word may own that cannot be told to be no noun.
+    A plural may appear as its lemma, so this is true of any word that may be a noun.
     """
     if not word[-1:].isalnum() or word in _BEFORE_QUOTATION:
         return False

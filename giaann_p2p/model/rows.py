@@ -1,7 +1,7 @@
-"""Rows: all that prediction sees of what was learned.
+"""Rows: the interface between learned knowledge and prediction.
 
-A row is one neuron with its outgoing connections. Whoever holds rows (a delta in memory, a store, a
-swarm) answers one question, `Rows.read`. Prediction itself reads nothing: it is written as
+A row is one neuron with its outgoing connections. A holder of rows (a delta in memory, a store, a
+swarm) answers questions through `Rows.read`. Prediction itself performs no reads: it is written as
 generators (`Steps`) that yield questions and are sent the answers, so that the same code runs over
 memory (`run`, below) and over a network.
 """
@@ -33,7 +33,7 @@ class Name(NamedTuple):
 
     @property
     def word(self) -> str:
-        """What the neuron says."""
+        """The word that the neuron stands for."""
         return self.concept if self.feature is None else self.feature
 
     @property
@@ -46,26 +46,26 @@ class Name(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """A neuron, its k targets in whatever order, and its m connections to them.
+    """A neuron, its k targets in any order, and its m connections to them.
 
-    Nothing may depend on the order: whoever holds rows has one of their own.
+    Nothing may depend on the order of targets: it differs between holders of rows.
     """
 
     neuron: Neuron
     name: Name
     count: int
     target_concept: Ids
-    """[k]"""
+    """Shape [k]: the concept of each target."""
     target_feature: Ids
-    """[k]"""
+    """Shape [k]: the feature of each target."""
     target: Ints
-    """[m] index of the target, ascending: 0, ..., 0, 1, ..."""
+    """Shape [m]: the index of each connection's target, ascending: 0, ..., 0, 1, ..."""
     branch: Bytes
-    """[m]"""
+    """Shape [m]: the branch of each connection at its target."""
     segment: Bytes
-    """[m]"""
+    """Shape [m]: the segment of each connection at its target."""
     strength: Ints
-    """[m] in units of 2^-16."""
+    """Shape [m]: the strength of each connection, in units of 2^-16."""
 
 
 def empty_row(neuron: Neuron, name: Name) -> Row:
@@ -84,14 +84,14 @@ def empty_row(neuron: Neuron, name: Name) -> Row:
 
 
 class Question(NamedTuple):
-    """Which rows are wanted; with `names_only` any row will do that has the right name."""
+    """The neurons whose rows are requested; with `names_only` a row needs only the right name."""
 
     neurons: Sequence[Neuron]
     names_only: bool = False
 
 
 BREATH = Question(())
-"""Asks for nothing: a place to stop for a moment, in work that may take long without a question."""
+"""An empty question: a point at which long work without questions can be suspended."""
 
 T = TypeVar("T")
 Answer = list[Row | None]
@@ -99,15 +99,15 @@ Steps = Generator[Question, Answer, T]
 
 
 class Rows(Protocol):
-    """Something that holds rows."""
+    """A holder of rows."""
 
     def read(self, question: Question) -> Answer:
-        """Return the neurons' rows, in their order; None for one that never occurred."""
+        """Return the neurons' rows, in order; None for a neuron that never occurred."""
         ...
 
 
 def run(steps: Steps[T], rows: Rows) -> T:
-    """Carry steps through with rows that are at hand."""
+    """Run steps to their end, with rows that can be read at once; return their result."""
     try:
         question = next(steps)
         while True:
@@ -118,7 +118,7 @@ def run(steps: Steps[T], rows: Rows) -> T:
 
 
 class DeltaRows:
-    """The rows of a delta; a neuron that never occurred in it is only a target."""
+    """The rows of a delta; a neuron of the delta that never occurred is only a target."""
 
     def __init__(self, delta: Delta) -> None:
         self._delta = delta
@@ -131,7 +131,7 @@ class DeltaRows:
 
     @property
     def neurons(self) -> Set[tuple[int, int]]:
-        """Those that occurred."""
+        """The neurons that occurred."""
         return self._at.keys()
 
     def read(self, question: Question) -> Answer:
@@ -189,14 +189,14 @@ class _Links(NamedTuple):
     """The pairs of neurons that a delta connects, row by row."""
 
     rows: list[int]
-    """[V + 1] where each row's connections start."""
+    """Shape [V + 1]: where each row's connections start, and the end of the last."""
     first: list[int]
-    """[V + 1] where each row's pairs start."""
+    """Shape [V + 1]: where each row's pairs start, and the end of the last."""
     counts: list[int]
-    """[V]"""
+    """Shape [V]: how often each row's neuron occurred."""
     number: Ints
-    """[M] each connection's pair."""
+    """Shape [M]: the index of each connection's pair."""
     concept: Ids
-    """[K] what each pair leads to."""
+    """Shape [K]: the concept of each pair's target."""
     feature: Ids
-    """[K]"""
+    """Shape [K]: the feature of each pair's target."""

@@ -1,4 +1,4 @@
-"""What comes of a prompt, as plain values."""
+"""The answer to a prompt, as plain values."""
 
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
@@ -10,33 +10,33 @@ Stopped = Literal["end", "limit"]
 
 
 class Token(NamedTuple):
-    """A word of an answer, and what speaks for it."""
+    """A word of an answer, with its timing and score."""
 
     text: str
-    """What it adds to the text, with the space before it."""
+    """The string that the token appends to the text, including the space before it."""
     word: str
     name: Name
     timing: Timing
     score: float
     candidates: int
-    """How many words there were to choose from."""
+    """The number of candidates that the token was chosen from."""
 
 
 @dataclass(frozen=True)
 class Generation:
-    """An answer."""
+    """A complete answer."""
 
     prompt: str
     tokens: list[Token]
     completion: str = ""
-    """What the prompt's last word lacked, as `civil war` behind "the Spanish"."""
+    """The missing rest of the prompt's last word: ` civil war` after "the Spanish"."""
     unknown: list[str] = field(default_factory=list)
-    """What of the prompt was never learned: `zorp` for a noun, `company/the` for a word of its
-    column."""
+    """The neurons of the prompt that were never learned: `zorp` for a noun, `company/the` for a
+    word of its column."""
     stopped: Stopped = "end"
-    """Why it ends: `end` (nothing more comes to mind) or `limit` (max_tokens)."""
+    """The reason why the answer ended: `end` (no candidate is left) or `limit` (max_tokens)."""
 
     @property
     def text(self) -> str:
-        """The answer as text, to be put behind the prompt."""
+        """The answer as text, to be appended to the prompt."""
         return self.completion + "".join(token.text for token in self.tokens)

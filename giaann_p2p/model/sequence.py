@@ -1,4 +1,4 @@
-"""Sequences: sentences as small arrays, many in one structure.
+"""Sequences: parsed sentences as arrays, many in one structure.
 
 Position i of the batch is one token. Its neuron is (concept[i], feature[i]), both `ids.word_id` of
 lower-case text; the feature of a concept's own noun is `ids.PRIME`.
@@ -22,22 +22,23 @@ Names = dict[int, str]
 
 @dataclass(frozen=True, eq=False)
 class Sequences:
-    """A batch of n sequences with N tokens in all."""
+    """A batch of n sequences with N tokens in total."""
 
     starts: Ints
-    """[n + 1] where each sequence starts, and the end of the last."""
+    """Shape [n + 1]: where each sequence starts, and the end of the last."""
     concept: Ids
-    """[N] the concept of the token's column."""
+    """Shape [N]: the concept of each token's column."""
     feature: Ids
-    """[N] the token's word, or PRIME."""
+    """Shape [N]: the word of each token, or PRIME."""
     column: Ints
-    """[N] the ordinal of the token's column within its sequence."""
+    """Shape [N]: the ordinal of each token's column within its sequence."""
     branch: Ints
-    """[N] how often the neuron came before in its sequence, at most branches - 1."""
+    """Shape [N]: how often the token's neuron occurred before in its sequence; at most
+    branches - 1."""
     end: Ints
-    """[N] where the token ends in its sentence, in characters."""
+    """Shape [N]: the offset at which each token ends in its sentence, in characters."""
     names: Names = field(default_factory=dict)
-    """The text behind every number above."""
+    """The text of every concept and feature above."""
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -61,7 +62,7 @@ class Sequences:
 
     @cached_property
     def words(self) -> list[str]:
-        """[N] each token's word: a concept's lemma for its prime neuron, else the token's text."""
+        """The tokens' words: a concept's lemma for its prime neuron, else the token's text."""
         names = self.names
         pairs = zip(self.concept.tolist(), self.feature.tolist(), strict=True)
         return [names[feature if feature != PRIME else concept] for concept, feature in pairs]
@@ -80,7 +81,7 @@ class SequenceBuilder:
         self._names: Names = {}
 
     def add(self, words: list[Word]) -> bool:
-        """Add a sentence of merged words; False, and nothing added, when it has no noun."""
+        """Add a sentence of merged words; if it has no noun, return False and add nothing."""
         nouns = concepts(words)
         if not nouns:
             return False
@@ -97,7 +98,7 @@ class SequenceBuilder:
         return True
 
     def build(self) -> Sequences:
-        """Return what was collected."""
+        """Return the batch of all added sentences."""
         fields = zip(*self._rows, strict=True) if self._rows else [()] * 5
         concept, feature, column, branch, end = fields
         return Sequences(
@@ -117,7 +118,7 @@ class SequenceBuilder:
 
 
 def joined_names(parts: list[Names]) -> Names:
-    """Put names together; of two texts for one number the smaller wins, in whatever order."""
+    """Merge names; of two texts for one number the smaller wins, in any order of merging."""
     names: Names = {}
     for part in parts:
         shared = names.keys() & part.keys()

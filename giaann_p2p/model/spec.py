@@ -1,7 +1,7 @@
 """The frozen parameters that all peers of a swarm share, and their digest.
 
-Two brains may be added together, and a peer may compute for a swarm, exactly when their digests
-are equal. The digest covers everything that changes what is learned from a text.
+Two brains may be added together, and a peer may compute for a swarm, exactly if their digests are
+equal. The digest covers every parameter that affects what is learned from a text.
 """
 
 import hashlib
@@ -11,12 +11,12 @@ import msgspec
 from giaann_p2p.errors import SpecError
 
 UNIT_BITS = 16
-"""A strength is a whole number of 2^-16."""
+"""A strength is an integer in units of 2^-16."""
 
 UNITS = 1 << UNIT_BITS
 
 CHUNK = 64
-"""Sentences in a chunk, the unit of learning."""
+"""The number of sentences in a chunk, the unit of learning."""
 
 # The official en_core_web_sm 3.8.0 (see `english.digest_of`) and this package's word lists (see
 # `lexicon.digest`). A test holds both to what is installed.
@@ -25,27 +25,31 @@ LEXICON_1 = "5619d54d82aa4ae7d437d3a2e5a15a7a"
 
 
 class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The parameters of a model; hashable, comparable, and equal exactly when the models are.
+    """The parameters of a model; hashable, comparable, and equal exactly if the models are.
 
-    Give 0 (the default) for the segments to have them follow from `seed_tokens`.
+    Numbers of segments given as 0 (the default) are derived from `seed_tokens`.
     """
 
     rules: int = 1
-    """Version of the learning rules themselves."""
+    """The version of the learning rules themselves."""
     seed_tokens: int = 12
-    """S: sizes the segments; the shortest trainable sentence has S + 1 tokens."""
+    """S, the number of seed tokens: it determines the numbers of segments, and the shortest
+    trainable sentence has S + 1 tokens."""
     column_segments: int = 0
-    """CS: segments by column distance (0 the farthest kept, CS - 1 the same column); S // 4 + 1."""
+    """CS, the number of segments by column distance: 0 is the farthest kept, CS - 1 the same
+    column. Default: S // 4 + 1."""
     feature_segments: int = 0
-    """FS: segments by token distance (the last: the adjacent token); ceil(S / 2) + 1."""
+    """FS, the number of segments by token distance: the last is the adjacent token. Default:
+    ceil(S / 2) + 1."""
     branches: int = 2
-    """B: the n-th repeat of a neuron in one sequence uses branch min(n, B - 1)."""
+    """B, the number of branches: the n-th repeat of a neuron in a sequence uses branch
+    min(n, B - 1)."""
     max_tokens: int = 80
-    """Longer sentences are skipped and counted."""
+    """The most tokens of a sentence; longer ones are skipped and counted."""
     pipeline: str = EN_CORE_WEB_SM_3_8_0
-    """Digest of the English pipeline that parses the text."""
+    """The digest of the English pipeline that parses the text."""
     lexicon: str = LEXICON_1
-    """Digest of the word lists that tell delimiters."""
+    """The digest of the word lists that define delimiters."""
 
     def __post_init__(self) -> None:
         if not self.column_segments:
@@ -56,7 +60,7 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     @property
     def segments(self) -> int:
-        """All segments of a branch: column segments first, then feature segments."""
+        """The number of segments of a branch: column segments come first, then feature segments."""
         return self.column_segments + self.feature_segments
 
     @property
@@ -65,11 +69,11 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         return hashlib.blake2b(b"giaann spec\0" + self.to_bytes(), digest_size=32).hexdigest()
 
     def to_bytes(self) -> bytes:
-        """Return the one canonical encoding: JSON with sorted keys."""
+        """Return the canonical encoding: JSON with sorted keys."""
         return msgspec.json.encode(self, order="sorted")
 
     def differences(self, other: "ModelSpec") -> list[str]:
-        """Name each field that differs, with both values, for an error message."""
+        """Return each field that differs, with both values, for an error message."""
         return [
             f"{name}: {getattr(self, name)} and {getattr(other, name)}"
             for name in self.__struct_fields__

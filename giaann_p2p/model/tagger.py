@@ -1,15 +1,15 @@
-"""Tokens and what GIAANN needs of them: lower-case text, lemma, and whether it is a noun.
+"""Tags tokens with what GIAANN needs: lower-case text, lemma, and whether the token is a noun.
 
-The result is exactly that of spaCy's whole pipeline; only a third of the time is saved. Behind the
-neural tagger come an attribute ruler and a lemmatizer, whose answer depends on the token's text and
-fine tag alone, but for a few words whose lemma depends on their neighbours ("gon na"). So they are
-asked once for each (text, tag), on a document of that one token, and in full for a sentence in
-which one of those few words is a noun.
+The result is exactly that of spaCy's whole pipeline, in two thirds of the time. The neural tagger
+is followed by an attribute ruler and a lemmatizer. Their results depend only on the token's text
+and fine tag, except for a few words whose lemma depends on their neighbours ("gon na"). So they run
+once for each (text, tag), on a document of that one token. They run in full for a sentence in which
+one of those few words is a noun.
 
-What remains is matrix multiplication by BLIS, spaCy's own. numpy's OpenBLAS does it three times as
-fast, and would double the rate of the whole parse. But BLIS gives each row of a product the same
-bits whatever rows stand beside it, and OpenBLAS does not: there a sentence's tags could, if rarely,
-depend on the sentences that are parsed with it, and learning on the order of the text.
+The remaining time is matrix multiplication by BLIS, spaCy's own. numpy's OpenBLAS is three times as
+fast, and would double the rate of the whole parse. But BLIS computes each row of a product with the
+same bits whatever rows are beside it, and OpenBLAS does not: a sentence's tags could then, if
+rarely, depend on the sentences that are parsed with it, and learning on the order of the text.
 """
 
 from collections.abc import Iterable, Iterator
@@ -23,10 +23,10 @@ from giaann_p2p.model.columns import Word
 
 _NOUNS = frozenset(["NOUN", "PROPN"])
 _IN_CONTEXT = frozenset(["ai", "gon", "na", "ta", "'s", "c'm", "y", "y'"])
-"""The words to which the ruler's patterns of several tokens give a lemma."""
+"""The words whose lemma the ruler's patterns of several tokens can set."""
 
 _MOST = 1 << 16
-"""Meanings to remember, at some 850 bytes each."""
+"""The most meanings in the cache, at some 850 bytes each."""
 
 
 class _Meaning(NamedTuple):
@@ -37,7 +37,7 @@ class _Meaning(NamedTuple):
 
 
 class Tagger:
-    """The English pipeline, word by word."""
+    """Runs the English pipeline, with a cache of its results for each (text, tag)."""
 
     def __init__(self, nlp: Language) -> None:
         self._nlp = nlp
@@ -45,7 +45,7 @@ class Tagger:
         self._meanings: dict[tuple[int, int], _Meaning] = {}
 
     def memory(self) -> AbstractContextManager[object]:
-        """Return a zone at whose end spaCy forgets the words that it saw first in it."""
+        """Return a memory zone: at its end, spaCy forgets the words that were new in it."""
         return self._nlp.memory_zone()
 
     def tokenize(self, text: str) -> Doc:
@@ -53,7 +53,7 @@ class Tagger:
         return self._nlp.make_doc(text)
 
     def words(self, docs: Iterable[Doc]) -> Iterator[list[Word]]:
-        """Return the words of sentences, as the whole pipeline tags them."""
+        """Yield the words of each sentence, as the whole pipeline tags them."""
         with self._nlp.select_pipes(enable=["tok2vec", "tagger"]):
             for doc in self._nlp.pipe(docs):
                 yield self._words(doc)
@@ -87,6 +87,6 @@ class Tagger:
 
     def _ruled(self, doc: Doc) -> Doc:
         ruler, lemmatizer = self._rules
-        lemmatizer.cache.clear()  # it has no bound, and the meanings are remembered here
+        lemmatizer.cache.clear()  # it is unbounded, and the results are cached here
         ruled: Doc = lemmatizer(ruler(doc))
         return ruled

@@ -1,8 +1,8 @@
-"""Processes that parse for this one, results in order.
+"""Worker processes that parse for this one, with results in order.
 
-Each has one group at a time, or a few, gets the next one when a result is taken, and dies with its
-pipe. A dead one is told at once. (An executor of the standard library may hang when a worker dies
-while another is being started, and no pool of it tells.)
+Each worker has one group at a time, or a few; it gets the next one when a result is taken, and
+exits when its pipe closes. The death of a worker is reported at once. (An executor of the standard
+library may hang if a worker dies while another one is starting, and its pools report no death.)
 """
 
 import signal
@@ -25,11 +25,11 @@ _SPAWN = get_context("spawn")  # not forked: the caller may have threads (torch 
 def in_processes(
     work: Callable[[Given], Made], items: Iterator[Given], processes: int, ahead: int = 1
 ) -> Iterator[Made]:
-    """Do work on items in other processes; iterate over what comes out, in order.
+    """Map `work` over items in other processes; yield the results in order.
 
-    The work is pickled, so it is a function of a module. WorkerError if a process dies.
-    `ahead`: how many items each has at a time. With more than one it need not wait where another
-    takes longer for its own; what it made meanwhile, which must be small, waits in its pipe.
+    `work` is pickled, so it must be a function of a module. WorkerError if a process dies.
+    `ahead`: the number of items that each process has at a time. With more than one, a process need
+    not wait for a slower one; its results, which must be small, wait in its pipe.
     """
     with ExitStack() as started:
         busy: deque[_Worker[Given, Made]] = deque()
@@ -41,7 +41,7 @@ def in_processes(
         while busy:
             worker = busy.popleft()
             made = worker.take()
-            for item in islice(items, 1):  # before the caller takes its time with what was made
+            for item in islice(items, 1):  # before the caller spends time on the result
                 worker.give(item)
                 busy.append(worker)
             yield made
@@ -88,14 +88,14 @@ def _death() -> WorkerError:
 
 
 def _serve(work: Callable[[Any], Any], pipe: "Connection[Any, Any]") -> None:
-    """Work in another process, as long as there is somebody to work for."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is deaf anyway: so nobody has to hold it back
+    """Serve in the worker process, until its parent closes the pipe."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # blocked anyway; now no code defers it
     try:
         while True:
             item = pipe.recv()
             try:
                 pipe.send(work(item))
-            except Exception as error:  # noqa: BLE001  (it is the caller's to raise)
+            except Exception as error:  # noqa: BLE001  (the parent raises it)
                 pipe.send(error)
     except (EOFError, OSError):
         return
@@ -103,9 +103,10 @@ def _serve(work: Callable[[Any], Any], pipe: "Connection[Any, Any]") -> None:
 
 @contextmanager
 def _deaf_to_ctrl_c() -> Iterator[None]:
-    """Start processes that leave Ctrl-C to this one, which ends them in good order.
+    """Block SIGINT while processes start, so that only this process handles Ctrl-C.
 
-    They inherit the mask, so that they are deaf from their first moment on.
+    The new processes inherit the mask and never receive SIGINT; this process ends them in good
+    order.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:

@@ -1,1 +1,1 @@
-"""What travels between peers, and how: messages, frames, transports."""
+"""The network layer: frames, connections, and transports between peers."""

@@ -1,7 +1,8 @@
-"""When which request is due: cheap to set and to put off, however many are done long before.
+"""Timers by request: a heap in which setting, postponing and cancelling a timer are all cheap.
 
-A time that was put off, or is no longer needed, stays in the heap until it comes up, or until the
-heap is mostly made of such.
+Most requests finish long before their timer is due. A timer that was postponed or cancelled
+therefore stays in the heap (lazy deletion) until it reaches the top, or until most of the heap is
+stale and it is rebuilt.
 """
 
 from heapq import heapify, heappop, heappush
@@ -10,7 +11,7 @@ NEVER = float("inf")
 
 
 class Alarms:
-    """Times by request."""
+    """The times at which requests are due."""
 
     def __init__(self) -> None:
         self._due: dict[int, float] = {}
@@ -20,7 +21,7 @@ class Alarms:
         return len(self._heap)
 
     def set(self, request: int, when: float) -> None:
-        """Let a request be due at a time, instead of at what was set before."""
+        """Make a request due at a time, which replaces any time set before."""
         before = self._due.get(request, NEVER)
         self._due[request] = when
         if when < before:
@@ -29,11 +30,11 @@ class Alarms:
                 self._shrink()
 
     def drop(self, request: int) -> None:
-        """Let a request never be due."""
+        """Cancel a request's timer, if it has one."""
         self._due.pop(request, None)
 
     def next(self) -> float:
-        """Return the earliest time; NEVER if there is none."""
+        """Return the earliest time at which a request is due; NEVER if there is none."""
         while self._heap:
             when, request = self._heap[0]
             due = self._due.get(request, NEVER)

@@ -1,4 +1,4 @@
-"""Requests and responses on their way: cut into chunks by credit, put together and checked."""
+"""Request and response bodies in transit: chunked under flow control, reassembled and verified."""
 
 from io import BytesIO
 
@@ -10,7 +10,7 @@ from giaann_p2p.net.limits import FREE
 
 
 class Outgoing:
-    """A body to be sent, in turns of one chunk."""
+    """A body to be sent, one chunk per turn."""
 
     __slots__ = (
         "_at",
@@ -23,16 +23,17 @@ class Outgoing:
         "parked",
         "request",
     )
-    _digest: xxh3_64  # of what was sent of a long one
+    _digest: xxh3_64  # the digest of the bytes of a long body sent so far
 
     def __init__(self, whole: Kind, request: int, body: bytes) -> None:
         self.request = request
         self.announced = False
-        """The peer will hear of it."""
+        """Whether its first frame has been taken for sending, so that the peer will know of the
+        body."""
         self.complete = False
-        """All of it is on its way."""
+        """Whether all of the body has been taken for sending."""
         self.parked = False
-        """It waits for credit."""
+        """Whether the body waits for credit."""
         self._whole = whole
         self._body: Buffer = body
         self._at = 0
@@ -43,11 +44,11 @@ class Outgoing:
 
     @property
     def nbytes(self) -> int:
-        """The length of the body."""
+        """The length of the body in bytes."""
         return len(self._body)
 
     def turn(self, sealer: Sealer) -> list[Buffer]:
-        """Return the frames of one turn; it is parked if the next one needs credit."""
+        """Return the frames of one turn; the body is parked if its next turn needs more credit."""
         pieces: list[Buffer] = []
         if not self.announced:
             self.announced = True
@@ -70,14 +71,14 @@ class Outgoing:
         return pieces
 
     def credit(self, more: int) -> None:
-        """Take credit in; MessageError if it is for more than there is."""
+        """Add credit; MessageError if it exceeds the bytes that are left to be sent."""
         if not 0 < more <= len(self._body) - self._at - self._credit:
             raise MessageError(f"credit for {more:,} bytes, which are not to come")
         self._credit += more
         self.parked = self._lacks_credit()
 
     def forget(self) -> None:
-        """Let go of the bytes."""
+        """Release the body's bytes."""
         self._body = b""
 
     def _lacks_credit(self) -> bool:
@@ -85,7 +86,7 @@ class Outgoing:
 
 
 class Incoming:
-    """A long body that is coming; it holds what has come, and no more."""
+    """A long body being received; it holds only the bytes that have arrived."""
 
     __slots__ = ("_body", "_digest", "_granted", "_window", "length")
 
@@ -102,7 +103,7 @@ class Incoming:
         return f"<Incoming: {self._body.tell():,} of {self.length:,} bytes>"
 
     def grant(self) -> int:
-        """Return how much more credit to give; 0 while half of the window is left."""
+        """Return how much more credit to give; 0 while more than half of the window is left."""
         got = self._body.tell()
         wanted = min(self.length, got + self._window)
         if wanted == self._granted or 2 * (self._granted - got) > self._window:
@@ -111,7 +112,7 @@ class Incoming:
         return more
 
     def take(self, chunk: memoryview) -> None:
-        """Take the next chunk in; MessageError if it cannot be the next."""
+        """Append the next chunk; MessageError if its length is not the one that must come next."""
         got = self._body.tell()
         if len(chunk) != min(CHUNK, self.length - got):
             raise MessageError(
@@ -121,7 +122,7 @@ class Incoming:
         self._digest.update(chunk)
 
     def finish(self, ending: memoryview) -> bytes:
-        """Return the whole body; MessageError unless the end mark fits what came."""
+        """Return the whole body; MessageError unless length and checksum match what arrived."""
         length, checksum = ENDING.unpack(ending)
         got = self._body.tell()
         if not length == got == self.length:

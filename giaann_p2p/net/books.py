@@ -1,9 +1,9 @@
-"""The books of one connection: which requests are open, whose they are, and what each holds.
+"""The request table of one connection: which requests are open, and which resources each holds.
 
-1. Requests of this side have numbers of one parity, those of the peer of the other; each begins
-   with a higher number than the last.
-2. Whatever a request holds (room, a place in the outbox, an alarm), it gives back when it leaves
-   the books, however it ended.
+1. Requests of this side have numbers of one parity, those of the peer of the other; each new
+   request has a higher number than the last one of its side.
+2. A request returns everything it holds (room, a place in the outbox, an alarm) when it leaves the
+   table, however it ended.
 """
 
 from giaann_p2p.errors import MessageError
@@ -14,11 +14,11 @@ from giaann_p2p.net.frames import Frame
 from giaann_p2p.net.limits import Limits
 from giaann_p2p.net.outbox import Outbox
 from giaann_p2p.net.room import Room
-from giaann_p2p.net.states import State
+from giaann_p2p.net.states import LinkState
 
 
 class Books:
-    """See the module."""
+    """The open requests of one connection, and the limits and resources that they share."""
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class Books:
     ) -> None:
         self.limits = limits
         self.serving = limits
-        """What the peer's requests are held to; less for a stranger's."""
+        """The limits on the peer's requests; they are lower for a stranger."""
         self.outbox = outbox
         self.room_in = room_in
         self.room_out = room_out
@@ -40,12 +40,13 @@ class Books:
         self.backlog = Backlog()
         self.open: dict[int, Exchange] = {}
         self.mine, self.theirs = 0, 0
-        """How many of the open requests."""
+        """The numbers of open requests of this side and of the peer. Invariant: mine + theirs ==
+        len(open)."""
         self.now = now
-        """When something happened last."""
+        """The time of the last event, in seconds of the driver's clock."""
         self._next = 1 if dialled else 2
         self._parity = self._next % 2
-        self._last = 0  # the last request that the peer began
+        self._last = 0  # the number of the peer's latest request
 
     def __repr__(self) -> str:
         return (
@@ -54,18 +55,18 @@ class Books:
         )
 
     def is_mine(self, request: int) -> bool:
-        """Tell whether a request is, or would be, one of this side."""
+        """Return whether a request number belongs to this side."""
         return request % 2 == self._parity
 
     def enter_mine(self) -> Exchange:
-        """Begin a request of this side, under the next number."""
+        """Open a request of this side, under the next number."""
         request, self._next = self._next, self._next + 2
-        exchange = self.open[request] = Exchange(request, State.ASKING)
+        exchange = self.open[request] = Exchange(request, LinkState.ASKING)
         self.mine += 1
         return exchange
 
-    def enter_theirs(self, request: int, state: State) -> Exchange:
-        """Begin a request of the peer; MessageError if none can begin with this number."""
+    def enter_theirs(self, request: int, state: LinkState) -> Exchange:
+        """Open a request of the peer; MessageError if this number cannot come next."""
         if request <= self._last or request % 2 == self._parity:
             raise MessageError(f"request {request} begins after request {self._last}")
         self._last = request
@@ -74,14 +75,14 @@ class Books:
         return exchange
 
     def hold(self, exchange: Exchange, size: int) -> bool:
-        """Take room for some more bytes of a request or a response, if there is any."""
+        """Reserve room for more incoming bytes of a request; return False if there is none."""
         if not self.room_in.take(size):
             return False
         exchange.held += size
         return True
 
     def leave(self, exchange: Exchange) -> None:
-        """Forget a request, and give back all that it held."""
+        """Remove a request, and return all that it held."""
         request = exchange.request
         del self.open[request]
         if request % 2 == self._parity:
@@ -97,7 +98,7 @@ class Books:
             self.outbox.drop(exchange.outgoing)
 
     def known(self, frame: Frame) -> Exchange | None:
-        """Return a request that is open, None if it is done; MessageError if it never was."""
+        """Return the request if it is open, None if it has ended; MessageError if unknown."""
         exchange = self.open.get(frame.request)
         if exchange is None:
             first = self._next if self.is_mine(frame.request) else self._last + 1

@@ -1,4 +1,4 @@
-"""The requests that this side makes, until there is an answer or none is wanted any more."""
+"""The client side of a connection: requests of this side, until they are answered or given up."""
 
 from giaann_p2p.errors import PeerError
 from giaann_p2p.net.bodies import Incoming
@@ -13,14 +13,14 @@ from giaann_p2p.net.traffic import Traffic
 
 
 class Caller:
-    """See the module; rules 4 to 7 of states.py."""
+    """Sends requests and takes responses, by rules 4 to 7 of states.py."""
 
     def __init__(self, books: Books, traffic: Traffic) -> None:
         self._books = books
         self._traffic = traffic
 
     def request(self, body: bytes, deadline: float) -> int:
-        """Ask; return the request's number. Refused if there is too much under way already."""
+        """Send a request and return its number; Refused if too much is in flight already."""
         books, limits, size = self._books, self._books.limits, len(body)
         if size > limits.longest:
             raise too_long("a request", size, limits.longest)
@@ -37,18 +37,18 @@ class Caller:
         return exchange.request
 
     def cancel(self, request: int) -> None:
-        """No longer wait for an answer; nothing if there was one."""
+        """Stop waiting for an answer; does nothing if the request has ended."""
         exchange = self._books.open.get(request)
         if exchange is not None and exchange.state in CALLER:
             self._abandon(exchange)
 
     def expire(self, exchange: Exchange, events: list[Event]) -> None:
-        """Take in that a deadline has come."""
+        """Fail a request whose deadline has passed."""
         self._abandon(exchange)
         events.append(Failed(exchange.request, TimedOut("the peer has not answered in time")))
 
     def take_response(self, frame: Frame, events: list[Event]) -> None:
-        """Take a whole response in."""
+        """Complete a request with a response that fits one frame."""
         exchange = self._books.known(frame)
         if exchange is not None:
             next_state(exchange.state, frame.kind)
@@ -56,7 +56,7 @@ class Caller:
             events.append(Responded(frame.request, bytes(frame.payload)))
 
     def take_long(self, frame: Frame, events: list[Event]) -> None:
-        """Take the beginning of a long response in."""
+        """Begin to receive a long response; fail the request if there is no room for it."""
         (size,) = NUMBER.unpack(frame.payload)
         exchange = self._books.known(frame)
         if exchange is None:
@@ -75,12 +75,12 @@ class Caller:
         events.append(Failed(frame.request, why))
 
     def overflow(self, exchange: Exchange, size: int, events: list[Event]) -> None:
-        """Take in that there is no room for the rest of a response."""
+        """Fail a request because no room is left for the rest of its response."""
         self._abandon(exchange)
         events.append(Failed(exchange.request, no_room("a response", size)))
 
     def take_error(self, frame: Frame, why: Refused, events: list[Event]) -> None:
-        """Take in that there will be no response."""
+        """Fail a request because the peer reports that there will be no response."""
         exchange = self._books.known(frame)
         if exchange is not None:
             next_state(exchange.state, frame.kind)
@@ -88,7 +88,7 @@ class Caller:
             events.append(Failed(frame.request, why))
 
     def _abandon(self, exchange: Exchange) -> None:
-        """Give a call up, and tell the peer if it may have heard of it."""
+        """Give a request up, and tell the peer if any of it may have been sent."""
         body = exchange.outgoing
         next_state(exchange.state, Deed.DROP)
         self._books.leave(exchange)
@@ -97,9 +97,9 @@ class Caller:
 
 
 def failure(error: PeerError, exchange: Exchange) -> PeerError:
-    """Return how a call fails that was open when its connection ended.
+    """Return the error for a request that was open when its connection ended.
 
-    It is a new error for each, so that none holds another's traceback.
+    Each request gets a new error object, so that none holds the traceback of another.
     """
     if exchange.outgoing is not None and not exchange.outgoing.announced:
         return Unreachable(f"nothing was sent: {error}")

@@ -1,54 +1,99 @@
-"""An event loop whose time is made up: when all wait, it is at once the time they wait for.
+"""Virtual time, and an event loop that runs on it: time jumps to the next event.
 
-Hours pass in milliseconds, and the same program with the same seeds runs in the same order. No
-socket, pipe or signal is there; work for threads is done on the spot. When everything waits for
-what can never happen, the run ends with an error instead of hanging.
+Hours pass in milliseconds, and the same program with the same seeds runs in the same order. There
+are no sockets, pipes or signals; work for threads runs inline. When every task waits for something
+that can never happen, the run ends with an error instead of hanging.
 """
 
 import asyncio
+import heapq
+from collections import deque
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from contextvars import Context
+from functools import partial
+from typing import Any, TypeVar, TypeVarTuple
 
 from giaann_p2p.errors import GiaannError
 
 T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
+Event = Callable[[], None]
 
 
 class Deadlock(GiaannError):  # noqa: N818  (what it is, not what went wrong)
     """Every task waits, and nothing will ever wake one."""
 
 
-class _Patience:
-    """Stands where a loop waits for sockets: it only lets time pass."""
+class Clock:
+    """An event queue in order of time; events of the same time run first in, first out."""
 
     def __init__(self) -> None:
         self.now = 0.0
+        self._events: list[tuple[float, int, Event]] = []
+        self._count = 0
 
-    def select(self, timeout: float | None) -> list[Any]:
-        if timeout is None:
+    def at(self, when: float, event: Event) -> None:
+        """Schedule an event at a time, or now if that time has passed."""
+        self._count += 1
+        heapq.heappush(self._events, (max(when, self.now), self._count, event))
+
+    def after(self, seconds: float, event: Event) -> None:
+        """Schedule an event after some seconds."""
+        self._count += 1
+        heapq.heappush(self._events, (self.now + seconds, self._count, event))
+
+    def run_until(self, end: float) -> None:
+        """Run all events up to a time."""
+        events, pop = self._events, heapq.heappop
+        while events and events[0][0] <= end:
+            self.now, _, event = pop(events)
+            event()
+        self.now = end
+
+    def step(self) -> None:
+        """Run the next event, at its time; Deadlock if there is none."""
+        if not self._events:
             raise Deadlock("every task waits, and nothing will ever wake one")
-        self.now += timeout
-        return []
+        self.now, _, event = heapq.heappop(self._events)
+        event()
 
 
 class VirtualLoop(asyncio.BaseEventLoop):
-    """The loop; its time begins at 0."""
+    """An event loop on a clock: its own one, which begins at 0, or one that others use, too."""
 
-    def __init__(self) -> None:
+    _ready: deque[asyncio.Handle]
+    """The callbacks that are due; the base class adds to it."""
+
+    def __init__(self, clock: Clock | None = None) -> None:
         super().__init__()
-        self._selector = _Patience()
+        self.clock = clock or Clock()
 
     def __repr__(self) -> str:
         return f"<VirtualLoop: {self.time():.3f} s>"
 
+    def __del__(self) -> None:
+        """Warn of nothing: a loop that was not closed holds no resources."""
+
     def time(self) -> float:
-        """Return the time that it is made out to be, in seconds."""
-        return self._selector.now
+        """Return the virtual time in seconds."""
+        return self.clock.now
+
+    def call_at(
+        self,
+        when: float,
+        callback: Callable[[*Ts], object],
+        *args: *Ts,
+        context: Context | None = None,
+    ) -> asyncio.TimerHandle:
+        """Schedule a callback; those of the same time run first in, first out."""
+        timer = asyncio.TimerHandle(when, callback, args, self, context)
+        self.clock.at(when, partial(self._due, timer))
+        return timer
 
     def run_in_executor(
         self, executor: object, func: Callable[..., T], *args: object
     ) -> asyncio.Future[T]:
-        """Do a thread's work at once, so that its place in the order is always the same."""
+        """Run a thread's work inline, so that its place in the order is always the same."""
         future: asyncio.Future[T] = self.create_future()
         try:
             future.set_result(func(*args))
@@ -56,14 +101,28 @@ class VirtualLoop(asyncio.BaseEventLoop):
             future.set_exception(error)
         return future
 
-    def _process_events(self, events: list[Any]) -> None:
-        """Nothing comes from outside."""
+    def _due(self, timer: asyncio.TimerHandle) -> None:
+        self._ready.append(timer)
+
+    def _run_once(self) -> None:
+        """Run what is due now, or else the clock's next event."""
+        if self._ready:
+            self.clock.run_until(self.clock.now)
+        else:
+            self.clock.step()
+        for _ in range(len(self._ready)):
+            handle = self._ready.popleft()
+            if not handle.cancelled():
+                handle._run()
+
+    def _timer_handle_cancelled(self, timer: asyncio.TimerHandle) -> None:
+        """Do nothing, because a cancelled timer is dropped when it is due."""
 
     def _write_to_self(self) -> None:
-        """Nobody waits elsewhere for this loop to wake up."""
+        """Do nothing, because no other thread has to wake this loop."""
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:
-    """Run a program in made-up time; what it leaves behind is cancelled, as asyncio.run does."""
+    """Run a program in virtual time; tasks that it leaves behind are cancelled at the end."""
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
         return runner.run(main)

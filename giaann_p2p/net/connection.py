@@ -1,14 +1,14 @@
-"""One connection: requests both ways over one ordered stream of bytes, without any I/O.
+"""The protocol of one connection: requests both ways over one ordered byte stream, without I/O.
 
-Whoever drives it feeds what was read, sends what `to_send` gives, and calls `tick` when `wake`
-says. Every request that was made ends in exactly one `Responded` or `Failed`, at its deadline at
-the latest, unless it is cancelled; every `Requested` may be answered until it was `Cancelled`.
-Whatever the peer sends, no other exception than a PeerError inside `Failed` comes of it, and no
-more is held than the limits allow. The rules of the road are in states.py.
+The driver feeds incoming bytes, sends the pieces from `to_send`, and calls `tick` at the time from
+`wake`. Every request ends in exactly one `Responded` or `Failed`, by its deadline at the latest,
+unless it is cancelled; every `Requested` may be answered until it is `Cancelled`. No matter what
+the peer sends, the only error that results is a PeerError inside a `Failed`, and no more is held
+than the limits allow. The protocol's rules are in states.py.
 
-Here is what concerns the whole connection: which frame goes to whom, time, goodbyes and the end.
-The requests are in books.py; caller.py makes those of this side, server.py takes those of the peer,
-and traffic.py moves the bodies of both.
+This module handles what concerns the whole connection: dispatch of frames, time, goodbyes and the
+end. books.py keeps the requests; caller.py makes those of this side, server.py takes those of the
+peer, and traffic.py moves the bodies of both.
 """
 
 from collections.abc import Callable
@@ -24,15 +24,16 @@ from giaann_p2p.net.limits import Limits
 from giaann_p2p.net.outbox import Outbox
 from giaann_p2p.net.room import Room
 from giaann_p2p.net.server import Server
-from giaann_p2p.net.states import CALLER, Deed, Phase, State, next_phase
+from giaann_p2p.net.states import CALLER, Deed, LinkState, Phase, next_phase
 from giaann_p2p.net.traffic import Traffic
 
 TURN = 1 << 20
-"""Bytes that `to_send` gives at once, about: what is under way cannot be overtaken."""
+"""The approximate number of bytes that `to_send` returns at once; urgent frames cannot overtake
+them later."""
 
 
 class Connection:
-    """One side of it; `number` is to be drawn anew for each."""
+    """One side of a connection; `number` must be drawn at random for each."""
 
     def __init__(
         self,
@@ -46,20 +47,24 @@ class Connection:
         greeting: bytes = b"",
         door: Callable[[bytes], str] = lambda greeting: "",
     ) -> None:
-        """Take what to show the peer, and what tells by what it shows why it is a stranger."""
+        """Take the greeting to send, and a door.
+
+        The door returns why the peer's greeting makes it a stranger, or an empty string.
+        """
         self.phase = Phase.OPEN
         self.error: PeerError | None = None
-        """Why it is over, unless both sides left."""
+        """The reason why the connection ended; None while it is open, or if both sides said
+        goodbye."""
         self.farewell = False
-        """Whether the peer is told why."""
+        """Whether the last frame tells the peer why the connection ends."""
         self.round_trip: float | None = None
-        """Seconds from the last ping to its answer."""
+        """The time from the last ping to its answer, in seconds; None before the first answer."""
         self.greeting = b""
-        """What the peer has shown."""
+        """The peer's greeting."""
         self.strange = ""
-        """Why it is a stranger, if it is."""
+        """The reason why the peer is a stranger; empty if it is none."""
         self._door, self._dialled, self._since = door, dialled, now
-        self._left = NEVER  # when goodbye was said
+        self._left = NEVER  # when this side said goodbye
         self._limits = limits or Limits()
         self._room_in = Room(self._limits.bytes_in, room_in)
         self._room_out = Room(self._limits.bytes_out, room_out)
@@ -103,16 +108,16 @@ class Connection:
             f" {books.theirs}, {self._room_in.used:,} bytes in, {self._room_out.used:,} out>"
         )
 
-    # What this side does.
+    # Actions of this side.
 
     @property
     def over(self) -> bool:
-        """Whether nothing more will happen; what is still to be sent says why."""
+        """Whether nothing more will happen; frames that are still to be sent tell the peer why."""
         return self.phase is Phase.OVER
 
     @property
     def greeted(self) -> bool:
-        """Whether the peer has said anything."""
+        """Whether the peer has said hello."""
         return self._greeted
 
     @property
@@ -127,13 +132,14 @@ class Connection:
 
     @property
     def sends(self) -> bool:
-        """Whether there is something to be sent."""
+        """Whether anything is waiting to be sent."""
         return bool(self._outbox)
 
     def request(self, body: bytes, deadline: float, now: float | None = None) -> int:
-        """Ask; return the request's number. Refused if there is too much under way already.
+        """Send a request and return its number; Refused if too much is in flight already.
 
-        `now` may be left out where nobody asks much, and it need not be known how long that waits.
+        A caller that asks little may leave `now` out: the time only dates the request for the
+        estimate of how long requests wait to be sent.
         """
         if not self.asking:
             raise Unreachable("the connection to the peer is closing; nothing was sent")
@@ -142,19 +148,19 @@ class Connection:
         return self._caller.request(body, deadline)
 
     def cancel(self, request: int) -> None:
-        """No longer wait for an answer; nothing if there was one."""
+        """Stop waiting for an answer; does nothing if the request has ended."""
         self._caller.cancel(request)
 
     def respond(self, request: int, body: bytes) -> None:
-        """Answer; nothing if nobody waits for it any more."""
+        """Answer a request; does nothing if it is no longer open."""
         self._server.respond(request, body)
 
     def refuse(self, request: int, why: Refused) -> None:
-        """Say that there will be no answer; nothing if nobody waits for it any more."""
+        """Report that a request gets no answer; does nothing if it is no longer open."""
         self._server.refuse(request, why)
 
     def goodbye(self) -> None:
-        """Ask nothing more; the connection is over when all that is open is done."""
+        """Make no more requests; the connection is over when all open requests have ended."""
         if self.phase is Phase.OPEN:
             self._outbox.put(Kind.GOODBYE)
             self._left = self._books.now
@@ -165,14 +171,14 @@ class Connection:
         return self._end(Broken(f"this peer ended the connection: {why}"), why)
 
     def look_again(self) -> list[Event]:
-        """Ask at the door once more: whoever has become a stranger is told so, and has to go."""
+        """Check the peer's greeting again; if it has become a stranger, say so and end."""
         before, self.strange = self.strange, self._door(self.greeting) if self._greeted else ""
         if self.strange and not before:
             return self.refuse_all(Refused(Reason.STRANGER, self.strange))
         return []
 
     def to_send(self, most: int = TURN) -> list[Buffer]:
-        """Return the next bytes to write, about so many, in pieces; none if there is nothing."""
+        """Return the next pieces to write, about `most` bytes in all; none if nothing waits."""
         if not self._outbox:
             return []
         pieces, moved = self._outbox.take(most)
@@ -182,10 +188,10 @@ class Connection:
         self._check_over()
         return pieces
 
-    # What happens to it.
+    # Events of the stream and of time.
 
     def feed(self, data: Buffer, now: float) -> list[Event]:
-        """Take in what was read."""
+        """Process bytes that were read."""
         events: list[Event] = []
         if self.over:
             return events
@@ -201,15 +207,15 @@ class Connection:
         return events
 
     def eof(self, now: float) -> list[Event]:
-        """Take in that the stream has ended: no request that is open has succeeded."""
+        """Process the end of the stream: every request that is still open fails."""
         return self._break("the stream ended before the peer said goodbye", now)
 
     def lost(self, words: str, now: float) -> list[Event]:
-        """Take in that the stream cannot be read or written any more."""
+        """Process an error of the stream, after which it can no longer be read or written."""
         return self._break(f"the connection to the peer was lost: {words}", now)
 
     def wake(self) -> float:
-        """Return when `tick` is to be called next."""
+        """Return the time at which `tick` must be called next."""
         if self.over:
             return NEVER
         silent = self._heard + self._limits.silent_after
@@ -218,7 +224,7 @@ class Connection:
         )
 
     def tick(self, now: float) -> list[Event]:
-        """Take in that time has passed."""
+        """Process the passing of time."""
         events: list[Event] = []
         if self.over:
             return events
@@ -239,7 +245,7 @@ class Connection:
     # Pings.
 
     def _ping(self, now: float) -> None:
-        self._said = now  # the next is due from now on, even if this one cannot be sent
+        self._said = now  # the next ping is due from now on, even if this one cannot be sent
         if not self._outbox.urgent:
             self._pings += 1
             self._pinged = now
@@ -280,7 +286,7 @@ class Connection:
         else:
             events += self._end(why)
 
-    # The end.
+    # Greeting, goodbye and end.
 
     def _hear_hello(self, frame: Frame) -> None:
         self._greeted = True
@@ -297,8 +303,10 @@ class Connection:
         return Refused(Reason.STRANGER, self.strange)
 
     def _stays_until(self) -> float:
-        """Return when the peer has to go that is mute, that answers no goodbye, or a stranger that
-        was not dialled from here.
+        """Return when to drop the peer unless it makes progress; NEVER if it may stay.
+
+        The peer is dropped for a missing hello, for an unanswered goodbye, or as a stranger; a
+        stranger that was dialled from here may stay.
         """
         if not self._greeted:
             return self._since + self._limits.greeting_within
@@ -318,11 +326,11 @@ class Connection:
     def _break(self, words: str, now: float) -> list[Event]:
         self._books.now = now
         if self.phase is Phase.DRAINING and not self._open:
-            self.phase = Phase.OVER  # all was done: the peer was only the first to close
+            self.phase = Phase.OVER  # nothing was left to do: the peer was only the first to close
         return self._end(Broken(words))
 
     def _end(self, error: PeerError, why: Refused | None = None) -> list[Event]:
-        """End at once: all that is open has failed."""
+        """End the connection at once: every open request fails."""
         events: list[Event] = []
         if self.over:
             return events
@@ -332,7 +340,7 @@ class Connection:
             self._books.leave(exchange)
             if exchange.state in CALLER:
                 events.append(Failed(request, failure(error, exchange)))
-            elif exchange.state is not State.TAKING:
+            elif exchange.state is not LinkState.TAKING:
                 events.append(Cancelled(request))
         self._outbox.clear()
         if why is not None:

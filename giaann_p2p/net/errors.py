@@ -1,11 +1,11 @@
-"""How a call to another peer can fail, told apart by what may have happened there.
+"""The ways in which a call to another peer can fail, by whether the request was carried out.
 
 | error         | was it carried out? | what to do                                        |
 |---------------|---------------------|---------------------------------------------------|
-| `Unreachable` | no                  | ask another peer, or again later                  |
+| `Unreachable` | no                  | ask another peer, or retry later                  |
 | `Refused`     | no, or it failed    | by its reason: wait, ask another, ask differently |
-| `TimedOut`    | perhaps             | repeat only what may be done twice                |
-| `Broken`      | perhaps             | repeat only what may be done twice                |
+| `TimedOut`    | perhaps             | retry only what is idempotent                     |
+| `Broken`      | perhaps             | retry only what is idempotent                     |
 """
 
 from enum import IntEnum
@@ -15,49 +15,62 @@ from giaann_p2p.net.frames import LONGEST_ERROR, Buffer
 
 
 class Reason(IntEnum):
-    """Why a peer will not answer."""
+    """The reason why a peer refuses to answer."""
 
     BUSY = 1
-    """It has as much to do as it takes on; later it may have room."""
+    """The peer is at capacity; a later retry may succeed."""
     LEAVING = 2
-    """It is about to leave the swarm."""
+    """The peer is about to leave the swarm."""
     TOO_LONG = 3
-    """The request, or what it asks for, is longer than a message may be."""
+    """The request, or the response that it asks for, is longer than a message may be."""
     STALLED = 4
-    """Part of the request, or credit for the response, did not come for too long."""
+    """The rest of the request, or credit for the response, did not arrive for too long."""
     FAILED = 5
-    """It tried, and could not; the words say why."""
+    """The peer tried and failed; the message says why."""
     STRANGER = 6
-    """It does not serve this one, or not with this; the words say what would help."""
+    """The peer does not serve this peer, or not with this greeting; the message says what would
+    help."""
 
 
 class Unreachable(PeerError):  # noqa: N818  (what it is, not what went wrong)
-    """No request has gone to the peer."""
+    """Nothing of the request was sent to the peer."""
+
+
+class NoConnection(Unreachable):
+    """No connection came about in time: the peer may be down, or packets were lost."""
+
+
+class NobodyYet(Unreachable):
+    """No other peer is known: this peer is the first of its swarm, and others will dial it."""
 
 
 class TimedOut(PeerError):  # noqa: N818
-    """The peer has not answered in time."""
+    """The peer has not answered before the deadline."""
 
 
 class Broken(PeerError):  # noqa: N818
-    """The connection ended, or the peer broke its rules, before the answer was complete."""
+    """The connection ended, or the peer violated the protocol, before the answer was complete."""
 
 
 class Refused(PeerError):  # noqa: N818
-    """The peer, or this one on its behalf, said no."""
+    """The peer, or this peer on its behalf, refused the request."""
 
     def __init__(self, reason: Reason, words: str) -> None:
         super().__init__(words)
         self.reason = reason
 
     def to_bytes(self) -> bytes:
-        """Return what an error frame carries."""
+        """Return the payload of an error frame: the reason's code and the message."""
         words = str(self).encode()[: LONGEST_ERROR - 1].decode(errors="ignore")
         return bytes([self.reason]) + words.encode()
 
     @classmethod
     def from_bytes(cls, data: Buffer) -> "Refused":
-        """Read what `to_bytes` wrote; the words are fit for a terminal, whoever wrote them."""
+        """Parse the payload of an error frame.
+
+        Unprintable characters of the message are replaced, because a stranger may have written it
+        and it may be shown on a terminal.
+        """
         code, *_ = data
         if code not in _REASONS:
             raise MessageError(f"the reason of an error is {code}, which is none")

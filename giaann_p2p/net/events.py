@@ -1,4 +1,4 @@
-"""What a connection tells whoever drives it."""
+"""The events that a connection reports to its driver."""
 
 import msgspec
 
@@ -6,7 +6,7 @@ from giaann_p2p.errors import PeerError
 
 
 class Requested(msgspec.Struct, frozen=True, gc=False):
-    """The peer asks: to be answered, or refused, under this number."""
+    """The peer has sent a request, to be answered or refused under this number."""
 
     request: int
     body: bytes
@@ -20,14 +20,14 @@ class Responded(msgspec.Struct, frozen=True, gc=False):
 
 
 class Failed(msgspec.Struct, frozen=True):
-    """There will be no answer."""
+    """A request of this side will get no answer."""
 
     request: int
     error: PeerError
 
 
 class Cancelled(msgspec.Struct, frozen=True, gc=False):
-    """The peer no longer waits for this answer, or could not be told it."""
+    """The peer no longer waits for this answer, or it could not be delivered."""
 
     request: int
 

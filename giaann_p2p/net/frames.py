@@ -1,18 +1,18 @@
-"""Frames: how the requests and bodies of one connection share an ordered stream of bytes.
+"""Frames: how the requests and bodies of one connection share an ordered byte stream.
 
-A frame is a header of 24 bytes (checksum u64, mark 3 bytes, kind u8, length u32, request u64, the
-little end first) and its payload. The rules:
+A frame is a header of 24 bytes (checksum u64, mark 3 bytes, kind u8, length u32, request u64,
+little-endian) and its payload. The rules:
 
-1. The first frame each way is a hello; its payload is a number that its sender drew, and what it
-   has to show for itself, a token say. Number plus count of frames so far seeds the checksum of
-   each later frame, so that a frame that is changed, left out, repeated, out of its place or from
-   another stream does not fit.
-2. A kind's lengths are bounded, and checked as soon as the header is there: a reader holds at most
-   one frame that is not complete, and never sets memory aside for bytes that have not come.
-3. After the first frame that is off nothing is read any more.
+1. The first frame each way is a hello; its payload is a number drawn by its sender, and a greeting
+   such as a token. The number plus the count of frames so far seeds the checksum of each later
+   frame. So a frame that was changed, dropped, repeated, reordered or taken from another stream
+   fails its checksum.
+2. Each kind bounds its lengths, and they are checked as soon as the header has arrived: a reader
+   holds at most one incomplete frame, and never allocates memory for bytes that have not arrived.
+3. After the first invalid frame nothing more is read.
 
-A byte of a frame that comes within one `feed` is hashed where it lies, and not copied; a frame that
-comes in pieces is copied once, whatever the pieces.
+A byte of a frame that arrives within one `feed` is hashed in place and not copied; a frame that
+arrives in pieces is copied once, no matter how small the pieces are.
 """
 
 from enum import IntEnum
@@ -24,11 +24,11 @@ from xxhash import xxh3_64, xxh3_64_intdigest
 from giaann_p2p.errors import MessageError, UsageError
 
 CHUNK = 1 << 18
-"""The most bytes of a frame's payload; longer bodies are cut into pieces of this size."""
+"""The most bytes of one frame's payload; longer bodies are cut into chunks of this size."""
 LONGEST_GREETING = 1 << 10
-"""The most bytes of what a peer has to show for itself."""
+"""The most bytes of a greeting."""
 LONGEST_ERROR = 1 << 10
-"""The most bytes of what an error says, with its code."""
+"""The most bytes of an error frame's payload: its code and message."""
 
 Buffer = bytes | bytearray | memoryview
 
@@ -43,38 +43,38 @@ _JOIN = 1 << 12  # up to here, copying a payload behind its header beats handing
 
 
 class Kind(IntEnum):
-    """What a frame is."""
+    """The type of a frame."""
 
     HELLO = 1
     """The stream begins: the number that seeds the checksums, and a greeting."""
     REQUEST = 2
-    """A request, whole."""
+    """A whole request, in one frame."""
     RESPONSE = 3
-    """The response, whole."""
+    """A whole response, in one frame."""
     ERROR = 4
-    """There will be no response: a code and words. Request 0: the whole connection ends."""
+    """There will be no response: a code and a message. Request 0: the whole connection ends."""
     LONG = 5
-    """A long request or response begins: its length."""
+    """A long request or response begins; the payload is its length."""
     CHUNK = 6
-    """The next piece of a long body."""
+    """The next chunk of a long body."""
     END = 7
     """A long body is complete: its length and checksum."""
     CANCEL = 8
     """The caller no longer waits for this response."""
     CREDIT = 9
-    """So many bytes more of this body may be sent."""
+    """This many more bytes of this body may be sent."""
     PING = 10
-    """Answer this number."""
+    """Answer with a pong of this number."""
     PONG = 11
-    """The number of a ping."""
+    """The answer to the ping of this number."""
     GOODBYE = 12
-    """I shall ask nothing any more; what is under way goes on."""
+    """The sender makes no more requests; open requests go on."""
 
 
 NUMBER = Struct("<Q")
 """The payload of long, credit, ping and pong, and the first part of a hello's."""
 ENDING = Struct("<QQ")
-"""The payload of an end mark: length, checksum."""
+"""The payload of an end frame: length, checksum."""
 
 _KINDS = {kind.value: kind for kind in Kind}
 _LENGTHS = {
@@ -96,7 +96,7 @@ _LATER = frozenset(Kind) - _FIRST
 
 
 class Frame(msgspec.Struct, frozen=True, gc=False):
-    """One frame; the payload may be a view of what was fed, so copy what is to be kept."""
+    """One frame; the payload may be a view of the bytes that were fed, so copy it to keep it."""
 
     kind: Kind
     request: int
@@ -104,10 +104,10 @@ class Frame(msgspec.Struct, frozen=True, gc=False):
 
 
 class Framer:
-    """Reads the frames of one stream."""
+    """Parses the frames of one stream."""
 
     def __init__(self) -> None:
-        self._have = bytearray()  # the frame that is not complete
+        self._have = bytearray()  # the incomplete frame
         self._seed = 0
         self._count = 0
         self._error = ""
@@ -118,13 +118,14 @@ class Framer:
 
     @property
     def nbytes(self) -> int:
-        """How many bytes of a frame that is not complete are held."""
+        """The number of bytes held of an incomplete frame."""
         return len(self._have)
 
     def feed(self, data: Buffer) -> list[Frame]:
-        """Take bytes in, return the frames they complete; MessageError, now and ever after, if off.
+        """Return the frames that these bytes complete; MessageError if one is invalid.
 
-        The frames before the one that is off are lost with it.
+        The valid frames fed together with an invalid one are lost with it, and every later call
+        raises the same error.
         """
         if self._error:
             raise MessageError(self._error)
@@ -145,7 +146,7 @@ class Framer:
         return frames
 
     def _complete(self, data: memoryview, frames: list[Frame]) -> int:
-        """Complete the frame that was begun, if it can be; return how many bytes that took."""
+        """Complete the pending frame if possible; return how many new bytes were used for it."""
         have = self._have
         at = max(0, HEADER - len(have))
         have += data[:at]
@@ -160,7 +161,7 @@ class Framer:
         return at + len(taken)
 
     def _size(self, data: Buffer, at: int) -> int:
-        """Return the size of the frame that begins here; MessageError if there can be none."""
+        """Return the size of the frame at an offset; MessageError if its header is invalid."""
         length: int
         _, mark, code, length, _ = _HEADER.unpack_from(data, at)
         if mark != _MARK:
@@ -190,7 +191,7 @@ class Framer:
 
 
 class Sealer:
-    """Writes the frames of one stream; `number` is to be drawn anew for each."""
+    """Writes the frames of one stream; `number` must be drawn at random for each."""
 
     def __init__(self, number: int, greeting: bytes = b"") -> None:
         if not 0 <= number <= _WORD:
@@ -202,7 +203,7 @@ class Sealer:
         self._seed = number
 
     def seal(self, kind: Kind, request: int, payload: Buffer = b"") -> list[Buffer]:
-        """Return the next frame, in one piece or two; it must be sent in this place."""
+        """Return the next frame, in one piece or two; send frames in the order of these calls."""
         length = len(payload)
         least, most = _LENGTHS[kind]
         if not least <= length <= most:

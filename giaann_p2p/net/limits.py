@@ -1,14 +1,15 @@
-"""What connections may cost, and how long what may take."""
+"""Limits of connections: sizes, counts and timeouts."""
 
 import msgspec
 
 from giaann_p2p.errors import UsageError
 from giaann_p2p.net.frames import CHUNK
-from giaann_p2p.swarm.messages import MOST_BYTES
+from giaann_p2p.swarm.wire.messages import MOST_BYTES
 
 FREE = 4 * CHUNK
-"""Bytes of a long body that may be sent before the other side has given credit: no round trip is
-lost on bodies up to here, and a body that is refused costs no more than this on the way."""
+"""The number of bytes of a long body that may be sent before the other side has given credit:
+bodies up to this size cost no extra round trip, and a body that is refused wastes no more than this
+on the way."""
 
 
 def _check(holds: bool, message: str) -> None:
@@ -17,41 +18,43 @@ def _check(holds: bool, message: str) -> None:
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Bounds of each connection; both sides may have their own."""
+    """Limits of each connection; the two sides may differ."""
 
     calls: int = 1024
-    """Most open requests each way. More: more small calls under way; each costs about 1 KiB."""
+    """The most open requests each way. More: more small calls in flight; each costs about 1 KiB."""
     longest: int = MOST_BYTES
-    """Most bytes of a request or response; what is longer is refused."""
+    """The most bytes of a request or response; longer ones are refused."""
     bytes_in: int = 1 << 27
-    """Most bytes of requests not answered yet and of responses being taken in, as far as they have
-    come. From here on requests are refused as busy. At least `longest`."""
+    """The most bytes of unanswered requests and of responses being received, counted as they
+    arrive. Above this, requests are refused as busy. At least `longest`."""
     bytes_out: int = 1 << 27
-    """Most bytes of requests and responses still to be sent. At least `longest`."""
+    """The most bytes of requests and responses still to be sent. At least `longest`."""
     unsent_for: float = 0.5
-    """Seconds that a request may wait before it is sent, as those before it did, but for the first
-    MiB; beyond that it is refused as busy on this side. Less: who asks too much knows it sooner;
-    more: bursts pass that the peer, or the line, takes that long to take."""
+    """The seconds that a request may wait before it is sent, estimated from the requests before it;
+    the first MiB is exempt. Above this, this side refuses the request as busy. Less: a caller that
+    asks too much learns it sooner. More: bursts pass that take the peer, or the line, that long to
+    absorb."""
     window: int = 1 << 22
-    """Bytes of one long body on their way: a body moves at most window / round trip a second. A
-    multiple of CHUNK, at least FREE."""
+    """The most bytes of one long body in flight: a body moves at most window / round trip a second.
+    A multiple of CHUNK, at least FREE."""
     ping_after: float = 5.0
-    """Seconds without sending anything after which a ping goes out, so that the peer hears of us.
-    Less: more small frames; more: later notice. At most a third of `silent_after`, so that two
+    """The seconds without sending anything after which a ping is sent as a sign of life. Less: more
+    small frames. More: a failure is noticed later. At most a third of `silent_after`, so that two
     pings may be late."""
     silent_after: float = 15.0
-    """Seconds without a byte from the peer after which it counts as gone."""
+    """The seconds without a byte from the peer after which it counts as gone."""
     stalled_after: float = 60.0
-    """Seconds after which a request that stopped coming, or a response that is not taken, is
-    dropped."""
+    """The seconds without progress after which an incoming request, or a response that the peer
+    does not read, is dropped."""
     greeting_within: float = 10.0
-    """Seconds within which a peer has to say hello."""
+    """The seconds within which a peer has to say hello."""
     stranger_calls: int = 4
-    """As `calls`, of a peer that is a stranger."""
+    """The same as `calls`, for a stranger."""
     stranger_longest: int = 1 << 13
-    """As `longest`, of what a stranger asks and is told: more than a manifest."""
+    """The same as `longest`, for requests of a stranger and responses to it: more than a manifest
+    takes."""
     stranger_within: float = 10.0
-    """Seconds after which a stranger's connection ends."""
+    """The seconds after which a stranger's connection ends."""
 
     def __post_init__(self) -> None:
         for name in (
@@ -78,7 +81,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         )
 
     def for_strangers(self) -> "Limits":
-        """Return what a stranger is held to."""
+        """Return the limits for a stranger."""
         return msgspec.structs.replace(
             self,
             calls=min(self.calls, self.stranger_calls),
@@ -87,28 +90,28 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class TransportLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Bounds of all connections of a peer together."""
+    """Limits of all connections of a peer together."""
 
     connection: Limits = Limits()
-    """Of each."""
+    """Limits of each connection."""
     connections: int = 512
-    """Most connections. A further one takes the place of the one that is idle for longest, those of
-    strangers first; if none is, it is refused as busy."""
+    """The most connections. A further one replaces a stranger's, or else the one that is idle for
+    longest; if there is neither, it is refused as busy."""
     per_peer: int = 4
-    """Most connections of one peer: one in use, and others that end."""
+    """The most connections of one peer: one in use, and others that are closing."""
     bytes_in: int = 1 << 30
-    """As `Limits.bytes_in`, of all. At least that."""
+    """The same as `Limits.bytes_in`, for all connections together. At least that value."""
     bytes_out: int = 1 << 30
-    """As `Limits.bytes_out`, of all. At least that."""
+    """The same as `Limits.bytes_out`, for all connections together. At least that value."""
     dial_within: float = 5.0
-    """Seconds for opening a stream, after which the peer counts as unreachable."""
+    """The seconds for opening a stream, after which the peer counts as unreachable."""
     settled_after: float = 2.0
-    """Seconds after which a connection is no longer one of two that both sides dialled at once: a
-    peer that dials again has lost it. More than a dial takes."""
+    """The seconds after which a new connection is no longer taken for a simultaneous dial: a peer
+    that dials again has lost the old one. More than a dial takes."""
     drain_within: float = 5.0
-    """Seconds that `close` lets calls go on. 0: it ends them at once."""
+    """The seconds that `close` waits for open calls. 0: they end at once."""
     linger: float = 1.0
-    """Seconds for telling a peer why a connection ends."""
+    """The seconds for telling a peer why a connection ends."""
 
     def __post_init__(self) -> None:
         for name in ("connections", "per_peer", "dial_within", "linger"):

@@ -1,10 +1,11 @@
-"""The shell of one connection: reads and writes its stream, keeps its time, wakes who waits.
+"""The driver of one connection: reads and writes its stream, runs its timer, wakes its callers.
 
-Decides nothing: see connection.py. It runs as one task, which ends when the connection is over; no
-task, timer or waiter outlives it. What comes is taken in as it comes, what can be answered at once
-is, and what is short is sent at once where there is room: a small call needs no task on either
-side. All else waits its turn in the tasks that read and write. A peer that asks for a great deal
-at once is answered over many turns of the loop, so that others have theirs in between.
+The protocol is in connection.py; this is only I/O. A link runs as one task, which ends when the
+connection is over; no task, timer or waiter outlives it. Fast path: incoming data is processed as
+it arrives, handlers that return at once are answered at once, and short frames are sent at once
+where there is room, so a small call needs no task on either side. Everything else goes through the
+tasks that read and write. Many requests that arrive together are spread over many turns of the
+loop, so that other peers have theirs in between.
 """
 
 import asyncio
@@ -17,14 +18,14 @@ from giaann_p2p.net.connection import Connection
 from giaann_p2p.net.errors import Reason, Refused
 from giaann_p2p.net.events import Cancelled, Event, Failed, Requested
 from giaann_p2p.net.frames import Buffer
-from giaann_p2p.net.transport import ByteStream, Handler, Told
-from giaann_p2p.swarm.identity import Peer
+from giaann_p2p.net.transport import ByteStream, Handler, OnAnswer
+from giaann_p2p.swarm.wire.identity import Peer
 
 _SHORT = 1 << 16
-"""Bytes that are sent without the writer, about."""
+"""The approximate number of bytes that are sent without the writer task."""
 _MOST_ANSWERS, _MOST_ANSWERED = 32, 1 << 16
-"""Requests that are looked at in one turn of the loop, and bytes that are answered at once in it,
-about: each is some milliseconds' work."""
+"""The most requests handled in one turn of the loop, and about the most bytes of immediate answers;
+each limit amounts to some milliseconds of work."""
 _UNEXPECTED = "this peer failed in a way that it did not expect"
 
 
@@ -47,23 +48,23 @@ class Link:
         self.dialled = dialled
         self.connection = connection
         self.in_use = False
-        """Whether calls take it, or took it until it was lost."""
+        """Whether calls use the link, or used it until it was lost."""
         self._loop = asyncio.get_running_loop()
         self.since = self.used = self._loop.time()
         self._stream = stream
         self._linger = linger
         self._handler = handler
         self._greeted = greeted
-        self._waiting: dict[int, Told] = {}
+        self._waiting: dict[int, OnAnswer] = {}
         self._answering: dict[int, asyncio.Task[None]] = {}
-        self._put_off: dict[int, bytes] = {}  # requests that wait for another turn
+        self._put_off: dict[int, bytes] = {}  # requests that wait for a later turn of the loop
         self._answers = self._answered = 0  # in this turn
         self._next_turn: asyncio.Handle | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._rings_at = NEVER  # uvloop's timers that are due at once cannot tell
+        self._rings_at = NEVER  # uvloop's timers that are due at once do not give their time
         self._work = asyncio.Event()  # there may be something to send
-        self._writing = True  # what is sent now would come in between
-        self._left: list[Buffer] = []  # that could not be sent at once
+        self._writing = True  # the writer task is sending, so nothing else may
+        self._left: list[Buffer] = []  # pieces that could not be sent at once
         self._ended = asyncio.Event()
         self.task = self._loop.create_task(self._run())
         self.task.add_done_callback(lambda task: over(self))
@@ -72,7 +73,7 @@ class Link:
         return f"<Link to {self.peer[:4].hex()}: {self.connection!r}>"
 
     async def call(self, payload: bytes, deadline: float) -> bytes:
-        """Ask, and return the answer."""
+        """Send a request, and return the answer."""
         future: asyncio.Future[bytes] = self._loop.create_future()
 
         def told(answer: bytes | PeerError) -> None:
@@ -89,8 +90,8 @@ class Link:
         finally:
             self.forget(number)
 
-    def ask(self, payload: bytes, deadline: float, told: Told) -> int:
-        """Ask, and tell the answer when it is here; return the number of the request."""
+    def ask(self, payload: bytes, deadline: float, told: OnAnswer) -> int:
+        """Send a request and return its number; `told` is called with the answer or the error."""
         self.used = self._loop.time()
         number = self.connection.request(payload, deadline, self.used)
         self._waiting[number] = told
@@ -98,42 +99,40 @@ class Link:
         return number
 
     def forget(self, number: int) -> None:
-        """No longer wait for an answer; nothing if there was one."""
+        """Stop waiting for an answer; does nothing if there was one."""
         if self._waiting.pop(number, None) is not None:
             self.connection.cancel(number)
             self._stir()
 
     @property
     def is_strange(self) -> bool:
-        """Whether a stranger has opened it, which has to make place for others."""
+        """Whether a stranger has opened the link, so that it must make room for others."""
         return not self.dialled and bool(self.connection.strange) and not self.connection.over
 
     @property
     def may_leave(self) -> bool:
-        """Whether it can make place for another, and does not do so already."""
+        """Whether the link is idle and not closing, so that it can make room for another."""
         return self.connection.idle and self.connection.asking
 
     @property
     def is_idler(self) -> bool:
-        """Whether its peer has not said hello yet, or has not answered a goodbye yet, and nothing
-        is open: it may end without a word.
-        """
+        """Whether no request is open, and the peer owes a hello or goodbye: it may be cancelled."""
         connection = self.connection
         said_nothing = not connection.greeted or not (connection.asking or connection.over)
         return said_nothing and connection.idle and not self.task.cancelling()
 
     def look_again(self) -> None:
-        """See whether the peer has become a stranger."""
+        """Check whether the peer has become a stranger."""
         self._tell(self.connection.look_again())
         self._stir()
 
     def goodbye(self) -> None:
-        """Ask nothing more over this connection."""
+        """Make no more requests over this connection."""
         self.connection.goodbye()
         self._stir()
 
     def end(self, why: Refused) -> None:
-        """End it now; the peer is told why."""
+        """End the connection now, and tell the peer why."""
         self._tell(self.connection.refuse_all(why))
         self._stir()
 
@@ -156,13 +155,13 @@ class Link:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            if told:  # a reset could overtake the last words
+            if told:  # a reset could overtake the last frame, so close instead of aborting
                 self._stream.close()
             else:
                 self._stream.abort()
 
     def _mind(self, task: asyncio.Task[None]) -> None:
-        """End the connection, and say so, if reading or writing failed as it never should."""
+        """End the connection if reading or writing failed with an unexpected error."""
         if not task.cancelled() and (error := task.exception()) is not None:
             self._fail(error)
 
@@ -185,7 +184,7 @@ class Link:
         self._stir()
 
     def _hear(self, data: bytes) -> None:
-        """Take in what the stream hands over, outside of any task."""
+        """Process bytes that the stream delivers, outside of any task."""
         try:
             self._take(data)
         except Exception as error:  # noqa: BLE001  (the stream could only drop it)
@@ -211,7 +210,7 @@ class Link:
                 await self._work.wait()
                 self._writing = True
         except OSError as error:
-            # The peer reads no more; why, it may have said, and that is still to be read.
+            # The peer reads no more; it may have sent the reason, which is still to be read.
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._ended.wait(), self._linger)
             self._tell(self.connection.lost(str(error), self._loop.time()))
@@ -232,7 +231,7 @@ class Link:
             self._serve_some()
 
     def _serve_some(self) -> None:
-        """Serve as many as may have this turn, the first first."""
+        """Serve as many requests as one turn of the loop allows, in order of arrival."""
         self._answers = self._answered = 0
         while self._put_off and self._answers < _MOST_ANSWERS and self._answered < _MOST_ANSWERED:
             request = next(iter(self._put_off))
@@ -245,7 +244,7 @@ class Link:
         self._stir()
 
     def _serve(self, request: int, body: bytes) -> None:
-        """Answer at once what can be; let a task wait for the rest."""
+        """Answer a request at once if the handler can; otherwise let a task wait for the answer."""
         self.used = self._loop.time()
         handler = self._handler()
         try:
@@ -271,7 +270,7 @@ class Link:
         self._stir()
 
     def _refuse(self, request: int, error: Exception) -> None:
-        """Tell why there is no answer: our own errors in their words, others not at all."""
+        """Report why there is no answer; only this project's own errors are passed on verbatim."""
         if isinstance(error, Refused):
             why = error
         elif isinstance(error, GiaannError):
@@ -282,7 +281,7 @@ class Link:
         self.connection.refuse(request, why)
 
     def _stir(self) -> None:
-        """Look after what has changed: something to send, another time to wake, the end."""
+        """React to a change: send what is ready, set the timer, or notice the end."""
         self._send()
         if self.connection.over:
             self._ended.set()
@@ -295,7 +294,7 @@ class Link:
             self._timer = self._loop.call_at(when, self._ring, when)
 
     def _send(self) -> None:
-        """Send what is short at once; leave the rest, and whatever goes wrong, to the writer."""
+        """Send short frames at once; leave the rest, and any error, to the writer task."""
         if not self._writing and self._stream.room:
             pieces = self.connection.to_send(_SHORT)
             try:
@@ -308,6 +307,6 @@ class Link:
 
     def _ring(self, when: float) -> None:
         self._timer = None
-        now = max(when, self._loop.time())  # a loop may be early by less than its clock can tell
+        now = max(when, self._loop.time())  # the loop may be early by less than its clock resolves
         self._tell(self.connection.tick(now))
         self._stir()

@@ -1,8 +1,8 @@
-"""Byte streams between peers of one process, and all that can go wrong with them.
+"""In-memory byte streams between peers of one process, with fault injection.
 
-Meant for the virtual loop of clock.py: with the same seed, a run is the same to the last byte.
-What goes wrong is set per way, from one peer to another, at any time: see `Way` and the deeds of
-`Network`. A stream keeps its bytes in order and whole until it breaks, as TCP does.
+Made for the virtual-time loop of clock.py: with the same seed, a run is the same to the last byte.
+Faults are set per direction, from one peer to another, at any time: see `Way` and the methods of
+`Network`. A stream keeps its bytes in order and complete until it breaks, as TCP does.
 """
 
 import asyncio
@@ -14,10 +14,11 @@ import msgspec
 
 from giaann_p2p.net.frames import Buffer
 from giaann_p2p.net.transport import ByteStream
-from giaann_p2p.swarm.identity import Peer
+from giaann_p2p.swarm.wire.identity import Peer
 
 CAPACITY = 1 << 18
-"""Bytes on one way of a stream, and not read yet, from which on a writer has to wait."""
+"""The number of bytes in flight or unread in one direction of a stream from which on a writer has
+to wait."""
 _SEGMENT = 1 << 16
 _PATIENCE = 0.5  # seconds between two tries of a dial that does not get through
 
@@ -26,78 +27,80 @@ _RESET = None
 
 
 class Way(msgspec.Struct, kw_only=True):
-    """What the network does to what one peer sends another; may be changed at any time."""
+    """The properties of the network from one peer to another; they may be changed at any time."""
 
     latency: tuple[float, float] = (0.0, 0.0)
-    """Least and most seconds on the way, drawn anew for each segment."""
+    """The minimum and maximum seconds of delay, drawn for each segment."""
     bandwidth: float = 0.0
-    """Bytes a second, of all streams together; 0: without bound."""
+    """The bytes a second, for all streams together; 0 means unlimited."""
     blocked: bool = False
-    """Nothing arrives, not even an end, until it may again: a cut, or a process that is stopped."""
+    """Whether nothing arrives, not even an end, until the way is unblocked: a cut line, or a
+    stopped process."""
     dials: bool = True
     """Whether dials get an answer; if not, they wait for ever."""
     doubled: float = 0.0
-    """How likely a dial shows up twice at the other side, the second time without a word."""
+    """The probability that a dial shows up twice at the other side; the second stream stays
+    silent."""
 
 
 class Network:
-    """Peers in one process; `chance` decides latencies and where bytes are cut."""
+    """Peers in one process; `chance` draws latencies and where segments are cut."""
 
     def __init__(self, chance: random.Random, note: Callable[[str], None] | None = None) -> None:
         self._chance = chance
         self._note = note or (lambda what: None)
         self._ways: dict[tuple[Peer, Peer], Way] = {}
-        self._free: dict[tuple[Peer, Peer], float] = {}  # when a way has sent all it was given
+        self._free: dict[tuple[Peer, Peer], float] = {}  # when each direction is free again
         self._listening: dict[Peer, Callable[[Peer, ByteStream], None]] = {}
-        self._pipes: dict[_Pipe, None] = {}  # that may still deliver
+        self._pipes: dict[_Pipe, None] = {}  # pipes that may still deliver
 
     def __repr__(self) -> str:
         return f"<Network: {len(self._listening)} peers listen, {self.streams} streams>"
 
     @property
     def streams(self) -> int:
-        """How many streams are open, at one side at least."""
+        """The number of streams that are open at one side at least."""
         return len({frozenset((id(pipe), id(pipe.back))) for pipe in self._pipes})
 
     def node(self, peer: Peer) -> "Node":
-        """Return a peer's own view."""
+        """Return a peer's own view of the network."""
         return Node(self, peer)
 
-    # What can go wrong.
+    # Faults.
 
     def way(self, source: Peer, target: Peer) -> Way:
-        """Return the way from one peer to another, to be changed; see `block`."""
+        """Return the settings of one direction, which may be changed; to block it, call `block`."""
         return self._ways.setdefault((source, target), Way())
 
     def block(self, source: Peer, target: Peer, blocked: bool = True) -> None:
-        """Let nothing through one way any more, or again."""
+        """Block one direction, or unblock it."""
         self._say("block" if blocked else "open", source, target)
         self.way(source, target).blocked = blocked
         for pipe in self._between(source, target):
             pipe.arm()
 
     def freeze(self, peer: Peer, others: Sequence[Peer], frozen: bool = True) -> None:
-        """Stop a peer, as far as others can see, without closing anything, or wake it."""
+        """Stop a peer as its neighbours see it, without closing anything, or resume it."""
         for other in others:
             self.block(peer, other, frozen)
             self.block(other, peer, frozen)
 
     def reset(self, one: Peer, other: Peer) -> None:
-        """Break all streams of two peers."""
+        """Break all streams between two peers."""
         self._say("reset", one, other)
         for pipe in [*self._between(one, other), *self._between(other, one)]:
             pipe.break_off()
 
     def end(self, source: Peer, target: Peer) -> None:
-        """End what one sends another in the middle of it, as if it had said all it wanted to."""
+        """End one peer's stream to another in the middle, as if the sender had closed it."""
         self._say("end", source, target)
         for pipe in self._between(source, target):
             pipe.cut_short()
 
-    # What the network does.
+    # Operation.
 
     async def dial(self, source: Peer, target: Peer) -> "Stream":
-        """Open a stream, if the ways there and back let it."""
+        """Open a stream, as soon as both directions are open and dials are answered."""
         there, back = self.way(source, target), self.way(target, source)
         await asyncio.sleep(self.delay(there))
         while there.blocked or back.blocked or not there.dials:  # noqa: ASYNC110  (as TCP does)
@@ -113,7 +116,7 @@ class Network:
         return stream
 
     def listen(self, peer: Peer, accept: Callable[[Peer, ByteStream], None]) -> None:
-        """Hand a peer's streams over."""
+        """Deliver a peer's incoming streams to a callback."""
         self._listening[peer] = accept
 
     def stop(self, peer: Peer) -> None:
@@ -121,7 +124,7 @@ class Network:
         self._listening.pop(peer, None)
 
     def delay(self, way: Way) -> float:
-        """Draw how long something takes."""
+        """Draw the delay of one segment or dial, in seconds."""
         return self._chance.uniform(*way.latency)
 
     def arrival(self, pipe: "_Pipe", size: int) -> float:
@@ -135,15 +138,15 @@ class Network:
         return sent + self.delay(way)
 
     def segment(self) -> int:
-        """Draw where to cut."""
+        """Draw the size of the next segment."""
         return self._chance.randint(1, _SEGMENT)
 
     def delivered(self, pipe: "_Pipe", what: str) -> None:
-        """Note that something has arrived."""
+        """Record that something has arrived."""
         self._say(what, pipe.source, pipe.target)
 
     def forget(self, pipe: "_Pipe") -> None:
-        """Note that nothing arrives here any more."""
+        """Forget a pipe on which nothing will arrive any more."""
         self._pipes.pop(pipe, None)
 
     def _connect(self, source: Peer, target: Peer) -> "Stream":
@@ -182,7 +185,7 @@ class Node:
         self.network.listen(self.me, accept)
 
     def stop(self) -> None:
-        """Take none any more."""
+        """Take no more streams."""
         self.network.stop(self.me)
 
 
@@ -194,15 +197,15 @@ class Stream:
         self._incoming = incoming
 
     async def read(self) -> bytes:
-        """Return what has come."""
+        """Return the bytes that have arrived; none at the end."""
         return await self._incoming.read()
 
     def deliver(self, to: Callable[[bytes], None]) -> None:
-        """Hand over what comes from now on."""
+        """Deliver incoming bytes to a callback from now on."""
         self._incoming.deliver_to = to
 
     async def write(self, pieces: Sequence[Buffer]) -> None:
-        """Send."""
+        """Send; return when everything is in flight."""
         await self._outgoing.write(b"".join(pieces))
 
     @property
@@ -215,19 +218,19 @@ class Stream:
         self._outgoing.put(b"".join(pieces))
 
     def close(self) -> None:
-        """End when all has arrived."""
+        """Close after all that was sent has arrived."""
         self._outgoing.send(_END)
         self._incoming.deafen()
 
     def abort(self) -> None:
-        """End at once."""
+        """Reset at once."""
         self._outgoing.send(_RESET)
         self._outgoing.shut()
         self._incoming.deafen()
 
 
 class _Pipe:
-    """One way of a stream."""
+    """One direction of a stream."""
 
     back: "_Pipe"
 
@@ -235,11 +238,11 @@ class _Pipe:
         self.source = source
         self.target = target
         self._network = network
-        # When each segment arrives, unless one before it is later: none overtakes another.
+        # When each segment arrives, unless one before it is later: segments are not reordered.
         self._flying: deque[tuple[float, bytes | None]] = deque()
         self._arrived: deque[bytes] = deque()
-        self._size = 0  # of both
-        self._ended = False  # the reader will hear no more
+        self._size = 0  # bytes in flight and arrived
+        self._ended = False  # the reader has reached the end
         self._deaf = False  # nobody reads any more
         self._shut = False  # nobody can write any more
         self._changed = asyncio.Event()
@@ -293,7 +296,7 @@ class _Pipe:
         self.arm()
 
     def arm(self) -> None:
-        """See to it that what flies arrives when it may."""
+        """Schedule the delivery of the next segment in flight, unless the direction is blocked."""
         way = self._network.way(self.source, self.target)
         if self._timer is None and self._flying and not way.blocked:
             loop = asyncio.get_running_loop()
@@ -324,18 +327,18 @@ class _Pipe:
             self._network.forget(self)
 
     def break_off(self) -> None:
-        """Fail at both sides."""
+        """Break the pipe: both sides get an error."""
         self.deafen()
         self.shut()
 
     def cut_short(self) -> None:
-        """Let the reader see an end now; what flies is lost, and what is written vanishes."""
+        """Let the reader see an end now; segments in flight and later writes are lost."""
         self._flying.clear()
         self._size = sum(map(len, self._arrived))
         self._finish()
 
     def deafen(self) -> None:
-        """Read nothing any more, and lose what came."""
+        """Stop reading, and drop what arrived."""
         self._deaf = True
         self._arrived.clear()
         self._size = 0
@@ -344,7 +347,7 @@ class _Pipe:
             self._network.forget(self)
 
     def shut(self) -> None:
-        """Let nothing be written any more."""
+        """Stop writing."""
         self._shut = True
         self._changed.set()
 

@@ -1,7 +1,7 @@
-"""A board in one process, and all that can go wrong with one: for tests, in made-up time.
+"""An in-memory peer directory with fault injection, for tests in virtual time.
 
-Every record that was left is there until its time is up, the newest last, also when its peer has
-left another one since: readers must cope with that.
+Every record that was posted stays until it expires, the newest last, even if its peer has posted a
+newer one since: readers must cope with old records.
 """
 
 import asyncio
@@ -10,8 +10,8 @@ import random
 import msgspec
 
 from giaann_p2p.net.errors import Unreachable
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.record import Role
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.record import Role
 
 
 class _Note(msgspec.Struct, frozen=True):
@@ -22,13 +22,14 @@ class _Note(msgspec.Struct, frozen=True):
 
 
 class MemoryBoard:
-    """What all peers see, each by its own `view`; `chance` decides how long a peer takes."""
+    """The shared directory; each peer uses it through its own `view`. `chance` draws latencies."""
 
     def __init__(self, chance: random.Random, latency: tuple[float, float] = (0.0, 0.0)) -> None:
         self.latency = latency
-        """Least and most seconds that a look or a post takes; may be changed at any time."""
+        """The minimum and maximum seconds that a look or a post takes; may be changed at any
+        time."""
         self.looks = self.posts = 0
-        """So far, also those that failed."""
+        """Counts of all looks and posts so far, failed ones included."""
         self._chance = chance
         self._notes: list[_Note] = []
         self._lost: set[Peer] = set()
@@ -38,28 +39,28 @@ class MemoryBoard:
         return f"<MemoryBoard: {len(self._notes)} records, {len(self._lost)} peers cannot see it>"
 
     def view(self, me: Peer) -> "View":
-        """Return the board as one peer sees it."""
+        """Return the directory as one peer sees it."""
         return View(self, me)
 
     def lose(self, *peers: Peer, lost: bool = True) -> None:
-        """Let peers find nobody who keeps the board, or find it again."""
+        """Cut peers off from the whole directory, or reconnect them."""
         self._lost = self._lost | {*peers} if lost else self._lost - {*peers}
 
     def part(self, one: Peer, other: Peer, parted: bool = True) -> None:
-        """Let two peers see nothing of each other, or see each other again."""
+        """Hide two peers' records from each other, or show them again."""
         if parted:
             self._cut.add(frozenset((one, other)))
         else:
             self._cut.discard(frozenset((one, other)))
 
     def leave(self, by: Peer, role: Role, record: bytes, lifetime: float) -> None:
-        """Leave a record at once, whatever it is and whoever asks."""
+        """Post a record at once, without any check of the record or its sender."""
         now = asyncio.get_running_loop().time()
         self._notes = [note for note in self._notes if note.ends > now]
         self._notes.append(_Note(by, role, record, now + lifetime))
 
     def seen(self, me: Peer, role: Role) -> list[list[bytes]]:
-        """Return what a peer can see, at once, by who left it."""
+        """Return the records that a peer can see now, one list per peer that posted some."""
         now = asyncio.get_running_loop().time()
         left: dict[Peer, list[bytes]] = {}
         for note in self._notes:
@@ -68,26 +69,26 @@ class MemoryBoard:
         return list(left.values())
 
     async def reach(self, me: Peer) -> None:
-        """Take as long as it takes to reach the board; Unreachable if it cannot be reached."""
+        """Wait for the time that a request takes; Unreachable if this peer is cut off."""
         await asyncio.sleep(self._chance.uniform(*self.latency))
         if me in self._lost:
-            raise Unreachable("nobody who keeps the board can be reached")
+            raise Unreachable("nobody who keeps the peer directory can be reached")
 
 
 class View:
-    """The board as one peer sees it."""
+    """The directory as one peer sees it."""
 
     def __init__(self, board: MemoryBoard, me: Peer) -> None:
         self._board, self._me = board, me
 
     async def post(self, role: Role, record: bytes, lifetime: float) -> None:
-        """Leave this peer's own record for some seconds; Unreachable if nobody has taken it."""
+        """Post this peer's own record for some seconds; Unreachable if this peer is cut off."""
         self._board.posts += 1
         await self._board.reach(self._me)
         self._board.leave(self._me, role, record, lifetime)
 
     async def look(self, role: Role) -> list[list[bytes]]:
-        """Return the records of a role that each has left; Unreachable if nobody could be asked."""
+        """Return the records of a role, one list per peer; Unreachable if this peer is cut off."""
         self._board.looks += 1
         await self._board.reach(self._me)
         return self._board.seen(self._me, role)

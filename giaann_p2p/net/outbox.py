@@ -1,7 +1,8 @@
-"""What is to be sent on one connection, in which order: a bulk body never holds up small ones.
+"""The send queue of one connection: a bulk body never holds up small ones.
 
-Short control frames go first. Bodies take turns of one chunk each; a body that has no credit left
-steps aside until it gets some. Their first turns come in the order in which they were put in.
+Short control frames go first. Bodies take turns of one chunk each (round robin); a body without
+credit is parked until it gets some. The first turns of bodies come in the order in which they were
+added.
 """
 
 from collections import deque
@@ -13,14 +14,14 @@ from giaann_p2p.net.frames import HEADER, Buffer, Kind, Sealer
 
 
 class Outbox:
-    """Frames to come of one stream."""
+    """The frames of one stream that wait to be sent."""
 
     def __init__(self, number: int, most_urgent: int, greeting: bytes = b"") -> None:
         self._most_urgent = most_urgent
         self._sealer = Sealer(number, greeting)
         self._hello: list[Buffer] = [self._sealer.hello]
         self._urgent: deque[tuple[Kind, int, bytes]] = deque()
-        self._turns: deque[Outgoing | None] = deque()  # None: goodbye
+        self._turns: deque[Outgoing | None] = deque()  # None: a goodbye
         self._dropped: set[Outgoing] = set()  # still in turns
 
     def __len__(self) -> int:
@@ -31,28 +32,28 @@ class Outbox:
 
     @property
     def urgent(self) -> int:
-        """How many control frames wait."""
+        """The number of control frames that wait."""
         return len(self._urgent)
 
     def put(self, kind: Kind, request: int = 0, payload: bytes = b"") -> None:
-        """Send a control frame before all bodies; a goodbye after the first turns of all."""
+        """Queue a control frame ahead of all bodies; a goodbye goes behind those queued so far."""
         if kind is Kind.GOODBYE:
             self._turns.append(None)
         else:
             self._urgent.append((kind, request, payload))
 
     def check(self) -> None:
-        """Stop a peer that asks and asks and never reads what it is told: MessageError."""
+        """Raise MessageError if the peer makes this side answer, and never reads the answers."""
         if len(self._urgent) > self._most_urgent:
             most = self._most_urgent
             raise MessageError(f"{most:,} short answers wait for you to read them")
 
     def add(self, body: Outgoing) -> None:
-        """Give a body turns from now on."""
+        """Queue a body; it takes turns from now on."""
         self._turns.append(body)
 
     def drop(self, body: Outgoing) -> None:
-        """Send nothing more of a body."""
+        """Send no more of a body."""
         if not body.parked and not body.complete:
             self._dropped.add(body)
         body.forget()
@@ -61,13 +62,13 @@ class Outbox:
             self._dropped.clear()
 
     def clear(self) -> None:
-        """Forget all that was to be sent."""
+        """Drop everything that is queued."""
         self._urgent.clear()
         self._turns.clear()
         self._dropped.clear()
 
     def take(self, most: int) -> tuple[list[Buffer], Iterable[Outgoing]]:
-        """Return the next bytes, about so many, and the bodies that had turns."""
+        """Return the next pieces, about `most` bytes together, and the bodies that had turns."""
         pieces, self._hello = self._hello, []
         size = 0
         while self._urgent and size < most:

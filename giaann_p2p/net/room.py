@@ -1,10 +1,10 @@
-"""Bytes that may be held: asked for before they are held."""
+"""Byte budgets: bytes are reserved before they are held."""
 
 from giaann_p2p.errors import UsageError
 
 
 class Room:
-    """A bound on bytes, and perhaps part of a wider one that others share."""
+    """A budget of bytes, which may be part of a wider one that is shared with others."""
 
     def __init__(self, limit: int, within: "Room | None" = None) -> None:
         self.limit = limit
@@ -15,12 +15,12 @@ class Room:
         return f"<Room: {self.used:,} of {self.limit:,} bytes>"
 
     def fits(self, size: int) -> bool:
-        """Tell whether there would be room for some bytes now."""
+        """Return whether there is room for some bytes now, here and in the wider budget."""
         within = self._within is None or self._within.fits(size)
         return within and self.used + size <= self.limit
 
     def take(self, size: int) -> bool:
-        """Take some bytes if there is room for them here and in what this is part of."""
+        """Reserve some bytes, here and in the wider budget; return False if there is no room."""
         if self.used + size > self.limit:
             return False
         if self._within is not None and not self._within.take(size):
@@ -29,7 +29,7 @@ class Room:
         return True
 
     def give(self, size: int) -> None:
-        """Give bytes back."""
+        """Return reserved bytes to the budget."""
         if size > self.used:
             raise UsageError(f"{size} bytes given back of {self.used} that were taken")
         self.used -= size

@@ -1,4 +1,4 @@
-"""The requests that the peer makes, until they are answered or nobody waits for it any more."""
+"""The server side of a connection: requests of the peer, until they are answered or cancelled."""
 
 from giaann_p2p.net.bodies import Incoming
 from giaann_p2p.net.books import Books
@@ -7,19 +7,19 @@ from giaann_p2p.net.events import Cancelled, Event, Requested
 from giaann_p2p.net.exchange import Exchange
 from giaann_p2p.net.frames import NUMBER, Frame, Kind
 from giaann_p2p.net.refusals import no_room, too_long
-from giaann_p2p.net.states import Deed, Phase, State, next_phase, next_state
+from giaann_p2p.net.states import Deed, LinkState, Phase, next_phase, next_state
 from giaann_p2p.net.traffic import Traffic
 
 
 class Server:
-    """See the module; rules 8 to 10 of states.py."""
+    """Takes requests and sends responses, by rules 8 to 10 of states.py."""
 
     def __init__(self, books: Books, traffic: Traffic) -> None:
         self._books = books
         self._traffic = traffic
 
     def respond(self, request: int, body: bytes) -> None:
-        """Answer; nothing if nobody waits for it any more."""
+        """Answer a request; does nothing if it is no longer open."""
         books, limits, size = self._books, self._books.serving, len(body)
         exchange = books.open.get(request)
         if exchange is None:
@@ -35,7 +35,7 @@ class Server:
             self._traffic.put_off(exchange)
 
     def refuse(self, request: int, why: Refused) -> None:
-        """Say that there will be no answer; nothing if nobody waits for it any more."""
+        """Report that a request gets no answer; does nothing if it is no longer open."""
         exchange = self._books.open.get(request)
         if exchange is not None:
             next_state(exchange.state, Deed.REFUSE)
@@ -43,14 +43,14 @@ class Server:
             self._books.outbox.put(Kind.ERROR, request, why.to_bytes())
 
     def expire(self, exchange: Exchange, events: list[Event]) -> None:
-        """Take in that a body has not moved for too long."""
+        """Refuse a request whose body has not moved for too long."""
         after = f"nothing of it moved for {self._books.serving.stalled_after:g} s"
-        if exchange.state is State.ANSWERING:
+        if exchange.state is LinkState.ANSWERING:
             events.append(Cancelled(exchange.request))
         self.refuse(exchange.request, Refused(Reason.STALLED, after))
 
     def take_request(self, frame: Frame, phase: Phase, events: list[Event]) -> None:
-        """Take a whole request in, or refuse it; MessageError if the peer may not make it."""
+        """Take a whole request, or refuse it; MessageError if the protocol does not allow it."""
         size = len(frame.payload)
         exchange = self._admit(frame, phase, size)
         if exchange is not None:
@@ -58,7 +58,7 @@ class Server:
             events.append(Requested(frame.request, bytes(frame.payload)))
 
     def take_long(self, frame: Frame, phase: Phase) -> None:
-        """Take the beginning of a long request in, or refuse it, as a whole one."""
+        """Begin to receive a long request, or refuse it, by the same rules as a whole one."""
         (size,) = NUMBER.unpack(frame.payload)
         incoming = Incoming(size, self._books.serving.window)
         exchange = self._admit(frame, phase, size)
@@ -66,24 +66,24 @@ class Server:
             self._traffic.expect(exchange, incoming)
 
     def overflow(self, exchange: Exchange, size: int, events: list[Event]) -> None:
-        """Take in that there is no room for the rest of a request."""
+        """Refuse a request because there is no room for the rest of it."""
         self.refuse(exchange.request, no_room("a request", size))
         self._books.outbox.check()
 
     def take_cancel(self, frame: Frame, events: list[Event]) -> None:
-        """Take in that nobody waits for an answer any more."""
+        """Drop a request whose caller no longer waits for the answer."""
         exchange = self._books.known(frame)
         if exchange is not None:
             state, exchange.state = exchange.state, next_state(exchange.state, frame.kind)
             self._books.leave(exchange)
-            if state is not State.TAKING:
+            if state is not LinkState.TAKING:
                 events.append(Cancelled(frame.request))
 
     def _admit(self, frame: Frame, phase: Phase, size: int) -> Exchange | None:
-        """Enter a request, if there is room for it."""
+        """Open a request if the limits allow it; otherwise refuse it and return None."""
         books, limits = self._books, self._books.serving
         next_phase(phase, frame.kind)
-        exchange = books.enter_theirs(frame.request, next_state(State.UNKNOWN, frame.kind))
+        exchange = books.enter_theirs(frame.request, next_state(LinkState.UNKNOWN, frame.kind))
         if size > limits.longest:
             why = too_long("a request", size, limits.longest)
         elif books.theirs > limits.calls:

@@ -1,25 +1,27 @@
-"""What may follow what, on a connection and in one request; all else is a MessageError.
+"""The state machines of a connection and of a request; any other transition is an error.
 
 The rules of a connection:
 
-1. Both sides may ask from the first byte on; who dialled numbers its requests 1, 3, 5..., the other
-   2, 4, 6...; a number is never used twice, and requests begin in the order of their numbers.
-2. Who says goodbye asks nothing any more, but answers on. Who hears it, says it.
-3. Once both have said it and nothing is open, the connection is over. A stream that ends before
-   that is broken: whatever was open has failed.
+1. Both sides may send requests from the first byte on. The side that dialled numbers its requests
+   1, 3, 5..., the other one 2, 4, 6...; a number is never used twice, and requests begin in the
+   order of their numbers.
+2. A side that says goodbye makes no more requests, but still answers. A side that hears a goodbye
+   says it, too.
+3. Once both have said it and no request is open, the connection is over. A stream that ends before
+   that is broken: every open request has failed.
 
 The rules of a request, as its caller sees it:
 
 4. ASKING until the last byte of it is on its way. It may be refused before that.
 5. WAITING then, for a response, the beginning of a long one, or an error.
-6. GETTING a long response: chunks, as many as there is credit for, and an end mark that fits.
-7. It is over with the response or an error, or when the caller cancels it: then nothing is owed,
-   and what still comes for it is dropped unread.
+6. GETTING a long response: chunks, as far as there is credit, and a matching end frame.
+7. It is over with the response or an error, or when the caller cancels: then neither side owes
+   anything, and what still arrives for it is dropped unread.
 
 And as its server sees it:
 
-8. TAKING a long request in, as in 6; a whole one, or one that is complete, is SERVED.
-9. ANSWERING until the last byte of the response is on its way; a long one goes by credit.
+8. TAKING a long request, as in 6; a whole one, or one that is complete, is SERVED.
+9. ANSWERING until the last byte of the response is on its way; a long one needs credit.
 10. It is over with that, with an error, or when the caller cancels.
 """
 
@@ -30,24 +32,24 @@ from giaann_p2p.net.frames import Kind
 
 
 class _Quick(Enum):
-    """An Enum whose members hash as any object; its own hash is slow, and each call takes ten."""
+    """An Enum whose members hash by identity; Enum's own hash is slow, and a call takes ten."""
 
     __hash__ = object.__hash__
 
 
 class Phase(_Quick):
-    """Of a connection."""
+    """The phases of a connection."""
 
     OPEN = auto()
     LEAVING = auto()
-    """Goodbye said, not heard."""
+    """This side has said goodbye, and has not heard one."""
     DRAINING = auto()
-    """Goodbye said and heard."""
+    """Both sides have said goodbye."""
     OVER = auto()
 
 
-class State(_Quick):
-    """Of a request."""
+class LinkState(_Quick):
+    """The states of a request."""
 
     UNKNOWN = auto()
     ASKING = auto()
@@ -60,14 +62,14 @@ class State(_Quick):
 
 
 class Deed(_Quick):
-    """What this side does."""
+    """The acts of this side: events of the state machines that are not frames."""
 
     LEAVE = auto()
     ASK = auto()
     ANSWER = auto()
     REFUSE = auto()
     SENT = auto()
-    """All of a body is on its way."""
+    """The last byte of a body is on its way."""
     DROP = auto()
 
 
@@ -85,48 +87,48 @@ _PHASES: dict[tuple[Phase, Kind | Deed], Phase] = {
     (Phase.LEAVING, Kind.LONG): Phase.LEAVING,
 }
 
-_STATES: dict[tuple[State, Kind | Deed], State] = {
-    (State.ASKING, Deed.SENT): State.WAITING,
-    (State.ASKING, Kind.CREDIT): State.ASKING,
-    (State.ASKING, Kind.ERROR): State.DONE,
-    (State.WAITING, Kind.ERROR): State.DONE,
-    (State.WAITING, Kind.RESPONSE): State.DONE,
-    (State.WAITING, Kind.LONG): State.GETTING,
-    (State.GETTING, Kind.CHUNK): State.GETTING,
-    (State.GETTING, Kind.END): State.DONE,
-    (State.GETTING, Kind.ERROR): State.DONE,
-    (State.ASKING, Deed.DROP): State.DONE,
-    (State.WAITING, Deed.DROP): State.DONE,
-    (State.GETTING, Deed.DROP): State.DONE,
-    (State.UNKNOWN, Kind.REQUEST): State.SERVED,
-    (State.UNKNOWN, Kind.LONG): State.TAKING,
-    (State.TAKING, Kind.CHUNK): State.TAKING,
-    (State.TAKING, Kind.END): State.SERVED,
-    (State.TAKING, Kind.CANCEL): State.DONE,
-    (State.TAKING, Deed.REFUSE): State.DONE,
-    (State.SERVED, Kind.CANCEL): State.DONE,
-    (State.SERVED, Deed.REFUSE): State.DONE,
-    (State.SERVED, Deed.ANSWER): State.ANSWERING,
-    (State.ANSWERING, Kind.CREDIT): State.ANSWERING,
-    (State.ANSWERING, Kind.CANCEL): State.DONE,
-    (State.ANSWERING, Deed.REFUSE): State.DONE,
-    (State.ANSWERING, Deed.SENT): State.DONE,
+_STATES: dict[tuple[LinkState, Kind | Deed], LinkState] = {
+    (LinkState.ASKING, Deed.SENT): LinkState.WAITING,
+    (LinkState.ASKING, Kind.CREDIT): LinkState.ASKING,
+    (LinkState.ASKING, Kind.ERROR): LinkState.DONE,
+    (LinkState.WAITING, Kind.ERROR): LinkState.DONE,
+    (LinkState.WAITING, Kind.RESPONSE): LinkState.DONE,
+    (LinkState.WAITING, Kind.LONG): LinkState.GETTING,
+    (LinkState.GETTING, Kind.CHUNK): LinkState.GETTING,
+    (LinkState.GETTING, Kind.END): LinkState.DONE,
+    (LinkState.GETTING, Kind.ERROR): LinkState.DONE,
+    (LinkState.ASKING, Deed.DROP): LinkState.DONE,
+    (LinkState.WAITING, Deed.DROP): LinkState.DONE,
+    (LinkState.GETTING, Deed.DROP): LinkState.DONE,
+    (LinkState.UNKNOWN, Kind.REQUEST): LinkState.SERVED,
+    (LinkState.UNKNOWN, Kind.LONG): LinkState.TAKING,
+    (LinkState.TAKING, Kind.CHUNK): LinkState.TAKING,
+    (LinkState.TAKING, Kind.END): LinkState.SERVED,
+    (LinkState.TAKING, Kind.CANCEL): LinkState.DONE,
+    (LinkState.TAKING, Deed.REFUSE): LinkState.DONE,
+    (LinkState.SERVED, Kind.CANCEL): LinkState.DONE,
+    (LinkState.SERVED, Deed.REFUSE): LinkState.DONE,
+    (LinkState.SERVED, Deed.ANSWER): LinkState.ANSWERING,
+    (LinkState.ANSWERING, Kind.CREDIT): LinkState.ANSWERING,
+    (LinkState.ANSWERING, Kind.CANCEL): LinkState.DONE,
+    (LinkState.ANSWERING, Deed.REFUSE): LinkState.DONE,
+    (LinkState.ANSWERING, Deed.SENT): LinkState.DONE,
 }
 
-CALLER = frozenset({State.ASKING, State.WAITING, State.GETTING})
+CALLER = frozenset({LinkState.ASKING, LinkState.WAITING, LinkState.GETTING})
 """The states of a request that this side made."""
 
 
 def next_phase(phase: Phase, happened: Kind | Deed) -> Phase:
-    """Return the phase that follows; an error if nothing can."""
+    """Return the next phase; MessageError for an invalid frame, UsageError for an invalid act."""
     try:
         return _PHASES[phase, happened]
     except KeyError:
         raise _wrong(f"on a connection that is {phase.name.lower()}", happened) from None
 
 
-def next_state(state: State, happened: Kind | Deed) -> State:
-    """Return the state that follows; an error if nothing can."""
+def next_state(state: LinkState, happened: Kind | Deed) -> LinkState:
+    """Return the next state; MessageError for an invalid frame, UsageError for an invalid act."""
     try:
         return _STATES[state, happened]
     except KeyError:

@@ -1,15 +1,15 @@
-"""Calls over byte streams: one connection per pair of peers, dialled when it is needed.
+"""Calls over byte streams: one connection per pair of peers, dialled on demand.
 
-1. A call takes the connection there is, or waits for the dial that all calls to this peer share.
-2. When both sides have dialled at once, both keep the one that the lesser id dialled, and drain the
-   other. A peer that dials although there is a connection that is older than that has lost it: the
-   new one is used, the old one drained.
+1. A call uses the existing connection, or waits for the dial that all calls to this peer share.
+2. When both sides dial at once, both keep the connection that the lower id dialled, and drain the
+   other. A peer that dials although there is an older connection has lost it: the new one is used,
+   the old one drained.
 3. A stream that a peer has opened is used for calls to it only once it has said hello.
-4. A connection that is lost is dialled again by the next call. A call is repeated by itself only if
+4. A lost connection is dialled again by the next call. A call is retried automatically only if
    nothing of it was sent.
-5. Connections, bytes and dials are bounded; over a bound a peer is refused, and told why.
-6. Where there is a door, whoever does not show at once what lets it in is a stranger: it may ask
-   little, and soon has to go; and it never takes the place of somebody who is none.
+5. Connections, bytes and dials are bounded; above a limit a peer is refused, and told why.
+6. Where there is a door, a peer whose greeting does not admit it is a stranger: it may ask little,
+   its connection ends soon, and it never displaces a peer that is no stranger.
 """
 
 import asyncio
@@ -20,24 +20,25 @@ from functools import partial
 
 from giaann_p2p.errors import UsageError
 from giaann_p2p.net.connection import Connection
-from giaann_p2p.net.errors import Reason, Refused, Unreachable
+from giaann_p2p.net.errors import NoConnection, Reason, Refused, Unreachable
 from giaann_p2p.net.limits import TransportLimits
 from giaann_p2p.net.link import Link
 from giaann_p2p.net.room import Room
-from giaann_p2p.net.transport import ByteStream, Door, Handler, Lost, Streams, Told
-from giaann_p2p.swarm.identity import Peer
+from giaann_p2p.net.transport import ByteStream, Door, Handler, OnAnswer, OnLost, Streams
+from giaann_p2p.swarm.wire.identity import Peer
 
 _TRIES = 4
-"""Connections that a call may see end under it: one that was old, one that gave way, and spare."""
+"""The most connections that may end under one call: an old one, one that gave way, and some
+spare."""
 
 
 def draw_number() -> int:
-    """Return a number for a stream's checksums."""
+    """Return a random number that seeds a stream's checksums."""
     return secrets.randbits(64)
 
 
 class StreamTransport:
-    """A transport made of byte streams; it is to be made inside a running loop."""
+    """A transport made of byte streams; construct it inside a running loop."""
 
     def __init__(
         self,
@@ -46,20 +47,20 @@ class StreamTransport:
         draw: Callable[[], int] = draw_number,
         greeting: bytes = b"",
     ) -> None:
-        """Take what to show each peer, its token say: see `guard`."""
+        """Take the greeting to send to each peer, such as a token: see `guard`."""
         self.limits = limits or TransportLimits()
         self._streams = streams
         self._draw = draw
         self._loop = asyncio.get_running_loop()
         self._room_in = Room(self.limits.bytes_in)
         self._room_out = Room(self.limits.bytes_out)
-        self._links: dict[Peer, Link] = {}  # that calls take
+        self._links: dict[Peer, Link] = {}  # that calls use
         self._all: dict[Link, None] = {}
         self._dials: dict[Peer, asyncio.Task[Link | Unreachable | Refused]] = {}
         self._handler: Handler | None = None
         self._greeting = greeting
         self._door: Door = lambda peer, greeting: ""
-        self._lost: list[Lost] = []
+        self._lost: list[OnLost] = []
         self._closed = False
         streams.listen(self._accept)
 
@@ -73,11 +74,11 @@ class StreamTransport:
 
     @property
     def connections(self) -> int:
-        """How many there are, with those that end."""
+        """The number of connections, closing ones included."""
         return len(self._all)
 
     def round_trip(self, peer: Peer) -> float | None:
-        """Return the seconds that the last ping took there and back, if that is known."""
+        """Return the round trip of the last ping in seconds, if it is known."""
         link = self._links.get(peer)
         return link.connection.round_trip if link is not None else None
 
@@ -86,21 +87,26 @@ class StreamTransport:
         self._handler = handler
 
     def guard(self, door: Door) -> None:
-        """Hold strangers to little from now on; to be called again when the door has changed."""
+        """Apply the limits for strangers from now on; call it again when the door has changed."""
         self._door = door
         for link in list(self._all):
             link.look_again()
 
     def greeting_of(self, peer: Peer) -> bytes:
-        """Return what a peer has shown; nothing if it has shown nothing, or is not connected."""
+        """Return a peer's greeting; empty if it has sent none, or is not connected."""
         link = self._links.get(peer)
         if link is not None and link.connection.greeted:
             return link.connection.greeting
         shown = [other.connection.greeting for other in self._all if other.peer == peer]
         return max(shown, key=len, default=b"")
 
-    def on_lost(self, lost: Lost) -> None:
-        """Tell of peers that are lost from now on."""
+    def serves(self, peer: Peer) -> bool:
+        """Return whether a peer is connected, has said hello, and is no stranger."""
+        links = [link for link in self._all if link.peer == peer]
+        return any(link.connection.greeted and not link.is_strange for link in links)
+
+    def on_lost(self, lost: OnLost) -> None:
+        """Register a callback for lost peers."""
         self._lost.append(lost)
 
     async def call(self, peer: Peer, payload: bytes, *, timeout: float) -> bytes:  # noqa: ASYNC109
@@ -114,9 +120,9 @@ class StreamTransport:
         raise Unreachable("connections to the peer end as soon as they begin; nothing was sent")
 
     def ask(
-        self, peer: Peer, payload: bytes, *, timeout: float, told: Told
+        self, peer: Peer, payload: bytes, *, timeout: float, told: OnAnswer
     ) -> Callable[[], None] | None:
-        """Call over the connection there is, without a task; see `Transport`."""
+        """Call over the existing connection, without a task; `Transport` documents it."""
         self._check_may_call(peer)
         link = self._usable(peer)
         if link is None:
@@ -125,7 +131,7 @@ class StreamTransport:
         return partial(link.forget, number)
 
     async def close(self) -> None:
-        """Let what is under way end, for a while, then end all; nothing runs on afterwards."""
+        """Drain open calls for `drain_within` seconds, then end the rest; no task is left."""
         self._closed = True
         self._streams.stop()
         dials = list(self._dials.values())
@@ -152,7 +158,7 @@ class StreamTransport:
         return link if link is not None and link.connection.asking else None
 
     async def _dialled(self, peer: Peer, deadline: float) -> Link:
-        """Return the link that a dial gives; the dial goes on if this caller stops waiting."""
+        """Return the link of a shared dial, which goes on if this caller stops waiting."""
         dial = self._dials.get(peer)
         if self._closed:
             raise Unreachable("this transport was closed; nothing was sent")
@@ -160,7 +166,7 @@ class StreamTransport:
             dial = self._dials[peer] = self._loop.create_task(self._dial(peer))
         await asyncio.wait({dial}, timeout=deadline - self._loop.time())
         if not dial.done():
-            raise Unreachable("the peer did not take a connection in time; nothing was sent")
+            raise NoConnection("the peer did not take a connection in time; nothing was sent")
         if dial.cancelled():
             raise Unreachable("this transport was closed; nothing was sent")
         found = dial.result()
@@ -169,7 +175,7 @@ class StreamTransport:
         raise _again(found)
 
     async def _dial(self, peer: Peer) -> Link | Unreachable | Refused:
-        """Dial; an error is returned, for there may be nobody left to raise it to."""
+        """Dial a peer; an error is returned, because no caller may be left to raise it to."""
         try:
             if self._of(peer) >= self.limits.per_peer or not self._makes_place():
                 return Refused(Reason.BUSY, _full(self.limits))
@@ -177,20 +183,22 @@ class StreamTransport:
                 stream = await self._streams.dial(peer)
         except Unreachable as error:
             return error
-        except OSError as error:  # a timeout is one too
-            words = str(error) or f"no answer for {self.limits.dial_within:g} s"
-            return Unreachable(f"the peer cannot be reached: {words}")
+        except TimeoutError:
+            words = f"no answer for {self.limits.dial_within:g} s"
+            return NoConnection(f"the peer cannot be reached: {words}")
+        except OSError as error:
+            return Unreachable(f"the peer cannot be reached: {error}")
         finally:
             self._dials.pop(peer, None)
         self._adopt(self._link(peer, stream, dialled=True))
         return self._links[peer]
 
     def _accept(self, peer: Peer, stream: ByteStream) -> None:
-        """Take a stream in; whether there is a place for it is seen when it has said hello."""
+        """Take a stream that a peer has opened; it counts towards the limit from its hello on."""
         if len(self._all) >= 2 * self.limits.connections:
             idler = next((one for one in self._all if one.is_idler), None)
             if idler is None:
-                stream.abort()  # those that were refused are still being told
+                stream.abort()  # those that were refused are still being told why
                 return
             idler.task.cancel()
         per_peer = self._of(peer) < self.limits.per_peer
@@ -233,7 +241,7 @@ class StreamTransport:
             link.end(Refused(Reason.BUSY, _full(self.limits)))
 
     def _adopt(self, link: Link) -> None:
-        """Let calls take a new link, or the one that there is, and drain the other."""
+        """Choose between a new link and the existing one for calls, and drain the other."""
         known = self._links.get(link.peer)
         if known is None or not known.connection.asking or self._replaces(link, known):
             self._links[link.peer] = link
@@ -261,8 +269,10 @@ class StreamTransport:
         return sum(link.peer == peer for link in self._all)
 
     def _makes_place(self, new: Link | None = None) -> bool:
-        """Tell whether there may be one more connection, if need be in the place of another:
-        a stranger's, or one that is idle, but that only for who is no stranger.
+        """Return whether one more connection fits, after closing another if need be.
+
+        It closes a stranger's connection first, then an idle one; an idle one is never closed for a
+        stranger.
         """
         others = [
             link
@@ -282,10 +292,10 @@ class StreamTransport:
 
 
 def _again(error: Unreachable | Refused) -> Unreachable | Refused:
-    """Return an error of its own for each who waits."""
+    """Return a copy of an error, so that each waiting caller raises its own."""
     if isinstance(error, Refused):
         return Refused(error.reason, str(error))
-    return Unreachable(str(error))
+    return type(error)(str(error))
 
 
 def _full(limits: TransportLimits) -> str:

@@ -1,9 +1,9 @@
-"""The bodies of one connection under way, both ways, and what they bring about in the books.
+"""The bodies of one connection in transit, both ways, and their effect on the request table.
 
-A short body is one frame; a long one moves by chunks and credit. It takes room as it comes: what is
-only announced costs nothing, and so keeps nobody else out. What belongs to a request of the
-peer may not stand still for longer than `stalled_after`; what this side asked for has a deadline of
-its own instead.
+A short body is one frame; a long one moves by chunks and credit. Room is reserved as bytes arrive:
+an announced body costs nothing yet, and so keeps no other one out. A body of the peer's request may
+not stand still for longer than `stalled_after` seconds; a request of this side has its own deadline
+instead.
 """
 
 from giaann_p2p.net.bodies import Incoming, Outgoing
@@ -11,22 +11,22 @@ from giaann_p2p.net.books import Books
 from giaann_p2p.net.events import Event, Requested, Responded
 from giaann_p2p.net.exchange import Exchange
 from giaann_p2p.net.frames import NUMBER, Frame, Kind
-from giaann_p2p.net.states import CALLER, Deed, State, next_state
+from giaann_p2p.net.states import CALLER, Deed, LinkState, next_state
 
 
 class Traffic:
-    """See the module."""
+    """Moves the bodies of one connection, and updates the state of their requests."""
 
     def __init__(self, books: Books) -> None:
         self._books = books
 
     def send(self, exchange: Exchange, whole: Kind, body: bytes) -> None:
-        """Give a body its turns; the room that it needs is taken already."""
+        """Queue a body to be sent; room for it is already reserved."""
         exchange.outgoing = Outgoing(whole, exchange.request, body)
         self._books.outbox.add(exchange.outgoing)
 
     def expect(self, exchange: Exchange, incoming: Incoming) -> None:
-        """Let a long body come."""
+        """Begin to receive a long body."""
         exchange.incoming = incoming
         self.put_off(exchange)
         self._give_credit(exchange.request, incoming)
@@ -41,11 +41,11 @@ class Traffic:
             books.room_out.give(body.nbytes)
             exchange.outgoing = None
             exchange.state = next_state(exchange.state, Deed.SENT)
-            if exchange.state is State.DONE:
+            if exchange.state is LinkState.DONE:
                 books.leave(exchange)
 
     def take_chunk(self, frame: Frame) -> Exchange | None:
-        """Take the next piece of a body in; return whose it is if there is no room for it."""
+        """Append a chunk to its body; return the request if there is no room for the chunk."""
         exchange = self._books.known(frame)
         if exchange is None:
             return None
@@ -59,15 +59,15 @@ class Traffic:
         return None
 
     def take_end(self, frame: Frame, events: list[Event]) -> None:
-        """Take in that a body is complete."""
+        """Complete a long body."""
         exchange = self._books.known(frame)
         if exchange is None or exchange.incoming is None:
             return
         following = next_state(exchange.state, frame.kind)
-        body = exchange.incoming.finish(frame.payload)  # if it cannot be, nothing has ended well
+        body = exchange.incoming.finish(frame.payload)  # if invalid, the request stays open
         exchange.state = following
         exchange.incoming = None
-        if exchange.state is State.DONE:
+        if exchange.state is LinkState.DONE:
             self._books.leave(exchange)
             events.append(Responded(frame.request, body))
         else:
@@ -75,7 +75,7 @@ class Traffic:
             events.append(Requested(frame.request, body))
 
     def take_credit(self, frame: Frame, events: list[Event]) -> None:
-        """Take in that more of a body may be sent."""
+        """Take credit for a body that is being sent."""
         (more,) = NUMBER.unpack(frame.payload)
         exchange = self._books.known(frame)
         if exchange is None:
@@ -90,7 +90,7 @@ class Traffic:
             self.put_off(exchange)
 
     def put_off(self, exchange: Exchange) -> None:
-        """Note that a body moves."""
+        """Note that a body moves, which postpones its stall timer."""
         if exchange.state not in CALLER:
             books = self._books
             books.alarms.set(exchange.request, books.now + books.limits.stalled_after)

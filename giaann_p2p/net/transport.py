@@ -1,9 +1,8 @@
-"""How peers reach each other: what everything above the network may count on.
+"""How peers call each other: the interface that everything above the network builds on.
 
-A peer is named by its public key, which the transport has proved to be its own. A call is one
-request and its response, opaque bytes both; it ends by its timeout, whatever happens, with the
-whole response or an error of errors.py. Below that, a transport may be made of byte streams: those
-are named here too.
+A peer is named by its public key, which the transport has proved. A call is one request and its
+response, both opaque bytes; it ends by its timeout at the latest, with the whole response or an
+error of errors.py. A transport may be built on byte streams, whose interface is here, too.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -11,22 +10,24 @@ from typing import Protocol
 
 from giaann_p2p.errors import PeerError
 from giaann_p2p.net.frames import Buffer
-from giaann_p2p.swarm.identity import Peer
+from giaann_p2p.swarm.wire.identity import Peer
 
 Handler = Callable[[Peer, bytes], bytes | Awaitable[bytes]]
-"""Answers a request: at once, or later. A GiaannError that it raises is told to the caller, in its
-words; any other error only as a failure. What is to come later is cancelled when nobody waits for
-it any more."""
+"""A function that answers a request, at once or by an awaitable. The caller gets the text of a
+GiaannError that it raises; any other error is reported only as a failure. A pending awaitable is
+cancelled when the caller no longer waits for it."""
 
-Told = Callable[[bytes | PeerError], None]
-"""Is told a peer's answer, or why there is none; raises nothing."""
+OnAnswer = Callable[[bytes | PeerError], None]
+"""A function that takes a peer's answer, or the reason why there is none; it must not raise."""
 
-Lost = Callable[[Peer, PeerError], None]
-"""Is told that the connection to a peer was lost, not that a peer has left with a goodbye."""
+OnLost = Callable[[Peer, PeerError], None]
+"""A function that takes the peer whose connection was lost; not called for a peer that left with a
+goodbye."""
 
 
 Door = Callable[[Peer, bytes], str]
-"""Tells, by what a peer has shown to begin with, why it is a stranger; nothing if it is none."""
+"""A function that returns, by a peer's greeting, why the peer is a stranger; an empty string if it
+is none."""
 
 
 class Transport(Protocol):
@@ -42,13 +43,13 @@ class Transport(Protocol):
         ...
 
     def ask(
-        self, peer: Peer, payload: bytes, *, timeout: float, told: Told
+        self, peer: Peer, payload: bytes, *, timeout: float, told: OnAnswer
     ) -> Callable[[], None] | None:
-        """Call without a task, where there is a connection to a peer; `call` makes one.
+        """Call over an existing connection, without a task; return None if there is no connection.
 
-        None if there is none; else what is to be called to wait no longer. `told` is called once,
-        and not before this has returned; Unreachable tells it that nothing was sent. Refused if
-        too much is under way already.
+        `call` makes a connection, `ask` does not. The result is a function that stops the wait.
+        `told` is called once, and not before this function has returned; Unreachable means that
+        nothing was sent. Raises Refused if too much is in flight already.
         """
         ...
 
@@ -57,33 +58,33 @@ class Transport(Protocol):
         ...
 
     def guard(self, door: Door) -> None:
-        """Hold strangers to little from now on; to be called again when the door has changed."""
+        """Apply the limits for strangers from now on; call it again when the door has changed."""
         ...
 
     def greeting_of(self, peer: Peer) -> bytes:
-        """Return what a peer has shown; nothing if it has shown nothing, or is not connected."""
+        """Return a peer's greeting; empty if it has sent none, or is not connected."""
         ...
 
-    def on_lost(self, lost: Lost) -> None:
-        """Tell of peers that are lost from now on."""
+    def on_lost(self, lost: OnLost) -> None:
+        """Register a callback for lost peers."""
         ...
 
     async def close(self) -> None:
-        """Let what is under way end, for a while, then end all; nothing runs on afterwards."""
+        """Let open calls end within a grace period, then end the rest; no task is left."""
         ...
 
 
 class ByteStream(Protocol):
-    """Bytes both ways, in order; an OSError says that it broke."""
+    """Bytes both ways, in order; raises OSError when it is broken."""
 
     async def read(self) -> bytes:
-        """Return what has come, at least a byte; none at the end."""
+        """Return the bytes that have arrived, at least one; none at the end."""
         ...
 
     def deliver(self, to: Callable[[bytes], None]) -> None:
-        """Hand over what comes from now on as soon as it comes; what has come is still to be read.
+        """Deliver incoming bytes to a callback as soon as they arrive; it must not raise.
 
-        So is the end. What it is handed to raises nothing.
+        Bytes that arrived before, and the end of the stream, are still to be read.
         """
         ...
 
@@ -97,11 +98,11 @@ class ByteStream(Protocol):
         ...
 
     def put(self, pieces: Sequence[Buffer]) -> None:
-        """Send at once what is not much; only where there is room, and while no write waits."""
+        """Send a little at once; only where there is room, and while no write waits."""
         ...
 
     def close(self) -> None:
-        """Let what was written arrive, then end; no more is read."""
+        """Close once the written bytes have arrived; no more is read."""
         ...
 
     def abort(self) -> None:
@@ -118,13 +119,13 @@ class Streams(Protocol):
         ...
 
     async def dial(self, peer: Peer) -> ByteStream:
-        """Open a stream; OSError or Unreachable if there is none; if cancelled, none is left."""
+        """Open a stream; OSError or Unreachable if that fails; if cancelled, none is left open."""
         ...
 
     def listen(self, accept: Callable[[Peer, ByteStream], None]) -> None:
-        """Hand over each stream that a peer opens."""
+        """Deliver each stream that a peer opens to a callback."""
         ...
 
     def stop(self) -> None:
-        """Take no stream any more."""
+        """Take no more streams."""
         ...

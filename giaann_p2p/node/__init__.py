@@ -1,1 +1,1 @@
-"""The asyncio shells of the swarm's peers: they feed the decisions, and do what those say."""
+"""The asyncio shells of peers: they feed events to `swarm` and carry out what it decides."""

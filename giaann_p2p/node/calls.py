@@ -1,7 +1,7 @@
-"""The questions that a peer has asked others and that are not answered yet.
+"""A peer's outgoing calls that are not answered yet.
 
-Where there is a connection, a question takes no task: an answer goes from the stream that brings it
-to whoever waits. Only for a peer that is to be dialled first, a task waits.
+A call over an existing connection needs no task: the stream that receives the answer passes it
+straight to the callback. A task is started only if the peer has to be dialled first.
 """
 
 import asyncio
@@ -12,26 +12,29 @@ from typing import TypeVar
 from giaann_p2p.errors import GiaannError, PeerError
 from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.net.transport import Transport
-from giaann_p2p.swarm.actions import Call
-from giaann_p2p.swarm.messages import Message, decode, encode
+from giaann_p2p.swarm.wire.actions import Call
+from giaann_p2p.swarm.wire.messages import Message, decode, encode
 
 T = TypeVar("T")
 
 Then = Callable[[Message | None], None]
-"""Is told what was answered, or None if there was no answer in time that can be read."""
+"""Callback with the answer, or with None if no readable answer arrived in time."""
 
 
 class _Asked:
-    """One question."""
+    """A call in flight."""
 
     def __init__(self, then: Then, data: bytes, deadline: float) -> None:
         self.then, self.data, self.deadline = then, data, deadline
         self.drop: Callable[[], object] = lambda: None
-        """Makes nobody wait any longer."""
+        """Function that stops waiting for the answer."""
 
 
 class Calls:
-    """`failed` is told of what should never happen: an error in a `Then`."""
+    """Starts calls and dispatches their answers.
+
+    `failed` is called with a bug: an exception that a `Then` raised.
+    """
 
     def __init__(self, transport: Transport, failed: Callable[[BaseException], None]) -> None:
         self.made = self.unanswered = 0
@@ -47,7 +50,7 @@ class Calls:
         return f"<Calls: {len(self)} open, {self.made:,} made>"
 
     def start(self, call: Call, then: Then) -> None:
-        """Ask, and tell what comes of it; never before this has returned."""
+        """Send a call; `then` is called with the outcome, never before this method returns."""
         self.made += 1
         loop = asyncio.get_running_loop()
         asked = _Asked(then, b"", loop.time() + call.timeout)
@@ -57,7 +60,7 @@ class Calls:
             drop = self._transport.ask(
                 call.peer, asked.data, timeout=call.timeout, told=partial(self._told, asked)
             )
-        except GiaannError:  # too much is under way, or all is closed here
+        except GiaannError:  # too much is in flight, or this transport is closed
             asked.drop = loop.call_soon(self._over, asked, None).cancel
             return
         if drop is not None:
@@ -67,13 +70,13 @@ class Calls:
             self._start_task(asked)
 
     def cancel(self, unwanted: Callable[[Call], bool]) -> None:
-        """Wait no longer for some answers; nobody is told."""
+        """Drop some calls; their `then` is not called."""
         for asked in [asked for asked, call in self._open.items() if unwanted(call)]:
             del self._open[asked]
             asked.drop()
 
     async def end(self) -> None:
-        """Wait no longer for any; return when no task is left."""
+        """Drop all calls; return when no task is left."""
         self.cancel(lambda call: True)
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
@@ -95,12 +98,12 @@ class Calls:
         if isinstance(answer, bytes):
             self._over(asked, answer)
         elif isinstance(answer, Unreachable) and asked in self._open:
-            self._start_task(asked)  # nothing was sent: another connection may do
+            self._start_task(asked)  # no byte was sent, so another connection may succeed
         else:
             self._over(asked, None)
 
     def _over(self, asked: _Asked, data: bytes | None) -> None:
-        """Tell what was answered, if anybody still waits for it."""
+        """Decode an answer and pass it to `then`, unless the call was dropped."""
         if self._open.pop(asked, None) is None:
             return
         answer = None
@@ -113,12 +116,12 @@ class Calls:
         self.unanswered += answer is None
         try:
             asked.then(answer)
-        except Exception as error:  # noqa: BLE001  (it is told to who may end this peer)
+        except Exception as error:  # noqa: BLE001  (passed to `failed`, which may end this peer)
             self._failed(error)
 
 
 def fail(waiting: Iterable[asyncio.Future[T]], error: BaseException) -> None:
-    """Tell all who wait of an error that nobody planned for; if nobody does, tell the loop."""
+    """Set an unexpected error on all pending futures; if there are none, report it to the loop."""
     told = [future for future in waiting if not future.done()]
     for future in told:
         future.set_exception(error)

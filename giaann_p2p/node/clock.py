@@ -1,7 +1,8 @@
-"""The time that a peer goes by: seconds since 1970 that never go back.
+"""A peer's clock: seconds since 1970 that never go backwards.
 
-The machine's clock is looked at once; what is added is the time that has passed since. So a clock
-that is set, or that leaps, changes nothing here; a machine that slept has the time it slept, too.
+The wall clock is read once, and elapsed time is added to that. So a change or jump of the machine's
+clock has no effect here. Time during which the machine slept counts as elapsed, where the system
+reports it.
 """
 
 import time
@@ -9,14 +10,14 @@ from collections.abc import Callable
 
 
 def passed() -> float:
-    """Return seconds since whenever, those while the machine slept as well where it can tell."""
+    """Return seconds since an arbitrary start, including sleep where the system counts it."""
     if hasattr(time, "CLOCK_BOOTTIME"):
         return time.clock_gettime(time.CLOCK_BOOTTIME)
     return time.monotonic()
 
 
 class Clock:
-    """A peer's own; both sources can be others: a loop's made-up time, or a clock that is wrong."""
+    """A peer's own clock; tests replace its sources by a loop's virtual time or a wrong clock."""
 
     def __init__(
         self, wall: Callable[[], float] = time.time, since: Callable[[], float] = passed
@@ -25,5 +26,5 @@ class Clock:
         self._zero = wall() - since()
 
     def __call__(self) -> float:
-        """Return what time it is."""
+        """Return the current time in seconds since 1970."""
         return self._zero + self._since()

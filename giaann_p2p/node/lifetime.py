@@ -1,4 +1,4 @@
-"""The parts of a peer live together: when one fails, or it is told to end, all of them end."""
+"""Runs the tasks of a peer as one: if one task fails, or the peer is told to end, all tasks end."""
 
 import asyncio
 import logging
@@ -10,30 +10,30 @@ Last = Callable[[], Awaitable[None]]
 
 
 class Lifetime:
-    """From `run` to its end. An error that nobody planned for ends it, and is raised by `run`."""
+    """A peer's tasks from `run` to their end. An unexpected error ends them; `run` raises it."""
 
     def __init__(self, log: logging.Logger) -> None:
         self._log = log
         self._tasks: set[asyncio.Task[None]] = set()
         self._fault: BaseException | None = None
         self._over, self._ended = asyncio.Event(), asyncio.Event()
-        self._ended.set()  # until it runs
+        self._ended.set()  # `run` clears it
 
     def __repr__(self) -> str:
         return f"<Lifetime: {len(self._tasks)} parts{', over' if self.is_over else ''}>"
 
     @property
     def is_over(self) -> bool:
-        """Whether it ends, or has ended."""
+        """Whether the lifetime is ending or has ended."""
         return self._over.is_set()
 
     @property
     def has_failed(self) -> bool:
-        """Whether it ends because something went wrong."""
+        """Whether the lifetime ends because of an unexpected error."""
         return self._fault is not None
 
     async def run(self, parts: Sequence[Part], last: Last | None = None) -> None:
-        """Live until it is over; `last` is done when all parts have ended."""
+        """Run all parts until the end; `last` is awaited after all of them have ended."""
         self._ended.clear()
         for part in parts:
             self.start(part)
@@ -45,7 +45,7 @@ class Lifetime:
             raise self._fault
 
     def start(self, part: Part) -> asyncio.Task[None]:
-        """Have one more part."""
+        """Run one more part as a task."""
 
         def over(task: asyncio.Task[None]) -> None:
             self._tasks.discard(task)
@@ -58,18 +58,18 @@ class Lifetime:
         return task
 
     def fail(self, error: BaseException) -> None:
-        """End, for something is wrong that nobody planned for."""
+        """End because of an unexpected error; `run` raises the first such error."""
         if self._fault is None:
             self._fault = error
             self._log.error("ends, for it cannot go on: %s", str(error) or repr(error))
         self._over.set()
 
     def end(self) -> None:
-        """End now."""
+        """End now, without waiting."""
         self._over.set()
 
     async def close(self) -> None:
-        """End now, and return when it has ended."""
+        """End now; return when all parts and `last` are done."""
         self._over.set()
         await self._ended.wait()
 
@@ -84,5 +84,5 @@ class Lifetime:
             try:
                 if last:
                     await last()
-            finally:  # whatever goes wrong with the last words, who closes it waits for this
+            finally:  # `close` waits for this, even if `last` fails
                 self._ended.set()

@@ -1,72 +1,76 @@
-"""What the shells of peers go by, beside the decisions: see `swarm.settings` for those."""
+"""Settings of the shells in `node`; those of decisions are in `swarm.replication.settings`."""
 
 from math import inf
 
 import msgspec
 
 from giaann_p2p.errors import UsageError
-from giaann_p2p.swarm.record import LIFETIME
+from giaann_p2p.swarm.wire.record import LIFETIME
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """See each. Seconds, unless something else is said."""
+    """Intervals, timeouts and bounds of a peer's shells. Seconds, unless another unit is named."""
 
     tick: float = 1.0
-    """How often a peer looks at everything anew."""
+    """Interval between two ticks of a peer's decisions."""
     look_every: float = 3.0
-    """How often the board is looked at. Less: who comes or goes is known sooner; more: fewer
-    look-ups, one for each role and peer."""
+    """Interval between two looks at the DHT board. Less: joins and departures are noticed sooner;
+    more: fewer look-ups, one for each role and peer."""
     look_within: float = 5.0
-    """How long a look at the board, or a post, may take; then it has failed."""
+    """Timeout of a look at the DHT board, and of a post."""
     grace: float = LIFETIME / 3
-    """How long after the last look at the board its records still age. From then on time stands
-    still for them: that the board is gone says nothing of the peers. With the time between two
-    announcements, a third of a record's life, it must come to less than that life."""
+    """Time for which records go on ageing after the last successful look at the DHT board. Then
+    their clock stops, because an unreachable board says nothing about the peers. Grace and the
+    interval between two announcements, a third of a record's lifetime, must sum to less than that
+    lifetime."""
     post_every: float = 1.0
-    """The least between two posts of the own record, whatever happens. Less: others know sooner
-    what is ready here; more: fewer stores."""
+    """Minimum interval between two posts of this peer's own record. Less: others learn sooner what
+    is ready here; more: fewer stores in the DHT."""
     retry: float = 1.0
-    """The pause before what the disk refused is tried again."""
+    """Pause before a change that the disk refused is tried again."""
     snapshot_retry: float = 60.0
-    """The same for a snapshot, which nothing waits for."""
+    """Pause before a failed snapshot is tried again; nothing waits for a snapshot."""
     queue_bytes: int = 64 << 20
-    """Bytes of updates that may wait for the store. From here on a push is refused as busy."""
+    """Bytes of updates that may wait for the store; from here on a push is refused as busy."""
     queue_deeds: int = 4096
-    """The same, in updates."""
+    """Number of changes that may wait for the store; from here on a push is refused as busy."""
     queue_seconds: float = 1.5
-    """The same, in the seconds that the store will take for them, as it did lately. Well below what
-    those wait who push, four seconds: what they have given up is work for nothing, done again."""
+    """Estimated seconds of work that may wait for the store; from here on a push is refused as
+    busy. The estimate comes from recent writes. Well below the pushers' timeout of 4 s: an update
+    that its pusher has given up on is wasted work and is pushed again."""
     queue_anyway: int = 64
-    """Updates that may wait however long the store takes, with `queue_bytes_anyway` at most: they
-    are made durable together, and one by one nobody knows how quick that is."""
+    """Number of updates that may wait whatever the estimate says, up to `queue_bytes_anyway`. They
+    are made durable together, so the time of a single update predicts little about them."""
     queue_bytes_anyway: int = 4 << 20
-    """See there."""
+    """Bytes of updates that may wait whatever the estimate says, up to `queue_anyway` updates."""
     queue_patience: float = 2.0
-    """Seconds for which an update may wait in vain, because the store takes longer than it did
-    lately; then it is refused after all. More than `queue_seconds`; with `group_seconds`, and a
-    second for the way, below what those wait who push."""
+    """Time for which an update may wait when the store turns out slower than estimated; then it is
+    refused. More than `queue_seconds`; together with `group_seconds` and a second on the network it
+    is less than the pushers' timeout."""
     group_seconds: float = 0.5
-    """What a group of updates is to take, about: half of it goes into unpacking them. Less: an
-    update is acknowledged sooner where much waits; more: fewer waits for the disk."""
+    """Target time for one group of updates; half of it is for unpacking them. Less: an update is
+    acknowledged sooner under load; more: fewer waits for the disk."""
     group_bytes: int = 8 << 20
-    """Bytes of updates that are made durable at once. More: fewer waits for the disk; less: less
-    waiting for the others of the group."""
+    """Bytes of updates that are made durable at once. More: fewer waits for the disk; less: an
+    update waits less for the others of its group."""
     group_connections: int = 1 << 17
     """Connections of whole shards that are made durable at once. More: fewer waits for the disk;
-    less: who asks the store meanwhile waits less, a few hundredths of a second for this many."""
+    less: concurrent reads of the store wait less, a few hundredths of a second for this many."""
     threads: int = 2
-    """Threads that answer what takes more than a moment."""
+    """Number of threads that answer requests which take too long for the event loop."""
     waiting: int = 128
-    """Questions that wait for one of them; a further one is refused as busy."""
+    """Number of requests that may wait for one of these threads; a further one is refused as
+    busy."""
     waiting_of_peer: int = 40
-    """The same, of one peer. Less: nobody keeps the threads from others; more: who asks a lot at
-    once is refused more rarely. More than `transfers` of `swarm.settings`: who joins asks for so
-    many shards at once."""
+    """Number of requests of a single peer that may wait; a further one is refused as busy. Less: no
+    peer can monopolise the threads; more: a peer with many requests at once is refused less often.
+    More than `Settings.transfers`, because a joining peer asks for so many shards at once."""
     inline_neurons: int = 16
-    """A question for so many rows is answered at once, without a thread: it takes about as long
-    as handing it over."""
+    """Maximum number of rows of a read that is answered in the event loop: handing a read to a
+    thread takes about as long."""
     inline_connections: int = 4096
-    """The same, if the rows have no more connections than that: about two milliseconds' work."""
+    """Maximum number of connections in the rows of a read that is answered in the event loop: about
+    two milliseconds of work. Both `inline_` bounds apply."""
 
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:

@@ -1,12 +1,12 @@
-"""What a swarm's manifest says to those who decide."""
+"""The rules of a swarm that storage decisions need, taken from its manifest."""
 
 from typing import NamedTuple, Self
 
-from giaann_p2p.swarm.manifest import Manifest
+from giaann_p2p.swarm.wire.manifest import Manifest
 
 
 class Rules(NamedTuple):
-    """See `swarm.storage.Rules`."""
+    """A swarm's shard count, replication factor and quorum, as `swarm.replication` needs them."""
 
     shards: int
     replicas: int
@@ -14,5 +14,5 @@ class Rules(NamedTuple):
 
     @classmethod
     def of(cls, manifest: Manifest) -> Self:
-        """Return a swarm's rules."""
+        """Return the rules of a swarm, as its manifest states them."""
         return cls(manifest.layout.shards, manifest.replicas, manifest.quorum)

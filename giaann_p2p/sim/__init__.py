@@ -1,1 +1,1 @@
-"""A swarm in one process, under a clock of its own: the real decisions, every kind of fault."""
+"""A whole swarm in one process on virtual time: the real decision code under injected faults."""

@@ -1,4 +1,4 @@
-"""A client of the simulation: it has chunks learned, and reads what was learned."""
+"""A simulated client: it pushes chunks, and reads rows that were learned."""
 
 import random
 from functools import partial
@@ -8,15 +8,16 @@ from giaann_p2p.model.rows import Neuron, Question
 from giaann_p2p.sim.node import Node
 from giaann_p2p.sim.swarm import Swarm
 from giaann_p2p.store.codec.parcel import Limits
-from giaann_p2p.swarm import reader, writer
-from giaann_p2p.swarm.actions import Call
-from giaann_p2p.swarm.identity import Identity
-from giaann_p2p.swarm.messages import Message, Read
-from giaann_p2p.swarm.reader import Answered, Reader
-from giaann_p2p.swarm.token import Rights
-from giaann_p2p.swarm.verifying import NOTHING, Verify
-from giaann_p2p.swarm.voucher import Voucher, sealing, vouched
-from giaann_p2p.swarm.writer import Committed, Writer
+from giaann_p2p.swarm.reading import reader
+from giaann_p2p.swarm.reading.reader import Answered, Reader
+from giaann_p2p.swarm.reading.row_vote import NOTHING, Verify
+from giaann_p2p.swarm.training import writer
+from giaann_p2p.swarm.training.writer import Committed, Writer
+from giaann_p2p.swarm.wire.actions import Call
+from giaann_p2p.swarm.wire.identity import Identity
+from giaann_p2p.swarm.wire.messages import Message, Read
+from giaann_p2p.swarm.wire.token import Rights
+from giaann_p2p.swarm.wire.voucher import Voucher, sealing, vouched
 
 _TIMEOUT = 4.0
 _PATIENCE = 15.0
@@ -25,21 +26,21 @@ _MOST = (1 << 31) - 1
 
 
 class Habit(NamedTuple):
-    """How a client reads."""
+    """The frequency of a client's reads, and the share of them that it verifies."""
 
     every: float = 20.0
-    """At most so many seconds after the last time."""
+    """The most seconds between two reads."""
     since: float = 0.0
-    """Not before this."""
+    """The earliest time of the first read, in virtual seconds."""
     verify: Verify = NOTHING
-    """How much of it is compared."""
+    """The verification: the share of the rows read that is compared between owners."""
 
 
 _USUAL = Habit()
 
 
 class Client(Node):
-    """Has some of a job's chunks learned, a few at a time, and reads now and then."""
+    """Pushes chunks of one job, a few at a time, and reads a random question now and then."""
 
     def __init__(
         self,
@@ -52,9 +53,9 @@ class Client(Node):
     ) -> None:
         identity = Identity.from_seed(random.Random(f"{swarm.seed} {name}").randbytes(32))
         others = [_author(swarm, f"{name} {n}") for n in range(1, swarm.rules.redundancy)]
-        self._authors = [identity, *others]  # machines of its own that came to the same
+        self._authors = [identity, *others]  # further keys of its own, which sign the same result
         swarm.admit(identity.peer, Rights.CLIENT | Rights.COMPUTE)
-        around = swarm.surroundings(identity.peer)
+        around = swarm.view_of(identity.peer)
         super().__init__(name, identity.peer, swarm.clock, swarm.network, swarm.trace, around, skew)
         self.swarm, self.job, self.habit = swarm, job, habit
         self.rng = random.Random(f"{swarm.seed} {name} choice")
@@ -63,18 +64,17 @@ class Client(Node):
         self.begin()
 
     def begin(self) -> None:
-        """Begin a life."""
+        """Start, or restart after a crash."""
         rules, spec = self.swarm.rules, self.swarm.manifest.spec
         limits = Limits(spec.branches, spec.segments, _MOST, _MOST, _MOST)
-        self.around = self.swarm.surroundings(self.peer)
+        self.around = self.swarm.view_of(self.peer)
         self._writer = Writer(rules.shards, rules.quorum, self.around, _TIMEOUT)
         self._reader = Reader(
             self.swarm.layout, limits, self.around, _TIMEOUT, _PATIENCE, self.habit.verify
         )
         self._reads: dict[int, tuple[list[Neuron], float]] = {}
         self._open = [n for n in self.chunks if (self.job, n) not in self.swarm.promises.committed]
-        for data in self.swarm.records_seen_from(self):
-            self.learn(data)
+        self.swarm.introduce(self)
         self.later(1.0, self.every_tick)
         first = max(0.0, self.habit.since - self.clock.now)
         self.later(first + self.rng.random() * self.habit.every, self._look_up)
@@ -86,17 +86,17 @@ class Client(Node):
 
     @property
     def left(self) -> int:
-        """How many chunks are not committed yet."""
+        """The number of chunks that are not committed yet."""
         return len(self._open) + len(self._writer)
 
     def push(self, chunks: list[int]) -> None:
-        """Have more chunks learned."""
+        """Add chunks to push."""
         new = [chunk for chunk in chunks if chunk not in self.chunks]
         self.chunks += new
         self._open += new
 
     def tick(self) -> None:
-        """Push what is to be pushed."""
+        """Advance writer and reader, and push a chunk if few are in flight."""
         self._do(self._writer.tick(self.now))
         self._do(self._reader.tick(self.now))
         busy = len(self._writer) >= _AT_ONCE or not self.around.members(self.now)
@@ -126,7 +126,7 @@ class Client(Node):
         self._reads[number] = some, self.clock.now
         self._do(acts)
 
-    def _do(self, acts: list[writer.Act] | list[reader.Act]) -> None:
+    def _do(self, acts: list[writer.WriteAction] | list[reader.ReadAction]) -> None:
         for act in acts:
             if isinstance(act, Call):
                 self.ask(act.peer, act.message, act.timeout, partial(self._told, act))
@@ -141,7 +141,7 @@ class Client(Node):
                     self.swarm.promises.accepted(self, neurons, act.rows, asked)
             else:
                 self.say(f"shuns a peer that lied of shard {act.shard}")
-                self.swarm.promises.shunned(act.peer)
+                self.swarm.promises.avoided(act.peer)
 
     def _told(self, call: Call, answer: Message | None) -> None:
         if isinstance(call.message, Read):

@@ -1,112 +1,59 @@
-"""A compute peer of the simulation: the real decisions; learning takes a while, and may fail."""
+"""A simulated compute peer: the real node; learning takes random time, and sometimes fails."""
 
+import asyncio
 import random
 from collections.abc import Callable
-from functools import partial
 
-from giaann_p2p.sim.node import Node
+import numpy as np
+
+from giaann_p2p.node.members.context import Context
+from giaann_p2p.node.training.compute import ComputeNode
+from giaann_p2p.node.training.learner import Made, Task
+from giaann_p2p.sim.lessons import Lessons
+from giaann_p2p.sim.machine import Machine
 from giaann_p2p.sim.swarm import Swarm
-from giaann_p2p.swarm.actions import Action, Call, Compute, Reply
-from giaann_p2p.swarm.identity import Identity, Peer
-from giaann_p2p.swarm.messages import Learn, Message, encode
-from giaann_p2p.swarm.record import Announcement, signed
-from giaann_p2p.swarm.token import Rights
-from giaann_p2p.swarm.voucher import Voucher, vouched
-from giaann_p2p.swarm.worker import Lesson, Worker
-from giaann_p2p.swarm.writer import Writer
+from giaann_p2p.store.seal import leaves_of, to_bytes
+from giaann_p2p.swarm.wire.token import Rights
 
 _SLOTS = 2
-_TIMEOUT = 4.0
-_ANNOUNCE = 10.0
 _TAKES = 4.0
 _FAILS = 0.02
 
 
-class ComputePeer(Node):
-    """See the module."""
+class ComputePeer(Machine):
+    """A machine with a compute peer."""
 
     def __init__(self, swarm: Swarm, name: str, skew: float) -> None:
-        self.identity = Identity.from_seed(random.Random(f"{swarm.seed} {name}").randbytes(32))
-        peer = self.identity.peer
-        swarm.admit(peer, Rights.COMPUTE)
-        around = swarm.surroundings(peer)
-        super().__init__(name, peer, swarm.clock, swarm.network, swarm.trace, around, skew)
-        self.swarm = swarm
-        self.rng = random.Random(f"{swarm.seed} {name} chance")
-        self._sequence = 0
-        self.begin()
+        super().__init__(swarm, name, skew, Rights.COMPUTE)
 
-    def begin(self) -> None:
-        """Begin a life."""
-        rules = self.swarm.rules
-        self.around = self.swarm.surroundings(self.peer)
-        self._incarnation = self.rng.getrandbits(63)
-        writer = Writer(rules.shards, rules.quorum, self.around, _TIMEOUT)
-        self._worker = Worker(_SLOTS, writer, self._vouched)
-        for data in self.swarm.records_seen_from(self):
-            self.learn(data)
-        self._announce()
-        self.later(self.rng.random(), self.every_tick)
+    def made(self, context: Context) -> ComputeNode:
+        """Return a new node."""
+        learning = LookUp(self.swarm.lessons, self.rng, self.say)
+        return ComputeNode(context, learning, slots=_SLOTS, device="a simulation")
 
-    def tick(self) -> None:
-        """Push and tell what is due."""
-        self._do(self._worker.tick(self.now))
 
-    def asked(self, sender: Peer, question: Message, reply: Callable[[bytes], None]) -> None:
-        """Take a chunk to learn."""
-        if isinstance(question, Learn):
-            ticket = self.swarm.ticket(lambda answer: reply(encode(answer)))
-            self._do(self._worker.asked(ticket, sender, question, self.now))
+class LookUp:
+    """Learns by looking prepared lessons up; the text of a chunk is its number."""
 
-    def _do(self, actions: list[Action]) -> None:
-        for action in actions:
-            if isinstance(action, Call):
-                then = partial(self._answered, action.number)
-                self.ask(action.peer, action.message, action.timeout, then)
-            elif isinstance(action, Reply):
-                self.swarm.answer(action.ticket, action.message)
-            elif isinstance(action, Compute):
-                self.later(_TAKES * self.rng.random(), partial(self._computed, action))
+    def __init__(self, lessons: Lessons, rng: random.Random, say: Callable[[str], None]) -> None:
+        self._lessons, self._rng, self._say = lessons, rng, say
 
-    def _answered(self, number: int, answer: Message | None) -> None:
-        self._do(self._worker.answered(number, answer, self.now))
-
-    def _computed(self, done: Compute) -> None:
-        if self.rng.random() < _FAILS:
-            outcome = self._worker.computed(done.job, done.chunk, "out of memory", self.now)
-        else:
-            self.say(f"has learned chunk {done.chunk}")
-            cut = partial(self.swarm.lessons.parcel, done.chunk)
-            tree = self.swarm.lessons.tree(done.chunk)
-            outcome = self._worker.computed(done.job, done.chunk, Lesson(cut, tree), self.now)
-        self._do(outcome)
-
-    def _vouched(self, job: bytes, chunk: int, root: bytes) -> Voucher:
-        token = self.swarm.token_of(self.peer)
-        return vouched(self.identity, self.swarm.swarm_id, job, chunk, root, token)
-
-    def _announce(self) -> None:
-        self._sequence = max(self._sequence + 1, int(self.now * 1000))
-        record = signed(
-            self.identity,
-            Announcement(
-                swarm_id=self.swarm.swarm_id,
-                peer=self.peer,
-                role="compute",
-                incarnation=self._incarnation,
-                sequence=self._sequence,
-                issued=int(self.now),
-                device="a simulation",
-                slots=_SLOTS,
-                token=self.swarm.token_of(self.peer),
-            ),
-        )
-        self.learn(record)
-        self.swarm.publish(self, record)
-        self.later(_ANNOUNCE, self._announce)
+    async def learn(self, task: Task) -> Made | str:
+        """Return a chunk's result after some seconds, or say that learning failed."""
+        await asyncio.sleep(_TAKES * self._rng.random())
+        if self._rng.random() < _FAILS:
+            return "out of memory"
+        lessons, chunk = self._lessons, int(task.sentences[0])
+        everything = np.arange(lessons.layout.shards, dtype=np.uint16)
+        leaves = to_bytes(leaves_of(lessons.delta(chunk), everything, lessons.layout))
+        parcels = {
+            owned: lessons.parcel(chunk, np.frombuffer(owned, np.uint16)) for owned in task.owners
+        }
+        self._say(f"has learned chunk {chunk}")
+        return Made(parcels, lessons.parcel(chunk, everything), leaves, 1, [])
 
 
 def join(swarm: Swarm) -> None:
-    """Let another compute peer join."""
+    """Add another compute peer."""
     name = f"compute{len(swarm.computes)}"
     swarm.computes.append(ComputePeer(swarm, name, swarm.skew()))

@@ -1,8 +1,8 @@
-"""What can go wrong, and a random history of it.
+"""Fault injection: a random sequence of faults from a seed.
 
-Each fault begins at some moment and has an end, but for what leaves or is lost for ever. They come
-all at once and over one another, within what the swarm promises to survive: two storage peers may
-be lost for ever only if the first loss could be repaired before, and enough must remain.
+Each fault begins at a random time and ends again, except when a peer leaves or is lost for ever.
+Faults overlap, within what the swarm promises to survive: a second storage peer may be lost for
+ever only after the first loss could be repaired, and enough peers must remain.
 """
 
 import random
@@ -11,24 +11,25 @@ from typing import NamedTuple
 from giaann_p2p.sim.client import Client
 from giaann_p2p.sim.compute import ComputePeer
 from giaann_p2p.sim.node import Node
-from giaann_p2p.sim.storage import QUICK_DISK, Storage, join
+from giaann_p2p.sim.owner import QUICK_DISK, Owner
+from giaann_p2p.sim.storage import join
 from giaann_p2p.sim.swarm import Swarm
 from giaann_p2p.sim.trainer import Trainer
-from giaann_p2p.swarm.identity import Identity, Peer
-from giaann_p2p.swarm.record import MOST_LIFETIME, Announcement, signed_as
+from giaann_p2p.swarm.wire.identity import Identity, Peer
+from giaann_p2p.swarm.wire.record import MOST_LIFETIME, Announcement, signed_as
 
 Links = set[tuple[Peer, Peer]]
 
 _EVERY = 12.0
-"""Seconds between two faults, on average."""
+"""The mean time between two faults, in virtual seconds."""
 _MOST_STORAGES = 12
 _LEAST_STAYING = 5
 _REPAIR = 150.0
-"""Seconds in which what was lost with a peer is certainly made good."""
+"""The virtual seconds after which the replicas lost with a peer are certainly replaced."""
 
 
 class Kind(NamedTuple):
-    """A kind of fault, and how likely it is beside the others."""
+    """A kind of fault, and its weight in the random choice of the next fault."""
 
     name: str
     weight: int
@@ -52,7 +53,7 @@ KINDS = (
 
 
 class Faults:
-    """Lets things go wrong until a moment, and mends them all then."""
+    """Injects faults until an end time, and then repairs them all."""
 
     def __init__(self, swarm: Swarm, end: float) -> None:
         self._swarm, self._end = swarm, end
@@ -74,11 +75,11 @@ class Faults:
         self._next()
 
     def let(self, kind: str) -> None:
-        """Let a fault of a kind begin, if there is anybody whom it can meet."""
+        """Inject a fault of a kind, if there is a peer that it can hit."""
         getattr(self, "_" + kind.replace(" ", "_"))()
 
     def heal(self) -> None:
-        """End all that goes wrong."""
+        """End all faults."""
         self._healed = True
         swarm = self._swarm
         swarm.trace.note(swarm.clock.now, "world", "is whole again")
@@ -86,7 +87,7 @@ class Faults:
         swarm.network.slow.clear()
         swarm.network.weather = type(swarm.network.weather)()
         for node in swarm.nodes:
-            if isinstance(node, Storage):
+            if isinstance(node, Owner):
                 node.disk_delay = QUICK_DISK
                 node.disk.capacity = None
             if node.stopped:
@@ -95,22 +96,22 @@ class Faults:
                 self._restart(node)
 
     def _restart(self, node: Node) -> None:
-        if isinstance(node, Storage) and (node.left or node.lost):
+        if isinstance(node, Owner) and (node.left or node.lost):
             return
-        if not node.alive and isinstance(node, Storage | Client | Trainer | ComputePeer):
+        if not node.alive and isinstance(node, Owner | Client | Trainer | ComputePeer):
             node.restart()
 
     def _later(self, low: float, high: float) -> float:
         return self._rng.uniform(low, high)
 
-    def _running(self) -> list[Storage]:
+    def _running(self) -> list[Owner]:
         return [node for node in self._swarm.storages if node.alive and not node.stopped]
 
-    def _staying(self) -> list[Storage]:
+    def _staying(self) -> list[Owner]:
         return [
             node
             for node in self._swarm.storages
-            if not (node.left or node.lost or node.core.leaving)
+            if not (node.left or node.lost or node.core.leaving or node.kind.is_newcomer)
         ]
 
     def _crash(self) -> None:
@@ -172,7 +173,7 @@ class Faults:
         node.disk.capacity = used + self._rng.randrange(2000)
         self._swarm.clock.after(self._later(5, 60), lambda: self._space(node))
 
-    def _space(self, node: Storage) -> None:
+    def _space(self, node: Owner) -> None:
         node.say("has space again")
         node.disk.capacity = None
 
@@ -184,7 +185,7 @@ class Faults:
         node.disk_delay = self._rng.choice((0.2, 1.0, 3.0))
         self._swarm.clock.after(self._later(5, 60), lambda: self._quick(node))
 
-    def _quick(self, node: Storage) -> None:
+    def _quick(self, node: Owner) -> None:
         node.disk_delay = QUICK_DISK
 
     def _weather(self) -> None:
@@ -213,7 +214,7 @@ class Faults:
         self._rng.choice(staying).crash(lost=True)
 
     def _forge(self) -> None:
-        """Say in somebody's name, with a far later number, that it is about to leave."""
+        """Announce in a victim's name, with a far higher sequence, that it is about to leave."""
         victim = self._rng.choice(self._swarm.storages)
         stranger = Identity.from_seed(self._rng.randbytes(32))
         said = Announcement(

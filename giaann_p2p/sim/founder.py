@@ -1,17 +1,17 @@
-"""What a simulated swarm's founder does about a liar: it withdraws what that taught."""
+"""The founder of a simulated swarm: it disowns liars, and withdraws what they taught."""
 
 from collections.abc import Iterable
 
-from giaann_p2p.sim.storage import Storage
+from giaann_p2p.sim.owner import Owner
 from giaann_p2p.sim.swarm import Swarm
-from giaann_p2p.swarm.agreeing import Agreed, agreed
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.messages import AskOrphans, OrphansAre
-from giaann_p2p.swarm.withdrawn import Chunk, roots_in
+from giaann_p2p.swarm.training.orphan_quorum import Agreed, agreed
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.messages import AskOrphans, OrphansAre
+from giaann_p2p.swarm.wire.withdrawn import Chunk, roots_in
 
 
 def disown(swarm: Swarm, peers: Iterable[Peer]) -> None:
-    """Tell all who are not to be believed."""
+    """Publish a list by which these peers are disowned."""
     now, gone = swarm.admission.revoked, {*peers}
     liars = {*now.disowned, *gone}
     following = now.next(swarm.founder, {*now.peers, *gone}, liars)
@@ -19,9 +19,9 @@ def disown(swarm: Swarm, peers: Iterable[Peer]) -> None:
 
 
 def withdraw(swarm: Swarm) -> Agreed:
-    """Ask all owners what the disowned alone taught, and have it withdrawn.
+    """Ask all owners for chunks that only disowned peers taught, and withdraw those they agree on.
 
-    They look anew by the list that comes of it, for the next time.
+    The new list makes the owners search again, for the next call.
     """
     cut = {peer for pair in swarm.network.cut for peer in pair}
     found = agreed(
@@ -37,13 +37,13 @@ def withdraw(swarm: Swarm) -> Agreed:
     return found
 
 
-def _said(peer: Storage) -> dict[Chunk, bytes] | None:
+def _said(peer: Owner) -> dict[Chunk, bytes] | None:
     number, roots = peer.swarm.admission.revoked.number, dict[Chunk, bytes]()
     page, pages = 0, 1
     while page < pages:
         answer = peer.answers.to(AskOrphans(number, page))
         if not isinstance(answer, OrphansAre):
-            return None  # it is still looking
+            return None  # it is still searching
         roots |= roots_in(answer.found)
         page, pages = page + 1, answer.pages
     return roots

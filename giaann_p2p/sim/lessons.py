@@ -1,4 +1,4 @@
-"""What is learned in a simulation: small chunks of made-up sentences, and what any set comes to."""
+"""The lessons of simulations: small chunks of made-up sentences, and the content they add up to."""
 
 import random
 from collections.abc import Iterable
@@ -28,12 +28,12 @@ _MOST_ROWS = 256
 
 @cache
 def lessons_of(layout: Layout) -> "Lessons":
-    """Return the lessons for a layout: one object for all histories, which use the same."""
+    """Return the lessons for a layout; all histories share one object."""
     return Lessons(layout)
 
 
 class Lessons:
-    """Numbered chunks; the same for everybody who asks."""
+    """Numbered chunks, the same in every simulation."""
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
@@ -49,11 +49,11 @@ class Lessons:
         return _delta(chunk)
 
     def parcel(self, chunk: int, shards: Shards) -> bytes:
-        """Return a chunk's rows for some shards, as they travel."""
+        """Return a chunk's rows for some shards, encoded as a parcel."""
         wanted = np.zeros(self.layout.shards, np.bool_)
         wanted[shards] = True
         rows = wanted[self._homes(chunk)]
-        key = chunk, rows.tobytes()  # most sets of shards differ in some that get nothing
+        key = chunk, rows.tobytes()  # many sets of shards differ only in shards that get nothing
         if key not in self._parcels:
             if len(self._parcels) == _MOST_PARCELS:
                 self._parcels.clear()
@@ -61,7 +61,7 @@ class Lessons:
         return self._parcels[key]
 
     def tree(self, chunk: int) -> Tree:
-        """Return the digests of a chunk's delta."""
+        """Return the hash tree of a chunk's delta."""
         if chunk not in self._trees:
             self._trees[chunk] = made(_delta(chunk), self.layout)
         return self._trees[chunk]
@@ -83,11 +83,11 @@ class Lessons:
         return self._shards[chunk]
 
     def content(self, shard: int, chunks: Iterable[int]) -> Delta:
-        """Return what a shard holds that has taken in some chunks."""
+        """Return the content of a shard that has applied the given chunks."""
         return total([EMPTY, *(self.part(chunk, shard) for chunk in chunks)])
 
     def rows(self, shard: int, chunks: frozenset[int]) -> DeltaRows:
-        """Return the same as rows to be read."""
+        """Return the content of such a shard as rows to be read."""
         key = shard, chunks
         if key not in self._rows:
             if len(self._rows) == _MOST_ROWS:
@@ -96,7 +96,7 @@ class Lessons:
         return self._rows[key]
 
     def digest(self, shard: int, chunks: frozenset[int]) -> int:
-        """Return the digest of what a shard holds that has taken in some chunks."""
+        """Return the digest of a shard that has applied the given chunks."""
         key = shard, chunks
         if key not in self._digests:
             self._digests[key] = digest(self.content(shard, sorted(chunks)))

@@ -1,9 +1,8 @@
-"""A network in memory that does to messages whatever networks do.
+"""An in-memory network that delays, loses, duplicates and reorders messages.
 
-Questions and answers travel for a while, are lost, come twice, overtake one another. A link can be
-cut in one direction. A peer that is dead refuses, or is silent; one that is stopped keeps what it
-gets, and answers when it goes on, if it does. Who asks is told the first answer that comes in time,
-or that none came.
+A link can be cut in one direction. A dead peer refuses, or is silent; a stopped peer queues its
+messages, and answers them if it continues. The asking peer gets the first answer that arrives
+before the timeout, or else an error.
 """
 
 import random
@@ -13,82 +12,88 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
 
-from giaann_p2p.sim.clock import Clock
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.messages import Message
+from giaann_p2p.errors import PeerError
+from giaann_p2p.net.clock import Clock
+from giaann_p2p.net.errors import TimedOut, Unreachable
+from giaann_p2p.net.transport import OnAnswer
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.messages import Message
 
-Answer = Callable[[bytes | None], None]
 Gate = Callable[[Peer, Message, float], str]
-"""Tells why a peer may not ask a question; nothing if it may."""
+"""A function that returns why a peer may not ask a question; empty if it may."""
 
+_ERROR_BYTES = 64
+_LATE = TimedOut("the peer has not answered in time")
+_DEAD = Unreachable("nobody listens there")
 _REFUSAL = 0.002
-"""Seconds that a dead peer's machine needs to refuse."""
+"""The seconds until a dead peer's machine refuses."""
 
 
 @dataclass
 class Weather:
-    """How bad the network is, the same for all."""
+    """The state of the network, the same for all links."""
 
     latency: float = 0.02
-    """Seconds, on average; some messages take many times as long."""
+    """The typical time of a delivery in seconds; one message in ten takes ten times as long."""
     lost: float = 0.0
-    """The part of messages that never arrive."""
+    """The probability that a message is lost."""
     twice: float = 0.0
-    """The part of questions that arrive twice."""
+    """The probability that a question arrives twice."""
     silent: float = 0.5
-    """The part of questions to dead peers that nobody refuses."""
+    """The probability that a question to a dead peer is not refused, but left unanswered."""
 
 
 class Endpoint(Protocol):
-    """Somebody on the network."""
+    """A peer on the network."""
 
     alive: bool
     stopped: bool
 
-    def deliver(self, sender: Peer, data: bytes, reply: Callable[[bytes], None]) -> None:
+    def deliver(self, sender: Peer, data: bytes, reply: OnAnswer) -> None:
         """Take a question; `reply` sends the answer."""
 
 
 @dataclass
 class Network:
-    """Everybody, and the links between them."""
+    """All peers, and the links between them."""
 
     clock: Clock
     rng: random.Random
     weather: Weather = field(default_factory=Weather)
     endpoints: dict[Peer, Endpoint] = field(default_factory=dict)
     cut: set[tuple[Peer, Peer]] = field(default_factory=set)
-    """Directed links that nothing goes through."""
+    """The directed links that are cut."""
     slow: dict[Peer, float] = field(default_factory=dict)
-    """How many times longer everything from and to a peer takes."""
+    """The factors by which everything from and to a peer is slower."""
     thin: dict[Peer, float] = field(default_factory=dict)
-    """Bytes a second that a peer's line carries in each direction, one after the other."""
+    """The bandwidth of each peer's line in bytes a second, in each direction; messages queue."""
     waiting: dict[Peer, list[Callable[[], None]]] = field(default_factory=dict)
-    """What stopped peers have not looked at yet."""
+    """The deliveries that wait for each stopped peer."""
     gate: Gate = lambda peer, question, now: ""
-    """Everybody's: who may ask what, by the token that its connection began with."""
+    """A function that returns why a peer may not ask a question, by its token; for all
+    receivers."""
     carried: int = 0
-    """Bytes so far."""
+    """The number of bytes sent so far."""
     arrived: Counter[Peer] = field(default_factory=Counter)
-    """Bytes that went to each peer while there was a thin line somewhere."""
+    """The number of bytes sent to each peer while any line has limited bandwidth."""
     _free: dict[tuple[Peer, bool], float] = field(default_factory=dict)
-    """When a thin line, from a peer or to it, has carried what it was given."""
+    """The time at which a thin line, from a peer or to it, has sent everything it was given."""
 
-    def ask(self, sender: Peer, to: Peer, data: bytes, timeout: float, answer: Answer) -> None:
-        """Ask a peer; `answer` is called once."""
+    def ask(self, sender: Peer, to: Peer, data: bytes, timeout: float, answer: OnAnswer) -> None:
+        """Ask a peer; `answer` is called once, with the answer or an error."""
         once = _Once(answer)
-        self.clock.after(timeout, partial(once, None))
+        self.clock.after(timeout, partial(once, _LATE))
         arrive = partial(self._arrive, sender, to, data, once)
         times = 2 if self.rng.random() < self.weather.twice else 1
         for _ in range(times):
             self._carry(sender, to, len(data), arrive)
 
     def tell(self, sender: Peer, to: Peer, data: bytes) -> None:
-        """Send something that nobody answers."""
+        """Send a message without an answer."""
         self._carry(sender, to, len(data), partial(self._arrive, sender, to, data, None))
 
     def go_on(self, peer: Peer) -> None:
-        """A stopped peer goes on with what came meanwhile."""
+        """Continue a stopped peer: deliver what arrived meanwhile."""
         for event in self.waiting.pop(peer, []):
             self.clock.after(0, event)
 
@@ -101,7 +106,7 @@ class Network:
         self.clock.after(queued + slow * self._latency(), event)
 
     def _queued(self, sender: Peer, to: Peer, size: int) -> float:
-        """Return the seconds until something has gone through the thin lines on its way."""
+        """Return the seconds until a message has passed the thin lines on its way."""
         now = ready = self.clock.now
         self.arrived[to] += size
         for way in ((sender, False), (to, True)):
@@ -111,7 +116,7 @@ class Network:
 
     def _latency(self) -> float:
         usual = self.weather.latency * (0.5 + self.rng.random())
-        while (tenth := self.rng.getrandbits(4)) > 9:  # as `randrange` does, for half the time
+        while (tenth := self.rng.getrandbits(4)) > 9:  # as `randrange` does, in half the time
             pass
         return usual * 10 if tenth == 9 else usual
 
@@ -123,24 +128,25 @@ class Network:
             return
         if endpoint is None or not endpoint.alive:
             if once and self.rng.random() >= self.weather.silent:
-                self.clock.after(_REFUSAL, partial(once, None))
+                self.clock.after(_REFUSAL, partial(once, _DEAD))
             return
         endpoint.deliver(sender, data, partial(self._reply, to, sender, once))
 
-    def _reply(self, sender: Peer, to: Peer, once: "_Once | None", answer: bytes) -> None:
+    def _reply(self, sender: Peer, to: Peer, once: "_Once | None", said: bytes | PeerError) -> None:
         if once:
-            self._carry(sender, to, len(answer), partial(once, answer))
+            size = len(said) if isinstance(said, bytes) else _ERROR_BYTES
+            self._carry(sender, to, size, partial(once, said))
 
 
 class _Once:
-    """Passes the first answer on."""
+    """Passes only the first answer on."""
 
     __slots__ = ("_answer",)
 
-    def __init__(self, answer: Answer) -> None:
-        self._answer: Answer | None = answer
+    def __init__(self, answer: OnAnswer) -> None:
+        self._answer: OnAnswer | None = answer
 
-    def __call__(self, data: bytes | None) -> None:
+    def __call__(self, data: bytes | PeerError) -> None:
         answer, self._answer = self._answer, None
         if answer:
             answer(data)

@@ -1,24 +1,27 @@
-"""A process of the simulation: a clock of its own, messages in and out, a life and an end."""
+"""A simulated process: it has its own clock, sends and receives messages, crashes and restarts."""
 
 from collections.abc import Callable
 from functools import partial
 
-from giaann_p2p.errors import MessageError, RecordError
-from giaann_p2p.sim.clock import Clock
+from giaann_p2p.errors import MessageError, PeerError, RecordError
+from giaann_p2p.net.clock import Clock
+from giaann_p2p.net.transport import OnAnswer
 from giaann_p2p.sim.network import Network
 from giaann_p2p.sim.trace import Trace
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.messages import Message, Refused, decode, encode
-from giaann_p2p.swarm.record import Announcement
-from giaann_p2p.swarm.surroundings import Surroundings
+from giaann_p2p.swarm.members.peers_view import PeersView
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.messages import Message, Refusal, decode, encode
+from giaann_p2p.swarm.wire.record import Announcement
 
 EPOCH = 1.8e9
-"""What the machines' clocks show at the beginning, but for their skew."""
+"""The seconds since 1970 that the machines' clocks show at the beginning, apart from their skew."""
+RECORD = b"\0"
+"""The mark before a record, which no other message begins with."""
 _TICK = 1.0
 
 
 class Node:
-    """What storage peers and clients have in common."""
+    """The common base of all simulated peers and clients."""
 
     def __init__(
         self,
@@ -27,13 +30,13 @@ class Node:
         clock: Clock,
         network: Network,
         trace: Trace,
-        around: Surroundings,
+        around: PeersView,
         skew: float,
     ) -> None:
         self.name, self.peer, self.around = name, peer, around
         self.alive, self.stopped = True, False
         self.clock, self.network, self.trace, self._skew = clock, network, trace, skew
-        self._life = 0  # what was begun in an earlier life never comes to anything
+        self._life = 0  # counts restarts: events of an earlier life are dropped
         network.endpoints[peer] = self
 
     def __repr__(self) -> str:
@@ -41,15 +44,15 @@ class Node:
 
     @property
     def now(self) -> float:
-        """What this machine takes the time to be."""
+        """This machine's clock, in seconds since 1970."""
         return EPOCH + self.clock.now + self._skew
 
     def say(self, what: str) -> None:
-        """Note something down."""
+        """Add a line to the trace."""
         self.trace.note(self.clock.now, self.name, what)
 
     def later(self, seconds: float, event: Callable[[], None]) -> None:
-        """Let something happen here after a while, unless this life is over by then."""
+        """Schedule an event here; it is dropped if this life is over by then."""
         self.clock.after(seconds, partial(self._happen, self._life, event))
 
     def _happen(self, life: int, event: Callable[[], None]) -> None:
@@ -64,36 +67,36 @@ class Node:
     def ask(
         self, peer: Peer, message: Message, timeout: float, then: Callable[[Message | None], None]
     ) -> None:
-        """Ask a peer; `then` gets its answer, or None if there is none that can be read."""
+        """Ask a peer; `then` gets its answer, or None if there is none or it cannot be decoded."""
         answered = partial(self._answered_in, self._life, then)
         self.network.ask(self.peer, peer, encode(message), timeout, answered)
 
     def _answered_in(
-        self, life: int, then: Callable[[Message | None], None], data: bytes | None
+        self, life: int, then: Callable[[Message | None], None], data: bytes | PeerError
     ) -> None:
         if self._life == life:
             self.later(0, partial(_read, then, data))
 
     def every_tick(self) -> None:
-        """Call `tick` every second or so."""
+        """Call `tick` now and every second from now on."""
         self.tick()
         self.later(_TICK, self.every_tick)
 
     def tick(self) -> None:
-        """Do what is due."""
+        """Carry out the actions that are due."""
 
-    def deliver(self, sender: Peer, data: bytes, reply: Callable[[bytes], None]) -> None:
-        """Take a record, which stands behind a zero byte, or a question; `reply` answers."""
-        if data[:1] == b"\0":
+    def deliver(self, sender: Peer, data: bytes, reply: OnAnswer) -> None:
+        """Take a record or a question; `reply` answers."""
+        if data[:1] == RECORD:
             self.learn(data[1:])
-        elif (question := _readable(data)) is not None:
+        elif (question := readable(data)) is not None:
             if why := self.network.gate(sender, question, self.now):
-                reply(encode(Refused(why)))
+                reply(encode(Refusal(why)))
             else:
                 self.asked(sender, question, reply)
 
-    def asked(self, sender: Peer, question: Message, reply: Callable[[bytes], None]) -> None:
-        """Answer a question, if it is one for this machine."""
+    def asked(self, sender: Peer, question: Message, reply: OnAnswer) -> None:
+        """Answer a question, if this kind of node answers it."""
 
     def learn(self, data: bytes) -> None:
         """Take a record into the directory."""
@@ -106,19 +109,19 @@ class Node:
                 self.learned(said)
 
     def learned(self, said: Announcement) -> None:
-        """A record says something new."""
+        """React to a record with news."""
 
     def restarted(self, peer: Peer) -> None:
-        """Another machine began anew."""
+        """React to the restart of another machine."""
 
     def restart(self) -> None:
-        """Begin anew, after the end."""
+        """Start again after the end of a life."""
         self.alive = True
         self.say("begins again")
         self.begin()
 
     def begin(self) -> None:
-        """Begin a life."""
+        """Start a life."""
 
     def die(self) -> None:
         """End at once."""
@@ -127,21 +130,22 @@ class Node:
         self.network.waiting.pop(self.peer, None)
 
     def stop(self) -> None:
-        """Stand still, without anybody being told."""
+        """Stop silently, as by SIGSTOP."""
         self.stopped = True
 
     def go_on(self) -> None:
-        """Go on where it stood still."""
+        """Continue where it stopped."""
         self.stopped = False
         self.network.go_on(self.peer)
 
 
-def _read(then: Callable[[Message | None], None], data: bytes | None) -> None:
-    then(_readable(data))
+def _read(then: Callable[[Message | None], None], data: bytes | PeerError) -> None:
+    then(readable(data))
 
 
-def _readable(data: bytes | None) -> Message | None:
-    if data is None:
+def readable(data: bytes | PeerError) -> Message | None:
+    """Return a message; None if it is none, or an error came in its place."""
+    if isinstance(data, PeerError):
         return None
     try:
         return decode(data)

@@ -1,18 +1,18 @@
-"""Checking deltas once for all peers of a simulation: what each is told is the same bytes."""
+"""Caches the checks of deltas, because all peers of a simulation get the same bytes."""
 
 from collections.abc import Callable
 
 from giaann_p2p.errors import GiaannError
 from giaann_p2p.store.update import Update
-from giaann_p2p.swarm.admission import Admission
-from giaann_p2p.swarm.manifest import Manifest
-from giaann_p2p.swarm.voucher import Notary
+from giaann_p2p.swarm.wire.admission import Admission
+from giaann_p2p.swarm.wire.manifest import Manifest
+from giaann_p2p.swarm.wire.voucher import Notary
 
 _MOST = 4096
 
 
 def checked(manifest: Manifest, members: Admission) -> Callable[[Update], None]:
-    """Return a check of a swarm's that remembers what it has found, by all that it depends on."""
+    """Return a swarm's check with a cache, whose key is all that the result depends on."""
     notary = Notary(manifest.swarm_id, manifest.layout, manifest.redundancy, members)
     found = dict[tuple[object, ...], GiaannError | None]()
 

@@ -1,80 +1,91 @@
-"""What the swarm promises, checked from above, where everything can be seen."""
+"""The promises of a swarm, checked with a view of the whole simulation."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from giaann_p2p.model.rows import Answer, Neuron, Question, Row, Rows
 from giaann_p2p.sim.lessons import Lessons
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.layout import Shards
-from giaann_p2p.swarm.actions import Release
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.replica import State
+from giaann_p2p.swarm.wire.actions import Release
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.replica import ReplicaState
 
 if TYPE_CHECKING:
     from giaann_p2p.sim.client import Client
-    from giaann_p2p.sim.storage import Storage
+    from giaann_p2p.sim.owner import Owner
 
 Chunk = tuple[bytes, int]
 
 
 class Promises:
-    """Who promised what, and whether it was kept."""
+    """Records the promises that peers make, and checks that they are kept."""
 
     def __init__(
-        self, lessons: Lessons, replicas: int, quorum: int, peers: "Sequence[Storage]"
+        self, lessons: Lessons, replicas: int, quorum: int, peers: "Sequence[Owner]"
     ) -> None:
         self._peers = peers
         self._lessons, self._replicas, self._quorum = lessons, replicas, quorum
-        self._acked: dict[tuple[Chunk, int], set[Storage]] = {}
-        self._durable: dict[Storage, dict[int, set[Chunk]]] = {}
+        self._acked: dict[tuple[Chunk, int], set[Owner]] = {}
+        self._durable: dict[Owner, dict[int, set[Chunk]]] = {}
         self.committed: set[Chunk] = set()
+        self.may_lose_all_owners = False
+        """Whether all peers of standing that acknowledged a chunk may be lost in this history."""
         self.faults: list[str] = []
-        """What was broken on the way."""
+        """Promises that were broken so far."""
 
     def broken(self, what: str) -> None:
-        """Note that something happened that never may."""
+        """Record a broken promise."""
         self.faults.append(what)
 
-    def acked(self, peer: "Storage", job: bytes, chunk: int, shards: Shards) -> None:
-        """A peer says that it has a chunk on its disk."""
+    def acked(self, peer: "Owner", job: bytes, chunk: int, shards: Shards) -> None:
+        """Record that a peer acknowledged a chunk as durable."""
         for shard in shards.tolist():
             self._acked.setdefault(((job, chunk), shard), set()).add(peer)
             self._durable.setdefault(peer, {}).setdefault(shard, set()).add((job, chunk))
 
-    def reopened(self, peer: "Storage") -> None:
-        """A peer is back after a crash: what it acknowledged must be there."""
-        shards = self._durable.get(peer, {})
-        found = peer.store.sets(shards)
+    def reopened(self, peer: "Owner") -> None:
+        """Check that a peer has all it acknowledged, after it restarted from a crash."""
+        shards = {} if peer.kind.memory_only else self._durable.get(peer, {})
         for shard, chunks in shards.items():
-            missing = [chunk for chunk in chunks if chunk not in found.get(shard, Applied())]
+            found = _kept(peer, shard)
+            missing = [chunk for chunk in chunks if chunk not in found]
             if missing:
                 self.broken(f"{peer.name} forgot {len(missing)} chunks of shard {shard} in a crash")
 
-    def let_go(self, peer: "Storage", held: dict[int, Applied]) -> None:
-        """A peer lets go of shards: enough others must have all that it had of them."""
+    def let_go(self, peer: "Owner", held: dict[int, Applied]) -> None:
+        """Check that enough others have all chunks of the shards that a peer drops."""
+        self.forgot(peer)
         for shard, chunks in held.items():
-            self._durable.get(peer, {}).pop(shard, None)
+            if self.may_lose_all_owners and chunks <= _kept(peer, shard):
+                continue  # the owners that proved to have it may have been lost just now
             others = [other for other in self._peers if other is not peer and other.keeps]
             having = [other for other in others if chunks <= _chunks(other, shard)]
             if chunks and len(having) < min(self._quorum, len(others)):
                 self.broken(f"{peer.name} let go of shard {shard}, which {len(having)} others have")
 
-    def known(self, peer: "Storage", decided: Release) -> dict[int, set[Peer]]:
-        """Return whom a peer knows to hold what it has just decided to release, by shard."""
+    def forgot(self, peer: "Owner") -> None:
+        """Note that a peer drops shards or cold copies: only the chunks left are still promised."""
+        durable = self._durable.get(peer, {})
+        for shard in [*durable]:
+            if shard not in peer.store.shards:
+                durable[shard] &= set(_flat(_kept(peer, shard)))
+
+    def known(self, peer: "Owner", decided: Release) -> dict[int, set[Peer]]:
+        """Return, by shard, the peers known to hold the deltas that a peer is about to release."""
         return {
             shard: {*peer.around.witnesses(shard, peer.now), *peer.core.replicas.owners(shard)}
             for shards, _ in decided.parts
             for shard in shards.tolist()
         }
 
-    def released(self, peer: "Storage", decided: Release, known: Mapping[int, set[Peer]]) -> None:
-        """A peer keeps deltas no longer: it must still be able to become one with all it knew of.
+    def released(self, peer: "Owner", decided: Release, known: Mapping[int, set[Peer]]) -> None:
+        """Check that a peer that releases deltas can still be merged with all replicas known to it.
 
-        Whoever lacks them takes a whole shard, and adds what it has beyond that, of which it needs
-        the deltas. So of any two, one has all that the other has without deltas. (Of who was cut
-        off before it said that it holds a shard, a peer cannot know; nor of one that says so after
-        this was decided, and before it is done.)
+        A replica that lacks the deltas takes a whole shard, and adds its further chunks from its
+        own deltas. So of any two replicas, one must have all that the other has without deltas.
+        (A peer cannot know of a replica that was cut off before it announced the shard, nor of one
+        that announces it between the decision and its execution.)
         """
         for shards, chunks in decided.parts:
             for shard in shards.tolist():
@@ -88,7 +99,7 @@ class Promises:
                         )
 
     def commit(self, job: bytes, chunk: int) -> None:
-        """A client takes a chunk to be safe: so many must have it, or have said so."""
+        """Check that a quorum has or acknowledged a chunk that a client takes to be committed."""
         self.committed.add((job, chunk))
         for shard in range(self._lessons.layout.shards):
             peers = self._acked.get(((job, chunk), shard), set())
@@ -99,7 +110,7 @@ class Promises:
                 self.broken(f"chunk {chunk} is taken to be safe; shard {shard} has it once")
 
     def check(self) -> list[str]:
-        """Return what is not as it should be now that all is quiet."""
+        """Return the promises that are not kept after all faults have ended."""
         there = [peer for peer in self._peers if peer.alive]
         problems = self.faults + [
             f"{peer.name} has other shards in its store than it knows of"
@@ -111,20 +122,21 @@ class Promises:
         problems += self._kept(there)
         return problems or self._contents(there)
 
-    def _contents(self, there: list["Storage"]) -> list[str]:
+    def _contents(self, there: list["Owner"]) -> list[str]:
         found = []
         for peer in there:
-            for shard in peer.core.replicas.all(State.READY).tolist():
+            for shard in peer.core.replicas.all(ReplicaState.READY).tolist():
                 found += self._content(shard, peer)
         return found
 
-    def _shard(self, shard: int, there: list["Storage"]) -> list[str]:
+    def _shard(self, shard: int, there: list["Owner"]) -> list[str]:
         states = {peer: peer.core.replicas.state(shard) for peer in there}
-        ready = [peer for peer, state in states.items() if state is State.READY]
+        ready = [peer for peer, state in states.items() if state is ReplicaState.READY]
         problems = [
             f"shard {shard} is still {state.name.lower()} at {peer.name}"
             for peer, state in states.items()
-            if state in (State.SYNCING, State.DRAINING)
+            if state in (ReplicaState.SYNCING, ReplicaState.DRAINING)
+            and not _is_beside(peer, shard)
         ]
         if len(ready) != min(self._replicas, len(there)):
             problems.append(f"shard {shard} has {len(ready)} ready replicas")
@@ -133,50 +145,59 @@ class Promises:
             problems.append(f"shard {shard} has replicas with different chunks")
         return problems
 
-    def _content(self, shard: int, peer: "Storage") -> list[str]:
+    def _content(self, shard: int, peer: "Owner") -> list[str]:
         held = peer.store.content(shard)
         if held.digest != self._lessons.digest(shard, numbers(held.applied[0])):
             return [f"shard {shard} at {peer.name} is not what its chunks come to"]
         return []
 
-    def _kept(self, there: list["Storage"]) -> list[str]:
+    def _kept(self, there: list["Owner"]) -> list[str]:
         problems = []
         ready = {
             shard: [
                 _chunks(peer, shard)
                 for peer in there
-                if peer.core.replicas.state(shard) is State.READY
+                if peer.core.replicas.state(shard) is ReplicaState.READY
             ]
             for shard in range(self._lessons.layout.shards)
         }
         for ((job, chunk), shard), peers in self._acked.items():
-            if (job, chunk) not in self.committed and all(peer.lost for peer in peers):
+            may_go = self.may_lose_all_owners or (job, chunk) not in self.committed
+            if may_go and all(self._is_gone(peer) for peer in peers):
                 continue
             if any((job, chunk) not in chunks for chunks in ready[shard]):
                 problems.append(f"chunk {chunk} was acknowledged for shard {shard} and is lost")
         return problems
 
+    def _is_gone(self, peer: "Owner") -> bool:
+        """Return whether a peer can bring nothing back.
+
+        A peer that leaves hands its shards over to owners of standing, and takes its cold copies
+        away.
+        """
+        return peer.lost or (self.may_lose_all_owners and peer.left)
+
     def accepted(self, client: "Client", neurons: list[Neuron], rows: Answer, asked: float) -> None:
-        """A client takes rows to be true that it asked for at that time; `served` sees to them."""
+        """Do nothing when a client accepts the rows that it requested: `served` checks them."""
 
-    def shunned(self, peer: Peer) -> None:
-        """A client reads no more from a peer, for it lied; `accepted` tells if it lied to some."""
+    def avoided(self, peer: Peer) -> None:
+        """Do nothing when a client avoids a peer that lied: `accepted` checks the lie's effect."""
 
-    def named(self, by: "Storage", peer: Peer) -> None:
-        """A peer says that another holds something wrong: nobody honest does."""
+    def named(self, by: "Owner", peer: Peer) -> None:
+        """Record a broken promise if a peer reports an honest peer as wrong."""
         if any(peer == one.peer for one in self._peers):
             self.broken(f"{by.name} calls wrong what an honest peer holds")
 
     def found_out(self, peer: Peer) -> None:
-        """A coordinator sends a compute peer away, for it came to something else than others."""
+        """Record as broken: an honest compute peer was excluded because its result differed."""
         self.broken("an honest compute peer was taken for a liar")
 
     def brought_nothing(self, peer: Peer) -> None:
-        """A coordinator sends a compute peer away, for owners know nothing of what it brought."""
+        """Record as broken that an honest compute peer was excluded: no owner has its results."""
         self.broken("an honest compute peer was taken for one that brings nothing")
 
-    def served(self, peer: "Storage", asked: Iterable[Neuron], answer: Rows) -> None:
-        """A peer serves some neurons' rows: they must be what its chunks come to, just now."""
+    def served(self, peer: "Owner", asked: Iterable[Neuron], answer: Rows) -> None:
+        """Check that a peer's served rows come from exactly its chunks at that moment."""
         by_shard: dict[int, list[Neuron]] = {}
         for neuron in asked:
             by_shard.setdefault(self._lessons.layout.shard_of(*neuron), []).append(neuron)
@@ -188,28 +209,46 @@ class Promises:
                 self.broken(f"{peer.name} serves rows of shard {shard} that are wrong")
 
 
-def _chunks(peer: "Storage", shard: int) -> Applied:
+def _chunks(peer: "Owner", shard: int) -> Applied:
     return peer.store.sets([shard]).get(shard, Applied())
 
 
-def _can_be_one(one: "Storage", other: "Storage", shard: int) -> bool:
+def _is_beside(peer: "Owner", shard: int) -> bool:
+    """Return whether a peer holds a shard beside owners that it takes for newcomers."""
+    replicas = peer.core.replicas
+    owners = replicas.owners(shard)
+    return peer.peer not in owners and not all(map(peer.around.stands, owners))
+
+
+def _flat(applied: Applied) -> Iterator[Chunk]:
+    for job in applied:
+        yield from ((job, chunk) for chunk in applied.of(job))
+
+
+def _kept(peer: "Owner", shard: int) -> Applied:
+    """Return the chunks of a shard that a peer has in memory or in a cold copy."""
+    copy = peer.store.cold.copies.get(shard)
+    return _chunks(peer, shard) | copy.chunks if copy else _chunks(peer, shard)
+
+
+def _can_be_one(one: "Owner", other: "Owner", shard: int) -> bool:
     return _has_bare_of(one, other, shard) or _has_bare_of(other, one, shard)
 
 
-def _has_bare_of(one: "Storage", other: "Storage", shard: int) -> bool:
-    """Tell whether one has all that the other has without deltas."""
+def _has_bare_of(one: "Owner", other: "Owner", shard: int) -> bool:
+    """Return whether one peer has all that the other has without deltas."""
     bare = _chunks(other, shard) - other.store.retained_for(shard)
     return bare <= _chunks(one, shard)
 
 
 def numbers(applied: Applied) -> frozenset[int]:
-    """Return the chunks of all jobs that count; in a simulation their numbers are their own."""
+    """Return the chunks of all jobs that count; their numbers are unique over all jobs here."""
     left = applied.left
     return frozenset(chunk for job in left for chunk in left.of(job))
 
 
 def content_of(row: Row | None) -> object:
-    """Return what stands in a row, in an order of its own."""
+    """Return the content of a row in a canonical order."""
     if row is None:
         return None
     fields = (

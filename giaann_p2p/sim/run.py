@@ -1,39 +1,42 @@
-"""One simulated history: things go wrong, then all is mended, then the promises are checked."""
+"""One simulated history: inject faults, repair them, then check the promises."""
 
 import random
 import traceback
 from typing import NamedTuple
 
 from giaann_p2p.sim import compute
+from giaann_p2p.sim import newcomers as newcoming
 from giaann_p2p.sim.client import Client, Habit
 from giaann_p2p.sim.faults import Faults
 from giaann_p2p.sim.hostile import cast
 from giaann_p2p.sim.storage import join
 from giaann_p2p.sim.swarm import Swarm
 from giaann_p2p.sim.trainer import Trainer
+from giaann_p2p.store.undisturbed import undisturbed
 
 TROUBLE = 420.0
 PATIENCE = 780.0
-"""Seconds within which all must be as it should be, once nothing goes wrong any longer."""
+"""The virtual seconds after the last fault within which all promises must hold again."""
 _LOOK_EVERY = 5.0
+_STEP = 5.0
 _READ_EVERY = 2.0
-"""Seconds at most between two questions of a client that has hostile peers among its owners."""
+"""The most virtual seconds between two reads of a client in a swarm with hostile peers."""
 
 
 class Outcome(NamedTuple):
-    """What came of a seed."""
+    """The result of one seed."""
 
     seed: int
     problems: list[str]
     settled: float
-    """When all was as it should be."""
+    """The virtual time when all promises held, or when the run gave up, in seconds."""
     committed: int
     answered: int
     unanswered: int
     bytes: int
     trace: list[str]
     counts: dict[str, int]
-    """What hostile peers did, and what came of it, how often."""
+    """Counts of hostile acts and their outcomes."""
 
 
 def run(
@@ -47,27 +50,35 @@ def run(
     everything: bool = False,
     hostile: int = 0,
     calm: bool = False,
+    newcomers: bool = False,
+    real: bool = False,
 ) -> Outcome:
-    """Let a history happen. If it is calm, nothing goes wrong but what hostile peers do."""
-    swarm = cast.founded(seed, hostile, everything) if hostile else Swarm(seed, everything)
+    """Run one history; in a calm one, hostile peers are the only fault.
+
+    With `newcomers`, some peers join and vanish; the newcomers of an odd seed stay until they have
+    standing. With `real`, storage peers run the real node.
+    """
+    if newcomers:
+        swarm = Swarm(seed, everything, newcoming.settings())
+    else:
+        swarm = cast.founded(seed, hostile, everything) if hostile else Swarm(seed, everything)
+    swarm.real = real
     habit = Habit(_READ_EVERY, cast.BEGINS, cast.VERIFY) if hostile else Habit()
-    for _ in range(storages):
-        join(swarm)
-    for i in range(clients):
-        job = random.Random(f"{seed} job {i}").randbytes(16)
-        mine = list(range(i * 1000, i * 1000 + chunks))
-        swarm.clients.append(Client(swarm, f"client{i}", job, mine, swarm.skew(), habit))
-    for _ in range(computes):
-        compute.join(swarm)
-    job = random.Random(f"{seed} job").randbytes(16)
-    swarm.trainers.append(Trainer(swarm, "trainer", job, 5000, chunks, swarm.skew()))
-    cast.join(swarm, hostile)
     try:
+        with undisturbed():
+            _populate(swarm, storages, clients, computes, chunks, habit)
+            cast.join(swarm, hostile)
+            if newcomers:
+                swarm.promises.may_lose_all_owners = bool(seed % 2)
+                newcoming.Newcomers(swarm, trouble, old=bool(seed % 2))
         problems = _problems(swarm, trouble, patience, calm)
     except Exception as error:  # noqa: BLE001  (whatever it is, the seed has found it)
         problems = [f"{type(error).__name__}: {error}"]
         for line in traceback.format_exc().splitlines():
             swarm.trace.note(swarm.clock.now, "world", line)
+    finally:
+        with undisturbed():
+            swarm.close()
     return Outcome(
         seed,
         problems,
@@ -81,13 +92,39 @@ def run(
     )
 
 
+def _populate(
+    swarm: Swarm, storages: int, clients: int, computes: int, chunks: int, habit: Habit
+) -> None:
+    seed = swarm.seed
+    for _ in range(storages):
+        join(swarm)
+    for i in range(clients):
+        job = random.Random(f"{seed} job {i}").randbytes(16)
+        mine = list(range(i * 1000, i * 1000 + chunks))
+        swarm.clients.append(Client(swarm, f"client{i}", job, mine, swarm.skew(), habit))
+    for _ in range(computes):
+        compute.join(swarm)
+    job = random.Random(f"{seed} job").randbytes(16)
+    swarm.trainers.append(Trainer(swarm, "trainer", job, 5000, chunks, swarm.skew()))
+
+
 def _problems(swarm: Swarm, trouble: float, patience: float, calm: bool) -> list[str]:
     if not calm:
         Faults(swarm, trouble)
-    swarm.clock.run_until(trouble)
+    _run_until(swarm, trouble)
     cast.leave(swarm)
     problems = swarm.problems()
     while problems and swarm.clock.now < trouble + patience and not swarm.promises.faults:
-        swarm.clock.run_until(swarm.clock.now + _LOOK_EVERY)
+        _run_until(swarm, swarm.clock.now + _LOOK_EVERY)
         problems = swarm.problems()
     return problems
+
+
+def _run_until(swarm: Swarm, end: float) -> None:
+    """Run up to a time; Ctrl-C takes effect between two steps.
+
+    In the middle of an event it would leave a real node's tasks in a state that nothing ends.
+    """
+    while swarm.clock.now < end:
+        with undisturbed():
+            swarm.clock.run_until(min(swarm.clock.now + _STEP, end))

@@ -1,4 +1,4 @@
-"""A history as a script: what is to happen, and below each command what comes of it.
+"""A history as a script: commands, and below each one its expected result.
 
     storages 5
     client push 0-9
@@ -8,9 +8,9 @@
     > peer2 crashes
     status
 
-Nothing goes wrong that the script does not name. What a command prints is told from the world's
-trace, without the times; the same script prints the same, so that a change of what peers decide
-shows as a change of these lines. `#` begins a remark; lines with `> ` are what is expected.
+Only the faults that the script names happen. The output of a command is taken from the trace,
+without the times; the same script prints the same, so that a change of the peers' decisions shows
+as a change of these lines. `#` begins a comment; lines with `> ` are expected output.
 """
 
 import random
@@ -22,9 +22,11 @@ from giaann_p2p.sim import liar
 from giaann_p2p.sim.client import Client
 from giaann_p2p.sim.network import Weather
 from giaann_p2p.sim.node import Node
-from giaann_p2p.sim.storage import QUICK_DISK, Storage, join
+from giaann_p2p.sim.owner import QUICK_DISK, Owner
+from giaann_p2p.sim.storage import join
 from giaann_p2p.sim.swarm import Swarm
-from giaann_p2p.swarm.replica import State
+from giaann_p2p.swarm.replication.settings import Settings
+from giaann_p2p.swarm.wire.replica import ReplicaState
 
 _EXPECTED = ">"
 _LOOK_EVERY = 5.0
@@ -32,16 +34,16 @@ _MOST_SECONDS = 100_000.0
 _MOST_PEERS = 200
 _NAMELESS = "name a node, as peer0 or client0; all stands for all storage peers"
 _MOST_TOLD = 4
-"""Problems that `check` spells out."""
+"""The most problems that `check` prints."""
 _SUMMED_UP = ("has <Replicas", "pushes chunk", "chunk ")
-"""How lines of the trace begin that `run` and `status` sum up."""
+"""The beginnings of trace lines that are left out, because `run` and `status` sum them up."""
 
 Words = list[str]
 Command = Callable[["Scenario", Words], Iterable[str] | None]
 
 
 def play(script: str, seed: int = 0, name: str = "script") -> str:
-    """Play a script; return it with what came of each command below it.
+    """Play a script; return it with the output of each command below it.
 
     UsageError names the line that cannot be played.
     """
@@ -54,23 +56,24 @@ def play(script: str, seed: int = 0, name: str = "script") -> str:
             lines += [f"{_EXPECTED} {told}" for told in scenario.do(line)]
         except UsageError as error:
             raise UsageError(f"{name}:{number}: {line!r}: {error}") from None
+    scenario.swarm.close()
     return "".join(line + "\n" for line in lines)
 
 
 def expects(script: str) -> bool:
-    """Tell whether a script says what should come of it."""
+    """Return whether a script has expected output."""
     return any(line.startswith(_EXPECTED) for line in script.splitlines())
 
 
 class Scenario:
-    """A swarm to which only that happens which it is told."""
+    """A swarm in which only the commanded faults happen."""
 
-    def __init__(self, seed: int = 0) -> None:
-        self.swarm = Swarm(seed, everything=True)
+    def __init__(self, seed: int = 0, settings: Settings | None = None) -> None:
+        self.swarm = Swarm(seed, everything=True, settings=settings)
         self._told = 0
 
     def do(self, line: str) -> list[str]:
-        """Do what a line says; return what is to be told of it."""
+        """Carry out a line; return its output."""
         words = line.partition("#")[0].split()
         if not words:
             return []
@@ -85,29 +88,29 @@ class Scenario:
         raise UsageError(f"there is no such command; there are {', '.join([*COMMANDS, 'push'])}")
 
     def _news(self) -> list[str]:
-        """Return what happened since it was last asked, but for what others sum up."""
+        """Return the trace lines since the last call, except those that other commands sum up."""
         told = self.swarm.trace.told
         new = list(islice(told, self._told, None))
         self._told = len(told)
         return [f"{one.who} {one.what}" for one in new if not one.what.startswith(_SUMMED_UP)]
 
     def storages(self, words: Words) -> None:
-        """Let storage peers join, all at the same moment."""
+        """Add storage peers, all at the same moment."""
         for _ in range(_whole(words, _MOST_PEERS - len(self.swarm.storages))):
             join(self.swarm)
 
     def join(self, words: Words) -> None:
-        """Let one join."""
+        """Add a storage peer."""
         _none(words)
         join(self.swarm)
 
     def liars(self, words: Words) -> None:
-        """Let strangers join that want all shards, and hold none."""
+        """Add strangers that claim all shards, and hold none."""
         for _ in range(_whole(words, _MOST_PEERS - len(self.swarm.hostiles))):
             liar.join(self.swarm)
 
     def _push(self, name: str, words: Words) -> None:
-        """Let a client have chunks learned; the next new one begins when it is named."""
+        """Have a client push chunks; naming the next unused client creates it."""
         first, last = _range(words)
         wanted = range(first, last + 1)
         name = "client0" if name == "client" else name
@@ -124,7 +127,7 @@ class Scenario:
         client.push(list(wanted))
 
     def run(self, words: Words) -> Iterator[str]:
-        """Let time pass."""
+        """Let the given seconds pass."""
         seconds = _number(words, _MOST_SECONDS)
         left = {client: client.left for client in self.swarm.clients}
         self.swarm.clock.run_until(self.swarm.clock.now + seconds)
@@ -133,7 +136,7 @@ class Scenario:
                 yield _committed(client)
 
     def settle(self, words: Words) -> Iterator[str]:
-        """Let time pass until all is as it should be, but no more than so much."""
+        """Let time pass until all promises hold, or for at most the given seconds."""
         begun, most = self.swarm.clock.now, _number(words, _MOST_SECONDS)
         problems = self.swarm.problems()
         while problems and self.swarm.clock.now < begun + most:
@@ -143,42 +146,42 @@ class Scenario:
         yield f"not settled within {most:g} s" if problems else f"settled within {took:g} s"
 
     def crash(self, words: Words) -> None:
-        """Let processes die at once; what was not synced may be lost."""
+        """Kill processes at once; unsynced data may be lost."""
         for node in self._running(words):
-            if isinstance(node, Storage):
+            if isinstance(node, Owner):
                 node.crash()
             else:
                 node.say("crashes")
                 node.die()
 
     def torn_crash(self, words: Words) -> None:
-        """Let processes die in the middle of a deed."""
+        """Kill storage peers in the middle of a write."""
         for node in self._running_storages(words):
             node.crash(in_the_middle=True)
 
     def lose(self, words: Words) -> None:
-        """Let processes die with their disks."""
+        """Kill storage peers, and destroy their disks."""
         for node in self._running_storages(words):
             node.crash(lost=True)
 
     def restart(self, words: Words) -> None:
-        """Let dead processes begin anew, with their disks."""
+        """Restart dead processes, with their disks."""
         for node in self._some(words):
             if node.alive:
                 raise UsageError(f"{node.name} is running; it cannot restart")
-            if isinstance(node, Storage) and (node.lost or node.left):
+            if isinstance(node, Owner) and (node.lost or node.left):
                 raise UsageError(f"{node.name} is gone for ever; it cannot restart")
-            if isinstance(node, Storage | Client):
+            if isinstance(node, Owner | Client):
                 node.restart()
 
     def stop(self, words: Words) -> None:
-        """Let processes stand still."""
+        """Stop processes, as by SIGSTOP."""
         for node in self._running(words):
             node.say("stands still")
             node.stop()
 
     def go_on(self, words: Words) -> None:
-        """Let them go on."""
+        """Continue stopped processes."""
         for node in self._some(words):
             if not node.stopped:
                 raise UsageError(f"{node.name} does not stand still; it cannot go on")
@@ -186,7 +189,7 @@ class Scenario:
             node.go_on()
 
     def leave(self, words: Words) -> None:
-        """Have storage peers hand all over and go."""
+        """Have storage peers hand over all shards and leave."""
         for node in self._running_storages(words):
             node.leave()
 
@@ -207,12 +210,12 @@ class Scenario:
                     self.swarm.network.cut |= {(a.peer, b.peer) for a in one for b in other}
 
     def one_way(self, words: Words) -> None:
-        """Let nothing from one node reach another."""
+        """Cut the link from one node to another."""
         one, other = self._two(words)
         self.swarm.network.cut.add((one.peer, other.peer))
 
     def weather(self, words: Words) -> None:
-        """Let all links lose, double and delay: `weather lost 0.1 twice 0.05 latency 0.2`."""
+        """Set the faults of all links: `weather lost 0.1 twice 0.05 latency 0.2`."""
         known = ("lost", "twice", "latency")
         if len(words) % 2 or not words or not set(words[::2]) <= set(known):
             raise UsageError("name some of lost, twice and latency, each with a number")
@@ -221,12 +224,12 @@ class Scenario:
             setattr(self.swarm.network.weather, name, _number([value], most))
 
     def slow(self, words: Words) -> None:
-        """Let everything from and to a node take so many times longer."""
+        """Make everything from and to a node slower by a factor."""
         node = self._node(words[0] if words else "")
         self.swarm.network.slow[node.peer] = _number(words[1:], 10_000.0)
 
     def mend(self, words: Words) -> None:
-        """Let the network be whole and quick again."""
+        """Restore the network."""
         _none(words)
         network = self.swarm.network
         network.cut.clear()
@@ -234,32 +237,32 @@ class Scenario:
         network.weather = Weather()
 
     def slow_disk(self, words: Words) -> None:
-        """Let each deed of a disk take so many seconds."""
+        """Make each write of a disk take the given seconds."""
         self._storage(words[:1]).disk_delay = _number(words[1:], 600.0)
 
     def quick_disk(self, words: Words) -> None:
-        """Let a disk be as quick as others."""
+        """Restore a disk's usual speed."""
         self._storage(words).disk_delay = QUICK_DISK
 
     def full_disk(self, words: Words) -> None:
-        """Let a disk have room for so many bytes more."""
+        """Limit a disk to the given number of bytes more than it holds."""
         disk = self._storage(words[:1]).disk
         used = sum(disk.size(name) for name in disk.names())
         disk.capacity = used + int(_number(words[1:] or ["0"], 1e12))
 
     def free_disk(self, words: Words) -> None:
-        """Let a disk have room again."""
+        """Remove a disk's limit."""
         self._storage(words).disk.capacity = None
 
     def status(self, words: Words) -> Iterator[str]:
-        """Tell what every node has."""
+        """Print the state of every node."""
         _none(words)
         yield f"{'peer':<8} {'is':<9} {'syncing':>7} {'ready':>5} {'draining':>8}"
         for node in self.swarm.storages:
             if not node.alive:
                 yield f"{node.name:<8} {'lost' if node.lost else 'gone' if node.left else 'dead'}"
                 continue
-            kinds = (State.SYNCING, State.READY, State.DRAINING)
+            kinds = (ReplicaState.SYNCING, ReplicaState.READY, ReplicaState.DRAINING)
             syncing, ready, draining = (len(node.core.replicas.all(kind)) for kind in kinds)
             what = "stopped" if node.stopped else "leaving" if node.core.leaving else "running"
             yield f"{node.name:<8} {what:<9} {syncing:>7} {ready:>5} {draining:>8}"
@@ -272,7 +275,7 @@ class Scenario:
             )
 
     def check(self, words: Words) -> list[str]:
-        """Tell which promises are not kept."""
+        """Print the promises that are not kept."""
         _none(words)
         found = self.swarm.problems()
         more = [f"... and {len(found) - _MOST_TOLD} more"] if len(found) > _MOST_TOLD else []
@@ -298,10 +301,10 @@ class Scenario:
                 raise UsageError(f"{node.name} does not run")
         return nodes
 
-    def _running_storages(self, names: Words) -> list[Storage]:
+    def _running_storages(self, names: Words) -> list[Owner]:
         return [_storage(node) for node in self._running(names)]
 
-    def _storage(self, names: Words) -> Storage:
+    def _storage(self, names: Words) -> Owner:
         _none(names[1:])
         return _storage(self._node(names[0] if names else ""))
 
@@ -338,8 +341,8 @@ COMMANDS: dict[str, Command] = {
 }
 
 
-def _storage(node: Node) -> Storage:
-    if not isinstance(node, Storage):
+def _storage(node: Node) -> Owner:
+    if not isinstance(node, Owner):
         raise UsageError(f"{node.name} is no storage peer")
     return node
 

@@ -1,4 +1,4 @@
-"""Many histories, in as many processes as there are cores; what comes out is the same in one."""
+"""Runs many histories in parallel processes; the results are the same as in one process."""
 
 import gc
 import time
@@ -17,69 +17,74 @@ _DEATH = (
     "go on with fewer processes (--workers 1)"
 )
 _AHEAD = 3
-"""Histories that a process has before it; some take twice as long as others."""
+"""The number of histories queued per process, because some take twice as long as others."""
 
 
 class Size(NamedTuple):
-    """How large each history is."""
+    """The size of each history."""
 
     storages: int = 8
     clients: int = 1
-    """They push by themselves, and read; beside them is one who leases to the compute peers."""
+    """The number of clients that push and read by themselves; besides them one trainer leases to
+    the compute peers."""
     computes: int = 2
     minutes: float = 7.0
-    """For how long things go wrong."""
+    """The duration of the faults in minutes."""
     chunks: int = 25
-    """What each of those has learned."""
+    """The number of chunks that each client, and the trainer, has learned."""
     hostile: int = 0
-    """How many peers mean harm, beside those."""
+    """The number of hostile peers, in addition to the other peers."""
+    newcomers: bool = False
+    """Whether large storage peers join together and vanish; see `newcomers`."""
+    real: bool = False
+    """Whether storage peers run the real node."""
 
 
 class Played(NamedTuple):
-    """A history, and how long it took to let it happen."""
+    """A history's result, and the seconds that it took."""
 
     outcome: Outcome
     seconds: float
 
 
 class Summary(NamedTuple):
-    """What many histories came to."""
+    """The totals of many histories."""
 
     seeds: int
     failed: list[int]
     virtual_seconds: float
     seconds: float
-    """Real ones, from the first to the last."""
+    """The wall-clock seconds for all histories."""
     bytes: int
     committed: int
     answered: int
     unanswered: int
     slowest: int | None
-    """The seed that took longest to be well again; None if none was."""
+    """The seed that took longest to recover; None if none did."""
     settled_after: float
-    """How many seconds it took it, from the last fault on."""
+    """The virtual seconds that this seed took to recover after the last fault."""
     counts: dict[str, int]
-    """What hostile peers did, and what came of it, how often."""
+    """Counts of hostile acts and their outcomes."""
 
 
 def play(
     seeds: Sequence[int], size: Size, workers: int, everything: bool = False
 ) -> Iterator[Played]:
-    """Let histories happen; iterate over what came of them, in order.
+    """Run histories; yield their results in order of the seeds.
 
-    `everything`: keep the whole trace of each, and not its end alone.
+    `everything` keeps the whole trace of each history, instead of only its end.
     """
     work = partial(_play, size, everything)
     if workers == 1 or len(seeds) == 1:
         yield from map(work, seeds)
         return
-    # Closed at once: whoever looks no further has no processes left.
+    # Closed at once: a caller that stops iterating leaves no processes behind.
     with closing(_played_elsewhere(work, seeds, workers)) as played:
         yield from played
 
 
 def summary(played: Sequence[Played], size: Size, seconds: float) -> Summary:
-    """Add up what came of some seeds."""
+    """Sum up the results of some seeds."""
     outcomes = [one.outcome for one in played]
     passed = [outcome for outcome in outcomes if not outcome.problems]
     slowest = max(passed, key=lambda outcome: outcome.settled, default=None)
@@ -110,6 +115,8 @@ def _play(size: Size, everything: bool, seed: int) -> Played:
         trouble=trouble,
         everything=everything,
         hostile=size.hostile,
+        newcomers=size.newcomers,
+        real=size.real,
     )
     return Played(outcome, time.perf_counter() - begun)
 
@@ -124,7 +131,7 @@ def _played_elsewhere(
 
 
 def _among_others(work: "partial[Played]", seed: int) -> Played:
-    """Work in a process of many histories, in which garbage is not sought among the modules."""
+    """Run one of a process's histories; freezing spares its modules from garbage collection."""
     if not gc.get_freeze_count():
         gc.freeze()
     return work(seed)

@@ -1,84 +1,73 @@
-"""A storage peer of the simulation: the real decisions, the real store, a disk that can betray."""
+"""A simulated storage peer: the real decisions and store, on a disk with injected faults."""
 
 import random
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-import numpy as np
-
-from giaann_p2p.errors import DamagedError, GiaannError
-from giaann_p2p.model.rows import Neuron
-from giaann_p2p.model.rows import Rows as ToldRows
-from giaann_p2p.sim.lessons import SPEC
-from giaann_p2p.sim.node import Node
+from giaann_p2p.errors import GiaannError
+from giaann_p2p.net.transport import OnAnswer
+from giaann_p2p.sim.owner import USUAL, Kind, Owner
+from giaann_p2p.sim.storage_node import StorageMachine
 from giaann_p2p.sim.swarm import Swarm
-from giaann_p2p.store.codec import plain, sheaf
-from giaann_p2p.store.codec.parcel import Limits
-from giaann_p2p.store.disk.fake_disk import FakeDisk
 from giaann_p2p.store.store import Store
-from giaann_p2p.swarm.actions import (
+from giaann_p2p.swarm.replication.answers import Answers
+from giaann_p2p.swarm.replication.known_sets import NOTE
+from giaann_p2p.swarm.replication.retract import Withdraw
+from giaann_p2p.swarm.replication.shard_fingerprint import Weights, weighed
+from giaann_p2p.swarm.replication.storage import StoragePeer
+from giaann_p2p.swarm.wire.actions import (
     Action,
     Adopt,
     Announce,
     Apply,
     Call,
+    Cool,
     Drop,
+    Forget,
     Hold,
     Leave,
+    Note,
     Release,
     Reply,
+    Thaw,
     Weigh,
 )
-from giaann_p2p.swarm.answers import Answers
-from giaann_p2p.swarm.identity import Identity, Peer
-from giaann_p2p.swarm.messages import Message, Push, Pushed, Read, Rows, encode
-from giaann_p2p.swarm.orphans import Orphans
-from giaann_p2p.swarm.record import Announcement, namings, signed
-from giaann_p2p.swarm.shardset import packed, unpacked
-from giaann_p2p.swarm.storage import StoragePeer
-from giaann_p2p.swarm.token import Rights
-from giaann_p2p.swarm.weighing import Weights, weighed
-from giaann_p2p.swarm.withdrawing import Withdraw
+from giaann_p2p.swarm.wire.identity import Identity, Peer
+from giaann_p2p.swarm.wire.messages import Message, Push, encode
+from giaann_p2p.swarm.wire.orphans import Orphans
+from giaann_p2p.swarm.wire.record import Announcement, missing_of, namings, signed
+from giaann_p2p.swarm.wire.shardset import packed
+from giaann_p2p.swarm.wire.token import Rights
 
 _ANNOUNCE = 10.0
 _RETRY = 1.0
 _WEIGHING = 0.02
-"""Seconds that it takes to weigh shards."""
+"""Virtual seconds that a fingerprint of shards takes."""
 _SNAPSHOT_EVERY = 4
-"""Releases between two snapshots; a real store makes one when its log has grown."""
-_SPARE = 1 << 20
-QUICK_DISK = 0.005
-"""Seconds that a deed takes on a healthy disk, on average."""
+"""The number of releases between two snapshots; a real store makes one when its log has grown."""
 
 
-class Storage(Node):
-    """See the module."""
+class Storage(Owner):
+    """A storage peer whose actions are carried out one by one, each after its disk's delay."""
 
-    def __init__(self, swarm: Swarm, name: str, skew: float) -> None:
+    def __init__(self, swarm: Swarm, name: str, skew: float, kind: Kind = USUAL) -> None:
         seed = random.Random(f"{swarm.seed} {name}").randbytes(32)
         self.identity = Identity.from_seed(seed)
         peer = self.identity.peer
-        around = swarm.surroundings(peer)
+        around = swarm.view_of(peer)
         super().__init__(name, peer, swarm.clock, swarm.network, swarm.trace, around, skew)
-        self.swarm, self.promises = swarm, swarm.promises
         swarm.admit(peer, Rights.STORAGE)
         self.rng = random.Random(f"{swarm.seed} {name} disk")
-        self.capacity = swarm.rng.choice((1, 2, 4)) << 30
-        self.disk = FakeDisk()
-        self.disk_delay = QUICK_DISK
-        self.left = self.lost = False
-        """It has handed all over and gone, or was lost for ever."""
+        self.equip(swarm, kind)
         self._sequence = self._releases = 0
         self.begin()
 
     def begin(self) -> None:
-        """Begin a life."""
-        swarm, layout = self.swarm, self.swarm.layout
-        self.store = Store.open(
-            self.disk, SPEC, layout, retain=True, spare=_SPARE, clock=lambda: self.now
-        )
-        self.around = swarm.surroundings(self.peer)
+        """Start, or restart with the data on the disk."""
+        swarm = self.swarm
+        self.store = self.opened(Store)
+        self.around = swarm.view_of(self.peer, self.store.notes)
         self._incarnation = self.rng.getrandbits(63)
         self.core = StoragePeer(
             self.peer,
@@ -88,10 +77,12 @@ class Storage(Node):
             self.around,
             self.store,
             self.store.shards,
-            swarm.terms,
+            swarm.delta_checks,
             self.now,
             self._incarnation.to_bytes(8, "little"),
         )
+        if NOTE in self.store.notes:
+            self.core.known.restore(self.store.notes[NOTE], swarm.rules.shards, self.now)
         self.orphans = Orphans()
         self.answers = Answers(self.store, self.core.replicas.state, self.peer, self.orphans)
         self._deeds: deque[Callable[[], bool]] = deque()
@@ -108,102 +99,64 @@ class Storage(Node):
         self.later(_ANNOUNCE, self._again)
 
     def _look(self) -> None:
-        """Get what others know of everybody, as a look-up in the directory does."""
-        for data in self.swarm.records_seen_from(self):
-            self.learn(data)
+        """Fetch the records of other machines, as a look-up does; retry if none is reached."""
+        self.swarm.introduce(self)
         if self.swarm.is_heard(self):
             self.around.looked(self.now)
         else:
             self.later(_RETRY, self._look)
 
-    @property
-    def keeps(self) -> bool:
-        """Whether what it has is or will be there again."""
-        return not (self.left or self.lost)
-
     def tick(self) -> None:
-        """Let the core look at everything anew."""
+        """Let the core decide which actions are due, and follow the founder's latest list."""
         self._do(self.core.tick(self.now))
+        self._do(self.around.standing.note())
         revoked = self.swarm.admission.revoked
         if revoked.number != self._list:
             self._list = revoked.number
-            deed = Withdraw(self.swarm.admission, self._list, self.orphans)
+            search = self.core.search(revoked.sought)
+            search = search._replace(disowned=self.swarm.admission.disowned)
+            deed = Withdraw(self.swarm.admission, self._list, self.orphans, search)
             self._queue(partial(self._withdraw, deed))
 
     def _withdraw(self, deed: Withdraw) -> bool:
-        """Let go of what the founder has withdrawn, a little at a time."""
+        """Carry out the founder's withdrawals, one batch at a time."""
         try:
             self.store.apply(deed.next(self.store))
             deed.done(self.store)
         except GiaannError:
-            self._list = -1  # the disk, most likely: once more
+            self._list = -1  # most likely a disk error: retry
         else:
             if not deed.over:
                 self._queue(partial(self._withdraw, deed))
         return True
 
-    def asked(self, sender: Peer, question: Message, reply: Callable[[bytes], None]) -> None:
-        """Answer, and have it checked what is served."""
+    def asked(self, sender: Peer, question: Message, reply: OnAnswer) -> None:
+        """Answer a question, and check the rows that are served."""
         answer = partial(self._reply, question, reply)
         if isinstance(question, Push):
             ticket = self.swarm.ticket(answer)
-            self._do(self.core.asked(ticket, question, self.now))
+            self._do(self.core.asked(ticket, sender, question, self.now))
         else:
-            said = self.answers.to(question)
-            if isinstance(said, Rows):
-                self._check(question, said)
-            answer(said)
+            answer(self.answers.to(question))
 
-    def _check(self, question: Message, said: Rows) -> None:
-        """Have it checked what is served here."""
-        if not isinstance(question, Read):
-            return
-        concepts = np.frombuffer(question.concepts, "<u8").tolist()
-        features = np.frombuffer(question.features, "<u8").tolist()
-        moved = set(unpacked(said.moved, self.swarm.layout.shards).tolist())
-        asked = [
-            neuron
-            for neuron in map(Neuron, concepts, features)
-            if self.swarm.layout.shard_of(*neuron) not in moved
-        ]
-        self.promises.served(self, asked, rows_of(said.parcel, self.store.limits))
-
-    def _reply(self, question: Message, reply: Callable[[bytes], None], answer: Message) -> None:
-        if isinstance(question, Push) and isinstance(answer, Pushed):
-            shards = unpacked(answer.shards, self.swarm.layout.shards)
-            self.swarm.promises.acked(self, question.job, question.chunk, shards)
+    def _reply(self, question: Message, reply: OnAnswer, answer: Message) -> None:
+        self.check(question, answer)
         reply(encode(answer))
 
     def restarted(self, peer: Peer) -> None:
-        """What another machine said in its earlier life counts no longer."""
+        """Forget what another machine reported before its restart."""
         self.core.restarted(peer)
 
     def leave(self) -> None:
-        """Hand everything over and go."""
+        """Hand over all shards, then leave."""
         self.say("is told to leave")
         self._do(self.core.leave(self.now))
 
-    def crash(self, in_the_middle: bool = False, lost: bool = False) -> None:
-        """Die at once, perhaps with half of a deed done; the disk may lose what was not synced."""
-        if in_the_middle and self._deeds:
-            self.disk.fail_at(self.rng.randrange(1, 4), 5, partial=True, times=1 << 30)
-            self._deeds.popleft()()
-        self.say("crashes" + (" and is lost for ever" if lost else ""))
-        self.die()
-        self.lost = lost
-        self.disk = self.disk.crash(self.rng)
+    def next_write(self) -> Callable[[], bool] | None:
+        """Return the write that the disk is at, or None."""
+        return self._deeds[0] if self._deeds else None
 
-    def restart(self) -> None:
-        """Begin anew with what the disk has."""
-        self.alive = True
-        try:
-            self.begin()
-        except DamagedError as error:
-            self.swarm.promises.broken(f"{self.name} cannot be opened after a crash: {error}")
-        else:
-            self.swarm.promises.reopened(self)
-
-    def _do(self, actions: list[Action]) -> None:
+    def _do(self, actions: Sequence[Action]) -> None:
         for action in actions:
             if isinstance(action, Call):
                 then = partial(self._answered, action.number)
@@ -234,7 +187,7 @@ class Storage(Node):
             self._soon()
 
     def _soon(self) -> None:
-        self.later(self.disk_delay * (0.5 + self.rng.random()), self._next)
+        self.later(self.write_seconds(), self._next)
 
     def _next(self) -> None:
         if self._deeds[0]():
@@ -248,9 +201,10 @@ class Storage(Node):
             self._busy = False
 
     def _deed(self, action: Action, known: Mapping[int, set[Peer]]) -> bool:
-        """Change the store; tell whether it is over, if only with an error.
+        """Carry out a store action; return whether it is over, even if with an error.
 
-        `known`: who was known to hold what is released, when that was decided.
+        `known` has, by shard, the peers that were known to hold the released deltas when this was
+        decided.
         """
         try:
             if isinstance(action, Hold):
@@ -259,6 +213,15 @@ class Storage(Node):
                 held = self.store.sets(action.shards.tolist())
                 self.store.drop(action.shards.tolist())
                 self.promises.let_go(self, held)
+            elif isinstance(action, Note):
+                self.store.note(action.key, action.value)
+            elif isinstance(action, Cool):
+                self.store.cool(action.shard, action.now)
+            elif isinstance(action, Thaw):
+                self.store.thaw(action.shard)
+            elif isinstance(action, Forget):
+                self.store.cold.forget(action.shards.tolist())
+                self.promises.forgot(self)
             elif isinstance(action, Apply):
                 self.store.apply(action.unpacked())
             elif isinstance(action, Adopt):
@@ -274,10 +237,10 @@ class Storage(Node):
         except GiaannError as error:
             if isinstance(action, Hold | Drop):
                 return False
-            if isinstance(action, Apply | Adopt):
+            if isinstance(action, Apply | Adopt | Cool | Thaw):
                 self._do(self.core.stored(action.number, error, self.now))
             return True
-        if isinstance(action, Apply | Adopt):
+        if isinstance(action, Apply | Adopt | Cool | Thaw):
             self._do(self.core.stored(action.number, None, self.now))
         return True
 
@@ -304,6 +267,9 @@ class Storage(Node):
                 ready=packed(news.ready, count),
                 syncing=packed(news.syncing, count),
                 wrong=namings(news.wrong, self.swarm.layout),
+                cold=packed(news.cold, count),
+                durable=self.store.cold.durable,
+                missing=missing_of(news.missing, count),
                 token=self.swarm.token_of(self.peer),
             ),
         )
@@ -316,13 +282,9 @@ class Storage(Node):
         self.left = True
 
 
-def rows_of(data: bytes, limits: Limits) -> ToldRows:
-    """Return the rows of an answer, in whichever form they came."""
-    if data[: len(plain.MAGIC)] == plain.MAGIC:
-        return plain.decode(data, limits)
-    return sheaf.decode(data, limits)
-
-
-def join(swarm: Swarm) -> None:
-    """Let another storage peer join."""
-    swarm.storages.append(Storage(swarm, f"peer{len(swarm.storages)}", swarm.skew()))
+def join(swarm: Swarm, name: str = "", kind: Kind = USUAL) -> Owner:
+    """Add another storage peer, as real as those of the swarm are."""
+    make = StorageMachine if swarm.real else Storage
+    peer = make(swarm, name or f"peer{len(swarm.storages)}", swarm.skew(), kind)
+    swarm.storages.append(peer)
+    return peer

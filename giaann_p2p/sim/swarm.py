@@ -1,32 +1,33 @@
-"""All that a simulation consists of: time, chance, a network, machines, and what was promised."""
+"""A whole simulated swarm: virtual time, seeded randomness, a network, machines and promises."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from giaann_p2p.sim.clock import Clock
+from giaann_p2p.net.clock import Clock
 from giaann_p2p.sim.lessons import SPEC, lessons_of
 from giaann_p2p.sim.network import Network
+from giaann_p2p.sim.node import RECORD, Node
 from giaann_p2p.sim.notary import checked
 from giaann_p2p.sim.promises import Promises
 from giaann_p2p.sim.trace import Trace
 from giaann_p2p.store.layout import Layout
-from giaann_p2p.swarm.admission import Admission
-from giaann_p2p.swarm.identity import Identity, Peer
-from giaann_p2p.swarm.manifest import Manifest
-from giaann_p2p.swarm.messages import Message
-from giaann_p2p.swarm.settings import Settings
-from giaann_p2p.swarm.surroundings import Surroundings
-from giaann_p2p.swarm.terms import Terms
-from giaann_p2p.swarm.token import Rights, founded
+from giaann_p2p.swarm.members.peers_view import PeersView
+from giaann_p2p.swarm.members.standing import NOTE, Standing
+from giaann_p2p.swarm.replication.delta_checks import DeltaChecks
+from giaann_p2p.swarm.replication.settings import Settings
+from giaann_p2p.swarm.wire.admission import Admission
+from giaann_p2p.swarm.wire.identity import Identity, Peer
+from giaann_p2p.swarm.wire.manifest import Manifest
+from giaann_p2p.swarm.wire.messages import Message
+from giaann_p2p.swarm.wire.token import Rights, founded
 
 if TYPE_CHECKING:
     from giaann_p2p.sim.client import Client
     from giaann_p2p.sim.compute import ComputePeer
-    from giaann_p2p.sim.node import Node
-    from giaann_p2p.sim.storage import Storage
+    from giaann_p2p.sim.owner import Owner
     from giaann_p2p.sim.trainer import Trainer
 
 
@@ -34,7 +35,7 @@ _FOR_EVER = 1 << 40
 
 
 class Rules(msgspec.Struct, frozen=True):
-    """What a simulated swarm's manifest says."""
+    """The rules in a simulated swarm's manifest."""
 
     shards: int = 16
     replicas: int = 3
@@ -43,7 +44,7 @@ class Rules(msgspec.Struct, frozen=True):
 
 
 class Swarm:
-    """See the module."""
+    """The shared state of one simulated history."""
 
     def __init__(
         self,
@@ -73,14 +74,16 @@ class Swarm:
         )
         self.swarm_id = self.manifest.swarm_id
         self.admission = Admission(self.manifest)
-        """Everybody's; a list of the revoked is known to all at once."""
+        """The admission shared by all peers, so that a list of revocations reaches all at once."""
         self.tokens: dict[Peer, bytes] = {}
         self.network.gate = self._refusal
         check = checked(self.manifest, self.admission)
-        self.terms = Terms.of(SPEC, self.layout, check, self.admission)
+        self.delta_checks = DeltaChecks.of(SPEC, self.layout, check, self.admission)
         self.eagerness = 0.5
-        """How likely a client is to push something in a second."""
-        self.storages: list[Storage] = []
+        """The probability per second that a client pushes a chunk."""
+        self.real = False
+        """Whether storage peers that join run the real node."""
+        self.storages: list[Owner] = []
         self.promises = Promises(
             self.lessons, self.rules.replicas, self.rules.quorum, self.storages
         )
@@ -92,16 +95,21 @@ class Swarm:
         self._count = 0
 
     @property
-    def nodes(self) -> "list[Node]":
+    def nodes(self) -> list[Node]:
         """All machines."""
         return [*self.storages, *self.clients, *self.trainers, *self.computes, *self.hostiles]
 
+    def close(self) -> None:
+        """Kill all machines, so that no task of a real node is left."""
+        for node in self.nodes:
+            node.die()
+
     def skew(self) -> float:
-        """Return by how much a machine's clock is wrong."""
+        """Draw the error of a machine's clock, in seconds."""
         return self.rng.choice((0.0, self.rng.uniform(-30, 30), self.rng.uniform(-1800, 1800)))
 
     def problems(self) -> list[str]:
-        """Return what is not yet as it should be, or never will."""
+        """Return the problems that remain: broken promises, and work that is not finished."""
         found = self.promises.check()
         asking: list[Client | Trainer] = [*self.clients, *self.trainers]
         found += [f"{node.name} has chunks left" for node in asking if not node.done]
@@ -109,13 +117,13 @@ class Swarm:
         return found + [f"{node.name} has not left yet" for node in leaving]
 
     def admit(self, peer: Peer, rights: Rights, until: int = _FOR_EVER) -> None:
-        """Give a peer a token, where one is needed."""
+        """Give a peer a token, if the swarm needs tokens."""
         if not self.admission.is_open:
             token = founded(self.founder, self.swarm_id, peer, rights, until)
             self.tokens[peer] = token.to_bytes()
 
     def token_of(self, peer: Peer) -> bytes:
-        """Return what a peer shows when it connects, and in its record."""
+        """Return the token that a peer shows when it connects, and in its record."""
         return self.tokens.get(peer, b"")
 
     def _refusal(self, peer: Peer, question: Message, now: float) -> str:
@@ -131,33 +139,43 @@ class Swarm:
         """Give an answer."""
         self._tickets.pop(ticket)(message)
 
-    def surroundings(self, me: Peer) -> Surroundings:
-        """Return what a machine that begins knows of the others: nothing."""
-        return Surroundings(me, self.swarm_id, self.layout, self.rules.replicas, self.admission)
+    def view_of(self, me: Peer, notes: Mapping[str, bytes] | None = None) -> PeersView:
+        """Return a machine's initial view of the others, restored from its notes."""
+        standing = Standing(me, self.settings.standing, self.settings.founding)
+        if notes and NOTE in notes:
+            standing.restore(notes[NOTE])
+        replicas, admission = self.rules.replicas, self.admission
+        return PeersView(me, self.swarm_id, self.layout, replicas, admission, standing)
 
-    def publish(self, node: "Node", record: bytes) -> None:
-        """Let everybody know a record who can be reached."""
+    def publish(self, node: Node, record: bytes) -> None:
+        """Send a record to all live machines."""
         for other in self.nodes:
             if other is not node and other.alive:
-                self.network.tell(node.peer, other.peer, b"\0" + record)
+                self.network.tell(node.peer, other.peer, RECORD + record)
 
-    def is_heard(self, node: "Node") -> bool:
-        """Tell whether somebody answers a node that looks the directory up.
+    def is_heard(self, node: Node) -> bool:
+        """Return whether any machine answers a node's directory look-up.
 
-        There is a bootstrap peer that may know of nobody, and is never gone: who is not cut off
-        from all the others reaches it, or one of them.
+        There is a bootstrap peer that may know no other peer, and never fails: a node that is not
+        cut off from all others reaches it, or one of them.
         """
         others = [other.peer for other in self.nodes if other is not node]
         cut = self.network.cut
         heard = [peer for peer in others if not {(node.peer, peer), (peer, node.peer)} & cut]
         return bool(heard) or not others
 
-    def records_seen_from(self, node: "Node") -> list[bytes]:
-        """Return what those know who can be reached, as a look-up in the directory does."""
-        found: list[bytes] = []
+    def introduce(self, node: Node) -> None:
+        """Let a node take in what a look-up returns."""
+        for records in self.records_seen_from(node):
+            for data in records:
+                node.learn(data)
+
+    def records_seen_from(self, node: Node) -> list[list[bytes]]:
+        """Return the records known to each machine that a node reaches, as a look-up does."""
+        found = list[list[bytes]]()
         for other in self.nodes:
             links = {(node.peer, other.peer), (other.peer, node.peer)}
             there = other is not node and other.alive and not other.stopped
             if there and not links & self.network.cut:
-                found += other.around.records(other.now)
+                found.append(other.around.records(other.now))
         return found

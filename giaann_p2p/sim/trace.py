@@ -1,4 +1,4 @@
-"""What happened in a simulation, line by line, for whoever wants to know why."""
+"""The trace of a simulation: a log of its events, for debugging."""
 
 from collections import deque
 from typing import NamedTuple
@@ -7,7 +7,7 @@ _LAST = 400
 
 
 class Line(NamedTuple):
-    """What somebody said, and when."""
+    """One event: its virtual time, its node and a text."""
 
     now: float
     who: str
@@ -18,16 +18,16 @@ class Line(NamedTuple):
 
 
 class Trace:
-    """All lines, or the last ones."""
+    """The lines of a trace: all of them, or the last ones."""
 
     def __init__(self, everything: bool = False) -> None:
         self.told: deque[Line] = deque(maxlen=None if everything else _LAST)
 
     @property
     def lines(self) -> list[str]:
-        """All that is kept, as text."""
+        """All lines that are kept, as text."""
         return list(map(str, self.told))
 
     def note(self, now: float, who: str, what: str) -> None:
-        """Note something down."""
+        """Add a line."""
         self.told.append(Line(now, who, what))

@@ -1,66 +1,67 @@
-"""Whoever has a text learned: it finds out what is committed, and leases the rest.
+"""A simulated trainer: it counts the committed chunks of a job, and leases the rest.
 
-In the end it asks the owners again; what they lack is learned again, but not by who said that it
-had brought it, if no owner knows of it.
+At the end it asks the owners again. Missing chunks are learned again, but not by a peer that
+reported a chunk unknown to all owners.
 """
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 
 from pyroaring import BitMap
 
+from giaann_p2p.net.transport import OnAnswer
 from giaann_p2p.sim.node import Node
 from giaann_p2p.sim.swarm import Swarm
-from giaann_p2p.swarm.actions import Call
-from giaann_p2p.swarm.census import Census
-from giaann_p2p.swarm.chunks import State
-from giaann_p2p.swarm.coordinator import Act, Coordinator, Lied, Over
-from giaann_p2p.swarm.identity import Identity, Peer
-from giaann_p2p.swarm.jury import Jury
-from giaann_p2p.swarm.messages import Beat, Message, Refused, encode
-from giaann_p2p.swarm.policy import AtRandom
-from giaann_p2p.swarm.record import Announcement
-from giaann_p2p.swarm.schedule import Schedule
-from giaann_p2p.swarm.token import Rights
-from giaann_p2p.swarm.trust import Trust
+from giaann_p2p.swarm.training.census import Census
+from giaann_p2p.swarm.training.chunks import ChunkState
+from giaann_p2p.swarm.training.coordinator import Coordinator, JobAction, Lied, Over
+from giaann_p2p.swarm.training.delta_agreement import DeltaAgreement
+from giaann_p2p.swarm.training.policy import AtRandom
+from giaann_p2p.swarm.training.schedule import Schedule
+from giaann_p2p.swarm.training.trust import Trust
+from giaann_p2p.swarm.wire.actions import Call
+from giaann_p2p.swarm.wire.identity import Identity, Peer
+from giaann_p2p.swarm.wire.messages import Beat, Message, Refusal, encode
+from giaann_p2p.swarm.wire.record import Announcement
+from giaann_p2p.swarm.wire.token import Rights
 
 _TIMEOUT = 4.0
 _CHECKED = 0.1
-"""Share of the chunks that two peers learn."""
+"""The share of chunks that two peers learn."""
 _LOOKS = 6
-"""How often the owners are asked in the end, a second between: some hear a little after others."""
+"""The number of queries of the owners at the end, a second apart: some owners learn of a commit a
+little later."""
 
 
 class Trainer(Node):
-    """The coordinator of one job; when it begins again it remembers nothing."""
+    """The coordinator of one job; after a restart it remembers nothing."""
 
     def __init__(
         self, swarm: Swarm, name: str, job: bytes, first: int, chunks: int, skew: float
     ) -> None:
         identity = Identity.from_seed(random.Random(f"{swarm.seed} {name}").randbytes(32))
         swarm.admit(identity.peer, Rights.CLIENT)
-        around = swarm.surroundings(identity.peer)
+        around = swarm.view_of(identity.peer)
         super().__init__(name, identity.peer, swarm.clock, swarm.network, swarm.trace, around, skew)
         self.swarm, self.job = swarm, job
         self._first, self._chunks = first, chunks
         self.begin()
 
     def begin(self) -> None:
-        """Begin a life."""
-        self.around = self.swarm.surroundings(self.peer)
+        """Start, or restart after a crash."""
+        self.around = self.swarm.view_of(self.peer)
         seed = random.Random(f"{self.swarm.seed} {self.name} trust").randbytes(16)
         self._trust = Trust(seed)
         self.done = False
         self.liars: set[Peer] = set()
         self._led: Mapping[Peer, BitMap] = {}
         self._begin_again()
-        for data in self.swarm.records_seen_from(self):
-            self.learn(data)
+        self.swarm.introduce(self)
         self.later(1.0, self.every_tick)
 
     def _begin_again(self, led: Mapping[Peer, BitMap] | None = None) -> None:
-        """Ask the owners, before anything is leased; in the end: after who did what."""
+        """Query the owners before leasing; at the end, with each peer's reported chunks."""
         self._led, self._looks = led or {}, _LOOKS if led is not None else 0
         self._schedule: Schedule | None = None
         self._coordinator: Coordinator | None = None
@@ -71,22 +72,22 @@ class Trainer(Node):
         self._census = Census(self.job, rules.shards, rules.quorum, self.around, _TIMEOUT)
 
     def learned(self, said: Announcement) -> None:
-        """A compute peer that says something is there."""
+        """Tell the coordinator about a compute peer that has announced itself."""
         if said.role == "compute" and self._coordinator is not None:
             self._do(self._coordinator.announced(said.peer, self.now))
 
-    def asked(self, sender: Peer, question: Message, reply: Callable[[bytes], None]) -> None:
-        """Take word of a worker."""
+    def asked(self, sender: Peer, question: Message, reply: OnAnswer) -> None:
+        """Take the report of a worker."""
         if isinstance(question, Beat) and self._coordinator is not None:
             answer, acts = self._coordinator.beat(sender, question, self.now)
             reply(encode(answer))
             self._do(acts)
             self._note()
         elif isinstance(question, Beat):
-            reply(encode(Refused("this job is not led")))
+            reply(encode(Refusal("this job is not led")))
 
     def tick(self) -> None:
-        """Count what is committed; then lease what is not."""
+        """Count the committed chunks first; then lease the others."""
         if self.done:
             return
         if self._coordinator is None:
@@ -117,7 +118,7 @@ class Trainer(Node):
             self.done = True
 
     def _ask_after(self, missing: BitMap) -> None:
-        """See who said that it had brought what the owners know nothing of."""
+        """Exclude peers that reported chunks that no owner knows."""
         unknown = missing - self._census.known(missing)
         for peer, done in self._led.items():
             if done & unknown:
@@ -126,13 +127,15 @@ class Trainer(Node):
                 self.say(f"sends away who has not brought {len(done & unknown)} chunks")
 
     def _lead(self, committed: BitMap) -> None:
-        """Have learned what is not committed."""
-        others = range(self._first)  # chunks of a simulation have numbers of their own
+        """Lease the chunks that are not committed."""
+        others = range(self._first)  # chunk numbers of a simulation are unique over jobs
         rules, known = self.swarm.rules, committed | BitMap(others)
         self._schedule = Schedule(AtRandom(self.job), known, alone=rules.redundancy == 1)
-        jury = Jury(self.swarm.swarm_id, self.job, rules.redundancy, _CHECKED, self._trust)
+        agreement = DeltaAgreement(
+            self.swarm.swarm_id, self.job, rules.redundancy, _CHECKED, self._trust
+        )
         self._coordinator = Coordinator(
-            self.job, self._schedule, lambda chunk: [], jury, self._trust
+            self.job, self._schedule, lambda chunk: [str(chunk)], agreement, self._trust
         )
         self._do(self._coordinator.read(self._first + self._chunks, True, self.now))
 
@@ -146,7 +149,7 @@ class Trainer(Node):
             self._ask(census.answered(number, answer, self.now))
             self._count()
 
-    def _do(self, acts: list[Act]) -> None:
+    def _do(self, acts: list[JobAction]) -> None:
         for act in acts:
             if isinstance(act, Call):
                 self.ask(act.peer, act.message, act.timeout, partial(self._answered, act.number))
@@ -157,7 +160,7 @@ class Trainer(Node):
             elif isinstance(act, Over) and self._coordinator is not None:
                 self.say(f"is done, but for {sorted(act.given_up)}")
                 self._note()
-                # those that were given up are tried again, as by who submits the text again
+                # Chunks that were given up are retried, as when a user submits the text again.
                 self._begin_again(self._coordinator.done)
 
     def _answered(self, number: int, answer: Message | None) -> None:
@@ -165,9 +168,9 @@ class Trainer(Node):
             self._do(self._coordinator.answered(number, answer, self.now))
 
     def _note(self) -> None:
-        """Tell what is committed by now; a hostile peer's word is none."""
+        """Record the chunks committed by now, except those that hostile peers reported."""
         if self._schedule is not None and self._coordinator is not None:
-            committed = self._schedule.chunks(State.COMMITTED)
+            committed = self._schedule.chunks(ChunkState.COMMITTED)
             for peer in self.swarm.hostiles:
                 committed -= self._coordinator.done.get(peer.peer, BitMap())
             self._note_all(committed)

@@ -1,1 +1,1 @@
-"""The single-machine brain: one process that learns, keeps it in a file, and answers."""
+"""The single-machine brain: one process that learns texts, stores them, and answers prompts."""

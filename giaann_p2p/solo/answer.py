@@ -1,4 +1,4 @@
-"""An answer of a brain: a prompt taken in, and the tokens that come to mind one by one."""
+"""The answer of a brain to a prompt, generated token by token."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ from giaann_p2p.model.text import text_sentences
 
 
 class Answer:
-    """Iterate over it for the tokens; each is chosen when it is asked for."""
+    """An iterator over the tokens of an answer; each is generated when it is requested."""
 
     def __init__(
         self,
@@ -43,21 +43,21 @@ class Answer:
 
     @property
     def completion(self) -> str:
-        """What the prompt's last word lacked: ` civil war` behind "the Spanish"."""
+        """The rest of the prompt's last word: ` civil war` after "the Spanish"."""
         return self._going_on.completion
 
     @property
     def unknown(self) -> list[str]:
-        """What of the prompt was never learned; see `Generation`."""
+        """The neurons of the prompt that were never learned; see `Generation`."""
         return self._going_on.unknown
 
     @property
     def stopped(self) -> str | None:
-        """Once it has ended: `limit` or `end`, see `Generation`."""
+        """The reason for the end: `limit` or `end` (see `Generation`); None until then."""
         return self._going_on.stopped
 
     def all(self) -> Generation:
-        """Go on to the end; return the whole answer, with what was asked for before."""
+        """Generate to the end; return the whole answer, with the tokens already iterated over."""
         for _ in self:
             pass
         stopped = self._going_on.stopped or "end"

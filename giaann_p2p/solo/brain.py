@@ -1,7 +1,7 @@
-"""The single-machine brain, as Python sees it.
+"""The Python interface of the single-machine brain.
 
-A brain in memory: `Brain()`. One in a directory: `Brain.open("my-brain")`; what it learns is on the
-disk, chunk by chunk, before it goes on.
+`Brain()` is a brain in memory, `Brain.open("my-brain")` one in a directory. The latter writes each
+chunk that it learns to the disk, durably, before it continues.
 """
 
 import os
@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from giaann_p2p.errors import PromptError, StoreError, UsageError
+from giaann_p2p.errors import PromptError, UsageError
 from giaann_p2p.model import device as devices
 from giaann_p2p.model.delta import Delta
 from giaann_p2p.model.digest import readable
@@ -21,15 +21,18 @@ from giaann_p2p.model.generate import Mind
 from giaann_p2p.model.ids import PRIME
 from giaann_p2p.model.manner import Beam, Manner, Variant, timings
 from giaann_p2p.model.parse import Parser, chunks, max_chars
+from giaann_p2p.model.prompt import checked_prompt
 from giaann_p2p.model.rows import run
 from giaann_p2p.model.said import Generation
 from giaann_p2p.model.sequence import Names
 from giaann_p2p.model.spec import UNITS, ModelSpec
 from giaann_p2p.solo.answer import Answer
-from giaann_p2p.solo.corpus import Corpus, Source, opened
+from giaann_p2p.solo.corpus import Corpus, opened
+from giaann_p2p.solo.directory import existing
 from giaann_p2p.solo.jobs import Progress, jobs
 from giaann_p2p.solo.recall import Recalled, recall
 from giaann_p2p.solo.reports import Connection, Info, Trained
+from giaann_p2p.solo.source import Source
 from giaann_p2p.solo.training import Watch, train
 from giaann_p2p.store import home
 from giaann_p2p.store.disk.files import DiskFiles
@@ -38,15 +41,17 @@ from giaann_p2p.store.layout import Layout
 from giaann_p2p.store.store import Store
 
 _LARGE = 8 << 20
-"""From this size on a text is parsed in several processes, which take seconds to start."""
+"""The size in bytes from which on a text is parsed in several processes, because these take seconds
+to start."""
 
 
 LAYOUT = Layout(shards=16)
-"""Fewer than a swarm has: every text costs each shard a set of chunks. The digest is the same."""
+"""The layout of a brain. It has fewer shards than a swarm, because every text costs each shard a
+set of chunks. Digests do not depend on the number of shards."""
 
 
 class Brain:
-    """Learns from texts in any order, and goes on with what it is prompted with."""
+    """A brain: it learns texts, in any order, and continues prompts."""
 
     def __init__(self, spec: ModelSpec | None = None, device: str = "auto") -> None:
         """Make an empty brain in memory."""
@@ -63,9 +68,12 @@ class Brain:
         readonly: bool = False,
         create: bool = True,
     ) -> Self:
-        """Open the brain in a directory; make one there unless `readonly` or not to `create`."""
+        """Open the brain in a directory; create one if there is none.
+
+        NoStore if there is none and it is `readonly`, or `create` is false.
+        """
         brain, path = cls(spec, device), Path(directory)
-        brain._directory = path if create and not readonly else _existing(path)
+        brain._directory = path if create and not readonly else existing(path)
         brain._store = _store(path, spec, readonly)
         if not readonly:
             try:
@@ -91,17 +99,17 @@ class Brain:
         return f"<Brain in {where}: {known.rows:,} neurons, {known.connections:,} connections>"
 
     def close(self) -> None:
-        """Let go of the directory. Everything learned is saved already; it learns no more."""
+        """Close the store. Everything learned is already saved; the brain cannot learn any more."""
         self._store.close()
 
     @property
     def spec(self) -> ModelSpec:
-        """The model's parameters."""
+        """The parameters of the model."""
         return self._store.spec
 
     @property
     def knowledge(self) -> Delta:
-        """All that was learned, copied into arrays."""
+        """All learned knowledge, copied into a delta."""
         return self._store.content(*self._store.shards.tolist()).delta
 
     def train(
@@ -112,13 +120,13 @@ class Brain:
         progress: Watch = lambda _counts, _share: None,
         should_stop: Callable[[], bool] = lambda: False,
     ) -> list[Trained]:
-        """Learn texts: strings, or the files that paths name.
+        """Learn texts: strings, or files given by their paths.
 
-        A text is learned once however often it is given, and an interrupted one is taken up where
-        it was left; `epochs` learns it that many times. `workers` is the number of parsing
-        processes (0: one for a small text, else one a core; with more than one, a script has to
-        guard its main part by `if __name__ == "__main__":`, as multiprocessing asks for).
-        `should_stop` is asked after each chunk; what was learned until then is kept.
+        A text is learned once, however often it is given, and an interrupted text is resumed; with
+        `epochs` it is learned so many times. `workers` is the number of parsing processes (0: one
+        for a small text, else one per core; with more than one, a script must guard its main part
+        by `if __name__ == "__main__":`, as multiprocessing requires). `should_stop` is called after
+        each chunk; if it returns true, learning ends, and the chunks learned so far are kept.
         """
         if epochs < 1 or workers < 0:
             raise UsageError(f"epochs must be 1 or more ({epochs}), workers 0 or more ({workers})")
@@ -141,10 +149,11 @@ class Brain:
         beam: Beam | None = None,
         variant: Variant | None = None,
     ) -> Answer:
-        """Go on from a prompt: iterate over the answer for its tokens."""
+        """Continue a prompt; the answer is an iterator over its tokens."""
         manner = Manner(
             max_tokens=max_tokens, timing=timing, beam=beam, variant=variant or Variant()
         )
+        prompt = checked_prompt(prompt)
         return Answer(prompt, self._store, self._parser, self.spec, manner, self._device)
 
     def generate(
@@ -156,7 +165,7 @@ class Brain:
         beam: Beam | None = None,
         variant: Variant | None = None,
     ) -> Generation:
-        """Go on from a prompt, for at most `max_tokens` tokens."""
+        """Continue a prompt by at most `max_tokens` tokens."""
         return self.stream(
             prompt, max_tokens=max_tokens, timing=timing, beam=beam, variant=variant
         ).all()
@@ -182,6 +191,7 @@ class Brain:
         with opened(source) as corpus:
             for chunk in chunks(corpus.sentences(max_chars(self.spec))):
                 for parsed in self._parser.parse([chunk]):
+                    score.skipped += parsed.sentences - len(parsed.sequences)
                     started = time.perf_counter()
                     for sequence in parsed.sequences:
                         run(score_sequence(mind, sequence, seed, way, score), rows)
@@ -198,7 +208,7 @@ class Brain:
         timing: str = "auto",
         progress: Callable[[Recalled, float], None] = lambda _counts, _share: None,
     ) -> Recalled:
-        """Count the sentences of a text that the brain completes from their first words alone."""
+        """Count the sentences of a text that the brain completes when given their first words."""
 
         def answer(prompt: str) -> Generation:
             try:
@@ -226,7 +236,7 @@ class Brain:
             yield from _connections(self._store.content(shard).delta, names)
 
     def info(self) -> Info:
-        """Count what the brain holds."""
+        """Return counts of the brain's knowledge."""
         known = self._store.statistics()
         return Info(
             spec=self.spec,
@@ -241,19 +251,19 @@ class Brain:
         )
 
     def digest(self) -> str:
-        """Return 64 hex digits that are equal exactly for equal knowledge, whatever its history."""
+        """Return 64 hex digits that are equal exactly for equal knowledge, in any history."""
         return readable(self._store.digest())
 
     def compact(self) -> tuple[int, int]:
-        """Put all that was learned into one file; return how many bytes there were and are."""
+        """Compact all knowledge into one file; return the size in bytes before and after."""
         before = self._file_bytes()
         self._store.compact()
         return before, self._file_bytes()
 
     @staticmethod
     def check(directory: str | Path) -> Checked:
-        """Look through the files of a brain: checksums, digests, and all that follows from them."""
-        return fsck(DiskFiles(_existing(Path(directory))))
+        """Check the files of a brain: their checksums and digests, and the state they produce."""
+        return fsck(DiskFiles(existing(Path(directory))))
 
     def _file_bytes(self) -> int:
         if self._directory is None:
@@ -284,21 +294,13 @@ class Brain:
         )
 
 
-def _existing(directory: Path) -> Path:
-    if not home.exists(DiskFiles(directory)):
-        raise StoreError(
-            f"there is no brain in {directory}; make one: giaann solo train FILE --db {directory}"
-        )
-    return directory
-
-
 def _store(directory: Path, spec: ModelSpec | None, readonly: bool) -> Store:
     layout = None if home.exists(DiskFiles(directory)) else LAYOUT
     return Store.at(directory, spec, layout, readonly=readonly)
 
 
 def _whole(store: Store) -> Store:
-    """Return a store that holds all shards."""
+    """Make a store hold all shards; return it."""
     store.hold(range(store.layout.shards))
     return store
 

@@ -1,15 +1,13 @@
 """A text to learn from: a file, a pipe, or a string.
 
-A corpus is read twice, once for its digest, which names the job, and once to learn; so what can be
-read only once is first copied to a temporary file. What is learned is what was digested: each block
-is compared with the first reading before any of it is used, so a file that is written to meanwhile
-is never booked as what it was.
+A corpus is read twice: once for its digest, which identifies the job, and once to learn it. A
+source that can be read only once is first copied to a temporary file. The digest of each block is
+compared with that of the first reading before the block is used, so a file that is changed
+meanwhile is never recorded as its earlier version.
 """
 
-import errno
 import hashlib
 import io
-import os
 import shutil
 import sys
 import tempfile
@@ -18,11 +16,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from giaann_p2p.errors import TextError, UsageError
+from giaann_p2p.errors import TextError
+from giaann_p2p.model.encoding import Guess
 from giaann_p2p.model.text import BLOCK, Sentence, document_sentences
-
-Source = str | Path
-"""A text itself (str), or the file that holds it (Path); `Path("-")` is standard input."""
+from giaann_p2p.solo.source import Source, check_kind, translated
 
 
 class Corpus:
@@ -31,24 +28,27 @@ class Corpus:
     def __init__(self, file: BinaryIO, name: str) -> None:
         self.name = name
         self.size = 0
-        """In bytes."""
+        """The size of the text in bytes."""
         self._file = file
-        self._blocks: list[bytes] = []  # the digest of each
+        self._blocks: list[bytes] = []  # the digest of each block
+        self.guess = Guess()
+        """A running guess whether the text is in Latin-1."""
         whole = hashlib.blake2b(digest_size=16)
         for block in iter(lambda: file.read(BLOCK), b""):
             whole.update(block)
+            self.guess.read(block)
             self._blocks.append(_digest(block))
             self.size += len(block)
         self.digest = whole.hexdigest()
         self._read = 0
 
     def sentences(self, max_chars: int) -> Iterator[Sentence]:
-        """Read the sentences, from the start."""
+        """Yield the sentences, from the start."""
         return document_sentences(self._again(), self.name, max_chars)
 
     @property
     def share(self) -> float:
-        """How much of it was read so far, from 0 to 1."""
+        """The share of the text that was read so far, from 0 to 1."""
         return self._read / self.size if self.size else 1.0
 
     def _again(self) -> Iterator[bytes]:
@@ -70,53 +70,27 @@ class Corpus:
 
 @contextmanager
 def opened(source: Source) -> Iterator[Corpus]:
-    """Open a text; TextError, with the name, when that fails."""
-    _check_kind(source)
+    """Open a text; TextError, with its name, if that fails."""
+    check_kind(source)
     if isinstance(source, str) and _names_a_file(source):
         raise TextError(
             f"{source!r} is a text of one word, and a file's name: give Path({source!r})"
         )
     with ExitStack() as held:
-        with _told(source) as name:
+        with translated(source) as name:
             corpus = Corpus(held.enter_context(_file(source)), name)
+            if isinstance(source, Path):
+                corpus.guess.refuse(name)
         yield corpus
 
 
-def check(source: Path) -> None:
-    """Raise TextError for a file that cannot be opened, before anything else is done."""
-    if str(source) != "-":
-        with _told(source):
-            source.stat()
-            if source.is_dir():
-                raise IsADirectoryError
-            if not os.access(source, os.R_OK):  # opened it is not: a pipe's writer would notice
-                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-
-
-@contextmanager
-def _told(source: Source) -> Iterator[str]:
-    """Raise what goes wrong with a file as TextError, with its name, which is given."""
-    name = os.fsencode(source).decode(errors="replace") if isinstance(source, Path) else "text"
-    try:
-        yield name
-    except IsADirectoryError:
-        raise TextError(f"{name} is a directory; name the files in it: {name}/*.txt") from None
-    except OSError as error:
-        raise TextError(f"{name}: {error.strerror}") from None
-
-
-def _check_kind(source: object) -> None:
-    if not isinstance(source, str | Path):
-        raise UsageError(f"a text is a str, and the file of one a Path; this is {source!r}")
-
-
 def _names_a_file(text: str) -> bool:
-    """Tell whether somebody gave a file's name as a text; a text of one word teaches nothing."""
+    """Return whether a text is a file's name: a likely mistake, as one word teaches nothing."""
     return 0 < len(text) < 256 and not any(map(str.isspace, text)) and Path(text).is_file()
 
 
 def _file(source: Source) -> BinaryIO:
-    """Return what can be read twice."""
+    """Open a source as a file that can be read twice."""
     if isinstance(source, str):
         return io.BytesIO(source.encode("utf-8", "surrogatepass"))
     if str(source) == "-":

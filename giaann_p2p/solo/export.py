@@ -1,4 +1,4 @@
-"""Connections as lines of text."""
+"""Formats connections as lines of text."""
 
 import msgspec
 
@@ -6,10 +6,21 @@ from giaann_p2p.solo.reports import Connection
 
 _ESCAPES = str.maketrans({"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"})
 _PRIME = "*"
+TSV_HEADER = "\t".join(
+    (
+        "source_concept",
+        "source_feature",
+        "target_concept",
+        "target_feature",
+        "branch",
+        "segment",
+        "strength",
+    )
+)
 
 
 def tsv_line(connection: Connection) -> str:
-    """Return the connection with tabs between its fields: no text in it can break the table."""
+    """Return the connection with tab-separated fields, escaped so that no text breaks the table."""
     return "\t".join(
         (
             connection.source_concept.translate(_ESCAPES),

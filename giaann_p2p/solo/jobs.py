@@ -1,4 +1,4 @@
-"""Which texts a brain has learned: a note for each, beside the chunks that its store took in."""
+"""The jobs of a brain: a note in the store for each text, beside the set of applied chunks."""
 
 import hashlib
 from collections.abc import Iterator
@@ -21,9 +21,9 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     epoch: int = 1
-    """It is being learned for the n-th time."""
+    """The ordinal of this learning of the text, from 1."""
     chunks: int = 0
-    """How many are learned."""
+    """The number of chunks that were learned."""
     complete: bool = False
 
 
@@ -34,18 +34,21 @@ class _Note(msgspec.Struct, frozen=True, array_like=True):
 
 
 def job_id(corpus: Corpus, epoch: int, spec: ModelSpec) -> bytes:
-    """Name the job of learning a text for the n-th time, wherever it lies, alone or in a swarm."""
+    """Return the id of the job of learning a text for the n-th time.
+
+    It does not depend on the name of the text, and is the same for a brain and for a swarm.
+    """
     parts = f"giaann job\0{corpus.digest}\0{epoch}\0{CHUNK}\0{spec.digest}"
     return hashlib.blake2b(parts.encode(), digest_size=JOB_BYTES).digest()
 
 
 def again(job: bytes) -> bytes:
-    """Name the job of learning anew what was withdrawn of a job: its chunks have their numbers."""
+    """Return the id of the job that relearns withdrawn chunks of a job, with their old numbers."""
     return hashlib.blake2b(b"giaann job again\0" + job, digest_size=JOB_BYTES).digest()
 
 
 class Progress:
-    """How far a job is; every chunk is given to all shards, so that each knows of all chunks."""
+    """The progress of a job. Each chunk is applied to all shards, so any shard has the full set."""
 
     def __init__(self, store: Store, corpus: Corpus, epoch: int) -> None:
         self._store = store
@@ -59,7 +62,7 @@ class Progress:
         self._noted = noted is not None
 
     def learn(self, chunk: int, delta: Delta) -> None:
-        """Add a chunk to the brain, for good."""
+        """Add a chunk to the brain, durably."""
         if not self._noted:
             self._note(complete=False)
         self._store.apply([Update(self._id, chunk, self._store.shards, delta)])
@@ -67,7 +70,7 @@ class Progress:
             self._store.snapshot()
 
     def finish(self) -> None:
-        """Note that all is learned."""
+        """Record that the whole text is learned."""
         self._note(complete=True)
         self.complete = True
 
@@ -78,7 +81,7 @@ class Progress:
 
 
 def jobs(store: Store) -> Iterator[Job]:
-    """Iterate over what was learned; a job without any chunk left no trace."""
+    """Iterate over the jobs; one that is incomplete and has no chunk is left out."""
     for key, value in store.notes.items():
         if not key.startswith(_PREFIX):
             continue

@@ -1,6 +1,6 @@
-"""Recall: give the brain the first words of each sentence of a text, as free text, nothing else.
+"""Measures recall: the brain is prompted with only the first words of each sentence of a text.
 
-It recalls a sentence when what it answers is the rest of it, to the last word.
+It recalls a sentence if its answer is the rest of the sentence, to the last word.
 """
 
 import re
@@ -18,16 +18,20 @@ _WORD = re.compile(r"\S+")
 
 @dataclass
 class Recalled:
-    """How many sentences were recalled, and which were not."""
+    """The number of recalled sentences, and the sentences that were missed."""
 
     sentences: int = 0
     recalled: int = 0
+    too_short: int = 0
+    """The number of sentences with nothing after the words of the prompt; they do not count."""
+    skipped: int = 0
+    """The number of sentences that learning skips, too; they do not count."""
     missed: list[tuple[str, str, str]] = field(default_factory=list)
     """For each sentence not recalled: the prompt, the rest, and the answer."""
 
     @property
     def share(self) -> float:
-        """The share of the sentences that were recalled."""
+        """The share of recalled sentences, from 0 to 1."""
         return self.recalled / self.sentences if self.sentences else 0.0
 
 
@@ -38,16 +42,21 @@ def recall(
     answer: Callable[[str], Generation],
     progress: Callable[[Recalled], None] = lambda _: None,
 ) -> Recalled:
-    """Prompt with the first words of each trainable sentence that is longer."""
+    """Prompt with the first `words` words of each trainable sentence that is longer than that."""
     result = Recalled()
     for sentence in sentences:
         (parsed,) = parser.parse([[sentence]])
         spans = [match.end() for match in _WORD.finditer(sentence.text)]
-        if not len(parsed.sequences) or len(spans) <= words:
+        if not len(parsed.sequences):
+            result.skipped += 1
+            continue
+        if len(spans) <= words:
+            result.too_short += 1
             continue
         prompt = sentence.text[: spans[words - 1]]
         rest = rest_of(prompt, parsed.sequences)
         if not rest.strip():
+            result.too_short += 1
             continue
         said = answer(prompt).text
         result.sentences += 1
@@ -59,7 +68,7 @@ def recall(
 
 
 def rest_of(prompt: str, sequence: Sequences) -> str:
-    """Return, as text, what a sentence has beyond a prompt that it begins with."""
+    """Return the rest of a sentence after a prompt that it begins with, rendered as text."""
     ends = sequence.end.tolist()
     first = next((i for i, end in enumerate(ends) if end > len(prompt)), len(ends))
     if first == len(ends):
@@ -67,6 +76,6 @@ def rest_of(prompt: str, sequence: Sequences) -> str:
     begun = prompt[ends[first - 1] if first else 0 :].strip()
     words = sequence.words[first:]
     renderer, lacking = Renderer(prompt), ""
-    if begun:  # the prompt ends within a merged word: the joint, then the rest of it
+    if begun:  # the prompt ends within a merged word: render the rest of that word first
         lacking = renderer.complete(words.pop(0)[len(begun) :])
     return lacking + "".join(map(renderer.append, words))

@@ -1,4 +1,4 @@
-"""What the brain's work comes to, as plain values: for people and, as JSON, for machines."""
+"""The results of a brain's work, as plain values: for people and, as JSON, for machines."""
 
 from dataclasses import dataclass, field
 
@@ -11,29 +11,29 @@ from giaann_p2p.solo.jobs import Job
 
 @dataclass
 class Trained:
-    """What came of learning a text."""
+    """The result of learning a text."""
 
     name: str
     size: int
-    """In bytes."""
+    """The size of the text in bytes."""
     sentences: int = 0
     sequences: int = 0
     chunks: int = 0
     chunks_known: int = 0
-    """Chunks that the brain had learned from this text before; they are not learned again."""
+    """The number of chunks already learned from this text; they are not learned again."""
     skips: Skips = field(default_factory=Skips)
     seconds: float = 0.0
     interrupted: bool = False
 
     @property
     def known(self) -> bool:
-        """Whether there was nothing new."""
+        """Whether the text had no new chunks."""
         return self.chunks_known > 0 and not self.chunks and not self.interrupted
 
 
 @dataclass(frozen=True)
 class Info:
-    """What a brain holds."""
+    """Counts of a brain's knowledge."""
 
     spec: ModelSpec
     digest: str
@@ -43,7 +43,7 @@ class Info:
     occurrences: int
     words: int
     texts: list[Job]
-    """What was learned, each with the number of its chunks."""
+    """The learned texts, each with the number of its chunks."""
     file_bytes: int
 
 

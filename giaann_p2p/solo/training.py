@@ -1,7 +1,7 @@
-"""Learning a text into a brain, chunk by chunk: resumable, interruptible, idempotent.
+"""Learns a text into a brain, chunk by chunk: resumable, interruptible, idempotent.
 
-Every chunk is in the store for good before the next one comes, together with the fact that it is;
-so whatever happens, learning goes on where it was.
+The store applies each chunk durably, and atomically records it as applied, before the next one. So
+learning resumes where it stopped, no matter what interrupted it.
 """
 
 import time
@@ -20,7 +20,8 @@ from giaann_p2p.solo.jobs import Progress
 from giaann_p2p.solo.reports import Trained
 
 Watch = Callable[[Trained, float], None]
-"""Told after each chunk the counts so far and the share of the text that was read."""
+"""A function that is called after each chunk, with the counts so far and the share of the text
+read."""
 
 
 def train(
@@ -33,13 +34,13 @@ def train(
     progress: Watch,
     should_stop: Callable[[], bool],
 ) -> Trained:
-    """Learn what is left of a text."""
+    """Learn the chunks of a text that were not learned before."""
     report = Trained(corpus.name, corpus.size, chunks_known=len(job.known))
     if job.complete:
         return report
-    english.warm_up(spec)  # loading is no part of the time that learning takes
+    english.warm_up(spec)  # before the clock starts: loading does not count as learning time
     started = time.monotonic()
-    numbers: deque[int] = deque()  # of the chunks that are being parsed
+    numbers: deque[int] = deque()  # the numbers of the chunks that are being parsed
 
     def new() -> Iterator[list[Sentence]]:
         for number, chunk in enumerate(chunks(corpus.sentences(max_chars(spec)))):

@@ -1,1 +1,1 @@
-"""Columns in memory and on disk: shards of rows, a log, snapshots. No network, no asyncio."""
+"""Columns in memory and on disk: shards of rows, a log, snapshots; no network, no asyncio."""

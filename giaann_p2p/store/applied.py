@@ -1,8 +1,8 @@
-"""Which chunks of which jobs a shard has taken in: what makes a second delivery harmless.
+"""The set of chunks that a shard has applied, by job: it makes delivery idempotent.
 
-A chunk may be *withdrawn*: nothing of it is left in the shard. That is a number of its own, the
-chunk's with the highest bit set, and stands beside the chunk's. So sets only grow, whatever is
-withdrawn: the union of two is right, and what a shard holds is a function of its set.
+Withdrawing a chunk removes all of it from the shard. The withdrawal is itself an element, the
+chunk's number with the highest bit set, and is added beside the chunk like a tombstone. So sets
+only grow: merging two is their union, and the content of a shard is a function of its set.
 """
 
 import hashlib
@@ -18,27 +18,28 @@ from giaann_p2p.errors import DamagedError, MessageError
 
 JOB_BYTES = 16
 MOST_BEGUN = 1 << 15
-"""Jobs of which a shard has chunks when it takes in none of a further one, from whoever asks it to.
-A set of so many has 1.3 MB on its way, and each new chunk copies the list of them."""
+"""The most jobs with chunks in one shard. A shard at this limit refuses chunks of any further job,
+no matter which peer sends them. Jobs that are withdrawn as a whole do not count. A set of this many
+jobs takes 1.3 MB on the wire, and each new chunk copies the list of jobs."""
 MOST_JOBS = 4 * MOST_BEGUN
-"""Jobs of a set that another peer may send. Owners who were each brought others, as many as they
-take, still come together; and so many still go into a message."""
+"""The most jobs in a set that another peer sends. Owners that were filled to `MOST_BEGUN` with
+different jobs can still merge their sets, and a set of this size still fits into a message."""
 MOST_CHUNKS = 1 << 26
-"""Chunks of such a set: some bytes may stand for millions, which take 2 bytes each once they are
-worked with."""
+"""The most chunks in a set that another peer sends: a few bytes can encode millions of chunks, and
+each takes 2 bytes of memory once the set is used."""
 SET_BYTES = 230
-"""What a set costs in memory beside its elements."""
+"""The memory of one job's set besides its elements, in bytes."""
 WITHDRAWN = 1 << 31
-"""The bit that tells a chunk's withdrawal from the chunk."""
+"""The bit that marks a chunk number as the withdrawal of that chunk."""
 _DENSE = 1 << 13
-"""What 65,536 chunks take at most."""
+"""The most bytes that one job's set takes for 65,536 consecutive chunk numbers."""
 
 _Pairs = list[tuple[bytes, bytes]]
 _FewPairs = Annotated[_Pairs, msgspec.Meta(max_length=MOST_JOBS)]
 
 
 class Applied:
-    """One shard's chunks, by job. A set never changes, so that many may look at one."""
+    """One shard's chunks, by job. Immutable, so that threads and shards can share one."""
 
     def __init__(self, sets: dict[bytes, BitMap] | None = None) -> None:
         self._sets = sets or {}
@@ -71,18 +72,27 @@ class Applied:
 
     @property
     def jobs(self) -> int:
-        """How many jobs they are of."""
+        """The number of jobs that the chunks belong to."""
         return len(self._sets)
 
     @property
+    def begun(self) -> int:
+        """The number of jobs with a chunk that is not withdrawn.
+
+        The other jobs stay in the set, because it only grows; the founder's list bounds their
+        number.
+        """
+        return sum(not _is_withdrawn(chunks) for chunks in self._sets.values())
+
+    @property
     def nbytes(self) -> int:
-        """How much memory they take, about."""
+        """The approximate size in memory, in bytes."""
         sparse, dense = 2 * len(self), len(self) // 8 + _DENSE * len(self._sets)
         return SET_BYTES * len(self._sets) + min(sparse, dense)
 
     @property
     def fingerprint(self) -> int:
-        """The same for the same chunks, and seldom for others; not beyond this process."""
+        """A hash: equal for equal sets, rarely equal for others; valid in this process only."""
         if self._fingerprint is None:
             marks = (_mark(job, chunks) for job, chunks in self._sets.items())
             self._fingerprint = reduce(xor, marks, 0)
@@ -90,7 +100,7 @@ class Applied:
 
     @property
     def digest(self) -> bytes:
-        """16 bytes: equal exactly for the same chunks, anywhere."""
+        """16 bytes that are equal exactly for equal sets, in any process."""
         if not self._digest:
             self._digest = hashlib.blake2b(self.to_bytes(), digest_size=16).digest()
         return self._digest
@@ -100,7 +110,7 @@ class Applied:
         return self._sets.get(job, BitMap())
 
     def __le__(self, other: "Applied") -> bool:
-        if self is other:  # as nearly always among shards with the same chunks
+        if self is other:  # the usual case: shards with equal sets share one object
             return True
         return all(chunks <= other.of(job) for job, chunks in self._sets.items())
 
@@ -120,7 +130,7 @@ class Applied:
         return Applied({job: chunks for job, chunks in both.items() if chunks})
 
     def meets(self, other: "Applied") -> bool:
-        """Tell whether both have a chunk in common."""
+        """Return whether the two sets have a chunk in common."""
         return any(chunks.intersect(other.of(job)) for job, chunks in self._sets.items())
 
     @property
@@ -138,17 +148,20 @@ class Applied:
 
     @property
     def wanted(self) -> "Applied":
-        """What of all this is to be got: a withdrawal without its chunk, which goes with it."""
+        """The elements that a peer must fetch to have this set: all but the withdrawn chunks.
+
+        A withdrawal stands for its chunk, which need not be fetched as well.
+        """
         back = self.withdrawn
         return self - back if back else self
 
     @property
     def withdrawals(self) -> "Applied":
-        """The numbers of these chunks' withdrawals."""
+        """The withdrawals of these chunks."""
         return Applied({job: chunks.shift(WITHDRAWN) for job, chunks in self._sets.items()})
 
     def plus(self, job: bytes, chunk: int) -> "Applied":
-        """Return these chunks and one more; the other jobs' chunks are shared."""
+        """Return this set with one more chunk; the other jobs' chunks are shared, not copied."""
         if (job, chunk) in self:
             return self
         before = self.of(job)
@@ -160,7 +173,7 @@ class Applied:
         return found
 
     def sharing(self, other: "Applied") -> "Applied":
-        """Return the same chunks, with what is the same in others in memory once."""
+        """Return an equal set that shares the memory of all jobs that are equal in `other`."""
         known = {
             job: theirs for job, theirs in other._sets.items() if theirs == self._sets.get(job)
         }
@@ -168,14 +181,14 @@ class Applied:
         return Applied({**known, **new})
 
     def to_bytes(self) -> bytes:
-        """Return the one encoding of these chunks."""
+        """Return the canonical encoding of this set."""
         return msgspec.msgpack.encode(
             [(job, _bytes(self._sets[job])) for job in sorted(self._sets)]
         )
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "Applied":
-        """Read what `to_bytes` wrote."""
+        """Decode what `to_bytes` returned; DamagedError if it is something else."""
         try:
             return cls._of(msgspec.msgpack.decode(data, type=_Pairs))
         except (msgspec.MsgspecError, ValueError, IndexError) as error:
@@ -183,9 +196,9 @@ class Applied:
 
     @classmethod
     def received(cls, data: bytes) -> "Applied":
-        """Read what another peer sent: MessageError if it is too much, DamagedError if it is none.
+        """Decode a set from another peer: MessageError if too large, DamagedError if malformed.
 
-        How many jobs it names is seen before any of them is read.
+        The number of jobs is checked before any of them is decoded.
         """
         try:
             found = cls._of(msgspec.msgpack.decode(data, type=_FewPairs))
@@ -205,11 +218,20 @@ class Applied:
 
 def withdrawn_of(chunks: BitMap) -> BitMap:
     """Return which of a job's chunks were withdrawn."""
-    if not chunks or chunks.max() < WITHDRAWN:  # as nearly always
+    if not chunks or chunks.max() < WITHDRAWN:  # the usual case
         return BitMap()
     back = chunks.copy()
     back.remove_range(0, WITHDRAWN)
     return back.shift(-WITHDRAWN)
+
+
+def _is_withdrawn(chunks: BitMap) -> bool:
+    """Return whether all of a job's chunks are withdrawn."""
+    if not chunks or chunks.max() < WITHDRAWN:  # the usual case
+        return False
+    plain = chunks.copy()
+    plain.remove_range(WITHDRAWN, 1 << 32)
+    return bool(plain <= withdrawn_of(chunks))
 
 
 def _mark(job: bytes, chunks: BitMap) -> int:
@@ -217,7 +239,7 @@ def _mark(job: bytes, chunks: BitMap) -> int:
 
 
 def _bytes(chunks: BitMap) -> bytes:
-    packed = chunks.copy()  # somebody else may be looking at it
+    packed = chunks.copy()  # another thread may be reading the original
     packed.run_optimize()
     data: bytes = packed.serialize()
     return data

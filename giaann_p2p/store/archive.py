@@ -1,13 +1,14 @@
-"""Which chunks' deltas are at hand, and where: owners give them to each other until all have them.
+"""The archive of single deltas: owners copy them from each other until all owners have them.
 
-A store on a disk has each delta in its log already, in the record that brought it, so the archive
-is an index: of each record where it lies, and for which shards it is kept. A store in memory keeps
-the record itself. No shard of a chunk is kept twice; of two records the later one counts.
+A store on a disk already has each delta in its log, in the record that brought it, so the archive
+is an index: for each record its place, and the shards that it is kept for. A store in memory keeps
+the record itself. Invariant: at most one record is kept for each shard of a chunk; a later record
+replaces an earlier one.
 
-The index is not written down, only what was released. Opening a store reads the heads of old
-records and makes it anew; what was released may be back if records were moved or damaged, which
-costs room and nothing else. What it cannot find, behind damage, it does without: the delta is in
-the shard, and other owners have it, too.
+Only releases are logged, not the index. Opening a store rebuilds it from the heads of old records.
+Released records may reappear if records were moved or damaged; this costs disk space and nothing
+else. Records behind a damaged place are not found. The store does without them: their deltas are
+part of the shard, and the other owners have them, too.
 """
 
 from collections import Counter
@@ -27,21 +28,21 @@ from giaann_p2p.store.spare import Spare
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Group:
-    """The chunks that are kept for the same shards."""
+    """The chunks whose records are kept for the same set of shards."""
 
     shards: Shards
     chunks: dict[bytes, BitMap] = field(default_factory=dict)
 
 
 class Archive:
-    """The deltas that are kept."""
+    """An index of the deltas that are kept."""
 
     def __init__(self) -> None:
         self.spare = Spare()
-        """What was released and is not forgotten yet."""
+        """Records that were released but not forgotten yet."""
         self._kept: dict[bytes, dict[int, list[Kept]]] = {}  # by job and chunk
         self._groups: dict[bytes, _Group] = {}  # by shards
-        self._files: Counter[int] = Counter()  # how many records of each are kept
+        self._files: Counter[int] = Counter()  # kept records by log file
         self._count = self._size = self._in_memory = 0
 
     def __repr__(self) -> str:
@@ -49,39 +50,39 @@ class Archive:
 
     @property
     def nbytes(self) -> int:
-        """How much memory all takes, about."""
+        """The approximate size in memory, in bytes."""
         return KEPT_BYTES * self._count + self._in_memory + self.spare.nbytes
 
     @property
     def size(self) -> int:
-        """How many bytes the records take that are kept, wherever they lie."""
+        """The size of the kept records in bytes, on the disk or in memory."""
         return self._size
 
     @property
     def files(self) -> set[int]:
-        """The log files to keep.
+        """The numbers of the log files that must stay.
 
-        Where a file ends is told by the one behind it, so that one stays, too.
+        The file after each one stays, too, because it states where that one ends.
         """
         used = {number for number, count in self._files.items() if count} | self.spare.files
         return {at for number in used for at in (number, number + 1)}
 
     def of_chunk(self, job: bytes, chunk: int) -> list[Kept]:
-        """Return what is kept of a chunk, and what of it was released and is not forgotten yet."""
+        """Return the records of a chunk: those kept, and those released but not forgotten yet."""
         return [*self.find(job, chunk), *self.spare.find(job, chunk)]
 
     @property
     def everything(self) -> list[Kept]:
-        """Return all that is kept, also what was released."""
+        """All records: those kept, and those released but not forgotten yet."""
         kept = [one for jobs in self._kept.values() for some in jobs.values() for one in some]
         return [*kept, *self.spare]
 
     def chunks(self, job: bytes) -> BitMap:
-        """Return the chunks of a job of which something is kept."""
+        """Return the chunks of a job with a kept record."""
         return BitMap(self._kept.get(job, ()))
 
     def of(self, shard: int) -> Applied:
-        """Return the chunks that are kept for a shard."""
+        """Return the chunks with a record that is kept for a shard."""
         found: dict[bytes, BitMap] = {}
         for group in self._groups.values():
             if shard in group.shards:
@@ -90,29 +91,29 @@ class Archive:
         return Applied(found)
 
     def find(self, job: bytes, chunk: int) -> list[Kept]:
-        """Return what is kept of a chunk."""
+        """Return the kept records of a chunk."""
         return list(self._kept.get(job, {}).get(chunk, ()))
 
     def add(self, one: Kept) -> None:
-        """Keep a delta, in the place of what was kept of its chunk for these shards."""
+        """Keep a delta; it replaces older records of its chunk for the same shards."""
         self.forget(one.job, one.chunk, one.shards)
         if len(one.shards):
             self._put(one, one.shards)
 
     def forget(self, job: bytes, chunk: int, shards: Shards) -> None:
-        """Keep a chunk's delta for some shards no longer."""
+        """Stop keeping a chunk's delta for some shards."""
         for one in self.find(job, chunk):
             gone = among(one.shards, shards)
             if gone.any():
                 self._leave(one, one.shards[~gone])
 
     def kept(self, job: bytes, chunks: BitMap, shards: Shards) -> BitMap:
-        """Return those of some chunks that are kept for any of some shards."""
+        """Return the given chunks whose deltas are kept for any of the given shards."""
         groups = [of for of in self._groups.values() if among(of.shards, shards).any()]
         return chunks & BitMap.union(*(of.chunks.get(job, BitMap()) for of in groups), BitMap())
 
     def release(self, job: bytes, chunks: BitMap, shards: Shards) -> None:
-        """Keep the deltas that some shards got of some chunks no longer."""
+        """Release the deltas of some chunks for some shards: they move to `spare`."""
         for group in list(self._groups.values()):
             gone = among(group.shards, shards)
             if gone.any():
@@ -121,7 +122,7 @@ class Archive:
                     self.spare.add(replace(one, shards=group.shards[gone]))
 
     def drop(self, shards: Iterable[int]) -> None:
-        """Keep no longer what is kept for some shards alone."""
+        """Stop keeping records for the given shards, which are dropped from the store."""
         gone = np.unique(np.fromiter(shards, np.uint16))
         self.spare.drop(gone)
         for group in list(self._groups.values()):
@@ -130,7 +131,7 @@ class Archive:
                 self._leave_group(group, group.chunks, group.shards[~dropped])
 
     def keep_only(self, ledger: Ledger) -> None:
-        """Keep only what shards that are held have taken in."""
+        """Keep only records of chunks that a held shard has applied."""
         known = {shard for group in self._groups.values() for shard in group.shards.tolist()}
         self.drop(shard for shard in known if shard not in ledger)
         for shard in ledger.shards:
@@ -139,7 +140,7 @@ class Archive:
                 self.forget(job, chunk, shard[np.newaxis])
 
     def move(self, moves: Mapping[Place, Place]) -> None:
-        """Note where records lie that were written anew."""
+        """Update the places of records that the log has rewritten."""
         if not moves:
             return
         self.spare.move(moves)
@@ -149,7 +150,7 @@ class Archive:
                 self._put(replace(one, place=followed(one.place, moves)), one.shards)
 
     def discard(self, one: Kept) -> None:
-        """Keep a record no longer."""
+        """Stop keeping a record."""
         left = [other for other in self.find(one.job, one.chunk) if other is not one]
         if left:
             self._kept[one.job][one.chunk] = left
@@ -163,7 +164,7 @@ class Archive:
     def _leave_group(
         self, group: _Group, chunks: Mapping[bytes, BitMap], left: Shards
     ) -> list[Kept]:
-        """Keep some records of a group for fewer shards; return them as they were."""
+        """Keep some records of a group for fewer shards; return the records as they were."""
         found = [
             one
             for job, chunk in _pairs(chunks)
@@ -184,7 +185,7 @@ class Archive:
         """Keep a record for these shards."""
         group = self._groups.setdefault(shards.tobytes(), _Group(shards))
         group.chunks.setdefault(one.job, BitMap()).add(one.chunk)
-        # One array of shards for all; `dataclasses.replace` takes ten times as long.
+        # All records of a group share one array; `dataclasses.replace` takes ten times as long.
         one = Kept(one.job, one.chunk, group.shards, one.size, one.place, one.record)
         self._kept.setdefault(one.job, {}).setdefault(one.chunk, []).append(one)
         self._count_in(one, 1)

@@ -1,4 +1,4 @@
-"""How much memory a store may use, and whether a write fits: asked before it is done."""
+"""The memory limit of a store: each write is checked against it before it is applied."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -8,30 +8,37 @@ from giaann_p2p.model.delta import Delta
 from giaann_p2p.store.applied import SET_BYTES
 from giaann_p2p.store.content import Content
 from giaann_p2p.store.layout import Shards
-from giaann_p2p.store.state import State
+from giaann_p2p.store.state import StoreState
 from giaann_p2p.store.update import Update
 
 _CONNECTION = 9
-"""Bytes of a connection, on its way in and when it is merged."""
+"""Bytes per connection; counted twice: in the batch that adds it, and again when it is merged."""
 _NEURON = 96
-"""Bytes of a neuron that is new: numbers, places in the indices, a row, some of a name."""
+"""Bytes per new neuron: its ids, its index entries, its row, and a part of its name."""
 _MERGING = 80
-"""Bytes a connection that merging a shard and writing it down takes for as long as it lasts."""
+"""Bytes per connection of a shard that are needed temporarily to merge and write the shard."""
 _WORD, _SHARD, _BATCH = 150, SET_BYTES + 8, 1000
-"""Bytes of a word beside its text, of a chunk in a shard's sets, of an update that has nothing."""
+"""Bytes per word besides its text, per chunk in a shard's sets, and per empty update."""
 
 
 @dataclass(frozen=True)
 class Budget:
-    """A number of bytes; None for as much as there is."""
+    """A limit in bytes; None means unlimited."""
 
     nbytes: int | None = None
 
+    @staticmethod
+    def used(state: StoreState) -> int:
+        """Return the bytes in use, including the reserve for merging the largest shard."""
+        return state.nbytes + _MERGING * state.columns.largest
+
     def admit(
-        self, state: State, updates: Sequence[Update], planned: Sequence[Shards], kept: int = 0
+        self, state: StoreState, updates: Sequence[Update], planned: Sequence[Shards], kept: int = 0
     ) -> None:
-        """Raise StoreFull unless there is room for updates that are new to some shards, and for
-        what is kept of them."""
+        """Raise StoreFull unless the updates fit, with the `kept` bytes of their archive.
+
+        `planned`: for each update the shards to which it is new.
+        """
         if self.nbytes is None:
             return
         pairs = zip(updates, planned, strict=True)
@@ -40,20 +47,21 @@ class Budget:
         grown = sum(_growth(delta) + _SHARD * shards + batch for delta, shards in new)
         self._admit(state, grown + kept)
 
-    def admit_content(self, state: State, held: Iterable[Content]) -> None:
-        """Raise StoreFull unless there is room for shards from elsewhere, one after the other."""
+    def admit_content(self, state: StoreState, held: Iterable[Content]) -> None:
+        """Raise StoreFull unless shards from other stores fit, adopted one after the other."""
         deltas = [one.delta for one in held]
         largest = max((delta.connections for delta in deltas), default=0)
         self._admit(state, sum(map(_growth, deltas)) + _MERGING * largest)
 
-    def _admit(self, state: State, more: int) -> None:
+    def _admit(self, state: StoreState, more: int) -> None:
         if self.nbytes is None or not more:
             return
-        used = state.nbytes + _MERGING * state.columns.largest
+        used = self.used(state)
         if used + more > self.nbytes:
             raise StoreFull(
                 f"the store is full: {used:,} bytes are in use, {more:,} more are needed, "
-                f"{self.nbytes:,} is the limit; raise it, or drop shards and compact"
+                f"{self.nbytes:,} is the limit; raise it, or drop shards and compact",
+                more,
             )
 
 

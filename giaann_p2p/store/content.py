@@ -1,4 +1,4 @@
-"""What some shards hold, and the chunks that each of them got it from."""
+"""The content of some shards, with the set of chunks that each of them is the sum of."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,22 +14,25 @@ from giaann_p2p.store.layout import Layout, Shards
 
 @dataclass(frozen=True, eq=False)
 class Content:
-    """What some shards hold, and the chunks that each of them got it from."""
+    """The content of some shards, with the set of chunks that each of them is the sum of.
+
+    Invariant: `applied[i]` is the set of `shards[i]`.
+    """
 
     shards: Shards
     applied: list[Applied]
     delta: Delta
     parcel: bytes | memoryview = b""
-    """The delta as it came, if it came as bytes; else it is made when it is needed."""
+    """The delta's encoding, if it was received as bytes; else it is encoded when needed."""
 
     @cached_property
     def digest(self) -> int:
-        """Equal exactly for equal rows."""
+        """A digest of the rows: equal exactly for equal rows."""
         return digest(self.delta)
 
 
 def by_shard(held: Content, layout: Layout) -> Iterator[Content]:
-    """Cut checked content by shard; that of one, which is what others send, needs no cut."""
+    """Split checked content by shard; one shard, which is what peers send, needs no split."""
     if len(held.shards) == 1:
         yield held
         return

@@ -1,6 +1,6 @@
-"""The deltas that a store keeps, read back from where they lie.
+"""Reads kept deltas, from a store's log or from memory.
 
-Whoever asks keeps others from writing meanwhile.
+The caller must hold the store's write lock.
 """
 
 from collections.abc import Iterator
@@ -14,24 +14,27 @@ from giaann_p2p.store.disk.replay import damaged, record_at
 from giaann_p2p.store.kept import Kept
 from giaann_p2p.store.layout import Shards, among
 from giaann_p2p.store.opening import Disk
-from giaann_p2p.store.state import State
+from giaann_p2p.store.state import StoreState
 from giaann_p2p.store.unreadable import Unreadable
 from giaann_p2p.store.update import Parcel, cut, parcel_of, update_head, update_of
 
 
 class Deltas:
-    """Those of one store; on its disk, if it has one."""
+    """The kept deltas of one store, in its log if it has a disk."""
 
-    def __init__(self, state: State, disk: Disk | None) -> None:
+    def __init__(self, state: StoreState, disk: Disk | None) -> None:
         self.unreadable = Unreadable()
-        """What was asked for, and could not be read."""
+        """The requested records that could not be read."""
         self._state, self._disk = state, disk
 
     def __repr__(self) -> str:
         return f"<Deltas: {self._state.archive!r}, {self.unreadable!r}>"
 
     def records(self, job: bytes, chunk: int, shards: Ints) -> list[tuple[Shards, memoryview]]:
-        """Read the records of a chunk for some shards, each with those for which it is kept."""
+        """Read a chunk's records for some shards; each comes with the requested shards it is for.
+
+        DamagedError for a record that is not what was written; it is not kept any longer.
+        """
         found = []
         for kept in self._state.archive.find(job, chunk):
             asked = kept.shards[among(kept.shards, shards)]
@@ -44,20 +47,20 @@ class Deltas:
         return found
 
     def of(self, shard: int, job: bytes, chunk: int) -> Delta:
-        """Return what a shard got from a chunk, which is kept."""
+        """Return the delta that a shard got from a chunk, which must be kept."""
         (found,) = self.records(job, chunk, np.array([shard]))
         layout = self._state.columns.layout
         return cut(update_of(found[1], self._state.limits), found[0], layout).delta
 
     def parcels_of(self, job: bytes, chunk: int, shards: Shards) -> Iterator[Parcel]:
-        """Return what is remembered of a chunk for some shards."""
+        """Yield a chunk's parcels for some shards: kept, or released but not forgotten yet."""
         for kept in self._state.archive.of_chunk(job, chunk):
             found = self.parcel(kept, shards)
             if found is not None:
                 yield found
 
     def parcel(self, kept: Kept, shards: Shards) -> Parcel | None:
-        """Return what is kept, for some of its shards; None if that is for none, or unreadable."""
+        """Return a record cut to some shards; None if it is for none of them, or is unreadable."""
         shards = shards[among(shards, kept.shards)]
         if not len(shards):
             return None

@@ -1,4 +1,4 @@
-"""Looking through a store's files: is every byte what was written, and does it add up?"""
+"""Checks a store's files: every byte must be what was written, and the digests must match."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -6,28 +6,29 @@ from dataclasses import dataclass, field
 from giaann_p2p.errors import DamagedError, GiaannError
 from giaann_p2p.model.digest import readable
 from giaann_p2p.store import home, snapshot
+from giaann_p2p.store.cold import ColdRoom
 from giaann_p2p.store.disk.files import Files
 from giaann_p2p.store.disk.verify import verify
 from giaann_p2p.store.records import Kind, content_of, promised_digest
 from giaann_p2p.store.recovery import seen
-from giaann_p2p.store.state import State
+from giaann_p2p.store.state import StoreState
 from giaann_p2p.store.store import Store
 
 
 @dataclass
 class Checked:
-    """What came of it."""
+    """The result of a check."""
 
     files: int = 0
     nbytes: int = 0
     problems: list[str] = field(default_factory=list)
-    """Each with the file, and where in it."""
+    """The problems found; each names the file and the place in it."""
     digest: str | None = None
-    """Of all that the store holds, if it can be read."""
+    """The digest of the whole store, if it can be read."""
 
 
 def fsck(files: Files) -> Checked:
-    """Check all files of a store, and all that follows from them; change nothing."""
+    """Check all files of a store and the state that they produce; change nothing."""
     while True:
         names, newest = files.names(), _newest(files)
         try:
@@ -35,9 +36,9 @@ def fsck(files: Files) -> Checked:
         except FileNotFoundError:
             if files.names() == names:
                 raise
-            continue  # somebody took files away meanwhile
+            continue  # a writer removed files meanwhile
         if not checked.problems or _newest(files) == newest:
-            return checked  # else somebody made a snapshot meanwhile, and took files away
+            return checked  # otherwise a writer made a snapshot meanwhile, and removed files
 
 
 def _checked(files: Files) -> Checked:
@@ -68,6 +69,7 @@ def _problems(files: Files) -> Iterator[str]:
         yield f"{files.path(problem.file)} is damaged at byte {problem.offset:,}: {problem.what}"
     try:
         _check_sums(files, deed)
+        ColdRoom(files, deed.identity, StoreState(deed.spec, deed.layout).limits).check()
         if not found:
             seen(files, deed)
     except GiaannError as error:
@@ -75,11 +77,11 @@ def _problems(files: Files) -> Iterator[str]:
 
 
 def _check_sums(files: Files, deed: home.Deed) -> None:
-    """Compare what each part of the snapshot holds with the digest that it was written with."""
+    """Compare each part of the snapshot with the digest that was written with it."""
     number = snapshot.newest(files)
     if number is None:
         return
-    limits = State(deed.spec, deed.layout).limits
+    limits = StoreState(deed.spec, deed.layout).limits
     for record in snapshot.read(files, deed.identity, number):
         if record.kind != Kind.CONTENT:
             continue

@@ -1,4 +1,4 @@
-"""The directory of a store: whose it is, and that only one writes to it."""
+"""The directory of a store: its description file, and the lock that admits one writer."""
 
 import contextlib
 import fcntl
@@ -19,26 +19,26 @@ from giaann_p2p.store.layout import Layout
 NAME = "store.json"
 _NEW = NAME + ".new"
 FORMAT = 3
-_LEFT = re.compile(r"(log|snapshot)-\d+(\.new)?")
+_LEFT = re.compile(r"(log|snapshot|cold)-\d+(\.new)?")
 
 
 class Deed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What was decided when the store was made, and stays."""
+    """The parameters of a store, fixed when it is created; they are the file `store.json`."""
 
     format: int = FORMAT
     id: str
-    """Random: it tells this store's files from all others'."""
+    """A random id, which distinguishes this store's files from those of any other store."""
     layout: Layout
     spec: ModelSpec
 
     @property
     def identity(self) -> bytes:
-        """What all other files of the store carry: 16 bytes that follow from all of this."""
+        """16 bytes, a hash of all these parameters, that every other file of the store carries."""
         return hashlib.blake2b(msgspec.json.encode(self, order="sorted"), digest_size=16).digest()
 
 
 def exists(files: Files) -> bool:
-    """Tell whether there is a store; StoreError for what is left of one without its deed."""
+    """Return whether there is a store; StoreError if only its description file is missing."""
     try:
         names = files.names()
     except FileNotFoundError:
@@ -51,7 +51,10 @@ def exists(files: Files) -> bool:
 
 
 def draft(files: Files, spec: ModelSpec, layout: Layout) -> Deed:
-    """Begin to make a store; what an earlier attempt left was never used and is removed."""
+    """Write the description of a new store under a temporary name.
+
+    Files of an earlier attempt are removed: that store was never used.
+    """
     deed = Deed(id=secrets.token_hex(16), layout=layout, spec=spec)
     try:
         for name in files.names():
@@ -66,13 +69,13 @@ def draft(files: Files, spec: ModelSpec, layout: Layout) -> Deed:
         files.sync()
     except OSError as error:
         with contextlib.suppress(OSError):
-            files.remove(_NEW)  # it names nothing yet
+            files.remove(_NEW)  # no store depends on it yet
         raise DiskError(f"{files.path(_NEW)}: {error.strerror}; no store was made") from None
     return deed
 
 
 def sign(files: Files) -> None:
-    """Let a store begin, now that it has its log."""
+    """Complete a new store, now that it has its log: give the description its final name."""
     try:
         files.rename(_NEW, NAME)
         files.sync()
@@ -81,7 +84,7 @@ def sign(files: Files) -> None:
 
 
 def read(files: Files) -> Deed:
-    """Read what a store is."""
+    """Read a store's description."""
     try:
         data = files.read(NAME)
         found = msgspec.json.decode(data, type=_Version)
@@ -102,14 +105,14 @@ class _Version(msgspec.Struct):
 
 @contextlib.contextmanager
 def locked(directory: Path) -> Iterator[None]:
-    """Hold the directory, made if need be, for writing; StoreError if somebody else does.
+    """Lock the directory for writing, creating it if needed; StoreError if it is locked already.
 
-    One that is empty in the end is removed: a mistyped command leaves nothing behind.
+    A directory that is empty afterwards is removed, so that a mistyped command leaves no trace.
     """
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
-        raise StoreError(f"{directory} is no directory") from None
+        raise StoreError(f"{directory} is not a directory") from None
     except OSError as error:
         raise DiskError(f"{directory}: {error.strerror}") from None
     try:
@@ -126,7 +129,7 @@ def locked(directory: Path) -> Iterator[None]:
         try:
             yield
         finally:
-            with contextlib.suppress(OSError):  # it is not empty
+            with contextlib.suppress(OSError):  # not empty: it stays
                 directory.rmdir()
     finally:
         os.close(handle)

@@ -1,4 +1,4 @@
-"""A record with a chunk's delta that is at hand: where it lies, and for which shards it is kept."""
+"""A record with a chunk's delta that is kept: its place, and the shards that it is kept for."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,32 +8,32 @@ from giaann_p2p.store.layout import Shards
 from giaann_p2p.store.update import update_head
 
 KEPT_BYTES = 500
-"""What a record costs in memory beside its bytes."""
+"""Bytes of memory that a kept record takes besides its own bytes."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Kept:
-    """A chunk's delta for some shards."""
+    """A kept delta: that of one chunk for some shards."""
 
     job: bytes
     chunk: int
     shards: Shards
     size: int
-    """Of the record in bytes."""
+    """The size of the record in bytes."""
     place: Place | None
-    """Where it lies in the log."""
+    """The record's place in the log; None in a store without a log."""
     record: bytes = b""
-    """What it says, in a store without a log."""
+    """The record's payload, in a store without a log."""
 
 
 def kept_of(record: memoryview, place: Place | None) -> Kept:
-    """Return what to keep of an update's record, which lies at a place of the log, if at any."""
+    """Return the archive's entry for an update's record; `place` is None without a log."""
     size = size_of(len(record))
     return Kept(*update_head(record), size, place, b"" if place else bytes(record))
 
 
 def followed(place: Place, moves: Mapping[Place, Place]) -> Place:
-    """Return where a record lies that may have been moved, and moved again."""
+    """Return the current place of a record that may have been moved several times."""
     while place in moves:
         place = moves[place]
     return place

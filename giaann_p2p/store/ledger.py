@@ -1,7 +1,7 @@
-"""Which chunks each shard that is held has taken in. Shards with the same chunks share one set.
+"""The chunks that each held shard has applied. Shards with equal sets share one set object.
 
-That is what a chunk costs in most stores: one entry, whatever the number of shards. A shard that
-gets something else parts from the others, and finds its way back when it has caught up.
+In most stores a chunk therefore costs one entry, whatever the number of shards. A shard that gets
+a different chunk leaves its group, and rejoins it once it has caught up.
 """
 
 from collections.abc import Iterable
@@ -17,13 +17,13 @@ _ABSENT = -1
 
 
 class Ledger:
-    """Sets of chunks, by shard."""
+    """Sets of applied chunks, by shard."""
 
     def __init__(self, shards: int) -> None:
         self._group = np.full(shards, _ABSENT, np.int64)  # by shard
         self._sets: dict[int, Applied] = {}  # by group
         self._known: dict[int, int] = {}  # groups by their sets' fingerprints
-        self._groups = 0  # so far
+        self._groups = 0  # groups made so far: the next group's number
 
     def __contains__(self, shard: int) -> bool:
         return 0 <= shard < len(self._group) and int(self._group[shard]) != _ABSENT
@@ -38,7 +38,7 @@ class Ledger:
 
     @property
     def nbytes(self) -> int:
-        """How much memory all takes, about."""
+        """The approximate size in memory, in bytes."""
         return self._group.nbytes + sum(chunks.nbytes for chunks in list(self._sets.values()))
 
     def of(self, shard: int) -> Applied:
@@ -47,7 +47,7 @@ class Ledger:
         return self._sets[int(group)]
 
     def some(self, shards: Iterable[int]) -> dict[int, Applied]:
-        """Return the chunks of some shards, those of them that are held."""
+        """Return the chunks of each of the given shards that is held."""
         most, group_of, sets = len(self._group), self._group.item, self._sets
         return {
             shard: sets[group]
@@ -56,16 +56,16 @@ class Ledger:
         }
 
     def lacking(self, job: bytes, chunk: int, shards: Shards) -> Shards:
-        """Return the shards, of some that are held, that have not taken a chunk in."""
+        """Return the given shards, all of them held, that have not applied a chunk."""
         groups = self._groups_of(shards)
         kinds = set(groups.tolist())
         having = [group for group in kinds if (job, chunk) in self._sets[group]]
-        if len(having) in (0, len(kinds)):  # as nearly always
+        if len(having) in (0, len(kinds)):  # the usual case
             return shards[: 0 if having else len(shards)]
         return shards[~np.isin(groups, having)]
 
     def add(self, job: bytes, chunk: int, shards: Shards) -> None:
-        """Note that some shards have taken a chunk in."""
+        """Record that some shards have applied a chunk."""
         groups = self._group[shards]
         for group in sorted(set(groups.tolist())):
             part = shards[groups == group]
@@ -77,19 +77,19 @@ class Ledger:
             self._group[part] = self._group_of(chunks.plus(job, chunk))
 
     def hold(self, shard: int, applied: Applied) -> None:
-        """Begin to hold a shard, or to hold something else for it."""
+        """Hold a shard with this set; it replaces the set that the shard had."""
         self.drop(shard)
         self._group[shard] = self._group_of(applied)
 
     def drop(self, shard: int) -> None:
-        """Let a shard go."""
+        """Stop holding a shard."""
         group = int(self._group[shard])
         self._group[shard] = _ABSENT
         if group != _ABSENT and group not in self._group:
             self._forget(group)
 
     def _group_of(self, chunks: Applied) -> int:
-        """Return the group of shards with these chunks; a new one if there is none."""
+        """Return the group of the shards with this set, creating it if needed."""
         known = self._known.get(chunks.fingerprint)
         if known is not None and self._sets[known] == chunks:
             return known

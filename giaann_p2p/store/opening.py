@@ -1,8 +1,8 @@
-"""Opening the store that lies in some files; making it, if there is none."""
+"""Opens the store in some files, creating it if there is none."""
 
 from dataclasses import dataclass
 
-from giaann_p2p.errors import StoreError, UsageError
+from giaann_p2p.errors import NoStore, UsageError
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.store import home
 from giaann_p2p.store.disk.files import Files
@@ -12,12 +12,12 @@ from giaann_p2p.store.disk.sync import Sync
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.store.memory.heap import give_back
 from giaann_p2p.store.recovery import recovered, seen
-from giaann_p2p.store.state import State
+from giaann_p2p.store.state import StoreState
 
 
 @dataclass(frozen=True)
 class Disk:
-    """Where a store keeps its files."""
+    """The files of a store, its identity, and its log."""
 
     files: Files
     identity: bytes
@@ -31,8 +31,8 @@ def opened(
     sync: Sync,
     retain: bool,
     spare: int,
-) -> tuple[State, Disk]:
-    """Return what a store holds, and where what it will take in goes."""
+) -> tuple[StoreState, Disk]:
+    """Return a store's state, and the disk that its writes go to; create the store if needed."""
     if not home.exists(files):
         deed = home.draft(files, spec or ModelSpec(), layout or Layout())
         recover(files, deed.identity)[0].close()
@@ -44,10 +44,10 @@ def opened(
     return state, Disk(files, deed.identity, log)
 
 
-def looked_at(files: Files, spec: ModelSpec | None, layout: Layout | None) -> State:
-    """Return what a store holds, and change nothing; StoreError if there is none."""
+def looked_at(files: Files, spec: ModelSpec | None, layout: Layout | None) -> StoreState:
+    """Return a store's state without changing any file; NoStore if there is none."""
     if not home.exists(files):
-        raise StoreError(f"there is no store in {files.path('')}")
+        raise NoStore(f"there is no store in {files.path('')}")
     deed = home.read(files)
     _check_same(files, deed, spec, layout)
     return seen(files, deed)

@@ -1,4 +1,4 @@
-"""The records of a log and of a snapshot, but for those of updates: written, and read again."""
+"""Encodes and decodes the records of logs and snapshots, except updates (see `update`)."""
 
 from collections.abc import Iterable
 from enum import IntEnum
@@ -19,7 +19,7 @@ _Shard = Annotated[int, msgspec.Meta(ge=0, lt=MOST_SHARDS)]
 
 
 class Kind(IntEnum):
-    """Kinds of records."""
+    """The kinds of records; `state` documents the effect of each."""
 
     HOLD = 1
     DROP = 2
@@ -33,7 +33,7 @@ class _ContentHead(msgspec.Struct, array_like=True):
     shards: list[_Shard]
     sets: list[bytes]
     which: list[int]
-    """For each shard, which of the sets are its chunks."""
+    """For each shard, the index of its set in `sets`."""
     digest: bytes
 
 
@@ -49,7 +49,7 @@ class _Release(msgspec.Struct, array_like=True):
 
 
 def content_record(held: Content) -> bytes:
-    """Return the record of what some shards hold."""
+    """Return the record of some shards' content."""
     sets = list({id(applied): applied for applied in held.applied}.values())
     order = {id(applied): at for at, applied in enumerate(sets)}
     head = msgspec.msgpack.encode(
@@ -64,7 +64,7 @@ def content_record(held: Content) -> bytes:
 
 
 def content_of(record: memoryview, limits: Limits) -> Content:
-    """Read what `content_record` wrote."""
+    """Decode what `content_record` returned."""
     head, end = _content_head(record)
     sets = [Applied.from_bytes(data) for data in head.sets]
     if len(head.which) != len(head.shards) or not all(0 <= at < len(sets) for at in head.which):
@@ -74,7 +74,7 @@ def content_of(record: memoryview, limits: Limits) -> Content:
 
 
 def promised_digest(record: memoryview) -> int:
-    """Return the digest that content had when it was written."""
+    """Return the digest that was written with the content."""
     return int.from_bytes(_content_head(record)[0].digest, "little")
 
 
@@ -89,7 +89,7 @@ def note_record(key: str, value: bytes) -> bytes:
 
 
 def noted(record: memoryview) -> tuple[str, bytes]:
-    """Read what `note_record` wrote."""
+    """Decode what `note_record` returned."""
     note = _decoded(record, _Note)
     return note.key, note.value
 
@@ -100,17 +100,17 @@ def shards_record(shards: Iterable[int]) -> bytes:
 
 
 def shards_of(record: memoryview) -> list[int]:
-    """Read what `shards_record` wrote."""
+    """Decode what `shards_record` returned."""
     return _decoded(record, list[_Shard])
 
 
 def release_record(job: bytes, chunks: BitMap, shards: Shards) -> bytes:
-    """Return the record of chunks whose deltas for some shards are kept no longer."""
+    """Return the record that releases the deltas of some chunks for some shards."""
     return msgspec.msgpack.encode(_Release(job, chunks.serialize(), shards.tolist()))
 
 
 def released(record: memoryview) -> tuple[bytes, BitMap, Shards]:
-    """Read what `release_record` wrote."""
+    """Decode what `release_record` returned."""
     found = _decoded(record, _Release)
     try:
         chunks = BitMap.deserialize(found.chunks)

@@ -1,4 +1,4 @@
-"""From files back to memory: the newest snapshot, then what the log holds behind it."""
+"""Rebuilds a store's state from its files: the newest snapshot, then a replay of the log."""
 
 import contextlib
 from collections.abc import Iterable
@@ -16,14 +16,17 @@ from giaann_p2p.store.home import Deed
 from giaann_p2p.store.kept import Kept, kept_of
 from giaann_p2p.store.records import Kind, released, shards_of
 from giaann_p2p.store.spare import Spare
-from giaann_p2p.store.state import State
+from giaann_p2p.store.state import StoreState
 from giaann_p2p.store.update import head_size, update_head
 
 
 def recovered(
     files: Files, deed: Deed, sync: Sync, retain: bool, spare: int = 0
-) -> tuple[State, Log]:
-    """Return what the files hold, with or without an archive, and the log to go on with."""
+) -> tuple[StoreState, Log]:
+    """Return the state that the files hold, and the log to append to.
+
+    `retain`: rebuild the archive of deltas as well; `spare`: its limit in bytes for released ones.
+    """
     state, first = _restored(files, deed)
     state.archive.spare = Spare(spare)
     log, records = recover(files, deed.identity, first, sync, exists=True)
@@ -32,15 +35,15 @@ def recovered(
     _replay(state, records, files, retain=retain)
     state.archive.move(log.moves())
     state.archive.keep_only(state.ledger)
-    with contextlib.suppress(DiskError):  # the next opening, or snapshot, does it
-        if first > 1 and not retain:  # a crash may have come before these were forgotten
+    with contextlib.suppress(DiskError):  # retried at the next opening, or snapshot
+        if first > 1 and not retain:  # a crash may have prevented their removal
             log.forget_before(first)
         snapshot.forget_before(files, first)
     return state, log
 
 
-def seen(files: Files, deed: Deed) -> State:
-    """Return what the files hold, while somebody may be writing to them; change nothing."""
+def seen(files: Files, deed: Deed) -> StoreState:
+    """Return the state that the files hold; change nothing. A writer may be active meanwhile."""
     while True:
         newest = snapshot.newest(files)
         try:
@@ -48,16 +51,16 @@ def seen(files: Files, deed: Deed) -> State:
             if max(file_numbers(files), default=0) < first:
                 raise missing(files, first)
             _replay(state, replay(files, deed.identity, first), files)
-        except (DamagedError, DiskError):  # perhaps of files that were forgotten meanwhile
+        except (DamagedError, DiskError):  # perhaps the writer removed these files meanwhile
             if snapshot.newest(files) == newest:
                 raise
         else:
             return state
 
 
-def _restored(files: Files, deed: Deed) -> tuple[State, int]:
-    """Return what the newest snapshot holds, and the number of the log file behind it."""
-    state, number = State(deed.spec, deed.layout), snapshot.newest(files)
+def _restored(files: Files, deed: Deed) -> tuple[StoreState, int]:
+    """Return the state in the newest snapshot, and the number of the first log file to replay."""
+    state, number = StoreState(deed.spec, deed.layout), snapshot.newest(files)
     if number is None:
         return state, 1
     records = snapshot.read(files, deed.identity, number)
@@ -66,8 +69,8 @@ def _restored(files: Files, deed: Deed) -> tuple[State, int]:
     return state, number
 
 
-def _look_through(state: State, files: Files, deed: Deed, first: int) -> None:
-    """Find the deltas in the log files before the newest snapshot; what is damaged is left out."""
+def _look_through(state: StoreState, files: Files, deed: Deed, first: int) -> None:
+    """Index the deltas in the log files before the newest snapshot; damaged ones are skipped."""
     most = head_size(deed.layout.shards)
     for number in file_numbers(files):
         if number < first:
@@ -85,7 +88,7 @@ def _look_through(state: State, files: Files, deed: Deed, first: int) -> None:
 
 
 def _replay(
-    state: State, records: Iterable[Record], files: Files, name: str = "", retain: bool = False
+    state: StoreState, records: Iterable[Record], files: Files, name: str = "", retain: bool = False
 ) -> None:
     for record in records:
         try:

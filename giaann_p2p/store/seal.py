@@ -1,15 +1,16 @@
-"""What tells that a delta is the one its author made, also of a part of it for some shards.
+"""Merkle trees over deltas, so that the rows for some shards can be verified on their own.
 
-A delta has a digest for each shard for which it has rows. These are the leaves of a tree of digests
-(Merkle's); which shards they are, its *shape*, and the tree's top make the root, and that is what
-its author signs. Whoever gets the rows for some shards gets the shape with them, so that it sees
-which have none, and the digests of those branches that have none of its leaves: so it comes to the
-same root, or sees that something else was signed. Who has all shards needs no branches.
+A delta has a digest for each shard for which it has rows. These digests are the leaves of the tree.
+The set of these shards, called the *shape*, and the top of the tree are hashed into the root, and
+each author signs the root. A peer that receives the rows for some shards also receives the shape,
+which shows the shards without rows, and the digests of the branches without any of its leaves.
+From these it computes the same root, or detects that something else was signed. A peer that
+receives all shards needs no branches.
 
-Most shards of a large swarm get nothing from a chunk: as leaves they would cost far more than all
-that the others need.
+Shards without rows are not leaves: in a large swarm most shards get nothing from a chunk, and as
+leaves they would cost far more than all the others.
 
-Who signed, and what that is worth, is not looked at here: see `swarm.voucher`.
+This module does not check who signed: see `swarm.wire.voucher`.
 """
 
 import hashlib
@@ -28,30 +29,31 @@ from giaann_p2p.store.codec.damage import check
 from giaann_p2p.store.layout import MOST_SHARDS, Layout, Shards
 
 DIGEST = 16
-"""Bytes of a leaf, of a branch, and of the root."""
+"""The size of a leaf, of a branch, and of the root, in bytes."""
 MOST_WORDS = 1 << 14
 _MOST_SHAPE = 4 * MOST_SHARDS
 _LEAF, _BRANCH, _ROOT = b"giaann leaf", b"giaann branch", b"giaann root"
 _SHAPES = 64
-"""Shapes that are remembered, as each comes with every part of its delta; 24 MB at most."""
+"""The number of shapes to cache: every part of a delta carries the same shape; 24 MB at most."""
 _LEAVES: WeakKeyDictionary[Delta, tuple[Layout, dict[int, bytes]]] = WeakKeyDictionary()
-"""The leaves of deltas that are in memory, for as long as they are: a delta never changes, and is
-looked at when it comes, when it is cut to what is new here, and when it is told for some shards."""
+"""A cache of the leaves of deltas, for as long as these deltas are in memory. A delta never
+changes, and its leaves are needed three times: when it arrives, when it is cut to the rows that are
+new here, and when it is passed on."""
 
 
 class Seal(NamedTuple):
-    """What goes with a delta's rows for some shards."""
+    """The proof that accompanies a delta's rows for some shards."""
 
     words: Annotated[bytes, msgspec.Meta(max_length=MOST_WORDS)] = b""
-    """Who says that the root is right."""
+    """The encoded vouchers, whose signatures are on the root; empty in an unsealed update."""
     shape: Annotated[bytes, msgspec.Meta(max_length=_MOST_SHAPE)] = b""
-    """The shards for which the delta has rows."""
+    """The shards for which the delta has rows, encoded."""
     beside: Annotated[bytes, msgspec.Meta(max_length=DIGEST * MOST_SHARDS)] = b""
     """The digests of the branches without any of these rows: from the leaves up, left to right."""
 
     @property
     def size(self) -> int:
-        """How many bytes it has."""
+        """The size of the seal in bytes."""
         return len(self.words) + len(self.shape) + len(self.beside)
 
 
@@ -59,7 +61,7 @@ UNSEALED = Seal()
 
 
 def leaves_of(delta: Delta, shards: Shards, layout: Layout) -> dict[int, bytes]:
-    """Digest a delta's rows for each of some shards for which it has any."""
+    """Return the leaf of each of some shards for which the delta has rows."""
     known = _LEAVES.get(delta)
     if known is None or known[0] != layout:
         known = _LEAVES[delta] = layout, _leaves(delta, layout)
@@ -68,7 +70,7 @@ def leaves_of(delta: Delta, shards: Shards, layout: Layout) -> dict[int, bytes]:
 
 
 def _leaves(delta: Delta, layout: Layout) -> dict[int, bytes]:
-    """Digest a delta's rows for each shard, ascending."""
+    """Return the leaf of each shard for which the delta has rows, ascending."""
     rows = (delta.count > 0) | (delta.lengths > 0)
     homes = layout.shards_of(delta.concept[rows], delta.feature[rows]).tolist()
     found: dict[int, list[bytes]] = {}
@@ -81,12 +83,12 @@ def _leaves(delta: Delta, layout: Layout) -> dict[int, bytes]:
 
 
 class Tree:
-    """The digests that follow from some leaves and the branches beside them."""
+    """A Merkle tree, computed from some leaves and the branches beside them."""
 
     def __init__(self, leaves: Mapping[int, bytes], shape: Shards, beside: bytes = b"") -> None:
-        """Make one of the leaves of some shards; `shape`: all that there are, ascending.
+        """Compute the tree from the leaves of some shards; `shape`: all shards, ascending.
 
-        DamagedError unless there is just what is needed to come to a root.
+        DamagedError unless `beside` has exactly the branches that the root requires.
         """
         check(len(beside) % DIGEST == 0, "a seal with half a digest")
         left = [beside[at : at + DIGEST] for at in range(0, len(beside), DIGEST)]
@@ -112,7 +114,7 @@ class Tree:
         plain = shape.astype("<u2").tobytes()
         top = level.get(0, b"")
         self.root = hashlib.blake2b(plain + top, digest_size=DIGEST, person=_ROOT).digest()
-        """What stands for the whole delta."""
+        """The digest of the whole delta: this is signed."""
         self._top = top
 
     def __repr__(self) -> str:
@@ -120,7 +122,7 @@ class Tree:
 
     @cached_property
     def shape(self) -> bytes:
-        """Which leaves there are, in a seal."""
+        """The shape, encoded as in a seal."""
         steps = self._shape.astype(np.uint32)
         steps[1:] -= self._shape[:-1]
         return pack([steps])
@@ -138,7 +140,7 @@ class Tree:
         return b"".join(found)
 
     def seal(self, words: bytes, shards: Iterable[int]) -> Seal:
-        """Return what goes with the rows for some shards."""
+        """Return the seal that accompanies the rows for some shards."""
         return Seal(words, self.shape, self.beside(shards))
 
 
@@ -149,7 +151,7 @@ def made(delta: Delta, layout: Layout) -> Tree:
 
 
 def told(delta: Delta, shards: Shards, layout: Layout, seal: Seal) -> Tree:
-    """Return the tree that a delta's rows for some shards belong to; DamagedError if to none."""
+    """Return the tree of a sealed delta's rows for some shards; DamagedError if they do not fit."""
     shape = _shape(seal.shape)
     leaves = leaves_of(delta, shards, layout)
     wanted = {*shape.tolist()} & {*shards.tolist()}
@@ -158,19 +160,19 @@ def told(delta: Delta, shards: Shards, layout: Layout, seal: Seal) -> Tree:
 
 
 def narrowed(seal: Seal, delta: Delta, shards: Shards, some: Shards, layout: Layout) -> Seal:
-    """Return the seal for some of the shards that a delta is sealed for."""
+    """Return the seal for `some` of the `shards` that a delta is sealed for."""
     if not seal.words or len(some) == len(shards):
         return seal
     return seal._replace(beside=told(delta, shards, layout, seal).beside(some.tolist()))
 
 
 def to_bytes(leaves: Mapping[int, bytes]) -> bytes:
-    """Return all leaves of a delta, one behind the other."""
+    """Return the encoding of all leaves of a delta, concatenated."""
     return b"".join(shard.to_bytes(2, "little") + leaf for shard, leaf in leaves.items())
 
 
 def from_bytes(data: bytes) -> Tree:
-    """Return the tree of the leaves that `to_bytes` wrote."""
+    """Return the tree of the leaves that `to_bytes` encoded."""
     each = np.frombuffer(data, [("shard", "<u2"), ("leaf", f"V{DIGEST}")])
     shape = each["shard"].astype(np.uint16)
     leaves = [leaf.tobytes() for leaf in each["leaf"]]
@@ -190,7 +192,7 @@ def _shape(data: bytes) -> Shards:
 
 
 def _joined(level: Mapping[int, bytes], at: int) -> bytes:
-    """Return what stands above two neighbours; a last one without any stands for itself."""
+    """Return the parent of two neighbours; the last node of an odd level is its own parent."""
     if at + 1 not in level:
         return level[at]
     both = level[at] + level[at + 1]

@@ -1,8 +1,8 @@
-"""A snapshot: all that a store holds, in one file that is there as a whole or not at all.
+"""Snapshots: the whole state of a store in one file, which exists completely or not at all.
 
-It is written as a log file is, record by record, under another name until it is complete. It need
-not be of one moment: each part holds some shards with the chunks that they had taken in just then,
-and what the log, from the snapshot's number on, holds of these chunks is not taken in again.
+A snapshot has the format of a log file, and has a temporary name until it is complete. It need not
+show one moment: each part holds some shards with the chunks that they had applied just then, and
+the replay of the log, from the file with the snapshot's number on, skips these chunks.
 """
 
 import contextlib
@@ -17,16 +17,16 @@ from giaann_p2p.store.disk.record import HEADER_SIZE, Header, Record, behind
 _NAME = re.compile(r"snapshot-(\d{8,})")
 _UNFINISHED = ".new"
 _END = 254
-"""The kind of the last record; a file without it was cut."""
+"""The kind of the last record; a file without it was truncated."""
 
 
 def name_of(number: int) -> str:
-    """Return the name of a snapshot."""
+    """Return the file name of a snapshot."""
     return f"snapshot-{number:08d}"
 
 
 def newest(files: Files) -> int | None:
-    """Return the number of the newest complete snapshot: that of the log file behind it."""
+    """Return the number of the newest complete snapshot, that of the first log file to replay."""
     return max(_numbers(files), default=None)
 
 
@@ -37,7 +37,7 @@ def size(files: Files) -> int:
 
 
 def write(files: Files, identity: bytes, number: int, records: Iterable[tuple[int, bytes]]) -> int:
-    """Write a snapshot and return its size; DiskError, and nothing left, when that fails."""
+    """Write a snapshot and return its size; DiskError if that fails, and no file is left."""
     unfinished = name_of(number) + _UNFINISHED
     try:
         _remove(files, [unfinished])
@@ -50,7 +50,7 @@ def write(files: Files, identity: bytes, number: int, records: Iterable[tuple[in
         files.sync()
         return files.size(name_of(number))
     except BaseException as error:
-        with contextlib.suppress(OSError):  # the next one, or the next opening, does it
+        with contextlib.suppress(OSError):  # retried by the next snapshot, or the next opening
             _remove(files, [unfinished])
         if not isinstance(error, OSError):
             raise
@@ -75,7 +75,7 @@ def read(files: Files, identity: bytes, number: int) -> Iterator[Record]:
 
 
 def forget_before(files: Files, number: int) -> None:
-    """Remove older snapshots, and what was left unfinished."""
+    """Remove older snapshots and unfinished files."""
     try:
         older = [name_of(old) for old in _numbers(files) if old < number]
         _remove(files, [*older, *(n for n in files.names() if n.endswith(_UNFINISHED))])
@@ -86,7 +86,7 @@ def forget_before(files: Files, number: int) -> None:
 
 
 def damaged(files: Files, name: str, offset: int, what: str) -> DamagedError:
-    """Return the error to raise."""
+    """Return the error for damage at an offset of a file; the caller raises it."""
     return DamagedError(f"{files.path(name)} is damaged at byte {offset:,}: {what}")
 
 
@@ -114,7 +114,7 @@ def _header(files: Files, name: str, data: bytes, wanted: Header) -> Header:
 
 
 def _identity(store: bytes) -> bytes:
-    """Return another identity, so that no record of a log file passes for one of a snapshot."""
+    """Return an identity of its own, so that no log record validates inside a snapshot."""
     return hashlib.blake2b(b"snapshot\0" + store, digest_size=16).digest()
 
 

@@ -1,11 +1,12 @@
-"""Deltas that nobody can lack any longer, kept as long as there is room for them, the oldest least.
+"""A bounded cache of released deltas: every known owner has them; the oldest is evicted first.
 
-Without its delta a chunk cannot be told from the others any more. What turns out to be a lie is
-withdrawn by it; and who lacks it after all, for nobody here had ever heard of who took it in, can
-be helped by nothing else. So owners that have a disk do not forget at once what they may forget.
+Without its delta a chunk cannot be separated from the sum any more. A chunk that turns out to be a
+lie is withdrawn by means of its delta; and a replica unknown to this peer may still need it, and
+nothing else helps that replica. So owners with a disk keep released deltas for as long as there is
+room.
 
-There may be very many, and few sets of shards that they are for: what is for the same shards is one
-group, so that shards are let go for all of a group at once.
+There may be very many records, but they are for few distinct sets of shards. Records for the same
+shards form a group, so that dropping shards costs one step per group.
 """
 
 from collections import Counter
@@ -20,26 +21,27 @@ from giaann_p2p.store.kept import KEPT_BYTES, Kept, followed
 from giaann_p2p.store.layout import Shards, among
 
 _LEAST = 8 * KEPT_BYTES
-"""What a record counts at least, or tiny ones would fill the memory with what is known of them."""
+"""The least size that a record counts as: otherwise the index of tiny ones would fill the
+memory."""
 
 
 @dataclass(eq=False, slots=True)
 class _Group:
-    """The records that are for the same shards, by when they came."""
+    """The records for one set of shards, by their numbers in order of arrival."""
 
     shards: Shards
     numbers: set[int] = field(default_factory=set)
     chunks: dict[bytes, BitMap] = field(default_factory=dict)
-    """By job; no shard has two records of a chunk."""
+    """The records' chunks, by job. Invariant: no shard has two records of a chunk."""
 
 
 class Spare:
-    """So many bytes of records."""
+    """Released records of up to `most` bytes in total."""
 
     def __init__(self, most: int = 0) -> None:
         self._most, self._size = most, 0
         self._next = 0
-        self._kept: dict[int, Kept] = {}  # in the order in which they came
+        self._kept: dict[int, Kept] = {}  # in order of arrival
         self._group_of: dict[int, _Group] = {}
         self._groups: dict[bytes, _Group] = {}  # by shards
         self._of_chunk: dict[tuple[bytes, int], set[int]] = {}
@@ -56,12 +58,12 @@ class Spare:
 
     @property
     def nbytes(self) -> int:
-        """How much memory all takes, about."""
+        """The approximate size in memory, in bytes."""
         return KEPT_BYTES * len(self._kept)
 
     @property
     def files(self) -> set[int]:
-        """The log files in which records lie."""
+        """The numbers of the log files that contain these records."""
         return {number for number, count in self._files.items() if count}
 
     def find(self, job: bytes, chunk: int) -> list[Kept]:
@@ -69,7 +71,7 @@ class Spare:
         return [self._as_it_is(number) for number in sorted(self._of_chunk.get((job, chunk), ()))]
 
     def of(self, shard: int) -> Applied:
-        """Return the chunks of which there is a record for a shard."""
+        """Return the chunks with a record for a shard."""
         found: dict[bytes, BitMap] = {}
         for group in self._groups.values():
             if shard in group.shards:
@@ -78,7 +80,7 @@ class Spare:
         return Applied(found)
 
     def add(self, one: Kept) -> None:
-        """Keep a record that lies in the log, in the place of the oldest if there are too many."""
+        """Keep a record of the log; the oldest records are evicted to make room for it."""
         if one.place is None or not self._most:
             return
         self._next += 1
@@ -90,14 +92,14 @@ class Spare:
             self._forget(next(iter(self._kept)))
 
     def drop(self, shards: Shards) -> None:
-        """Forget what shards got that are let go: should they come back, it may be as another."""
+        """Forget the records of dropped shards: these may come back with other content."""
         for group in list(self._groups.values()):
             gone = among(group.shards, shards)
             if gone.any():
                 self._leave(group, group.shards[~gone])
 
     def move(self, moves: Mapping[Place, Place]) -> None:
-        """Note where records lie that were written anew."""
+        """Update the places of records that the log has rewritten."""
         for number, one in self._kept.items():
             if one.place and one.place in moves:
                 self._count(one, -1)
@@ -106,12 +108,12 @@ class Spare:
 
     def _as_it_is(self, number: int) -> Kept:
         one, shards = self._kept[number], self._group_of[number].shards
-        if len(one.shards) > len(shards):  # it has been let go for some since it was asked for
+        if len(one.shards) > len(shards):  # some shards were dropped since the last call
             one = self._kept[number] = replace(one, shards=shards)
         return one
 
     def _leave(self, group: _Group, left: Shards) -> None:
-        """Keep the records of a group for fewer shards, with others that are for the same."""
+        """Keep a group's records for fewer shards; merge it with the group for these shards."""
         del self._groups[group.shards.tobytes()]
         if not len(left):
             for number in list(group.numbers):

@@ -1,14 +1,15 @@
-"""All that a store holds, in memory, and the records that make it: replayed, they make it again.
+"""The state of a store, in memory, and the records whose replay reproduces it.
 
-    HOLD      shards begin to be held, empty
-    DROP      shards are let go
-    UPDATE    a chunk is added to some shards, those to which it is new; or withdrawn from them
-    CONTENT   shards get what they hold, with the chunks that it comes from
-    NOTE      a word of the caller's under some key
+    HOLD      begin to hold shards, empty
+    DROP      stop holding shards
+    UPDATE    add a chunk to the given shards to which it is new; or withdraw it from them
+    CONTENT   set the content of shards, with the chunks that it is the sum of
+    NOTE      set the caller's value of a key
+    RELEASE   stop archiving the deltas of some chunks for some shards
 
-A log is a sequence of these, and so is a snapshot, in which each shard has one CONTENT. Which
-chunks a shard has taken in stands beside what it holds, and a chunk that it has is not taken in
-again: so replaying a record twice, or one that a snapshot holds already, changes nothing.
+A log is a sequence of these records, and so is a snapshot, in which each shard has one CONTENT.
+Each shard has its set of applied chunks beside its content, and applies no chunk twice: replay is
+idempotent, also of records that a snapshot already includes.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -37,27 +38,27 @@ from giaann_p2p.store.update import Update, check_delta, cut, update_of
 
 _MOST = (1 << 31) - 1
 _PART = 1 << 14
-"""Connections from which on the next shard begins another part of a snapshot. Each connection of a
-part takes some 90 bytes while it is written or read."""
+"""The number of connections in a part of a snapshot after which the next shard begins a new part.
+While a part is written or read, each of its connections takes some 90 bytes."""
 _SMALL = 1 << 10
-"""Connections of a shard whose content is remembered, until it changes: who is to show that they
-hold it are asked again and again, under one salt after the other."""
+"""The most connections of a shard whose content is cached until it changes: audits ask a peer for
+proof that it holds a shard again and again, each time with a new salt."""
 _REMEMBERED = 128
-"""Such shards; 8 MB at most."""
+"""The most shards in that cache; 8 MB at most."""
 
 
 class Captured(NamedTuple):
-    """Some shards as they were at one moment, with the chunks that each had taken in."""
+    """Some shards as they were at one moment, with the chunks that each had applied."""
 
     numbers: list[int]
     shards: list[Shard]
     applied: list[Applied]
     columns: Columns
-    """Where neurons have the numbers that these shards use."""
+    """The columns that define the neuron numbers in these shards."""
 
 
-class State:
-    """Columns, the chunks that they come from, and notes."""
+class StoreState:
+    """Columns, the sets of chunks that they are the sum of, the archive of deltas, and notes."""
 
     def __init__(self, spec: ModelSpec, layout: Layout) -> None:
         self.spec = spec
@@ -70,7 +71,7 @@ class State:
 
     @property
     def nbytes(self) -> int:
-        """How much memory all takes, about."""
+        """The approximate size in memory, in bytes."""
         return self.columns.nbytes + self.ledger.nbytes + self.archive.nbytes
 
     @property
@@ -79,7 +80,7 @@ class State:
         return self.ledger.shards
 
     def hold(self, shards: Sequence[int]) -> None:
-        """Begin to hold shards, empty; those that are held stay as they are."""
+        """Begin to hold shards, empty; shards that are held already stay as they are."""
         self.check_shards(shards)
         for number in shards:
             if number not in self.ledger:
@@ -87,14 +88,14 @@ class State:
                 self.ledger.hold(number, Applied())
 
     def check_shards(self, shards: Iterable[int]) -> None:
-        """Raise UsageError for a shard that there is none."""
+        """Raise UsageError for a shard number outside the layout."""
         for number in shards:
             if not 0 <= number < self.columns.layout.shards:
                 most = self.columns.layout.shards - 1
                 raise UsageError(f"there is no shard {number}; they are numbered 0 to {most}")
 
     def drop(self, shards: Iterable[int]) -> None:
-        """Let shards go."""
+        """Stop holding shards."""
         gone = [number for number in shards if number in self.ledger]
         for number in gone:
             self.ledger.drop(number)
@@ -102,10 +103,10 @@ class State:
         self.archive.drop(gone)
 
     def planned(self, updates: Iterable[Update]) -> list[Shards]:
-        """Return for each update the shards to which it is new; UsageError if it cannot be.
+        """Return for each update the shards to which it is new; UsageError if a shard is not held.
 
-        Of a chunk and its withdrawal the one that comes first is taken; StoreError for a withdrawal
-        of what is not there.
+        If one call has both a chunk and its withdrawal, a shard gets only the first of them.
+        StoreError for a withdrawal of rows that are not in the store.
         """
         given: dict[tuple[bytes, int], Shards] = {}
         plan = []
@@ -124,19 +125,22 @@ class State:
         """Add an update to shards to which it is new, or withdraw what it adds."""
         if update.chunk >= WITHDRAWN:
             self._withdraw(update, shards)
-        elif update.delta.neurons:  # a chunk may have nothing for some shards
+        elif update.delta.neurons:  # a chunk may have no rows for some shards
             self.columns.add(update.delta, shards)
         self.ledger.add(update.job, update.chunk, shards)
 
     def _withdraw(self, update: Update, shards: Shards) -> None:
-        """Let shards hold what they would without a chunk, which those that lack it never get."""
+        """Subtract a chunk from the shards that have it, and mark it as applied in the others.
+
+        The mark ensures that shards that lack the chunk never apply it.
+        """
         chunk = update.chunk - WITHDRAWN
         lacking = self.ledger.lacking(update.job, chunk, shards)
         self.columns.subtract(update.delta, np.setdiff1d(shards, lacking))
         self.ledger.add(update.job, chunk, lacking)
 
     def _check_withdrawal(self, update: Update, shards: Shards) -> None:
-        """Raise StoreError unless shards that have a chunk have got just this from it."""
+        """Raise StoreError unless the delta can be subtracted from the shards with the chunk."""
         lacking = self.ledger.lacking(update.job, update.chunk - WITHDRAWN, shards)
         part = cut(update, np.setdiff1d(shards, lacking), self.columns.layout).delta
         rows = (part.count > 0) | (part.lengths > 0)
@@ -144,17 +148,17 @@ class State:
         withdrawn(held, part, update.chunk)
 
     def adopt(self, held: Content) -> None:
-        """Let shards hold this, in the place of what they held."""
+        """Replace the content of shards."""
         self.columns.adopt(held.shards, held.delta)
         for number, applied in zip(held.shards.tolist(), held.applied, strict=True):
             self.ledger.hold(number, applied)
 
     def united(self, held: Content, recall: Recall) -> Content:
-        """Return what shards hold elsewhere with what they hold here beyond that.
+        """Return the union of the content of shards elsewhere with their content here.
 
-        Where all of one's chunks are among the other's, that is the other; where they have none in
-        common, it is the sum. For the rest it is theirs and the deltas of what they lack, if these
-        are kept; UsageError if not: sums cannot be told apart again.
+        If one set of chunks includes the other, the union is the larger content; if they are
+        disjoint, it is the sum. Otherwise it is the other content plus the deltas that it lacks, if
+        these are kept here; UsageError if not, because a sum cannot be taken apart again.
         """
         self._check_content(held)
         parts = [self._united(one, recall) for one in by_shard(held, self.columns.layout)]
@@ -169,7 +173,7 @@ class State:
         return united(ours, theirs, self.archive.of, recall)
 
     def needed(self, held: Content) -> list[tuple[int, bytes, int]]:
-        """Return shard, job and chunk of each delta that `united`, which checks, will ask for."""
+        """Return shard, job and chunk of each delta that `united` will recall; checks nothing."""
         found = []
         for shard, theirs in zip(held.shards.tolist(), held.applied, strict=False):
             if shard in self.ledger:
@@ -190,12 +194,12 @@ class State:
             raise UsageError(f"content with rows of other shards: {sorted(strange)}")
 
     def is_known(self, held: Content) -> bool:
-        """Tell whether the shards have taken in all the chunks that content comes from."""
+        """Return whether the shards have applied all the chunks of some content."""
         pairs = zip(held.shards.tolist(), held.applied, strict=True)
         return all(n in self.ledger and applied <= self.ledger.of(n) for n, applied in pairs)
 
     def capture(self, shards: Iterable[int]) -> Captured:
-        """Return some shards, those of them that are held, as they are now."""
+        """Return the given shards that are held, as they are now."""
         shards = [number for number in shards if number in self.ledger]
         with undisturbed():
             merged = [(number, self.columns.merge(number)) for number in shards]
@@ -205,7 +209,7 @@ class State:
         return Captured(numbers, [shard for _, shard in held], applied, self.columns)
 
     def content(self, captured: Captured) -> Content:
-        """Return what captured shards hold; any thread may ask, whatever is written meanwhile."""
+        """Return the content of captured shards; safe in any thread, also during writes."""
         columns = captured.columns
         if len(captured.shards) == 1 and captured.shards[0].connections <= _SMALL:
             delta = self._of_one(captured.shards[0], columns, columns.renamed)
@@ -214,18 +218,18 @@ class State:
         return Content(np.array(captured.numbers, np.uint16), captured.applied, delta)
 
     def rebuild(self) -> None:
-        """Put all into new columns if most neurons are those of shards that were dropped."""
+        """Rebuild the columns if at least half of the neurons are used by no held shard."""
         if 2 * self.columns.neurons_used > len(self.columns.neurons):
             return
         columns = Columns(self.columns.layout, self.columns.places)
         for part in self.parts(self.shards):
             held = self.content(self.capture(part))
             columns.adopt(held.shards, held.delta)
-        self.columns = columns  # readers that began before end with the old ones
-        self._of_one.cache_clear()  # or it would hold on to those
+        self.columns = columns  # readers that have begun finish with the old ones
+        self._of_one.cache_clear()  # the cache would keep the old columns alive
 
     def parts(self, shards: Shards) -> Iterator[list[int]]:
-        """Cut shards into parts of a size to work on at once."""
+        """Split shards into parts, each small enough to be processed at once."""
         part: list[int] = []
         size = 0
         for number in shards.tolist():
@@ -238,7 +242,7 @@ class State:
             yield part
 
     def replay(self, kind: int, payload: memoryview) -> None:
-        """Do what a record says; DamagedError or UsageError if it says nothing that can be."""
+        """Apply a record; DamagedError or UsageError if it is invalid."""
         if kind == Kind.UPDATE:
             update = update_of(payload, self.limits)
             (fresh,) = self.planned([update])
@@ -262,5 +266,5 @@ class State:
 
 
 def _content_of(shard: Shard, columns: Columns, renamed: int) -> Delta:
-    """Return what a shard holds; it is the same as long as the shard and all names are."""
+    """Return a shard's content. `renamed` is part of the cache's key: a change of names ends it."""
     return content([shard], columns.neurons, columns.places, columns.names)

@@ -1,4 +1,4 @@
-"""What shards hold, in numbers."""
+"""Counts of what shards hold."""
 
 from typing import NamedTuple
 
@@ -11,12 +11,12 @@ class Statistics(NamedTuple):
     """Counts of some shards."""
 
     columns: int
-    """A column that is cut into blocks counts once in each shard."""
+    """The number of columns; one that is cut into blocks counts once in each of its shards."""
     rows: int
     connections: int
     occurrences: int
     chunks: int
-    """One that several shards took in counts once in each."""
+    """The number of chunks; one that several shards have applied counts once in each of them."""
     nbytes: int
 
 

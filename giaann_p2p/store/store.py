@@ -1,14 +1,13 @@
-"""The store: columns in memory, as durable as a log and snapshots make them.
+"""The store: columns in memory, made durable by a write-ahead log and snapshots.
 
-A write is logged, then done, then acknowledged; what goes wrong before the log has it leaves no
-trace. After a crash the store is what was acknowledged, and perhaps more of what was about to be:
-whole chunks always. Reads ask nobody: any thread may read while one writes.
+A write is logged, then applied, then acknowledged; a failure before it is logged leaves no trace.
+After a crash the store has all that was acknowledged, and perhaps some writes that were about to
+be, but never a part of a chunk. Row reads take no lock: any thread may read while another writes.
 """
 
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -16,23 +15,23 @@ from typing import Self
 import numpy as np
 from pyroaring import BitMap
 
-from giaann_p2p.errors import DiskError, UsageError
+from giaann_p2p.errors import UsageError
 from giaann_p2p.model.delta import Delta
 from giaann_p2p.model.digest import added
 from giaann_p2p.model.rows import Answer, Question
 from giaann_p2p.model.sequence import Ids, Names
 from giaann_p2p.model.spec import ModelSpec
-from giaann_p2p.store import home, snapshot
+from giaann_p2p.store import home
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.budget import Budget
 from giaann_p2p.store.codec.parcel import Limits, encode
 from giaann_p2p.store.codec.sheaf import encode as encode_sheaf
+from giaann_p2p.store.cold import ColdRoom
 from giaann_p2p.store.content import Content
 from giaann_p2p.store.deltas import Deltas
 from giaann_p2p.store.disk.files import DiskFiles, Files
-from giaann_p2p.store.disk.record import Place
-from giaann_p2p.store.disk.replay import file_numbers
 from giaann_p2p.store.disk.sync import ALWAYS, Sync
+from giaann_p2p.store.journal import Journal
 from giaann_p2p.store.kept import KEPT_BYTES, Kept, kept_of
 from giaann_p2p.store.layout import Layout, Shards
 from giaann_p2p.store.memory.heap import give_back
@@ -44,9 +43,8 @@ from giaann_p2p.store.records import (
     release_record,
     shards_record,
 )
-from giaann_p2p.store.state import State
+from giaann_p2p.store.state import StoreState
 from giaann_p2p.store.statistics import Statistics, statistics
-from giaann_p2p.store.told import Told, as_it_came, by_update, released_at_once
 from giaann_p2p.store.undisturbed import undisturbed
 from giaann_p2p.store.update import (
     Parcel,
@@ -56,36 +54,30 @@ from giaann_p2p.store.update import (
     update_of,
     update_record,
 )
-
-_LEAST_LOG = 8 << 20
-_LOG_TO_SNAPSHOT = 2
-"""How large the log may get, in bytes and in snapshots, before it is time for the next one. A store
-opens the sooner for a short log: each update in it takes a millisecond, however little it adds."""
+from giaann_p2p.store.withdrawal_split import UpdatePart, as_it_came, by_update, released_at_once
 
 
 class Store:
-    """Shards of columns. Get one from `in_memory`, `at` or `open`."""
+    """Shards of columns; made by `in_memory`, `at` or `open`."""
 
     def __init__(
         self,
-        state: State,
+        state: StoreState,
         disk: Disk | None,
         budget: Budget,
         sealed: str = "",
         retain: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._state, self._disk, self._budget, self._clock = state, disk, budget, clock
-        self._sealed = sealed  # why it takes no writes
+        self._state, self._disk, self._budget = state, disk, budget
+        files, identity = (disk.files, disk.identity) if disk else (None, b"")
+        self.cold = ColdRoom(files, identity, state.limits)
+        """Cold copies: shards on the disk that have left memory."""
+        self.cold.tidy()
         self._retain = retain
         self._deltas = Deltas(state, disk)
-        self._writing = threading.Lock()
-        self._snapshotting = threading.RLock()
+        self._journal = Journal(state, disk, sealed, clock)
         self._held = ExitStack()
-        self._snapshot_size = snapshot.size(disk.files) if disk else 0
-        self._first = (disk and snapshot.newest(disk.files)) or 1  # the log file behind it
-        numbers = file_numbers(disk.files) if disk else []
-        self._old = {number for number in numbers if number < self._first}  # that may be there
 
     @classmethod
     def in_memory(
@@ -96,8 +88,8 @@ class Store:
         *,
         retain: bool = False,
     ) -> Self:
-        """Make a store without any file."""
-        return cls(State(spec, layout), None, budget or Budget(), retain=retain)
+        """Make a store that has no files and is lost with the process."""
+        return cls(StoreState(spec, layout), None, budget or Budget(), retain=retain)
 
     @classmethod
     def at(
@@ -112,10 +104,10 @@ class Store:
         retain: bool = False,
         spare: int = 0,
     ) -> Self:
-        """Open the store in a directory; made if there is none, unless it is only to be read.
+        """Open the store in a directory; unless `readonly`, create it if there is none.
 
-        `retain`: keep the delta of each update until it is released; without it, none is kept, and
-        those that were are gone. `spare`: bytes of released ones that are not forgotten at once.
+        `retain`: keep the delta of each update until it is released; without it, no delta is kept,
+        and earlier ones are lost. `spare`: limit in bytes of the released deltas that are cached.
         """
         files = DiskFiles(directory)
         if readonly:
@@ -142,7 +134,7 @@ class Store:
         spare: int = 0,
         clock: Callable[[], float] = time.monotonic,
     ) -> Self:
-        """Open the store in these files; the caller sees to it that nobody else writes there."""
+        """Open the store in these files; the caller ensures that there is no other writer."""
         if readonly:
             state = looked_at(files, spec, layout)
             return cls(state, None, budget or Budget(), "this store was opened for reading only")
@@ -169,14 +161,11 @@ class Store:
         )
 
     def close(self) -> None:
-        """Let go of the directory; what was acknowledged stays."""
-        self._sealed = self._sealed or "this store is closed"  # a snapshot is given up, too
-        with self._snapshotting, self._writing:
-            try:
-                if self._disk:
-                    self._disk.log.close()
-            finally:
-                self._held.close()
+        """Close the log and unlock the directory; everything acknowledged stays."""
+        try:
+            self._journal.close()
+        finally:
+            self._held.close()
 
     @property
     def spec(self) -> ModelSpec:
@@ -185,12 +174,12 @@ class Store:
 
     @property
     def layout(self) -> Layout:
-        """How rows are spread over shards."""
+        """The mapping of rows to shards."""
         return self._state.columns.layout
 
     @property
     def limits(self) -> Limits:
-        """What a parcel may hold to be read here."""
+        """The limits of parcels that this store decodes."""
         return self._state.limits
 
     @property
@@ -200,25 +189,30 @@ class Store:
 
     @property
     def nbytes(self) -> int:
-        """How much memory it takes, about."""
+        """The approximate size in memory, in bytes."""
         return self._state.nbytes
 
     @property
+    def used(self) -> int:
+        """The bytes that count against the budget, including the reserve for merging."""
+        return Budget.used(self._state)
+
+    @property
     def notes(self) -> dict[str, bytes]:
-        """What the caller noted down."""
+        """The caller's notes, by key."""
         return dict(self._state.notes)
 
     def read(self, question: Question) -> Answer:
-        """Return the neurons' rows, in their order; None for one that is not here."""
+        """Return the neurons' rows, in order; None for a neuron that is not here."""
         return [self._state.columns.row(neuron) for neuron in question.neurons]
 
     def rows(self, concept: Ids, feature: Ids) -> bytes:
-        """Return the rows of some neurons as a sheaf; those that are not here are left out."""
+        """Return the rows of some neurons as a sheaf, without those that are not here."""
         rows = self._state.columns.rows(concept, feature)
         return encode_sheaf(rows, self.spec.branches, self.spec.segments)
 
     def connections_of(self, concept: Ids, feature: Ids) -> int:
-        """Return how many connections some neurons have, but for those that were added lately."""
+        """Return how many connections some neurons have, without those not merged yet."""
         return self._state.columns.connections_of(concept, feature)
 
     def features(self, concept: int, most: int) -> Ids:
@@ -226,25 +220,30 @@ class Store:
         return self._state.columns.features(concept, most)
 
     def applied(self, shard: int, job: bytes) -> BitMap:
-        """Return which chunks of a job a shard has taken in."""
-        with self._writing:
+        """Return which chunks of a job a shard has applied."""
+        with self._journal.lock:
             ledger = self._state.ledger
             return ledger.of(shard).of(job).copy() if shard in ledger else BitMap()
 
     def apply(self, updates: Sequence[Update]) -> list[Shards]:
-        """Take chunks in, durably; return for each the shards to which it was new.
+        """Apply chunks, or withdrawals, durably; return for each the shards to which it was new.
 
-        Or withdraw them: a shard lets go of what it got from a chunk, whoever told it.
+        A withdrawal subtracts from each shard the delta that this shard got from the chunk, no
+        matter which peer sent it.
         """
         for update in updates:
             update.check(self.spec)
         parcels = [update.parcel or encode(update.delta) for update in updates]
-        with self._write():
+        with self._journal.lock:
+            self._journal.check()
             told = [
                 one
                 for at, (update, parcel) in enumerate(zip(updates, parcels, strict=True))
                 for one in as_it_came(
-                    Told(at, update, parcel), self._deltas.parcels_of, self.limits, self.layout
+                    UpdatePart(at, update, parcel),
+                    self._deltas.parcels_of,
+                    self.limits,
+                    self.layout,
                 )
             ]
             planned = self._state.planned(one.update for one in told)
@@ -256,7 +255,7 @@ class Store:
             kept = sum(KEPT_BYTES + (0 if self._disk else len(r)) for _, r in records)
             mine = [one.update for one in told]
             self._budget.admit(self._state, mine, planned, kept if self._retain else 0)
-            with self._logged([*records, *released_at_once(new)]) as places:
+            with self._journal.logged([*records, *released_at_once(new)]) as places:
                 for (one, fresh), (_, record), place in zip(new, records, places, strict=False):
                     self._state.add(one.update, fresh)
                     if self._retain and not one.is_own:
@@ -264,56 +263,75 @@ class Store:
         return by_update(len(updates), told, planned)
 
     def note(self, key: str, value: bytes) -> None:
-        """Note something down, durably; it takes the place of what was there."""
-        with self._write(), self._logged([(Kind.NOTE, note_record(key, value))]):
-            self._state.notes[key] = value
+        """Set the note of a key, durably."""
+        with self._journal.lock:
+            self._journal.check()
+            with self._journal.logged([(Kind.NOTE, note_record(key, value))]):
+                self._state.notes[key] = value
 
     def hold(self, shards: Iterable[int]) -> None:
-        """Begin to hold shards, empty; those that are held stay as they are."""
-        with self._write():
+        """Begin to hold shards, empty, durably; shards that are held already stay as they are."""
+        with self._journal.lock:
+            self._journal.check()
             new = [number for number in shards if number not in self._state.ledger]
             self._state.check_shards(new)
             if new:
-                with self._logged([(Kind.HOLD, shards_record(new))]):
+                with self._journal.logged([(Kind.HOLD, shards_record(new))]):
                     self._state.hold(new)
 
     def drop(self, shards: Iterable[int]) -> None:
-        """Let shards go, and all they hold."""
-        with self._write():
+        """Stop holding shards, durably; their content is lost."""
+        with self._journal.lock:
+            self._journal.check()
             old = [number for number in shards if number in self._state.ledger]
             if old:
-                with self._logged([(Kind.DROP, shards_record(old))]):
+                with self._journal.logged([(Kind.DROP, shards_record(old))]):
                     self._state.drop(old)
 
     def content(self, *shards: int) -> Content:
-        """Return what some shards hold, as they are now."""
-        with self._writing:
+        """Return the content of the given shards that are held, as it is now."""
+        with self._journal.lock:
             captured = self._state.capture(shards)
         return self._state.content(captured)
 
     def statistics(self, *shards: int) -> Statistics:
-        """Count what some shards hold; without any given, all."""
-        with self._writing:
+        """Return counts for some shards; without arguments, for all held shards."""
+        with self._journal.lock:
             captured = self._state.capture(shards or self.shards.tolist())
         return statistics(captured)
 
     def names(self) -> Names:
         """Return the text of every word of a row that is here."""
-        with self._writing:
+        with self._journal.lock:
             return dict(self._state.columns.names)
 
-    def adopt(self, *held: Content) -> None:
-        """Take in what shards hold elsewhere, durably: all of it, or nothing.
+    def cool(self, shard: int, now: float) -> None:
+        """Write a cold copy of a shard as it is now, durably; the shard also stays in memory."""
+        held = self.content(shard)
+        if len(held.shards):
+            self.cold.put(held, now)
 
-        What a shard here has beyond that stays; UsageError if that cannot be told apart, because
-        some but not all of the chunks are in both, and the deltas of those that are not there are
-        not kept; StoreError if the same chunks came to something else there.
+    def thaw(self, shard: int) -> None:
+        """Adopt a shard's cold copy; the copy stays on the disk."""
+        self.adopt(self.cold.content(shard))
+
+    def size_of(self, shard: int) -> int:
+        """Return the approximate number of connections in a shard."""
+        return self._state.columns.size_of(shard)
+
+    def adopt(self, *held: Content) -> None:
+        """Merge the content of shards from elsewhere, durably: all of it, or nothing.
+
+        Chunks that only the shard here has are kept. UsageError if the two cannot be merged,
+        because they have some chunks in common, each has others, and the deltas of those missing
+        there are not kept here. StoreError if the same chunks have another sum there.
         """
         shards = [shard for one in held for shard in one.shards.tolist()]
         if len(set(shards)) < len(shards):
             raise UsageError("each shard's content comes once, with its set of chunks")
         ahead = self._recalled_for(held)
-        with self._write():
+        with self._journal.lock:
+            self._journal.check()
             united = [
                 self._state.united(one, lambda *of: ahead.get(of) or self._deltas.of(*of))
                 for one in held
@@ -324,59 +342,59 @@ class Store:
                 records = [(Kind.CONTENT, content_record(one)) for one in new]
             except OverflowError as error:
                 raise UsageError(str(error)) from None
-            with self._logged(records):
+            with self._journal.logged(records):
                 for one in new:
                     self._state.adopt(one)
 
     def retained(self, job: bytes) -> BitMap:
-        """Return the chunks of a job of which a delta is at hand, for some shard."""
-        with self._writing:
+        """Return the chunks of a job whose delta is retained for any shard."""
+        with self._journal.lock:
             return self._state.archive.chunks(job)
 
     def kept(self) -> list[Kept]:
-        """Return all records with deltas that are at hand, also of what was released."""
-        with self._writing:
+        """Return all records with deltas, retained or released but not forgotten yet."""
+        with self._journal.lock:
             return self._state.archive.everything
 
     def parcel(self, kept: Kept) -> Parcel | None:
-        """Return one of them, for those of its shards that are held; None if it is gone."""
-        with self._writing:
+        """Return one of these records, cut to the shards held here; None if it is gone."""
+        with self._journal.lock:
             return self._deltas.parcel(kept, self.shards)
 
     @property
     def unreadable(self) -> int:
-        """How many records were found that cannot be read, of those with deltas that are kept."""
+        """The number of records with deltas that were found to be unreadable."""
         return len(self._deltas.unreadable)
 
     def retained_for(self, shard: int) -> Applied:
-        """Return the chunks whose delta for a shard is at hand."""
-        with self._writing:
+        """Return the chunks whose delta for a shard is retained."""
+        with self._journal.lock:
             return self._state.archive.of(shard)
 
     def remembered_for(self, shard: int) -> Applied:
-        """Return the same, and those whose delta was released and is not forgotten yet."""
-        with self._writing:
+        """Return the chunks whose delta for a shard is retained, or released but not forgotten."""
+        with self._journal.lock:
             archive = self._state.archive
             return archive.of(shard) | archive.spare.of(shard)
 
     def recall(self, job: bytes, chunk: int, shards: Iterable[int]) -> list[Update]:
-        """Return the delta of a chunk, cut to those of some shards for which it is at hand.
+        """Return a chunk's retained delta, cut to those of some shards for which it is retained.
 
-        It comes in as many updates as it came. DamagedError, once, for a record that is not what
-        was written; it is retained no longer.
+        There is one update for each record that brought it. DamagedError for a record that is not
+        what was written: it is raised once, because the record is then discarded.
         """
         found = self._found(job, chunk, shards)
         updates = [(update_of(record, self.limits), asked) for asked, record in found]
         return [cut(update, asked, self.layout) for update, asked in updates]
 
     def parcels(self, job: bytes, chunk: int, shards: Iterable[int]) -> list[Parcel]:
-        """Return the same as parcels; a record that is for these shards alone is not unpacked."""
+        """Return `recall`'s updates as parcels; a record for just these shards is not unpacked."""
         found = self._found(job, chunk, shards)
         return [parcel_of(one, asked, self.limits, self.layout) for asked, one in found]
 
     def remembered(self, job: bytes, chunk: int, shards: Iterable[int]) -> list[Parcel]:
-        """Return the same, also of what was released and is not forgotten yet."""
-        with self._writing:
+        """Return a chunk's parcels, retained or released but not forgotten yet."""
+        with self._journal.lock:
             return list(
                 self._deltas.parcels_of(job, chunk, np.unique(np.fromiter(shards, np.uint16)))
             )
@@ -384,132 +402,77 @@ class Store:
     def release(
         self, job: bytes, chunks: Iterable[int], shards: Iterable[int] | None = None
     ) -> None:
-        """Retain the deltas that some shards, or all, got of some chunks no longer.
+        """Stop retaining the deltas of some chunks for some shards, or for all.
 
-        After a restart they may be back.
+        They may reappear after a restart, if their records were moved or damaged.
         """
         archive = self._state.archive
         of = range(self.layout.shards) if shards is None else shards
         numbers = np.unique(np.fromiter(of, np.uint16))
-        with self._write():
+        with self._journal.lock:
+            self._journal.check()
             kept = archive.kept(job, BitMap(chunks), numbers)
             if kept:
-                with self._logged([(Kind.RELEASE, release_record(job, kept, numbers))]):
+                with self._journal.logged([(Kind.RELEASE, release_record(job, kept, numbers))]):
                     archive.release(job, kept, numbers)
-            if not self._old <= self._state.archive.files:
-                with suppress(DiskError):  # the next release, or snapshot, does it
-                    self._forget()
+            self._journal.forget_released()
 
     @property
     def archive_bytes(self) -> int:
-        """How many bytes the retained deltas take, on the disk, or in memory without one."""
+        """The size in bytes of the retained deltas, on the disk, or in memory without one."""
         return self._state.archive.size
 
     def sets(self, shards: Iterable[int]) -> dict[int, Applied]:
-        """Return the chunks that some shards have taken in, those that are held here.
+        """Return the applied chunks of each of the given shards that is held here.
 
-        They stay as they are now; equal sets are one object.
+        The sets are immutable, and equal sets are one object.
         """
-        with self._writing:
+        with self._journal.lock:
             return self._state.ledger.some(shards)
 
     def digests(self) -> Iterator[tuple[int, int]]:
-        """Digest what each shard holds: equal exactly for equal content."""
+        """Return each shard with the digest of its content: equal exactly for equal content."""
         for number in self.shards.tolist():
             held = self.content(number)
             if len(held.shards):
                 yield number, held.digest
 
     def digest(self) -> int:
-        """Digest all: the sum over the shards."""
+        """Return the digest of the whole store: the sum over its shards."""
         return added(number for _, number in self.digests())
 
     def sync(self) -> None:
-        """Return when all that was acknowledged is on the disk, if it was not before."""
-        with self._write():
-            if self._disk:
-                self._disk.log.sync()
+        """Sync: return when everything acknowledged is on the disk."""
+        self._journal.sync()
 
     @property
     def snapshot_due(self) -> bool:
-        """Whether the log has grown so long that a snapshot should take its place."""
-        if self._disk is None:
-            return False
-        return self._disk.log.size > max(_LEAST_LOG, _LOG_TO_SNAPSHOT * self._snapshot_size)
+        """Whether the log is so long that a snapshot should replace it."""
+        return self._journal.snapshot_due
 
     def snapshot(self) -> None:
-        """Write all into a snapshot and forget the log before; writes go on meanwhile."""
-        if self._disk is None:
-            return
-        files, log = self._disk.files, self._disk.log
-        with self._snapshotting:
-            with self._write(), undisturbed():
-                number = log.roll()
-                self._state.archive.move(log.moves())
-                notes, shards = self.notes, self.shards  # as they are where the new file begins
-            records = self._snapshot_records(notes, shards)
-            self._snapshot_size = snapshot.write(files, self._disk.identity, number, records)
-            with self._writing:
-                self._first = number
-                self._forget()
-            snapshot.forget_before(files, number)
+        """Write a snapshot, then delete the log files that it replaces; writes go on meanwhile."""
+        self._journal.snapshot()
 
     def compact(self) -> None:
-        """Merge what is not merged yet, let go of what only dropped shards had, make a snapshot."""
-        with self._write(), undisturbed():
+        """Merge all batches, free what only dropped shards used, and write a snapshot."""
+        with self._journal.lock, undisturbed():
+            self._journal.check()
             self._state.columns.merge_all()
             self._state.rebuild()
         self.snapshot()
         give_back()
 
-    def _snapshot_records(
-        self, notes: dict[str, bytes], shards: Shards
-    ) -> Iterator[tuple[int, bytes]]:
-        yield Kind.HOLD, shards_record(shards.tolist())
-        for key, value in notes.items():
-            yield Kind.NOTE, note_record(key, value)
-        for part in self._state.parts(shards):
-            with self._write():  # once it is sealed, what is in memory is not to be kept
-                captured = self._state.capture(part)
-            yield Kind.CONTENT, content_record(self._state.content(captured))
-
     def _found(
         self, job: bytes, chunk: int, shards: Iterable[int]
     ) -> list[tuple[Shards, memoryview]]:
-        with self._writing:
+        with self._journal.lock:
             return self._deltas.records(job, chunk, np.sort(np.fromiter(shards, np.int64)))
 
     def _recalled_for(self, held: Iterable[Content]) -> dict[tuple[int, bytes, int], Delta]:
-        """Recall, while others write, what it takes to add content to what is here."""
-        with self._write():
+        """Recall the deltas that are needed to merge content, while other threads may write."""
+        with self._journal.lock:
+            self._journal.check()
             needed = [one for content in held for one in self._state.needed(content)]
         found = {one: self.recall(one[1], one[2], one[:1]) for one in needed}
         return {one: updates[0].delta for one, updates in found.items() if updates}
-
-    def _forget(self) -> None:
-        """Remove the log files before the snapshot, but for those with what is kept."""
-        if self._disk:
-            kept = self._state.archive.files
-            self._disk.log.forget_before(self._first, kept)
-            self._old = {number for number in kept if number < self._first}
-
-    @contextmanager
-    def _write(self) -> Iterator[None]:
-        with self._writing:
-            if self._sealed:
-                raise UsageError(self._sealed)
-            yield
-
-    @contextmanager
-    def _logged(self, records: Sequence[tuple[int, bytes]]) -> Iterator[Sequence[Place | None]]:
-        """Have records in the log, durably, before they are done; tell where each stands."""
-        with undisturbed():
-            places: Sequence[Place | None] = [None] * len(records)
-            if self._disk:
-                places = self._disk.log.append(records, self._clock())
-                self._state.archive.move(self._disk.log.moves())
-            try:
-                yield places
-            except BaseException as error:
-                self._sealed = f"what is in memory lags behind the log ({error!r}): open it anew"
-                raise

@@ -1,9 +1,9 @@
-"""A shard on its way from one store to another: in parts, each checked, in any order, resumable.
+"""Transfers a shard between stores in parts: each verified, in any order, resumable.
 
-The sender captures the shard; its `Manifest` says how many parts there are, and the digest of their
-sum. The receiver asks for the parts that it lacks, from whomever has the same manifest. It has each
-checked by its digest when it comes, keeps the few bytes that came, and unpacks them all at once,
-where nobody waits: then it is seen whether they add up to what was promised.
+The sender captures the shard; its `Manifest` states the digest of each part and of their sum. The
+receiver requests the parts that it lacks from any peer that has the same manifest. It verifies each
+part's digest on arrival and keeps the encoded bytes. In the end it unpacks all parts at once, in
+a thread for which nothing waits, and verifies that they add up to the digest of the shard.
 """
 
 import hashlib
@@ -21,29 +21,30 @@ from giaann_p2p.store.content import Content
 from giaann_p2p.store.layout import MOST_SHARDS
 
 ALONE = 1 << 14
-"""Neurons of a shard beyond two to a connection: each is one end of a connection, or both, but for
-a few words that were always the last ones. A few bytes may stand for any number of others."""
+"""The most neurons of a shard beyond two per connection. Each neuron is an end of a connection,
+except a few words that were always the last of their sentence; without the limit, a few bytes could
+stand for any number of neurons."""
 PART = 1 << 18
-"""Connections from which on the next row begins another part."""
+"""The number of connections in a part after which the next row begins a new part."""
 
 
 class Manifest(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """What is to be sent."""
+    """The description of a shard that is sent: its digest, its chunks, and the digests of parts."""
 
     shard: int
     digest: bytes
     applied: bytes
     parts: list[bytes]
-    """The digest of each part's bytes: who sends a wrong one is known at once."""
+    """The digest of each part's bytes: it shows at once which peer sent a wrong one."""
     connections: int
 
     def to_bytes(self) -> bytes:
-        """Return the one encoding of this manifest."""
+        """Return the canonical encoding of this manifest."""
         return msgspec.msgpack.encode(self)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "Manifest":
-        """Read what `to_bytes` wrote."""
+        """Decode what `to_bytes` returned; DamagedError if it is something else."""
         try:
             found = msgspec.msgpack.decode(data, type=cls)
         except msgspec.MsgspecError as error:
@@ -56,7 +57,7 @@ class Manifest(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fiel
 
 
 class Export:
-    """A shard as it was when it was captured, to be sent."""
+    """A captured shard, encoded for sending."""
 
     def __init__(self, held: Content) -> None:
         if len(held.shards) != 1:
@@ -73,43 +74,43 @@ class Export:
 
     @property
     def size(self) -> int:
-        """How many bytes all parts have."""
+        """The size of all parts in bytes."""
         return sum(map(len, self._parts))
 
     def part(self, number: int) -> bytes:
-        """Return a part, a parcel."""
+        """Return a part, encoded as a parcel."""
         if not 0 <= number < len(self._parts):
             raise UsageError(f"there are parts 0 to {len(self._parts) - 1}, not {number}")
         return self._parts[number]
 
 
 class Import:
-    """Takes in the parts of a shard, as bytes."""
+    """Collects the parts of a shard, as bytes."""
 
     def __init__(self, manifest: Manifest, limits: Limits) -> None:
         self.manifest = manifest
         self._limits = limits
         self.applied = Applied.received(manifest.applied)
-        """The chunks that it comes from."""
+        """The chunks that the shard is the sum of."""
         self._parts: dict[int, bytes | memoryview] = {}
         self._left = manifest.connections
         self._alone = ALONE
 
     @property
     def size(self) -> int:
-        """How many bytes came."""
+        """The number of bytes received."""
         return sum(map(len, self._parts.values()))
 
     @property
     def missing(self) -> list[int]:
-        """The numbers of the parts that are still to come."""
+        """The numbers of the parts not received yet."""
         numbers = range(len(self.manifest.parts))
         return [number for number in numbers if number not in self._parts]
 
     def take(self, number: int, part: bytes | memoryview) -> None:
-        """Take a part in; DamagedError if it is not what was sent, and nothing has changed.
+        """Add a part; DamagedError, and no change, if its digest or its stated sizes are wrong.
 
-        That is what its sender had it be; if it is a parcel at all, `content` will tell.
+        Only `content` checks whether the part is a valid parcel.
         """
         parts = self.manifest.parts
         if not 0 <= number < len(parts):
@@ -130,9 +131,9 @@ class Import:
         self._parts[number] = part
 
     def content(self) -> Content:
-        """Return what the shard holds; DamagedError if the parts do not add up to it.
+        """Return the shard's content; DamagedError if the parts do not add up to its digest.
 
-        This takes its time, and any thread may do it.
+        This is slow; it may run in any thread.
         """
         if self.missing:
             raise UsageError(f"{len(self.missing)} parts are still missing")
@@ -151,7 +152,7 @@ class Import:
 
 
 def cut(delta: Delta) -> list[Delta]:
-    """Cut by rows into parts of about one size; they add up to the whole."""
+    """Split a delta by rows into parts of about equal size, which add up to it."""
     if not delta.neurons:
         return []
     first = np.flatnonzero(first_of_runs(delta.row_starts[:-1] // PART)).tolist()

@@ -1,4 +1,4 @@
-"""Work that Ctrl-C does not cut in two: it waits for the end, and takes effect then."""
+"""Critical sections that Ctrl-C does not interrupt: it takes effect at their end."""
 
 import signal
 import threading
@@ -9,13 +9,16 @@ from types import FrameType
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Hold SIGINT back. Python raises KeyboardInterrupt in the main thread only, so others pass."""
+    """Defer SIGINT to the end of the block; does nothing outside the main thread.
+
+    No other thread needs it: Python raises KeyboardInterrupt only in the main thread.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     before = signal.getsignal(signal.SIGINT)
     if before in (None, signal.SIG_IGN):
-        yield  # None: somebody handles it without Python, and could not be given it back; or nobody
+        yield  # ignored; or None: not set from Python, so it could not be restored
         return
     held: list[tuple[int, FrameType | None]] = []
     signal.signal(signal.SIGINT, lambda *arguments: held.append(arguments))

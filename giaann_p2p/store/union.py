@@ -1,7 +1,7 @@
-"""What a shard holds here, and what it holds elsewhere: in one, each chunk once.
+"""Merges the content of a shard here with its content elsewhere, counting each chunk once.
 
-Where all of one's chunks are among the other's, that is the other; where they have none in common,
-it is the sum. For the rest it is theirs and the deltas of what they lack, if these are kept here.
+If one set of chunks includes the other, the result is the larger content; if they are disjoint, it
+is the sum. Otherwise it is the other content plus the deltas that it lacks, if these are kept here.
 """
 
 from collections.abc import Callable
@@ -13,15 +13,16 @@ from giaann_p2p.store.applied import WITHDRAWN, Applied
 from giaann_p2p.store.content import Content
 
 Recall = Callable[[int, bytes, int], Delta]
-"""Reads back what a shard got from a chunk of a job."""
+"""Returns the kept delta that a shard got from a chunk of a job."""
 
 
 def united(
     ours: Content, theirs: Content, kept: Callable[[int], Applied], recall: Recall
 ) -> Content:
-    """Return it for one shard; `kept` are the chunks whose deltas `recall` reads back.
+    """Return the union for one shard; `kept` returns the chunks whose deltas `recall` can return.
 
-    UsageError if it cannot be told; StoreError if the same chunks came to something else there.
+    UsageError if the deltas that are needed are not kept; StoreError if the same chunks have
+    another sum elsewhere.
     """
     if not ours.applied:
         return theirs
@@ -45,7 +46,7 @@ def united(
 def _with_ours(
     ours: Applied, theirs: Content, kept: Callable[[int], Applied], recall: Recall
 ) -> Delta:
-    """Return what a shard holds elsewhere, with our chunks added, and withdrawn, one by one."""
+    """Return the other content with our additional chunks added, or withdrawn, one by one."""
     shard, ahead = int(theirs.shards[0]), beyond(ours, theirs.applied[0])
     if not ahead <= kept(shard):
         raise UsageError(
@@ -62,7 +63,7 @@ def _with_ours(
 
 
 def withdrawn(held: Delta, part: Delta, chunk: int) -> Delta:
-    """Return what is left without what a chunk brought; StoreError if that is not all here."""
+    """Subtract a chunk's delta; StoreError if the content does not contain all of it."""
     left = less(held, part)
     if left is None:
         raise StoreError(
@@ -72,10 +73,11 @@ def withdrawn(held: Delta, part: Delta, chunk: int) -> Delta:
 
 
 def _with_all_of(ours: Content, united: Content) -> Content:
-    """Return what is to take the place of what a shard holds; StoreError if that would lose some.
+    """Return the content that replaces ours; StoreError if it lacks some of ours.
 
-    What was learned only grows: whoever sends less than is here, of more chunks, sends wrong; but
-    where chunks are withdrawn there that are not so here, less is what it should be.
+    Content only grows, so a peer that sends less content for more chunks is wrong. The one
+    exception: if it has withdrawn chunks of ours that are not withdrawn here, its content may be
+    less.
     """
     there, here = united.applied[0], ours.applied[0]
     if (there.withdrawn - here.withdrawn).meets(here):
@@ -89,10 +91,10 @@ def _with_all_of(ours: Content, united: Content) -> Content:
 
 
 def beyond(ours: Applied, theirs: Applied) -> Applied:
-    """Return which of our chunks are to be added one by one: those that they lack, where some are
-    in common and each has others; none where one's sum is part of the other, or apart from it.
+    """Return our chunks that must be added one by one, because the other set lacks them.
 
-    Nor what was withdrawn here and never was there.
+    The result is empty if one set includes the other, or if they are disjoint. A chunk that was
+    withdrawn here and never was in the other set is left out, together with its withdrawal.
     """
     if not ours.meets(theirs) or ours <= theirs or theirs <= ours:
         return Applied()

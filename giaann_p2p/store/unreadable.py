@@ -1,4 +1,4 @@
-"""Records that are kept and cannot be read: what lacks them is done without, but not in silence."""
+"""Counts the kept records that cannot be read, and logs them: they are skipped, but reported."""
 
 import logging
 
@@ -9,7 +9,7 @@ _LOG = logging.getLogger("giaann.store")
 
 
 class Unreadable:
-    """Those of one store. Each counts once, and the first of each log file is told."""
+    """The unreadable records of one store. Each counts once; the first of each file is logged."""
 
     def __init__(self) -> None:
         self._places, self._files = set[Place](), set[int]()
@@ -21,7 +21,7 @@ class Unreadable:
         return f"<Unreadable: {len(self):,} records>"
 
     def note(self, place: Place, error: StoreError) -> None:
-        """Take note of a record, and of why it cannot be read."""
+        """Count a record, and log the error if it is the first of its file."""
         self._places.add(place)
         if place.file not in self._files:
             self._files.add(place.file)

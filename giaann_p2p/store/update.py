@@ -1,4 +1,4 @@
-"""An update: what one chunk of a job adds to some shards. And its record in the log."""
+"""Updates: what one chunk of a job adds to some shards, and its record in the log."""
 
 import struct
 from collections.abc import Callable
@@ -20,26 +20,27 @@ from giaann_p2p.store.seal import UNSEALED, Seal, narrowed
 _HEAD = struct.Struct(f"<{JOB_BYTES}sIIHII")
 _MOST_CHUNKS = 1 << 32
 _FEW = 1 << 9
-"""Neurons and connections of a delta of which it is remembered what it has for some shards: owners
-who were cut off ask for the same, one after the other."""
+"""The most neurons and connections of a delta whose parts are cached: owners that were cut off
+request the same part, one after the other."""
 _REMEMBERED = 512
-"""Such parts; 8 MB at most, with the deltas."""
+"""The most parts in that cache; with their deltas, 8 MB at most."""
 MOST_HELD = 1 << 53
-"""The most that a connection may come to elsewhere to be taken in; it would take 10^10 chunks."""
+"""The largest strength or count that content from elsewhere may have; an honest sum reaches it
+after 10^10 chunks."""
 
 
 class Update(NamedTuple):
-    """A chunk's delta for some shards; rows of other shards in it do not count."""
+    """A chunk's delta for some shards; rows of other shards in the delta are ignored."""
 
     job: bytes
     chunk: int
     shards: Shards
-    """Ascending; also those for which the chunk has nothing."""
+    """The shards' numbers, ascending; includes shards for which the chunk has no rows."""
     delta: Delta
     parcel: bytes | memoryview = b""
-    """The delta as it came, if it came as bytes; else it is made when it is needed."""
+    """The delta's encoding, if it was received as bytes; else it is encoded when needed."""
     seal: Seal = UNSEALED
-    """Whose word it is."""
+    """The proof of which peers learned the chunk."""
 
     @classmethod
     def received(
@@ -51,11 +52,11 @@ class Update(NamedTuple):
         limits: Limits,
         seal: Seal = UNSEALED,
     ) -> "Update":
-        """Return an update that came as bytes, with its delta; DamagedError if that is none."""
+        """Return an update received as bytes, decoded; DamagedError if it is no valid parcel."""
         return cls(job, chunk, shards, decode(parcel, limits), parcel, seal)
 
     def check(self, spec: ModelSpec) -> None:
-        """Raise UsageError for what no update of a model is."""
+        """Raise UsageError if this cannot be an update of a model."""
         if len(self.job) != JOB_BYTES:
             raise UsageError(f"a job is named by {JOB_BYTES} bytes, not {len(self.job)}")
         if not 0 <= self.chunk < _MOST_CHUNKS:
@@ -66,28 +67,28 @@ class Update(NamedTuple):
 
 
 def anything(update: Update) -> None:
-    """Check nothing."""
+    """Accept every update: the default for `Packed.check`."""
 
 
 class Packed(NamedTuple):
-    """An update as it came, and not looked into yet: that takes its time, and any thread may."""
+    """An update as received, not decoded yet: decoding is slow, and may run in any thread."""
 
     job: bytes
     chunk: int
     shards: Shards
-    """Those of the shards that it came for that are held here."""
+    """The shards of `told` that are held here."""
     parcel: bytes | memoryview
     limits: Limits
-    """What it may hold."""
+    """The limits of the parcel's sizes."""
     layout: Layout
     told: Shards
-    """All that it came for."""
+    """All shards that the update was sent for."""
     seal: Seal = UNSEALED
     check: Callable[[Update], None] = anything
-    """Raises a GiaannError for an update that nobody stands for."""
+    """Raises a GiaannError for an update without the vouchers that it needs."""
 
     def unpacked(self) -> Update:
-        """Look into it; DamagedError if it is none, or what `check` raises."""
+        """Decode and check the update; DamagedError if it is malformed, or the error of `check`."""
         update = Update.received(
             self.job, self.chunk, self.told, self.parcel, self.limits, self.seal
         )
@@ -97,9 +98,10 @@ class Packed(NamedTuple):
 
 
 def check_delta(delta: Delta, spec: ModelSpec, most: int = MOST_HELD) -> None:
-    """Raise UsageError for a delta that a store could not read back, or that holds too much.
+    """Raise UsageError for a delta that a store could not read back, or with too large a value.
 
-    A delta made here is trusted to be in order; one that comes as bytes was checked throughout.
+    The order of a delta is not checked: a delta that was made here is trusted, and one that was
+    received as bytes was checked by `decode`.
     """
     if not (delta.neurons or delta.connections):
         return
@@ -120,7 +122,7 @@ def check_delta(delta: Delta, spec: ModelSpec, most: int = MOST_HELD) -> None:
 
 
 def _most_units(spec: ModelSpec) -> int:
-    """Return what a chunk can add at most: all sentences as long as may be, all of one word."""
+    """Return the most that a chunk can add to a value: by longest sentences, all of one word."""
     return CHUNK * spec.max_tokens * spec.max_tokens // 2 * increment(1)
 
 
@@ -134,19 +136,19 @@ def _nameless(delta: Delta) -> int:
 def update_record(
     update: Update, shards: Shards, parcel: bytes | memoryview, layout: Layout
 ) -> bytes:
-    """Return what stands in the log for the shards to which the update is new."""
+    """Return an update's log record, for the shards to which it is new."""
     seal = narrowed(update.seal, update.delta, update.shards, shards, layout)
     head = _HEAD.pack(update.job, update.chunk, len(shards), *map(len, seal))
     return b"".join([head, shards.astype("<u2").tobytes(), *seal, parcel])
 
 
 def head_size(shards: int) -> int:
-    """Return how many bytes stand before the seal in the record of an update for some shards."""
+    """Return how many bytes precede the seal in the record of an update for this many shards."""
     return _HEAD.size + 2 * shards
 
 
 def update_head(record: memoryview) -> tuple[bytes, int, Shards]:
-    """Read what stands before the seal: the job, the chunk, and the shards."""
+    """Decode the fields before the seal: the job, the chunk, and the shards."""
     job, chunk, count, *_ = _head(record)
     end = head_size(count)
     if len(record) < end:
@@ -155,7 +157,7 @@ def update_head(record: memoryview) -> tuple[bytes, int, Shards]:
 
 
 def update_of(record: memoryview, limits: Limits) -> Update:
-    """Read what `update_record` wrote."""
+    """Decode what `update_record` returned."""
     job, chunk, shards = update_head(record)
     seal, parcel = _sealed(record)
     return Update(job, chunk, shards, decode(parcel, limits), parcel, seal)
@@ -170,7 +172,7 @@ def _head(record: memoryview) -> tuple[bytes, int, int, list[int]]:
 
 
 def _sealed(record: memoryview) -> tuple[Seal, memoryview]:
-    """Return the seal of a record, and the parcel behind it."""
+    """Return the seal of a record, and the parcel after it."""
     _, _, count, sizes = _head(record)
     at, parts = head_size(count), list[bytes]()
     if len(record) < at + sum(sizes):
@@ -182,17 +184,17 @@ def _sealed(record: memoryview) -> tuple[Seal, memoryview]:
 
 
 class Parcel(NamedTuple):
-    """What is kept of an update for some of its shards, as it travels."""
+    """A kept update for some of its shards, in the form in which it is sent."""
 
     shards: Shards
     data: bytes
     seal: Seal
     unpacked: int
-    """Bytes that had to be unpacked for it; none where it is passed on as it stands."""
+    """The number of bytes unpacked to make the parcel; 0 if the record is passed on unchanged."""
 
 
 def parcel_of(record: memoryview, shards: Shards, limits: Limits, layout: Layout) -> Parcel:
-    """Return what a record has for some of its shards: as it is, if that is for all."""
+    """Return a record's parcel for some of its shards; for all of them it is not unpacked."""
     _, _, told = update_head(record)
     if len(shards) == len(told):
         seal, parcel = _sealed(record)
@@ -214,7 +216,7 @@ _part_again = lru_cache(maxsize=_REMEMBERED)(_part)
 
 
 def cut(update: Update, shards: Shards, layout: Layout) -> Update:
-    """Return of an update what is meant for some of its shards, without the rows of others."""
+    """Return an update for some of its shards, without the rows of others."""
     delta = _cut(update.delta, shards, layout)
     if delta is update.delta:
         return update._replace(shards=shards)
@@ -222,7 +224,7 @@ def cut(update: Update, shards: Shards, layout: Layout) -> Update:
 
 
 def _cut(delta: Delta, shards: Shards, layout: Layout) -> Delta:
-    """Return a delta's rows for some shards: the same delta if there are no others."""
+    """Return a delta's rows for some shards; the same object if it has no other rows."""
     rows = (delta.count > 0) | (delta.lengths > 0)
     chosen = np.zeros(layout.shards, np.bool_)
     chosen[shards] = True

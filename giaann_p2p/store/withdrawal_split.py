@@ -1,8 +1,8 @@
-"""What a store is told, update by update; of a withdrawal, shard by shard what it takes away there.
+"""Splits a withdrawal by shard, so that each shard loses exactly what it got from the chunk.
 
-A shard lets go of what it got from a chunk, whoever tells it to: a liar may have told owners
-different things under one name, or somebody honest the same chunk to some. So what is remembered of
-the chunk counts, and what comes with the withdrawal only where nothing is.
+A liar may have sent different deltas under one name to different owners, and an honest peer may
+have sent the same chunk to some of them. So each shard subtracts the delta that it remembers, and
+uses the one that came with the withdrawal only if it remembers none.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,24 +19,28 @@ from giaann_p2p.store.seal import narrowed
 from giaann_p2p.store.update import Parcel, Update
 
 Remembered = Callable[[bytes, int, Shards], Iterable[Parcel]]
-"""Returns what is at hand of a chunk for some shards."""
+"""Returns the remembered parcels of a chunk for some shards."""
 
 
-class Told(NamedTuple):
-    """An update that a store is told, or a part of one."""
+class UpdatePart(NamedTuple):
+    """An update that a store receives, or a part of one."""
 
     at: int
-    """Which one it is."""
+    """The index of the update."""
     update: Update
     parcel: bytes | memoryview
     is_own: bool = False
-    """Whether it withdraws what came otherwise to others, so that it is not passed on."""
+    """Whether this part withdraws a delta that other owners got differently; it is not passed
+    on."""
 
 
 def as_it_came(
-    told: Told, remembered: Remembered, limits: Limits, layout: Layout
-) -> Iterator[Told]:
-    """Return a withdrawal of just what was added here, as far as that is known to be another."""
+    told: UpdatePart, remembered: Remembered, limits: Limits, layout: Layout
+) -> Iterator[UpdatePart]:
+    """Split a withdrawal: shards that remember another delta of the chunk withdraw that one.
+
+    An update that is no withdrawal is yielded unchanged.
+    """
     at, update, parcel, _ = told
     if update.chunk < WITHDRAWN:
         yield told
@@ -47,16 +51,16 @@ def as_it_came(
             left = left[~among(left, own.shards)]
             delta = decode(own.data, limits)
             mine = update._replace(shards=own.shards, delta=delta, parcel=b"", seal=own.seal)
-            yield Told(at, mine, own.data, is_own=True)
+            yield UpdatePart(at, mine, own.data, is_own=True)
     if len(left) == len(update.shards):
         yield told
     elif len(left):
         seal = narrowed(update.seal, update.delta, update.shards, left, layout)
-        yield Told(at, update._replace(shards=left, seal=seal), parcel)
+        yield UpdatePart(at, update._replace(shards=left, seal=seal), parcel)
 
 
-def released_at_once(new: Iterable[tuple[Told, Shards]]) -> list[tuple[int, bytes]]:
-    """Return the records by which a store that is opened again knows what not to pass on."""
+def released_at_once(new: Iterable[tuple[UpdatePart, Shards]]) -> list[tuple[int, bytes]]:
+    """Return RELEASE records for own withdrawals: a reopened store does not pass these on."""
     return [
         (Kind.RELEASE, release_record(one.update.job, BitMap([one.update.chunk]), fresh))
         for one, fresh in new
@@ -64,8 +68,8 @@ def released_at_once(new: Iterable[tuple[Told, Shards]]) -> list[tuple[int, byte
     ]
 
 
-def by_update(count: int, told: Sequence[Told], planned: Sequence[Shards]) -> list[Shards]:
-    """Return for each of so many updates what is planned for its parts."""
+def by_update(count: int, told: Sequence[UpdatePart], planned: Sequence[Shards]) -> list[Shards]:
+    """Return, for each of `count` updates, the planned shards of all its parts together."""
     if len(told) == count:
         return list(planned)
     parts: list[list[Shards]] = [[] for _ in range(count)]

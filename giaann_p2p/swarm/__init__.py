@@ -1,1 +1,1 @@
-"""What the swarm decides: plain code that takes events and the time, and returns actions."""
+"""The decisions of the swarm: plain code that takes events and the time, and returns actions."""

@@ -1,4 +1,4 @@
-"""`giaann compute`: the command; what it starts takes seconds to import."""
+"""`giaann compute`: the command. The daemon is imported late, because that takes seconds."""
 
 import os
 
@@ -7,14 +7,14 @@ from peers.compute.options import ComputeOptions
 
 
 def _start(options: ComputeOptions) -> None:
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # or numpy starts threads when imported
-    from giaann_p2p.node.hands import hands
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # otherwise importing numpy starts threads
+    from giaann_p2p.node.training.learn_workers import learn_workers
     from peers.compute.daemon import installed, serve
     from peers.process import run
 
-    # Processes are forked before there are threads, and share all that is loaded by then.
+    # Fork the workers before any thread starts; they share the memory of everything loaded by now.
     here = installed()
-    run(serve(options, hands(options.processes), here), options)
+    run(serve(options, learn_workers(options.processes), here), options)
 
 
-compute = command(ComputeOptions, _start, "Learn for a swarm, until it is left.")
+compute = command(ComputeOptions, _start, "Learn for a swarm until told to leave.")

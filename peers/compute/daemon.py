@@ -5,7 +5,6 @@ import secrets
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from pathlib import Path
 
 import torch
 
@@ -13,116 +12,82 @@ from giaann_p2p.errors import GiaannError
 from giaann_p2p.local.status_file import READY, Status
 from giaann_p2p.model import device as devices
 from giaann_p2p.model import english, lexicon
-from giaann_p2p.net.hive.board import HiveBoard
-from giaann_p2p.node.acquaintances import Acquaintances
-from giaann_p2p.node.clock import Clock
-from giaann_p2p.node.compute import ComputeNode
-from giaann_p2p.node.hands import Hand
-from giaann_p2p.node.lesson import teach
-from giaann_p2p.node.membership import usual_folder_in
-from giaann_p2p.node.place import Place
-from giaann_p2p.node.pool import Pool
-from giaann_p2p.node.prompting import Prompting
-from giaann_p2p.node.reading import Reading
-from giaann_p2p.swarm.identity import name_of
-from giaann_p2p.swarm.link import Link
-from giaann_p2p.swarm.manifest import Manifest, Versions
-from giaann_p2p.swarm.token import Rights
-from giaann_p2p.swarm.verifying import SALT_BYTES, Verify
+from giaann_p2p.node.members.context import Context
+from giaann_p2p.node.members.standing_file import StandingFile
+from giaann_p2p.node.reading.prompting import Prompting
+from giaann_p2p.node.reading.reader import RowReader
+from giaann_p2p.node.training.compute import ComputeNode
+from giaann_p2p.node.training.learn_workers import LearnWorker
+from giaann_p2p.node.training.learner import teach
+from giaann_p2p.node.training.pool import Pool
+from giaann_p2p.swarm.reading.row_vote import SALT_BYTES, Verify
+from giaann_p2p.swarm.wire.link import Link
+from giaann_p2p.swarm.wire.manifest import Versions
+from giaann_p2p.swarm.wire.token import Rights
 from peers.command import exit_code
 from peers.compute.command import compute
 from peers.compute.metrics import metrics_of
 from peers.compute.options import ComputeOptions
-from peers.folder import Folder
-from peers.metrics import Metrics
-from peers.network import gate_of, manifest_of, network
-from peers.process import last, seen
+from peers.daemon import Daemon, joined
+
+_LOG = logging.getLogger("giaann.compute")
 
 
-async def serve(options: ComputeOptions, hands: Sequence[Hand], here: Versions) -> int:
-    """Be a compute peer until it has left, and return the exit code; the hands end with it."""
+async def serve(
+    options: ComputeOptions, learn_workers: Sequence[LearnWorker], here: Versions
+) -> int:
+    """Run a compute peer until it has left, end its workers, and return the exit code."""
     try:
-        link = Link.read(options.join)
-        device = devices.resolve(options.device)
-        path = Path(options.data_dir or usual_folder_in(link.swarm_id, "compute"))
-        with Folder(path) as folder:
-            known = Acquaintances(folder.known_peers)
-            async with network(folder, options, link.addresses, known) as place:
-                manifest = await manifest_of(folder, place, link.swarm_id, here, computes=True)
-                pool = Pool(hands, teach(manifest.spec, manifest.layout, str(device)))
-                try:
-                    return await _serve(options, folder, place, manifest, pool, device, known)
-                finally:
-                    await pool.close()
+        link, device = Link.read(options.join), devices.resolve(options.device)
+        async with joined(options, link, "compute", here, computes=True) as daemon:
+            manifest = daemon.manifest
+            pool = Pool(learn_workers, teach(manifest.spec, manifest.layout, str(device)))
+            try:
+                return await _serve(options, daemon, pool, device)
+            finally:
+                await pool.close()
     finally:
-        for hand in hands:
+        for hand in learn_workers:
             with suppress(GiaannError, OSError):
                 hand.end()
 
 
 def installed() -> Versions:
-    """Return what is installed here that a swarm may ask for."""
+    """Return the versions of parser and lexicon here; a swarm's manifest may require them."""
     return Versions(pipelines=english.installed(), lexicon=lexicon.digest())
 
 
-async def _serve(
-    options: ComputeOptions,
-    folder: Folder,
-    place: Place,
-    manifest: Manifest,
-    pool: Pool,
-    device: torch.device,
-    known: Acquaintances,
-) -> int:
-    clock = Clock()
-    gate = gate_of(folder, place, manifest, clock, Rights.COMPUTE)
-    board = await HiveBoard.start(
-        place.host,
-        manifest.swarm_id,
-        manifest.layout,
-        place.book.seeds,
-        clock,
-        gate.admission,
-        gate.token,
-    )
-    try:
+async def _serve(options: ComputeOptions, daemon: Daemon, pool: Pool, device: torch.device) -> int:
+    async with daemon.context(_LOG.name, Rights.COMPUTE) as context:
         node = ComputeNode(
-            place.host.identity,
-            manifest,
+            context,
             pool,
-            place.transport,
-            board,
             slots=options.chunks,
             device=_named(device),
-            addresses=lambda: place.addresses,
-            acquaintances=known,
-            clock=clock,
-            gate=gate,
+            standing_file=StandingFile(daemon.folder.standing),
         )
-        place.book.directory = node.lookout.others.around.directory
-        async with _prompted(options, manifest, place, node, device) as (prompting, reading):
-            metrics = Metrics(partial(metrics_of, node, prompting, reading))
-            async with seen(options, lambda: _status(node, place), metrics.page):
-                return await last(node)
-    finally:
-        await board.close()
+        async with _prompted(options, context, node, device) as (prompting, reading):
+            metrics = partial(metrics_of, node, prompting, reading)
+            return await daemon.run(node, partial(_status, node), metrics)
 
 
 @asynccontextmanager
 async def _prompted(
-    options: ComputeOptions,
-    manifest: Manifest,
-    place: Place,
-    node: ComputeNode,
-    device: torch.device,
-) -> AsyncIterator[tuple[Prompting, Reading]]:
-    """Have a node go on from prompts, with rows of the swarm."""
+    options: ComputeOptions, context: Context, node: ComputeNode, device: torch.device
+) -> AsyncIterator[tuple[Prompting, RowReader]]:
+    """Let a node answer prompts with rows of the swarm; close prompts and reads at the end."""
     verify = Verify(options.verify, secrets.token_bytes(SALT_BYTES))
-    others, log = node.lookout.others, logging.getLogger("giaann.compute")
-    reading = Reading(place.transport, manifest, others, node.clock, verify=verify, log=log)
+    reading = RowReader(
+        context.transport,
+        context.manifest,
+        node.lookout.view,
+        context.clock,
+        verify=verify,
+        log=_LOG,
+    )
     prompting = Prompting(
         reading.rows,
-        manifest.spec,
+        context.manifest.spec,
         device,
         options.prompting(),
         received=lambda: reading.calls.bytes_in,
@@ -137,17 +102,16 @@ async def _prompted(
 
 
 def _named(device: torch.device) -> str:
-    """Return how a device is announced."""
+    """Return the name of a device for the peer's record, at most 80 characters."""
     if device.type != "cuda":
         return str(device)
     return f"{device} ({torch.cuda.get_device_name(device)})"[:80]
 
 
-def _status(node: ComputeNode, place: Place) -> Status:
-    state = "draining" if node.leaving else READY if node.ready else "joining"
-    return Status(state=state, peer=name_of(node.me), listen=place.host.config.listen[0])
+def _status(node: ComputeNode) -> Status:
+    return Status(state="draining" if node.leaving else READY if node.ready else "joining")
 
 
 def main(arguments: list[str]) -> int:
-    """Run as a process of its own, and return its exit code."""
+    """Run as a process of its own, and return the exit code."""
     return exit_code(compute, arguments)

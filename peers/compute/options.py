@@ -1,9 +1,9 @@
-"""What can be set of a compute peer."""
+"""A compute peer's options."""
 
 import os
 from typing import Annotated
 
-from giaann_p2p.node.prompt_options import PromptOptions
+from giaann_p2p.node.reading.prompt_options import PromptOptions
 from giaann_p2p.units import nbytes
 from peers.options import Options, told
 
@@ -11,13 +11,18 @@ _MOST_WORKERS = 64
 _MOST_SLOTS = 256
 _MOST_PROMPTS = 4096
 _BESIDE = 2
-"""Chunks that are pushed, or wait, beside those that are being parsed: so nobody ever waits."""
+"""Number of chunks pushed or queued beside those being parsed, so that no worker is ever idle."""
 
 
 class ComputeOptions(Options, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a compute peer can be told."""
+    """A compute peer's options."""
 
-    join: Annotated[str, told("The swarm's join link, as its founder printed it.", "LINK")]
+    join: Annotated[
+        str,
+        told(
+            "The swarm's join link, as its founder printed it, or its name (giaann join).", "LINK"
+        ),
+    ]
     device: Annotated[
         str,
         told(
@@ -29,8 +34,8 @@ class ComputeOptions(Options, frozen=True, kw_only=True, forbid_unknown_fields=T
     workers: Annotated[
         int,
         told(
-            "Processes that parse and learn, at 60 MB each; 0: a thread of the peer itself, which "
-            "is then slow to answer while it learns; -1: one for two cores.",
+            "Processes that parse and learn, 60 MB each. 0 uses a thread of the peer itself, which "
+            "then answers slowly while it learns; -1 starts one process per two cores.",
             "N",
             ge=-1,
             le=_MOST_WORKERS,
@@ -39,8 +44,8 @@ class ComputeOptions(Options, frozen=True, kw_only=True, forbid_unknown_fields=T
     slots: Annotated[
         int,
         told(
-            "Chunks to work on at a time, those on their way to their owners among them; 0: two "
-            "for each worker, and two more.",
+            "Chunks to work on at a time, including those being pushed to their owners. 0 means "
+            "two per worker, and two more.",
             "N",
             ge=0,
             le=_MOST_SLOTS,
@@ -50,7 +55,7 @@ class ComputeOptions(Options, frozen=True, kw_only=True, forbid_unknown_fields=T
     prompts: Annotated[
         int,
         told(
-            "Prompts to answer at a time; who asks beyond that is sent to another peer.",
+            "Prompts to answer at a time; further clients are sent to another peer.",
             "N",
             ge=1,
             le=_MOST_PROMPTS,
@@ -58,15 +63,15 @@ class ComputeOptions(Options, frozen=True, kw_only=True, forbid_unknown_fields=T
     ] = PromptOptions().sessions
     cache: Annotated[
         str,
-        told("Memory for rows that prompts have asked for, as 256MiB.", "SIZE"),
+        told("Memory for the cache of rows that prompts have read, for example 256MiB.", "SIZE"),
     ] = "256MiB"
     verify: Annotated[
         float,
         told(
-            "Share of the rows that prompts read which are compared with what another owner says, "
-            "drawn by chance; a peer that tells wrong ones is found after some reads, and passed "
-            "over. 1: every row, before it is used, by a majority of its owners, at two to three "
-            "times the reads; 0: none.",
+            "Share of the rows that prompts read, drawn at random, that is compared with another "
+            "owner's. A peer that returns wrong rows is found after some reads, and avoided. 1 has "
+            "every row confirmed by a majority of its owners before it is used, at two to three "
+            "times the reads; 0 compares none.",
             "SHARE",
             ge=0,
             le=1,
@@ -74,18 +79,18 @@ class ComputeOptions(Options, frozen=True, kw_only=True, forbid_unknown_fields=T
     ] = 0.02
 
     def __post_init__(self) -> None:
-        self.prompting()  # names what cannot be
+        self.prompting(), self.watch  # raises UsageError for values that cannot be used
 
     def prompting(self) -> PromptOptions:
-        """Return how prompts are answered."""
+        """Return the options for answering prompts."""
         return PromptOptions(sessions=self.prompts, cache_bytes=nbytes(self.cache))
 
     @property
     def processes(self) -> int:
-        """How many processes parse."""
+        """The number of worker processes."""
         return self.workers if self.workers >= 0 else max(1, (os.cpu_count() or 1) // 2)
 
     @property
     def chunks(self) -> int:
-        """How many chunks it works on at a time."""
+        """The number of chunks to work on at a time: the slots that the peer announces."""
         return self.slots or min(_MOST_SLOTS, 2 * max(1, self.processes) + _BESIDE)

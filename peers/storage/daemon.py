@@ -2,130 +2,117 @@
 
 import logging
 from functools import partial
-from pathlib import Path
+from shutil import disk_usage
 
 from giaann_p2p.errors import UsageError
 from giaann_p2p.local.status_file import READY, Status
-from giaann_p2p.net.hive.board import HiveBoard
-from giaann_p2p.node.acquaintances import Acquaintances
-from giaann_p2p.node.clock import Clock
-from giaann_p2p.node.membership import usual_folder_in
-from giaann_p2p.node.place import Place
-from giaann_p2p.node.storage import StorageNode
+from giaann_p2p.machine import available_memory
+from giaann_p2p.node.replication.storage import StorageNode
 from giaann_p2p.store.budget import Budget
 from giaann_p2p.store.store import Store
-from giaann_p2p.swarm.departure import hindrance
-from giaann_p2p.swarm.identity import name_of
-from giaann_p2p.swarm.link import Link
-from giaann_p2p.swarm.manifest import Manifest
-from giaann_p2p.swarm.token import Rights
+from giaann_p2p.swarm.members.departure import Decision, decided, hindrance
+from giaann_p2p.swarm.wire.link import Link
+from giaann_p2p.swarm.wire.manifest import Manifest
+from giaann_p2p.swarm.wire.record import Announcement
+from giaann_p2p.swarm.wire.token import Rights
+from giaann_p2p.units import readable_bytes
 from peers.command import exit_code
+from peers.daemon import joined
 from peers.folder import Folder
-from peers.metrics import Metrics
-from peers.network import gate_of, manifest_of, network
-from peers.process import Departure, last, seen
+from peers.process import Departure
 from peers.storage.command import storage
+from peers.storage.cost import costs
 from peers.storage.metrics import metrics_of
 from peers.storage.options import StorageOptions
 
-_ON_DISK = "Nothing is lost: they stay on its disk, and it comes back with them"
-_IN_MEMORY = "They are in memory alone: what no other peer has of them goes with it"
+_LOG = logging.getLogger("giaann.storage")
+_MOST_NAMED = 8
+_IN_MEMORY = "They are in memory only: whatever no other peer has of them is lost with this one"
 
 
 async def serve(options: StorageOptions) -> int:
-    """Be a storage peer until it has left; return the exit code."""
-    link = Link.read(options.join)
-    path = Path(options.data_dir or usual_folder_in(link.swarm_id, "storage"))
-    with Folder(path) as folder:
-        known = Acquaintances(folder.known_peers)
-        async with network(folder, options, link.addresses, known) as place:
-            manifest = await manifest_of(folder, place, link.swarm_id)
-            store = store_of(options, folder, manifest)
-            try:
-                renew(store, options.renewed)
-                return await _serve(options, folder, place, manifest, store, known)
-            finally:
-                store.close()
-
-
-async def _serve(
-    options: StorageOptions,
-    folder: Folder,
-    place: Place,
-    manifest: Manifest,
-    store: Store,
-    known: Acquaintances,
-) -> int:
-    clock = Clock()
-    gate = gate_of(folder, place, manifest, clock, Rights.STORAGE)
-    board = await HiveBoard.start(
-        place.host,
-        manifest.swarm_id,
-        manifest.layout,
-        place.book.seeds,
-        clock,
-        gate.admission,
-        gate.token,
-    )
-    try:
-        node = StorageNode(
-            place.host.identity,
-            manifest,
-            store,
-            place.transport,
-            board,
-            capacity=options.capacity_bytes,
-            addresses=lambda: place.addresses,
-            acquaintances=known,
-            settings=options.settings(),
-            clock=clock,
-            gate=gate,
-        )
-        place.book.directory = node.lookout.others.around.directory
-        metrics = Metrics(partial(metrics_of, node, store))
-        async with seen(options, lambda: _status(node, place), metrics.page):
-            return await last(node, _departure(options, node, store, manifest))
-    finally:
-        await board.close()
+    """Run a storage peer until it has left; return the exit code."""
+    async with joined(options, Link.read(options.join), "storage") as daemon:
+        path = daemon.folder.path
+        for cost in costs(options, path, available_memory(), disk_usage(path).free):
+            _LOG.info("%s", cost)
+        with store_of(options, daemon.folder, daemon.manifest) as store:
+            renew(store, options.renewed)
+            async with daemon.context(_LOG.name, Rights.STORAGE) as context:
+                capacity, settings = options.capacity_bytes, options.settings()
+                node = StorageNode(context, store, capacity=capacity, settings=settings)
+                departure = _departure(options, daemon.folder, node, store, daemon.manifest)
+                metrics = partial(metrics_of, node, store)
+                return await daemon.run(node, partial(_status, node), metrics, departure)
 
 
 def _departure(
-    options: StorageOptions, node: StorageNode, store: Store, manifest: Manifest
+    options: StorageOptions,
+    folder: Folder,
+    node: StorageNode,
+    store: Store,
+    manifest: Manifest,
 ) -> Departure:
-    def left() -> str:
-        live = node.lookout.others.around.directory.live(node.lookout.time())
-        why = hindrance(node.me, live, manifest.quorum)
-        count = len(store.shards)
-        return f"{count} shard{'' if count == 1 else 's'} could not be handed over yet: {why}"
+    def live() -> list[Announcement]:
+        return node.lookout.view.directory.live(node.lookout.time())
 
-    return Departure(options.leave_within, left, _IN_MEMORY if options.memory_only else _ON_DISK)
+    def left() -> str:
+        count = len(store.shards)
+        which = f"{count} shard{'' if count == 1 else 's'}"
+        return f"{which} could not be handed over: {hindrance(node.me, live(), manifest.quorum)}"
+
+    def kept() -> str:
+        if options.memory_only:
+            return _IN_MEMORY
+        where = f"{folder.store} ({readable_bytes(folder.store_bytes)})"
+        return f"Nothing is lost: they stay in {where}, and the same command brings them back"
+
+    def decision() -> Decision:
+        return decided(node.me, live(), node.taught, durable=not options.memory_only)
+
+    return Departure(options.leave_within, left, kept, decision, node.go)
 
 
 def store_of(options: StorageOptions, folder: Folder, manifest: Manifest) -> Store:
-    """Open what a storage peer's folder holds, as it was told to keep it."""
+    """Open a storage peer's store as its options say: in memory only, or in its folder."""
     budget = Budget(options.capacity_bytes)
     if options.memory_only:
         return Store.in_memory(manifest.spec, manifest.layout, budget, retain=True)
     spare = options.remember_bytes
     spec, layout = manifest.spec, manifest.layout
-    return Store.at(folder.store, spec, layout, budget=budget, retain=True, spare=spare)
+    store = Store.at(folder.store, spec, layout, budget=budget, retain=True, spare=spare)
+    if store.cold.damaged:
+        _LOG.warning("%s", _damage(store.cold.damaged, folder))
+    return store
+
+
+def _damage(names: list[str], folder: Folder) -> str:
+    """Return a warning that names the unreadable cold copies, and what to do about them."""
+    many = "1 cold copy" if len(names) == 1 else f"{len(names)} cold copies"
+    which = ", ".join(names[:_MOST_NAMED]) + (", ..." if names[_MOST_NAMED:] else "")
+    return (
+        f"{many} in {folder.store} cannot be read, and will not be used: {which}. The disk has"
+        " lost data: check it. Once `giaann fsck --join LINK` shows that other peers"
+        " serve these shards, remove the files"
+    )
 
 
 def renew(store: Store, shards: list[int]) -> None:
-    """Let go of what the peer's owner has told it to."""
+    """Drop the shards that the operator named with --renew, with their cold copies."""
     if wrong := [shard for shard in shards if not 0 <= shard < store.layout.shards]:
         raise UsageError(f"renew: there are shards 0 to {store.layout.shards - 1}, not {wrong[0]}")
-    here = [shard for shard in shards if shard in store.shards]
+    here = [shard for shard in shards if shard in store.shards or shard in store.cold.copies]
     if here:
         store.drop(here)
-        logging.getLogger("giaann.storage").info("dropped, to be fetched anew: shards %s", here)
+        store.cold.forget(here)
+        _LOG.info("dropped, to be fetched anew: shards %s", here)
 
 
-def _status(node: StorageNode, place: Place) -> Status:
+def _status(node: StorageNode) -> Status:
     state = "draining" if node.core.leaving else READY if node.ready else "syncing"
-    return Status(state=state, peer=name_of(node.me), listen=place.host.config.listen[0])
+    return Status(state=state, note=node.room.level)
 
 
 def main(arguments: list[str]) -> int:
-    """Run as a process of its own, and return its exit code."""
+    """Run as a process of its own, and return the exit code."""
     return exit_code(storage, arguments)

@@ -1,9 +1,9 @@
-"""What can be set of a storage peer."""
+"""A storage peer's options."""
 
 from typing import Annotated
 
 from giaann_p2p.errors import UsageError
-from giaann_p2p.swarm.settings import Settings
+from giaann_p2p.swarm.replication.settings import Settings
 from giaann_p2p.units import nbytes, rate
 from peers.options import Options, told
 
@@ -11,54 +11,74 @@ _LEAST_CAPACITY = 64 << 20
 
 
 class StorageOptions(Options, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a storage peer can be told."""
+    """A storage peer's options."""
 
-    join: Annotated[str, told("The swarm's join link, as its founder printed it.", "LINK")]
+    join: Annotated[
+        str,
+        told(
+            "The swarm's join link, as its founder printed it, or its name (giaann join).", "LINK"
+        ),
+    ]
     capacity: Annotated[
         str,
         told(
-            "Memory to give to the swarm, as 8GiB. A peer gets its share of the "
+            "Memory to give to the swarm, for example 8GiB. A peer gets its share of the "
             "columns in proportion to it, and refuses more.",
             "SIZE",
         ),
     ] = "1GiB"
+    force: Annotated[bool, told("Announce that capacity even if this machine has less memory.")] = (
+        False
+    )
     memory_only: Annotated[
         bool,
         told(
-            "Keep what is stored in memory alone; the folder has the identity, the manifest and "
-            "addresses. What was acknowledged then lives only as long as this process or another "
+            "Keep columns in memory only; the folder then holds the identity, the manifest and "
+            "addresses. An acknowledged update then lives only as long as this process or another "
             "replica."
         ),
     ] = False
     bandwidth: Annotated[
         str,
         told(
-            "How much a second may arrive when whole shards are fetched, as 50MB/s; 0 "
-            "for as much as there is. Pushes and reads are not counted.",
+            "Limit for fetching whole shards, for example 50MB/s; 0 for no limit. Pushes and reads "
+            "do not count.",
             "RATE",
         ),
     ] = "50MB/s"
     remember: Annotated[
         str,
         told(
-            "Room on the disk for what was learned lately, piece by piece: what a liar taught can "
-            "be withdrawn as long as it is remembered. 0 for none; in memory alone there is none.",
+            "Disk space for the deltas of recent chunks: a liar's chunks can be withdrawn as long "
+            "as their deltas are remembered. 0 for none; with --memory-only there is none.",
             "SIZE",
         ),
     ] = "64MiB"
+    cold: Annotated[
+        str,
+        told(
+            "Disk space for cold copies: shards that left memory because others own them now,"
+            " kept in case those vanish. Shards that only newcomers hold are kept beyond it.",
+            "SIZE",
+        ),
+    ] = "64GiB"
+    cold_days: Annotated[
+        float,
+        told("Days to keep a cold copy, with the same exception.", "DAYS", ge=0),
+    ] = Settings().cold_days
     renew: Annotated[
         str,
         told(
-            "Shards to drop when it begins, and to fetch anew: those of which its log says that "
-            "others hold something else. To be given once.",
+            "Shards to drop at the start and fetch anew: those whose content differs from that of "
+            "other owners, as the log says. Give it once.",
             "3,17",
         ),
     ] = ""
     leave_within: Annotated[
         float,
         told(
-            "Seconds that a peer which is told to leave tries to hand over its shards; then it ends"
-            " anyway, with exit code 4, and keeps them on its disk. 0 for as long as it takes.",
+            "Seconds that a leaving peer tries to hand over its shards; then it ends anyway, with"
+            " exit code 4, and keeps them on its disk. 0 for no limit.",
             "SECONDS",
             ge=0,
         ),
@@ -66,8 +86,8 @@ class StorageOptions(Options, frozen=True, kw_only=True, forbid_unknown_fields=T
     patience: Annotated[
         float,
         told(
-            "Seconds that a shard which nobody serves waits for peers that may come back with it, "
-            "before those that are there go on with what they have.",
+            "Seconds that a shard without a ready replica waits for peers that may come back with "
+            "it, before its present owners go on with what they have.",
             "SECONDS",
         ),
     ] = Settings().patience
@@ -75,15 +95,21 @@ class StorageOptions(Options, frozen=True, kw_only=True, forbid_unknown_fields=T
     def __post_init__(self) -> None:
         if self.capacity_bytes < _LEAST_CAPACITY:
             raise UsageError(f"capacity must be at least 64MiB; it is {self.capacity}")
-        self.remember_bytes, self.settings(), self.renewed  # names what cannot be
+        # Raises UsageError for values that cannot be used.
+        self.remember_bytes, self.settings(), self.renewed, self.watch
 
     def settings(self) -> Settings:
-        """Return what the decisions go by."""
-        return Settings(bandwidth=rate(self.bandwidth), patience=self.patience)
+        """Return the settings of the storage peer's decisions."""
+        return Settings(
+            bandwidth=rate(self.bandwidth),
+            patience=self.patience,
+            cold_bytes=nbytes(self.cold),
+            cold_days=self.cold_days,
+        )
 
     @property
     def renewed(self) -> list[int]:
-        """The shards to be dropped first."""
+        """Shards to drop at the start and fetch again."""
         try:
             return [int(number) for number in self.renew.split(",") if number.strip()]
         except ValueError:
@@ -91,10 +117,10 @@ class StorageOptions(Options, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     @property
     def remember_bytes(self) -> int:
-        """The same as a number."""
+        """The option `remember`, in bytes."""
         return nbytes(self.remember)
 
     @property
     def capacity_bytes(self) -> int:
-        """The same as a number."""
+        """The option `capacity`, in bytes."""
         return nbytes(self.capacity)

@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 from giaann_p2p.store.layout import Layout
-from giaann_p2p.swarm.placement import Placement
+from giaann_p2p.swarm.members.placement import Placement
 from tests.benchmarks.process import timed
 from tests.benchmarks.targets import NONE, Target
 
@@ -137,11 +137,11 @@ def look_ups(peers: int, shards: int, replicas: int) -> Figures:
     def by_concept() -> None:
         for at in batches:
             one = slice(at, at + BATCH)
-            placement.owners_of(layout.shards_of(concepts[one], features[one]))
+            placement.owner_matrix[layout.shards_of(concepts[one], features[one])]
 
     def by_shard() -> None:
         for at in batches:
-            placement.owners_of(numbers[at : at + BATCH])
+            placement.owner_matrix[numbers[at : at + BATCH]]
 
     return {
         "look-ups by concept/s": LOOK_UPS / _seconds(by_concept),

@@ -33,9 +33,10 @@ from giaann_p2p.model.sequence import Ids, Sequences
 from giaann_p2p.model.spec import CHUNK, ModelSpec
 from giaann_p2p.model.text import Sentence, document_sentences
 from giaann_p2p.store.codec.parcel import encode
-from giaann_p2p.swarm.overlap import grouped, sketch
-from giaann_p2p.swarm.policy import AtRandom, LeastOverlap
-from giaann_p2p.swarm.schedule import Policy
+from giaann_p2p.swarm.training.overlap import sketch
+from giaann_p2p.swarm.training.policy import AtRandom, LeastOverlap
+from giaann_p2p.swarm.training.schedule import Policy
+from tests.benchmarks.grouping import grouped
 
 WIKI = Path(__file__).parent.parent / "data" / "wiki.txt"
 SPEC = ModelSpec()

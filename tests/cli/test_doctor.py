@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from giaann_p2p.swarm.link import Link
+from giaann_p2p.swarm.wire.link import Link
 from tests.cli.conftest import Done, Run
 from tests.cli.living import Running
 
@@ -110,7 +110,5 @@ def test_another_swarms_link(giaann: Run, swarm: Running) -> None:
 
 def test_what_is_no_size(giaann: Run) -> None:
     done = giaann("doctor", "--join", "giaann://x", "--capacity", "much")
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == (
-        "giaann: 'much' is no number of bytes; write it as 8GiB, 500MB or 1000000\n"
-    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == ("giaann: 'much' is not a size; write it as 8GiB, 500MB or 1000000\n")

@@ -13,7 +13,7 @@ from tests.cli.conftest import GIAANN, Run
 
 def test_no_brain_there(giaann: Run, tmp_path: Path) -> None:
     done = giaann("solo", "prompt", "Bees make", "--db", tmp_path / "none")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "there is no brain in" in done.stderr
     assert "giaann solo train" in done.stderr
     assert not (tmp_path / "none").exists()
@@ -21,13 +21,13 @@ def test_no_brain_there(giaann: Run, tmp_path: Path) -> None:
 
 def test_no_such_text(giaann: Run, tmp_path: Path) -> None:
     done = giaann("solo", "train", tmp_path / "none.txt", "--db", tmp_path / "db")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "none.txt: No such file or directory" in done.stderr
 
 
 def test_a_directory_is_no_text(giaann: Run, tmp_path: Path) -> None:
     done = giaann("solo", "train", tmp_path, "--db", tmp_path / "db")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert f"{tmp_path} is a directory" in done.stderr
 
 
@@ -35,7 +35,7 @@ def test_another_encoding_is_refused_with_file_line_and_remedy(giaann: Run, tmp_
     file = tmp_path / "wide.txt"
     file.write_text("Bees make honey.", encoding="utf-16")
     done = giaann("solo", "train", file, "--db", tmp_path / "db")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert f"{file}:1: the text is UTF-16" in done.stderr
     assert "iconv -f UTF-16 -t UTF-8" in done.stderr
 
@@ -43,13 +43,13 @@ def test_another_encoding_is_refused_with_file_line_and_remedy(giaann: Run, tmp_
 @pytest.mark.parametrize("prompt", ["", "  "])
 def test_an_empty_prompt(giaann: Run, db: Path, prompt: str) -> None:
     done = giaann("solo", "prompt", prompt, "--db", db)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "the prompt is empty" in done.stderr
 
 
 def test_a_prompt_without_a_noun(giaann: Run, db: Path) -> None:
     done = giaann("solo", "prompt", "the of and", "--db", db)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "at least one noun" in done.stderr
 
 
@@ -71,7 +71,7 @@ def test_wrong_usage(giaann: Run, db: Path, arguments: list[str]) -> None:
 
 def test_no_such_device(giaann: Run, db: Path) -> None:
     done = giaann("solo", "prompt", "Bees make", "--db", db, "--device", "abacus")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "no device 'abacus'" in done.stderr
 
 
@@ -96,24 +96,62 @@ def test_a_damaged_brain_is_refused_and_fsck_tells_where(
 @pytest.mark.parametrize("command", ["info", "fsck", "compact", "export"])
 def test_what_is_no_brain_is_not_made_one(giaann: Run, tmp_path: Path, command: str) -> None:
     done = giaann("solo", command, "--db", tmp_path)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert f"there is no brain in {tmp_path}" in done.stderr
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_second_text_that_is_not_there_is_told_before_the_first_is_learned(
+def test_a_text_that_cannot_be_learned_does_not_keep_others_from_it(
     giaann: Run, text: Path, tmp_path: Path
 ) -> None:
-    done = giaann("solo", "train", text, tmp_path / "none.txt", "--db", tmp_path / "db")
-    assert (done.returncode, done.stdout) == (1, "")
-    assert not (tmp_path / "db").exists()
+    latin = tmp_path / "latin.txt"
+    latin.write_bytes("The caf\u00e9 was full.".encode("latin-1"))
+    late = tmp_path / "late.txt"
+    late.write_bytes(b"Bees. " * (1 << 14) + "Caf\u00e9".encode("latin-1"))
+    bad = [tmp_path / "none.txt", latin, late, tmp_path]
+    done = giaann("solo", "train", *bad, text, "--db", tmp_path / "db")
+    assert done.returncode == 1
+    assert "learned 3 of 3 sentences" in done.stdout
+    assert "none.txt: No such file or directory; continuing with the others" in done.stderr
+    assert "latin.txt:1: the text looks like Latin-1" in done.stderr
+    assert "late.txt:1: the text looks like Latin-1" in done.stderr
+    assert f"{tmp_path} is a directory" in done.stderr
+    done = giaann("solo", "train", *bad[:2], "--db", tmp_path / "other")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "none.txt: No such file" in done.stderr
+    assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.parametrize("data", [b"", b"The of.", b"\x89PNG\r\n\x1a\n\0\xe9t\xe9"])
+def test_a_text_that_teaches_nothing_fails(giaann: Run, tmp_path: Path, data: bytes) -> None:
+    file = tmp_path / "nothing.txt"
+    file.write_bytes(data)
+    done = giaann("solo", "train", file, "--db", tmp_path / "db")
+    assert done.returncode == 1
+    assert "giaann: nothing was learned: a sentence to learn needs a noun" in done.stderr
 
 
 def test_another_model_than_the_brains_is_refused(giaann: Run, text: Path, tmp_path: Path) -> None:
     giaann("solo", "train", text, "--db", tmp_path)
     done = giaann("solo", "train", text, "--db", tmp_path, "--seed-tokens", "8")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "seed_tokens: 8 and 12" in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [["info"], ["recall", "TEXT"], ["prompt", "Bees make"]])
+def test_a_pipe_that_is_closed_ends_a_command_quietly(
+    db: Path, text: Path, arguments: list[str]
+) -> None:
+    given = [str(text) if one == "TEXT" else one for one in arguments]
+    command = shlex.join([*GIAANN, "solo", *given, "--db", str(db)])
+    done = subprocess.run(
+        ["bash", "-c", f"{command} | true"],
+        capture_output=True,
+        text=True,
+        timeout=500,
+        check=False,
+    )
+    assert done.stderr == ""
 
 
 def test_a_closed_pipe_ends_an_export_quietly(db: Path) -> None:
@@ -122,7 +160,7 @@ def test_a_closed_pipe_ends_an_export_quietly(db: Path) -> None:
         ["bash", "-c", f"{command} | head -n 1"],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=500,
         check=False,
     )
     assert len(done.stdout.splitlines()) == 1
@@ -133,7 +171,6 @@ def test_an_empty_directory_name_is_wrong_usage(giaann: Run, text: Path) -> None
     assert giaann("solo", "train", text, "--db", "").returncode == 2
 
 
-@pytest.mark.timeout(60)
 def test_a_named_pipe_is_learned_as_a_file_is(giaann: Run, text: Path, tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
@@ -149,7 +186,7 @@ def test_an_output_that_cannot_be_written_is_told(db: Path) -> None:
     command = [*GIAANN, "solo", "export", "--db", str(db)]
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False
+            command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=500, check=False
         )
     assert done.returncode == 1
     assert done.stderr == ("giaann: standard output cannot be written: No space left on device\n")

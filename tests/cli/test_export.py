@@ -46,3 +46,12 @@ def test_json_lines_hold_the_exact_strength(giaann: Run, tmp_path: Path, db: Pat
     assert len(rows) == len(_tsv(giaann, db))
     assert all(abs(row["units"] / 65536 - row["strength"]) <= 5e-5 for row in rows)
     assert any(row["source_feature"] is None for row in rows)
+
+
+def test_a_header_names_the_fields(giaann: Run, db: Path) -> None:
+    bare = giaann("solo", "export", "--db", db).stdout.split("\n")
+    headed = giaann("solo", "export", "--header", "--db", db).stdout.split("\n")
+    assert headed[1:] == bare
+    assert headed[0].split("\t")[::3] == ["source_concept", "target_feature", "strength"]
+    assert len(headed[0].split("\t")) == len(bare[0].split("\t"))
+    assert giaann("solo", "export", "--header", "--format", "jsonl", "--db", db).returncode == 2

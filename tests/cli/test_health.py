@@ -2,12 +2,14 @@
 
 import json
 import re
+import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from giaann_p2p.swarm.link import Link
-from tests.cli.conftest import Run
+from giaann_p2p.swarm.wire.link import Link
+from tests.cli.conftest import GIAANN, Run
 from tests.cli.living import SHARDS, Running
 
 HEAD = "peer role state ready syncing owns used of reads/s writes/s"
@@ -42,7 +44,8 @@ def test_a_swarm_with_too_few_peers_is_told_what_to_do(swarm: Running) -> None:
     assert (swarm.alone.returncode, swarm.alone.stderr) == (1, "")
     assert "bees: degraded. 1 storage peer; 4 shards" in swarm.alone.stdout
     assert "lacking replicas: 4 shards" in swarm.alone.stdout
-    assert "Start 1 more storage peer: giaann storage --join LINK" in swarm.alone.stdout
+    advice = "Start 1 more storage peer: giaann swarm add storage --dir /"
+    assert advice in swarm.alone.stdout
     assert (swarm.alone_fsck.returncode, swarm.alone_fsck.stderr) == (0, "")
     assert "4 shards with too few replicas: 0, 1, 2, 3" in swarm.alone_fsck.stdout
 
@@ -82,31 +85,35 @@ def test_fsck_tells_that_a_database_is_another(giaann: Run, swarm: Running, tmp_
 
 def test_a_database_that_is_not_there(giaann: Run, swarm: Running, tmp_path: Path) -> None:
     done = giaann("fsck", "--join", swarm.link, "--against", tmp_path / "none")
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == f"giaann: there is no store in {tmp_path / 'none'}\n"
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"giaann: there is no brain in {tmp_path / 'none'}; make one")
 
 
 @pytest.mark.parametrize("command", ["status", "fsck"])
 @pytest.mark.parametrize(
-    ("link", "complaint"),
+    ("link", "code", "complaint"),
     [
-        ("https://example.org", "a join link begins with giaann://, not with 'https://e'"),
-        ("giaann://short/ip4/1.2.3.4/tcp/1/p2p/x", "the join link's swarm"),
-        (f"giaann://{SWARM}", "the join link names no address; it should go on with one"),
-        (f"giaann://{SWARM}/ip4/127.0.0.1/tcp/1", "names no peer: it lacks its part /p2p/<peer>"),
+        ("https://example.org", 2, "a join link begins with giaann://, not with 'https://e'"),
+        ("giaann://short/ip4/127.0.0.1/tcp/1/p2p/x", 2, "the join link's swarm"),
+        (f"giaann://{SWARM}", 2, "the join link is cut off"),
+        (f"giaann://{SWARM}/ip4/127.0.0.1/tcp/1", 2, "the join link is cut off"),
         (
             f"giaann://{SWARM}/ip4/127.0.0.1/tcp/1/p2p/12D3KooWCocgU7xj",
-            "the join link leads to nobody: the peer of the address",
+            2,
+            "the join link is cut off behind 'KooWCocgU7xj': copy it whole",
         ),
         (
             f"giaann://{SWARM}/ip4/127.0.0.1/tcp/1/p2p/{NOBODY}",
+            1,
             "`giaann doctor --join LINK` looks into it",
         ),
     ],
 )
-def test_links_that_lead_nowhere(giaann: Run, command: str, link: str, complaint: str) -> None:
+def test_links_that_lead_nowhere(
+    giaann: Run, command: str, link: str, code: int, complaint: str
+) -> None:
     done = giaann(command, "--join", link)
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (done.returncode, done.stdout) == (code, "")
     assert complaint in done.stderr
     assert done.stderr.startswith("giaann: ")
     assert done.stderr.count("\n") == 1
@@ -119,8 +126,46 @@ def test_another_swarms_link_at_this_ones_address(giaann: Run, swarm: Running) -
     assert "this is another swarm's manifest" in done.stderr
 
 
+@pytest.mark.slow
+def test_a_status_that_is_watched_by_a_pipe_is_written_as_it_comes(swarm: Running) -> None:
+    command = shlex.join([*GIAANN, "status", "--watch", "--join", swarm.link])
+    done = subprocess.run(
+        ["bash", "-c", f"{command} | head -n 9"],
+        capture_output=True,
+        text=True,
+        timeout=500,
+        check=False,
+    )
+    assert done.stderr == ""
+    lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
+    assert lines[0] == lines[5] == HEAD
+    assert lines[4].startswith("bees: healthy. ")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["status"],  # a table, by rich
+        ["fsck"],  # lines
+        ["prompt", "Bees make honey", "--local", "--stream"],  # pieces of a line
+    ],
+    ids=" ".join,
+)
+def test_a_pipe_that_is_closed_ends_a_command_quietly(swarm: Running, arguments: list[str]) -> None:
+    command = shlex.join([*GIAANN, *arguments, "--join", swarm.link])
+    done = subprocess.run(
+        ["bash", "-c", f"{command} | true"],
+        capture_output=True,
+        text=True,
+        timeout=500,
+        check=False,
+    )
+    assert (done.stdout, done.stderr) == ("", "")
+
+
 def test_what_cannot_go_together(giaann: Run, swarm: Running) -> None:
     done = giaann("status", "--json", "--watch", "--join", swarm.link)
     assert done.returncode == 2
-    assert "one only" in done.stderr
+    assert "give one of them" in done.stderr
     assert giaann("status").returncode == 2

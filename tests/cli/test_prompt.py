@@ -70,13 +70,13 @@ def test_nothing_comes_to_mind(giaann: Run, swarm: Running) -> None:
 
 def test_a_prompt_without_a_concept(giaann: Run, swarm: Running) -> None:
     done = giaann("prompt", "of the", "--local", "--join", swarm.link)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "names no concept" in done.stderr
 
 
 def test_no_such_swarm(giaann: Run, swarm: Running) -> None:
     done = giaann("prompt", PROMPT, "--join", "nonsense")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "link" in done.stderr
 
 
@@ -102,8 +102,8 @@ def test_chat(giaann: Run, swarm: Running, where: str) -> None:
     assert lines[0].startswith("Each line is a prompt")
     assert PROMPT + REST in lines
     assert PROMPT + " that they" in lines
-    assert "what each token took is shown" in lines
-    assert "'/nonsense' is no order" in done.stderr
+    assert "the cost of each token is shown" in lines
+    assert "'/nonsense' is an unknown command" in done.stderr
     assert "names no concept" in done.stderr
 
 

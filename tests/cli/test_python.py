@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from giaann_p2p import AsyncSwarm, Brain, PromptError, Standing, Swarm, Taught, UsageError
+from giaann_p2p import AsyncSwarm, Brain, PromptError, Swarm, TrainProgress, TrainReport, UsageError
 from giaann_p2p.local.swarm import LocalSwarm
 from tests.cli.conftest import TEXT
 
@@ -26,7 +26,7 @@ def swarm(link: str) -> Iterator[Swarm]:
 
 
 @pytest.fixture(scope="module")
-def taught(swarm: Swarm) -> list[Taught]:
+def taught(swarm: Swarm) -> list[TrainReport]:
     return list(swarm.train(TEXT))
 
 
@@ -37,7 +37,9 @@ def brain() -> Brain:
     return brain
 
 
-def test_it_learns_what_a_brain_learns(swarm: Swarm, taught: list[Taught], brain: Brain) -> None:
+def test_it_learns_what_a_brain_learns(
+    swarm: Swarm, taught: list[TrainReport], brain: Brain
+) -> None:
     (report,) = taught
     assert (report.sentences, report.complete) == (3, True)
     found = swarm.fsck()
@@ -72,7 +74,7 @@ def test_a_column_is_looked_at(swarm: Swarm) -> None:
 def test_progress_is_told(swarm: Swarm) -> None:
     seen = list[tuple[int, float]]()
 
-    def watch(report: Taught, standing: Standing) -> None:
+    def watch(report: TrainReport, standing: TrainProgress) -> None:
         seen.append((report.sentences, standing.share))
 
     swarm.train(
@@ -89,6 +91,8 @@ def test_what_is_wrong_is_told(swarm: Swarm) -> None:
     ):
         with pytest.raises(PromptError):
             wrong()
+    with pytest.raises(TypeError, match="a prompt is a str, not NoneType"):
+        swarm.generate(None)  # type: ignore[arg-type]
     for wrong in (
         lambda: swarm.generate("Bees", timing="soon"),
         lambda: swarm.train(TEXT, epochs=0),

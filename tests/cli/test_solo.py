@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Run
+from tests.cli.conftest import TEXT, Run
 
 PROMPT = "Bees make honey from the nectar that they"
 REST = " collect from flower in the summer."
@@ -161,6 +161,19 @@ def test_recall_counts_completed_sentences(giaann: Run, db: Path, text: Path) ->
     result = json.loads(giaann("solo", "recall", text, "--db", db, "--words", "3", "--json").stdout)
     assert result["sentences"] == 3
     assert result["recalled"] + len(result["missed"]) == 3
+
+
+def test_totals_say_which_sentences_do_not_count(giaann: Run, db: Path, tmp_path: Path) -> None:
+    file = tmp_path / "four.txt"
+    file.write_text(f"{TEXT}Too short.\n")
+    line = giaann("solo", "recall", file, "--db", db, "--words", "14").stdout
+    assert "sentences, without 1 with nothing after the words given and 1 that training" in line
+    line = giaann("solo", "eval", file, "--db", db, "--seed-tokens", "15").stdout
+    assert (
+        " on 1 sentences, without 2 with nothing after the seed and 1 that training skips" in line
+    )
+    found = json.loads(giaann("solo", "eval", file, "--db", db, "--json").stdout)
+    assert (found["sentences"], found["too_short"], found["skipped"]) == (3, 0, 1)
 
 
 def test_info_tells_what_it_holds(giaann: Run, db: Path, text: Path) -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from giaann_p2p.net.hive.key_file import open_key_file
-from giaann_p2p.swarm.link import Link
-from giaann_p2p.swarm.manifest import Manifest
-from giaann_p2p.swarm.token import Rights, Token
+from giaann_p2p.swarm.wire.link import Link
+from giaann_p2p.swarm.wire.manifest import Manifest
+from giaann_p2p.swarm.wire.token import Rights, Token
 from tests.cli.conftest import Run
 
 ADDRESS = "/ip4/127.0.0.1/tcp/9/p2p/12D3KooWKQUYJQn2xbZbaRMMEGhu1JuAAQq1nPXQLogs9fRfpFXc"
@@ -74,15 +74,15 @@ def test_a_daemons_token_is_kept_in_its_folder(
     ("arguments", "words"),
     [
         (("issue", "rubbish", "--data-dir", "BOOT"), "a peer's name has 52 letters"),
-        (("issue", "NAME", "--data-dir", "/nowhere"), "/nowhere is no folder of a peer"),
+        (("issue", "NAME", "--data-dir", "/nowhere"), "/nowhere is not a peer's folder"),
         (("issue", "NAME", "--data-dir", "BOOT", "--as", "king"), "there is no right 'king'"),
         (("accept", "rubbish"), "a token begins with 'giaann-token:'"),
         (("accept", "TOKEN", "--data-dir", "HERE"), "this token is for the peer"),
-        (("inspect", "giaann-token:aaaa"), "this is no token"),
-        (("name", "--join", "rubbish"), "a join link begins with giaann://"),
+        (("inspect", "giaann-token:aaaa"), "part of it is wrong or missing"),
+        (("name", "--join", "rubbish"), "'rubbish' is neither a join link"),
         (("name", "--join", "LINK", "--role", "king"), "--role is client, storage"),
-        (("withdraw", "--join", "LINK", "--data-dir", "BOOT"), "nobody is disowned: `giaann token"),
-        (("revoke", "NAME", "--disown", "--join", "rubbish", "--data-dir", "BOOT"), "a join link"),
+        (("withdraw", "--join", "LINK", "--data-dir", "BOOT"), "nobody is disowned: run `giaann"),
+        (("revoke", "NAME", "--disown", "--join", "rubbish", "--data-dir", "BOOT"), "join link"),
         (("revoke", "rubbish", "--join", "LINK", "--data-dir", "BOOT"), "a peer's name has 52"),
     ],
 )

@@ -11,8 +11,7 @@ from giaann_p2p.local.swarm import LocalSwarm
 from tests.cli.conftest import TEXT, Run
 from tests.cli.living import Running
 from tests.cli.test_interrupt import SENTENCE, interrupted
-
-pytestmark = pytest.mark.timeout(200)
+from tests.unit.peers.helpers import LINK
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +59,7 @@ def test_what_a_swarm_learns_is_what_one_machine_learns(
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
 
 
+@pytest.mark.slow
 def test_ctrl_c_stops_it_and_the_same_command_goes_on(
     giaann: Run, link: str, tmp_path: Path
 ) -> None:
@@ -70,7 +70,7 @@ def test_ctrl_c_stops_it_and_the_same_command_goes_on(
     assert code == 130
     assert "(interrupted)" in out
     assert "stopping after this chunk" in err
-    assert "interrupted; what was learned is kept: the same command goes on from there" in err
+    assert re.search(r"interrupted; [0-9,]+ sentences learned, and kept: the same command", err)
     done = giaann(*command, "--json")
     assert (done.returncode, done.stderr) == (0, "")
     told = json.loads(done.stdout)
@@ -78,41 +78,41 @@ def test_ctrl_c_stops_it_and_the_same_command_goes_on(
     assert told["chunks"] + told["chunks_known"] == 50
 
 
+@pytest.mark.slow
 def test_without_compute_peers_it_says_what_to_do(giaann: Run, swarm: Running, text: Path) -> None:
     done = giaann("train", "--join", swarm.link, text, "--patience", "3")
     assert (done.returncode, done.stdout) == (1, "")
     waiting, why = done.stderr.splitlines()
-    assert waiting == "giaann: waiting for compute peers"
+    assert waiting.startswith("giaann: waiting for compute peers: no compute peer")
     assert "no compute peer is in the swarm; start one" in why
-    assert "giaann compute --join LINK" in why
+    assert "giaann swarm add compute --dir /" in why
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "words"),
+    ("arguments", "words"),
     [
-        (["missing.txt"], 1, "missing.txt: No such file or directory"),
-        (["."], 1, "has no *.txt file in it"),
-        (["-", "--batch", "0"], 2, "--batch"),
-        (["-", "--batch", "4097"], 2, "--batch"),
-        (["-", "--policy", "best"], 2, "--policy"),
-        ([], 2, "Missing argument"),
+        (["missing.txt"], "missing.txt: No such file or directory"),
+        (["."], "has no *.txt file in it"),
+        (["-", "--batch", "0"], "--batch"),
+        (["-", "--batch", "4097"], "--batch"),
+        (["-", "--policy", "best"], "--policy"),
+        ([], "Missing argument"),
     ],
 )
 def test_what_cannot_be_is_told_before_anything_is_done(
     giaann: Run,
     arguments: list[str],
-    code: int,
     words: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    done = giaann("train", "--join", "giaann://nowhere", *arguments)
-    assert (done.returncode, done.stdout) == (code, "")
+    done = giaann("train", "--join", LINK, *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
     assert words in done.stderr
 
 
 def test_a_link_that_leads_nowhere_is_told(giaann: Run, text: Path) -> None:
     done = giaann("train", "--join", "giaann://nowhere", text)
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("giaann: ")

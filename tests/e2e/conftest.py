@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from giaann_p2p.local import linux
+from giaann_p2p.local.errors import LocalSwarmError
 from giaann_p2p.local.logs import Log
 from giaann_p2p.local.swarm import LocalSwarm
 from tests.unit.local.helpers import eventually, names_in, processes_of
@@ -55,7 +56,11 @@ def _maker(folder: Path) -> NewSwarm:
 
 def _show(swarm: LocalSwarm) -> None:
     """Print what may tell why a test fails."""
-    print(f"the swarm was in {swarm.folder.path}; its peers: {swarm.peers()}")
+    try:
+        peers = str(swarm.peers())
+    except LocalSwarmError as error:  # the test ended it: why the test fails is raised behind this
+        peers = str(error)
+    print(f"the swarm was in {swarm.folder.path}; its peers: {peers}")
     for file in sorted((swarm.folder.path / "logs").glob("*.log")):
         print(f"--- {file}")
         for line in Log(swarm.folder, file.stem).last(_LAST_LINES):

@@ -14,7 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Sequence
 from statistics import median
 
-from giaann_p2p.local.peer import State
+from giaann_p2p.local.peer import ProcessState
 from giaann_p2p.local.swarm import LocalSwarm
 
 _AT_ONCE = 2
@@ -154,7 +154,7 @@ class Havoc:
         while True:
             peer = await asyncio.to_thread(self._swarm.peer, name)
             assert peer.code is None, f"{name} has ended with {peer.code}"
-            if peer.state == State.READY:
+            if peer.state == ProcessState.READY:
                 break
             assert time.monotonic() < until, f"{name} is {peer.state}, {peer.told}, and stays so"
             await asyncio.sleep(_LOOK_EVERY)

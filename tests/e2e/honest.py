@@ -14,14 +14,14 @@ from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
 
-from giaann_p2p.client.training import Manner, Trainer
-from giaann_p2p.client.visit import Visit
+from giaann_p2p.client.session import Session
+from giaann_p2p.client.training import Trainer, TrainOptions
 from giaann_p2p.model.rows import Neuron, Row
 from giaann_p2p.net.errors import Unreachable
-from giaann_p2p.node.reading import Reading
+from giaann_p2p.node.reading.reader import RowReader
 from giaann_p2p.solo.corpus import opened
 from giaann_p2p.solo.jobs import job_id
-from giaann_p2p.swarm.verifying import Verify
+from giaann_p2p.swarm.reading.row_vote import Verify
 from tests.e2e.material import WIKI, Wiki
 
 _AT_ONCE = 8
@@ -59,7 +59,7 @@ class Figures:
     """What the slowest round took."""
     liars: Counter[str] = field(default_factory=Counter)
     """Compute peers that were named as such."""
-    shunned: Counter[str] = field(default_factory=Counter)
+    avoided: Counter[str] = field(default_factory=Counter)
     """Storage peers that were found to tell wrong rows."""
     unserved: list[str] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
@@ -70,7 +70,7 @@ class Figures:
             f" {self.longest:.1f} s; named as liars: {dict(self.liars)}\n"
             f"{self.served} of {self.asked} reads served, the slowest in {self.slowest:.3f} s:"
             f" {self.rows} rows, {len(self.wrong)} of them wrong, {self.behind} behind, told"
-            f" {self.compared} times; shunned: {dict(self.shunned)}"
+            f" {self.compared} times; shunned: {dict(self.avoided)}"
         )
 
 
@@ -78,7 +78,7 @@ class Honest:
     """See the module."""
 
     def __init__(
-        self, visiting: Visit, wiki: Wiki, folder: Path, seed: int, figures: Figures
+        self, visiting: Session, wiki: Wiki, folder: Path, seed: int, figures: Figures
     ) -> None:
         self.figures = figures
         self._visiting, self._wiki, self._folder = visiting, wiki, folder
@@ -87,7 +87,7 @@ class Honest:
         self._committed = [0] * len(wiki.deltas)
         self._over = asyncio.Event()
         self._log = logging.Logger("readers")
-        self._log.addHandler(_Named(figures.shunned))
+        self._log.addHandler(_Named(figures.avoided))
 
     def end(self) -> None:
         """Come to an end; what was begun is finished."""
@@ -107,7 +107,7 @@ class Honest:
         self._given = [times + 1 for times in self._given]
         trainer, began = Trainer(self._visiting), _now()
         try:
-            reports = await trainer.train(text, Manner())
+            reports = await trainer.train(text, TrainOptions())
         finally:
             await trainer.close()
         figures.longest = max(figures.longest, _now() - began)
@@ -135,18 +135,18 @@ class Honest:
                 self.figures.compared += reading.compared
                 await reading.close()
 
-    def _reading(self) -> Reading:
+    def _reading(self) -> RowReader:
         visiting = self._visiting
-        return Reading(
+        return RowReader(
             visiting.place.transport,
             visiting.manifest,
-            visiting.lookout.others,
+            visiting.lookout.view,
             visiting.clock,
             verify=Verify(share=1.0),
             log=self._log,
         )
 
-    async def _rows(self, reading: Reading, neurons: list[Neuron]) -> None:
+    async def _rows(self, reading: RowReader, neurons: list[Neuron]) -> None:
         figures, known, began = self.figures, list(self._committed), _now()
         figures.asked += 1
         try:

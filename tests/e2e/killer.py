@@ -16,10 +16,10 @@ from math import inf
 from statistics import median
 
 from giaann_p2p.client.prompting import SwarmAnswer
-from giaann_p2p.local.peer import State, View
+from giaann_p2p.local.peer import ProcessState, View
 from giaann_p2p.local.swarm import LocalSwarm
 from giaann_p2p.model.said import Generation
-from giaann_p2p.swarm.identity import name_of
+from giaann_p2p.swarm.wire.identity import name_of
 
 WAYS = {
     "who answers": ("compute",),
@@ -158,7 +158,9 @@ class Killer:
         await asyncio.to_thread(self._swarm.restart, peer.name)
         self._tell(f"{peer.name} begins again")
         until = time.monotonic() + _WELL_WITHIN
-        while (found := await asyncio.to_thread(self._swarm.peer, peer.name)).state != State.READY:
+        while (
+            found := await asyncio.to_thread(self._swarm.peer, peer.name)
+        ).state != ProcessState.READY:
             assert found.code is None, f"{peer.name} has ended with {found.code}"
             assert time.monotonic() < until, f"{peer.name} is {found.state}, and stays so"
             await asyncio.sleep(_LOOK_EVERY)

@@ -16,9 +16,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from giaann_p2p.client.visit import visit
+from giaann_p2p.client.session import visit
 from giaann_p2p.local.swarm import LocalSwarm
-from giaann_p2p.swarm.link import Link
+from giaann_p2p.swarm.wire.link import Link
 from tests.e2e.conftest import SHARDS
 from tests.e2e.growth import Grown, Growth
 from tests.e2e.havoc import Havoc

@@ -6,16 +6,16 @@ from pathlib import Path
 import pytest
 
 from giaann_p2p.client.scoring import scored
+from giaann_p2p.client.session import visit
 from giaann_p2p.client.swarm import Swarm
 from giaann_p2p.client.training import Trainer
-from giaann_p2p.client.visit import visit
 from giaann_p2p.model.evaluate import Feed
 from giaann_p2p.model.parse import Parser, max_chars
 from giaann_p2p.model.said import Generation
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.solo.corpus import opened
 from giaann_p2p.solo.recall import Recalled, recall
-from giaann_p2p.swarm.link import Link
+from giaann_p2p.swarm.wire.link import Link
 from tests.e2e.conftest import NewSwarm
 from tests.e2e.material import WIKI
 
@@ -24,7 +24,7 @@ LEAST = {("exact", Feed.TRUE): 0.9985, ("none", Feed.TRUE): 0.990, ("exact", Fee
 LEAST_RECALLED = 0.95
 WORDS = ModelSpec().seed_tokens
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.e2e
 
 
 def test_a_swarm_knows_what_it_has_learned(new_swarm: NewSwarm) -> None:

@@ -5,14 +5,14 @@ import signal
 
 import pytest
 
-from giaann_p2p.client.visit import visit
+from giaann_p2p.client.session import visit
 from giaann_p2p.local.swarm import LocalSwarm
-from giaann_p2p.swarm.link import Link
+from giaann_p2p.swarm.wire.link import Link
 from tests.e2e.conftest import NewSwarm
 from tests.e2e.material import Wiki
 from tests.e2e.writer import Writer
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.e2e
 BOOTSTRAPS = ("bootstrap-1", "bootstrap-2")
 
 

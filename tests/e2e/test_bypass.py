@@ -4,16 +4,16 @@ import asyncio
 
 import pytest
 
-from giaann_p2p.client.visit import visit
+from giaann_p2p.client.session import visit
 from giaann_p2p.local.swarm import LocalSwarm
 from giaann_p2p.model.rows import Neuron
-from giaann_p2p.swarm.identity import name_of
-from giaann_p2p.swarm.link import Link
+from giaann_p2p.swarm.wire.identity import name_of
+from giaann_p2p.swarm.wire.link import Link
 from tests.e2e.conftest import NewSwarm
 from tests.e2e.material import Wiki
 from tests.e2e.writer import Figures, Writer
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.e2e
 PEERS = 4
 ROUNDS = 3
 EPOCHS = 8

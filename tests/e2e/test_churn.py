@@ -8,9 +8,9 @@ import os
 
 import pytest
 
-from giaann_p2p.client.visit import visit
+from giaann_p2p.client.session import visit
 from giaann_p2p.local.swarm import LocalSwarm
-from giaann_p2p.swarm.link import Link
+from giaann_p2p.swarm.wire.link import Link
 from tests.e2e.conftest import NewSwarm
 from tests.e2e.havoc import Havoc
 from tests.e2e.material import Wiki

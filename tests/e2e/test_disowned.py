@@ -18,7 +18,7 @@ TRUE, FALSE = "".join(LINES[::2]), "".join(LINES[1::2])
 GIAANN = "from giaann_p2p.cli.main import main; main()"
 WITHIN = 60.0
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.e2e
 
 
 def giaann(*arguments: str) -> str:

@@ -10,13 +10,14 @@ import signal
 
 import pytest
 
-from giaann_p2p.client.visit import Visit, visit
+from giaann_p2p.client.session import Session, visit
 from giaann_p2p.local.swarm import LocalSwarm
 from giaann_p2p.model.rows import Neuron, Question
-from giaann_p2p.swarm.link import Link
+from giaann_p2p.swarm.wire.link import Link
 from tests.e2e.conftest import NewSwarm
 from tests.e2e.material import Material, made_up, numbers
 from tests.e2e.writer import settled
+from tests.pushing import Pusher
 
 CONNECTIONS = int(os.environ.get("GIAANN_DRAIN_CONNECTIONS", "200000"))
 JOB = b"made-up sentences"[:16]
@@ -38,8 +39,9 @@ async def drained(swarm: LocalSwarm) -> tuple[int, float]:
         manifest = visiting.manifest
         made = await asyncio.to_thread(made_up, CONNECTIONS, manifest.spec)
         material = Material(made, manifest.spec, manifest.layout)
+        pusher = Pusher.of(visiting)
         for chunk in range(len(made)):
-            await visiting.push(JOB, chunk, material.cut(chunk), material.tree(chunk))
+            await pusher.push(JOB, chunk, material.cut(chunk), material.tree(chunk))
             material.committed(JOB, chunk, chunk)
         await settled(visiting, material, PEERS)
         loop = asyncio.get_running_loop()
@@ -57,7 +59,7 @@ async def drained(swarm: LocalSwarm) -> tuple[int, float]:
         return reads, seconds
 
 
-async def read(visiting: Visit, material: Material, over: asyncio.Event) -> int:
+async def read(visiting: Session, material: Material, over: asyncio.Event) -> int:
     """Read rows, and see that they are right; return how often."""
     chance, count = random.Random(0), 0
     known: list[Neuron] = material.neurons()

@@ -17,10 +17,10 @@ from pathlib import Path
 
 import pytest
 
-from giaann_p2p.client.visit import visit
-from giaann_p2p.local.peer import State, View
+from giaann_p2p.client.session import visit
+from giaann_p2p.local.peer import ProcessState, View
 from giaann_p2p.local.swarm import LocalSwarm
-from giaann_p2p.swarm.link import Link
+from giaann_p2p.swarm.wire.link import Link
 from tests.e2e.conftest import NewSwarm
 from tests.e2e.honest import Figures, Honest
 from tests.e2e.hostile import BEGIN, cast
@@ -65,7 +65,7 @@ def test_with_hostile_peers_nothing_wrong_is_read_and_nothing_is_lost(
         assert figures.asked > SECONDS
         names = swarm_names(swarm)
         assert set(figures.liars) <= {names[cast.SHIRKER]}
-        assert set(figures.shunned) == {names[cast.LIAR]}
+        assert set(figures.avoided) == {names[cast.LIAR]}
 
 
 async def attacked(swarm: LocalSwarm, folder: Path, figures: Figures) -> None:
@@ -98,7 +98,7 @@ async def attacked(swarm: LocalSwarm, folder: Path, figures: Figures) -> None:
 def check_harmless(swarm: LocalSwarm) -> None:
     """See that they did their worst, and nobody honest took anything of it."""
     honest = tuple(peer.peer for peer in honest_peers(swarm))
-    assert {peer.state for peer in honest_peers(swarm)} == {State.READY}
+    assert {peer.state for peer in honest_peers(swarm)} == {ProcessState.READY}
     liar, shirker, forger, stranger = (tally_of(swarm, name) for name in cast.HOSTILE)
     for lie in ("Read", "Push", "Compare"):
         assert liar[f"lies about {lie}"] > 0

@@ -30,7 +30,7 @@ LONGEST = 0.6
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(60 + 3 * KILLS)
+@pytest.mark.timeout(600 + 3 * KILLS)
 def test_what_a_killed_process_acknowledged_is_there(tmp_path: Path) -> None:
     directory = tmp_path / "store"
     Store.at(directory, SMALL, Layout(shards=SHARDS)).close()

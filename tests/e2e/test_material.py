@@ -1,5 +1,7 @@
 """What the tests of swarms compare with is what one machine learns."""
 
+import pytest
+
 from giaann_p2p.model.digest import readable
 from giaann_p2p.model.rows import Question
 from giaann_p2p.model.spec import ModelSpec
@@ -10,6 +12,7 @@ from tests.e2e.material import WIKI, Wiki
 EPOCHS = 2
 
 
+@pytest.mark.slow
 def test_the_twin_holds_what_solo_learns() -> None:
     wiki = Wiki(ModelSpec(), Layout(shards=8))
     brain = Brain()

@@ -26,7 +26,7 @@ class Club:
         self.folder = folder
         self.environment = {**os.environ, "XDG_DATA_HOME": str(folder / "home")}
         self.daemons: list[subprocess.Popen[str]] = []
-        more = ("--new", "club", "--token", "--shards", "4", "--replicas", "2")
+        more = ("--new", "club", "--shards", "4", "--replicas", "2")
         self.boot = self.start("bootstrap", "boot", *more)
         assert self.boot.stdout is not None
         self.link = self.boot.stdout.readline().strip()
@@ -96,10 +96,11 @@ def test_a_club_serves_its_members_and_no_stranger(tmp_path: Path) -> None:
         stranger = swarm.start("storage", "stranger", "--join", swarm.link)
         assert stranger.wait(WITHIN) == 1
         assert "members only" in swarm.log("stranger")
-        for command in ("status", "doctor"):
-            done = swarm.client(command)
+        for command in (["status"], ["column", "bee"], ["doctor"]):
+            done = swarm.client(*command)
             assert done.returncode == 1
             assert "token" in done.stdout + done.stderr
+            assert swarm.name_of() in done.stdout + done.stderr
 
         storages = [swarm.member("storage", name) for name in ("storage-1", "storage-2")]
         computes = swarm.member("compute", "compute-1")

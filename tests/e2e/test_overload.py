@@ -23,30 +23,31 @@ from random import Random
 import numpy as np
 import pytest
 
-from giaann_p2p.client.visit import Visit, visit
+from giaann_p2p.client.session import Session, visit
 from giaann_p2p.local.peer import View
 from giaann_p2p.local.swarm import LocalSwarm
 from giaann_p2p.net import errors as net
 from giaann_p2p.store.applied import Applied
-from giaann_p2p.swarm.link import Link
-from giaann_p2p.swarm.messages import (
+from giaann_p2p.swarm.wire.link import Link
+from giaann_p2p.swarm.wire.messages import (
     Compare,
     Compared,
     Message,
     Push,
     Pushed,
     Read,
-    Refused,
+    Refusal,
     Rows,
     decode,
     encode,
 )
-from giaann_p2p.swarm.shardset import packed
-from giaann_p2p.swarm.voucher import sealing
+from giaann_p2p.swarm.wire.shardset import packed
+from giaann_p2p.swarm.wire.voucher import sealing
 from tests.e2e.conftest import NewSwarm
 from tests.e2e.material import Wiki
+from tests.pushing import Pusher
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.e2e
 ARGUMENTS = {"bootstrap": ["--quorum", "1"], "storage": ["--capacity", "1GiB"]}
 JOB = b"a job, and a half"[:16]
 TIMES_TOO_MUCH = 10
@@ -93,7 +94,7 @@ def told(seconds: list[float]) -> str:
 class Load:
     """Asks one storage peer, over the visits' connections."""
 
-    def __init__(self, visits: list[Visit]) -> None:
+    def __init__(self, visits: list[Session]) -> None:
         manifest = visits[0].manifest
         self.wiki = Wiki(manifest.spec, manifest.layout)
         self.acknowledged: set[int] = set()
@@ -117,7 +118,7 @@ class Load:
         number = self.next() if number is None else number
         of, by = number % len(self._parcels), self._visits[number % 2]
         tree = self.wiki.tree(of)
-        seal = sealing([by.vouched(JOB, number, tree.root)], tree)(self._shards)
+        seal = sealing([Pusher.of(by).vouched(JOB, number, tree.root)], tree)(self._shards)
         question = Push(JOB, number, self._all, self._parcels[of], seal)
         answer = await self._asked(by, question, outcomes)
         if answer is None:
@@ -144,14 +145,14 @@ class Load:
         assert set(answer.which) == set(range(len(answer.sets)))
         return [Applied.from_bytes(chunks) for chunks in answer.sets]
 
-    async def _asked(self, by: Visit, question: Message, outcomes: Outcomes) -> Message | None:
+    async def _asked(self, by: Session, question: Message, outcomes: Outcomes) -> Message | None:
         """Return an answer, or None for a refusal that may be tried again; nothing else happens."""
         began = time.monotonic()
         try:
             data = await by.place.transport.call(self._peer, encode(question), timeout=NEVER)
             answer = decode(data)
-            busy = answer.reason if isinstance(answer, Refused) else ""
-            assert not isinstance(answer, Refused) or answer.is_busy, busy
+            busy = answer.reason if isinstance(answer, Refusal) else ""
+            assert not isinstance(answer, Refusal) or answer.is_busy, busy
         except net.Refused as error:
             if error.reason is not net.Reason.BUSY:
                 raise

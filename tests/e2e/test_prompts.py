@@ -15,15 +15,15 @@ from typing import NamedTuple
 import pytest
 
 from giaann_p2p.client.prompting import ask
-from giaann_p2p.client.training import Manner as Teaching
+from giaann_p2p.client.session import Session, visit
 from giaann_p2p.client.training import Trainer
-from giaann_p2p.client.visit import Visit, visit
+from giaann_p2p.client.training import TrainOptions as Teaching
 from giaann_p2p.errors import PromptError
 from giaann_p2p.local.swarm import LocalSwarm
 from giaann_p2p.model.manner import Beam, Manner
 from giaann_p2p.model.said import Generation
 from giaann_p2p.solo.brain import Brain
-from giaann_p2p.swarm.link import Link
+from giaann_p2p.swarm.wire.link import Link
 from tests.e2e.conftest import NewSwarm
 from tests.e2e.killer import WAYS, Followed, Killer
 from tests.e2e.material import WIKI
@@ -117,7 +117,7 @@ def turns(asked: list[Case]) -> Iterator[list[Case]]:
         left = left[count:]
 
 
-async def answer(visiting: Visit, killer: Killer, case: Case, at: int, way: str) -> None:
+async def answer(visiting: Session, killer: Killer, case: Case, at: int, way: str) -> None:
     """See that an answer is what it is on one machine, though somebody is killed meanwhile."""
     followed: Followed = killer.follow(ask(visiting, case.prompt, case.manner))
     found = await followed.all(at, partial(killer.strike, way))

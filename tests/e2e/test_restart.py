@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from giaann_p2p.client.visit import visit
+from giaann_p2p.client.session import visit
 from giaann_p2p.local.swarm import LocalSwarm
 from giaann_p2p.solo.brain import Brain
-from giaann_p2p.swarm.link import Link
+from giaann_p2p.swarm.wire.link import Link
 from tests.cli.conftest import GIAANN
 from tests.e2e.conftest import NewSwarm
 from tests.e2e.material import WIKI, Wiki
@@ -57,6 +57,6 @@ async def taught(first: LocalSwarm, new_swarm: NewSwarm, swarms: ExitStack) -> W
 def fsck(link: str, database: Path) -> dict[str, object]:
     """Have the command compare a swarm with a solo database."""
     command = [*GIAANN, "fsck", "--json", "--join", link, "--against", str(database)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=500, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

@@ -4,13 +4,13 @@ import asyncio
 
 import pytest
 
-from giaann_p2p.client.visit import Visit, visit
+from giaann_p2p.client.session import Session, visit
 from giaann_p2p.local.swarm import LocalSwarm
-from giaann_p2p.swarm.identity import name_of
-from giaann_p2p.swarm.link import Link
+from giaann_p2p.swarm.wire.identity import name_of
+from giaann_p2p.swarm.wire.link import Link
 from tests.e2e.conftest import NewSwarm
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.e2e
 
 
 def test_who_does_not_answer_is_silent(new_swarm: NewSwarm) -> None:
@@ -33,7 +33,7 @@ async def looked_at(swarm: LocalSwarm) -> None:
         await asyncio.to_thread(swarm.cont, "storage-2")
 
 
-async def silent(visiting: Visit) -> set[str]:
+async def silent(visiting: Session) -> set[str]:
     """Return who is shown as silent; what they hold does not count."""
     found = visiting.overview(await visiting.silent_peers())
     assert (found.verdict == "healthy") == (not found.silent)

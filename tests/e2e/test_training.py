@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 
 from giaann_p2p.client.checkup import checked
-from giaann_p2p.client.trained import Taught
-from giaann_p2p.client.training import Manner, Trainer
-from giaann_p2p.client.visit import Visit, visit
-from giaann_p2p.local.peer import State
+from giaann_p2p.client.session import Session, visit
+from giaann_p2p.client.trained import TrainReport
+from giaann_p2p.client.training import Trainer, TrainOptions
+from giaann_p2p.local.peer import ProcessState
 from giaann_p2p.local.swarm import LocalSwarm
-from giaann_p2p.swarm.link import Link
+from giaann_p2p.swarm.wire.link import Link
 from tests.e2e.conftest import NewSwarm
 from tests.e2e.material import WIKI, Wiki
 from tests.e2e.writer import settled
@@ -51,17 +51,17 @@ def test_a_text_is_learned_while_peers_are_killed_and_join(new_swarm: NewSwarm) 
     assert {what.split()[0] for what in harm.story} == {"kill", "drain"}
 
 
-async def learned(swarm: LocalSwarm, harm: "Harm") -> list[Taught]:
+async def learned(swarm: LocalSwarm, harm: "Harm") -> list[TrainReport]:
     async with visit(Link.read(swarm.link)) as visiting:
         wiki = Wiki(visiting.manifest.spec, visiting.manifest.layout)
         trainer, over = Trainer(visiting), asyncio.Event()
         async with asyncio.TaskGroup() as group:
             group.create_task(harm.run(over))
             try:
-                reports = await trainer.train(WIKI, Manner(epochs=EPOCHS))
+                reports = await trainer.train(WIKI, TrainOptions(epochs=EPOCHS))
             finally:
                 over.set()
-        again = await trainer.train(WIKI, Manner(epochs=EPOCHS, policy="random"))
+        again = await trainer.train(WIKI, TrainOptions(epochs=EPOCHS, policy="random"))
         await trainer.close()
         assert all(report.known and report.chunks_known == 3 for report in again)
         for epoch in range(1, EPOCHS + 1):
@@ -109,7 +109,7 @@ class Harm:
 
     def _some(self, role: str) -> str:
         peers = self._swarm.peers()
-        ready = [one.name for one in peers if one.role == role and one.state == State.READY]
+        ready = [one.name for one in peers if one.role == role and one.state == ProcessState.READY]
         return self._chance.choice(sorted(ready))
 
 
@@ -121,7 +121,7 @@ def test_the_same_command_goes_on_when_its_client_was_killed(
     with new_swarm(storages=STORAGES, computes=COMPUTES) as swarm:
         command = [sys.executable, "-c", GIAANN, "train", "--json", "--join", swarm.link, str(text)]
         asyncio.run(killed(swarm, command))
-        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=200)
+        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=500)
         assert done.returncode == 0, done.stderr
         told = json.loads(done.stdout)
         print(f"\n{told['chunks_known']} chunks were known, {told['chunks']} were learned then")
@@ -148,7 +148,7 @@ async def killed(swarm: LocalSwarm, command: list[str]) -> None:
     assert client.returncode == -signal.SIGKILL
 
 
-async def rows(visiting: Visit) -> int:
+async def rows(visiting: Session) -> int:
     """Return how many rows the swarm has learned."""
     peers = visiting.storage_peers()
     return (await checked(visiting.place.transport, visiting.manifest, peers)).rows

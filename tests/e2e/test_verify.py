@@ -41,9 +41,9 @@ def column_is_true_if_verified(giaann: Run, link: str, liar: str) -> None:
         one["told"]["occurrences"] == one["true"]["occurrences"] + MORE for one in found["lies"]
     )
     assert found["undecided"] == 0
-    assert "storage peers differ about rows that were read" in done.stderr
-    assert f"peer {liar} told wrong rows: of " in done.stderr
-    assert "what was used was told by a majority of its owners" in done.stderr
+    assert "storage peers returned different rows" in done.stderr
+    assert f"peer {liar} returned wrong rows: of " in done.stderr
+    assert "every row that was used was confirmed by a majority of its owners" in done.stderr
 
 
 def prompt_is_true_if_verified(giaann: Run, link: str, liar: str) -> None:
@@ -54,7 +54,7 @@ def prompt_is_true_if_verified(giaann: Run, link: str, liar: str) -> None:
         0,
         PROMPT + brain.generate(PROMPT, max_tokens=5).text + "\n",
     )
-    assert f"peer {liar} told wrong rows: of " in done.stderr
+    assert f"peer {liar} returned wrong rows: of " in done.stderr
 
 
 def python_is_told(link: str, liar: str) -> None:

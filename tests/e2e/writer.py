@@ -12,13 +12,14 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from giaann_p2p.client.checkup import checked
-from giaann_p2p.client.visit import Visit
+from giaann_p2p.client.session import Session
 from giaann_p2p.model.rows import Neuron, Row
-from giaann_p2p.swarm.checkup import Report
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.messages import AskDigests, Digests, decode, encode
-from giaann_p2p.swarm.shardset import packed, unpacked
+from giaann_p2p.swarm.members.checkup import Report
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.messages import AskDigests, Digests, decode, encode
+from giaann_p2p.swarm.wire.shardset import packed, unpacked
 from tests.e2e.material import Material, Wiki
+from tests.pushing import Pusher
 
 _EPOCH_PAUSE = 0.4
 """Between two epochs: with one and the same text, more are a flood of jobs, and no load of work."""
@@ -59,12 +60,13 @@ class Figures:
 class Writer:
     """See the module."""
 
-    def __init__(self, visiting: Visit, wiki: Wiki, seed: int = 0, epochs_a_job: int = 1) -> None:
+    def __init__(self, visiting: Session, wiki: Wiki, seed: int = 0, epochs_a_job: int = 1) -> None:
         self.visiting, self.wiki = visiting, wiki
         self._epochs_a_job = epochs_a_job
         self.figures = Figures()
         self.epochs = 0
         """So far, all of them whole."""
+        self._pusher = Pusher.of(visiting)
         self._chance = random.Random(seed)
         self._pushed = [0] * len(wiki.deltas)
         self._committed = [0] * len(wiki.deltas)
@@ -117,7 +119,7 @@ class Writer:
     async def _push(self, job: bytes, chunk: int, number: int) -> None:
         self._pushed[number] += 1
         began = _now()
-        await self.visiting.push(job, chunk, self.wiki.cut(number), self.wiki.tree(number))
+        await self._pusher.push(job, chunk, self.wiki.cut(number), self.wiki.tree(number))
         self.figures.pushes.append(Took(began, _now() - began))
         self.wiki.committed(job, chunk, number)
         self._committed[number] += 1
@@ -131,7 +133,9 @@ class Writer:
         self.figures.behind += any(times[chunk] < known[chunk] for chunk in held)
 
 
-async def settled(visiting: Visit, material: Material, peers: int, within: float = 120.0) -> Report:
+async def settled(
+    visiting: Session, material: Material, peers: int, within: float = 120.0
+) -> Report:
     """Return when so many peers are there, and all replicas agree and hold what the twin holds."""
     until, wanted = _now() + within, material.digest
     while True:
@@ -148,7 +152,7 @@ async def settled(visiting: Visit, material: Material, peers: int, within: float
     return report
 
 
-async def _check_sets(visiting: Visit, material: Material, peer: Peer) -> None:
+async def _check_sets(visiting: Session, material: Material, peer: Peer) -> None:
     """See that a peer has taken in the chunks that were committed, and no others."""
     count = visiting.manifest.layout.shards
     sets = material.twin.sets(range(count))

@@ -15,9 +15,9 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, TypeVar
 
-from giaann_p2p.client.visit import Visit, visit
+from giaann_p2p.client.session import Session, visit
 from giaann_p2p.local.status_file import READY, StatusFile
-from giaann_p2p.swarm.link import Link
+from giaann_p2p.swarm.wire.link import Link
 from tests.cli.conftest import GIAANN
 from tests.e2e.material import Wiki
 from tests.e2e.writer import Writer
@@ -94,7 +94,7 @@ class Visitor:
 
     def __init__(self, host: Host, link: str) -> None:
         self.host = host
-        self.visiting: Visit
+        self.visiting: Session
         self._link = Link.read(link)
         self._loop = asyncio.new_event_loop()
         self._over = asyncio.Event()
@@ -149,7 +149,7 @@ class Swarm:
         self._folder, self._visitors = folder, list[Visitor]()
         (folder / "tmp").mkdir(parents=True)
         try:
-            new = ("--new", "netns", "--shards", "64", "--replicas", "3")
+            new = ("--new", "netns", "--open", "--shards", "64", "--replicas", "3")
             self.bootstrap = self._daemon("bootstrap", *new, *founding)
             self.link = self.bootstrap.wait_ready()
             self.storages = [self.add("storage") for _ in range(storages)]

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from giaann_p2p.client.visit import Visit
+from giaann_p2p.client.session import Session
 from giaann_p2p.store.transfer import Export
 from tests.e2e.material import WIKI, Material, Wiki, made_up
 from tests.e2e.writer import settled
 from tests.netns.conftest import NewSwarm
+from tests.pushing import Pusher
 
 pytestmark = [pytest.mark.netns, pytest.mark.timeout(600)]
 LOST = 10.0
@@ -72,13 +73,13 @@ def bytes_of(material: Material) -> int:
     return sum(Export(material.twin.content(shard)).size for shard in shards)
 
 
-async def pushed(visiting: Visit, material: Material) -> None:
+async def pushed(visiting: Session, material: Material) -> None:
     """Push each delta as a chunk."""
-    room = asyncio.Semaphore(AT_ONCE)
+    room, pusher = asyncio.Semaphore(AT_ONCE), Pusher.of(visiting)
 
     async def push(number: int) -> None:
         async with room:
-            await visiting.push(JOB, number, material.cut(number), material.tree(number))
+            await pusher.push(JOB, number, material.cut(number), material.tree(number))
         material.committed(JOB, number, number)
 
     async with asyncio.TaskGroup() as group:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.netns.network import Host, Network
 
-pytestmark = [pytest.mark.netns, pytest.mark.timeout(60)]
+pytestmark = pytest.mark.netns
 _PORT = 4100
 _SERVE = f"""
 import socket

@@ -4,11 +4,12 @@ import time
 
 import pytest
 
-from giaann_p2p.client.visit import Visit
+from giaann_p2p.client.session import Session
 from tests.e2e.material import Wiki
 from tests.e2e.writer import Writer
 from tests.netns.conftest import NewSwarm
 from tests.netns.swarm import Swarm, Visitor
+from tests.pushing import Pusher
 
 pytestmark = [pytest.mark.netns, pytest.mark.timeout(600)]
 STORAGES = 3
@@ -84,9 +85,10 @@ def split(swarm: Swarm, near: Visitor, far: Visitor) -> None:
     swarm.network.cut(here, there)
 
 
-async def pushed(visiting: Visit, wiki: Wiki) -> None:
+async def pushed(visiting: Session, wiki: Wiki) -> None:
+    pusher = Pusher.of(visiting)
     for number in range(len(wiki.deltas)):
-        await visiting.push(wiki.job(ELSEWHERE), number, wiki.cut(number), wiki.tree(number))
+        await pusher.push(wiki.job(ELSEWHERE), number, wiki.cut(number), wiki.tree(number))
 
 
 def committed(writer: Writer) -> None:

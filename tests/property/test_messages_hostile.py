@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from giaann_p2p.errors import MessageError
-from giaann_p2p.swarm.actions import Apply, Call, Reply
-from giaann_p2p.swarm.messages import VERSION, Message, Push, decode, encode
+from giaann_p2p.swarm.wire.actions import Apply, Call, Reply
+from giaann_p2p.swarm.wire.messages import VERSION, Message, Push, decode, encode
 from tests.helpers_swarm import MESSAGES, NOW, A, Around, B, C, Side, store
 from tests.property.test_swarm_parsers_hostile import anything, edits
 
@@ -49,7 +49,7 @@ def test_any_question_is_answered(data: bytes) -> None:
     before = side.store.sets(range(3))
     assert isinstance(side.answers.to(message), Message)
     if isinstance(message, Push):
-        (action,) = side.core.asked(7, message, NOW)
+        (action,) = side.core.asked(7, A, message, NOW)
         assert isinstance(action, Reply | Apply)
         side.do([action], NOW)
         assert [reply.ticket for reply in side.told(Reply)] == [7]

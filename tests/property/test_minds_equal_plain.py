@@ -110,6 +110,7 @@ def test_generated_tokens_are_the_same(
     assert len(mind) == len(prompt) + len(got)
 
 
+@pytest.mark.slow
 @timings
 @given(
     lesson=lessons(),
@@ -140,6 +141,7 @@ def test_looking_ahead_chooses_the_same(
     assert len(fast) == len(prompt)
 
 
+@pytest.mark.slow
 @timings
 @given(
     lesson=lessons(),
@@ -175,6 +177,7 @@ def test_copies_go_on_alone(
             assert_agree(fast, plain, prompt[:1], rows)
 
 
+@pytest.mark.slow
 @timings
 @pytest.mark.parametrize("graded", [False, True])
 def test_all_of_wiki_gives_the_same_candidates(

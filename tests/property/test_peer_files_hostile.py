@@ -3,6 +3,7 @@
 The store's own files: `test_disk_hostile.py`.
 """
 
+import contextlib
 import json
 import logging
 from pathlib import Path
@@ -15,19 +16,25 @@ from hypothesis import strategies as st
 
 from bootstrap.options import BootstrapOptions
 from giaann_p2p.errors import DamagedError, TokenError, UsageError
-from giaann_p2p.local.small_file import read_json
 from giaann_p2p.local.status_file import READY, Status, StatusFile
 from giaann_p2p.net.hive.key_file import open_key_file, write_key_file
-from giaann_p2p.node.acquaintances import MOST_PEERS, Acquaintances
-from giaann_p2p.node.membership import Membership
-from giaann_p2p.swarm.admission import Admission
-from giaann_p2p.swarm.link import fault_of
-from giaann_p2p.swarm.manifest import Manifest
+from giaann_p2p.node.members.acquaintances import MOST_PEERS, Acquaintances
+from giaann_p2p.node.members.membership import Membership
+from giaann_p2p.node.members.standing_file import StandingFile
+from giaann_p2p.store.disk.small_file import read_json
+from giaann_p2p.swarm.members.standing import Standing
+from giaann_p2p.swarm.replication.known_sets import KnownSets
+from giaann_p2p.swarm.wire.admission import Admission
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.link import fault_of
+from giaann_p2p.swarm.wire.manifest import Manifest
+from giaann_p2p.swarm.wire.record import missing_of
 from peers.compute.options import ComputeOptions
 from peers.folder import Folder
 from peers.options import Options, options
 from peers.storage.options import StorageOptions
 from tests.helpers_hostile import few, hostile
+from tests.helpers_swarm import applied
 from tests.property.test_swarm_parsers_hostile import ADDRESS, MANIFEST, PEER, REVOKED, TOKEN
 
 QUIET = logging.getLogger("tests.quiet")
@@ -62,6 +69,42 @@ def test_known_peers_are_addresses_or_nobody(folder: Path, data: bytes) -> None:
     found.write()
     again = Acquaintances(path, QUIET)
     assert (again.addresses, again.sequence) == (found.addresses, found.sequence)
+
+
+BOOK = Standing(PEER.peer, seen={PEER.peer: 90.0, Peer(bytes(32)): 1e6}).packed()
+
+
+@within
+@given(hostile(BOOK))
+def test_a_book_of_standing_has_peers_and_seconds_or_nothing(folder: Path, data: bytes) -> None:
+    (folder / "standing").write_bytes(data)
+    book = Standing(PEER.peer)
+    StandingFile(folder / "standing", QUIET).restore(book)
+    assert all(len(peer) == 32 and seconds >= 0 for peer, seconds in book._seen.items())
+    again = Standing(PEER.peer)
+    again.restore(book.packed())
+    assert again._seen == book._seen
+
+
+def _note() -> bytes:
+    known = KnownSets()
+    known.saw(3, applied(1, 2), 100, 50.0)
+    known.saw(5, applied(1), 10, 51.0)
+    return known.packed()
+
+
+@within
+@given(hostile(_note()))
+def test_what_was_known_is_of_shards_that_there_are_or_nothing(data: bytes) -> None:
+    known = KnownSets()
+    with contextlib.suppress(UsageError):
+        known.restore(data, 8, 60.0)
+    assert all(shard < 8 for shard in known.of())
+    known.compare({shard: [] for shard in known.of()}, 60.0)
+    assert missing_of(known.missing, 8).seen <= 60
+    again = KnownSets()
+    again.restore(known.packed(), 8, 60.0)
+    assert again.packed() == known.packed()
 
 
 @within
@@ -184,7 +227,7 @@ def test_settings_can_be_or_are_told_of(
 )
 def test_settings_that_once_raised_something_else(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "peer.toml").write_bytes(data)
-    with pytest.raises(UsageError, match=r"peer\.toml is no TOML: "):
+    with pytest.raises(UsageError, match=r"peer\.toml is not TOML: "):
         options(ComputeOptions, {}, tmp_path / "peer.toml")
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 
 from giaann_p2p.errors import DamagedError, MessageError
 from giaann_p2p.store.seal import Seal, told
-from giaann_p2p.swarm.voucher import authors_of, vouched, words_of
+from giaann_p2p.swarm.wire.voucher import authors_of, vouched, words_of
 from tests.helpers_hostile import hostile
 from tests.helpers_swarm import AUTHORS, JOB, LAYOUT, LESSONS, SWARM_ID, shards, vouch
 

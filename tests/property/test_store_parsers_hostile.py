@@ -30,7 +30,7 @@ from giaann_p2p.store.records import (
     shards_record,
 )
 from giaann_p2p.store.seal import Seal
-from giaann_p2p.store.state import State
+from giaann_p2p.store.state import StoreState
 from giaann_p2p.store.transfer import Export, Import, Manifest
 from giaann_p2p.store.update import cut, update_head, update_of, update_record
 from tests import helpers_parcel
@@ -207,8 +207,8 @@ def test_numbers_of_a_manifest_are_those_of_a_shard(connections: int, shard: int
 # Records whose checksum is right, and which say what can or cannot be.
 
 
-def taught() -> State:
-    state = State(SMALL, LAYOUT)
+def taught() -> StoreState:
+    state = StoreState(SMALL, LAYOUT)
     for kind, payload in HISTORY:
         state.replay(kind, memoryview(payload))
     return state

@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 
 from giaann_p2p.errors import MessageError, RecordError, TokenError, UsageError
 from giaann_p2p.store.layout import Layout
-from giaann_p2p.swarm.directory import Directory
-from giaann_p2p.swarm.identity import Identity
-from giaann_p2p.swarm.link import Link
-from giaann_p2p.swarm.manifest import Manifest
-from giaann_p2p.swarm.record import Announcement, Load, read, signed
-from giaann_p2p.swarm.revoked import Revoked
-from giaann_p2p.swarm.shardset import most_bytes, packed, unpacked
-from giaann_p2p.swarm.token import Rights, Token, founded
+from giaann_p2p.swarm.members.directory import Directory
+from giaann_p2p.swarm.wire.identity import Identity
+from giaann_p2p.swarm.wire.link import Link
+from giaann_p2p.swarm.wire.manifest import Manifest
+from giaann_p2p.swarm.wire.record import Announcement, Load, read, signed
+from giaann_p2p.swarm.wire.revoked import Revoked
+from giaann_p2p.swarm.wire.shardset import most_bytes, packed, unpacked
+from giaann_p2p.swarm.wire.token import Rights, Token, founded
 
 PEER = Identity.from_seed(b"\1" * 32)
 LAYOUT, NOW = Layout(shards=64), 1_800_000_000

@@ -13,14 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from giaann_p2p.errors import GiaannError, MessageError, RecordError, TokenError, UsageError
-from giaann_p2p.swarm.identity import Identity
-from giaann_p2p.swarm.link import Link
-from giaann_p2p.swarm.manifest import Manifest
-from giaann_p2p.swarm.messages import VERSION, decode, encode
-from giaann_p2p.swarm.record import read, signed
-from giaann_p2p.swarm.revoked import Revoked
-from giaann_p2p.swarm.shardset import packed, unpacked
-from giaann_p2p.swarm.token import Rights, Token, founded
+from giaann_p2p.swarm.wire.identity import Identity
+from giaann_p2p.swarm.wire.link import Link
+from giaann_p2p.swarm.wire.manifest import Manifest
+from giaann_p2p.swarm.wire.messages import VERSION, decode, encode
+from giaann_p2p.swarm.wire.record import read, signed
+from giaann_p2p.swarm.wire.revoked import Revoked
+from giaann_p2p.swarm.wire.shardset import packed, unpacked
+from giaann_p2p.swarm.wire.token import Rights, Token, founded
 from tests.helpers_hostile import few, hostile, peak_of
 from tests.helpers_swarm import MESSAGES
 from tests.property.test_swarm_parsers_hostile import (

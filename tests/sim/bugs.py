@@ -1,20 +1,28 @@
 """Mistakes that somebody might make, to be planted: the simulator must find each of them."""
 
+import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
+from giaann_p2p.backoff import Backoff
+from giaann_p2p.errors import GiaannError
 from giaann_p2p.model.delta import total
+from giaann_p2p.node.replication.store_writer import StoreWriter
 from giaann_p2p.sim import storage as sim_storage
-from giaann_p2p.store import ledger, state, store
+from giaann_p2p.store import cold, ledger, state, store
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.content import Content
 from giaann_p2p.store.disk.sync import NEVER
-from giaann_p2p.swarm import directory, doubts, proving, releasing, storage, writer
-from giaann_p2p.swarm.shardset import packed
+from giaann_p2p.swarm.members import directory, peers_view, silent_backoff
+from giaann_p2p.swarm.replication import cold_copies, handover_proof, release, storage
+from giaann_p2p.swarm.training import writer
+from giaann_p2p.swarm.wire.actions import Apply
+from giaann_p2p.swarm.wire.shardset import packed
 
 Patch = Callable[[pytest.MonkeyPatch], None]
 
@@ -65,9 +73,9 @@ def _release_too_early(patch: pytest.MonkeyPatch) -> None:
     def due(self: Any, now: float) -> list[Any]:
         held = self._held.sets(self._replicas.held.tolist())
         parts = [(np.array([shard], np.uint16), mine) for shard, mine in held.items()]
-        return [releasing.Release(parts)]
+        return [release.Release(parts)]
 
-    patch.setattr(releasing.Releasing, "due", due)
+    patch.setattr(release.DeltaRelease, "due", due)
 
 
 def _count_an_answer_twice(patch: pytest.MonkeyPatch) -> None:
@@ -85,7 +93,7 @@ def _add_what_is_there_already(patch: pytest.MonkeyPatch) -> None:
         applied = ours.applied[0] | theirs.applied[0]
         return Content(theirs.shards, [applied], total([ours.delta, theirs.delta]))
 
-    patch.setattr(state.State, "_united", united)
+    patch.setattr(state.StoreState, "_united", united)
 
 
 def _acknowledge_what_is_not_held(patch: pytest.MonkeyPatch) -> None:
@@ -122,7 +130,7 @@ def _never_push_again(patch: pytest.MonkeyPatch) -> None:
 
 
 def _never_forgive(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(doubts, "bypass_for", lambda failures: 1e9)
+    patch.setattr(silent_backoff, "_BACKOFF", Backoff(first=1e9))
     patch.setattr(directory.Directory, "_dispel", lambda self, old, new: None)
 
 
@@ -131,7 +139,9 @@ def _never_notice_a_death(patch: pytest.MonkeyPatch) -> None:
 
 
 def _let_go_on_hearsay(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(proving.Proving, "shown", lambda self, shard, mine, owners, now: True)
+    patch.setattr(
+        handover_proof.HandoverProof, "shown", lambda self, shard, mine, owners, now: True
+    )
 
 
 HEARSAY = Bug("let go on hearsay", _let_go_on_hearsay)
@@ -153,3 +163,75 @@ BUGS = [
     Bug("never forgive", _never_forgive),
     Bug("never notice a death", _never_notice_a_death),
 ]
+
+
+def _forget_cold_copies_at_a_restart(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(cold.ColdRoom, "_found", lambda self: {})
+
+
+def _never_offer_a_cold_copy(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(cold_copies.ColdCopies, "due", lambda self, leaving, now: [])
+
+
+def _believe_what_newcomers_claim(patch: pytest.MonkeyPatch) -> None:
+    """Standing comes from the record itself: whoever announces much room has it."""
+    learn = peers_view.PeersView.learn
+
+    def credulous(self: Any, record: bytes, now: float, restarted: Any) -> Any:
+        said = learn(self, record, now, restarted)
+        if said is not None and said.role == "storage":
+            self.standing._seen[said.peer] = float(said.capacity)
+        return said
+
+    patch.setattr(peers_view.PeersView, "learn", credulous)
+
+
+def _take_memory_for_a_disk(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(peers_view.PeersView, "keeps", lambda self, peer: self.stands(peer))
+
+
+def _commit_with_newcomers_alone(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(writer._Chunk, "waits_for_keepers", lambda self, others, now: False)
+
+
+NEWCOMER_BUGS = [
+    Bug("forget cold copies at a restart", _forget_cold_copies_at_a_restart),
+    Bug("never offer a cold copy", _never_offer_a_cold_copy),
+    Bug("believe what newcomers claim", _believe_what_newcomers_claim),
+    Bug("take memory for a disk", _take_memory_for_a_disk),
+    Bug("commit with newcomers alone", _commit_with_newcomers_alone),
+]
+"""It takes newcomers that vanish to find these."""
+
+
+def _acknowledge_before_the_write(patch: pytest.MonkeyPatch) -> None:
+    do, over = StoreWriter.do, StoreWriter._over
+
+    def early(self: Any, deed: Any, wanted: Any = None) -> None:
+        do(self, deed, wanted)
+        if isinstance(deed, Apply):
+            asyncio.get_running_loop().call_soon(self._told, deed.number, None)
+
+    def over_but_not_told(self: Any, deed: Any, error: Any) -> None:
+        if isinstance(deed, Apply):
+            self._count(deed, -1)
+        else:
+            over(self, deed, error)
+
+    patch.setattr(StoreWriter, "do", early)
+    patch.setattr(StoreWriter, "_over", over_but_not_told)
+
+
+def _take_a_refused_write_for_a_success(patch: pytest.MonkeyPatch) -> None:
+    def tried(self: Any, change: Callable[[], object]) -> None:
+        with suppress(GiaannError):
+            change()
+
+    patch.setattr(StoreWriter, "_tried", tried)
+
+
+WRITER_BUGS = [
+    Bug("acknowledge before the write", _acknowledge_before_the_write),
+    Bug("take a refused write for a success", _take_a_refused_write_for_a_success),
+]
+"""It takes the real storage node to find these."""

@@ -9,11 +9,13 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import pytest
+from msgspec.structs import replace
 
 from giaann_p2p.sim import compute
 from giaann_p2p.sim.client import Client, Habit
 from giaann_p2p.sim.hostile import cast
 from giaann_p2p.sim.hostile.cast import Hostile
+from giaann_p2p.sim.hostile.flooder import Flooder
 from giaann_p2p.sim.hostile.forger import Forger, Forgery
 from giaann_p2p.sim.hostile.liar import Liar, Lie
 from giaann_p2p.sim.hostile.shirker import Shirker, Shirking
@@ -24,27 +26,23 @@ from giaann_p2p.sim.swarm import Rules, Swarm
 from giaann_p2p.sim.trainer import Trainer
 from giaann_p2p.store import update
 from giaann_p2p.store.layout import Layout
-from giaann_p2p.swarm import (
-    admission,
-    auditing,
-    coordinator,
-    directory,
-    leases,
-    reader,
-    record,
-    token,
-)
-from giaann_p2p.swarm.admission import Admission, Pass
-from giaann_p2p.swarm.auditing import Auditing
-from giaann_p2p.swarm.identity import SIGNATURE_BYTES, Peer
-from giaann_p2p.swarm.record import Announcement
-from giaann_p2p.swarm.replica import State
-from giaann_p2p.swarm.schedule import Schedule
-from giaann_p2p.swarm.settings import Settings
-from giaann_p2p.swarm.shunned import Shunned
-from giaann_p2p.swarm.trust import Trust
-from giaann_p2p.swarm.verifying import NOTHING
-from giaann_p2p.swarm.voucher import Notary
+from giaann_p2p.swarm.members import directory, exclusion
+from giaann_p2p.swarm.members.liar_backoff import LiarBackoff
+from giaann_p2p.swarm.reading import reader
+from giaann_p2p.swarm.reading.row_vote import NOTHING
+from giaann_p2p.swarm.replication import replica_audit
+from giaann_p2p.swarm.replication.push_budget import Bill, PushBudget
+from giaann_p2p.swarm.replication.replica_audit import ReplicaAudit
+from giaann_p2p.swarm.replication.settings import Settings
+from giaann_p2p.swarm.training import coordinator, leases
+from giaann_p2p.swarm.training.schedule import Schedule
+from giaann_p2p.swarm.training.trust import Trust
+from giaann_p2p.swarm.wire import admission, record, token
+from giaann_p2p.swarm.wire.admission import Admission, Pass
+from giaann_p2p.swarm.wire.identity import SIGNATURE_BYTES, Peer
+from giaann_p2p.swarm.wire.record import Announcement
+from giaann_p2p.swarm.wire.replica import ReplicaState
+from giaann_p2p.swarm.wire.voucher import Notary
 
 Patch = Callable[[pytest.MonkeyPatch], None]
 Make = Callable[[Swarm], Hostile]
@@ -178,12 +176,43 @@ def hollow(lie: Lie) -> Callable[[], int]:
 
     def fewer(swarm: Swarm, watch: Watch) -> int:
         counts = Counter(
-            shard for one in swarm.storages for shard in one.core.replicas.all(State.READY).tolist()
+            shard
+            for one in swarm.storages
+            for shard in one.core.replicas.all(ReplicaState.READY).tolist()
         )
         return sum(counts[shard] < swarm.rules.replicas for shard in range(swarm.rules.shards))
 
     often = Settings(patience=3.0, audit_every=5.0)
     return lambda: attack(fewer, liar(lie), seconds=100.0, settings=often)
+
+
+def slandered() -> int:
+    """Honest owners that lose shards by the word of one other."""
+    return attack(count("an honest peer is barred"), liar(Lie.SLANDERS))
+
+
+def poisoned(strangers: int = 2, seconds: float = 20.0) -> int:
+    """Have strangers push poison to an open swarm in which honest peers stand, and learn meanwhile.
+
+    Count what owners take beyond what all newcomers may push, and what is not learned.
+    """
+    swarm = Swarm(7, settings=replace(SETTINGS, founding=10.0), rules=Rules(shards=8))
+    watch = swarm.promises = Watch(swarm)
+    for _ in range(4):
+        join(swarm)
+    for _ in range(2):
+        compute.join(swarm)
+    swarm.clock.run_until(60.0)
+    for number in range(strangers):
+        cast.let(swarm, Flooder(swarm, f"flooder{number}", 0.0), 61.0)
+    job = random.Random("7 other job").randbytes(16)
+    swarm.trainers.append(Trainer(swarm, "trainer", job, 5000, CHUNKS, 0.0))
+    swarm.clock.run_until(61.0 + seconds)
+    cast.leave(swarm)
+    swarm.clock.run_until(61.0 + 7 * seconds)
+    may = SETTINGS.newcomers_jobs * (1 + seconds / 60) + 1
+    taken = watch.counts["pushes taken"] - may * len(swarm.storages)
+    return max(0, int(taken)) + sum(not trainer.done for trainer in swarm.trainers)
 
 
 def boasted(came: Came) -> int:
@@ -203,11 +232,15 @@ def boasts_again() -> int:
 
 
 def _without_audits(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Auditing, "due", lambda self, now: [])
+    patch.setattr(ReplicaAudit, "due", lambda self, now: [])
 
 
 def _evading_for_ever(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(auditing, "EVASIONS", 1 << 30)
+    patch.setattr(replica_audit, "EVASIONS", 1 << 30)
+
+
+def _one_name_is_enough(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(exclusion, "majority", lambda count: 1)
 
 
 def _without_comparing(patch: pytest.MonkeyPatch) -> None:
@@ -215,7 +248,7 @@ def _without_comparing(patch: pytest.MonkeyPatch) -> None:
 
 
 def _without_shunning(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Shunned, "holds", lambda self, peer, now: False)
+    patch.setattr(LiarBackoff, "holds", lambda self, peer, now: False)
 
 
 def _without_signatures(patch: pytest.MonkeyPatch) -> None:
@@ -298,6 +331,10 @@ def _leased_for_ever(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Schedule, "_single", lambda self: iter(()))
 
 
+def _boundless(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(PushBudget, "bill", lambda self, *push: Bill(()))
+
+
 DEFENCES = [
     Defence("rows are compared", wrong_rows, _without_comparing),
     Defence("liars are shunned", found_again, _without_shunning),
@@ -320,4 +357,6 @@ DEFENCES = [
     Defence("tokens end", served(Pretence.EXPIRED), _for_ever),
     Defence("the list of the revoked", served(Pretence.REVOKED), _without_a_list),
     Defence("a token is its member's", served(Pretence.STOLEN), _whoever_shows_it),
+    Defence("newcomers push little", poisoned, _boundless),
+    Defence("it takes a majority to bar an owner", slandered, _one_name_is_enough),
 ]

@@ -15,7 +15,7 @@ MOST_SEEDS = 100
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)  # some take the forty-first history, or a later one
+@pytest.mark.timeout(1400)  # some take the forty-first history, or a later one
 @pytest.mark.parametrize("bug", PLANTED, ids=[bug.name for bug in PLANTED])
 def test_a_planted_bug_is_found(bug: Bug, monkeypatch: pytest.MonkeyPatch) -> None:
     bug.plant(monkeypatch)

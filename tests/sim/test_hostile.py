@@ -20,7 +20,7 @@ from tests.sim.defences import DEFENCES, Defence, attack, boasted, count, strang
 MANY = os.environ.get("GIAANN_SEEDS")
 SEEDS = max(2, int(MANY or "2") // 5)
 HOSTILE = 6
-TRIED = DEFENCES if MANY else DEFENCES[:3] + DEFENCES[9:12] + DEFENCES[-2:]
+TRIED = DEFENCES if MANY else DEFENCES[:3] + DEFENCES[9:12] + DEFENCES[-3:]
 
 
 def history(seed: int, calm: bool) -> Outcome:
@@ -38,7 +38,7 @@ def history(seed: int, calm: bool) -> Outcome:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300 + 60 * SEEDS)
+@pytest.mark.timeout(600 + 60 * SEEDS)
 def test_with_hostile_peers_all_reads_are_served_and_none_is_wrong() -> None:
     answered = unanswered = 0
     done = Counter[str]()
@@ -55,7 +55,7 @@ def test_with_hostile_peers_all_reads_are_served_and_none_is_wrong() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300 + 60 * SEEDS)
+@pytest.mark.timeout(600 + 60 * SEEDS)
 def test_with_hostile_peers_and_all_else_going_wrong_promises_are_kept() -> None:
     done = Counter[str]()
     for seed in range(1000, 1000 + (SEEDS + 1) // 2):
@@ -91,11 +91,11 @@ HARM = (
     "a record that was made up is believed",
     "an old record took the place of a newer one",
     "a directory holds more than there is",
+    "an honest peer is barred",
 )
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_strangers_are_told_nothing_whatever_they_show() -> None:
     everybody = [stranger(pretence) for pretence in Pretence]
     assert attack(count("a stranger is told"), *everybody) == 0
@@ -103,7 +103,6 @@ def test_strangers_are_told_nothing_whatever_they_show() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_what_a_peer_says_it_brought_and_did_not_others_learn() -> None:
     assert boasted(count("boasts")) > 5
     assert boasted(count("compute peers that brought nothing")) == 1
@@ -111,7 +110,6 @@ def test_what_a_peer_says_it_brought_and_did_not_others_learn() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("defence", TRIED, ids=[one.name for one in TRIED])
 def test_an_attack_comes_through_where_its_defence_is_off(
     defence: Defence, monkeypatch: pytest.MonkeyPatch

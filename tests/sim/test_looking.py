@@ -5,11 +5,11 @@ import random
 from giaann_p2p.sim.client import Client
 from giaann_p2p.sim.storage import Storage, join
 from giaann_p2p.sim.swarm import Swarm
-from giaann_p2p.swarm.identity import Identity
-from giaann_p2p.swarm.replica import State
+from giaann_p2p.swarm.wire.identity import Identity
+from giaann_p2p.swarm.wire.replica import ReplicaState
 
 
-def states(node: Storage) -> set[State]:
+def states(node: Storage) -> set[ReplicaState]:
     return {node.core.replicas.state(shard) for shard in range(node.swarm.rules.shards)}
 
 
@@ -17,7 +17,7 @@ def test_the_first_peer_of_a_swarm_begins() -> None:
     swarm = Swarm(1)
     join(swarm)
     swarm.clock.run_until(swarm.settings.patience + 5)
-    assert states(swarm.storages[0]) == {State.READY}
+    assert states(swarm.storages[0]) == {ReplicaState.READY}
 
 
 def test_a_newcomer_that_reaches_nobody_begins_nothing_of_its_own() -> None:
@@ -34,8 +34,8 @@ def test_a_newcomer_that_reaches_nobody_begins_nothing_of_its_own() -> None:
     late = swarm.storages[4]
     assert late.peer == newcomer
     swarm.clock.run_until(200)
-    assert states(late) == {State.SYNCING}
+    assert states(late) == {ReplicaState.SYNCING}
     swarm.network.cut.clear()
     swarm.clock.run_until(320)
-    assert State.READY in states(late)
+    assert ReplicaState.READY in states(late)
     assert swarm.problems() == []

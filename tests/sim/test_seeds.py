@@ -15,7 +15,7 @@ SEEDS = int(os.environ.get("GIAANN_SEEDS", "6"))
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(120 + 10 * SEEDS)
+@pytest.mark.timeout(600 + 10 * SEEDS)
 def test_all_promises_are_kept() -> None:
     size = Size()
     played = list(play(range(SEEDS), size, os.cpu_count() or 1))

@@ -8,8 +8,8 @@ import pytest
 from giaann_p2p.sim.storage import Storage, join
 from giaann_p2p.sim.swarm import Swarm
 from giaann_p2p.store.update import Update
-from giaann_p2p.swarm.identity import Identity
-from giaann_p2p.swarm.replica import State
+from giaann_p2p.swarm.wire.identity import Identity
+from giaann_p2p.swarm.wire.replica import ReplicaState
 
 CHUNKS, RATE = 500, 16_000.0
 WITHIN = 100.0
@@ -43,7 +43,7 @@ def updates(swarm: Swarm) -> list[Update]:
 
 def is_ready(node: Storage) -> bool:
     states = {node.core.replicas.state(shard) for shard in range(node.swarm.rules.shards)}
-    return State.READY in states and State.SYNCING not in states
+    return ReplicaState.READY in states and ReplicaState.SYNCING not in states
 
 
 @pytest.mark.parametrize("rate", [RATE, 2 * RATE])

@@ -116,6 +116,7 @@ def test_an_error_before_the_first_chunk_leaves_no_job(tmp_path: Path) -> None:
         assert list(brain.info().texts) == []
 
 
+@pytest.mark.slow
 def test_a_text_that_changes_while_it_is_read_is_not_booked_as_what_it_was(tmp_path: Path) -> None:
     file, brain = tmp_path / "bees.txt", Brain()
     file.write_text((BEES + " ") * 3000)
@@ -153,7 +154,7 @@ def test_a_closed_brain_learns_no_more(tmp_path: Path) -> None:
 def test_a_grown_log_gives_way_to_a_snapshot(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("giaann_p2p.store.store._LEAST_LOG", 0)
+    monkeypatch.setattr("giaann_p2p.store.journal._LEAST_LOG", 0)
     with Brain.open(tmp_path) as brain:
         brain.train(BEES)
     assert [file.name for file in sorted(tmp_path.iterdir())][1:] == [
@@ -185,6 +186,7 @@ def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:
         Brain.open(tmp_path / "file" / "brain")
 
 
+@pytest.mark.slow
 def test_several_workers_learn_the_same(wiki_digest: str) -> None:
     brain = Brain()
     brain.train(WIKI, workers=2)
@@ -245,6 +247,13 @@ def test_an_empty_brain_says_nothing() -> None:
 def test_a_prompt_needs_a_noun() -> None:
     with pytest.raises(PromptError, match="at least one noun"):
         Brain().generate("of the and")
+
+
+@pytest.mark.parametrize("prompt", [None, 3, b"Bees"])
+def test_what_is_no_text_is_a_type_error(prompt: str) -> None:
+    for ask in (Brain().generate, Brain().stream):
+        with pytest.raises(TypeError, match="a prompt is a str, not "):
+            ask(prompt)
 
 
 def test_wrong_arguments_are_the_callers_fault(tmp_path: Path) -> None:

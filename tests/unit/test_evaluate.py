@@ -66,7 +66,7 @@ def test_what_comes_too_early_to_an_end_is_unreached(bees: Delta) -> None:
 
 
 def test_a_sentence_must_be_longer_than_the_seed(bees: Delta) -> None:
-    assert score([BEES], bees, Feed.TRUE, seed=9) == Score()
+    assert score([BEES], bees, Feed.TRUE, seed=9) == Score(too_short=1)
     longer = score([BEES], bees, Feed.TRUE, seed=8)
     assert (longer.sentences, longer.seeded, longer.predicted) == (1, 8, 1)
 

@@ -118,6 +118,7 @@ def test_a_sentence_is_parsed_the_same_in_any_company(parser: Parser, wiki: Sequ
     assert_same_sequences(joined(several), wiki)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [0, 1, 2])
 def test_several_workers_give_the_same_as_one(
     workers: int, wiki: Sequences, monkeypatch: pytest.MonkeyPatch
@@ -141,11 +142,13 @@ def test_other_word_lists_are_refused_with_both_digests_and_a_remedy() -> None:
     assert message.endswith("install the release of giaann-p2p that the model was made with")
 
 
+@pytest.mark.slow
 def test_an_error_of_a_worker_arrives() -> None:
     with pytest.raises(PipelineError, match="needs pipeline other"):
         list(parse_chunks([[Sentence(GOOD, 1)]], ModelSpec(pipeline="other"), workers=2))
 
 
+@pytest.mark.slow
 def test_parsing_may_be_given_up_halfway() -> None:
     endless = ([Sentence(GOOD, line)] for line in itertools.count())
     with closing(
@@ -192,7 +195,12 @@ def test_a_prompt_without_a_noun_has_no_names(parser: Parser) -> None:
 
 @pytest.mark.parametrize(
     ("text", "reason"),
-    [("Bees \0 make.", "not text"), (LONG_WORD, "word too long"), (LONG_SENTENCE, "too long")],
+    [
+        ("Bees \0 make.", "not text"),
+        (LONG_WORD, "word too long"),
+        (LONG_SENTENCE, "too long"),
+        ("Bees " + ")" * 200, "too much punctuation"),
+    ],
 )
 def test_what_cannot_be_read_in_a_prompt_is_refused(parser: Parser, text: str, reason: str) -> None:
     assert parser.parse_prompt([]) == []

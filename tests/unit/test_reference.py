@@ -80,7 +80,7 @@ def test_a_line_has_all_that_is_known() -> None:
     common = table(Options)
     assert "| `listen`, list of texts | `/ip4/0.0.0.0/tcp/0` |" in common
     assert '`log`, `"text"` or `"json"` | `text` |' in common
-    assert "-1 none. -1 to 65535. |" in common
+    assert "-1 serves none. -1 to 65535. |" in common
 
 
 def test_the_example_can_be_read(tmp_path: Path) -> None:

@@ -10,10 +10,10 @@ import pytest
 import torch
 
 from giaann_p2p.store.layout import Layout
-from giaann_p2p.swarm.messages import Compared, Message, decode, encode
-from giaann_p2p.swarm.placement import Placement
-from giaann_p2p.swarm.record import read as read_record
-from tests.benchmarks.scale import comparing, directory, repair, swarms, training
+from giaann_p2p.swarm.members.placement import Placement
+from giaann_p2p.swarm.wire.messages import Compared, Message, decode, encode
+from giaann_p2p.swarm.wire.record import read as read_record
+from tests.benchmarks.scale import anti_entropy, directory, repair, swarms, training
 from tests.benchmarks.scale.page import MEASURED, PAGE, TABLES
 from tests.benchmarks.scale.tables import Table, number, read, replaced, size
 
@@ -114,14 +114,14 @@ def test_a_repair_takes_as_long_as_its_slowest() -> None:
 def test_partners_share_what_they_compare() -> None:
     placed = swarms.placement(100, swarms.fitting(100))
     mine = placed.shards_of(placed.peers[3])
-    partners = comparing.shared(100, 3)
+    partners = anti_entropy.shared(100, 3)
     assert sum(map(len, partners)) == (swarms.REPLICAS - 1) * len(mine)
     assert all(np.isin(shards, mine).all() for shards in partners)
 
 
-@pytest.mark.parametrize("groups", comparing.GROUPS)
+@pytest.mark.parametrize("groups", anti_entropy.GROUPS)
 def test_answers_are_real(groups: str) -> None:
-    said = comparing.answer(5, groups)
+    said = anti_entropy.answer(5, groups)
     told: Message = decode(encode(said))
     assert told == said
     assert isinstance(told, Compared)

@@ -12,8 +12,6 @@ from giaann_p2p.model.parse import Parser, Reason, Skips, chunks, max_chars
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.model.text import document_sentences, text_sentences
 
-pytestmark = pytest.mark.timeout(60)
-
 MEGABYTES_5 = 5_000_000
 GOOD = "The bees of the old garden collect honey from the many flowers in the summer."
 
@@ -66,7 +64,7 @@ def test_a_text_of_nothing_has_no_sentence(text: str, learned: Learner) -> None:
     ("text", "reason"),
     [
         pytest.param("🐝🐝 🐝", Reason.TOO_SHORT, id="emoji"),
-        pytest.param("🐝" * 600, Reason.TOO_LONG, id="600 emoji"),
+        pytest.param("🐝" * 600, Reason.PUNCTUATION, id="600 emoji"),
         pytest.param("🐝" * MEGABYTES_5, Reason.LONG_WORD, id="20 MB of emoji"),
         pytest.param("x" * MEGABYTES_5, Reason.LONG_WORD, id="5 MB of x"),
         pytest.param("(" * MEGABYTES_5, Reason.LONG_WORD, id="5 MB of ("),

@@ -3,7 +3,7 @@
 import pytest
 
 from giaann_p2p.errors import UsageError
-from giaann_p2p.units import nbytes, rate, readable_bytes
+from giaann_p2p.units import nbytes, rate, readable_bytes, span
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ def test_amounts(text: str, number: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "GiB", "-1", "8 XB", "1e9", "8GiB/s", "1,000", "٣GB", "nan"])
 def test_what_is_no_amount_is_told_so(text: str) -> None:
-    with pytest.raises(UsageError, match="is no number of bytes"):
+    with pytest.raises(UsageError, match="is not a size"):
         nbytes(text)
 
 
@@ -37,3 +37,11 @@ def test_what_is_no_amount_is_told_so(text: str) -> None:
 )
 def test_bytes_are_written_readably(number: int, text: str) -> None:
     assert readable_bytes(number) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.2, "0 s"), (119, "119 s"), (130, "2 min"), (7200, "2 h"), (9.6 * 86_400, "10 days")],
+)
+def test_times_are_written_in_one_unit(seconds: float, text: str) -> None:
+    assert span(seconds) == text

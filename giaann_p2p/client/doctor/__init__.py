@@ -1,4 +1,4 @@
-"""Why a peer cannot join a swarm: one check after the other, each with what helps.
+"""Diagnoses why a peer cannot join a swarm: a series of checks, each with its remedy.
 
-A check that fails does not keep the others from being made, unless they need what it found.
+A failed check does not prevent the others, unless they depend on its result.
 """

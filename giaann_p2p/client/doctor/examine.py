@@ -1,4 +1,4 @@
-"""All checks, in the order in which joining needs what they look at."""
+"""Runs all checks, in the order in which joining a swarm depends on them."""
 
 import asyncio
 import tempfile
@@ -11,21 +11,21 @@ import msgspec
 from giaann_p2p.client.doctor.finding import Finding, note, ok, problem
 from giaann_p2p.client.doctor.machine import machine
 from giaann_p2p.client.doctor.member import member_told
-from giaann_p2p.client.doctor.swarm import asked, clock, english, manifest_told, read_link
+from giaann_p2p.client.doctor.swarm import asked, clock, english, link_told, manifest_told
 from giaann_p2p.client.doctor.ways import knocked, listening, outside
-from giaann_p2p.client.visit import ANYWHERE, visited
+from giaann_p2p.client.session import ANYWHERE, visited
 from giaann_p2p.errors import GiaannError, TokenError
 from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.net.hive.config import HostConfig
 from giaann_p2p.net.hive.key_file import open_key_file
-from giaann_p2p.node.membership import Membership, usual_folder_in
-from giaann_p2p.node.place import Place, placed
-from giaann_p2p.swarm.link import Link
-from giaann_p2p.swarm.manifest import Manifest
+from giaann_p2p.node.members.membership import Membership, usual_folder_in
+from giaann_p2p.node.members.place import Place, placed
+from giaann_p2p.swarm.wire.link import Link
+from giaann_p2p.swarm.wire.manifest import Manifest
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """What somebody wants to join with."""
+    """The options with which a peer is to join."""
 
     join: str
     listen: tuple[str, ...] = HostConfig().listen
@@ -36,12 +36,12 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def examined(plan: Plan) -> AsyncIterator[Finding]:
-    """Make all checks, and tell what comes of each as soon as it is known."""
+    """Run all checks, and yield each finding as soon as it is known."""
     for one in await asyncio.to_thread(lambda: list(machine(plan.data_dir, plan.capacity))):
         yield one
     port = listening(plan.listen)
     yield port
-    found, link = read_link(plan.join)
+    found, link = link_told(plan.join)
     yield found
     if link is not None:
         for one in await knocked(link.addresses):
@@ -63,7 +63,7 @@ async def examined(plan: Plan) -> AsyncIterator[Finding]:
 async def _started(
     stack: AsyncExitStack, plan: Plan, link: Link | None, listens: bool, places: list[Place]
 ) -> Finding:
-    """Start p2pd as a daemon would, where its port is free."""
+    """Start p2pd as a daemon would; if its port is taken, listen elsewhere."""
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="giaann-doctor-")))
     try:
         config = ANYWHERE
@@ -86,7 +86,7 @@ async def _started(
 
 
 def _shown(plan: Plan, link: Link, key: Path) -> bytes:
-    """Return what a visitor shows; that there is something wrong with it is told by itself."""
+    """Return the token for the session's key; empty on an error, which `member_told` reports."""
     try:
         return _membership(plan, link).shown(open_key_file(key).peer)
     except GiaannError:

@@ -1,4 +1,4 @@
-"""What a check comes to."""
+"""The result of a check."""
 
 from typing import Literal
 
@@ -6,33 +6,34 @@ import msgspec
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """See the module."""
+    """The result of one check, in words, with a remedy where one is needed."""
 
     check: str
-    """What was looked at."""
+    """The name of the check."""
     verdict: Literal["ok", "note", "problem"]
-    """A note may explain trouble, or come to be some; a problem keeps this peer from joining."""
+    """Severity: a note may explain trouble, or become a problem; a problem keeps this peer from
+    joining."""
     said: str
     remedy: str = ""
 
 
 def ok(check: str, said: str) -> Finding:
-    """Nothing is wrong."""
+    """Return a finding without a fault."""
     return Finding(check, "ok", said)
 
 
 def note(check: str, said: str, remedy: str = "") -> Finding:
-    """It may be right as it is, but should be known."""
+    """Return a finding that may be intended, but is worth knowing."""
     return Finding(check, "note", said, remedy)
 
 
 def problem(check: str, said: str, remedy: str) -> Finding:
-    """It is wrong, and this helps."""
+    """Return a fault, with its remedy."""
     return Finding(check, "problem", said, remedy)
 
 
 def softened(finding: Finding) -> Finding:
-    """Return a problem as a note: there is a way round it."""
+    """Return a problem as a note, because there is another way."""
     if finding.verdict != "problem":
         return finding
     return msgspec.structs.replace(finding, verdict="note")

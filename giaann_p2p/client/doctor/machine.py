@@ -1,4 +1,4 @@
-"""Whether this machine has what a storage peer takes: memory, disk, open files, a folder."""
+"""Checks whether this machine can run a storage peer: memory, disk, open files, data folder."""
 
 import os
 import resource
@@ -8,20 +8,15 @@ from pathlib import Path
 
 from giaann_p2p.client.doctor.finding import Finding, note, ok, problem
 from giaann_p2p.errors import StoreError
+from giaann_p2p.machine import DISK_SHARE, PROCESS_BYTES, available_memory
 from giaann_p2p.store.home import locked
 from giaann_p2p.units import readable_bytes
 
-PROCESS_BYTES = 450 << 20
-"""What a storage peer takes that holds nothing, its p2pd included (see docs/storage-peer.md)."""
-_DISK_SHARE = 2
-"""A store takes a fifth of its memory on the disk, twice while it makes a snapshot."""
 _LEAST_FILES, _GOOD_FILES = 512, 2048
-_MEMINFO = Path("/proc/meminfo")
-_CGROUP = Path("/sys/fs/cgroup")
 
 
 def machine(data_dir: Path | None, capacity: int) -> Iterator[Finding]:
-    """Look at all of it; at the folder only if one is given."""
+    """Run all checks of the machine; check folder and disk only if a folder is given."""
     yield memory(capacity, available_memory())
     if data_dir is not None:
         yield folder(data_dir)
@@ -30,7 +25,7 @@ def machine(data_dir: Path | None, capacity: int) -> Iterator[Finding]:
 
 
 def memory(capacity: int, available: int | None) -> Finding:
-    """Compare what is promised to the swarm with what there is."""
+    """Compare the memory promised to the swarm with what is available."""
     wanted = capacity + PROCESS_BYTES
     said = f"{readable_bytes(wanted)} may be taken: the capacity, and the process itself"
     if available is None:
@@ -42,15 +37,9 @@ def memory(capacity: int, available: int | None) -> Finding:
     return ok("memory", said)
 
 
-def available_memory() -> int | None:
-    """Return the bytes that this process could have, by the machine and by its group's limit."""
-    found = [_free(), _group_free()]
-    return min((one for one in found if one is not None), default=None)
-
-
 def disk(path: Path, capacity: int) -> Finding:
-    """Compare the disk of a folder with what the store may take there."""
-    wanted = capacity // _DISK_SHARE
+    """Compare the free disk space of a folder with what the store may need."""
+    wanted = capacity // DISK_SHARE
     try:
         free = shutil.disk_usage(_existing(path)).free
     except OSError as error:
@@ -66,10 +55,10 @@ def disk(path: Path, capacity: int) -> Finding:
 
 
 def folder(path: Path) -> Finding:
-    """See whether a daemon could have the folder; nothing is made that is not there."""
+    """Check whether a daemon could use the folder, without creating it."""
     there = _existing(path)
     if not there.is_dir():
-        return problem("folder", f"{there} is no folder", "name another --data-dir")
+        return problem("folder", f"{there} is not a folder", "name another --data-dir")
     if not os.access(there, os.W_OK | os.X_OK):
         return problem(
             "folder",
@@ -90,7 +79,7 @@ def folder(path: Path) -> Finding:
 
 
 def files(limit: int) -> Finding:
-    """See whether enough files may be open: each connection is one."""
+    """Check the limit of open files, because each connection takes one."""
     unlimited = limit == resource.RLIM_INFINITY
     said = f"{'any number of' if unlimited else f'{limit:,}'} files may be open"
     if unlimited or limit >= _GOOD_FILES:
@@ -101,28 +90,8 @@ def files(limit: int) -> Finding:
     return note("open files", f"{said}, which is few for a large swarm", remedy)
 
 
-def _free() -> int | None:
-    try:
-        for line in _MEMINFO.read_text().splitlines():
-            name, _, value = line.partition(":")
-            if name == "MemAvailable":
-                return int(value.split()[0]) * 1024
-    except (OSError, ValueError, IndexError):
-        pass
-    return None
-
-
-def _group_free() -> int | None:
-    """Return what a container's limit leaves."""
-    try:
-        most = int((_CGROUP / "memory.max").read_text())
-        return max(0, most - int((_CGROUP / "memory.current").read_text()))
-    except (OSError, ValueError):  # no such limit
-        return None
-
-
 def _existing(path: Path) -> Path:
-    """Return the folder, or the nearest one above it that is there."""
+    """Return the path, or its nearest parent that exists."""
     path = path.absolute()
     while not path.exists() and path != path.parent:
         path = path.parent

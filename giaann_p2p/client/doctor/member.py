@@ -1,20 +1,20 @@
-"""Whether a swarm lets this machine in."""
+"""Checks whether a swarm admits this machine."""
 
 import time
 from datetime import UTC, datetime
 
 from giaann_p2p.client.doctor.finding import Finding, ok, problem
 from giaann_p2p.errors import GiaannError
-from giaann_p2p.node.membership import Membership
-from giaann_p2p.swarm.admission import Admission
-from giaann_p2p.swarm.identity import to_text
-from giaann_p2p.swarm.manifest import Manifest
+from giaann_p2p.node.members.membership import Membership
+from giaann_p2p.swarm.wire.admission import Admission
+from giaann_p2p.swarm.wire.identity import to_text
+from giaann_p2p.swarm.wire.manifest import Manifest
 
 _SOON = 7 * 24 * 3600
 
 
 def member_told(manifest: Manifest, membership: Membership) -> Finding:
-    """Tell whether a folder's peer may join, and as what."""
+    """Check whether a folder's peer may join, with which rights, and for how long."""
     if manifest.admission == "open":
         return ok("token", "none is needed: everybody may join")
     try:

@@ -1,29 +1,30 @@
-"""Whether a swarm's peers answer as they should, and fit what is installed here."""
+"""Checks whether a swarm's peers answer correctly, and fit the software installed here."""
 
 import statistics
 from collections.abc import Iterator, Sequence
 
 from giaann_p2p.client.doctor.finding import Finding, note, ok, problem
+from giaann_p2p.client.links import read_link
 from giaann_p2p.errors import GiaannError, PeerError, UsageError
 from giaann_p2p.net.transport import Transport
-from giaann_p2p.swarm.identity import Peer, name_of
-from giaann_p2p.swarm.link import Link
-from giaann_p2p.swarm.manifest import Manifest, Versions
-from giaann_p2p.swarm.messages import AskManifest, ManifestIs, Refused, decode, encode
-from giaann_p2p.swarm.record import LIFETIME, SKEW
+from giaann_p2p.swarm.wire.identity import Peer, name_of
+from giaann_p2p.swarm.wire.link import Link
+from giaann_p2p.swarm.wire.manifest import Manifest, Versions
+from giaann_p2p.swarm.wire.messages import AskManifest, ManifestIs, Refusal, decode, encode
+from giaann_p2p.swarm.wire.record import LIFETIME, SKEW
 
 _WITHIN = 6.0
 _MUCH = 120.0
-"""Seconds by which a clock may differ without a word."""
+"""Difference of two clocks, in seconds, up to which no note is given."""
 _USUAL_AGE = LIFETIME / 6
-"""Records are announced anew each third of their life: on average they are half as old."""
+"""Average age of a record in seconds: each is renewed after a third of its lifetime."""
 _NEWER = "get a newer link from who runs the swarm"
 
 
-def read_link(text: str) -> tuple[Finding, Link | None]:
-    """Read a join link."""
+def link_told(text: str) -> tuple[Finding, Link | None]:
+    """Check a join link; return it if it can be read."""
     try:
-        link = Link.read(text)
+        link = read_link(text)
     except UsageError as error:
         return problem("link", str(error), "copy the whole link again, as it was printed"), None
     count = len(link.addresses)
@@ -33,13 +34,13 @@ def read_link(text: str) -> tuple[Finding, Link | None]:
 async def asked(
     transport: Transport, peer: Peer, swarm_id: bytes, within: float = _WITHIN
 ) -> tuple[Finding, Manifest | None]:
-    """Ask a peer of the link for the manifest; that it answers proves that it is itself."""
+    """Ask a peer of the link for the manifest; its answer also proves the peer's identity."""
     check = f"peer {name_of(peer)}"
     try:
         answer = decode(await transport.call(peer, encode(AskManifest()), timeout=within))
     except PeerError as error:
         return _unreached(check, " ".join(str(error).split())), None
-    if isinstance(answer, Refused):
+    if isinstance(answer, Refusal):
         return problem(check, f"refuses: {answer.reason}", _NEWER), None
     try:
         if not isinstance(answer, ManifestIs):
@@ -63,7 +64,7 @@ def _unreached(check: str, words: str) -> Finding:
 
 
 def manifest_told(manifest: Manifest) -> Iterator[Finding]:
-    """Compare what a swarm needs with what is here, and tell who may join it."""
+    """Compare a swarm's requirements with this installation, and note how it admits peers."""
     shape = (
         f"{_many(manifest.layout.shards, 'shard')}, {_many(manifest.replicas, 'replica')} of each"
     )
@@ -83,7 +84,7 @@ def manifest_told(manifest: Manifest) -> Iterator[Finding]:
 
 
 def english(manifest: Manifest) -> Iterator[Finding]:
-    """Tell whether this machine could also compute for the swarm; who only stores need not."""
+    """Check whether this machine could also compute; a storage peer does not need that."""
     from giaann_p2p.model.english import pipeline
     from giaann_p2p.model.lexicon import require
 
@@ -100,7 +101,7 @@ def english(manifest: Manifest) -> Iterator[Finding]:
 
 
 def clock(issued: Sequence[int], now: float, refused: int = 0) -> Finding:
-    """Compare the clock here with those by which others have just signed their records."""
+    """Compare this clock with the times at which other peers have signed their records."""
     trust = "compare `date -u` with a clock that you trust; timedatectl set-ntp true keeps it right"
     if not issued:
         return note(

@@ -1,4 +1,4 @@
-"""Whether the addresses of a link can be reached from here, and this peer from there."""
+"""Checks whether a link's addresses can be reached from here, and this peer from outside."""
 
 import asyncio
 import ipaddress
@@ -18,7 +18,7 @@ _NEWER = "see whether the peer is up, or get a newer link"
 
 
 async def knocked(addresses: Sequence[str], within: float = _WITHIN) -> list[Finding]:
-    """Knock at each address of a link; where one answers, the others are no problem."""
+    """Connect to each address of a link; if one answers, failures of the others are only notes."""
     found = await asyncio.gather(*[knock(address, within) for address in addresses])
     if any(one.verdict == "ok" for one in found):
         return [softened(one) for one in found]
@@ -26,7 +26,7 @@ async def knocked(addresses: Sequence[str], within: float = _WITHIN) -> list[Fin
 
 
 async def knock(address: str, within: float = _WITHIN) -> Finding:
-    """Look an address's name up, and knock at its port."""
+    """Resolve an address's host name, and connect to its port."""
     check, loop = f"address {_short(address)}", asyncio.get_running_loop()
     found = None if "/p2p-circuit" in address else _PLACE.match(address)
     if found is None:
@@ -55,7 +55,7 @@ async def knock(address: str, within: float = _WITHIN) -> Finding:
 
 
 def listening(listen: Sequence[str]) -> Finding:
-    """See whether nobody else listens where this peer is to."""
+    """Check that no other process uses the listen addresses."""
     where = ", ".join(listen)
     if address := taken(listen):
         return problem(
@@ -68,7 +68,7 @@ def listening(listen: Sequence[str]) -> Finding:
 
 
 def outside(told: Sequence[str], link: Sequence[str], announced: bool, relay: bool) -> Finding:
-    """Judge from where the addresses that others would be told can be dialled."""
+    """Check from how far the addresses `told` to other peers can be dialled."""
     reach, needed = _reach(told), _reach(link)
     listed = ", ".join(map(_short, told)) or "none"
     if not told or reach < needed:
@@ -91,7 +91,7 @@ def outside(told: Sequence[str], link: Sequence[str], announced: bool, relay: bo
 
 
 def _reach(addresses: Sequence[str]) -> int:
-    """Return from how far the best address can be dialled: machine, network, everywhere."""
+    """Return from where the best address can be dialled: 0 this machine, 1 network, 2 anywhere."""
     return max((_reach_of(address) for address in addresses), default=0)
 
 

@@ -1,16 +1,16 @@
-"""The swarm's directory as a board that all peers keep together: hivemind's DHT under our records.
+"""The peer directory over the network: hivemind's DHT finds nodes, our records lie on them.
 
-1. Each peer is a node of the DHT. A record lies with the nodes that are nearest to its place's key,
-   and with its own peer.
-2. Joining goes on in the background for ever: while no node is known, all seeds are tried again and
-   again, and so after each new start of p2pd; only the first try is waited for.
-3. A node that does not answer costs `call_within` once, and is left out for a while. On a machine
-   that is out of breath none may answer: who finds nobody to ask has all seeds tried anew at once,
-   and not with the next refresh.
-   Nodes leave out those that are cut off from them, each side the other, and nobody of theirs would
-   ever name one again. So with each refresh some seeds that are no nodes here are tried, too: those
-   who came back know perhaps nobody who is there, and halves of a board find each other.
-4. What is asked here ends before whoever asks gives up: `node.options.look_within`.
+1. Each peer is a node of the DHT. A record lies on the nodes that are nearest to its place's key,
+   and on its own peer.
+2. Joining runs in the background for ever: while no node is known, and after each restart of p2pd,
+   all seeds are retried with backoff. Calls wait only for the first try.
+3. A node that does not answer costs `call_within` once, and is then left out for a while. On an
+   overloaded machine none may answer: a call that finds no node triggers an immediate retry of all
+   seeds instead of waiting for the next refresh. The two sides of a partition leave each other out,
+   and then no known node would ever name one of the other side again. So each refresh also tries
+   some seeds that are no known nodes: peers that have come back may know nobody else, and the two
+   halves find each other again.
+4. A call here ends before its caller times out: see `node.options.look_within`.
 """
 
 import asyncio
@@ -18,6 +18,7 @@ import logging
 import random
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from hivemind.dht.node import DHTNode
@@ -25,41 +26,45 @@ from hivemind.dht.routing import DHTID
 from hivemind.p2p import PeerID
 from hivemind.p2p.p2p_daemon_bindings.utils import P2PDaemonError
 
+from giaann_p2p.backoff import Backoff
 from giaann_p2p.errors import GiaannError, RecordError, UsageError
-from giaann_p2p.net.errors import Unreachable
+from giaann_p2p.net.errors import NobodyYet, Unreachable
 from giaann_p2p.net.hive.finding import Finding
 from giaann_p2p.net.hive.guard import MOST_NEIGHBOURS, Guard
 from giaann_p2p.net.hive.host import Host
 from giaann_p2p.net.hive.life import Life
+from giaann_p2p.net.hive.outside import outside
 from giaann_p2p.net.hive.peer_id import libp2p_id, libp2p_name, peer_of_address
 from giaann_p2p.net.hive.shelf import Shelf, node_key
+from giaann_p2p.net.hive.ways import Ways
 from giaann_p2p.store.layout import Layout
-from giaann_p2p.swarm.admission import Admission
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.record import Role
+from giaann_p2p.swarm.wire.admission import Admission
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.record import Role
 
 _LOG = logging.getLogger(__name__)
 REPLICAS = 5
-"""Nodes that keep a record."""
+"""The number of nodes that keep a record."""
 _BEAM = 8
-"""Nodes near a key that are asked before the nearest count as found."""
+"""The number of nodes near a key that are asked before the nearest of them count as found."""
 _CALL_WITHIN = 1.5
 _WITHIN = 4.0
 _CONNECT_WITHIN = 3.0
 _BEGIN_WITHIN = _JOIN_WITHIN = 6.0
 _LEFT_OUT = 5.0
-"""Seconds for which a node that did not answer is not asked; twice as many each further time."""
-_FIRST_PAUSE, _MOST_PAUSE = 0.2, 10.0
+"""The seconds for which a node that did not answer is not asked; doubled each further time."""
+_BACKOFF = Backoff(first=0.2, longest=10.0)
 _REFRESH = 30.0
 _STRAYS = 8
-"""Seeds that are tried with each refresh, drawn by chance."""
+"""The number of seeds that are tried with each refresh, drawn at random."""
 _SUREST, _FURTHER = 80, 48
-"""Seeds that are tried by who is alone: the last ones, and of all others some, drawn by chance. For
-strangers can bring any number of addresses, and all at once are more than a machine can dial."""
+"""The numbers of seeds that an isolated peer tries: the last ones, and a random sample of the
+others. All at once would be more than a machine can dial, because strangers can contribute any
+number of addresses."""
 
 
 class HiveBoard:
-    """The board as this peer sees it; made by `start`."""
+    """The peer directory as this peer sees it; made by `start`."""
 
     def __init__(
         self,
@@ -77,11 +82,12 @@ class HiveBoard:
         self._seeds = seeds
         self._clock = clock
         self._shelf = Shelf(host.me, swarm_id, layout, admission=admission)
+        self._ways = Ways()
         self._guard: Guard | None = None
         self._node: DHTNode
         self._joining: asyncio.Task[None] | None = None
-        self._tried = asyncio.Event()  # to join, in this life of p2pd
-        self._alone = asyncio.Event()  # somebody was to be asked, and nobody could be
+        self._tried = asyncio.Event()  # a join has been tried since p2pd started
+        self._alone = asyncio.Event()  # a call found no node that answers
         self._searches: set[asyncio.Task[Any]] = set()
 
     def __repr__(self) -> str:
@@ -98,31 +104,35 @@ class HiveBoard:
         admission: Admission | None = None,
         token: bytes = b"",
     ) -> "HiveBoard":
-        """Take part. `seeds` gives addresses of peers that may be alive, whenever some are needed;
-        those that were named to begin with come last, for others might be any stranger's.
+        """Take part in the DHT.
 
-        `clock` is as swarm/record.py wants it: in seconds since 1970, and never goes back. It is
-        the peer's own: one that stood still while the machine slept would have right records
-        refused here, as of the future.
+        `seeds` returns addresses of peers that may be alive, and is called whenever some are
+        needed; the configured seeds must come last, because any stranger may have contributed the
+        others.
 
-        Where there is an `admission`, only members take part, and this peer shows its `token`.
+        `clock` meets the terms of swarm/wire/record.py: seconds since 1970, never going back. It is
+        the peer's own: a clock that stood still while the machine slept would make valid records
+        look as if they came from the future.
+
+        With an `admission`, only members take part, and this peer shows its `token`.
         """
         board = cls(host, swarm_id, layout, seeds, clock, admission, token)
+        host.know(board._ways.has_heard)
         await host.each_life(board._live)
         return board
 
     @property
     def nodes(self) -> int:
-        """How many others are known."""
+        """The number of other nodes that are known."""
         return len(self._node.protocol.routing_table.peer_id_to_uid) if self._guard else 0
 
     @property
     def refused(self) -> int:
-        """How many records were not taken from others."""
+        """The number of records from others that were refused."""
         return self._shelf.refused
 
     async def post(self, role: Role, record: bytes, lifetime: float) -> None:
-        """Leave this peer's own record for some seconds; Unreachable if nobody has taken it."""
+        """Post this peer's own record for some seconds; Unreachable if no other node took it."""
         me = self._host.me
         key = self._shelf.key(role, me)
         try:
@@ -130,7 +140,7 @@ class HiveBoard:
         except RecordError as error:
             raise Unreachable(f"nobody would take this record: {error}") from None
         taken: list[bool] = []
-        with suppress(TimeoutError):  # what has been taken by then is enough
+        with suppress(TimeoutError):  # the nodes that took it by then are enough
             async with asyncio.timeout(_WITHIN):
                 await self._tried.wait()
                 await self._spread(key, record, lifetime, taken)
@@ -141,15 +151,15 @@ class HiveBoard:
             )
 
     async def look(self, role: Role) -> list[list[bytes]]:
-        """Return the records of a role that each node had; Unreachable if nobody was asked."""
+        """Return the records of a role, one list per node; Unreachable if no node answered."""
         guard = self._guard
         keys = self._shelf.keys(role)
         if guard is None:
-            raise Unreachable("the board is not there yet; try again")
+            raise Unreachable("the peer directory is not there yet; try again")
         finding = Finding(keys)
         guard.findings.add(finding)
         try:
-            with suppress(TimeoutError):  # what has come by then is told
+            with suppress(TimeoutError):  # what has arrived by then is returned
                 async with asyncio.timeout(_WITHIN):
                     await self._tried.wait()
                     await self._nearest(keys)
@@ -160,17 +170,17 @@ class HiveBoard:
             guard.findings.discard(finding)
         if not finding.answers:
             self._alone.set()
-            raise Unreachable(self._nobody())
+            raise self._nobody()
         mine = [record for key in keys for record in self._shelf.get(key, self._clock())]
         return [found for found in (mine, *finding.brought()) if found]
 
     async def close(self) -> None:
-        """Take part no more."""
+        """Leave the DHT."""
         self._host.forget(self._live)
         await self._end(gone=False)
 
     async def _live(self, life: Life) -> None:
-        """Become a node, in a new life of p2pd."""
+        """Join the DHT as a new node after p2pd has started."""
         await self._end(gone=True)
         guard = Guard(
             life.p2p,
@@ -178,6 +188,9 @@ class HiveBoard:
             self._shelf,
             self._clock,
             self._heard,
+            partial(life.control.connect, within=_CALL_WITHIN),
+            lambda: outside(life.addresses),
+            self._ways,
             self._admission,
             self._token,
         )
@@ -185,7 +198,9 @@ class HiveBoard:
             async with asyncio.timeout(_BEGIN_WITHIN):  # if p2pd ends now, hivemind waits for ever
                 self._node = await self._new_node(guard)
         except (P2PDaemonError, asyncio.IncompleteReadError) as error:
-            raise ConnectionAbortedError(f"p2pd takes no node of a board: {error}") from None
+            raise ConnectionAbortedError(
+                f"p2pd takes no node of a peer directory: {error}"
+            ) from None
         self._guard = guard
         self._tried.clear()
         self._joining = asyncio.create_task(self._join_for_ever())
@@ -205,7 +220,7 @@ class HiveBoard:
         )
 
     def _heard(self, peer_id: PeerID) -> None:
-        """Ask a node again that was left out, for it is there."""
+        """End the exclusion of a node that was left out, because it has been heard from."""
         if self._guard is not None:
             self._node.blacklist.register_success(peer_id)
 
@@ -223,7 +238,7 @@ class HiveBoard:
         await asyncio.gather(*self._searches, return_exceptions=True)
 
     async def _join_for_ever(self) -> None:
-        pause = _FIRST_PAUSE
+        backoff = _BACKOFF
         while True:
             alone = self._alone.is_set() or not self.nodes
             self._alone.clear()
@@ -235,31 +250,31 @@ class HiveBoard:
             except (GiaannError, OSError) as error:
                 _LOG.info("joining the board: %s", error)
             self._tried.set()
-            await asyncio.sleep(pause)
+            backoff = backoff.failed()
+            await asyncio.sleep(backoff.pause)
             if not self.nodes:
-                pause = min(2 * pause, _MOST_PAUSE)
                 continue
-            pause = _FIRST_PAUSE
+            backoff = _BACKOFF
             with suppress(TimeoutError):
                 async with asyncio.timeout(_REFRESH):
                     await self._alone.wait()
 
     async def _join(self, alone: bool) -> None:
-        """Meet seeds, and through them those who are near."""
+        """Dial seeds, and find the nodes nearest to this one through them."""
         met = await self._host.connect(self._tried_next(alone), _CONNECT_WITHIN)
         await asyncio.gather(*[self._meet(peer) for peer in met])
         if self.nodes:
             await self._nearest([node_key(self._swarm_id, self._host.me)])
 
-    def _nobody(self) -> str:
-        """Say why nobody has answered."""
+    def _nobody(self) -> Unreachable:
+        """Return the error for a call that no node has answered."""
         mine = f"/p2p/{libp2p_name(self._host.me)}"
         if not self.nodes and all(seed.endswith(mine) for seed in self._seeds()):
-            return "no other peer is known yet; whoever joins will come here"
-        return f"no node of the board answered; {self.nodes} are known"
+            return NobodyYet("no other peer is known yet; whoever joins will come here")
+        return Unreachable(f"no node of the peer directory answered; {self.nodes} are known")
 
     def _tried_next(self, alone: bool) -> list[str]:
-        """Return where some seeds are; unless this peer is alone, some that are no nodes here."""
+        """Return addresses of seeds to dial; unless `alone`, of seeds that are no known nodes."""
         nodes = self._node.protocol.routing_table.peer_id_to_uid
         ways: dict[Peer, list[str]] = {}
         for seed in _good(self._seeds()):
@@ -280,29 +295,29 @@ class HiveBoard:
             self._heard(peer_id)
 
     async def _nearest(self, keys: Sequence[bytes]) -> dict[bytes, list[PeerID]]:
-        """Return who is nearest to each key, after asking who might know."""
+        """Return the nodes nearest to each key, after a search over the DHT."""
         queries = [DHTID.from_bytes(key) for key in keys]
         search = asyncio.create_task(
             self._node.find_nearest_nodes(
                 queries, k_nearest=_BEAM, beam_size=_BEAM, exclude_self=True
             )
         )
-        # A search that is cancelled leaves tasks for ever; one that is let go on ends by itself.
+        # Cancelling a search would leave tasks for ever; a search that runs on ends by itself.
         self._searches.add(search)
         search.add_done_callback(self._searches.discard)
         await asyncio.wait({search})
         if search.exception() is not None:
-            raise Unreachable("the search for nodes of the board went wrong")
+            raise Unreachable("the search for nodes of the peer directory went wrong")
         found = search.result()
         return {query.to_bytes(): list(found[query].values()) for query in queries}
 
     async def _rest_of(self, peer_id: PeerID, finding: Finding) -> None:
-        """Ask a node for what it had more; who takes its time for that holds up nobody else."""
+        """Ask a node for the records that it cut from its answer; slow nodes delay nobody else."""
         for key in finding.cut[peer_id]:
             await self._node.protocol.call_find(peer_id, [DHTID.from_bytes(key)])
 
     async def _spread(self, key: bytes, record: bytes, lifetime: float, taken: list[bool]) -> None:
-        """Leave a record with the nearest nodes that take it; note what each of them said."""
+        """Leave a record on the nearest nodes that take it; append each node's reply to `taken`."""
         if self._guard is None:
             return
         left = (await self._nearest([key]))[key]
@@ -328,7 +343,7 @@ def _good(addresses: Iterable[str]) -> list[str]:
         try:
             peer_of_address(address)
         except UsageError as error:
-            _LOG.debug("a seed is passed over: %s", error)  # any stranger's record may bring one
+            _LOG.debug("a seed is passed over: %s", error)  # any stranger's record may contain one
             continue
         found.append(address)
     return found

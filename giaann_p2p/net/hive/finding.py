@@ -1,8 +1,8 @@
-"""What the answers to some questions brought, by the nodes that gave them.
+"""The records that the answers to one search brought, by the nodes that gave them.
 
-1. A node brings no more of a place than an honest one can have of it (see shelf.py).
-2. What all of them bring has a bound, too. When it is reached, who brought most loses: a swarm's
-   nodes all have much the same, so it costs little but where one of them has far more.
+1. From each node, no more records of a place are kept than an honest node can have (see shelf.py).
+2. The total is bounded, too. Above the bound the node that brought most is halved: all nodes of a
+   swarm have much the same records, so that costs little unless one of them has far more.
 """
 
 from collections.abc import Iterable
@@ -13,11 +13,11 @@ import msgspec
 from giaann_p2p.net.hive.shelf import MOST_PLACE
 
 MOST_FOUND = 1 << 26
-"""Bytes: a full board eight times."""
+"""The most bytes of all answers: a full board eight times."""
 _OWN = 1 << 15
-"""Bytes that a node's own record takes at most, which it has beside those of others."""
+"""The most bytes of a node's own record, which it has beside those of others."""
 _LEAST = 128
-"""What a record counts at least: a shorter one is none."""
+"""The least that a record counts in bytes: no valid one is shorter."""
 
 
 class _Brought(msgspec.Struct):
@@ -26,13 +26,13 @@ class _Brought(msgspec.Struct):
 
 
 class Finding:
-    """See the module."""
+    """The answers to one search; memory is bounded per node and in all."""
 
     def __init__(self, keys: Iterable[bytes], most: int = MOST_FOUND) -> None:
         self.keys = frozenset(keys)
         self.answers = 0
         self.cut: dict[Any, list[bytes]] = {}
-        """By the nodes that had more than fitted in, the keys."""
+        """For each node, the keys whose records did not fit into its answer."""
         self._most = most
         self._nodes: dict[Any, _Brought] = {}
 
@@ -40,7 +40,7 @@ class Finding:
         return f"<Finding: {len(self._nodes)} nodes brought {self._size:,} bytes>"
 
     def take(self, node: Any, key: bytes, records: list[bytes]) -> None:  # noqa: ANN401
-        """Keep what a node has of a place, in place of what it said before."""
+        """Keep a node's records of a place; they replace those that the node sent before."""
         brought = self._nodes.setdefault(node, _Brought({}))
         brought.places[key] = _as_many_as_fit(records)
         _weigh(brought)
@@ -50,7 +50,7 @@ class Finding:
             _weigh(most)
 
     def brought(self) -> list[list[bytes]]:
-        """Return what each node brought."""
+        """Return the records, one list per node."""
         nodes = self._nodes.values()
         return [[one for some in node.places.values() for one in some] for node in nodes]
 

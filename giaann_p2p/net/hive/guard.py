@@ -1,18 +1,21 @@
-"""What stands between hivemind's DHT and the network: it looks into every message, both ways.
+"""A filter between hivemind's DHT and the network: it checks every message, both ways.
 
-hivemind's DHT finds the nodes that are near a key; what is kept there is ours (see shelf.py), so
-nothing that a stranger wrote comes to hivemind's own store, or is read by its serialiser. A node's
-place among the keys is made from its peer, and whoever claims another one is not believed. Where
-not everybody may join, each message carries its sender's token, and strangers are neither asked nor
-answered.
+hivemind's DHT finds the nodes near a key; the records kept there are ours (see shelf.py), so
+nothing written by a stranger reaches hivemind's own store, or is read by its serialiser. A node's
+place among the keys is derived from its peer, and a node that claims another place is not believed.
+Where membership is restricted, each message carries its sender's token, and strangers are neither
+asked nor answered.
 
-What one node answers is bounded by what an honest one can have, and is kept apart from what others
-do (see finding.py): whoever reads it proves it, and knows who told lies.
+Each message also carries addresses of nodes (see ways.py), because p2pd cannot look them up.
+
+A node's answer is limited to the size that an honest answer can have, and kept apart from those of
+other nodes (see finding.py): the reader verifies it, and knows which node lied.
 """
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -23,22 +26,25 @@ from giaann_p2p.errors import MessageError, RecordError, UsageError
 from giaann_p2p.net.hive.finding import Finding
 from giaann_p2p.net.hive.peer_id import peer_of_id
 from giaann_p2p.net.hive.shelf import KEY_BYTES, Shelf, node_key
-from giaann_p2p.swarm.admission import Admission
-from giaann_p2p.swarm.identity import Peer, to_text
+from giaann_p2p.net.hive.ways import Ways
+from giaann_p2p.swarm.wire.admission import Admission
+from giaann_p2p.swarm.wire.identity import Peer, to_text
 
 _LOG = logging.getLogger(__name__)
 MOST_KEYS = 16
-"""Of one question."""
+"""The most keys of one question."""
 MOST_NEIGHBOURS = 20
-"""That an answer names for each key."""
+"""The most nodes that an answer names for each key."""
 _MOST_ANSWER = 1 << 21
-"""Bytes of records in an answer; p2pd drops messages over 4 MiB, and then nobody is answered."""
+"""The most bytes of records in an answer; p2pd drops messages over 4 MiB, and then nobody is
+answered."""
 Handler = Callable[[Any, Any], Awaitable[Any]]
+Dial = Callable[[Peer, Sequence[str]], Awaitable[None]]
 _RECORDS = msgspec.msgpack.Decoder(list[bytes])
 
 
 class Guard:
-    """A P2P as hivemind's DHT knows it."""
+    """A P2P object as hivemind's DHT expects it."""
 
     def __init__(
         self,
@@ -47,17 +53,26 @@ class Guard:
         shelf: Shelf,
         clock: Callable[[], float],
         heard: Callable[[PeerID], None],
+        dial: Dial,
+        mine: Callable[[], Sequence[str]],
+        ways: Ways,
         admission: Admission | None = None,
         token: bytes = b"",
     ) -> None:
+        """Take a function that dials a node by its addresses and raises OSError if that fails.
+
+        `mine` returns this node's own addresses; `ways` keeps those of other nodes.
+        """
         self.peer_id: PeerID = p2p.peer_id
         self.findings: set[Finding] = set()
-        """Those that go on."""
+        """The searches that are in progress."""
         self._p2p = p2p
         self._swarm_id = swarm_id
         self._shelf = shelf
         self._clock = clock
         self._heard = heard
+        self._dial, self._mine, self._ways = dial, mine, ways
+        self._me = peer_of_id(p2p.peer_id.to_bytes())
         self._admission, self._token = admission, token
         self._handlers: dict[str, Handler] = {}
         self._names: list[str] = []
@@ -71,11 +86,11 @@ class Guard:
             call.cancel()
 
     async def leave(self) -> None:
-        """Answer no calls any more."""
+        """Stop answering calls."""
         for name in self._names:
             await self._p2p.remove_protobuf_handler(name)
 
-    # What hivemind's DHT calls.
+    # Called by hivemind's DHT.
 
     async def add_protobuf_handler(
         self,
@@ -84,7 +99,7 @@ class Guard:
         message: Any,  # noqa: ANN401  (a protobuf type)
         **options: Any,  # noqa: ANN401
     ) -> None:
-        """Register a handler, behind ours."""
+        """Register a handler, behind our checks."""
         method = name.rpartition(".")[2]
         ours = {"rpc_ping": self._ping, "rpc_find": self._find, "rpc_store": self._store}
         self._handlers[method] = handler
@@ -94,7 +109,7 @@ class Guard:
         )
 
     async def remove_protobuf_handler(self, name: str, **options: Any) -> None:  # noqa: ANN401
-        """Leave that to `leave`."""
+        """Do nothing: `leave` removes the handlers."""
 
     async def call_protobuf_handler(
         self,
@@ -103,20 +118,36 @@ class Guard:
         request: Any,  # noqa: ANN401
         answer: Any,  # noqa: ANN401  (a protobuf type)
     ) -> Any:  # noqa: ANN401
-        """Ask a peer, and hand on what of its answer can be right."""
+        """Ask a peer, and return its answer without those parts that cannot be right."""
         peer = peer_of_id(peer_id.to_bytes())
         name = self._name(name.rpartition(".")[2])
         request.auth.client_access_token.signature = self._token
-        found = await self._call(self._p2p.call_protobuf_handler(peer_id, name, request, answer))
+        request.auth.nonce = self._ways.packed(self._me, self._mine())
+        found = await self._call(self._asked(peer, peer_id, name, request, answer))
         self._check_node(peer, found.peer.node_id)
         self._check_member(peer, found.auth.service_access_token.signature)
+        self._ways.learn(peer, found.auth.nonce)
         if answer is dht_pb2.FindResponse:
             self._harvest(peer_id, request, found)
         return found
 
     def _name(self, method: str) -> str:
-        """Return what libp2p calls a method: another swarm's nodes do not have it."""
+        """Return libp2p's name of a method, which other swarms' nodes do not have."""
         return f"/giaann/{to_text(self._swarm_id)}/{method}/1"
+
+    async def _asked(
+        self,
+        peer: Peer,
+        peer_id: PeerID,
+        name: str,
+        request: Any,  # noqa: ANN401
+        answer: Any,  # noqa: ANN401  (a protobuf type)
+    ) -> Any:  # noqa: ANN401
+        """Ask over an existing connection, or dial by the addresses that are known."""
+        if ways := self._ways.of(peer):
+            with suppress(OSError):  # p2pd may know others; if not, the call fails with its message
+                await self._dial(peer, ways)
+        return await self._p2p.call_protobuf_handler(peer_id, name, request, answer)
 
     async def _call(self, call: Coroutine[Any, Any, Any]) -> Any:  # noqa: ANN401
         if self._closed:
@@ -133,19 +164,21 @@ class Guard:
         finally:
             self._calls.discard(task)
 
-    # What others ask.
+    # Calls from others.
 
     def _minded(self, handler: Handler) -> Handler:
-        """Answer what cannot be with few words: hivemind would tell a stranger all it knows."""
+        """Check a request, and hide error details that hivemind would show to any stranger."""
 
         async def minded(request: Any, context: Any) -> Any:  # noqa: ANN401
             try:
                 peer = peer_of_id(context.remote_id.to_bytes())
                 self._check_node(peer, request.peer.node_id)
                 self._check_member(peer, request.auth.client_access_token.signature)
+                self._ways.learn(peer, request.auth.nonce)
                 self._heard(context.remote_id)
                 response = await handler(request, context)
                 response.auth.service_access_token.signature = self._token
+                response.auth.nonce = self._ways.packed(self._me, self._mine(), _named(response))
                 return response
             except (MessageError, UsageError) as error:
                 raise MessageError(str(error)) from None
@@ -156,7 +189,7 @@ class Guard:
         return minded
 
     async def _ping(self, request: Any, context: Any) -> Any:  # noqa: ANN401
-        request.validate = False  # else a stranger has this peer call back, and wait for it
+        request.validate = False  # else a stranger could make this peer call back and wait for it
         return await self._handlers["rpc_ping"](request, context)
 
     async def _find(self, request: Any, context: Any) -> Any:  # noqa: ANN401
@@ -191,7 +224,7 @@ class Guard:
             return False
         return True
 
-    # What others answer.
+    # Answers of others.
 
     def _harvest(self, peer_id: PeerID, request: Any, response: Any) -> None:  # noqa: ANN401
         if len(response.results) != len(request.keys):
@@ -240,6 +273,14 @@ class Guard:
     def _check_node(self, peer: Peer, node_id: bytes) -> None:
         if node_id != node_key(self._swarm_id, peer):
             raise MessageError("node: of another swarm, or not at its own place")
+
+
+def _named(response: Any) -> Iterator[Peer]:  # noqa: ANN401
+    """Yield the nodes that an answer names, if it is of the kind that names any."""
+    for result in response.results if isinstance(response, dht_pb2.FindResponse) else ():
+        for number in result.nearest_peer_ids:
+            with suppress(UsageError):
+                yield peer_of_id(number)
 
 
 def _records_of(value: bytes) -> list[bytes]:

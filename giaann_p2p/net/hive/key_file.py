@@ -1,7 +1,7 @@
-"""The file with a peer's secret key: whoever has it is that peer.
+"""The file with a peer's secret key; its owner is that peer.
 
-It is in libp2p's own form, for p2pd reads it too. It is made whole or not at all, and only its
-owner may read it; of two who make it at once, both go on with the one that was there first.
+It has libp2p's own format, because p2pd reads it, too. It is created atomically, and only its owner
+may read it; when two processes create it at once, both use the file that was there first.
 """
 
 import os
@@ -9,15 +9,16 @@ import secrets
 from pathlib import Path
 
 from giaann_p2p.errors import UsageError
-from giaann_p2p.swarm.identity import PEER_BYTES, Identity
+from giaann_p2p.store.disk.plain_file import open_plain
+from giaann_p2p.swarm.wire.identity import PEER_BYTES, Identity
 
 _HEAD = b"\x08\x01\x12\x40"
-"""A private key of kind 1, Ed25519, of 64 bytes: the seed and the public key."""
+"""The header of a private key of type 1, Ed25519, of 64 bytes: the seed and the public key."""
 _SIZE = len(_HEAD) + 2 * PEER_BYTES
 
 
 def open_key_file(path: Path) -> Identity:
-    """Return the identity that a file keeps; a file that is not there is made, with a new one."""
+    """Return the identity in a key file; a missing file is created, with a new identity."""
     try:
         data = _read(path)
     except FileNotFoundError:
@@ -27,14 +28,14 @@ def open_key_file(path: Path) -> Identity:
     identity = Identity.from_seed(seed) if len(data) == _SIZE else None
     if identity is None or data != _HEAD + seed + identity.peer:
         raise UsageError(
-            f"{path} is no key of a peer: bring the right file back, or remove it to become"
+            f"{path} is not a peer's key: bring the right file back, or remove it to become"
             " another peer"
         )
     return identity
 
 
 def write_key_file(path: Path, seed: bytes) -> None:
-    """Make the file of a seed's identity, unless there is a file already."""
+    """Create the key file of a seed's identity, unless there is a file already."""
     data = _HEAD + seed + Identity.from_seed(seed).peer
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
@@ -60,7 +61,7 @@ def write_key_file(path: Path, seed: bytes) -> None:
 
 def _read(path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
+        with open_plain(path) as file:
             return file.read(_SIZE + 1)
     except FileNotFoundError:
         raise

@@ -1,6 +1,7 @@
-"""One run of p2pd, and all that lasts as long as it does: its socket, its streams, its calls."""
+"""One run of p2pd, and everything that ends with it: its sockets, streams and calls."""
 
 import asyncio
+import logging
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,30 +13,44 @@ from giaann_p2p.errors import UsageError
 from giaann_p2p.net.hive.config import HostConfig
 from giaann_p2p.net.hive.control import Control, opened_by
 from giaann_p2p.net.hive.daemon import Daemon, DaemonError
+from giaann_p2p.net.hive.peer_id import libp2p_id, peer_of_id
 from giaann_p2p.net.hive.pipe import Pipe
-from giaann_p2p.swarm.identity import Peer
+from giaann_p2p.net.hive.stream_counts import StreamCounts
+from giaann_p2p.net.hive.watchdog import Watchdog
+from giaann_p2p.swarm.wire.identity import Peer
 
+_LOG = logging.getLogger(__name__)
 STREAMS = "/giaann/frames/1"
-"""What libp2p calls the streams that peers open to each other."""
+"""The libp2p protocol name of the streams that peers open to each other."""
 _GREET_WITHIN = 5.0
 Accept = Callable[[Peer, Pipe], None]
 
 
 class Life:
-    """From a start of p2pd to its end."""
+    """One run of p2pd, from its start to its end."""
 
-    def __init__(self, daemon: Daemon, folder: Path, config: HostConfig, accept: Accept) -> None:
+    def __init__(
+        self,
+        daemon: Daemon,
+        folder: Path,
+        config: HostConfig,
+        accept: Accept,
+        knows: Callable[[Peer], bool],
+    ) -> None:
         self.daemon = daemon
         self.control = Control(_socket(folder))
+        self.watchdog = Watchdog(self.control, daemon.pid, config.watch, self._knows)
         self.p2p: P2P
-        """What hivemind makes unary calls with."""
+        """hivemind's client, for unary calls."""
         self.addresses: tuple[str, ...] = ()
-        """Where this peer can be reached, as p2pd has told last; a machine may move."""
+        """The addresses of this peer that p2pd last reported; they change when a machine moves."""
         self._config = config
-        self._accept = accept
+        self._accept, self._others_know = accept, knows
+        self._openings = StreamCounts()
+        self._dropping: set[Peer] = set()
         self._greeting: set[asyncio.Task[None]] = set()
         self._server: asyncio.AbstractServer | None = None
-        self._watch: asyncio.Task[None] | None = None
+        self._watches: list[asyncio.Task[None]] = []
         self._why = ""
 
     def __repr__(self) -> str:
@@ -43,12 +58,21 @@ class Life:
 
     @classmethod
     async def start(
-        cls, key_file: Path, folder: Path, config: HostConfig, accept: Accept
+        cls,
+        key_file: Path,
+        folder: Path,
+        config: HostConfig,
+        accept: Accept,
+        knows: Callable[[Peer], bool],
     ) -> "Life":
-        """Start p2pd, with its sockets in a folder; DaemonError if it cannot be."""
+        """Start p2pd, with its sockets in a folder; DaemonError if that fails.
+
+        `knows` returns whether a peer that this one has not dialled is no stranger.
+        """
         for left in (_socket(folder), _arrivals(folder)):
-            left.unlink(missing_ok=True)  # a p2pd that was killed left its own
-        life = cls(await Daemon.start(key_file, _socket(folder), config), folder, config, accept)
+            left.unlink(missing_ok=True)  # left behind by a p2pd that was killed
+        daemon = await Daemon.start(key_file, _socket(folder), config)
+        life = cls(daemon, folder, config, accept, knows)
         try:
             async with asyncio.timeout(config.start_within):
                 await life._open(folder)
@@ -61,17 +85,15 @@ class Life:
         return life
 
     async def ended(self) -> str:
-        """Wait for its end, and return why."""
+        """Wait for the end of p2pd, and return the reason."""
         why = await self.daemon.ended()
         return self._why or why
 
     async def close(self, why: str) -> None:
-        """End all: who waits for anything of it fails at once."""
-        if self._watch is not None:
-            self._watch.cancel()
+        """End everything; all pending calls fail at once."""
         if self._server is not None:
             self._server.close()
-        tasks = [*self._greeting, *([self._watch] if self._watch else [])]
+        tasks = [*self._greeting, *self._watches]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -81,13 +103,13 @@ class Life:
         await self.daemon.stop()
 
     async def _open(self, folder: Path) -> None:
-        # p2pd ends when this one breaks; until it has come there is the other bound.
+        # p2pd ends when this connection breaks; before it exists, p2pd ends by its idle timeout.
         self.p2p = await P2P.replicate(Multiaddr(f"/unix{_socket(folder)}"))
         loop, arrivals = asyncio.get_running_loop(), _arrivals(folder)
         self._server = await loop.create_unix_server(self._arrival, str(arrivals))
         await self.control.take_streams(STREAMS, arrivals)
         self.addresses = await self.control.addresses()
-        self._watch = asyncio.create_task(self._check())
+        self._watches = [asyncio.create_task(one) for one in (self._check(), self._bound())]
 
     def _arrival(self) -> Pipe:
         return _Arrival(self.control.streams, self._greet)
@@ -106,10 +128,26 @@ class Life:
             pipe.abort()
             raise
         else:
-            self._accept(peer, pipe)
+            if self._openings.too_many(peer, asyncio.get_running_loop().time()):
+                pipe.abort()
+                await self._drop(peer)
+            else:
+                self._accept(peer, pipe)
+
+    async def _drop(self, peer: Peer) -> None:
+        """Disconnect a peer that opens too many streams; it may connect again."""
+        if peer in self._dropping:
+            return
+        self._dropping.add(peer)
+        try:
+            await self.control.disconnect([libp2p_id(peer)])
+        except OSError as error:
+            _LOG.debug("a peer that opens too many streams cannot be disconnected: %s", error)
+        finally:
+            self._dropping.discard(peer)
 
     async def _check(self) -> None:
-        """Ask p2pd where it is; kill it if it answers no more: it was stopped, or hangs."""
+        """Refresh this peer's addresses from p2pd; kill p2pd if it hangs or was stopped."""
         while True:
             await asyncio.sleep(self._config.check_every)
             try:
@@ -118,8 +156,20 @@ class Life:
                 self._why = f"p2pd did not answer for {self._config.answer_within:g} s"
                 self.daemon.kill()
                 return
-            self.addresses = found or self.addresses  # none: between two networks
+            self.addresses = found or self.addresses  # none: moving between networks
             _forget_done(self.p2p)
+
+    async def _bound(self) -> None:
+        """Kill p2pd when the watchdog demands a restart."""
+        self._why = await self.watchdog.run()
+        self.daemon.kill()
+
+    def _knows(self, number: bytes) -> bool:
+        try:
+            peer = peer_of_id(number)
+        except UsageError:
+            return False
+        return self.control.has_dialled(peer) or self._others_know(peer)
 
 
 class _Arrival(Pipe):
@@ -143,7 +193,7 @@ def _arrivals(folder: Path) -> Path:
 
 
 async def _close(p2p: P2P) -> None:
-    """Close hivemind's connection to p2pd, and see to the tasks that it lets fall."""
+    """Close hivemind's connection to p2pd, and the tasks that hivemind leaves running."""
     control = p2p._client.control
     handling = list(control._handler_tasks.values())
     await p2p.shutdown()
@@ -154,7 +204,7 @@ async def _close(p2p: P2P) -> None:
 
 
 def _forget_done(p2p: P2P) -> None:
-    """Forget calls that others have cancelled: hivemind keeps them for ever."""
+    """Forget calls that others have cancelled, because hivemind keeps them for ever."""
     tasks = p2p._client.control._handler_tasks
     for number in [number for number, task in tasks.items() if task.done()]:
         del tasks[number]

@@ -1,8 +1,8 @@
-"""Which of a peer's addresses are of use to others.
+"""The addresses of a peer that are of use to other machines.
 
-Loopback leads everybody to itself, and a link-local address nobody who does not say by which of its
-interfaces. So neither is told to anybody by who has others. Who has none tells all it has: a swarm
-on one machine is found by them.
+A loopback address leads every machine to itself, and a link-local address is useless without the
+name of an interface. So a peer announces neither if it has other addresses. A peer that has no
+others announces all it has, so that a swarm on one machine works.
 """
 
 import ipaddress
@@ -13,7 +13,7 @@ _IP = re.compile(r"/ip[46]/([^/]+)")
 
 
 def outside(addresses: Sequence[str]) -> tuple[str, ...]:
-    """Return the addresses that others can use; all, if there are only such as lead nowhere."""
+    """Return the addresses that other machines can use; all of them if there are none."""
     return tuple(one for one in addresses if not _leads_nowhere(one)) or tuple(addresses)
 
 

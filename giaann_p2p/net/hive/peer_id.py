@@ -1,36 +1,36 @@
-"""The two names of a peer: ours, and libp2p's.
+"""Conversion between the two names of a peer: ours, and libp2p's.
 
 Both are the peer's Ed25519 public key: a libp2p id has a few bytes in front of it. So the id at the
-other end of a libp2p connection, which is proved when that is made, is proof of our peer as well.
-Ids of other kinds of key are only a hash of it, and no peer of ours has one.
+other end of a libp2p connection, which is proved in the handshake, proves our peer as well. Ids of
+other kinds of key are only a hash of the key, and no peer of ours has one.
 """
 
 import base58
 
 from giaann_p2p.errors import UsageError
-from giaann_p2p.swarm.identity import PEER_BYTES, Peer, is_nobodys
-from giaann_p2p.swarm.link import fault_of
+from giaann_p2p.swarm.wire.identity import PEER_BYTES, Peer, is_nobodys
+from giaann_p2p.swarm.wire.link import fault_of
 
 _HEAD = b"\x00\x24\x08\x01\x12\x20"
-"""A multihash that hashes nothing, of 36 bytes: a public key of kind 1, Ed25519, of 32 bytes."""
+"""An identity multihash of 36 bytes: a public key of type 1, Ed25519, of 32 bytes."""
 _PART = "/p2p/"
 _MOST_LETTERS = 80
 
 
 def libp2p_id(peer: Peer) -> bytes:
-    """Return what libp2p calls a peer."""
+    """Return a peer's libp2p id."""
     if len(peer) != PEER_BYTES:
         raise UsageError(f"a peer has {PEER_BYTES} bytes; this has {len(peer)}")
     return _HEAD + peer
 
 
 def libp2p_name(peer: Peer) -> str:
-    """Return what libp2p calls a peer in addresses."""
+    """Return a peer's libp2p id as it is written in addresses."""
     return base58.b58encode(libp2p_id(peer)).decode()
 
 
 def peer_of_id(number: bytes) -> Peer:
-    """Return whom libp2p calls so; UsageError if it can be no peer of ours."""
+    """Return the peer with a libp2p id; UsageError if it can be no peer of ours."""
     if len(number) != len(_HEAD) + PEER_BYTES or not number.startswith(_HEAD):
         raise UsageError("its libp2p id is not of an Ed25519 key; peers of a swarm have no other")
     peer = Peer(number[len(_HEAD) :])
@@ -53,11 +53,11 @@ def peer_of_address(address: str) -> Peer:
 
 
 def way_to(address: str) -> str:
-    """Return an address without the peer at its end: how libp2p wants it beside the id."""
+    """Return an address without its /p2p/ part, as libp2p wants it beside the id."""
     return address.rpartition(_PART)[0]
 
 
 def _decoded(name: str) -> bytes:
-    if len(name) > _MOST_LETTERS:  # reading it takes the square of its length
+    if len(name) > _MOST_LETTERS:  # decoding takes the square of its length
         raise ValueError
     return base58.b58decode(name)

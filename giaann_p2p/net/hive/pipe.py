@@ -1,7 +1,8 @@
-"""A connection to p2pd over a socket of this machine: what every stream to a peer runs through.
+"""A connection to p2pd over a local socket, through which every stream to a peer runs.
 
-Bytes are handed on as the loop brings them, up to 256 KiB at a time and without a copy. Whoever
-does not read stops the sender, and the other way round. No task belongs to a pipe.
+Bytes are passed on as the loop delivers them, up to 256 KiB at a time and without a copy.
+Backpressure works both ways: a reader that does not read stops the sender, and a full socket stops
+the writer. A pipe has no tasks.
 """
 
 import asyncio
@@ -12,32 +13,32 @@ from typing import cast
 from giaann_p2p.net.frames import Buffer
 
 _MOST_HELD = 1 << 20
-"""Bytes that wait to be read, above which nothing more is taken from the socket."""
+"""The number of unread bytes above which nothing more is read from the socket."""
 _MOST_UNSENT = 1 << 20
-"""Bytes that wait to be sent, above which a writer waits."""
+"""The number of unsent bytes above which a writer waits."""
 _TURN = 1 << 18
 _LINGER = 5.0
-"""Seconds for what was written to be taken, after a close."""
+"""The seconds after a close in which the other side must take what was written."""
 _VARINT_BYTES = 5
 
 
 class Pipe(asyncio.Protocol):
-    """A byte stream as net/transport.py wants one, and p2pd's messages at its start."""
+    """A byte stream as net/transport.py defines it, and p2pd's messages at its start."""
 
     def __init__(self, among: "set[Pipe]") -> None:
         self._among = among
-        """All that are open: each puts itself in, and takes itself out."""
+        """The set of all open pipes: each pipe adds itself, and removes itself."""
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._deliver: Callable[[bytes], None] | None = None
         self._chunks: deque[bytes] = deque()
         self._held = 0
-        self._ended = False  # nothing more will come
+        self._ended = False  # nothing more will arrive
         self._error: OSError | None = None
-        self._stopped = False  # the socket is not read for now
-        self._full = False  # the socket takes nothing for now
+        self._stopped = False  # reading from the socket is paused
+        self._full = False  # the socket's send buffer is full
         self._closing = False
-        self._in_a_row = 0  # bytes written since others had their turn
+        self._in_a_row = 0  # bytes written since other tasks had their turn
         self._readers: list[asyncio.Future[None]] = []
         self._writers: list[asyncio.Future[None]] = []
         self._timer: asyncio.TimerHandle | None = None
@@ -47,7 +48,7 @@ class Pipe(asyncio.Protocol):
         return f"<Pipe: {state}, {self._held:,} bytes to read>"
 
     async def read(self) -> bytes:
-        """Return what has come, at least a byte; none at the end."""
+        """Return the bytes that have arrived, at least one; none at the end."""
         while not self._chunks:
             if self._closing:
                 return b""
@@ -63,23 +64,23 @@ class Pipe(asyncio.Protocol):
         return data
 
     def deliver(self, to: Callable[[bytes], None]) -> None:
-        """Hand over what comes from now on as soon as it comes; what has come is still to be read.
+        """Deliver incoming bytes to a callback as soon as they arrive.
 
-        So is the end.
+        Bytes that arrived before, and the end of the stream, are still to be read.
         """
         self._deliver = to
 
     @property
     def room(self) -> bool:
-        """Whether a write would not wait, nor let others have their turn."""
+        """Whether a write would neither wait nor yield to other tasks."""
         return not self._full and self._in_a_row < _TURN
 
     def put(self, pieces: Sequence[Buffer]) -> None:
-        """Send at once what is not much; only where there is room, and while no write waits."""
+        """Send a little at once; only where there is room, and while no write waits."""
         if self._error is not None or self._closing:
             raise self._broken()
         transport = self._open()
-        if transport.is_closing():  # it knows already what it has not told yet
+        if transport.is_closing():  # it knows of the loss before it calls `connection_lost`
             raise ConnectionResetError("it was closed")
         transport.writelines(pieces)
         self._in_a_row += sum(map(len, pieces))
@@ -89,14 +90,14 @@ class Pipe(asyncio.Protocol):
         self.put(pieces)
         if self._in_a_row >= _TURN:
             self._in_a_row = 0
-            await asyncio.sleep(0)  # or one who writes to a fast reader would keep the loop
+            await asyncio.sleep(0)  # or a writer to a fast reader would hog the loop
         while self._full:
             await self._wait(self._writers)
             if self._error is not None:
                 raise self._broken()
 
     async def message(self, most: int) -> bytes:
-        """Return p2pd's next message: its length, seven bits a byte, and its bytes."""
+        """Return p2pd's next message: a varint length, and that many bytes."""
         have = bytearray()
         while (found := _message(have, most)) is None:
             data = await self.read()
@@ -110,7 +111,7 @@ class Pipe(asyncio.Protocol):
         return body
 
     def close(self) -> None:
-        """Let what was written arrive, then end; no more is read."""
+        """Close once the written bytes have arrived; no more is read."""
         if self._closing or self._error is not None:
             return
         self._closing = True
@@ -121,7 +122,7 @@ class Pipe(asyncio.Protocol):
         if self._ended:
             transport.close()
             return
-        # What comes must be taken, or else p2pd takes the end for a break, and drops what was sent.
+        # Keep reading: else p2pd takes the half-close for a reset, and drops what was sent.
         transport.write_eof()
         self._resume()
         self._timer = self._loop.call_later(_LINGER, self.abort)
@@ -134,19 +135,19 @@ class Pipe(asyncio.Protocol):
             if self._transport is not None:
                 self._transport.abort()
 
-    # What the loop tells.
+    # Callbacks of the event loop.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin."""
+        """Take the transport; close it if the caller has given up."""
         self._transport = cast("asyncio.Transport", transport)
-        if self._error is not None:  # who wanted it has given up
+        if self._error is not None:  # the caller has given up
             self._transport.abort()
             return
         self._transport.set_write_buffer_limits(high=_MOST_UNSENT)
         self._among.add(self)
 
     def data_received(self, data: bytes) -> None:
-        """Keep what came for who reads."""
+        """Deliver the bytes, or keep them for a reader."""
         if self._closing or self._error is not None:
             return
         if self._deliver is not None and not self._chunks:
@@ -160,24 +161,24 @@ class Pipe(asyncio.Protocol):
         _wake(self._readers)
 
     def eof_received(self) -> bool:
-        """Tell who reads that this was all; what is to be sent may still go."""
+        """Note the end of the incoming bytes; writes may go on."""
         self._ended = True
         _wake(self._readers)
         return not self._closing
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Tell all who wait."""
+        """Wake all waiting readers and writers."""
         self._among.discard(self)
-        # What came before the end may still be read; nobody can tell an end from a break here.
+        # Bytes that arrived before may still be read; an end and a reset look alike here.
         self._ended = True
         self._end(exc if isinstance(exc, OSError) else ConnectionResetError("it was closed"))
 
     def pause_writing(self) -> None:
-        """Let writers wait."""
+        """Make writers wait."""
         self._full = True
 
     def resume_writing(self) -> None:
-        """Let writers go on."""
+        """Wake writers."""
         self._full = False
         _wake(self._writers)
 
@@ -190,7 +191,7 @@ class Pipe(asyncio.Protocol):
         _wake(self._writers)
 
     def _broken(self) -> OSError:
-        """Return an error of its own for each who waits."""
+        """Return a new copy of the error, so that each waiting caller raises its own."""
         if self._error is None:
             return ConnectionAbortedError("this peer has closed it")
         return type(self._error)(*self._error.args)
@@ -223,7 +224,7 @@ def _wake(waiting: list[asyncio.Future[None]]) -> None:
 
 
 def _message(have: bytearray, most: int) -> tuple[bytes, int] | None:
-    """Return a message and the bytes that it took, None if it is not complete."""
+    """Return a message and the bytes that it took, None if it is incomplete."""
     length = 0
     for at, byte in enumerate(have[:_VARINT_BYTES]):
         length |= (byte & 127) << 7 * at
@@ -239,7 +240,7 @@ def _message(have: bytearray, most: int) -> tuple[bytes, int] | None:
 
 
 def framed(message: bytes) -> bytes:
-    """Return a message as p2pd reads it."""
+    """Return a message with its length in front, as p2pd reads it."""
     length, head = len(message), bytearray()
     while length > 127:
         head.append(length & 127 | 128)

@@ -1,7 +1,7 @@
-"""Ports of listen addresses: which p2pd found, and whether another process has one.
+"""Ports of listen addresses: those in use by p2pd, and those taken by another process.
 
-libp2p shares ports: a second p2pd of the same user listens where the first one does, without an
-error, and each of them is brought some of the connections. So it is checked before.
+libp2p shares ports: a second p2pd of the same user listens on the ports of the first one without an
+error, and each of them gets some of the connections. So ports are checked before p2pd starts.
 """
 
 import errno
@@ -16,7 +16,7 @@ _KIND = {"tcp": socket.SOCK_STREAM, "udp": socket.SOCK_DGRAM}
 
 
 def ports_of(addresses: Sequence[str]) -> dict[str, int]:
-    """Return the first port of each protocol."""
+    """Return the port of each protocol in the first address that has one."""
     found: dict[str, int] = {}
     for address in addresses:
         for protocol, port in _PORT.findall(address)[:1]:
@@ -25,7 +25,7 @@ def ports_of(addresses: Sequence[str]) -> dict[str, int]:
 
 
 def taken(addresses: Sequence[str]) -> str:
-    """Return the first address at which another process listens; nothing if there is none."""
+    """Return the first address whose port another process has; an empty string if there is none."""
     for address in addresses:
         match = _LISTEN.match(address)
         if match and int(match[4]) and not _is_free(match[1], match[2], match[3], int(match[4])):
@@ -35,12 +35,12 @@ def taken(addresses: Sequence[str]) -> str:
 
 def _is_free(family: str, ip: str, protocol: str, port: int) -> bool:
     with socket.socket(_FAMILY[family], _KIND[protocol]) as probe:
-        if protocol == "tcp":  # connections that have ended are no hindrance
+        if protocol == "tcp":  # connections that have ended do not count
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == "6":
             probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         try:
             probe.bind((ip, port))
         except OSError as error:
-            return error.errno != errno.EADDRINUSE  # p2pd has better words for all else
+            return error.errno != errno.EADDRINUSE  # p2pd has better messages for all other errors
     return True

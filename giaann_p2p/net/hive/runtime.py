@@ -1,8 +1,8 @@
 """The folder with the sockets between this process and its p2pd.
 
-Nobody but its user can enter it, so nobody else on the machine commands the p2pd. Each run has its
-own, and holds a lock in it; a run that was killed holds none any more, and the next one, whoever's
-it is, takes its folder away.
+Only its user can enter it, so nobody else on the machine can command the p2pd. Each run has its
+own, and holds a lock in it; the lock of a run that was killed is free, and the user's next run
+removes such folders.
 """
 
 import fcntl
@@ -17,7 +17,7 @@ from giaann_p2p.errors import UsageError
 _PREFIX = "giaann-p2pd-"
 _LOCK = "lock"
 _MOST_PATH = 80
-"""A socket's path has up to 107 bytes, with its own name and the folder's."""
+"""The most bytes of the parent's path: with the folder and socket names it has up to 107."""
 
 
 class Runtime:
@@ -37,10 +37,10 @@ class Runtime:
         draft = self.path / f"{_LOCK}.new"
         self._lock = os.open(draft, os.O_RDWR | os.O_CREAT, 0o600)
         fcntl.flock(self._lock, fcntl.LOCK_EX)
-        draft.rename(self.path / _LOCK)  # it is never seen open
+        draft.rename(self.path / _LOCK)  # so the file never appears unlocked
 
     def close(self) -> None:
-        """Take the folder away; nothing if that is done."""
+        """Remove the folder; does nothing if that was done."""
         if self._lock >= 0:
             shutil.rmtree(self.path, ignore_errors=True)
             os.close(self._lock)
@@ -48,7 +48,7 @@ class Runtime:
 
 
 def sweep(parent: Path) -> None:
-    """Take away the folders of this user's runs that were killed."""
+    """Remove the folders of this user's runs that were killed."""
     for folder in parent.glob(_PREFIX + "*"):
         with suppress(OSError):
             if folder.stat().st_uid != os.getuid():

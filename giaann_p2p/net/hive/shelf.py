@@ -1,12 +1,13 @@
-"""The records that a node of the DHT keeps for others, and what it takes in.
+"""The records that a node of the DHT keeps, and the rules by which it takes them.
 
-1. Only a peer itself leaves its record, in the place that is its own: nobody fills the places of
-   others, and nobody brings an old record back.
-2. The newest holds, by its sequence, for its lifetime from when it came, by the clock here. So the
-   clocks of peers may differ as far as swarm/record.py lets them.
-3. Where not everybody may join, a record is kept only of who may be what it says.
-4. A place has room for `most` bytes of others; when it is full, who is in it may renew, and nobody
-   else comes in. The own record is kept beside that: no stranger leaves this peer without it.
+1. Only a peer itself can leave its record, and only in its own place: nobody fills the places of
+   others, and nobody replays an old record.
+2. The record with the highest sequence wins, and expires its lifetime after it arrived, by the
+   local clock. So the clocks of peers may differ as far as swarm/wire/record.py allows.
+3. Where membership is restricted, a record is kept only if its peer may have the role it claims.
+4. A place has room for `most` bytes of other peers; when it is full, peers that are in it may renew
+   their records, and no new ones are taken. The own record does not count, so that no stranger can
+   displace it.
 """
 
 from hashlib import sha1
@@ -15,9 +16,9 @@ import msgspec
 
 from giaann_p2p.errors import RecordError
 from giaann_p2p.store.layout import Layout
-from giaann_p2p.swarm.admission import Admission
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.record import (
+from giaann_p2p.swarm.wire.admission import Admission
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.record import (
     BUCKETS,
     Role,
     bucket_of,
@@ -28,7 +29,7 @@ from giaann_p2p.swarm.record import (
 )
 
 MOST_PLACE = 1 << 19
-"""Bytes of the records of one place: a thousand of 500 bytes."""
+"""The most bytes of the records of one place: a thousand records of 500 bytes."""
 KEY_BYTES = 20
 ROLES: tuple[Role, ...] = ("storage", "compute")
 
@@ -51,7 +52,7 @@ class Shelf:
         admission: Admission | None = None,
     ) -> None:
         self.refused = 0
-        """Records that were not taken."""
+        """The number of records that were refused."""
         self._me, self._swarm_id, self._layout, self._most = me, swarm_id, layout, most
         self._admission = admission
         places = [(role, bucket) for role in ROLES for bucket in range(BUCKETS)]
@@ -72,7 +73,7 @@ class Shelf:
         return self._keys[role, bucket_of(peer)]
 
     def put(self, key: bytes, data: bytes, peer: Peer, lifetime: float, now: float) -> None:
-        """Take in what a peer brings; RecordError says why not."""
+        """Take a record that a peer leaves; RecordError, with the reason, if it is refused."""
         try:
             self._put(key, data, peer, lifetime, now)
         except RecordError:
@@ -80,7 +81,7 @@ class Shelf:
             raise
 
     def get(self, key: bytes, now: float) -> list[bytes]:
-        """Return what a place holds."""
+        """Return the records of a place that have not expired."""
         place = self._places.get(key, {})
         _clear(place, now)
         return [held.data for held in place.values()]
@@ -113,7 +114,7 @@ class Shelf:
 
 
 def node_key(swarm_id: bytes, peer: Peer) -> bytes:
-    """Return where a peer itself stands among the keys: nobody chooses it."""
+    """Return a peer's own key in the DHT, which is a hash so that nobody can choose it."""
     return sha1(b"giaann node\0" + swarm_id + peer, usedforsecurity=False).digest()
 
 

@@ -1,8 +1,8 @@
 """Streams between peers over libp2p, for calls (see net/streams.py).
 
-libp2p does not dial again, for 5 s and longer each time, whom it has dialled in vain, unless that
-peer dials first. So after a new start of p2pd this peer connects to all it has had streams with:
-they need not wait.
+After a failed dial libp2p backs off from that peer for 5 s, and longer each time, unless the peer
+dials first. So after a restart of p2pd this peer connects to all peers that it recently had streams
+with, so that they need not wait.
 """
 
 import asyncio
@@ -14,26 +14,27 @@ from giaann_p2p.net.hive.life import Life
 from giaann_p2p.net.hive.peer_id import peer_of_address, way_to
 from giaann_p2p.net.hive.pipe import Pipe
 from giaann_p2p.net.transport import ByteStream
-from giaann_p2p.swarm.identity import Peer
+from giaann_p2p.swarm.wire.identity import Peer
 
 _DIAL_WITHIN = 30.0
-"""Seconds after which p2pd gives up. Who dials gives up sooner, and then p2pd does at once."""
+"""The seconds after which p2pd gives a dial up. The caller's timeout is shorter, and ends p2pd's
+dial at once."""
 _AGAIN_WITHIN = 2.0
 _MOST_MET = 512
 
 
 class HiveStreams:
-    """Streams of one host."""
+    """The streams of one host."""
 
     def __init__(self, host: Host, addresses_of: Callable[[Peer], Sequence[str]]) -> None:
-        """Take a host, and how to learn a peer's addresses: from the directory, say.
+        """Take a host, and a function that returns a peer's addresses, such as the directory's.
 
-        What is no address of that peer is passed over. For a peer without any, p2pd asks those that
-        it knows, which takes longer.
+        Addresses that are not that peer's are ignored. A peer without any address is reached only
+        while it is connected.
         """
         self._host = host
         self._addresses_of = addresses_of
-        self._met: dict[Peer, None] = {}  # the last ones, the latest last
+        self._met: dict[Peer, None] = {}  # the most recent peers, the latest last
         host.next_lives(self._connect_again)
 
     def __repr__(self) -> str:
@@ -45,14 +46,14 @@ class HiveStreams:
         return self._host.me
 
     async def dial(self, peer: Peer) -> ByteStream:
-        """Open a stream; OSError if there is none; if cancelled, none is left."""
+        """Open a stream; OSError if that fails; if cancelled, none is left open."""
         ways = _ways(peer, self._addresses_of(peer))
         stream = await self._host.open_stream(peer, ways, _DIAL_WITHIN)
         self._note(peer)
         return stream
 
     def listen(self, accept: Callable[[Peer, ByteStream], None]) -> None:
-        """Hand over each stream that a peer opens."""
+        """Deliver each stream that a peer opens to a callback."""
 
         def taken(peer: Peer, stream: Pipe) -> None:
             self._note(peer)
@@ -61,7 +62,7 @@ class HiveStreams:
         self._host.accept(taken)
 
     def stop(self) -> None:
-        """Take no stream any more."""
+        """Take no more streams."""
         self._host.accept(None)
 
     def _note(self, peer: Peer) -> None:

@@ -1,16 +1,19 @@
-"""Addresses of peers that were there lately, in a small file: how to come back without a bootstrap.
+"""A small file with addresses of recently seen peers, for rejoining without a bootstrap peer.
 
-They are only where to knock: whoever opens is proved by the transport, and the manifest by its
-hash. The file is written whole or not at all, and holds so many peers. Who knows few writes down
-each as soon as it is seen, for it may be killed in the next second, and come back when those of its
-link are gone; who knows enough looks once a minute.
+The addresses are hints only: the transport authenticates the peer at an address, and the hash in
+the join link authenticates the manifest. The file is written atomically and holds at most
+`MOST_PEERS` peers. A peer that knows fewer than 16 peers writes down each new one at once, because
+it may be killed the next second and restart when the peers of its link are gone. A peer that knows
+enough peers updates the file once a minute.
 
-Strangers come in any number, under names that they choose. So who is known and still there keeps
-its place, and half of the places are for good those of who came first, there or not. Newcomers, in
-no order that they could choose, take what is left, and the places of others who are gone.
+Any number of strangers may appear, under names that they choose. So a known peer that is still live
+keeps its place, and the first `MOST_FIRST` places belong permanently to the peers known longest,
+live or not. Newcomers, in random order, take free places and the places of later peers that are
+gone.
 
-It also says how far the sequence of the own records has come. Others remember that for a day, the
-board for seconds: a peer whose clock was set back while it was down would be ignored until then.
+The file also notes the sequence of this peer's own records. Other peers remember that sequence for
+a day, the DHT board only for seconds: without the note, a peer whose clock was set back while it
+was down would be ignored for that day.
 """
 
 import asyncio
@@ -24,33 +27,34 @@ from typing import Annotated
 
 import msgspec
 
-from giaann_p2p.node.lookout import Lookout
-from giaann_p2p.swarm.identity import to_text
-from giaann_p2p.swarm.link import fault_of
-from giaann_p2p.swarm.record import MOST_RECORD_ADDRESSES, Announcement
+from giaann_p2p.errors import DamagedError, DiskError
+from giaann_p2p.node.members.lookout import Lookout
+from giaann_p2p.store.disk.small_file import read_json, write_json
+from giaann_p2p.swarm.wire.identity import to_text
+from giaann_p2p.swarm.wire.link import fault_of
+from giaann_p2p.swarm.wire.record import MOST_RECORD_ADDRESSES, Announcement
 
 MOST_PEERS = 64
 MOST_FIRST = MOST_PEERS // 2
-"""Of these, those that stay for good."""
-_MOST_BYTES = 1 << 18
+"""Number of these places that belong to their peers permanently."""
 _ENOUGH = 16
 _EVERY = 60.0
 _FORMAT = 1
 _SLACK = 3_600_000
-"""By how much a sequence, in milliseconds, may have gone on since it was noted down."""
+"""Bound of the growth of the sequence since it was noted, in milliseconds (an hour)."""
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):
     format: int
     peers: list[list[str]]
-    """Those first that are known longest; of each its addresses."""
+    """Addresses of each peer, the peer known longest first."""
     names: list[str] = []
-    """Of each; none in files of earlier releases."""
+    """Names of the peers, in the same order; empty in files of earlier releases."""
     sequence: Annotated[int, msgspec.Meta(ge=0, lt=1 << 62)] = 0
 
 
 class Acquaintances:
-    """The file, and what it said when this began."""
+    """The file of known peers; its content is read once, at construction."""
 
     def __init__(self, path: Path, log: logging.Logger | None = None) -> None:
         self._path = path
@@ -63,20 +67,20 @@ class Acquaintances:
 
     @property
     def addresses(self) -> list[str]:
-        """Where peers answered, those known longest first; to be tried beside a link's."""
+        """Addresses of known peers, those known longest first, to be tried beside the link's."""
         return [address for peer in self._peers.values() for address in peer]
 
     @property
     def sequence(self) -> int:
-        """No less than the sequence of any record of the own; 0 if none is known."""
+        """An upper bound of the sequences of this peer's own records; 0 if none is known."""
         return self._sequence + _SLACK if self._sequence else 0
 
     async def run(self, lookout: Lookout, executor: Executor | None = None) -> None:
-        """Note down again and again who is there."""
+        """Update the file whenever it is due, for ever."""
         await lookout.whole.wait()
         while True:
             lookout.news.clear()
-            around = lookout.others.around
+            around = lookout.view
             live = around.directory.live(lookout.time())
             mine = [said.sequence for said in live if said.peer == around.me]
             others = [said for said in live if said.peer != around.me]
@@ -94,7 +98,7 @@ class Acquaintances:
                     await asyncio.sleep(_EVERY)
 
     def note(self, there: Iterable[Announcement], sequence: int = 0) -> bool:
-        """Take in who is there, and the own sequence; tell whether that is to be noted down."""
+        """Merge the live peers and this peer's own sequence; return whether a write is due."""
         by_chance = list(there)
         random.shuffle(by_chance)
         now: dict[str, list[str]] = {}
@@ -114,31 +118,22 @@ class Acquaintances:
         return is_new or self._sequence - self._noted > _SLACK // 2
 
     def write(self) -> None:
-        """Put all into the file; that it cannot be written is told, and does no further harm."""
-        new = self._path.with_name(self._path.name + ".new")
+        """Write the file; a failure is only logged."""
+        addresses, names = list(self._peers.values()), list(self._peers)
         try:
-            addresses, names = list(self._peers.values()), list(self._peers)
-            new.write_bytes(
-                msgspec.json.encode(_File(_FORMAT, addresses, names, sequence=self._sequence))
-            )
-            new.replace(self._path)
+            write_json(self._path, _File(_FORMAT, addresses, names, sequence=self._sequence))
             self._noted = self._sequence
-        except OSError as error:
-            with suppress(OSError):
-                new.unlink(missing_ok=True)
-            self._log.warning("known peers are not noted down: %s: %s", new, error.strerror)
+        except DiskError as error:
+            self._log.warning("known peers are not noted down: %s", error)
 
     def _read(self) -> tuple[dict[str, list[str]], int]:
         try:
-            with self._path.open("rb") as file:
-                data = file.read(_MOST_BYTES + 1)
-            found = msgspec.json.decode(data, type=_File)
-        except FileNotFoundError:
+            if (found := read_json(self._path, _File)) is None:
+                return {}, 0
+        except (DiskError, DamagedError) as error:
+            self._log.warning("the list of known peers is not used: %s", error)
             return {}, 0
-        except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
-            self._log.warning("the list of known peers cannot be read: %s: %s", self._path, error)
-            return {}, 0
-        if found.format != _FORMAT or len(data) > _MOST_BYTES:
+        if found.format != _FORMAT:
             self._log.warning("the list of known peers is of another release: %s", self._path)
             return {}, 0
         peers = {}
@@ -146,6 +141,6 @@ class Acquaintances:
             addresses = [one for one in listed if not fault_of(one)][:MOST_RECORD_ADDRESSES]
             if addresses:
                 is_named = len(found.names) == len(found.peers)
-                name = found.names[number] if is_named else addresses[0]  # until it is met
+                name = found.names[number] if is_named else addresses[0]  # until it is seen
                 peers[name] = addresses
         return peers, found.sequence

@@ -1,19 +1,22 @@
-"""Where peers are: those named at first, and those of the directory once there is one."""
+"""Addresses of peers: those given at the start, and those in the directory once there is one."""
 
 from collections.abc import Callable, Iterable, Sequence
 
 from giaann_p2p.errors import UsageError
-from giaann_p2p.swarm.directory import Directory
-from giaann_p2p.swarm.identity import Peer
+from giaann_p2p.swarm.members.directory import Directory
+from giaann_p2p.swarm.wire.identity import Peer
 
 
 class AddressBook:
-    """`peer_of` tells whose an address is; UsageError where it can be nobody's."""
+    """Looks up addresses by peer.
+
+    `peer_of` returns the peer named in an address; it raises UsageError if there is none.
+    """
 
     def __init__(self, named: Iterable[str], peer_of: Callable[[str], Peer]) -> None:
         self.directory: Directory | None = None
         self.strange: list[str] = []
-        """What is wrong with those that were named and are no peer's."""
+        """One error message for each given address that names no peer."""
         self._named: dict[Peer, list[str]] = {}
         for address in dict.fromkeys(named):
             try:
@@ -26,16 +29,18 @@ class AddressBook:
 
     @property
     def named(self) -> list[str]:
-        """The addresses of those named at first."""
+        """The addresses given at the start."""
         return [address for addresses in self._named.values() for address in addresses]
 
     @property
     def peers(self) -> list[Peer]:
-        """Those named at first."""
+        """The peers whose addresses were given at the start."""
         return list(self._named)
 
     def seeds(self) -> list[str]:
-        """Return addresses of peers that may be alive, those that were last there first."""
+        """Return addresses of peers that may be alive: the directory's, live ones first, then the
+        given ones.
+        """
         known = self.directory.addresses() if self.directory is not None else []
         return list(dict.fromkeys([*known, *self.named]))
 

@@ -1,33 +1,38 @@
-"""Whether something outside can be reached: told once when it changes, and no more."""
+"""Watches whether a remote service can be reached, logs each change once, and paces the retries.
+
+An empty network is no error: every swarm begins with one.
+"""
 
 import asyncio
 import logging
 from collections.abc import Awaitable
 from typing import TypeVar
 
+from giaann_p2p.backoff import Backoff
 from giaann_p2p.errors import PeerError
-from giaann_p2p.net.errors import Unreachable
+from giaann_p2p.net.errors import NobodyYet, Unreachable
 
 T = TypeVar("T")
 
-_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 10.0
+_BACKOFF = Backoff(first=1.0, longest=10.0)
 
 
 class Contact:
-    """See the module."""
+    """Contact with one service; `what` names it in the log, `within` is the timeout in seconds."""
 
     def __init__(self, what: str, log: logging.Logger, within: float) -> None:
         self.failures = 0
-        """Since it went well."""
+        """Number of failures since the last success."""
         self._what, self._log, self._within = what, log, within
+        self._alone = self._in_trouble = False  # states that were logged
 
     @property
     def pause(self) -> float:
-        """How long to wait before the next try."""
-        return min(_FIRST_PAUSE * 2.0 ** max(0, self.failures - 1), _LONGEST_PAUSE)
+        """Seconds to wait before the next try: exponential backoff from 1 s to 10 s."""
+        return _BACKOFF._replace(failures=max(1, self.failures)).pause
 
     async def reached(self, deed: Awaitable[T]) -> T:
-        """Return what comes of a deed; Unreachable if it fails or takes too long."""
+        """Return the result of an awaitable; Unreachable if it fails or times out."""
         try:
             async with asyncio.timeout(self._within):
                 found = await deed
@@ -36,11 +41,22 @@ class Contact:
         except PeerError as refusal:
             error = refusal
         else:
-            if self.failures:
-                self._log.info("%s is reached again", self._what)
-            self.failures = 0
+            self._is_well()
             return found
         self.failures += 1
-        if self.failures == 1:
-            self._log.warning("%s cannot be reached, trying again: %s", self._what, error)
+        self._has_failed(error)
         raise Unreachable(str(error))
+
+    def _is_well(self) -> None:
+        if self._in_trouble:
+            self._log.info("%s is reached again", self._what)
+        self.failures, self._alone, self._in_trouble = 0, False, False
+
+    def _has_failed(self, error: PeerError) -> None:
+        if isinstance(error, NobodyYet):
+            if not self._alone:
+                self._alone = True
+                self._log.info("%s", error)
+        elif not self._in_trouble:
+            self._in_trouble = True
+            self._log.warning("%s cannot be reached, trying again: %s", self._what, error)

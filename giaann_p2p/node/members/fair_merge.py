@@ -1,24 +1,24 @@
-"""What others brought from the board, one record of each in turn, each record once.
+"""Merges the records that several DHT nodes returned: round robin, each record once.
 
-However much one of them brings, of all others as much is heard as of it: a flood hides nobody.
-Honest nodes prove what they take, so whoever brought a single lie is heard no more; a liar costs
-those who listen one signature, and not one for each lie.
+So a node that returns a flood of records cannot hide the records of other nodes. Honest nodes
+verify each record that they store, so a node that returned a single forged record is not read any
+further: a liar costs the reader one signature check, not one for each lie.
 """
 
 from collections.abc import Iterator, Sequence
 
 
-class Hearsay:
-    """See the module; to be gone through once."""
+class FairMerge:
+    """An iterable over the records of several nodes; it can be iterated once."""
 
     def __init__(self, brought: Sequence[Sequence[bytes]]) -> None:
         self._left = {who: iter(records) for who, records in enumerate(brought)}
 
     def __repr__(self) -> str:
-        return f"<Hearsay of {len(self._left)} nodes>"
+        return f"<FairMerge of {len(self._left)} nodes>"
 
     def __iter__(self) -> Iterator[tuple[int, bytes]]:
-        """Go through all records, with the number of who brought it."""
+        """Yield each record with the number of the node that returned it."""
         told = set()
         while self._left:
             for who, records in list(self._left.items()):
@@ -30,5 +30,5 @@ class Hearsay:
                     yield who, record
 
     def silence(self, who: int) -> None:
-        """Hear the one no more who has just been heard."""
+        """Skip the remaining records of a node, the one whose record was yielded last."""
         self._left.pop(who, None)

@@ -1,10 +1,10 @@
-"""A peer's gate: who may ask it what, and what any peer answers.
+"""A peer's access control, and the questions that a peer of any role answers.
 
-1. Each question is held to what its sender may ask, by the token that it showed when its connection
-   began. Before that the transport holds strangers to little: see `net.streams`.
-2. Any peer gives the manifest to everybody, and its list of revoked members to members.
-3. A newer list counts at once: connections of those who are on it end, their records are forgotten,
-   and it is kept for the next time.
+1. Each question is checked against the rights of its sender, by the token that it showed when the
+   connection began. The transport allows little to strangers: see `net.streams`.
+2. Every peer gives the manifest to anybody, and its list of revoked members to members.
+3. A newer list takes effect at once: connections of revoked members are closed, their records are
+   forgotten, and the list is saved for the next start.
 """
 
 import logging
@@ -14,17 +14,20 @@ from giaann_p2p.errors import DiskError, TokenError
 from giaann_p2p.net.errors import Reason, Refused
 from giaann_p2p.net.transport import Transport
 from giaann_p2p.node.clock import Clock
-from giaann_p2p.swarm import messages
-from giaann_p2p.swarm.admission import Admission
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.manifest import Manifest
-from giaann_p2p.swarm.messages import AskManifest, AskRevoked, ManifestIs, Message, RevokedIs
+from giaann_p2p.swarm.wire import messages
+from giaann_p2p.swarm.wire.admission import Admission
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.manifest import Manifest
+from giaann_p2p.swarm.wire.messages import AskManifest, AskRevoked, ManifestIs, Message, RevokedIs
 
 _LOG = logging.getLogger("giaann.node")
 
 
 class Gate:
-    """See the module. `token` is the peer's own; nothing in an open swarm, or for a stranger."""
+    """Checks and answers questions. `token` is this peer's own; empty if the peer has none.
+
+    A peer of an open swarm needs no token.
+    """
 
     def __init__(
         self,
@@ -38,9 +41,9 @@ class Gate:
         self.token = token
         self.asked_for_manifest = 0
         self.turned_away = 0
-        """Questions of those who may not ask them."""
+        """Number of questions refused because the sender may not ask them."""
         self._manifest, self._transport = manifest.to_bytes(), transport
-        self._clock, self._keep = clock or Clock(), keep
+        self.clock, self._keep = clock or Clock(), keep
         self._changed: list[Callable[[], None]] = []
         self._guard()
 
@@ -48,20 +51,20 @@ class Gate:
         return f"<Gate: {self.admission!r}, {self.turned_away} questions turned away>"
 
     def on_change(self, changed: Callable[[], None]) -> None:
-        """Tell of each newer list from now on."""
+        """Call `changed` after each newer list from now on."""
         self._changed.append(changed)
 
     def check(self, peer: Peer, question: Message) -> None:
-        """Raise Refused unless a peer may ask a question."""
+        """Raise Refused if a peer may not ask a question."""
         if self.admission.serves_all:
             return
         shown = self._transport.greeting_of(peer)
-        if why := self.admission.refusal(peer, shown, question, self._clock()):
+        if why := self.admission.refusal(peer, shown, question, self.clock()):
             self.turned_away += 1
             raise Refused(Reason.STRANGER, why)
 
     def answer(self, question: Message) -> Message | None:
-        """Answer what any peer answers; None for all else."""
+        """Answer a question that every peer answers; return None for all others."""
         if isinstance(question, AskManifest):
             self.asked_for_manifest += 1
             return ManifestIs(self._manifest)
@@ -72,12 +75,12 @@ class Gate:
             try:
                 self.learn(question.revoked)
             except TokenError as error:
-                return messages.Refused(str(error))
+                return messages.Refusal(str(error))
             return RevokedIs(b"")
         return None
 
     def learn(self, revoked: bytes) -> bool:
-        """Take in a list of revoked members; tell whether it is news. TokenError if forged."""
+        """Merge a list of revoked members; return whether it is newer. TokenError if forged."""
         if not self.admission.learn(revoked):
             return False
         self._guard()
@@ -85,21 +88,21 @@ class Gate:
             changed()
         try:
             self._keep(revoked)
-        except DiskError as error:  # it counts all the same, until the next start
+        except DiskError as error:  # the list takes effect all the same, until the next start
             _LOG.warning("the list of revoked members is not noted down: %s", error)
         return True
 
     def own_fault(self) -> str:
-        """Return why this peer itself is a stranger now; nothing if it is none."""
-        return self.admission.fault(self._transport.me, self.token, self._clock())
+        """Return why this peer itself is no longer admitted; empty if it is."""
+        return self.admission.fault(self._transport.me, self.token, self.clock())
 
     def recall(self, revoked: bytes | None) -> None:
-        """Begin with the list of the last time, if there is one that can be read."""
+        """Start with the list saved by an earlier run, if there is one that can be read."""
         if revoked:
             try:
                 self.admission.learn(revoked)
             except TokenError:
-                return  # others have it
+                return  # other peers can send the list
             self._guard()
 
     def _guard(self) -> None:
@@ -107,4 +110,4 @@ class Gate:
             self._transport.guard(self._fault)
 
     def _fault(self, peer: Peer, greeting: bytes) -> str:
-        return self.admission.fault(peer, greeting, self._clock())
+        return self.admission.fault(peer, greeting, self.clock())

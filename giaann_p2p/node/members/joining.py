@@ -1,16 +1,21 @@
-"""Joining a swarm: its manifest from whoever has it, checked against what the join link says."""
+"""Joining a swarm: fetches its manifest from any peer, checked by the hash in the join link."""
 
 import asyncio
 from collections.abc import Sequence
 
 from giaann_p2p.errors import MessageError, PeerError, UsageError
 from giaann_p2p.net.errors import Unreachable
+from giaann_p2p.net.patience import called
 from giaann_p2p.net.transport import Transport
-from giaann_p2p.swarm.identity import Peer, name_of, to_text
-from giaann_p2p.swarm.manifest import Manifest, Versions
-from giaann_p2p.swarm.messages import AskManifest, ManifestIs, Refused, decode, encode
+from giaann_p2p.swarm.wire.identity import Peer, name_of, to_text
+from giaann_p2p.swarm.wire.manifest import Manifest, Versions
+from giaann_p2p.swarm.wire.messages import AskManifest, ManifestIs, Refusal, decode, encode
 
-_WITHIN = 5.0
+_WITHIN = 6.0
+"""Seconds for one try: more than a dial takes at most (`TransportLimits.dial_within`)."""
+_TRIES = 4
+"""Number of tries. On a line that loses one packet in ten, one connection in five takes over 5 s to
+set up."""
 
 
 async def joined(
@@ -22,9 +27,10 @@ async def joined(
     computes: bool = False,
     within: float = _WITHIN,
 ) -> Manifest:
-    """Return the swarm's manifest, from the first peer that has it.
+    """Return the swarm's manifest, from the first peer that answers with it.
 
-    Unreachable if none does, UsageError if what is installed here does not fit the swarm.
+    Unreachable if no peer answers, UsageError if the software installed here does not fit the
+    swarm.
     """
     manifest = await fetched(transport, peers, swarm_id, within=within)
     if differences := manifest.differences(here, computes=computes):
@@ -37,7 +43,10 @@ async def joined(
 async def fetched(
     transport: Transport, peers: Sequence[Peer], swarm_id: bytes, *, within: float = _WITHIN
 ) -> Manifest:
-    """Ask all at once for the manifest, and return the first that is the swarm's."""
+    """Ask all peers at once for the manifest; return the first answer with the right hash.
+
+    A peer that stays silent for `within` seconds is asked again, because packets may be lost.
+    """
     if not peers:
         raise UsageError("there is no peer to be asked for the swarm's manifest; get a join link")
     loop = asyncio.get_running_loop()
@@ -64,9 +73,9 @@ async def _asked(
     transport: Transport, peer: Peer, swarm_id: bytes, within: float
 ) -> Manifest | tuple[Peer, str]:
     try:
-        data = await transport.call(peer, encode(AskManifest()), timeout=within)
+        data = await called(transport, peer, encode(AskManifest()), within, _TRIES)
         answer = decode(data)
-        if isinstance(answer, Refused):
+        if isinstance(answer, Refusal):
             raise MessageError(answer.reason)
         if not isinstance(answer, ManifestIs):
             raise MessageError("it answered something else")

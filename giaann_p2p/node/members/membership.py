@@ -1,4 +1,4 @@
-"""What makes a folder's peer a member: its key, and the token that somebody gave it for that key.
+"""A peer's membership in its data folder: its key, and the token that was issued for that key.
 
 peer.key    the peer's identity
 token       its token, as text
@@ -10,36 +10,37 @@ from collections.abc import Iterable, Mapping
 from itertools import islice
 from pathlib import Path
 
-from giaann_p2p.errors import DiskError, TokenError, UsageError
+from giaann_p2p.errors import DiskError, NotAdmitted, TokenError, UsageError
 from giaann_p2p.net.hive.key_file import open_key_file
-from giaann_p2p.node.files import read_whole, write_whole
-from giaann_p2p.swarm.admission import Admission
-from giaann_p2p.swarm.identity import Identity, Peer, name_of, to_text
-from giaann_p2p.swarm.manifest import Manifest
-from giaann_p2p.swarm.revoked import MOST_BYTES as MOST_REVOKED
-from giaann_p2p.swarm.revoked import Revoked
-from giaann_p2p.swarm.token import EVERY, Rights, Token, founded
-from giaann_p2p.swarm.withdrawn import MOST as MOST_WITHDRAWN
-from giaann_p2p.swarm.withdrawn import Chunk, roots_in
+from giaann_p2p.node.members.token_text import MOST_TEXT, text_of
+from giaann_p2p.store.disk.small_file import read_whole, write_whole
+from giaann_p2p.swarm.wire.admission import Admission
+from giaann_p2p.swarm.wire.identity import Identity, Peer, name_of, to_text
+from giaann_p2p.swarm.wire.manifest import Manifest
+from giaann_p2p.swarm.wire.revoked import MOST_BYTES as MOST_REVOKED
+from giaann_p2p.swarm.wire.revoked import Revoked
+from giaann_p2p.swarm.wire.token import EVERY, Rights, Token, founded
+from giaann_p2p.swarm.wire.withdrawal_filter import NOTHING, WithdrawalFilter
+from giaann_p2p.swarm.wire.withdrawn import MOST as MOST_WITHDRAWN
+from giaann_p2p.swarm.wire.withdrawn import Chunk, roots_in
 
-_MOST_TEXT = 1 << 12
 _DAY = 24 * 3600
 FOUNDERS_OWN = 365 * _DAY
 
 
 def usual_folder(swarm: str, role: str) -> Path:
-    """Return where a peer's folder is if nobody says otherwise."""
+    """Return the default data folder of a peer."""
     base = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
     return Path(base) / "giaann" / swarm / role
 
 
 def usual_folder_in(swarm_id: bytes, role: str) -> Path:
-    """Return the same, of a swarm that is known by its id."""
+    """Return the default data folder of a peer, for a swarm given by its id."""
     return usual_folder(to_text(swarm_id)[:12], role)
 
 
 class Membership:
-    """See the module; nothing needs to be in the folder yet."""
+    """The key, token and revocation list in a folder, which may still be empty or missing."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -49,7 +50,7 @@ class Membership:
 
     @property
     def identity(self) -> Identity:
-        """Whose folder it is; a key is made if there is none yet."""
+        """The identity of the folder's peer; a key is created if there is none yet."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -58,8 +59,8 @@ class Membership:
 
     @property
     def token(self) -> Token | None:
-        """The token that is kept here."""
-        data = read_whole(self.folder / "token", _MOST_TEXT)
+        """The token kept here, or None. TokenError if it cannot be read."""
+        data = read_whole(self.folder / "token", MOST_TEXT)
         if data is None:
             return None
         try:
@@ -68,7 +69,7 @@ class Membership:
             raise TokenError(f"{self.folder / 'token'}: {error}") from None
 
     def accept(self, text: str) -> Token:
-        """Keep a token, given as its text or as a file with it; TokenError if not for here."""
+        """Keep a token, given as text or as a file; TokenError if issued for another peer."""
         token = Token.from_text(text_of(text))
         me = self.identity.peer
         if token.member != me:
@@ -81,8 +82,10 @@ class Membership:
         return token
 
     def shown(self, session: Peer) -> bytes:
-        """Return what another key shows for this one, for a session of its own; nothing if there
-        is no token here. It lasts as long as the token, for a session may be long.
+        """Return a client's token for a session's own key, derived from the token kept here.
+
+        The result is empty if there is no token. It is valid as long as the token kept here,
+        because a session may be long.
         """
         token = self.token
         if token is None:
@@ -91,42 +94,46 @@ class Membership:
         return token.given(self.identity, session, Rights.CLIENT, until).to_bytes()
 
     def revoked(self) -> bytes | None:
-        """Return the list that is kept here."""
+        """Return the list of revoked members kept here; None if there is none."""
         return read_whole(self.folder / "revoked", MOST_REVOKED)
 
     def keep_revoked(self, revoked: bytes) -> None:
-        """Have this list here from now on."""
+        """Replace the list of revoked members kept here."""
         write_whole(self.folder / "revoked", revoked)
 
 
 class Giver:
-    """Who gives tokens: the founder of a swarm, or one of its delegates, by what its folder has."""
+    """An issuer of tokens: a swarm's founder or a delegate, depending on the keys in its folder."""
 
     def __init__(self, folder: Path) -> None:
         self.membership, self._founder_key = Membership(folder), folder / "founder.key"
         data = read_whole(folder / "manifest.json", MOST_REVOKED)
         if data is None:
             raise UsageError(
-                f"{folder} is no folder of a peer: name that of the bootstrap peer that founded "
+                f"{folder} is not a peer's folder: name that of the bootstrap peer that founded "
                 "the swarm, or a delegate's, with --data-dir"
             )
         self.manifest = Manifest.read(data)
 
     @property
     def is_open(self) -> bool:
-        """Whether the swarm serves everybody who is not revoked."""
+        """Whether the swarm serves every peer that is not revoked."""
         return self.manifest.admission == "open"
 
     @property
     def founder(self) -> Identity | None:
-        """The founder's identity, if it is here."""
+        """The founder's identity; None if its key is not in this folder."""
         return open_key_file(self._founder_key) if self._founder_key.exists() else None
 
     def given(self, member: Peer, rights: Rights, until: int) -> Token:
-        """Return a token for a member; TokenError if this peer may not give it."""
-        if self.is_open:
+        """Issue a token for a member; TokenError if this peer may not issue it.
+
+        UsageError if the swarm is open and the token would carry no standing.
+        """
+        if self.is_open and Rights.STANDING not in rights:
             raise UsageError(
-                f"the swarm {self.manifest.name!r} is open: nobody needs a token to join it"
+                f"the swarm {self.manifest.name!r} is open: nobody needs a token to join it; "
+                "--standing gives one that vouches for a machine you know"
             )
         swarm_id = self.manifest.swarm_id
         if (founder := self.founder) is not None:
@@ -140,15 +147,15 @@ class Giver:
         return token
 
     def own(self, now: float) -> Token:
-        """Return a token for the founder's own peer, with every right."""
+        """Issue a token for this folder's own peer, with every right, for a year."""
         return self.given(self.membership.identity.peer, EVERY, int(now) + FOUNDERS_OWN)
 
     def revoke(
         self, peers: set[Peer], restored: set[Peer], disowned: Iterable[Peer] = ()
     ) -> Revoked:
-        """Return the next list of who is revoked, and who disowned, and keep it.
+        """Sign the next list, with changes of who is revoked and disowned; keep and return it.
 
-        Only the founder can.
+        Only the founder can. Disowning is permanent: TokenError if a disowned peer is restored.
         """
         founder, now = self._signing("revokes"), self.list
         if kept_out := restored & {*now.disowned}:
@@ -159,21 +166,25 @@ class Giver:
         revoked = ({*now.peers} | peers) - restored
         return self._kept(now.next(founder, revoked, {*now.disowned, *disowned}))
 
-    def withdraw(self, roots: Mapping[Chunk, bytes]) -> tuple[Revoked, int]:
-        """Return the next list, with more chunks that are withdrawn, and keep it; and how many
-        there was no room for. Only the founder can.
+    def withdraw(
+        self, roots: Mapping[Chunk, bytes], sought: WithdrawalFilter = NOTHING
+    ) -> tuple[Revoked, int]:
+        """Sign and keep the next list, with more withdrawn chunks. Only the founder can.
+
+        Return the list, and how many chunks it had no room for. Owners of shards search for the
+        chunks that match `sought`.
         """
         founder, now = self._signing("withdraws"), self.list
         known = roots_in(now.withdrawn)
         new = {chunk: root for chunk, root in sorted(roots.items()) if chunk not in known}
         room = MOST_WITHDRAWN - len(known)
         taken = dict(islice(new.items(), room))
-        following = now.next(founder, {*now.peers}, now.disowned, taken)
+        following = now.next(founder, {*now.peers}, now.disowned, taken, sought)
         return self._kept(following), len(new) - len(taken)
 
     @property
     def list(self) -> Revoked:
-        """The newest list that is kept here."""
+        """The list of revoked members kept here; an empty one if there is none yet."""
         admission = Admission(self.manifest)
         if kept := self.membership.revoked():
             admission.learn(kept)
@@ -190,23 +201,12 @@ class Giver:
 
 
 def needs(admission: Admission, peer: Peer, token: bytes, rights: Rights, now: float) -> None:
-    """Raise TokenError, which says what to do, unless a peer may be what it wants to be."""
+    """Raise NotAdmitted, with advice, if a peer's token does not grant the rights it needs."""
     found = admission.look(peer, token, now)
     if found.why:
-        raise TokenError(f"{found.why}. The name of this peer is {to_text(peer)}")
+        raise NotAdmitted(f"{found.why}. The name of this peer is {to_text(peer)}")
     if rights not in found.rights:
-        raise TokenError(
+        raise NotAdmitted(
             f"the token of {name_of(peer)} lets it be {found.rights}, and not {rights}: have one "
             f"issued for {to_text(peer)} that does"
         )
-
-
-def text_of(text: str) -> str:
-    """Return a token's text, which may stand in a file."""
-    path = Path(text)
-    try:
-        if len(text) < _MOST_TEXT and path.is_file():
-            return path.read_text(errors="replace")[:_MOST_TEXT]
-    except OSError:
-        return text
-    return text

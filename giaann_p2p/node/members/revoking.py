@@ -1,7 +1,7 @@
-"""Keeping the list of revoked members current: whoever has a newer one says so in its record.
+"""Keeps the list of revoked members current: each peer announces its list's number in its record.
 
-So news of a revocation travel as fast as records do, and each peer fetches the list once. Who says
-that it has a newer one, and does not give it, is left alone for a while.
+So a revocation spreads as fast as records do, and each peer fetches the list once. A peer that
+announces a newer list and does not deliver it is not asked again for a minute.
 """
 
 import asyncio
@@ -9,10 +9,10 @@ import logging
 
 from giaann_p2p.errors import PeerError, TokenError
 from giaann_p2p.net.transport import Transport
-from giaann_p2p.node.gate import Gate
-from giaann_p2p.node.lookout import Lookout
-from giaann_p2p.swarm.identity import Peer, name_of
-from giaann_p2p.swarm.messages import AskRevoked, RevokedIs, decode, encode
+from giaann_p2p.node.members.gate import Gate
+from giaann_p2p.node.members.lookout import Lookout
+from giaann_p2p.swarm.wire.identity import Peer, name_of
+from giaann_p2p.swarm.wire.messages import AskRevoked, RevokedIs, decode, encode
 
 _EVERY = 2.0
 _WITHIN = 4.0
@@ -20,23 +20,23 @@ _REST = 60.0
 
 
 class Revoking:
-    """See the module."""
+    """Fetches newer lists of revoked members from the peers that announce them."""
 
     def __init__(
         self, gate: Gate, lookout: Lookout, transport: Transport, log: logging.Logger
     ) -> None:
         self._gate, self._lookout, self._transport, self._log = gate, lookout, transport, log
-        self._rests: dict[Peer, float] = {}  # until when
+        self._rests: dict[Peer, float] = {}  # peers not to be asked, each with the end of its pause
 
     async def run(self) -> None:
-        """Look again and again."""
+        """Look for a newer list every 2 seconds."""
         await self._lookout.whole.wait()
         while True:
             await self.look()
             await asyncio.sleep(_EVERY)
 
     async def look(self) -> None:
-        """Get a newer list from whoever says that it has one."""
+        """Fetch a newer list, if a peer announces one."""
         now = asyncio.get_running_loop().time()
         self._rests = {peer: until for peer, until in self._rests.items() if now < until}
         if (peer := self._newest()) is None:
@@ -54,8 +54,11 @@ class Revoking:
         self._rests[peer] = now + _REST
 
     def _newest(self) -> Peer | None:
-        """Return who says that it has the newest list, of those that may have one."""
-        around = self._lookout.others.around
+        """Return the peer that announces the newest list; None if none is newer than this one.
+
+        Peers that recently failed to deliver are left out.
+        """
+        around = self._lookout.view
         number = self._gate.admission.revoked.number
         live = [
             said

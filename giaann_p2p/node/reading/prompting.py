@@ -1,13 +1,14 @@
-"""Prompts that other peers ask this one to go on from: a session for each, which runs a bit ahead.
+"""Answers the prompts of other peers: each gets a session that runs slightly ahead of its requests.
 
-1. All that an answer needs is in the question, so a session is only a convenience: whoever asks
-   again with other tokens than those found here, or after the session ended, gets a new one.
-2. A question is answered as soon as there is news, and without any after a moment: whoever asks
-   knows within a second whether this peer still lives.
-3. Sessions are bounded, in number, in memory and in how far they run ahead of what is asked for.
-   One ends when all is told, and when nobody asks about it. Over a bound it is refused, in words.
-4. A prompt that nobody could answer is told so, as its own fault; all else that goes wrong is a
-   refusal, after which another peer may do better.
+1. A request contains everything that its answer needs, so a session is only an optimisation: a
+   request with other tokens than the session's, or after the session ended, starts a new one.
+2. A request is answered as soon as there are new tokens, or without any after `PromptOptions.wait`
+   seconds, so the asking peer knows within a second whether this peer is still alive.
+3. Sessions are bounded in number, in memory, and in how far they run ahead of the requests. A
+   session ends when all its tokens are delivered, or when it has been idle for too long. A request
+   beyond a bound is refused, with the reason.
+4. A prompt that no peer could answer is reported as a fault of the prompt. Any other failure is a
+   refusal, after which another peer may succeed.
 """
 
 import asyncio
@@ -22,22 +23,30 @@ from giaann_p2p.model.parse import Parser
 from giaann_p2p.model.rows import Neuron
 from giaann_p2p.model.said import Token
 from giaann_p2p.model.spec import ModelSpec
-from giaann_p2p.node.prompt_options import PromptOptions
-from giaann_p2p.node.row_cache import Read, RowCache
-from giaann_p2p.node.thinking import Thinking, Thought
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.messages import BUSY, NEURON_BYTES, Ask, Cost, Message, Refused, Told
+from giaann_p2p.node.reading.prompt_options import PromptOptions
+from giaann_p2p.node.reading.row_cache import Read, RowCache
+from giaann_p2p.node.reading.thinking import Thinking, Thought
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.messages import (
+    BUSY,
+    NEURON_BYTES,
+    Ask,
+    Continued,
+    Cost,
+    Message,
+    Refusal,
+)
 
 _BUSY = f"{BUSY}: as many prompts as this peer answers at a time; ask another peer, or later"
 _FULL = f"{BUSY}: no memory is left here for another prompt; ask another peer, or later"
 _CLOSED = "this peer answers no more prompts, for it ends; ask another one"
 _MOST_TOLD = 1 << 10
-"""Tokens in one answer: each is short, but a message is bounded."""
+"""Maximum number of tokens in one answer, because the length of a message is bounded."""
 _Key = tuple[Peer, bytes]
 
 
 class Prompting:
-    """See the module. `rows` reads rows, `received` tells how many bytes that has taken so far."""
+    """Prompt sessions. `rows` reads rows, `received` returns the bytes received by reads so far."""
 
     def __init__(
         self,
@@ -52,8 +61,8 @@ class Prompting:
     ) -> None:
         self.options = options or PromptOptions()
         self.answered = self.tokens = self.begun = self.taken_up = self.refused = 0
-        """So far: questions, tokens, sessions, those of them that went on from what another peer
-        had said, and refusals."""
+        """Totals: requests answered, tokens delivered, sessions begun, sessions taken over from
+        another peer in the middle of an answer, requests refused."""
         self.rows = RowCache(rows, self.options.cache_bytes, received=received)
         self._thinking = Thinking(
             self.rows, spec, device, parser=parser, most_mind_bytes=self.options.mind_bytes // 4
@@ -63,36 +72,36 @@ class Prompting:
         self._closed = False
 
     def __len__(self) -> int:
-        """How many prompts are being answered."""
+        """Return the number of open sessions."""
         return len(self._sessions)
 
     def __repr__(self) -> str:
         return f"<Prompting: {len(self)} prompts, {self.rows!r}>"
 
     async def answer(self, sender: Peer, ask: Ask) -> Message:
-        """Answer a peer; `Refused` tells why not."""
+        """Answer a peer's request; a `Refusal` contains the reason."""
         try:
             told = await self._told(sender, ask)
         except GiaannError as error:
             self.refused += 1
-            return Refused(str(error))
+            return Refusal(str(error))
         self.answered += 1
         self.tokens += len(told.tokens)
         return told
 
     async def warm_up(self) -> None:
-        """Load what takes seconds, so that the first prompt need not wait for it."""
+        """Load the parser, which takes seconds, so that the first prompt need not wait for it."""
         await self._thinking.parsed("Bees make honey.")
 
     async def close(self) -> None:
-        """End all sessions; return when nothing goes on."""
+        """End all sessions; return when all tasks and threads have ended."""
         self._closed = True
         ended = [self._end(key) for key in list(self._sessions)]
         await asyncio.gather(*ended, return_exceptions=True)
         await self.rows.close()
         await self._thinking.close()
 
-    async def _told(self, sender: Peer, ask: Ask) -> Told:
+    async def _told(self, sender: Peer, ask: Ask) -> Continued:
         if self._closed:
             raise UsageError(_CLOSED)
         key = sender, ask.number
@@ -139,7 +148,7 @@ class Prompting:
             raise UsageError(_FULL)
 
     def _keep(self, key: _Key, session: "_Session") -> None:
-        """Keep a session for a while longer."""
+        """Restart a session's idle timeout."""
         if session.timer is not None:
             session.timer.cancel()
         loop = asyncio.get_running_loop()
@@ -154,18 +163,18 @@ class Prompting:
 
 
 class _Session:
-    """One prompt's tokens, and the task that adds to them."""
+    """One prompt's tokens, and the task that appends to them."""
 
     def __init__(self, ask: Ask, thinking: Thinking, ahead: int, log: logging.Logger) -> None:
         self.timer: asyncio.TimerHandle | None = None
         self._ask, self._ahead, self._log = ask, ahead, log
-        self._first = len(ask.said) // NEURON_BYTES  # tokens that were said elsewhere
+        self._first = len(ask.said) // NEURON_BYTES  # tokens generated by other peers before
         self._said = bytearray(ask.said)
         self._tokens: list[Token] = []
         self._costs: list[Cost] = []
         self._begun: Cost | None = None
         self.fault: GiaannError | None = None
-        """What it ended with, if not with the answer's end."""
+        """Error that ended the session; None while it runs, or if the answer is complete."""
         self._thought = Thought(ask.prompt, ask.manner, thinking)
         self._wanted = self._first
         self._change, self._more = asyncio.Event(), asyncio.Event()
@@ -173,18 +182,18 @@ class _Session:
 
     @property
     def nbytes(self) -> int:
-        """How much memory its mind takes, about."""
+        """Approximate memory that the session's answer takes, in bytes."""
         return self._thought.nbytes
 
     def goes_on_from(self, ask: Ask) -> bool:
-        """Tell whether this is what a question goes on from."""
+        """Return whether a request continues this session: same prompt, and tokens known here."""
         mine = self._ask
         same = (ask.prompt, ask.manner) == (mine.prompt, mine.manner)
         there = len(ask.said) >= len(mine.said) and self._said.startswith(ask.said)
         return same and there and not self._refused
 
     async def news(self, count: int, within: float) -> None:
-        """Return when there are more tokens than so many, or there is no more to come, or later."""
+        """Return once there are more than `count` tokens, at the end, or after `within` seconds."""
         self._wanted = max(self._wanted, count)
         self._more.set()
         try:
@@ -195,8 +204,8 @@ class _Session:
         except TimeoutError:
             pass
 
-    def told(self, count: int) -> Told | None:
-        """Return what is beyond so many tokens; None if it cannot go on from there."""
+    def told(self, count: int) -> Continued | None:
+        """Return the tokens after the first `count`; None if the session failed before them."""
         at = count - self._first
         end = at + _MOST_TOLD
         tokens, costs = self._tokens[at:end], self._costs[at:end]
@@ -204,7 +213,7 @@ class _Session:
             return None
         thought = self._thought
         unknown = thought.unknown if self._begun else []
-        return Told(
+        return Continued(
             thought.completion,
             unknown,
             tokens,
@@ -216,9 +225,10 @@ class _Session:
 
     @property
     def _refused(self) -> bool:
-        """Whether it ended, and not by the prompt's fault.
+        """Whether the session failed for another reason than the prompt.
 
-        Who has said something to a prompt had none to find: here some rows are missing, then.
+        If another peer has generated tokens already, the prompt itself is sound: a PromptError
+        then means that rows are missing here.
         """
         by_prompt = isinstance(self.fault, PromptError) and not self._first
         return self.fault is not None and not by_prompt
@@ -232,7 +242,7 @@ class _Session:
             await self._think()
         except GiaannError as error:
             self.fault = error
-        except Exception as error:  # noqa: BLE001  (a prompt of somebody's ends no peer)
+        except Exception as error:  # noqa: BLE001  (a stranger's prompt must not end this peer)
             self._log.exception("a prompt failed in a way that nobody planned for")
             self.fault = GiaannError(f"it failed here: {type(error).__name__}; ask another peer")
         finally:

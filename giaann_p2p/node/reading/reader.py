@@ -1,7 +1,8 @@
-"""Reading rows from whoever has them: `swarm.reader`, alive.
+"""Reads rows from their owners: the shell around `swarm.reading.reader`.
 
-Quickest first, and a second peer asked when the first is late: one timer, set to when that is. Some
-or all rows may be compared between peers; who is found to tell wrong ones is told of in the log.
+The quickest owner is asked first, and a second one if it is late (a hedge); a single timer is set
+to the earliest such moment. Some or all rows may be compared between owners; an owner that is found
+to return wrong rows is reported in the log.
 """
 
 import asyncio
@@ -14,14 +15,14 @@ from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.net.transport import Transport
 from giaann_p2p.node.calls import Calls, fail
 from giaann_p2p.store.codec.parcel import Limits
-from giaann_p2p.swarm.actions import Call
-from giaann_p2p.swarm.disputes import Lied
-from giaann_p2p.swarm.electors import Others
-from giaann_p2p.swarm.identity import name_of
-from giaann_p2p.swarm.manifest import Manifest
-from giaann_p2p.swarm.messages import Message
-from giaann_p2p.swarm.reader import Act, Answered, Reader
-from giaann_p2p.swarm.verifying import NOTHING, Verify
+from giaann_p2p.swarm.members.peers_view import PeersView
+from giaann_p2p.swarm.reading.disputes import Lied
+from giaann_p2p.swarm.reading.reader import Answered, ReadAction, Reader
+from giaann_p2p.swarm.reading.row_vote import NOTHING, Verify
+from giaann_p2p.swarm.wire.actions import Call
+from giaann_p2p.swarm.wire.identity import name_of
+from giaann_p2p.swarm.wire.manifest import Manifest
+from giaann_p2p.swarm.wire.messages import Message
 
 _TIMEOUT, _PATIENCE = 2.0, 15.0
 _MOST = (1 << 31) - 1
@@ -29,14 +30,14 @@ _SHORTEST = 0.001
 _MOST_NAMED = 8
 
 
-class Reading:
-    """See the module. Close it when no more is to be read."""
+class RowReader:
+    """Reads rows, with hedges and comparisons between owners. Close it after the last read."""
 
     def __init__(
         self,
         transport: Transport,
         manifest: Manifest,
-        others: Others,
+        others: PeersView,
         clock: Callable[[], float],
         *,
         timeout: float = _TIMEOUT,
@@ -50,7 +51,7 @@ class Reading:
         self._clock, self._patience = clock, patience
         self.calls = Calls(transport, self._failed)
         self.lies = 0
-        """How often a peer was found to tell wrong rows."""
+        """Number of times that a peer was found to return wrong rows."""
         self._on_lie = on_lie
         self._quiet = asyncio.Event()
         self._quiet.set()
@@ -59,31 +60,31 @@ class Reading:
         self._waiting: dict[int, asyncio.Future[Answer]] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._due = 0.0
-        """When it rings. uvloop's timers that are due at once cannot tell."""
+        """Time at which `_timer` is due, by the loop's clock; uvloop's timers may not know it."""
 
     def __len__(self) -> int:
         return len(self._waiting)
 
     def __repr__(self) -> str:
-        return f"<Reading: {len(self)} questions, {self.calls!r}>"
+        return f"<RowReader: {len(self)} questions, {self.calls!r}>"
 
     @property
     def compared(self) -> int:
-        """How many rows a second peer was asked for."""
+        """Number of rows that a second peer was asked for."""
         return self._reader.compared
 
     @property
     def disputed(self) -> int:
-        """How often peers told rows differently, and all owners were asked again."""
+        """Number of times that owners returned different rows, and all of them were asked again."""
         return self._reader.disputes.opened
 
     @property
     def in_dispute(self) -> int:
-        """How many times rows were told differently, and it is not known yet by whom wrongly."""
+        """Number of open disputes: owners returned different rows, the wrong ones are unknown."""
         return len(self._reader.disputes)
 
     async def settled(self, within: float) -> bool:
-        """Wait until all is compared that is to be, and all disputes are settled; tell if so."""
+        """Wait for all comparisons and disputes; return False if some are open after `within` s."""
         try:
             async with asyncio.timeout(within):
                 await self._quiet.wait()
@@ -92,7 +93,10 @@ class Reading:
         return True
 
     async def rows(self, neurons: Sequence[Neuron]) -> Answer:
-        """Return rows in the order asked for, None where there is none; Unreachable in vain."""
+        """Return rows in the order asked for, None for a neuron without one.
+
+        Unreachable if no answer is accepted within the reader's patience.
+        """
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         number, acts = self._reader.read(Question(list(neurons)), self._clock())
         self._waiting[number] = future
@@ -106,13 +110,13 @@ class Reading:
                 self._disarm()
 
     async def close(self) -> None:
-        """End all; who waits is cancelled."""
+        """End all calls; reads that wait are cancelled."""
         for future in self._waiting.values():
             future.cancel()
         await self.calls.end()
         self._disarm()
 
-    def _do(self, acts: list[Act]) -> None:
+    def _do(self, acts: list[ReadAction]) -> None:
         for act in acts:
             if isinstance(act, Call):
                 self.calls.start(act, partial(self._answered, act.number))
@@ -145,7 +149,7 @@ class Reading:
         )
 
     def _arm(self) -> None:
-        """See to it that who is late is noticed; a timer that comes too soon is only set anew."""
+        """Set the timer to the next hedge or timeout; if it fires too early, it is set again."""
         if self._reader.idle:
             return
         now = self._clock()
@@ -166,7 +170,7 @@ class Reading:
         self._timer = None
         try:
             self._do(self._reader.tick(self._clock()))
-        except Exception as error:  # noqa: BLE001  (it is told to who waits, nobody else could)
+        except Exception as error:  # noqa: BLE001  (only the waiting reads can raise it)
             self._failed(error)
 
     def _answered(self, number: int, answer: Message | None) -> None:

@@ -1,13 +1,13 @@
-"""Rows for prompts: kept for a while, read together, and read ahead on a guess.
+"""A cache of rows for prompts that batches reads, and prefetches rows speculatively.
 
-1. A row counts as it was when it was read less than `fresh` seconds ago; an older one is read anew.
-   Its name never changes, however old it is.
-2. What prompts ask for within one turn of the loop goes into one read; who asks for what is on its
-   way already waits for that.
-3. Guesses go behind, in a read of their own; only so many are on their way, and more are dropped.
-   So they hold up nothing that is asked for, and push out nothing that is in use (`row_shelf`).
-4. A read is as late as the latest of its rows. Who has waited long for others' asks alone: that one
-   shard is lost stops nobody but who needs it.
+1. A row is served from the cache if it was read less than `fresh` seconds ago; an older one is read
+   again. A row's name never changes, so a question for names is served by a cached row of any age.
+2. All rows that prompts ask for within one turn of the loop go into one read. A row that is being
+   read already is not requested again.
+3. Guesses go into a read of their own, sent after the others; beyond a bound on those under way
+   they are dropped. So they delay no requested row, and evict no row in use (see `row_shelf`).
+4. A read takes as long as its slowest row. A prompt that has waited too long for a read shared with
+   others requests its own rows alone, so a lost shard stalls only the prompts that need it.
 """
 
 import asyncio
@@ -19,13 +19,13 @@ from giaann_p2p.errors import GiaannError
 from giaann_p2p.model.rows import Answer, Neuron, Question, Row
 from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.node.calls import fail
-from giaann_p2p.node.row_shelf import RowShelf, size_of
+from giaann_p2p.node.reading.row_shelf import RowShelf, size_of
 
 _FRESH = 1.0
 _MOST_GUESSES = 256
-"""On their way at the same time."""
+"""Maximum number of guesses in flight."""
 _LATE, _GUESS_LATE = 1.0, 0.1
-"""Seconds after which what is on its way with others' rows is asked for alone."""
+"""Seconds to wait for a shared read, requested or guessed, before a prompt reads its rows alone."""
 _CLOSED = "no more rows are read here, for this peer ends; ask another one"
 
 Read = Callable[[Sequence[Neuron]], Awaitable[Answer]]
@@ -33,60 +33,57 @@ Read = Callable[[Sequence[Neuron]], Awaitable[Answer]]
 
 @dataclass
 class RowCounters:
-    """What rows came to so far."""
+    """Totals of a row cache."""
 
     asked: int = 0
-    """Rows that prompts asked for."""
+    """Number of rows that prompts asked for."""
     kept: int = 0
-    """Of these: were here."""
+    """Number of these rows that were served from the cache."""
     shared: int = 0
-    """Of these: were on their way already."""
+    """Number of these rows that were being read already."""
     alone: int = 0
-    """Of these: were late with others, and asked for again."""
+    """Number of these rows that were late in a shared read and were requested again."""
     reads: int = 0
-    """Reads of what was asked for, however many rows each."""
+    """Number of reads of requested rows, however many rows each."""
     guesses: int = 0
-    """Rows that were read ahead."""
+    """Number of rows that were prefetched."""
     guessed_right: int = 0
-    """Of these: were asked for later."""
-    guess_reads: int = 0
-    guesses_dropped: int = 0
-    """Were not read, for too many were on their way."""
+    """Number of prefetched rows that were asked for later."""
     renewed: int = 0
-    """Rows that were here, but too old."""
+    """Number of rows in the cache that were too old and were read again."""
 
 
 @dataclass
 class Bill:
-    """What one prompt's rows came to, to be added up by whoever asks."""
+    """The costs of one prompt's rows; the prompt makes a new bill for each period to be billed."""
 
     rows: int = 0
     kept: int = 0
-    """Rows for which nobody had to be waited for."""
+    """Number of rows served from the cache."""
     trips: int = 0
-    """Questions for which somebody had to be."""
+    """Number of questions that had to wait for a read."""
     nbytes: int = 0
-    """Bytes that came for it, its guesses' too."""
+    """Bytes received for the prompt, those of its guesses included."""
     waited: float = 0.0
-    """Seconds, for those questions."""
+    """Seconds spent waiting for rows."""
 
 
 class _Flight:
-    """Rows on their way."""
+    """A read in flight, or about to be sent."""
 
     def __init__(self, guess: bool) -> None:
         self.guess = guess
         self.bills: dict[Neuron, Bill] = {}
-        """Who pays for each of its neurons: who asked for it first."""
+        """The bill charged for each neuron: that of the first prompt that asked for it."""
         self.asked: set[Neuron] = set()
-        """Of a flight of guesses, those that somebody asked for since."""
+        """In a flight of guesses, the neurons that prompts have asked for since."""
         self.rows: dict[Neuron, Row | None] = {}
         self.error: BaseException | None = None
         self.over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
 
 class RowCache:
-    """See the module. `received` tells how many bytes have come for reads so far."""
+    """A cache over `read`; `received` returns the bytes received by reads so far."""
 
     def __init__(
         self,
@@ -98,9 +95,9 @@ class RowCache:
     ) -> None:
         self.counters, self.shelf = RowCounters(), RowShelf(most_bytes)
         self._read, self._fresh, self._received = read, fresh, received
-        self._paid = 0  # of the bytes received
+        self._paid = 0  # bytes received and already charged to bills
         self._coming: dict[Neuron, _Flight] = {}
-        self._wanted: _Flight | None = None  # waits for the end of the turn
+        self._wanted: _Flight | None = None  # sent at the end of the loop's turn
         self._guessed: _Flight | None = None
         self._guesses_out = 0
         self._departing = False
@@ -111,11 +108,11 @@ class RowCache:
 
     @property
     def wasted(self) -> int:
-        """Rows that were read ahead for nothing."""
+        """Number of prefetched rows that were evicted without having been asked for."""
         return self.shelf.wasted
 
     async def rows(self, question: Question, bill: Bill | None = None) -> Answer:
-        """Return rows in the order asked for; what the read raises if they cannot be had."""
+        """Return rows in the order asked for; raise what the read raises."""
         bill = Bill() if bill is None else bill
         now = asyncio.get_running_loop().time()
         found: dict[Neuron, Row | None] = {}
@@ -139,20 +136,19 @@ class RowCache:
         return [found[neuron] for neuron in question.neurons]
 
     def has(self, question: Question) -> bool:
-        """Tell whether rows are all here."""
+        """Return whether all rows of a question are here and fresh."""
         now = asyncio.get_running_loop().time()
         all_kept = map(self.shelf.look, question.neurons)
         return all(kept and now - kept.read <= self._fresh for kept in all_kept)
 
     def ahead(self, neurons: Iterable[Neuron], bill: Bill | None = None) -> None:
-        """Read rows that may be asked for soon."""
+        """Prefetch rows that may be asked for soon."""
         now = asyncio.get_running_loop().time()
         for neuron in neurons:
             kept = self.shelf.look(neuron)
             if neuron in self._coming or (kept and now - kept.read <= self._fresh / 2):
                 continue
             if self._guesses_out >= _MOST_GUESSES:
-                self.counters.guesses_dropped += 1
                 continue
             self._guessed = self._guessed or _Flight(guess=True)
             self._guesses_out += 1
@@ -160,7 +156,7 @@ class RowCache:
             self.counters.guesses += 1
 
     async def close(self) -> None:
-        """Read no more; return when no task is left."""
+        """Cancel all reads; return when no task is left."""
         for task in self._flying:
             task.cancel()
         await asyncio.gather(*self._flying, return_exceptions=True)
@@ -168,7 +164,7 @@ class RowCache:
     async def _from(
         self, flight: _Flight, neurons: list[Neuron], bill: Bill
     ) -> dict[Neuron, Row | None]:
-        """Return what a flight brings; if it is late, fetch that much alone."""
+        """Return rows of a flight; if the flight is late, read these rows alone."""
         patience = _GUESS_LATE if flight.guess else _LATE
         await asyncio.wait([flight.over], timeout=patience)
         if not flight.over.done():
@@ -184,7 +180,7 @@ class RowCache:
         return {neuron: flight.rows[neuron] for neuron in neurons}
 
     def _flight_for(self, neuron: Neuron, bill: Bill) -> _Flight:
-        """Return the flight that brings a row: that on which it is, or the next."""
+        """Return the flight that brings a row: the one that already has it, or the next one."""
         flight = self._coming.get(neuron)
         if flight is not None and flight is not self._guessed:
             self.counters.shared += 1
@@ -192,7 +188,7 @@ class RowCache:
                 flight.asked.add(neuron)
                 self.counters.guessed_right += 1
             return flight
-        if flight is not None:  # a guess that has not departed: it goes in front now
+        if flight is not None:  # a guess that was not sent yet: move it to the requested rows
             del flight.bills[neuron]
             self._guesses_out -= 1
             self.counters.guesses -= 1
@@ -208,7 +204,7 @@ class RowCache:
             asyncio.get_running_loop().call_soon(self._depart)
 
     def _depart(self) -> None:
-        """Send off what was asked for in this turn, then the guesses."""
+        """Send the rows requested in this turn, then the guesses."""
         self._departing = False
         for flight in (self._wanted, self._guessed):
             if flight is not None and flight.bills:
@@ -224,7 +220,6 @@ class RowCache:
         began = asyncio.get_running_loop().time()
         neurons = list(flight.bills)
         self.counters.reads += not flight.guess
-        self.counters.guess_reads += flight.guess
         rows = await self._read(neurons)
         self._share_out(flight, neurons, rows)
         for neuron, row in zip(neurons, rows, strict=True):
@@ -233,7 +228,7 @@ class RowCache:
             flight.rows[neuron] = row
 
     def _share_out(self, flight: _Flight, neurons: list[Neuron], rows: Answer) -> None:
-        """Charge the bytes that came since the last time, by the rows' sizes."""
+        """Charge the bytes received since the last call to bills, by the sizes of the rows."""
         came, self._paid = self._received() - self._paid, self._received()
         sizes = list(map(size_of, rows))
         for neuron, size in zip(neurons, sizes, strict=True):

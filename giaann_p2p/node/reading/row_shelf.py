@@ -1,7 +1,7 @@
-"""Rows that were read, kept within so many bytes: who was not asked for longest goes first.
+"""An LRU cache of rows, bounded in bytes.
 
-What was read ahead, on a guess, lies on a shelf of its own, a part of the whole, until it is asked
-for. So a guess takes only other guesses' places, never that of what is in use.
+Prefetched rows are kept apart, in one eighth of the space, until they are asked for. So a guess can
+evict only other guesses, never a row in use.
 """
 
 from collections import OrderedDict
@@ -15,25 +15,28 @@ import numpy.typing as npt
 from giaann_p2p.model.rows import Neuron, Row
 
 _GUESSES = 8
-"""One in so many bytes is for guesses."""
+"""Divisor of the space that is for guesses: they may take one byte in 8."""
 _ENTRY_BYTES = 1024
-"""What a row takes beside its numbers; without one, what it takes to know that there is none."""
+"""Bytes of an entry beside the row's arrays; an entry for a missing row takes only these."""
 Number = TypeVar("Number", bound=np.generic)
 
 
 class Kept(NamedTuple):
-    """A neuron's row, None if it never occurred, and when somebody was asked for it."""
+    """A neuron's row, None if the neuron never occurred, and the time at which its read began."""
 
     row: Row | None
     read: float
 
 
 class RowShelf:
-    """See the module."""
+    """Two LRU lists: rows in use, and guesses that were not asked for yet.
+
+    Invariant: a neuron is in at most one of the two.
+    """
 
     def __init__(self, most_bytes: int) -> None:
         self.wasted = 0
-        """Guesses that went without having been asked for."""
+        """Number of guesses that were evicted without having been asked for."""
         self._used = _Shelf(most_bytes - most_bytes // _GUESSES, lambda: None)
         self._guessed = _Shelf(most_bytes // _GUESSES, self._waste)
 
@@ -48,15 +51,15 @@ class RowShelf:
 
     @property
     def nbytes(self) -> int:
-        """How much memory all takes, about."""
+        """Approximate memory that all rows take, in bytes."""
         return self._used.nbytes + self._guessed.nbytes
 
     def look(self, neuron: Neuron) -> Kept | None:
-        """Return what is known, and leave it where it is."""
+        """Return a row if it is here, without marking it as used."""
         return self._used.kept.get(neuron) or self._guessed.kept.get(neuron)
 
     def take(self, neuron: Neuron) -> tuple[Kept | None, bool]:
-        """Return what is known, now in use, and whether it was a guess till now."""
+        """Return a row if it is here, marked as used, and whether it was a guess until now."""
         kept = self._used.kept.get(neuron)
         if kept is not None:
             self._used.kept.move_to_end(neuron)
@@ -68,7 +71,7 @@ class RowShelf:
         return kept, True
 
     def put(self, neuron: Neuron, row: Row | None, read: float, *, guess: bool = False) -> None:
-        """Keep a row, alone: not what it was cut from."""
+        """Keep a row, copied out of any larger arrays that it is a view of."""
         kept = Kept(row and _own(row), read)
         if guess and neuron not in self._used.kept:
             self._guessed.put(neuron, kept)
@@ -81,7 +84,7 @@ class RowShelf:
 
 
 class _Shelf:
-    """Rows by when they were asked for last."""
+    """Rows in order of last use, bounded in bytes; `gone` is called for each eviction."""
 
     def __init__(self, most_bytes: int, gone: Callable[[], None]) -> None:
         self.kept: OrderedDict[Neuron, Kept] = OrderedDict()
@@ -104,7 +107,7 @@ class _Shelf:
 
 
 def size_of(row: Row | None) -> int:
-    """Return how much memory a row takes, about."""
+    """Return the approximate memory that a row takes, in bytes."""
     if row is None:
         return _ENTRY_BYTES
     numbers = row.target_concept, row.target_feature, row.target
@@ -118,7 +121,7 @@ def _size(kept: Kept) -> int:
 
 
 def _own(row: Row) -> Row:
-    """Return a row whose arrays are no parts of larger ones, which would stay with them."""
+    """Return a row whose arrays are not views, which would keep larger arrays in memory."""
     return replace(
         row,
         target_concept=_alone(row.target_concept),

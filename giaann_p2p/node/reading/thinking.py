@@ -1,11 +1,11 @@
-"""Answers in the making, over rows that have to be fetched: what a compute peer and a client share.
+"""Generates answers over rows that have to be fetched; a compute peer and a client share this.
 
-1. Nothing holds the loop up for more than a moment: a prompt is parsed in a thread, and so are the
-   steps of a mind that has met large rows. Those of others take about as long as the way to a
-   thread and back; of these there is one in each turn of the loop, however many prompts there are.
-2. A prompt's rows are read ahead by its parse, all at once; those of its answer by what its mind
-   foresees.
-3. A mind that grows beyond its bound ends: it costs memory that others have a claim to.
+1. The event loop is never blocked for long. A prompt is parsed in a thread, and an answer that has
+   met a large row computes all further steps in a thread. Other steps take about as long as the way
+   to a thread and back; they run in the loop, one in each turn, however many prompts there are.
+2. A prompt's rows are prefetched from its parse, all at once; the rows of its answer are prefetched
+   by the answer's own predictions.
+3. An answer that outgrows its memory bound ends, because other answers need that memory.
 """
 
 import asyncio
@@ -25,25 +25,28 @@ from giaann_p2p.model.rows import Answer, Neuron, Question, Steps
 from giaann_p2p.model.said import Stopped, Token
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.model.text import text_sentences
-from giaann_p2p.node.row_cache import Bill, RowCache
-from giaann_p2p.swarm.messages import Cost
+from giaann_p2p.node.reading.row_cache import Bill, RowCache
+from giaann_p2p.swarm.wire.messages import Cost
 
 _LARGE = 1 << 12
-"""Connections of a row from which on a step takes more than a moment."""
+"""Number of connections of a row above which a step takes too long for the event loop."""
 _FORESEEN, _EVERY = 1, 3
-"""So many of the best for each place ahead, each so many tokens: some half a dozen lie ahead."""
+"""Prefetch the best candidate for each place ahead, every 3 tokens: about six rows at a time."""
 _MICRO = 1_000_000
 Foresee = Callable[[Question], Sequence[Neuron]]
-"""Tells what to read ahead behind a question."""
+"""A function that returns the neurons whose rows to prefetch after a question."""
 T = TypeVar("T")
 
 
 class TooLarge(GiaannError):  # noqa: N818  (what it is, not what went wrong)
-    """A mind that would take more memory than it may."""
+    """An answer needs more memory than it is allowed."""
 
 
 class Thinking:
-    """What all answers of a peer share; close it when none goes on."""
+    """The row cache, threads and limits that all answers of a peer share.
+
+    Close it when no answer is under way any more.
+    """
 
     def __init__(
         self,
@@ -60,15 +63,15 @@ class Thinking:
         self._parsing = ThreadPoolExecutor(1, "giaann-parse")
         self._minding = ThreadPoolExecutor(1, "giaann-mind")
         self._waiting: deque[asyncio.Future[None]] = deque()
-        self._taken = False  # this turn of the loop
+        self._taken = False  # whether a step has run in this turn of the loop
 
     async def parsed(self, prompt: str) -> list[PromptSentence]:
-        """Parse a prompt."""
+        """Parse a prompt, in a thread."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._parsing, self._parse, prompt)
 
     async def through(self, steps: Steps[T], bill: Bill, foresee: Foresee = lambda _: ()) -> T:
-        """Carry steps through, and return what they come to."""
+        """Run steps to their end, fetching the rows that they ask for; return their result."""
         loop = asyncio.get_running_loop()
         await self._turn()
         at: Question | _End[T] = _advanced(steps, None)
@@ -90,13 +93,13 @@ class Thinking:
         return result
 
     async def close(self) -> None:
-        """Return when no thread works on."""
+        """Return when both threads have ended."""
         loop = asyncio.get_running_loop()
         for threads in (self._parsing, self._minding):
             await loop.run_in_executor(None, threads.shutdown)
 
     async def _turn(self) -> None:
-        """Return in a turn of the loop in which no other step is made."""
+        """Return in a turn of the loop in which no other step runs."""
         loop = asyncio.get_running_loop()
         if self._taken:
             waits: asyncio.Future[None] = loop.create_future()
@@ -104,14 +107,14 @@ class Thinking:
             try:
                 await waits
             except asyncio.CancelledError:
-                if waits.done() and not waits.cancelled():  # it had its turn, and leaves it unused
+                if waits.done() and not waits.cancelled():  # pass on the unused turn
                     loop.call_soon(self._next_turn)
                 raise
         self._taken = True
         loop.call_soon(self._next_turn)
 
     def _next_turn(self) -> None:
-        """Let the next one have its turn, of those that still wait."""
+        """Give the next turn to the first step that still waits."""
         while self._waiting:
             waits = self._waiting.popleft()
             if not waits.done():
@@ -121,42 +124,42 @@ class Thinking:
 
     def _parse(self, prompt: str) -> list[PromptSentence]:
         if self._parser is None:
-            self._parser = Parser(self.spec)  # it takes a second, so here, in the thread
+            self._parser = Parser(self.spec)  # loading takes a second, hence in the thread
         return self._parser.parse_prompt(list(text_sentences(prompt, max_chars(self.spec))))
 
 
 class Thought:
-    """One answer: `begin`, then `next` for each token until there is none."""
+    """One answer: call `begin`, then `next` for each token until it returns None."""
 
     def __init__(self, prompt: str, manner: Manner, thinking: Thinking) -> None:
         self.cost = Cost()
-        """Of what was done last."""
+        """Cost of the last call of `begin` or `next`."""
         self._thinking, self._prompt = thinking, prompt
         self._going_on = Continuation(prompt, thinking.spec, manner, thinking.device)
         self._since_foreseen = 0
 
     @property
     def completion(self) -> str:
-        """What the prompt's last word lacked."""
+        """The letters that complete the last word of the prompt."""
         return self._going_on.completion
 
     @property
     def unknown(self) -> list[str]:
-        """What of the prompt was never learned."""
+        """The words of the prompt that were never learned."""
         return self._going_on.unknown
 
     @property
     def stopped(self) -> Stopped | None:
-        """Why it has ended, once it has."""
+        """Why the answer has ended; None while it goes on."""
         return self._going_on.stopped
 
     @property
     def nbytes(self) -> int:
-        """How much memory it takes, about."""
+        """Approximate memory that the answer takes, in bytes."""
         return self._going_on.nbytes
 
     async def begin(self, said: Sequence[Neuron] = ()) -> None:
-        """Take the prompt in, and what was said to it already."""
+        """Take in the prompt, and the tokens `said` of its answer so far."""
         began, bill = perf_counter(), Bill()
         sentences = await self._thinking.parsed(self._prompt)
         named = [name.neuron for one in sentences for _, name in one.words if name]
@@ -165,7 +168,7 @@ class Thought:
         self._end(began, bill)
 
     async def next(self) -> Token | None:
-        """Return the next token; None if there is none, and `stopped` tells why."""
+        """Return the next token; None at the end, for the reason in `stopped`."""
         began, bill = perf_counter(), Bill()
         token = await self._thinking.through(self._going_on.next(), bill, self._foreseen)
         self._since_foreseen += 1
@@ -173,7 +176,7 @@ class Thought:
         return token
 
     def _foreseen(self, question: Question) -> Sequence[Neuron]:
-        """Look ahead now and then, and whenever others have to be waited for in any case."""
+        """Return rows to prefetch: every few tokens, and whenever a fetch is needed anyway."""
         self._bounded(question)
         if self._since_foreseen < _EVERY and self._thinking.rows.has(question):
             return ()
@@ -191,7 +194,7 @@ class Thought:
         )
 
     def _bounded(self, _question: Question) -> Sequence[Neuron]:
-        """Go on only within the memory that there is for one answer; read nothing ahead."""
+        """Raise TooLarge if the answer exceeds its memory bound; prefetch nothing."""
         if self.nbytes > self._thinking.most_mind_bytes:
             raise TooLarge(
                 "this answer has touched more of the swarm's knowledge than fits into the"
@@ -202,13 +205,13 @@ class Thought:
 
 
 class _End(NamedTuple, Generic[T]):
-    """The end of steps."""
+    """The end of steps, with their result."""
 
     result: T
 
 
 def _advanced(steps: Steps[T], answer: Answer | None) -> Question | _End[T]:
-    """Go to the next question, or to the end."""
+    """Resume steps with an answer; return their next question, or their end."""
     try:
         return next(steps) if answer is None else steps.send(answer)
     except StopIteration as done:

@@ -1,13 +1,13 @@
-"""Answering questions about the store without holding up the loop.
+"""Answers questions about the store without blocking the event loop.
 
-1. A question for a few short rows is answered at once: it asks the memory alone, and no lock.
-2. All else is a thread's work, for it may wait for the store, or read a disk, or take long. So many
-   questions may wait for a thread, and no more, and fewer of one peer. Whole shards are offered one
-   after the other, and so are digests and proofs: who asks for these keeps one thread at most. A
-   question counts until its thread is done with it, also when nobody waits for
-   the answer any more; if no thread has begun with it by then, none will.
-3. What a shard is, is looked at before a thread begins; rows are read anew if one of their shards
-   was let go meanwhile, and what is gone from memory would pass for never learned.
+1. A read of a few short rows is answered in the loop: it needs only memory, and no lock.
+2. Everything else runs in a thread, because it may wait for the store, read the disk, or take long.
+   The number of waiting questions is bounded, in all and for each peer. Offers of whole shards run
+   one at a time, and so do digests and proofs: each of the two kinds occupies one thread at most. A
+   question counts until its thread is done with it, even if its asker no longer waits; if no thread
+   has begun with it by then, none will.
+3. The state of the shards is captured before a thread begins. If a shard of the rows was released
+   meanwhile, they are read again: rows that have left memory would look as if never learned.
 """
 
 import asyncio
@@ -18,9 +18,9 @@ import numpy as np
 
 from giaann_p2p.node.options import Options
 from giaann_p2p.store.store import Store
-from giaann_p2p.swarm.answers import NOBODY, Answers, StateOf
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.messages import (
+from giaann_p2p.swarm.replication.answers import NOBODY, Answers, StateOf
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.messages import (
     BUSY,
     AskDigests,
     AskPart,
@@ -29,31 +29,31 @@ from giaann_p2p.swarm.messages import (
     Message,
     Offer,
     Read,
-    Refused,
+    Refusal,
     Rows,
 )
-from giaann_p2p.swarm.orphans import Orphans
-from giaann_p2p.swarm.replica import State
-from giaann_p2p.swarm.shardset import unpacked
+from giaann_p2p.swarm.wire.orphans import Orphans
+from giaann_p2p.swarm.wire.replica import ReplicaState
+from giaann_p2p.swarm.wire.shardset import unpacked
 
-_NUMBER = 8  # bytes of half a neuron
+_NUMBER = 8  # length of half a neuron, in bytes
 _TRIES = 3
-_NO_LONGER = Refused(f"{BUSY}: nobody waits for this any more, or this peer ends")
+_NO_LONGER = Refusal(f"{BUSY}: nobody waits for this any more, or this peer ends")
 
 
 class _Asked:
-    """A question under way."""
+    """A question that waits for a thread or is in one."""
 
     __slots__ = ("question", "wanted")
 
     def __init__(self, question: Message) -> None:
         self.question = question
         self.wanted = True
-        """Whether anybody waits for its answer."""
+        """Whether the asker still waits for the answer."""
 
 
 class Answering:
-    """See the module. `executor` has the threads; None is the loop's own."""
+    """Answers questions about one store. `executor` provides threads; None: the loop's default."""
 
     def __init__(
         self,
@@ -77,17 +77,17 @@ class Answering:
 
     @property
     def busy(self) -> bool:
-        """Whether so much waits that no more is taken on, but for small reads."""
+        """Whether too many questions wait; then only small reads are answered."""
         return len(self._working) >= self._options.waiting
 
     async def to(self, question: Message, peer: bytes = b"") -> Message:
-        """Answer what a peer asks; `Refused` tells why not."""
+        """Answer a peer's question; a `Refusal` contains the reason."""
         if (answer := self.at_once(question)) is not None:
             return answer
         if self.busy:
-            return Refused(f"{BUSY}: too many questions wait already; ask another peer, or later")
+            return Refusal(f"{BUSY}: too many questions wait already; ask another peer, or later")
         if self._of_peers[peer] >= self._options.waiting_of_peer:
-            return Refused(f"{BUSY}: too many questions of yours wait already; ask again later")
+            return Refusal(f"{BUSY}: too many questions of yours wait already; ask again later")
         asked = _Asked(question)
         try:
             return await asyncio.shield(self._begin(asked, peer))
@@ -95,13 +95,13 @@ class Answering:
             asked.wanted = False
 
     def at_once(self, question: Message) -> Message | None:
-        """Answer a question for a few rows; None for any other."""
+        """Answer a small read in the loop; return None for any other question."""
         if isinstance(question, Read) and self._is_small(question):
             return self._answers.to(question)
         return None
 
     async def end(self) -> None:
-        """Return when no thread works for this any more."""
+        """Return when no thread works on a question any more; those not begun are dropped."""
         for asked in self._working.values():
             asked.wanted = False
         if self._working:
@@ -112,7 +112,7 @@ class Answering:
         if len(concepts) > self._options.inline_neurons * _NUMBER:
             return False
         if len(concepts) != len(features) or len(concepts) % _NUMBER:
-            return True  # nothing is to be read
+            return True  # malformed: refused without a read
         found = self._store.connections_of(
             np.frombuffer(concepts, "<u8"), np.frombuffer(features, "<u8")
         )
@@ -153,13 +153,13 @@ class Answering:
             answer = await self._work(Answers(self._store, states.__getitem__), asked)
             if not isinstance(answer, Rows) or self._still(states, answer):
                 return answer
-        return Refused(f"{BUSY}: the shards of these rows are on the move; ask another peer")
+        return Refusal(f"{BUSY}: the shards of these rows are on the move; ask another peer")
 
-    def _states(self) -> tuple[State, ...]:
+    def _states(self) -> tuple[ReplicaState, ...]:
         return tuple(map(self._state_of, range(self._shards)))
 
-    def _still(self, before: tuple[State, ...], answer: Rows) -> bool:
-        """Tell whether no shard was let go that rows were read of."""
+    def _still(self, before: tuple[ReplicaState, ...], answer: Rows) -> bool:
+        """Return whether no shard of the rows stopped serving while they were read."""
         gone = [n for n, was in enumerate(before) if was.serves and not self._state_of(n).serves]
         return not np.setdiff1d(gone, unpacked(answer.moved, self._shards)).size
 

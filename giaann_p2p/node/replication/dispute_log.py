@@ -1,16 +1,16 @@
-"""What a storage peer's log says of owners that hold something else of a shard than others do."""
+"""Logs which owners of a shard hold different content from the other owners."""
 
 import logging
 from collections.abc import Mapping, Sequence
 
 from giaann_p2p.store.layout import Shards
-from giaann_p2p.swarm.identity import Peer, name_of
+from giaann_p2p.swarm.wire.identity import Peer, name_of
 
 _MOST_TOLD = 8
 
 
-class Quarrel:
-    """Says it once, and once more when it has changed."""
+class DisputeLog:
+    """Logs disputes once, and again when they change."""
 
     def __init__(self, log: logging.Logger) -> None:
         self._log = log
@@ -18,10 +18,10 @@ class Quarrel:
         self._disputed: list[int] = []
 
     def __repr__(self) -> str:
-        return f"<Quarrel: {len(self._wrong)} wrong, {len(self._disputed)} shards disputed>"
+        return f"<DisputeLog: {len(self._wrong)} wrong, {len(self._disputed)} shards disputed>"
 
     def look(self, wrong: Mapping[Peer, Shards], disputed: Sequence[int]) -> None:
-        """Take who holds something wrong of which shards, and what is disputed of this peer's."""
+        """Log changes: the shards that peers hold wrong, and those that are disputed here."""
         now = {peer: shards.tolist() for peer, shards in wrong.items()}
         for peer, shards in now.items():
             if self._wrong.get(peer) != shards:

@@ -1,17 +1,17 @@
-"""How long the store will take for what waits for it, by what it took lately.
+"""Estimates how long the store will take for the queued updates, from recent groups of updates.
 
-Many updates share one wait for the disk, so what a few took says little: what was done together
-counts by how much it was.
+The updates of a group share one wait for the disk, so small groups say little about the pace: each
+group counts in proportion to its size.
 """
 
 EACH = 1 << 12
-"""Bytes that cost as much as an update does by itself, about."""
+"""Fixed cost of one update, expressed in bytes that take about as long."""
 _KEPT = 0.7
-"""What all before counts beside the last group, if that is as large."""
+"""Decay: the factor for all earlier groups when a group is counted."""
 
 
 class Effort:
-    """Of updates, by their bytes; nothing is known before the first were taken in."""
+    """Seconds for each byte of updates, as a decaying average; 0 before the first group."""
 
     def __init__(self) -> None:
         self._seconds = self._weight = 0.0
@@ -20,12 +20,12 @@ class Effort:
         return f"<Effort: {self.of(1, 0):.4f} s for an update, {self.of(0, 1 << 20):.3f} s a MiB>"
 
     def of(self, updates: int, nbytes: int) -> float:
-        """Return the seconds that some updates will take."""
+        """Return the estimated seconds for some updates."""
         if not self._weight:
             return 0.0
         return self._seconds * (updates * EACH + nbytes) / self._weight
 
     def took(self, updates: int, nbytes: int, seconds: float) -> None:
-        """Note how long some took."""
+        """Count a group of updates and the seconds that it took."""
         self._seconds = _KEPT * self._seconds + seconds
         self._weight = _KEPT * self._weight + updates * EACH + nbytes

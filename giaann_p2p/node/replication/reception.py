@@ -1,33 +1,37 @@
-"""Where the requests of other peers come in: read, counted, handed on, answered.
+"""Receives the requests of other peers: decodes, counts, dispatches and answers them.
 
-1. An update is answered when it is on the disk; meanwhile its ticket waits here, unless its sender
+1. An update is answered once it is on the disk. Until then its ticket waits here, unless the sender
    has stopped waiting.
-2. Over its bounds, or before this peer knows the others, an update is refused in words; how much
-   may wait is shared between those who push (see `Shares`).
-3. When this peer ends, whoever waits is told so.
+2. An update is refused, with a reason, if the queue is full or this peer has not found the other
+   peers yet. The queue is shared among the peers that push (see `Shares`).
+3. A refusal that names when to come again is itself held back for a moment. Whoever pushes beyond
+   its budget, one update after the other, then costs this peer one refusal a moment and connection.
+4. When this peer ends, all waiting requests are refused as leaving.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from time import perf_counter
 
+import msgspec
+
 from giaann_p2p.errors import MessageError
 from giaann_p2p.net.errors import Reason
 from giaann_p2p.net.errors import Refused as Turned
-from giaann_p2p.node.answering import Answering
 from giaann_p2p.node.counters import Counters
-from giaann_p2p.node.gate import Gate
-from giaann_p2p.node.shares import Shares
-from giaann_p2p.swarm.actions import Reply
-from giaann_p2p.swarm.answers import size_of
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.messages import (
+from giaann_p2p.node.members.gate import Gate
+from giaann_p2p.node.replication.answering import Answering
+from giaann_p2p.node.replication.shares import Shares
+from giaann_p2p.swarm.replication.answers import size_of
+from giaann_p2p.swarm.wire.actions import Reply
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.messages import (
     BUSY,
     Message,
     Push,
     Pushed,
     Read,
-    Refused,
+    Refusal,
     Rows,
     decode,
     encode,
@@ -36,29 +40,35 @@ from giaann_p2p.swarm.messages import (
 _BUSY = f"{BUSY}: too many updates wait for the disk already; push again later"
 _BEGINNING = "this peer has just begun and knows nobody yet; push again in a moment"
 _LEAVING = "this peer has ended; ask another one"
+_HELD_BACK = 1.0
+"""Longest time that a refusal is held back, in seconds: well within the patience of any caller."""
 
 
 class Reception:
-    """`take` is given each update with its ticket; `fullness` tells how much room is taken."""
+    """Entry point for requests.
+
+    `take` receives each update with its ticket and sender; `fullness` returns the used fraction of
+    the store's queue, 1 for full.
+    """
 
     def __init__(
         self,
         gate: Gate,
         answering: Answering,
         counters: Counters,
-        take: Callable[[int, Push], None],
+        take: Callable[[int, Peer, Push], None],
         fullness: Callable[[], float],
         patience: float,
     ) -> None:
-        """Take how many seconds an update may wait before it is begun, too."""
+        """Begin; `patience`: seconds that an update may wait before its write begins."""
         self.open = False
-        """Whether updates are taken in."""
+        """Whether updates are accepted."""
         self._gate, self._answering, self._counters = gate, answering, counters
         self._take, self._fullness = take, fullness
         self._shares = Shares()
         self._patience = patience
         self._waiting: dict[int, asyncio.Future[Message]] = {}
-        self._until: dict[int, float] = {}  # when it is too late to begin
+        self._until: dict[int, float] = {}  # by ticket: latest time at which its write may begin
         self._tickets = 0
         self._closed = False
 
@@ -66,7 +76,7 @@ class Reception:
         return f"<Reception: {len(self._waiting)} updates wait>"
 
     def answer(self, peer: bytes, body: bytes) -> bytes | Awaitable[bytes]:
-        """Answer a request, at once where that is possible; see `net.transport.Handler`."""
+        """Answer a request, synchronously where possible; see `net.transport.Handler`."""
         if self._closed:
             raise Turned(Reason.LEAVING, _LEAVING)
         counters, began = self._counters, perf_counter()
@@ -84,30 +94,34 @@ class Reception:
         return self._told(answer)
 
     def reply(self, reply: Reply) -> None:
-        """Answer an update, if somebody still waits."""
+        """Answer an update, if its sender still waits."""
         future = self._waiting.get(reply.ticket)
         if future is not None and not future.done():
             future.set_result(reply.message)
 
     def wants(self, ticket: int) -> bool:
-        """Tell whether somebody waits for an update, and not for too long already."""
+        """Return whether an update's sender still waits and its `patience` has not run out."""
         future, now = self._waiting.get(ticket), asyncio.get_running_loop().time()
         return future is not None and not future.done() and now < self._until[ticket]
 
     def close(self) -> None:
-        """Answer nothing any more, and tell those who wait."""
+        """Refuse all further requests, and the waiting ones."""
         self._closed = True
         for future in self._waiting.values():
             if not future.done():
                 future.set_exception(Turned(Reason.LEAVING, _LEAVING))
 
     async def _later(self, peer: bytes, question: Message) -> bytes:
-        return self._told(await self._to(peer, question))
+        answer = await self._to(peer, question)
+        if isinstance(answer, Refusal) and answer.again:
+            del question  # its bytes are not needed while the refusal waits
+            answer = await _held_back(answer)
+        return self._told(answer)
 
     def _told(self, answer: Message) -> bytes:
-        """Count an answer, and return it as it is sent."""
+        """Count an answer, and return its encoding."""
         counters = self._counters
-        if isinstance(answer, Refused):
+        if isinstance(answer, Refusal):
             counters.refused += 1
             counters.busy += answer.is_busy
         elif isinstance(answer, Rows):
@@ -140,9 +154,9 @@ class Reception:
 
     async def _pushed(self, peer: bytes, question: Push) -> Message:
         if not self.open:
-            return Refused(_BEGINNING)
+            return Refusal(_BEGINNING)
         if self._fullness() >= self._shares.most_for(peer):
-            return Refused(_BUSY)
+            return Refusal(_BUSY)
         self._tickets += 1
         ticket = self._tickets
         loop = asyncio.get_running_loop()
@@ -151,8 +165,15 @@ class Reception:
         self._shares.add(peer, size)
         self._waiting[ticket], self._until[ticket] = future, loop.time() + self._patience
         try:
-            self._take(ticket, question)
+            self._take(ticket, Peer(peer), question)
             return await future
         finally:
             self._shares.drop(peer, size)
             del self._waiting[ticket], self._until[ticket]
+
+
+async def _held_back(refusal: Refusal) -> Refusal:
+    """Wait for a part of the time after which the sender may come again."""
+    held = min(refusal.again / 2, _HELD_BACK)  # not all of it: 0 would mean "unknown"
+    await asyncio.sleep(held)
+    return msgspec.structs.replace(refusal, again=refusal.again - held)

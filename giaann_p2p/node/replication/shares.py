@@ -1,25 +1,29 @@
-"""How much of what waits for the store is whose, and how full it may be for each who brings more.
+"""Shares the store's queue among the peers that push, by a limit of fullness for each.
 
-One that pushes as fast as it can would else fill all the room there is, and everybody would be
-refused alike. So it finds it full at half, as long as others wait beside it; and who has less than
-its share waiting still finds room where it is full for the others. Nobody is held up where only one
-pushes, or all push alike.
+Without shares, one peer that pushes as fast as it can would fill the whole queue, and all peers
+would be refused alike. So while others wait, a heavy pusher is refused at half capacity, and a
+light pusher is still accepted at a quarter beyond capacity. A single pusher, or pushers of about
+equal load, can use the whole queue.
 """
 
 from collections import Counter
 
-from giaann_p2p.node.effort import EACH
+from giaann_p2p.node.replication.effort import EACH
 
 ALONE = 1.0
-"""How full it may be for one who has about its share, or is alone."""
+"""Fullness up to which a peer may push that is alone, or has about its share waiting."""
 GREEDY, MODEST = 0.5, 1.25
-"""For one who has much more than its share, and for one who has less."""
+"""Fullness up to which a peer may push: with more than 1.5 of its share waiting, and with less than
+half."""
 _MUCH = 1.5
 _LITTLE = 0.5
 
 
 class Shares:
-    """Of those who have updates waiting; an update counts by its bytes, as `Effort` counts it."""
+    """Bytes of waiting updates for each peer; an update counts `EACH` more than its size.
+
+    A peer's share is the average over all peers that have updates waiting.
+    """
 
     def __init__(self) -> None:
         self._of = Counter[bytes]()
@@ -29,19 +33,19 @@ class Shares:
         return f"<Shares: {len(self._of)} peers, {self._all:,} bytes>"
 
     def add(self, peer: bytes, nbytes: int) -> None:
-        """Note that an update waits."""
+        """Count an update that begins to wait."""
         self._of[peer] += EACH + nbytes
         self._all += EACH + nbytes
 
     def drop(self, peer: bytes, nbytes: int) -> None:
-        """Note that one waits no longer."""
+        """Remove an update that waits no longer."""
         self._of[peer] -= EACH + nbytes
         self._all -= EACH + nbytes
         if not self._of[peer]:
             del self._of[peer]
 
     def most_for(self, peer: bytes) -> float:
-        """Return how full it may be for one more update of a peer."""
+        """Return the fullness from which on a peer's next update is refused; 1 means full."""
         others = len(self._of) - (peer in self._of)
         if not others:
             return ALONE

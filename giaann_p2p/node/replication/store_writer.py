@@ -1,16 +1,18 @@
-"""Whoever changes a peer's store: deed after deed, in the order they were decided, in one thread.
+"""The only writer of a peer's store: it carries out changes in the order decided, in one thread.
 
-1. Updates that wait side by side are made durable together, and so are whole shards: one wait for
-   the disk for many. If that fails, each is tried by itself, so that each has its own success or
-   error. What came is unpacked here, too: the loop has no time for it.
-2. To hold or to drop shards is tried until it is done: what was decided since builds on it.
-3. What waits is bounded: see `fullness`. How long it will take is known from what took how long
-   lately, and that may be wrong: others want the processors, too. So a group is no larger than what
-   can be unpacked in a moment, for all of it waits for all of it, and the rest goes back to the
-   front; and an update that nobody waits for, or that has waited for too long, is not begun.
-4. An error that nobody planned for ends all, and says so.
+1. Adjacent updates in the queue are made durable as one group, and so are whole shards: many share
+   one wait for the disk. If a group fails, each change is retried alone, so that each gets its own
+   success or error. Data is unpacked in the thread, too, because that is too slow for the loop.
+2. A change that holds or drops shards is retried until it succeeds, because later decisions build
+   on it.
+3. The queue is bounded: see `fullness`. The time that the queue will take is estimated from recent
+   groups, and the estimate may be wrong, because other processes use the processors, too. So a
+   group is cut off once unpacking has taken half of `Options.group_seconds`, because each update
+   waits for its whole group; the rest goes back to the front of the queue. An update is dropped
+   before it begins if its sender has stopped waiting, or if it has waited for too long.
+4. An unexpected error ends the writer: `run` raises it.
 
-That no shard is dropped while something is being taken into it, `swarm.deeds` sees to.
+`swarm.replication.pending_writes` keeps a shard from being dropped while a write to it is queued.
 """
 
 import asyncio
@@ -25,33 +27,46 @@ from itertools import chain
 from typing import TypeVar
 
 from giaann_p2p.errors import GiaannError, StoreError, UsageError
-from giaann_p2p.node.effort import Effort
-from giaann_p2p.node.holdings import Holdings
 from giaann_p2p.node.options import Options
+from giaann_p2p.node.replication.effort import Effort
+from giaann_p2p.node.replication.holdings import Holdings
 from giaann_p2p.store.applied import WITHDRAWN
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.update import Update
-from giaann_p2p.swarm.actions import Adopt, Apply, Drop, Hold, Release
-from giaann_p2p.swarm.messages import BUSY
-from giaann_p2p.swarm.withdrawing import Withdraw
+from giaann_p2p.swarm.replication.retract import Withdraw
+from giaann_p2p.swarm.wire.actions import (
+    Adopt,
+    Apply,
+    Cool,
+    Drop,
+    Forget,
+    Hold,
+    Note,
+    Release,
+    Thaw,
+)
+from giaann_p2p.swarm.wire.messages import BUSY
 
-Deed = Hold | Drop | Apply | Adopt | Release | Withdraw
-Told = Callable[[int, GiaannError | None], None]
-"""Is told the number of what is stored, or why it is not."""
+Deed = Hold | Drop | Cool | Thaw | Forget | Note | Apply | Adopt | Release | Withdraw
+OnStored = Callable[[int, GiaannError | None], None]
+"""Called with the number of a change, and None once it is stored or else the error."""
 Wanted = Callable[[], bool]
-"""Tells whether somebody still waits for an update."""
+"""A function that returns whether the sender of an update still waits for it."""
 TOO_LATE = f"{BUSY}: it has waited for the disk for too long; push it again later"
 T = TypeVar("T")
 
 
-class Keeper:
-    """See the module. `write` runs the deeds, `beside` the snapshots; None is the loop's own."""
+class StoreWriter:
+    """Writes to one store; `write` runs the changes, `beside` the snapshots (None: the loop's own).
+
+    Invariant: every change that was given is in `_queue` or in `_doing` until it is over.
+    """
 
     def __init__(
         self,
         store: Store,
         holdings: Holdings,
-        told: Told,
+        told: OnStored,
         *,
         write: Executor | None = None,
         beside: Executor | None = None,
@@ -60,17 +75,17 @@ class Keeper:
         log: logging.Logger | None = None,
     ) -> None:
         self.groups = self.applied = self.withdrawn = self.snapshots = 0
-        """So far: waits for the disk, updates, those of disowned peers, snapshots."""
+        """Totals: groups made durable, updates, withdrawn chunks of disowned peers, snapshots."""
         self._store, self._holdings, self._told = store, holdings, told
         self._write, self._beside = write, beside
         self._options, self._clock = options or Options(), clock
         self._log = log or logging.getLogger("giaann.node")
         self._queue: deque[Deed] = deque()
         self._doing: Sequence[Deed] = ()
-        self._wanted: dict[int, Wanted] = {}  # by the number of an update that waits
-        self._updates = self._nbytes = 0  # that wait or are being written
+        self._wanted: dict[int, Wanted] = {}  # by the update's number
+        self._updates = self._nbytes = 0  # totals of updates that wait or are being written
         self._effort = Effort()
-        self._refused = False  # by the disk, and told
+        self._refused = False  # whether the disk refuses writes, which was logged
         self._work, self._idle = asyncio.Event(), asyncio.Event()
         self._idle.set()
         self._snapshot: asyncio.Task[None] | None = None
@@ -79,11 +94,14 @@ class Keeper:
         return len(self._queue) + len(self._doing)
 
     def __repr__(self) -> str:
-        return f"<Keeper: {len(self)} deeds wait, {self._nbytes:,} bytes>"
+        return f"<StoreWriter: {len(self)} deeds wait, {self._nbytes:,} bytes>"
 
     @property
     def fullness(self) -> float:
-        """What part of what may wait does: of the bytes, the updates, or the seconds; 1 is all."""
+        """Used fraction of the queue: the largest one of its bytes, changes and seconds; 1 is full.
+
+        The seconds count only from `Options.queue_anyway` updates or `queue_bytes_anyway` bytes on.
+        """
         options = self._options
         much = max(self._nbytes / options.queue_bytes, len(self) / options.queue_deeds)
         return max(much, self._waits / options.queue_seconds if self._has_many else 0.0)
@@ -96,11 +114,11 @@ class Keeper:
 
     @property
     def _waits(self) -> float:
-        """The seconds that the store will take for all updates that wait, about."""
+        """Estimated time that the store will take for all waiting updates, in seconds."""
         return self._effort.of(self._updates, self._nbytes)
 
     def do(self, deed: Deed, wanted: Wanted | None = None) -> None:
-        """Have something done after all that was given before; an update only if still wanted."""
+        """Queue a change; an update is dropped if it is not `wanted` any more."""
         if isinstance(deed, Apply) and wanted is not None:
             self._wanted[deed.number] = wanted
         self._queue.append(deed)
@@ -109,11 +127,11 @@ class Keeper:
         self._work.set()
 
     async def idle(self) -> None:
-        """Return when nothing waits."""
+        """Return when the queue is empty and no change is being carried out."""
         await self._idle.wait()
 
     async def run(self) -> None:
-        """Do what is to be done, for ever; when cancelled, end after what is under way."""
+        """Carry out changes for ever; when cancelled, finish the current one first."""
         try:
             while True:
                 await self._work.wait()
@@ -135,7 +153,7 @@ class Keeper:
         self._turn_down()
 
     def _turn_down(self) -> None:
-        """Let go of the updates that nobody waits for any more."""
+        """Drop the waiting updates that are no longer wanted, each with an error."""
         late = {number for number, wanted in self._wanted.items() if not wanted()}
         if not late:
             return
@@ -144,11 +162,11 @@ class Keeper:
         for deed in waiting:
             is_late = isinstance(deed, Apply) and deed.number in late
             (over if is_late else self._queue).append(deed)
-        for deed in over:  # what comes of it is behind all the others
+        for deed in over:  # after the queue is rebuilt, because `_over` may append to it
             self._over(deed, StoreError(TOO_LATE))
 
     def _next(self) -> Sequence[Deed]:
-        """Take the next deed from the queue, with those that are done together with it."""
+        """Take the next change from the queue, with all that form one group with it."""
         first = self._queue.popleft()
         deeds, left = [first], self._room(first)
         while left and self._queue and type(self._queue[0]) is type(first):
@@ -159,7 +177,7 @@ class Keeper:
         return deeds
 
     def _room(self, first: Deed) -> int:
-        """Return how much may be done together with a deed."""
+        """Return the room left in a change's group: bytes of updates, or connections of shards."""
         if isinstance(first, Apply):
             return max(0, self._options.group_bytes - _weight(first))
         if isinstance(first, Adopt):
@@ -167,7 +185,10 @@ class Keeper:
         return 0
 
     async def _done(self) -> bool:
-        """Do what is taken; tell whether it is over, if only with an error."""
+        """Carry out `_doing`; return whether its changes are over, with success or an error.
+
+        False means that the disk refused, and the same changes are to be tried again.
+        """
         clock = asyncio.get_running_loop().time
         began = clock()
         errors = await self._in_thread(self._write, lambda: self._carry_out(self._doing))
@@ -187,7 +208,7 @@ class Keeper:
         self._count(deed, -1)
         if isinstance(deed, Apply):
             self._wanted.pop(deed.number, None)
-        if isinstance(deed, Apply | Adopt):
+        if isinstance(deed, Apply | Adopt | Cool | Thaw):
             self._told(deed.number, error)
         elif isinstance(deed, Withdraw) and not deed.over:
             self.do(deed)
@@ -198,7 +219,7 @@ class Keeper:
             self._nbytes += sign * _size(deed)
 
     async def _in_thread(self, executor: Executor | None, work: Callable[[], T]) -> T:
-        """Wait for a thread to do something, to its end, however often this is cancelled."""
+        """Run `work` in a thread and wait for its end, even if this is cancelled meanwhile."""
         future = asyncio.get_running_loop().run_in_executor(executor, work)
         try:
             return await asyncio.shield(future)
@@ -206,20 +227,24 @@ class Keeper:
             while not future.done():
                 with suppress(asyncio.CancelledError):
                     await asyncio.wait({future})
-            future.exception()  # it is over, and what went wrong is nobody's any more
+            future.exception()  # mark it as retrieved: a cancelled caller does not want it
             raise
 
     # In the thread.
 
     def _carry_out(self, deeds: Sequence[Deed]) -> list[GiaannError | None] | None:
-        """Change the store; return an error, or none, for each of the first, as far as it got.
+        """Change the store; return an error or None for each change carried out, from the first.
 
-        None at all if it is to be repeated.
+        A shorter list leaves the other changes for later; None instead of a list requests a retry.
         """
         try:
             first = deeds[0]
             if isinstance(first, Hold | Drop):
                 return self._held(first)
+            if isinstance(first, Note):
+                return [self._tried(partial(self._store.note, first.key, first.value))]
+            if isinstance(first, Cool | Thaw | Forget):
+                return [self._moved(first)]
             if isinstance(first, Release):
                 return self._released(first)
             if isinstance(first, Withdraw):
@@ -241,6 +266,18 @@ class Keeper:
             return None
         self._refused = False
         return [None]
+
+    def _moved(self, deed: Cool | Thaw | Forget) -> GiaannError | None:
+        """Move a shard between memory and its cold copy, or remove cold copies."""
+        if isinstance(deed, Cool):
+            error = self._tried(lambda: self._store.cool(deed.shard, deed.now))
+        elif isinstance(deed, Thaw):
+            error = self._tried(lambda: self._store.thaw(deed.shard))
+        else:
+            error = self._tried(lambda: self._store.cold.forget(deed.shards.tolist()))
+        if error:
+            self._log.warning("a cold copy could not be moved, trying again later: %s", error)
+        return error
 
     def _released(self, deed: Release) -> list[GiaannError | None]:
         each = [
@@ -274,7 +311,7 @@ class Keeper:
         return errors
 
     def _unpacked(self, deeds: Sequence[Apply]) -> list[list[Update] | GiaannError]:
-        """Look into as many as there is time for, one at least."""
+        """Unpack updates for at most half of `group_seconds`, but at least one."""
         unpacked, until = [], self._clock() + self._options.group_seconds / 2
         for deed in deeds:
             unpacked.append(_or_error(deed.unpacked))
@@ -289,7 +326,7 @@ class Keeper:
     def _together(
         self, unpacked: Sequence[T | GiaannError], change: Callable[[list[T]], object]
     ) -> list[GiaannError | None]:
-        """Take in at once what could be unpacked; if that fails, each by itself."""
+        """Apply everything that could be unpacked as one group; if that fails, each alone."""
         errors: list[GiaannError | None]
         sound = [one for one in unpacked if not isinstance(one, GiaannError)]
         error = self._tried(lambda: change(sound)) if sound else None
@@ -302,11 +339,11 @@ class Keeper:
         return [one if isinstance(one, GiaannError) else next(told) for one in unpacked]
 
     def _tried(self, change: Callable[[], object]) -> GiaannError | None:
-        """Change the store; return why that cannot be, if it takes changes at all."""
+        """Change the store; return the error, if any. A store closed to all changes raises."""
         try:
             change()
         except UsageError as error:
-            self._store.release(b"", ())  # raises if the store is closed to all
+            self._store.release(b"", ())  # raises if the store is closed to all changes
             return error
         except GiaannError as error:
             return error
@@ -316,7 +353,7 @@ class Keeper:
 
     def _begin_snapshot(self) -> None:
         if self._snapshot is not None and self._snapshot.done():
-            self._snapshot.result()  # raises what nobody planned for
+            self._snapshot.result()  # raises an unexpected error
             self._snapshot = None
         if self._snapshot is None and self._store.snapshot_due:
             self._snapshot = asyncio.get_running_loop().create_task(self._take_snapshot())
@@ -338,7 +375,7 @@ def _or_error(unpack: Callable[[], T]) -> T | GiaannError:
 
 
 def _weight(deed: Deed) -> int:
-    """Return what counts where deeds are done together: bytes of updates, connections of shards."""
+    """Return a change's weight within its group: bytes of updates, or connections of shards."""
     return deed.arrived.manifest.connections if isinstance(deed, Adopt) else _size(deed)
 
 

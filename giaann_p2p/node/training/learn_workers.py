@@ -1,11 +1,12 @@
-"""Those who learn chunks for a compute peer, away from its event loop: processes, or a thread.
+"""Workers that learn chunks for a compute peer off its event loop: processes, or a thread.
 
-1. Parsing holds Python's lock nearly all the time: in a thread it would make each step of the event
-   loop wait for milliseconds. So by default it is done in processes.
-2. They are forked before there are threads and a loop, and share what is imported until then: a new
-   one costs no seconds and little memory. What will be learned they are told later.
-3. A text may kill whoever learns it, by using up the memory say. Each process therefore has the
-   work done by a child, which it forks anew; only the chunk is lost, and why is told.
+1. Parsing holds Python's GIL nearly all the time: in a thread, parsing would delay each step of the
+   event loop by milliseconds. So by default it runs in processes.
+2. The processes are forked before there are threads or a loop, and share everything imported by
+   then, so a new process takes little time and memory. They receive their `Teach` later.
+3. A text may kill the process that learns it, for example by exhausting memory. So each process is
+   a guard that has the work done by a child, and forks a new child if that dies. Only the chunk is
+   lost, and the reason is reported.
 """
 
 import os
@@ -18,68 +19,69 @@ from multiprocessing.connection import Connection, wait
 from typing import Any, Protocol, TypeAlias
 
 from giaann_p2p.errors import GiaannError
-from giaann_p2p.node.lesson import Made, School, Task, Teach, one_thread
+from giaann_p2p.node.training.learner import Learner, Made, Task, Teach, one_thread
 
 _WITHIN = 120.0
-"""Seconds for a chunk: a thousand times what it takes."""
+"""Timeout of one chunk, in seconds: a thousand times the usual duration."""
 
 Line: TypeAlias = "Connection[Any, Any]"
 _OURS: set[Line] = set()
-"""This process's ends of the pipes to others. A fork that kept one would keep its process alive."""
+"""This process's ends of the pipes to workers. A forked child closes its copies, because a copy
+left open would keep the worker at the other end alive."""
 
 
-class Gone(GiaannError):  # noqa: N818  (what it is, not what went wrong)
-    """A process is no more, and no new one can be made."""
+class WorkerGone(GiaannError):  # noqa: N818  (what it is, not what went wrong)
+    """A worker's guard process has died, and no new one can be forked."""
 
 
-class Hand(Protocol):
-    """Somebody who learns one chunk at a time."""
+class LearnWorker(Protocol):
+    """Learns one chunk at a time; its methods block."""
 
     def teach(self, teach: Teach) -> None:
-        """Tell what will be learned, before anything is."""
+        """Set the factory of the learner; this comes before `learn`."""
         ...
 
     def learn(self, task: Task) -> Made | str:
-        """Return what came of a chunk, or why nothing did; takes its time."""
+        """Return a chunk's result, or the reason why it could not be learned."""
         ...
 
     def end(self) -> None:
-        """Learn no more."""
+        """End the worker."""
         ...
 
 
-class Here:
-    """This process itself: to be called in a thread."""
+class ThreadWorker:
+    """A worker within this process, to be called in a thread."""
 
     def __init__(self) -> None:
         self._teach: Teach | None = None
-        self._school: School | None = None
+        self._school: Learner | None = None
 
     def __repr__(self) -> str:
-        return "<Here>"
+        return "<ThreadWorker>"
 
     def teach(self, teach: Teach) -> None:
-        """Tell what will be learned."""
+        """Set the factory of the learner."""
         self._teach = teach
 
     def learn(self, task: Task) -> Made | str:
-        """Learn a chunk."""
+        """Learn a chunk; the first one waits for the learner to be made."""
         try:
             if self._school is None:
                 if self._teach is None:
                     return "nobody has said what is to be learned"
                 self._school = self._teach()
             return self._school.learn(task)
-        except Exception as error:  # noqa: BLE001  (whatever a stranger's text brings about)
+        except Exception as error:  # noqa: BLE001  (a stranger's text may cause any error)
             return f"{type(error).__name__}: {error}"
 
     def end(self) -> None:
-        """Forget all."""
+        """Drop the learner."""
         self._school = None
 
 
-class Beside:
-    """Another process, forked when this is made: see rule 2."""
+class ForkedWorker:
+    """A worker in a process, forked at construction; `within` is a chunk's timeout in seconds."""
 
     def __init__(self, within: float = _WITHIN) -> None:
         self._line, theirs = Pipe()
@@ -88,23 +90,23 @@ class Beside:
         theirs.close()
 
     def __repr__(self) -> str:
-        return f"<Beside: process {self._pid}>"
+        return f"<ForkedWorker: process {self._pid}>"
 
     def teach(self, teach: Teach) -> None:
-        """Tell what will be learned."""
+        """Send the factory of the learner to the process."""
         self._ask(teach)
 
     def learn(self, task: Task) -> Made | str:
-        """Have a chunk learned; Gone if there is nobody to learn it."""
+        """Have a chunk learned in the process; WorkerGone if the process has died."""
         self._ask(task)
         try:
             made: Made | str = self._line.recv()
         except (EOFError, OSError):
-            raise Gone("a process that parses has ended") from None
+            raise WorkerGone("a process that parses has ended") from None
         return made
 
     def end(self) -> None:
-        """End it."""
+        """End the process, and wait for its end."""
         _OURS.discard(self._line)
         self._line.close()
         with suppress(ChildProcessError):
@@ -114,16 +116,16 @@ class Beside:
         try:
             self._line.send(what)
         except OSError:
-            raise Gone("a process that parses has ended") from None
+            raise WorkerGone("a process that parses has ended") from None
 
 
-def hands(processes: int) -> list[Hand]:
-    """Return so many processes, or with 0 this one itself."""
-    return [Beside() for _ in range(processes)] if processes else [Here()]
+def learn_workers(processes: int) -> list[LearnWorker]:
+    """Return `processes` workers, each in its process; for 0, one worker within this process."""
+    return [ForkedWorker() for _ in range(processes)] if processes else [ThreadWorker()]
 
 
 def _guard(line: Line, within: float) -> None:
-    """Have work done by a child, until there is nobody to work for."""
+    """Pass tasks to a child, replaced when it dies, until the other end of `line` closes."""
     with suppress(EOFError, OSError):
         teach: Teach = line.recv()
         child = _Child(teach, line)
@@ -149,7 +151,7 @@ class _Child:
         self.lives = True
 
     def do(self, task: bytes, line: Line, within: float) -> bool:
-        """Pass a task on, and what comes of it back; tell whether somebody still waits for it."""
+        """Pass a task to the child and its result back; return False if `line` has closed."""
         try:
             self._line.send_bytes(task)
             ready = wait([self._line, line], within)
@@ -172,7 +174,7 @@ class _Child:
             os.waitpid(self._pid, 0)
 
     def _cause(self) -> str:
-        """Return what is known of a child's death."""
+        """Return the signal that killed the child, in words; empty if there was none."""
         with suppress(ChildProcessError):
             _, status = os.waitpid(self._pid, 0)
             if os.WIFSIGNALED(status):
@@ -183,9 +185,9 @@ class _Child:
 
 
 def _work(teach: Teach, line: Line) -> None:
-    """Learn, as long as there is somebody to learn for."""
+    """Learn tasks until the other end of `line` closes."""
     one_thread()
-    here = Here()
+    here = ThreadWorker()
     here.teach(teach)
     with suppress(EOFError, OSError):
         while True:
@@ -193,20 +195,20 @@ def _work(teach: Teach, line: Line) -> None:
 
 
 def _forked(body: Callable[[], None], *others: Line) -> int:
-    """Run something in a child, without the ends of pipes that are not its own."""
+    """Fork a child that runs `body`, with the parent's ends of all pipes closed; return its pid."""
     sys.stdout.flush()
     sys.stderr.flush()
     if pid := os.fork():
         return pid
     try:
-        # Ctrl-C and a drain are for the peer, which still needs what is being learned.
+        # Ctrl-C and SIGTERM are for the peer, which still needs the chunk being learned.
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_IGN)
         for line in (*others, *_OURS):
             line.close()
         _OURS.clear()
         body()
-    except BaseException as error:  # noqa: BLE001  (nothing may return into the parent's program)
+    except BaseException as error:  # noqa: BLE001  (a child must not return into the parent's code)
         with suppress(OSError):
             os.write(2, f"a process that parses ends: {error!r}\n".encode())
     finally:

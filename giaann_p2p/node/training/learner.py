@@ -1,7 +1,7 @@
-"""What a chunk's text comes to: parsed, learned on a torch device, and cut for those who are to
-have it. This is a compute peer's real work; it runs away from the event loop.
+"""Learns a chunk: parses its text, learns it on a torch device, and cuts the delta for its owners.
 
-All that goes in and comes out is plain bytes and texts, small enough to be sent between processes.
+This is a compute peer's real work; it runs off the event loop. Input and output are plain bytes and
+texts, small enough to be sent between processes.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,8 +21,8 @@ from giaann_p2p.model.text import Sentence
 from giaann_p2p.store.codec.parcel import decode, encode
 from giaann_p2p.store.layout import Layout, Shards
 from giaann_p2p.store.seal import leaves_of, to_bytes
-from giaann_p2p.swarm.limits import of_chunk
-from giaann_p2p.swarm.messages import Skip
+from giaann_p2p.swarm.wire.limits import of_chunk
+from giaann_p2p.swarm.wire.messages import Skip
 
 
 class Task(NamedTuple):
@@ -30,23 +30,24 @@ class Task(NamedTuple):
 
     sentences: list[str]
     owners: list[bytes]
-    """What shards its owners have, each set once: as bytes of `Shards`."""
+    """Distinct sets of shards that storage peers own, each as bytes of `Shards`."""
 
 
 class Made(NamedTuple):
-    """What came of it."""
+    """The result of learning a chunk."""
 
     parcels: dict[bytes, bytes]
-    """By the set of shards that each is for."""
+    """Encoded parts of the delta, by set of shards."""
     whole: bytes
-    """For owners of other shards, who have come since: all of it."""
+    """The whole delta, encoded; parts for owners that join later are cut from it."""
     leaves: bytes
-    """The digests of the shards' parts of it; see `store.seal`."""
+    """Digests of the shards' parts of the delta; see `store.seal`."""
     sequences: int
     skips: list[tuple[str, int, int]]
+    """Skipped sentences by reason: the reason, their number, and the first sentence's number."""
 
 
-class School:
+class Learner:
     """Learns chunks of one swarm, in this process."""
 
     def __init__(self, spec: ModelSpec, layout: Layout, device: str) -> None:
@@ -55,11 +56,11 @@ class School:
         self._parser = Parser(spec)
 
     def __repr__(self) -> str:
-        return f"<School on {self._device}>"
+        return f"<Learner on {self._device}>"
 
     def learn(self, task: Task) -> Made:
         """Learn a chunk."""
-        # A sentence's line is its number here: whoever has the text knows its line.
+        # The number of a sentence stands in for its line, which only the owner of the text knows.
         chunk = [Sentence(text, number) for number, text in enumerate(task.sentences)]
         (parsed,) = self._parser.parse([chunk])
         delta = learn(parsed.sequences, self._spec, self._device)
@@ -75,22 +76,26 @@ class School:
         return Made(parcels, whole, leaves, len(parsed.sequences), _told(parsed.skips))
 
 
-Teach = Callable[[], School]
-"""Makes a school, where it is to work."""
+Teach = Callable[[], Learner]
+"""A function that makes a learner, in the process in which the learner is to work."""
 
 
 def teach(spec: ModelSpec, layout: Layout, device: str) -> Teach:
-    """Return how a swarm's school is made; it can be sent to another process."""
-    return partial(School, spec, layout, device)
+    """Return the factory of a swarm's learner; it can be pickled for another process."""
+    return partial(Learner, spec, layout, device)
 
 
 def one_thread() -> None:
-    """Have torch compute in this thread alone: for work this small, more only get in the way."""
+    """Limit torch to one thread, because more only slow down work this small."""
     torch.set_num_threads(1)
 
 
 class Cutting:
-    """Cuts what was made: for those that were owners at the time at once, for others by looking."""
+    """Cuts parcels from a learned chunk.
+
+    Parcels for the owners known when the chunk was learned are ready; others are cut on demand and
+    cached.
+    """
 
     def __init__(self, made: Made, spec: ModelSpec, layout: Layout) -> None:
         self._made, self._spec, self._layout = made, spec, layout
@@ -99,7 +104,7 @@ class Cutting:
         return f"<Cutting of {len(self._made.whole):,} bytes>"
 
     def __call__(self, shards: Shards) -> bytes:
-        """Return the parcel of the rows for some shards."""
+        """Return the parcel with the rows for some shards."""
         key = shards.tobytes()
         if key not in self._made.parcels:
             delta = decode(self._made.whole, of_chunk(self._spec))
@@ -108,7 +113,7 @@ class Cutting:
 
 
 def skips_of(made: Made) -> Sequence[Skip]:
-    """Return what was skipped, as it is told."""
+    """Return the skipped sentences as wire messages."""
     return [Skip(reason, count, first) for reason, count, first in made.skips]
 
 
@@ -117,7 +122,7 @@ def _homes(delta: Delta, layout: Layout) -> Ints:
 
 
 def _part(delta: Delta, homes: Ints, owned: bytes) -> Delta:
-    """Return the rows for some shards."""
+    """Return the part of a delta that falls into a set of shards."""
     return delta.only(np.isin(homes, np.frombuffer(owned, np.uint16)))
 
 

@@ -1,36 +1,36 @@
-"""Hands as an event loop has them: chunks go to whoever is free."""
+"""A pool of learn workers for an event loop: each chunk goes to a free worker."""
 
 import asyncio
 import logging
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from giaann_p2p.node.hands import Gone, Hand, Here
-from giaann_p2p.node.lesson import Made, Task, Teach
+from giaann_p2p.node.training.learn_workers import LearnWorker, ThreadWorker, WorkerGone
+from giaann_p2p.node.training.learner import Made, Task, Teach
 
 
 class Pool:
-    """See the module. To be made within the loop that uses it."""
+    """Learn workers, each called in a thread of its own. Create the pool within its event loop."""
 
     def __init__(
-        self, hands: Sequence[Hand], teach: Teach, log: logging.Logger | None = None
+        self, learn_workers: Sequence[LearnWorker], teach: Teach, log: logging.Logger | None = None
     ) -> None:
-        """Take hands, one at least, which end with this."""
+        """Take at least one worker; the pool ends them when it is closed."""
         self._log = log or logging.getLogger("giaann.compute")
         self._teach = teach
-        self._threads = ThreadPoolExecutor(len(hands), "giaann-hands")
-        self._hands = list(hands)
-        self._free: asyncio.Queue[Hand] = asyncio.Queue()
+        self._threads = ThreadPoolExecutor(len(learn_workers), "giaann-hands")
+        self._learn_workers = list(learn_workers)
+        self._free: asyncio.Queue[LearnWorker] = asyncio.Queue()
         self._working: set[asyncio.Future[Made | str]] = set()
-        for hand in hands:
+        for hand in learn_workers:
             hand.teach(teach)
             self._free.put_nowait(hand)
 
     def __repr__(self) -> str:
-        return f"<Pool: {len(self._working)} of {len(self._hands)} work>"
+        return f"<Pool: {len(self._working)} of {len(self._learn_workers)} work>"
 
     async def learn(self, task: Task) -> Made | str:
-        """Return what came of a chunk, or why nothing did."""
+        """Return a chunk's result, or the reason why it could not be learned."""
         hand = await self._free.get()
         loop = asyncio.get_running_loop()
         future = loop.run_in_executor(self._threads, hand.learn, task)
@@ -38,24 +38,24 @@ class Pool:
         future.add_done_callback(lambda done: self._done(hand, done))
         try:
             return await asyncio.shield(future)
-        except Gone:
+        except WorkerGone:
             return "the process that was to parse it has ended"
 
     async def close(self) -> None:
-        """End all; what is being learned is waited for."""
+        """Wait for the chunks being learned, then end all workers."""
         if self._working:
             await asyncio.wait(self._working)
-        for hand in self._hands:
+        for hand in self._learn_workers:
             hand.end()
         self._threads.shutdown()
 
-    def _done(self, hand: Hand, future: asyncio.Future[Made | str]) -> None:
+    def _done(self, hand: LearnWorker, future: asyncio.Future[Made | str]) -> None:
         self._working.discard(future)
-        if not future.cancelled() and isinstance(future.exception(), Gone):
+        if not future.cancelled() and isinstance(future.exception(), WorkerGone):
             self._log.error("a process that parses has ended: a thread of this one takes its place")
-            self._hands.remove(hand)
+            self._learn_workers.remove(hand)
             hand.end()
-            hand = Here()
+            hand = ThreadWorker()
             hand.teach(self._teach)
-            self._hands.append(hand)
+            self._learn_workers.append(hand)
         self._free.put_nowait(hand)

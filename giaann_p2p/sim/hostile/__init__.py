@@ -1,1 +1,1 @@
-"""Peers of the simulation that mean harm: they know all that a member, or a stranger, may know."""
+"""Hostile peers of the simulation; they know all that a member or a stranger can know."""

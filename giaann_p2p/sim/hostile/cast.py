@@ -1,34 +1,36 @@
-"""A swarm with hostile peers among its members: who they are, and how many replicas that takes.
+"""A swarm with hostile peers among its members: their kinds, and the replicas needed against them.
 
-Of six hostile peers two hold shards, for all else needs no shards. A shard has two replicas more
-for each that may lie, and an update counts when one owner more has it: so a majority of each
-shard's owners is honest, and of those that have an update two. Two compute peers have to come to
-the same, and those that lie of what they learn do not agree with each other.
+Of six hostile peers two hold shards; the other kinds of harm need none. Each liar adds two replicas
+to every shard, and one owner to the quorum: so a majority of each shard's owners is honest, and so
+are two of the owners in every quorum. Two compute peers must produce the same result for a chunk,
+and compute peers that lie about results do not agree with each other.
 """
 
 import random
 from collections.abc import Callable
 
+from giaann_p2p.sim.hostile.flooder import Flooder
 from giaann_p2p.sim.hostile.forger import Forger, Forgery
 from giaann_p2p.sim.hostile.liar import Liar, Lie
 from giaann_p2p.sim.hostile.shirker import Shirker, Shirking
 from giaann_p2p.sim.hostile.stranger import Pretence, Stranger
 from giaann_p2p.sim.hostile.watch import Watch, watch_of
 from giaann_p2p.sim.swarm import Rules, Swarm
-from giaann_p2p.swarm.manifest import MOST_REPLICAS
-from giaann_p2p.swarm.verifying import Verify
+from giaann_p2p.swarm.reading.row_vote import Verify
+from giaann_p2p.swarm.wire.manifest import MOST_REPLICAS
 
 BEGINS = 40.0
-"""When hostile peers begin to lie: until then they seem honest, and get what is theirs to hold."""
+"""The virtual time at which hostile peers begin to lie, in seconds; until then they act honestly,
+and get shards."""
 VERIFY = Verify(share=1.0)
-"""How much of what they read honest clients compare."""
+"""The share of the read rows that honest clients compare between owners."""
 MOST = 90
-Hostile = Liar | Shirker | Forger | Stranger
+Hostile = Liar | Shirker | Forger | Stranger | Flooder
 _PRETENCES = list(Pretence)
 
 LIES = (
     frozenset({Lie.ROWS, Lie.ACKS, Lie.READY, Lie.COVERS, Lie.SHOWS}),
-    frozenset({Lie.SOME_ROWS, Lie.READY, Lie.INVENTS, Lie.GARBAGE}),
+    frozenset({Lie.SOME_ROWS, Lie.READY, Lie.INVENTS, Lie.GARBAGE, Lie.SLANDERS}),
 )
 SHIRKING = (
     frozenset({Shirking.KEEPS, Shirking.IMPOSSIBLE, Shirking.FALSE, Shirking.EMPTY}),
@@ -38,7 +40,7 @@ FORGERIES = frozenset(Forgery)
 
 
 def founded(seed: int, hostile: int, everything: bool = False) -> Swarm:
-    """Return a new swarm of members that will have so many hostile peers."""
+    """Return a new swarm of members that is ready for this many hostile peers."""
     liars = sum(_kind(number) is _liar for number in range(hostile))
     replicas = min(3 + 2 * liars, MOST_REPLICAS)
     rules = Rules(replicas=replicas, quorum=2 + liars, redundancy=2)
@@ -48,25 +50,25 @@ def founded(seed: int, hostile: int, everything: bool = False) -> Swarm:
 
 
 def join(swarm: Swarm, hostile: int) -> None:
-    """Let hostile peers join."""
+    """Add hostile peers."""
     for number in range(hostile):
         let(swarm, _kind(number)(swarm, number))
 
 
 def let(swarm: Swarm, peer: Hostile, begins: float = BEGINS) -> None:
-    """Let a hostile peer take part, and begin to lie at a time."""
+    """Add one hostile peer, which begins to lie at a time."""
     swarm.hostiles.append(peer)
     swarm.clock.at(begins, peer.begin_to_lie)
 
 
 def leave(swarm: Swarm) -> None:
-    """Let all hostile peers be silent for ever."""
+    """Kill all hostile peers."""
     for peer in swarm.hostiles:
         peer.die()
 
 
 def counts(swarm: Swarm) -> dict[str, int]:
-    """Return what they did, and what came of it, how often; nothing where there are none."""
+    """Return counts of hostile acts and their outcomes; empty if there are no hostile peers."""
     if not swarm.hostiles:
         return {}
     directories = [node.around.directory for node in swarm.nodes if node not in swarm.hostiles]
@@ -94,7 +96,7 @@ def _stranger(swarm: Swarm, number: int) -> Stranger:
 
 
 def _skew(swarm: Swarm, number: int) -> float:
-    """Return by how much a hostile peer's clock is wrong: up to an hour, less some for others'."""
+    """Return a hostile clock's error in seconds; it is less than an hour from honest clocks."""
     return random.Random(f"{swarm.seed} {number} skew").choice((0.0, -1700.0, 1700.0))
 
 

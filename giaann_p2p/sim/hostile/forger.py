@@ -1,37 +1,38 @@
-"""Somebody who sends records that nobody should take, and floods with what nobody can read.
+"""A hostile peer that sends records that must be refused, and floods of unreadable messages.
 
 It knows what any member knows: all records, its own token, the swarm's id.
 """
 
 import random
-from collections.abc import Callable
 from enum import Enum
 
 import msgspec
 
+from giaann_p2p.errors import PeerError
+from giaann_p2p.net.transport import OnAnswer
 from giaann_p2p.sim.hostile.watch import MADE_UP, watch_of
-from giaann_p2p.sim.node import Node
+from giaann_p2p.sim.node import RECORD, Node
 from giaann_p2p.sim.swarm import Swarm
-from giaann_p2p.swarm import messages
-from giaann_p2p.swarm.identity import Identity, Peer
-from giaann_p2p.swarm.messages import MOST_BYTES, Compare, Message, Read
-from giaann_p2p.swarm.record import (
+from giaann_p2p.swarm.wire import messages
+from giaann_p2p.swarm.wire.identity import Identity, Peer
+from giaann_p2p.swarm.wire.messages import MOST_BYTES, Compare, Message, Read
+from giaann_p2p.swarm.wire.record import (
     MOST_CAPACITY,
     MOST_LIFETIME,
     SKEW,
     Announcement,
     signed_as,
 )
-from giaann_p2p.swarm.token import Rights
+from giaann_p2p.swarm.wire.token import Rights
 
 _HUGE = bytes([messages.VERSION]) + bytes(MOST_BYTES)
 _TIMEOUT = 4.0
 _LATER = 1 << 60
-"""A sequence beyond all that a true clock makes."""
+"""A sequence number beyond any that a true clock yields."""
 
 
 class Forgery(Enum):
-    """What somebody sends to whoever is there."""
+    """The kinds of messages that a forger sends."""
 
     SLANDER = "a victim leaves, by a record that it did not sign"
     REPLAY = "what a victim said earlier, once more"
@@ -46,7 +47,7 @@ class Forgery(Enum):
 
 
 class Forger(Node):
-    """See the module."""
+    """Sends forged records and floods to random peers."""
 
     def __init__(
         self, swarm: Swarm, name: str, skew: float, forgeries: frozenset[Forgery], each: int = 6
@@ -55,7 +56,7 @@ class Forger(Node):
         self.identity = Identity.from_seed(self._chance.randbytes(32))
         peer = self.identity.peer
         swarm.admit(peer, Rights.STORAGE | Rights.COMPUTE | Rights.CLIENT)
-        around = swarm.surroundings(peer)
+        around = swarm.view_of(peer)
         super().__init__(name, peer, swarm.clock, swarm.network, swarm.trace, around, skew)
         self.swarm, self._each, self.quiet = swarm, each, True
         self._kinds = sorted(forgeries, key=lambda one: one.name)
@@ -63,16 +64,15 @@ class Forger(Node):
         self.later(1.0, self.every_tick)
 
     def begin_to_lie(self) -> None:
-        """Begin to forge."""
+        """Begin to forge, with the records known by now."""
         self.quiet = False
-        for data in self.swarm.records_seen_from(self):
-            self.learn(data)
+        self.swarm.introduce(self)
         directory = self.around.directory
         live, records = directory.live(self.now), directory.records(self.now)
         self._early = {said.peer: data for said, data in zip(live, records, strict=True)}
 
     def tick(self) -> None:
-        """Send some of each."""
+        """Send some messages of random kinds."""
         if self.quiet:
             return
         for _ in range(self._each):
@@ -85,7 +85,7 @@ class Forger(Node):
         if forgery is Forgery.FLOOD:
             self._flood(to.peer)
         elif (record := self._record(forgery, victim)) is not None:
-            self.network.tell(self.peer, to.peer, b"\0" + record)
+            self.network.tell(self.peer, to.peer, RECORD + record)
 
     def _record(self, forgery: Forgery, victim: Node) -> bytes | None:
         if forgery is Forgery.REPLAY:
@@ -145,8 +145,8 @@ class Forger(Node):
         for frame in frames:
             self.network.ask(self.peer, to, frame, _TIMEOUT, _ignore)
 
-    def asked(self, sender: Peer, question: Message, reply: Callable[[bytes], None]) -> None:
-        """Answer nobody."""
+    def asked(self, sender: Peer, question: Message, reply: OnAnswer) -> None:
+        """Answer no requests."""
 
 
 def _changed(said: Announcement, **fields: object) -> Announcement:
@@ -154,5 +154,5 @@ def _changed(said: Announcement, **fields: object) -> Announcement:
     return changed
 
 
-def _ignore(data: bytes | None) -> None:
-    """It was not asked for the answer."""
+def _ignore(answer: bytes | PeerError) -> None:
+    """Ignore an answer."""

@@ -1,11 +1,11 @@
-"""A storage peer that lies: of rows, of what it has, and in what it sends to other owners.
+"""A storage peer that lies: about rows, about its holdings, and in its messages to other owners.
 
-Below the lies it is an honest peer: it must hold what it is to lie about. What it says is well
-formed as a rule, for the wire's own checks are tested elsewhere; `GARBAGE` is not.
+Under the lies it runs the honest code, because it must hold the data that it lies about. Its
+messages are well-formed as a rule, because the wire's own checks are tested elsewhere; those of
+`GARBAGE` are not.
 """
 
 import random
-from collections.abc import Callable
 from dataclasses import replace
 from enum import Enum
 from functools import cached_property
@@ -15,19 +15,23 @@ import numpy as np
 from giaann_p2p.errors import GiaannError
 from giaann_p2p.model.delta import Delta
 from giaann_p2p.model.rows import Neuron, Question, Row
+from giaann_p2p.net.transport import OnAnswer
 from giaann_p2p.sim.hostile.watch import watch_of
+from giaann_p2p.sim.owner import rows_of
 from giaann_p2p.sim.promises import Promises
-from giaann_p2p.sim.storage import Storage, rows_of
+from giaann_p2p.sim.storage import Storage
 from giaann_p2p.sim.swarm import Swarm
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.codec import plain
 from giaann_p2p.store.codec.parcel import decode, encode
 from giaann_p2p.store.content import Content
 from giaann_p2p.store.transfer import Export, Manifest
-from giaann_p2p.swarm import messages
-from giaann_p2p.swarm.actions import Announce
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.messages import (
+from giaann_p2p.swarm.members.placement import MOST_CAPACITY
+from giaann_p2p.swarm.replication.shard_fingerprint import PROOF_BYTES
+from giaann_p2p.swarm.wire import messages
+from giaann_p2p.swarm.wire.actions import Announce
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.messages import (
     BUSY,
     AskPart,
     AskProof,
@@ -44,13 +48,12 @@ from giaann_p2p.swarm.messages import (
     Push,
     Pushed,
     Read,
-    Refused,
+    Refusal,
     Rows,
 )
-from giaann_p2p.swarm.placement import MOST_CAPACITY
-from giaann_p2p.swarm.replica import State
-from giaann_p2p.swarm.shardset import packed, unpacked
-from giaann_p2p.swarm.weighing import PROOF_BYTES
+from giaann_p2p.swarm.wire.record import MOST_NAMED
+from giaann_p2p.swarm.wire.replica import ReplicaState
+from giaann_p2p.swarm.wire.shardset import packed, unpacked
 
 _NO_SHARDS = np.empty(0, np.uint16)
 _MOST_INVENTED = 3
@@ -58,7 +61,7 @@ _DENSE = 1 << 31
 
 
 class Lie(Enum):
-    """What a liar lies about."""
+    """The subjects of a lie."""
 
     ROWS = "all rows that are read"
     SOME_ROWS = "one answer of three with rows"
@@ -71,17 +74,18 @@ class Lie(Enum):
     POISON = "what it sends of deltas and shards is well formed, and wrong"
     SHOWS = "what it shows of its shards is made up, as by one who holds nothing of them"
     EVADES = "it is too busy to show anything, whenever it is asked"
+    SLANDERS = "all other owners hold something wrong, of every shard"
 
 
 class Liar(Storage):
-    """See the module."""
+    """An honest storage peer whose answers and announcements are replaced by lies."""
 
     def __init__(self, swarm: Swarm, name: str, skew: float, lies: frozenset[Lie]) -> None:
         self.lies, self._lying = lies, random.Random(f"{swarm.seed} {name} lies")
         self.quiet = True
-        """Whether it still does as honest peers do."""
+        """Whether the peer still acts honestly."""
         super().__init__(swarm, name, skew)
-        self.lost = True  # nothing that it has counts
+        self.lost = True  # nothing that it holds counts as durable
         self.promises = Promises(swarm.lessons, swarm.rules.replicas, swarm.rules.quorum, [])
         self._exports: dict[int, Export] = {}
 
@@ -93,11 +97,11 @@ class Liar(Storage):
         self._announce(self.core.announcement())
 
     def tells(self, *lies: Lie) -> bool:
-        """Tell whether it lies about one of these now."""
+        """Return whether the peer lies about one of these subjects now."""
         return not self.quiet and not self.lies.isdisjoint(lies)
 
-    def asked(self, sender: Peer, question: Message, reply: Callable[[bytes], None]) -> None:
-        """Answer with a lie, where there is one to be told."""
+    def asked(self, sender: Peer, question: Message, reply: OnAnswer) -> None:
+        """Answer with a lie if there is one for this question; otherwise honestly."""
         lie = self._lie(question)
         if lie is None:
             super().asked(sender, question, reply)
@@ -127,9 +131,13 @@ class Liar(Storage):
         return None
 
     def _announce(self, news: Announce) -> None:
+        everything = np.arange(self.swarm.rules.shards, dtype=np.uint16)
         if self.tells(Lie.READY):
-            everything = np.arange(self.swarm.rules.shards, dtype=np.uint16)
             news = news._replace(ready=everything, syncing=_NO_SHARDS)
+        if self.tells(Lie.SLANDERS):
+            others = [one.peer for one in self.swarm.storages if one.peer != self.peer]
+            news = news._replace(wrong=dict.fromkeys(others[:MOST_NAMED], everything))
+            watch_of(self.swarm).happened("slanders")
         super()._announce(news)
 
     def _wrong_rows(self, question: Read) -> Message | bytes:
@@ -151,7 +159,7 @@ class Liar(Storage):
         return Rows(parcel, packed(_NO_SHARDS, self.swarm.rules.shards))
 
     def _altered(self, rows: list[Row]) -> list[Row]:
-        """Change something of each row, or leave it out, or tell another's in its place."""
+        """Alter each row, leave it out, or return another one in its place."""
         told = []
         for row in rows:
             how = self._lying.randrange(5)
@@ -169,9 +177,9 @@ class Liar(Storage):
         return told
 
     def _wrong_sets(self, question: Compare) -> Message:
-        """Say that it has all that is asked for, more than that, or nothing, as it fits."""
+        """Claim to have all that is asked for, more, or nothing, depending on the peer's lies."""
         shards = unpacked(question.shards, self.swarm.rules.shards)
-        letters = (State.READY.value * len(shards)).encode()
+        letters = (ReplicaState.READY.value * len(shards)).encode()
         if not self.tells(Lie.COVERS, Lie.INVENTS):
             return Compared(letters, [0] * len(shards), [Applied().to_bytes()])
         if not self.tells(Lie.INVENTS):
@@ -187,7 +195,7 @@ class Liar(Storage):
 
     def _shown(self, question: AskProof) -> Message | None:
         if self.tells(Lie.EVADES):
-            return Refused(f"{BUSY}: not now")
+            return Refusal(f"{BUSY}: not now")
         if not self.tells(Lie.SHOWS):
             return None
         count = len(unpacked(question.shards, self.swarm.rules.shards))
@@ -195,7 +203,7 @@ class Liar(Storage):
         return Proof(question.shards, proofs)
 
     def _garbage(self, question: Message) -> Message | bytes:
-        """Send what is no answer, each time in another way."""
+        """Return an invalid answer, of a random kind."""
         rng, data = self._lying, messages.encode(self.answers.to(question))
         how = rng.randrange(3 + len(self._junk))
         if how == 0:
@@ -206,13 +214,13 @@ class Liar(Storage):
 
     @cached_property
     def _junk(self) -> list[Message]:
-        """What is well formed, and no answer to anything that it is asked."""
+        """Return well-formed messages that answer no question that the peer gets."""
         rng, count, empty = self._lying, self.swarm.rules.shards, Applied().to_bytes()
         shards = packed(np.arange(count, dtype=np.uint16), count)
         piece = Piece(rng.randbytes(16), 1, shards, encode(self.swarm.lessons.delta(1)))
         wrong = Manifest(count - 1, rng.randbytes(32), b"", [], _DENSE - 1).to_bytes()
         return [
-            Refused(""),
+            Refusal(""),
             Pushed(shards),
             Fetched([piece], empty),
             Fetched([], empty),
@@ -222,7 +230,7 @@ class Liar(Storage):
         ]
 
     def _poison(self, question: Message) -> Message | None:
-        """Send something well formed that was never learned."""
+        """Return well-formed content that was never learned."""
         if isinstance(question, Fetch):
             said = self.answers.to(question)
             if isinstance(said, Fetched):
@@ -234,7 +242,7 @@ class Liar(Storage):
             try:
                 return Part(export.part(question.number))
             except GiaannError as error:
-                return Refused(str(error))
+                return Refusal(str(error))
         return None
 
     def _stronger(self, piece: Piece) -> Piece:

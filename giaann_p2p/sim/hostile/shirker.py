@@ -1,4 +1,4 @@
-"""A compute peer that does no honest work: it keeps what it is leased, or brings what is wrong."""
+"""A compute peer that does no honest work: it keeps its leases, or delivers wrong results."""
 
 import random
 from collections.abc import Callable
@@ -9,14 +9,16 @@ from functools import partial
 import numpy as np
 
 from giaann_p2p.model.delta import EMPTY, Delta
+from giaann_p2p.net.transport import OnAnswer
 from giaann_p2p.sim.compute import ComputePeer
 from giaann_p2p.sim.hostile.watch import watch_of
+from giaann_p2p.sim.node import RECORD, readable
 from giaann_p2p.sim.swarm import Swarm
 from giaann_p2p.store.codec.parcel import encode
 from giaann_p2p.store.layout import Shards
 from giaann_p2p.store.seal import Tree, made
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.messages import (
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.messages import (
     Beat,
     Came,
     Learn,
@@ -26,21 +28,21 @@ from giaann_p2p.swarm.messages import (
     Pushed,
     Taken,
 )
-from giaann_p2p.swarm.messages import encode as encode_message
-from giaann_p2p.swarm.shardset import packed, unpacked
-from giaann_p2p.swarm.voucher import Sealing, sealing
+from giaann_p2p.swarm.wire.messages import encode as encode_message
+from giaann_p2p.swarm.wire.shardset import packed, unpacked
+from giaann_p2p.swarm.wire.voucher import Sealing, Voucher, sealing, vouched
 
 _TIMEOUT = 4.0
 _STRONGEST = 1 << 52
 _FIRST_OWN = 2_000_000
-"""Chunks of its own job, so that no number is anybody else's."""
+"""The first chunk number of the peer's own job, which nobody else uses."""
 _MOST_KEPT = 64
 _PUSHES = 0.25
-"""How likely it pushes something of its own in a second."""
+"""The probability per second that the peer pushes something of its own."""
 
 
 class Shirking(Enum):
-    """What it does."""
+    """The ways of shirking."""
 
     SILENT = "it answers nothing"
     KEEPS = "it takes what it is leased, and says for ever that it is at it"
@@ -55,11 +57,11 @@ class Shirking(Enum):
 
 
 _WORDS = Shirking.KEEPS, Shirking.FAILS, Shirking.BOASTS, Shirking.SIGNS
-"""What it may say of a chunk that it was leased: one of those that it does."""
+"""The ways of shirking in which the peer sends a report about a leased chunk."""
 
 
 class Shirker(ComputePeer):
-    """See the module."""
+    """A compute peer that takes orders and learns nothing."""
 
     def __init__(self, swarm: Swarm, name: str, skew: float, ways: frozenset[Shirking]) -> None:
         self.ways, self.quiet = ways, True
@@ -74,26 +76,35 @@ class Shirker(ComputePeer):
         self.quiet = False
 
     def shirks(self, way: Shirking) -> bool:
-        """Tell whether it does so now."""
+        """Return whether the peer shirks in this way now."""
         return not self.quiet and way in self.ways
 
-    def asked(self, sender: Peer, question: Message, reply: Callable[[bytes], None]) -> None:
-        """Take what it is leased, and do nothing of it."""
-        if self.quiet or not isinstance(question, Learn):
-            super().asked(sender, question, reply)
-            return
+    def begin(self) -> None:
+        """Start, or restart after a crash."""
+        super().begin()
+        self.later(self.rng.random(), self.every_tick)
+
+    def deliver(self, sender: Peer, data: bytes, reply: OnAnswer) -> None:
+        """Take an order instead of the honest node; leave it everything else."""
+        order = None if self.quiet or data[:1] == RECORD else readable(data)
+        if isinstance(order, Learn) and not self.network.gate(sender, order, self.now):
+            self.ordered(sender, order, reply)
+        else:
+            super().deliver(sender, data, reply)
+
+    def ordered(self, sender: Peer, order: Learn, reply: OnAnswer) -> None:
+        """Take an order, and remember it instead of learning the chunk."""
         watch_of(self.swarm).happened("orders taken by shirkers")
         if self.shirks(Shirking.SILENT):
             return
         reply(encode_message(Taken()))
-        self._kept[question.chunk] = sender, question.job
+        self._kept[order.chunk] = sender, order.job
         if len(self._kept) > _MOST_KEPT:
             del self._kept[next(iter(self._kept))]
 
     def tick(self) -> None:
-        """Tell and push what is not so."""
+        """Report and push false results."""
         if self.quiet:
-            super().tick()
             return
         for chunk, (sender, job) in list(self._kept.items()):
             self._shirk(chunk, sender, job)
@@ -140,7 +151,7 @@ class Shirker(ComputePeer):
         self.ask(sender, beat, _TIMEOUT, lambda answer: None)
 
     def _push_impossible(self) -> None:
-        """Push deltas that add what no chunk can add, or that are none."""
+        """Push deltas that no chunk can produce, or invalid ones."""
         true = self.swarm.lessons.delta(self._own)
         wrong = self._chance.choice(
             (
@@ -156,7 +167,7 @@ class Shirker(ComputePeer):
         self._push_to_all(self.job, self._own, wrong, lambda shards: some)
 
     def _push_elsewhere(self) -> None:
-        """Push to one shard rows of all of them, those of all others wrong."""
+        """Push rows of all shards to one shard; those of the others are wrong."""
         count = self.swarm.rules.shards
         shard = np.array([self._chance.randrange(count)], np.uint16)
         self._own += 1
@@ -172,7 +183,7 @@ class Shirker(ComputePeer):
     def _push_to_all(
         self, job: bytes, chunk: int, delta: Delta, cut: Callable[[Shards], bytes]
     ) -> None:
-        """Push something, for which it stands itself."""
+        """Push something under its own voucher."""
         placement, seal = self.around.placement(self.now), self._sealing(job, chunk, delta)
         for peer in placement.peers:
             shards = placement.shards_of(peer)
@@ -183,6 +194,10 @@ class Shirker(ComputePeer):
     def _sealing(self, job: bytes, chunk: int, delta: Delta) -> Sealing:
         tree = self._tree(delta)
         return sealing([self._vouched(job, chunk, tree.root)], tree)
+
+    def _vouched(self, job: bytes, chunk: int, root: bytes) -> Voucher:
+        token = self.swarm.token_of(self.peer)
+        return vouched(self.identity, self.swarm.swarm_id, job, chunk, root, token)
 
     def _packed(self, shards: Shards) -> bytes:
         return packed(shards, self.swarm.rules.shards)

@@ -1,17 +1,20 @@
-"""Somebody who is no member, or no longer, or not for this: it asks for everything all the same."""
+"""A peer without a valid token that sends every kind of request all the same.
+
+Such a peer never was a member, is none any longer, or has a token for another role.
+"""
 
 import random
-from collections.abc import Callable
 from enum import Enum
 
 import numpy as np
 
+from giaann_p2p.net.transport import OnAnswer
 from giaann_p2p.sim.hostile.watch import MADE_UP, watch_of
-from giaann_p2p.sim.node import Node
+from giaann_p2p.sim.node import RECORD, Node
 from giaann_p2p.sim.swarm import Swarm
 from giaann_p2p.store.applied import Applied
-from giaann_p2p.swarm.identity import Identity, Peer
-from giaann_p2p.swarm.messages import (
+from giaann_p2p.swarm.wire.identity import Identity, Peer
+from giaann_p2p.swarm.wire.messages import (
     AskDigests,
     AskPart,
     Beat,
@@ -23,21 +26,21 @@ from giaann_p2p.swarm.messages import (
     Offer,
     Push,
     Read,
-    Refused,
+    Refusal,
 )
-from giaann_p2p.swarm.record import Announcement, signed_as
-from giaann_p2p.swarm.shardset import packed
-from giaann_p2p.swarm.token import Rights, founded
+from giaann_p2p.swarm.wire.record import Announcement, signed_as
+from giaann_p2p.swarm.wire.shardset import packed
+from giaann_p2p.swarm.wire.token import Rights, founded
 
 _TIMEOUT = 4.0
 _ASKS = 0.5
-"""How likely it asks somebody for everything in a second."""
+"""The probability per second that the stranger sends all its questions to some peer."""
 _FOR_EVER = 1 << 40
 _EVERY_RIGHT = Rights.STORAGE | Rights.COMPUTE | Rights.CLIENT
 
 
 class Pretence(Enum):
-    """What somebody shows for a token."""
+    """The kinds of false tokens."""
 
     NONE = "nothing"
     JUNK = "bytes of chance"
@@ -50,19 +53,19 @@ class Pretence(Enum):
 
 
 class Stranger(Node):
-    """See the module."""
+    """Sends all kinds of questions and records with a false token."""
 
     def __init__(self, swarm: Swarm, name: str, skew: float, pretence: Pretence) -> None:
         self._chance = random.Random(f"{swarm.seed} {name} questions")
         self.identity = Identity.from_seed(self._chance.randbytes(32))
         peer = self.identity.peer
-        around = swarm.surroundings(peer)
+        around = swarm.view_of(peer)
         super().__init__(name, peer, swarm.clock, swarm.network, swarm.trace, around, skew)
         self.swarm, self.pretence, self.quiet = swarm, pretence, True
         self.later(1.0, self.every_tick)
 
     def begin_to_lie(self) -> None:
-        """Come with what it takes for a token."""
+        """Begin to show the false token."""
         self.quiet = False
         swarm, peer = self.swarm, self.peer
         if self.pretence is Pretence.JUNK:
@@ -86,7 +89,7 @@ class Stranger(Node):
             swarm.admit(peer, Rights.CLIENT)
 
     def tick(self) -> None:
-        """Ask for everything, and say that it holds all."""
+        """Ask a random peer for everything, and announce itself for both roles."""
         if self.quiet or self._chance.random() > _ASKS:
             return
         others = [node for node in self.swarm.nodes if node.alive and node is not self]
@@ -106,7 +109,7 @@ class Stranger(Node):
                 slots=8 if role == "compute" else 0,
                 token=self.swarm.token_of(self.peer),
             )
-            self.network.tell(self.peer, to.peer, b"\0" + signed_as(self.identity, said))
+            self.network.tell(self.peer, to.peer, RECORD + signed_as(self.identity, said))
 
     def _questions(self) -> list[Message]:
         count, lessons = self.swarm.rules.shards, self.swarm.lessons
@@ -128,14 +131,14 @@ class Stranger(Node):
 
     def _told(self, answer: Message | None) -> None:
         watch = watch_of(self.swarm)
-        if isinstance(answer, Refused):
+        if isinstance(answer, Refusal):
             watch.happened("strangers refused")
         elif answer is not None:
             watch.harmed(f"a stranger is told {type(answer).__name__}")
 
-    def asked(self, sender: Peer, question: Message, reply: Callable[[bytes], None]) -> None:
-        """Answer nobody."""
+    def asked(self, sender: Peer, question: Message, reply: OnAnswer) -> None:
+        """Answer no requests."""
 
 
 _A_CLIENTS = Read | Compare | AskDigests | Learn
-"""What a client may ask."""
+"""The questions that a client may ask."""

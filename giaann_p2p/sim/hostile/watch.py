@@ -1,16 +1,17 @@
-"""What hostile peers achieved, seen from above: beside all that is promised, nothing of theirs is
-believed.
+"""Checks, with a view of the whole simulation, that hostile peers achieve nothing.
 
-1. A row that a client takes to be true lies between two that honest peers told since it asked: it
-   is one of theirs, or one has grown into it and it into another.
-2. No honest peer's directory has a record that a hostile peer made up, or an older one in the place
-   of a newer.
-3. Strangers are told nothing.
-4. What honest peers keep in memory is bounded.
-5. Nobody honest is called wrong.
+In addition to all promises:
 
-Hostile peers' words of what they have taken in count as any owner's when a client takes a chunk to
-be safe; so there must be fewer of them among a shard's owners than a quorum.
+1. A row that a client accepts lies between two rows that honest peers returned since it asked: it
+   equals one of them, or one has grown into it and it into another.
+2. No honest peer's directory has a record that a hostile peer made up, or an older record in the
+   place of a newer one.
+3. Strangers get no answers.
+4. The memory of honest peers is bounded.
+5. No honest peer is reported as wrong by an honest peer, or excluded from a shard by reports.
+
+Acknowledgements of hostile peers count like any owner's when a client takes a chunk to be
+committed; so fewer of them than a quorum may be among a shard's owners.
 """
 
 from collections import Counter
@@ -18,28 +19,28 @@ from typing import TYPE_CHECKING
 
 from giaann_p2p.model.rows import Answer, Neuron, Question, Row, Rows
 from giaann_p2p.sim.promises import Promises, content_of
-from giaann_p2p.swarm.directory import Directory
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.likeness import grown
-from giaann_p2p.swarm.record import Key
+from giaann_p2p.swarm.members.directory import Directory
+from giaann_p2p.swarm.reading.row_match import grown
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.record import Key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from giaann_p2p.sim.client import Client
     from giaann_p2p.sim.node import Node
-    from giaann_p2p.sim.storage import Storage
+    from giaann_p2p.sim.owner import Owner
     from giaann_p2p.sim.swarm import Swarm
 
 MADE_UP = 0x0BAD_0BAD_0BAD
-"""The incarnation of every record that a hostile peer makes up."""
+"""The incarnation in every record that a hostile peer makes up."""
 _EVERY = 5.0
 _MOST_JOBS = 64
 _Told = dict[object, tuple[Row | None, float]]
 
 
 class Watch(Promises):
-    """See the module; it takes the place of a swarm's promises before anybody joins."""
+    """The promises of a swarm with hostile peers; set before any peer joins."""
 
     def __init__(self, swarm: "Swarm") -> None:
         rules = swarm.rules
@@ -48,21 +49,21 @@ class Watch(Promises):
         self._told: dict[Neuron, _Told] = {}
         self._newest: dict[tuple[Directory, Key], int] = {}
         self.counts: Counter[str] = Counter()
-        """What happened how often."""
+        """Counts of events, by the event's description."""
         swarm.clock.after(_EVERY, self._look)
 
     def happened(self, what: str) -> None:
-        """Count something."""
+        """Count an event."""
         self.counts[what] += 1
 
     def harmed(self, what: str) -> None:
-        """Count something that never may happen."""
+        """Count an event that must never happen, and report it as a fault."""
         if not self.counts[what]:
             self.broken(what)
         self.counts[what] += 1
 
-    def served(self, peer: "Storage", asked: "Iterable[Neuron]", answer: Rows) -> None:
-        """Note what an honest peer tells."""
+    def served(self, peer: "Owner", asked: "Iterable[Neuron]", answer: Rows) -> None:
+        """Remember the rows that an honest peer returns."""
         neurons = list(asked)
         super().served(peer, neurons, answer)
         self._remember(neurons, answer.read(Question(neurons)))
@@ -73,7 +74,7 @@ class Watch(Promises):
             self._told.setdefault(neuron, {})[content_of(row)] = row, now
 
     def accepted(self, client: "Client", neurons: list[Neuron], rows: Answer, asked: float) -> None:
-        """Compare what a client believes with what honest peers told it, or others, meanwhile."""
+        """Compare the rows that a client accepts with those of honest peers since it asked."""
         for neuron, row in zip(neurons, rows, strict=True):
             told = self._told.get(neuron, {})
             since = [known for known, when in told.values() if when >= asked]
@@ -81,30 +82,30 @@ class Watch(Promises):
                 self.harmed("a client believes a row that is wrong")
             self.happened("rows believed")
 
-    def shunned(self, peer: Peer) -> None:
-        """Count who is found out."""
+    def avoided(self, peer: Peer) -> None:
+        """Count a peer that is avoided as a liar."""
         honest = any(peer == one.peer for one in self._swarm.storages)
         self.happened("honest peers shunned" if honest else "liars shunned")
 
-    def named(self, by: "Storage", peer: Peer) -> None:
-        """Count who is called wrong."""
+    def named(self, by: "Owner", peer: Peer) -> None:
+        """Count a peer that is reported as wrong."""
         super().named(by, peer)
         self.happened("peers named")
 
     def found_out(self, peer: Peer) -> None:
-        """Count who came to something else than others."""
+        """Count a compute peer whose result differed; a fault if it is honest."""
         if any(peer == one.peer for one in self._swarm.computes):
             super().found_out(peer)
         self.happened("compute peers found out")
 
     def brought_nothing(self, peer: Peer) -> None:
-        """Count who brought nothing of what it said it had."""
+        """Count a compute peer whose results no owner has; a fault if it is honest."""
         if any(peer == one.peer for one in self._swarm.computes):
             super().brought_nothing(peer)
         self.happened("compute peers that brought nothing")
 
     def _look(self) -> None:
-        """Look into all honest peers' directories, now and then."""
+        """Check all honest peers' directories, every five seconds."""
         swarm = self._swarm
         for node in swarm.nodes:
             if node.alive and node not in swarm.hostiles:
@@ -122,9 +123,18 @@ class Watch(Promises):
             if said.sequence < self._newest.get(key, 0):
                 self.harmed("an old record took the place of a newer one")
             self._newest[key] = said.sequence
+        self._look_for_barred(node)
+
+    def _look_for_barred(self, node: "Node") -> None:
+        """Check that no honest peer is excluded from a shard."""
+        placement = node.around.placement(node.now)
+        honest = {peer.peer for peer in self._peers}
+        for shard in range(self._swarm.layout.shards):
+            if placement.excluded(shard) & honest:
+                self.harmed("an honest peer is barred")
 
     def check(self) -> list[str]:
-        """Return what is not as it should be now that all is quiet."""
+        """Return the violations that remain after all faults have ended."""
         found = super().check()
         for peer in self._peers:
             if peer.alive and any(
@@ -135,7 +145,7 @@ class Watch(Promises):
 
 
 def watch_of(swarm: "Swarm") -> Watch:
-    """Return who watches a swarm that has hostile peers."""
+    """Return the watch of a swarm that has hostile peers."""
     if not isinstance(swarm.promises, Watch):
         raise TypeError("a swarm with hostile peers is founded by sim.hostile.cast")
     return swarm.promises

@@ -1,1 +1,1 @@
-"""Deltas as bytes: the one form for log, snapshots and wire; reading it trusts nothing."""
+"""Encodes deltas as bytes, in one form for log, snapshots and wire; decoding trusts no input."""

@@ -1,13 +1,14 @@
-"""Arrays of whole numbers as bytes, and back: each in the smallest of a few plain forms.
+"""Encodes arrays of integers as bytes, each in the smallest of a few simple forms.
 
-An array is first brought to the narrowest unsigned width that holds its span, counted from its
-least value where that makes it narrower. Then it is left out if all its values are the same, or
-stands as it is, or has its bytes shuffled (all first bytes, all second ones, ...) and compressed by
-zstd, if that is smaller. One array reads: a byte that tells type, width and form; the number of
-values; the base; for zstd the number of its bytes; the bytes. Numbers are LEB128.
+An array is first narrowed to the smallest unsigned width that holds its values, relative to its
+minimum where that makes it narrower. Then its values are omitted if all are the same; or stored as
+they are; or byte-shuffled (all first bytes, all second bytes, ...) and compressed by zstd, if that
+is smaller. The encoding of an array: one byte with type, width and form; the number of values; the
+base; for zstd the number of compressed bytes; the bytes. Numbers are LEB128.
 
-Equal arrays make equal bytes, as long as zstd is the same. `unpack` takes nothing on trust: it asks
-for no more memory than it was allowed, and anything that `pack` cannot have written is damage.
+Equal arrays have equal encodings, as long as zstd is the same version. `unpack` does not trust its
+input: it allocates no more memory than it was allowed, and raises DamagedError for anything that
+`pack` cannot have written.
 """
 
 import sys
@@ -33,12 +34,12 @@ _BOUNDS = {dtype: (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)) for dtype
 
 _WIDTHS = (1, 2, 4, 8)
 _SAME, _PLAIN, _ZSTD = range(3)
-_least, _greatest = np.minimum.reduce, np.maximum.reduce  # what min and max call in the end
+_least, _greatest = np.minimum.reduce, np.maximum.reduce  # faster than min and max, which call them
 _WORTH_A_TRY = 64
-"""Bytes from which on zstd may win back what its own frame costs."""
+"""Least number of bytes for which zstd is tried: below it, its frame costs more than it saves."""
 
 _WINDOW_BITS = 19
-"""How far back zstd looks. Stated, so that a frame that asks for more memory is refused."""
+"""The window of zstd, 2^19 bytes: a frame that requires more memory is refused."""
 
 _SMALLER: Mapping[int, int] = {
     zstd.CompressionParameter.compression_level: 1,
@@ -47,7 +48,7 @@ _SMALLER: Mapping[int, int] = {
 
 
 class _Own(threading.local):
-    """Each thread's compressor: making one takes twenty times as long as using it."""
+    """Each thread's own compressor: creating one takes twenty times as long as using it."""
 
     def __init__(self) -> None:
         self.compressor = zstd.ZstdCompressor(options=_SMALLER)
@@ -58,14 +59,14 @@ _BOUNDED: Mapping[int, int] = {zstd.DecompressionParameter.window_log_max: _WIND
 
 
 def pack(arrays: Sequence[Array]) -> bytes:
-    """Return the bytes of some one-dimensional arrays."""
+    """Return the encoding of some one-dimensional arrays."""
     return b"".join(_packed(array) for array in arrays)
 
 
 def unpack(data: bytes | memoryview, arrays: int, most_items: int, start: int = 0) -> list[Array]:
-    """Return the arrays that stand in the data from `start` to the end; DamagedError if not so.
+    """Decode the arrays that fill the data from `start` to the end; DamagedError if they do not.
 
-    There must be so many arrays, with at most so many values in all.
+    There must be exactly `arrays` arrays, with at most `most_items` values in total.
     """
     cursor, found = Cursor(data, start), []
     for _ in range(arrays):
@@ -86,13 +87,13 @@ def _packed(array: Array) -> bytes:
 
 
 def _width(span: int) -> int:
-    """Return the bytes that hold every number from 0 to the span."""
+    """Return the width in bytes that holds every number from 0 to the span."""
     return next(width for width in _WIDTHS if span >> 8 * width == 0)
 
 
 def _narrowed(array: Array, base: int, width: int) -> Array:
     if base:
-        array = (array - array.dtype.type(base)).view(f"u{array.itemsize}")  # may wrap, and back
+        array = (array - array.dtype.type(base)).view(f"u{array.itemsize}")  # a wrap is undone
     return array.astype(f"<u{width}")
 
 
@@ -124,7 +125,7 @@ def _unpacked(cursor: Cursor, most_items: int) -> Array:
 
 
 def _narrow(cursor: Cursor, form: int, count: int, width: int) -> Array:
-    """Return the values counted from the base; for equal ones none."""
+    """Return the values relative to the base; empty if all are equal."""
     if form == _SAME:
         return np.empty(0, np.uint8)
     if form == _PLAIN:
@@ -138,7 +139,7 @@ def _narrow(cursor: Cursor, form: int, count: int, width: int) -> Array:
 
 
 def _decompressed(frame: memoryview, size: int, at: int) -> npt.NDArray[np.uint8]:
-    """Return exactly so many bytes, and never more, from one whole frame."""
+    """Return the `size` bytes of one whole frame; DamagedError if it has more or fewer."""
     opened = zstd.ZstdDecompressor(options=_BOUNDED)
     try:
         if zstd.get_frame_info(frame).decompressed_size != size:
@@ -154,7 +155,7 @@ def _decompressed(frame: memoryview, size: int, at: int) -> npt.NDArray[np.uint8
 def _check_range(dtype: np.dtype[Any], base: int, narrow: Array, at: int) -> None:
     low, high = _BOUNDS[dtype]
     if low <= base and base + (1 << 8 * narrow.itemsize) <= high:
-        return  # whatever the values are
+        return  # in range for any values
     if not low <= base <= base + int(narrow.max(initial=0)) <= high:
         raise DamagedError(f"values beyond {dtype} (at byte {at})")
 

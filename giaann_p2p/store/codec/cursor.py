@@ -1,6 +1,6 @@
-"""A place in some bytes that moves on as they are read, and never past their end.
+"""A cursor over bytes, which never moves past their end.
 
-Whatever is missing or left over is damage. Numbers are LEB128: seven bits a byte, lowest first.
+Missing or surplus bytes raise DamagedError. Numbers are LEB128: seven bits a byte, lowest first.
 """
 
 from giaann_p2p.errors import DamagedError
@@ -21,7 +21,7 @@ def varint(number: int) -> bytes:
 
 
 class Cursor:
-    """Reads bytes from front to back."""
+    """Reads bytes from the front to the end."""
 
     def __init__(self, data: bytes | memoryview, at: int = 0) -> None:
         self._data, self.at = memoryview(data), at
@@ -55,6 +55,6 @@ class Cursor:
         return number
 
     def end(self) -> None:
-        """Make sure that nothing is left."""
+        """Raise DamagedError unless all bytes were read."""
         if self.at != len(self._data):
             raise DamagedError(f"{len(self._data) - self.at} bytes too many at byte {self.at}")

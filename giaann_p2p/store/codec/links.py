@@ -1,10 +1,11 @@
-"""Connections as steps: which neurons are linked, and at which places.
+"""Encodes connections as links and steps: which neurons are linked, and at which places.
 
-A link is a pair (source, target). Each row has so many links, and a link's target is told by how
-many neurons it skips since the row's last one. A connection is a step: its place, that is branch
-and segment in one number, plus P for each of these, where P is the number of places: 0 if it is the
-first of its link; 1 if it goes on with the link and is as strong as the one before, as most are,
-since a token near enough for a column segment adds the same to both; 2 if it is not as strong.
+A link is a pair (source, target). Each row has a number of links; the target of a link is encoded
+as the number of neurons that are skipped since the target of the row's previous link. A connection
+is a step: place + state * P. The place is branch and segment in one number, and P is the number of
+places. The state is 0 for the first connection of a link; 1 for a further connection with the same
+strength as the one before; 2 for a further connection with another strength. State 1 is the most
+frequent, because a token near enough for a column segment adds the same to both.
 """
 
 from typing import Any, NamedTuple
@@ -23,14 +24,14 @@ Whole = Slots | Ints
 
 
 class Shape(NamedTuple):
-    """How many branches and segments there are places for."""
+    """The numbers of branches and segments; a place combines one of each."""
 
     branches: int
     segments: int
 
     @property
     def places(self) -> int:
-        """P."""
+        """P, the number of places."""
         return self.branches * self.segments
 
     @property
@@ -40,35 +41,35 @@ class Shape(NamedTuple):
 
 
 class Links(NamedTuple):
-    """Connections without strengths, ready to be packed: K links of V rows."""
+    """M connections without strengths, ready to be packed: K links of V rows."""
 
     links: Ints
-    """[V] how many each row has."""
+    """Shape [V]: the number of links of each row."""
     skips: Ints
-    """[K]"""
+    """Shape [K]: the number of neurons skipped since the previous target of the row."""
     steps: Places
-    """[M]"""
+    """Shape [M]: place + state * P of each connection."""
 
 
 class Traced(NamedTuple):
-    """Connections by links: M connections of K links of R rows."""
+    """Decoded connections: M connections of K links of R rows."""
 
     rows: Ints
-    """[R + 1] where each row's links start, and the end of the last."""
+    """Shape [R + 1]: where each row's links start, and the end of the last."""
     ends: Ints
-    """[K + 1] where each link's connections start, and the end of the last."""
+    """Shape [K + 1]: where each link's connections start, and the end of the last."""
     target: Ints
-    """[K] index of the neuron that the link leads to."""
+    """Shape [K]: the index of the neuron that each link leads to."""
     branch: Bytes
-    """[M]"""
+    """Shape [M]: the branch of each connection."""
     segment: Bytes
-    """[M]"""
+    """Shape [M]: the segment of each connection."""
     strength: Ints
-    """[M]"""
+    """Shape [M]: the strength of each connection."""
 
 
 class Reached(NamedTuple):
-    """Connections, as a delta has them."""
+    """Decoded connections, in the form of a delta's arrays."""
 
     row_starts: Ints
     target: Slots
@@ -78,12 +79,12 @@ class Reached(NamedTuple):
 
 
 def shape_of(delta: Delta) -> Shape:
-    """Return the least shape that holds the delta."""
+    """Return the smallest shape that holds the delta."""
     return Shape(int(delta.branch.max(initial=0)) + 1, int(delta.segment.max(initial=0)) + 1)
 
 
 def linked(delta: Delta, shape: Shape) -> tuple[Links, Strengths]:
-    """Return a delta's connections in their short form."""
+    """Encode a delta's connections."""
     return chained(delta.target, delta.row_starts, _places(delta, shape), delta.strength, shape)
 
 
@@ -95,12 +96,12 @@ def chained(
     shape: Shape,
     sample: int = SAMPLE,
 ) -> tuple[Links, Strengths]:
-    """Return connections in their short form; `place` is of the shape's type."""
+    """Encode connections; `place` has the dtype of the shape."""
     new = first_of_runs(target)
     new[row_starts[:-1][row_starts[1:] > row_starts[:-1]]] = True
     told = first_of_runs(strength)
     told |= new
-    state = (told ^ new).view(np.uint8)  # 1 for a link that goes on with another strength
+    state = (told ^ new).view(np.uint8)  # 1 for a further connection with another strength
     state += ~new
     coded = numbered(strength[told], place[told], sample)
     lengths, skips = _skips(target, row_starts, new.nonzero()[0])
@@ -108,7 +109,7 @@ def chained(
 
 
 def reached(links: Links, strengths: Strengths, shape: Shape) -> Reached:
-    """Return the connections of the rows, one for each neuron; DamagedError if they are none."""
+    """Decode connections of rows, one row for each neuron; DamagedError if they are invalid."""
     found = traced(links, strengths, shape, len(links.links))
     ends = found.ends
     target = found.target.astype(np.int32).repeat(ends[1:] - ends[:-1])
@@ -116,7 +117,7 @@ def reached(links: Links, strengths: Strengths, shape: Shape) -> Reached:
 
 
 def traced(links: Links, strengths: Strengths, shape: Shape, neurons: int) -> Traced:
-    """Return the links of rows that lead to so many neurons; DamagedError if they are none."""
+    """Decode links whose targets are below `neurons`; DamagedError if they are invalid."""
     ends = _ends(links.steps, shape)
     rows = np.zeros(len(links.links) + 1, np.int64)
     links.links.cumsum(out=rows[1:])
@@ -157,7 +158,7 @@ def _skips(target: Whole, row_starts: Ints, new: Ints) -> tuple[Ints, Ints]:
 
 
 def _targets(links: Links, rows: Ints, neurons: int) -> Ints:
-    """Return where each link leads; so many 32-bit numbers cannot add up to 63 bits."""
+    """Return each link's target. The sums of these 32-bit numbers cannot overflow 63 bits."""
     far = np.full(len(links.skips) + 1, -1)
     links.skips.cumsum(out=far[1:])
     far[1:] += np.arange(len(links.skips))

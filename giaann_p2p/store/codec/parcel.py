@@ -1,14 +1,15 @@
-"""A delta as bytes: the one form for log, snapshots and wire.
+"""Parcels: the encoding of a delta, in one form for log, snapshots and wire.
 
     magic, format     4 + 1 bytes
     checksum          16 bytes, xxh3_128 of all that follows
     sizes             neurons, connections, words, bytes of text, branches, segments
     body              the twelve arrays of `Words`, counts, `Links` and `Strengths`
 
-Equal deltas make equal parcels, as long as zstd is the same. A delta's names for which it has no
-neuron are left out. `decode` is total: whatever the bytes, it returns a delta that keeps all rules
-of deltas, or raises DamagedError, within memory that its limits bound. The checksum finds what a
-disk or a wire did; the rules hold off whoever computes checksums, too. `encode` trusts its delta.
+Equal deltas have equal parcels, as long as zstd is the same version. Names without a neuron in the
+delta are left out. `decode` is total: for any bytes it returns a delta that satisfies all
+invariants of deltas, or raises DamagedError, within memory that its limits bound. The checksum
+detects faults of disk and wire; checking the invariants protects against a sender that computes
+valid checksums over invalid data. `encode` trusts its delta.
 """
 
 import struct
@@ -40,49 +41,49 @@ _SUM_BITS = 63
 _SLOT_BITS = 31
 _MOST_PLACES = 256
 _SMALL = 1 << 14
-"""Bytes that a delta takes which is remembered, with what hangs on it (see `_weight`)."""
+"""The most bytes of a delta that is cached, including everything it keeps alive (see `_weight`)."""
 _REMEMBERED = 1 << 10
-"""Such deltas; some 4 MB, and 16 MB at most, whatever they hold."""
+"""The most deltas in that cache; they take some 4 MB, and 16 MB at most."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a parcel may hold; branches and segments are those of the model's spec."""
+    """The limits of a parcel's sizes; branches and segments are those of the model's spec."""
 
     branches: int
     segments: int
     neurons: int
     connections: int
     text: int = 1 << 24
-    """Bytes of all words together."""
+    """The most bytes of text, over all words together."""
 
 
 class Bounded(Protocol):
-    """Sizes that are bounded, among others."""
+    """The sizes that `check_sizes` compares with limits."""
 
     @property
     def neurons(self) -> int:
-        """V."""
+        """V, the number of neurons."""
         ...
 
     @property
     def words(self) -> int:
-        """W."""
+        """W, the number of words."""
         ...
 
     @property
     def branches(self) -> int:
-        """As in `Limits`."""
+        """The number of branches."""
         ...
 
     @property
     def segments(self) -> int:
-        """As in `Limits`."""
+        """The number of segments of a branch."""
         ...
 
 
 class Sizes(NamedTuple):
-    """What a parcel says it holds."""
+    """The sizes that a parcel states."""
 
     neurons: int
     connections: int
@@ -93,7 +94,7 @@ class Sizes(NamedTuple):
 
 
 def encode(delta: Delta) -> bytes:
-    """Return the delta as a parcel; OverflowError if its sums outgrow 63 bits."""
+    """Return the delta as a parcel; OverflowError if its sums exceed 63 bits."""
     return _NOTHING if delta is EMPTY else _encoded(delta)
 
 
@@ -108,10 +109,10 @@ def _encoded(delta: Delta) -> bytes:
 
 
 def decode(data: bytes | memoryview, limits: Limits) -> Delta:
-    """Return the delta of a parcel; DamagedError if it is none, or beyond the limits.
+    """Return the delta of a parcel; DamagedError if it is invalid, or exceeds the limits.
 
-    Equal short parcels may get one delta, as deltas never change: what a chunk has for one shard is
-    short, or nothing, and owners give it to each other many times.
+    Short parcels are cached, because deltas never change: a chunk's part for one shard is short or
+    empty, and owners send it to each other many times.
     """
     if len(data) + _weight(sizes_of(data)) > _SMALL:
         return _decoded(data, limits)
@@ -134,7 +135,7 @@ def _decoded(data: bytes | memoryview, limits: Limits) -> Delta:
 
 
 def _weight(sizes: Sizes) -> int:
-    """Return how many bytes such a delta takes, about: its objects, arrays, names, and leaves."""
+    """Return the approximate bytes of memory of a delta: objects, arrays, names, leaves."""
     rows = 32 * sizes.neurons + 20 * sizes.connections
     return 1500 + rows + 150 * sizes.words + sizes.text + 180 * sizes.neurons
 
@@ -143,7 +144,7 @@ _decoded_or_remembered = lru_cache(maxsize=_REMEMBERED)(_decoded)
 
 
 def sizes_of(data: bytes | memoryview) -> Sizes:
-    """Return what a parcel says it holds, from its first bytes and unchecked."""
+    """Return the sizes that a parcel states in its first bytes, unchecked."""
     check(len(data) >= _HEAD.size + _SIZES.size, f"no parcel has only {len(data)} bytes")
     magic, version, _ = _HEAD.unpack_from(data)
     check(magic == _MAGIC, "no parcel: it starts otherwise (at byte 0)")
@@ -152,7 +153,7 @@ def sizes_of(data: bytes | memoryview) -> Sizes:
 
 
 def check_sizes(sizes: Bounded, limits: Limits) -> None:
-    """Raise DamagedError for what is too much, or too much to be numbered."""
+    """Raise DamagedError for sizes beyond the limits, or beyond what indices can number."""
     for name in Limits.__dataclass_fields__:
         size, most = getattr(sizes, name), getattr(limits, name)
         check(size <= most, f"a parcel with {name}: {size}; at most {most} may be")
@@ -178,7 +179,7 @@ def _check_arrays(arrays: list[npt.NDArray[Any]], sizes: Sizes, shape: Shape) ->
     names = [*Words._fields, "counts", *Links._fields, *Strengths._fields]
     for array, name, wanted in zip(arrays, names, _TYPES, strict=True):
         dtype = shape.dtype if wanted == _STEPS else _DTYPES[wanted]
-        if array.dtype != dtype:  # a name of a type costs more than all the rest
+        if array.dtype != dtype:  # not `check`: formatting a dtype costs more than all the rest
             raise DamagedError(f"{name} of type {array.dtype}, not {dtype}")
     told = (sizes.words, sizes.words, sizes.text, *[sizes.neurons] * 4, None, sizes.connections)
     for array, name, size in zip(arrays, names, told, strict=False):
@@ -187,11 +188,11 @@ def _check_arrays(arrays: list[npt.NDArray[Any]], sizes: Sizes, shape: Shape) ->
 
 
 def adds_up(values: Ints) -> bool:
-    """Tell whether numbers from 0 on have a sum that 63 bits hold."""
+    """Return whether the sum of these numbers, none negative, fits 63 bits."""
     if int(values.max(initial=0)) * len(values) >> _SUM_BITS == 0:
         return True
     high, low = int((values >> 32).sum()), int((values & 0xFFFFFFFF).sum())
     return (high << 32) + low >> _SUM_BITS == 0
 
 
-_NOTHING = _encoded(EMPTY)  # what most chunks have for most shards of a large swarm
+_NOTHING = _encoded(EMPTY)  # most chunks have no rows for most shards of a large swarm

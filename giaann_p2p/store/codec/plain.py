@@ -1,12 +1,13 @@
-"""A few rows as plain bytes, for an answer that is wanted at once.
+"""Encodes a few rows as plain bytes, for an answer with low latency.
 
     magic           4 bytes
     then each row   concept, feature, count, k targets, m connections, bytes of both texts
                     k target concepts, k target features, m strengths, m branches, m segments,
                     m marks, the texts
 
-A mark is 1 where another target begins. It takes some 25 bytes a connection, and a fraction of the
-time of a sheaf, which is the better one for many rows. `decode` is total, as a parcel's.
+A mark is 1 where the next target begins. This form takes some 25 bytes per connection, and a
+fraction of the time of a sheaf; for many rows a sheaf is better. `decode` is total, as for a
+parcel.
 """
 
 import struct
@@ -27,7 +28,7 @@ from giaann_p2p.store.codec.words import text_of
 MAGIC = b"GIAr"
 _HEAD = struct.Struct("<QQQIIII")
 _TARGET, _CONNECTION = 16, 11
-"""Bytes of each."""
+"""Bytes per target, and bytes per connection."""
 _SUM_BITS = 63
 _MARKS = b"\0\1"
 _EVERY = bytes(range(256))
@@ -35,14 +36,14 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 class PlainRows:
-    """Rows that came as plain bytes; read as `DeltaRows`."""
+    """Rows decoded from plain bytes; read like `DeltaRows`."""
 
     def __init__(self, rows: Sequence[Row]) -> None:
         self._rows: dict[tuple[int, int], Row] = {row.neuron: row for row in rows}
 
     @property
     def neurons(self) -> Set[tuple[int, int]]:
-        """Those that occurred."""
+        """The neurons of all rows."""
         return self._rows.keys()
 
     def read(self, question: Question) -> Answer:
@@ -51,7 +52,7 @@ class PlainRows:
 
 
 def encode(rows: Sequence[Row]) -> bytes:
-    """Return some rows as bytes."""
+    """Return the encoding of some rows."""
     return b"".join([MAGIC, *(piece for row in rows for piece in _pieces(row))])
 
 
@@ -72,7 +73,7 @@ def _pieces(row: Row) -> list[bytes]:
 
 
 def sizes_of(data: bytes) -> tuple[int, int]:
-    """Return how many rows and connections there are, of bytes that were made here."""
+    """Return the number of rows and of connections in bytes that `encode` returned; trusts them."""
     rows = connections = 0
     at = len(MAGIC)
     while at < len(data):
@@ -84,7 +85,7 @@ def sizes_of(data: bytes) -> tuple[int, int]:
 
 
 def decode(data: bytes | memoryview, limits: Limits) -> PlainRows:
-    """Return the rows; DamagedError if they are none, or beyond the limits."""
+    """Return the rows; DamagedError if they are invalid, or exceed the limits."""
     cursor = Cursor(data)
     check(bytes(cursor.take(len(MAGIC))) == MAGIC, "no plain rows: they start otherwise")
     rows = []
@@ -95,9 +96,10 @@ def decode(data: bytes | memoryview, limits: Limits) -> PlainRows:
 
 
 def _row(cursor: Cursor, limits: Limits) -> Row:
-    """Read one row; what it says it has must be there before anything is made of it.
+    """Decode one row; nothing is built from its stated sizes before that many bytes are present.
 
-    A reader waits for it: what bytes tell as well is not asked of numpy, whose every call costs.
+    A reader waits for the result: checks use methods of bytes where they can, because each call to
+    numpy costs more.
     """
     concept, feature, count, targets, size, *lengths = _HEAD.unpack(cursor.take(_HEAD.size))
     to_concept = np.frombuffer(cursor.take(8 * targets), "<u8")
@@ -137,7 +139,7 @@ def _row(cursor: Cursor, limits: Limits) -> Row:
 def _check_targets(concept: Ids, feature: Ids) -> None:
     named = concept.tolist()
     check(PRIME not in named, "a neuron without a concept")
-    if len({*(concept * _MIX + feature).tolist()}) < len(named):  # hardly ever by chance
+    if len({*(concept * _MIX + feature).tolist()}) < len(named):  # hashes hardly ever collide
         there = set(zip(named, feature.tolist(), strict=True))
         check(len(there) == len(named), "a target that stands twice")
 

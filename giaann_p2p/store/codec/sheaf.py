@@ -1,12 +1,12 @@
-"""Many rows as bytes, for an answer: in whatever order they are at hand, so that nobody sorts them.
+"""Sheaves: the encoding of many rows of an answer, in any order, so that they need no sorting.
 
     magic           4 bytes
     sizes           rows, neurons, connections, words, bytes of text, branches, segments
     body            the fifteen arrays of `Words`, rows, counts, `Links` and `Strengths`
 
-It is as small as a parcel of the same rows, about, and much sooner made and read: the neurons stand
-in no order, and rows that never occurred, as of most targets, in no place. So equal rows need not
-make equal sheaves; no digest is taken of one, and none is kept. `decode` is total, as a parcel's.
+A sheaf is about as small as a parcel of the same rows, and much faster to encode and decode: its
+neurons are unordered, and neurons that never occurred, as most targets, have no row. So equal rows
+may have different sheaves; a sheaf is never digested or stored. `decode` is total, as for a parcel.
 """
 
 import struct
@@ -40,27 +40,28 @@ class Sheaf(NamedTuple):
     """R rows with M connections to some of V neurons, all of them distinct."""
 
     concept: Ids
-    """[V]"""
+    """Shape [V]: the concept of each neuron."""
     feature: Ids
-    """[V]"""
+    """Shape [V]: the feature of each neuron."""
     names: Names
-    """The text behind every concept and feature of a row."""
+    """The text of every concept and feature of a row."""
     row: Ints
-    """[R] the index of each row's neuron."""
+    """Shape [R]: the index of each row's neuron."""
     counts: Ints
-    """[R] how often it occurred, above 0."""
+    """Shape [R]: how often each row's neuron occurred. Invariant: above 0."""
     starts: Ints
-    """[R + 1] where each row's connections start, and the end of the last."""
+    """Shape [R + 1]: where each row's connections start, and the end of the last."""
     target: Ints
-    """[M] index of the neuron that is reached, ascending in each row."""
+    """Shape [M]: the index of each connection's target neuron, ascending in each row."""
     place: npt.NDArray[Any]
-    """[M] branch and segment in one number, ascending in each row's connections to one target."""
+    """Shape [M]: each connection's branch and segment in one number, ascending among a row's
+    connections to one target."""
     strength: Ints
-    """[M]"""
+    """Shape [M]: the strength of each connection."""
 
 
 class Sizes(NamedTuple):
-    """What a sheaf says it holds."""
+    """The sizes that a sheaf states."""
 
     rows: int
     neurons: int
@@ -72,7 +73,7 @@ class Sizes(NamedTuple):
 
 
 class SheafRows:
-    """Rows that came as a sheaf; read as `DeltaRows`."""
+    """Rows decoded from a sheaf; read like `DeltaRows`."""
 
     def __init__(self, found: Neurons, row: Ints, count: Ints, links: Traced) -> None:
         self._names, self._links = found.names, links
@@ -87,7 +88,7 @@ class SheafRows:
 
     @property
     def neurons(self) -> Set[tuple[int, int]]:
-        """Those that occurred."""
+        """The neurons of all rows."""
         return self._at.keys()
 
     def read(self, question: Question) -> Answer:
@@ -116,7 +117,7 @@ class SheafRows:
 
 
 def encode(sheaf: Sheaf, branches: int, segments: int) -> bytes:
-    """Return rows as bytes; the model has so many branches and segments."""
+    """Return the encoding of rows; `branches` and `segments` are those of the model."""
     shape = Shape(branches, segments)
     words = words_of(sheaf.concept, sheaf.feature, sheaf.names)
     place = sheaf.place.astype(shape.dtype)
@@ -142,7 +143,7 @@ def encode(sheaf: Sheaf, branches: int, segments: int) -> bytes:
 
 
 def decode(data: bytes | memoryview, limits: Limits) -> SheafRows:
-    """Return the rows; DamagedError if they are none, or beyond the limits."""
+    """Return the rows; DamagedError if they are invalid, or exceed the limits."""
     sizes = sizes_of(data)
     check_sizes(sizes, limits)
     most = sizes.rows + sizes.connections
@@ -159,7 +160,7 @@ def decode(data: bytes | memoryview, limits: Limits) -> SheafRows:
 
 
 def sizes_of(data: bytes | memoryview) -> Sizes:
-    """Return what a sheaf says it holds, from its first bytes and unchecked."""
+    """Return the sizes that a sheaf states in its first bytes, unchecked."""
     check(len(data) >= _START, f"no sheaf has only {len(data)} bytes")
     check(bytes(data[: len(MAGIC)]) == MAGIC, "no sheaf: it starts otherwise")
     return Sizes(*_SIZES.unpack_from(data, len(MAGIC)))

@@ -1,9 +1,10 @@
-"""Strengths as bytes of a table's numbers.
+"""Encodes strengths as one-byte indices into a table.
 
-Most strengths of a brain are few values: 10 / (distance + 1), and small multiples. The 255 most
-frequent of a sample make a table; a strength is its number there, or the table's length if it is
-not in it, and then stands in full among the rest. They come in the order of their places, for a
-place determines the distance, or nearly, and so like stands beside like, as zstd wants it.
+Most strengths of a brain have one of few values: 10 / (distance + 1), and small multiples. The 255
+most frequent values of a sample form a table. A strength is encoded as its index in the table; or
+as the table's length if it is not there, and then its value is among the rest. Strengths are
+ordered by place: a place determines the distance, or nearly, so equal values become neighbours,
+which zstd compresses well.
 """
 
 from typing import Any, NamedTuple
@@ -16,27 +17,28 @@ from giaann_p2p.model.sequence import Ints
 from giaann_p2p.store.codec.damage import ascending, check
 
 TABLE = 255
-"""Most values in a table: their numbers, and the one for all other values, fit a byte."""
+"""The most values in a table: their indices, and the one index for all other values, fit a byte."""
 
 SAMPLE = 1 << 16
-"""Values of which the most frequent make the table, about."""
+"""Approximate size of the sample whose most frequent values form the table."""
 _SLOT_BITS = 16
 _FEW = 1 << 11
 _GOLDEN = 0x9E3779B97F4A7C15 - (1 << 64)
 
 Places = npt.NDArray[Any]
-"""Numbers of places, of any unsigned type."""
+"""An array of place numbers, of any unsigned type."""
 
 
 class Strengths(NamedTuple):
     """Strengths, ready to be packed."""
 
     table: Ints
-    """[<= TABLE] its values, each as the distance to the one before."""
+    """Shape [at most TABLE]: the table's values, ascending, each as the difference to the one
+    before."""
     numbers: Bytes
-    """[n] in the order of places."""
+    """Shape [n]: each strength's index in the table, ordered by place."""
     rest: Ints
-    """What is not in the table, in that order, too."""
+    """The strengths that are not in the table, also ordered by place."""
 
 
 def table_of(strength: Ints, sample: int = SAMPLE) -> Ints:
@@ -46,7 +48,7 @@ def table_of(strength: Ints, sample: int = SAMPLE) -> Ints:
 
 
 def numbered(strength: Ints, place: Places, sample: int = SAMPLE) -> Strengths:
-    """Return the strengths at some places in their short form."""
+    """Encode the strengths at some places."""
     strength = strength[np.argsort(place, kind="stable")]
     table = table_of(strength, sample)
     number = _numbers(strength, table)
@@ -55,16 +57,16 @@ def numbered(strength: Ints, place: Places, sample: int = SAMPLE) -> Strengths:
 
 
 def _numbers(strength: Ints, table: Ints) -> Bytes:
-    """Return where each strength stands in the table, or the table's length.
+    """Return the index of each strength in the table, or the table's length.
 
-    A slot of a hash table says so at once for nearly all; the others are searched, and all where
-    there are so few that the slots would take longer.
+    A hash table finds nearly all of them in one step; the others are searched. If there are few
+    strengths, all are searched, because filling the hash table would take longer.
     """
-    whole = np.append(table, 0)  # none is 0
+    whole = np.append(table, 0)  # no strength is 0
     if len(strength) < _FEW:
         return _searched(strength, table, whole).astype(np.uint8)
     slots = np.zeros(1 << _SLOT_BITS, np.uint8)
-    slots[_slots(table)] = np.arange(len(table))  # of several in one slot, one is found there
+    slots[_slots(table)] = np.arange(len(table))  # in a collision, one value wins
     number = slots.take(_slots(strength))
     (other,) = (whole.take(number) != strength).nonzero()
     number[other] = _searched(strength[other], table, whole)
@@ -82,8 +84,8 @@ def _slots(strength: Ints) -> Ints:
 
 
 def restored(coded: Strengths, place: Places) -> Ints:
-    """Return the strengths at these places; DamagedError if they are none."""
-    table = np.cumsum(coded.table)  # a sum that wraps is not ascending
+    """Decode the strengths at these places; DamagedError if they are invalid."""
+    table = np.cumsum(coded.table)  # a sum that wraps does not ascend, and is refused
     check(len(table) <= TABLE and ascending(table), "a table of strengths that do not ascend")
     check((table > 0).all() and (coded.rest > 0).all(), "a strength below 1")
     check(len(coded.numbers) == len(place), "not one strength for each place")

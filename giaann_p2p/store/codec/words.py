@@ -1,7 +1,7 @@
-"""Neurons and the words that name them.
+"""Encodes neurons and the words that name them.
 
-The words are numbered from 1 in the order of their ids; 0 is the prime feature. A text has a length
-above 0; a word of length 0 has none, as of a neuron that is only a target.
+The words are numbered from 1 in the order of their ids; 0 is the prime feature. A word of length 0
+has no text, as the words of a neuron that is only a target.
 """
 
 from functools import lru_cache
@@ -16,29 +16,31 @@ from giaann_p2p.model.sequence import Ids, Ints, Names
 from giaann_p2p.store.codec.damage import ascending, check
 
 _number = word_id.__wrapped__
-"""Past the cache, which would go on holding whatever words a sender made up."""
+"""Bypasses the cache of `word_id`, which a sender could otherwise fill with invented words."""
 _OFTEN, _SHORT = 1 << 13, 24
-"""Words, and bytes of each, that were right and are not checked again when the next chunk has them:
-a third of the work of unpacking it. At most some 3 MB."""
+"""The number of words in the cache of checked words, and the most bytes of a word in it. A third of
+the work of decoding a chunk is checking words that earlier chunks had, too. The cache takes at
+most some 3 MB."""
 
 
 class Words(NamedTuple):
     """V neurons and their W words, ready to be packed."""
 
     ids: Ids
-    """[W] each as the distance to the one before."""
+    """Shape [W]: the words' ids, ascending, each as the difference to the one before."""
     lengths: Ints
-    """[W] of the texts, in bytes."""
+    """Shape [W]: the length of each word's text in bytes; 0 for a word without text."""
     texts: Bytes
-    """All of them in UTF-8, one behind the other."""
+    """All texts in UTF-8, concatenated."""
     concepts: Ints
-    """[V] the word's number; in a parcel as the distance to the one before."""
+    """Shape [V]: the number of each neuron's concept; in a parcel, the difference to the one
+    before."""
     features: Ints
-    """[V] the word's number."""
+    """Shape [V]: the number of each neuron's feature."""
 
 
 class Neurons(NamedTuple):
-    """Neurons, as a delta has them."""
+    """Decoded neurons, in the form of a delta's arrays."""
 
     concept: Ids
     feature: Ids
@@ -46,14 +48,14 @@ class Neurons(NamedTuple):
 
 
 def worded(delta: Delta) -> Words:
-    """Return a delta's neurons in their short form."""
+    """Encode a delta's neurons."""
     words = words_of(delta.concept, delta.feature, delta.names)
     return words._replace(concepts=np.diff(words.concepts, prepend=0).astype(np.uint32))
 
 
 def words_of(concept: Ids, feature: Ids, names: Names) -> Words:
-    """Return neurons in any order; the number of a concept stands as it is."""
-    columns = first_of_runs(concept)  # a column's neurons mostly stand together
+    """Encode neurons in any order; the numbers of concepts are not turned into differences."""
+    columns = first_of_runs(concept)  # a column's neurons are mostly neighbours
     both = np.concatenate([concept[columns], feature, [np.uint64(PRIME)]])
     ids, number = np.unique(both, return_inverse=True)
     count = int(np.count_nonzero(columns))
@@ -68,7 +70,7 @@ def words_of(concept: Ids, feature: Ids, names: Names) -> Words:
 
 
 def _texts(names: Names, ids: Ids) -> tuple[Ints, bytes]:
-    """Return the length of each word's text, and the texts of those that have one."""
+    """Return the length of each word's text in bytes, and all texts concatenated."""
     named = np.sort(np.fromiter(names, np.uint64, len(names)))
     at = np.searchsorted(ids, named)
     known = ids[np.minimum(at, len(ids) - 1)] == named if len(ids) else np.zeros(len(at), np.bool_)
@@ -79,7 +81,7 @@ def _texts(names: Names, ids: Ids) -> tuple[Ints, bytes]:
 
 
 def neurons(words: Words) -> Neurons:
-    """Return the neurons; DamagedError if they are none."""
+    """Decode the neurons of a parcel; DamagedError if they are invalid or do not ascend."""
     concepts = np.cumsum(words.concepts, dtype=np.int64)
     found = _neurons(words, concepts)
     further = (concepts[1:] > concepts[:-1]) | (words.features[1:] > words.features[:-1])
@@ -91,7 +93,7 @@ def neurons(words: Words) -> Neurons:
 
 
 def neurons_of(words: Words) -> Neurons:
-    """Return the neurons of `words_of`; DamagedError if they are none."""
+    """Decode the neurons of `words_of`; DamagedError if they are invalid."""
     found = _neurons(words, words.concepts)
     pairs = words.concepts.astype(np.uint64) << np.uint64(32) | words.features
     pairs.sort()
@@ -101,7 +103,7 @@ def neurons_of(words: Words) -> Neurons:
 
 def _neurons(words: Words, concepts: Ints) -> Neurons:
     ids = np.concatenate([[np.uint64(PRIME)], np.cumsum(words.ids, dtype=np.uint64)])
-    check(ascending(ids), "word ids that do not ascend")  # nor does a sum that wraps
+    check(ascending(ids), "word ids that do not ascend")  # includes sums that wrap
     check(concepts.min(initial=1) > PRIME, "a neuron without a concept")
     check(concepts.max(initial=0) < len(ids), "a concept that is no word")
     check(words.features.max(initial=0) < len(ids), "a feature that is no word")
@@ -119,7 +121,7 @@ def _names(ids: Ids, lengths: Ints, texts: bytes) -> Names:
 
 
 def text_of(number: int, text: bytes) -> str:
-    """Return the text of a word; DamagedError if it is not that word's."""
+    """Return a word's text, decoded; DamagedError if it is not UTF-8, or has another number."""
     return _usual(number, text) if len(text) <= _SHORT else _checked(number, text)
 
 

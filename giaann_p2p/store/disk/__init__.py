@@ -1,1 +1,1 @@
-"""The disk half: files, a log of checksummed records, and how damage is told from a torn end."""
+"""The disk half: files, and a log of checksummed records that tells damage from a torn end."""

@@ -1,13 +1,13 @@
-"""A disk in memory that can lose its power, fail and run full, like a real one at its worst.
+"""A disk in memory that can lose its power, fail and run full, as a real one at its worst.
 
-It remembers what was synced. `FakeDisk.crash` returns the disk as a power cut may leave it; the
-rules are those that POSIX gives, not the kinder ones of one file system:
+It tracks what was synced. `FakeDisk.crash` returns the disk as a power cut may leave it. The rules
+are those of POSIX, not the milder ones of a particular file system:
 
-- Of what was written to a file since its last sync, each page of 4,096 bytes is kept or not,
-  whatever happened to the others, and the file has any size it had meanwhile or one between.
-- Of what was done to a name since the directory's last sync, any step may be the last one kept,
-  whatever happened to other names. A synced file whose name was not synced may be gone.
-- After a sync that failed, no later sync of that file promises anything.
+- Of the writes to a file since its last sync, each page of 4,096 bytes is kept or lost
+  independently of the others, and the file has any size that it had meanwhile, or one in between.
+- Of the changes of a name since the directory's last sync, any may be the last one kept,
+  independently of other names. A synced file whose name was not synced may be gone.
+- After a failed sync, later syncs of that file guarantee nothing.
 """
 
 import errno
@@ -22,7 +22,7 @@ from giaann_p2p.store.disk.files import Appender, Data
 
 @dataclass
 class _Plan:
-    """The operations that are going to fail."""
+    """The range of operations that fail, and how they fail."""
 
     first: int = 0
     last: int = -1
@@ -32,27 +32,29 @@ class _Plan:
 
 @dataclass
 class FakeDisk:
-    """A flat directory in memory; see `Files`."""
+    """A flat directory in memory, with the interface of `Files`."""
 
     capacity: int | None = None
-    """In bytes; a write that would take more raises ENOSPC once the disk is full."""
+    """The most bytes of all files; a write that exceeds them raises ENOSPC. None means
+    unlimited."""
     operations: int = 0
-    """How many times something was changed, or was to be: writes, syncs and all the others."""
+    """The number of changes so far, failed ones included: writes, syncs, renames and so on."""
     _names: dict[str, FakeFile] = field(default_factory=dict)
     _history: dict[str, list[FakeFile | None]] = field(default_factory=dict)
-    """What each name was since the last sync of the directory, first what it was then."""
+    """For each name, the files that had it since the last sync of the directory, the synced one
+    first."""
     _plan: _Plan = field(default_factory=_Plan)
 
     def fail_at(self, n: int, error: int, partial: bool = False, times: int = 1) -> None:
-        """Let the n-th change from now on, and those behind it, fail with an error of errno.
+        """Let the n-th change from now on fail with an errno, `times` changes in a row.
 
-        `partial`: half of a write is written, and a name is changed before that fails.
+        `partial`: a failing write writes half, and a failing change of a name takes effect.
         """
         first = self.operations + n
         self._plan = _Plan(first, first + times - 1, error, partial)
 
     def crash(self, rng: random.Random) -> "FakeDisk":
-        """Return the disk as a power cut may leave it. This one stays as it is."""
+        """Return the disk as a power cut may leave it. This one does not change."""
         kept = {name: file for name, file in self._names.items() if name not in self._history}
         for name, files in self._history.items():
             file = rng.choice([*files, files[-1]])
@@ -62,7 +64,7 @@ class FakeDisk:
         return FakeDisk(self.capacity, _names=found)
 
     def path(self, name: str) -> str:
-        """Return what to call a file in a message."""
+        """Return the name of a file for messages."""
         return name
 
     def names(self) -> list[str]:
@@ -70,7 +72,7 @@ class FakeDisk:
         return sorted(self._names)
 
     def read(self, name: str, size: int = -1, start: int = 0) -> bytes:
-        """Read a file, or only so many bytes from an offset on, fewer where it ends before."""
+        """Read a file, or at most `size` bytes of it, from offset `start` on."""
         content = self._file(name).content
         return bytes(content[start:] if size < 0 else content[start : start + size])
 
@@ -79,7 +81,7 @@ class FakeDisk:
         return len(self._file(name).content)
 
     def create(self, name: str) -> Appender:
-        """Make a file; FileExistsError where there is one."""
+        """Create a file; FileExistsError if it exists."""
         if name in self._names:
             raise _error(errno.EEXIST, name)
         file = FakeFile()
@@ -87,11 +89,11 @@ class FakeDisk:
         return _FakeAppender(self, file)
 
     def reopen(self, name: str) -> Appender:
-        """Go on at the end of a file."""
+        """Open a file for appending."""
         return _FakeAppender(self, self._file(name))
 
     def rename(self, old: str, new: str) -> None:
-        """Give a file another name; whatever had that name is gone."""
+        """Rename a file; it replaces a file of the new name."""
         file = self._file(old)
 
         def move() -> None:
@@ -106,16 +108,16 @@ class FakeDisk:
         self.change(lambda: self._set(name, None))
 
     def sync(self) -> None:
-        """Return when the directory itself, which name is which file, is on the disk."""
+        """Sync the directory: return when all its names are on the disk."""
         self.change(self._history.clear)
 
     def damage(self, name: str, content: bytes) -> None:
-        """Put other bytes in a file's place, as a bad disk does."""
+        """Replace the bytes of a file, as a bad disk does."""
         self._file(name)
         self._names[name] = FakeFile(content)
 
     def change(self, make: Callable[[], object], half: Callable[[], object] | None = None) -> None:
-        """Make a change, unless it is one that fails; `half` of it is what that leaves."""
+        """Make a change, unless it is planned to fail; a partial failure makes only `half`."""
         self.operations += 1
         plan = self._plan
         if not plan.first <= self.operations <= plan.last:
@@ -127,7 +129,7 @@ class FakeDisk:
 
     @property
     def free(self) -> int | None:
-        """How many bytes may still be written; None for any number."""
+        """The number of bytes that can still be written; None if unlimited."""
         if self.capacity is None:
             return None
         return self.capacity - sum(len(file.content) for file in self._names.values())

@@ -1,6 +1,6 @@
-"""A file of the disk in memory: what is in it, and what of that a power cut may leave.
+"""A file of the disk in memory: its content, and what a power cut may leave of it.
 
-See `fake_disk` for the rules.
+The rules are those of `fake_disk`.
 """
 
 import random
@@ -10,25 +10,25 @@ PAGE = 4096
 
 
 class FakeFile:
-    """The bytes of a file, and each change since its last sync."""
+    """The bytes of a file, and the changes since its last sync."""
 
     def __init__(self, content: bytes = b"") -> None:
         self.content = bytearray(content)
         self._synced = len(content)
-        """So many of the bytes are as they were at the last sync."""
+        """The number of leading bytes that are unchanged since the last sync."""
         self._cut_off = b""
-        """What else was there at the last sync, and was cut off since then."""
+        """The bytes after those as of the last sync; they were truncated since then."""
         self._changes: list[bytes | int] = []
-        """Since the last sync: what was written, or the size that the file was cut to."""
+        """Changes since the last sync: the bytes of a write, or the size of a truncation."""
         self._trusted = True
 
     def write(self, data: bytes) -> None:
-        """Add bytes at the end."""
+        """Append bytes."""
         self.content += data
         self._changes.append(data)
 
     def truncate(self, size: int) -> None:
-        """Cut, or fill up with zeros."""
+        """Set the size: truncate the file, or extend it with zeros."""
         if size > len(self.content):
             self.write(bytes(size - len(self.content)))
             return
@@ -39,13 +39,13 @@ class FakeFile:
         self._changes.append(size)
 
     def sync(self) -> None:
-        """Keep everything for good, unless a sync has failed."""
+        """Make all changes durable, unless an earlier sync has failed."""
         if self._trusted:
             self._synced, self._cut_off = len(self.content), b""
             self._changes.clear()
 
     def distrust(self) -> None:
-        """Book a sync that failed: those behind it keep nothing."""
+        """Record a failed sync: later ones make nothing durable."""
         self._trusted = False
 
     def crash(self, rng: random.Random) -> bytes:
@@ -63,7 +63,7 @@ class FakeFile:
         return _mixed(versions, rng)
 
     def _versions(self) -> list[bytes]:
-        """Return the file as it was at its last sync and behind each change since then."""
+        """Return the file as it was at its last sync, and after each change since then."""
         versions = [bytes(self.content[: self._synced]) + self._cut_off]
         for change in self._changes:
             last = versions[-1]
@@ -72,14 +72,14 @@ class FakeFile:
 
 
 def _torn(versions: list[bytes], rng: random.Random) -> bytes:
-    """Stop in the middle of a change."""
+    """Return a state in the middle of a change."""
     before, behind = rng.choice(list(pairwise(versions)))
     longer, shorter = sorted((before, behind), key=len, reverse=True)
     return longer[: rng.randint(len(shorter), len(longer))]
 
 
 def _mixed(versions: list[bytes], rng: random.Random) -> bytes:
-    """Take each page as it was at some time; zeros where it was not there yet."""
+    """Return each page from a random version; zeros if that version does not have the page."""
     first, second = len(rng.choice(versions)), len(rng.choice(versions))
     size = rng.choice([first, rng.randint(min(first, second), max(first, second))])
     pages = (rng.choice(versions)[at : at + PAGE].ljust(PAGE, b"\0") for at in range(0, size, PAGE))

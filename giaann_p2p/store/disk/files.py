@@ -1,10 +1,10 @@
-"""A flat directory of files: all that the store asks of a disk, and nothing more.
+"""A flat directory of files: the whole interface between the store and a disk.
 
-Whatever keeps the store's files goes through `Files`, so that the same code runs on a real
-directory and on one in memory that loses power when a test wants it to. The rules for both:
-what was written is safe once `Appender.sync` has returned, a name is safe once `Files.sync` has
-returned, and anything that goes wrong is an OSError. Files are read as a whole and into memory, not
-mapped: a bad sector behind a mapping kills the process, and so does a file that somebody cuts.
+All access to the store's files goes through `Files`, so that the same code runs on a real directory
+and on one in memory that loses power when a test wants it to. The rules for both: written bytes are
+durable once `Appender.sync` has returned, a name is durable once `Files.sync` has returned, and
+every failure is an OSError. Files are read into memory, not mapped: a bad sector under a mapping
+kills the process, and so does truncation of the file by another process.
 """
 
 import os
@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Protocol
 
 Data = bytes | bytearray | memoryview
-"""Bytes in a row."""
+"""A sequence of bytes, of any type that can be written."""
 
 _PARTS = 1024
-"""The most pieces that one write takes (IOV_MAX)."""
+"""The most pieces in one system call (IOV_MAX)."""
 
 
 class Appender(Protocol):
@@ -24,51 +24,54 @@ class Appender(Protocol):
 
     @property
     def size(self) -> int:
-        """In bytes."""
+        """The size of the file in bytes."""
 
     def write(self, *data: Data) -> None:
-        """Write all of the pieces, one behind the other; OSError where not all of it went in."""
+        """Append the pieces in order; OSError if not all of them could be written."""
 
     def sync(self) -> None:
-        """Return when everything written is on the disk. After an OSError trust the file no more:
-        the next sync may well succeed without what this one lost."""
+        """Sync the file: return when everything written is on the disk.
+
+        After an OSError the file cannot be trusted any more: the next sync may succeed although
+        pages of this one are lost.
+        """
 
     def truncate(self, size: int) -> None:
-        """Cut the file to a size."""
+        """Truncate the file to a size."""
 
     def close(self) -> None:
-        """Let go of the file, without a sync."""
+        """Close the file, without a sync."""
 
 
 class Files(Protocol):
     """A flat directory."""
 
     def path(self, name: str) -> str:
-        """Return what to call a file in a message."""
+        """Return the name of a file for messages."""
 
     def names(self) -> list[str]:
         """Return the names of all files, in order."""
 
     def read(self, name: str, size: int = -1, start: int = 0) -> bytes:
-        """Read a file, or only so many bytes from an offset on, fewer where it ends before."""
+        """Read a file, or at most `size` bytes of it, from offset `start` on."""
 
     def size(self, name: str) -> int:
         """Return the size of a file in bytes."""
 
     def create(self, name: str) -> Appender:
-        """Make a file; FileExistsError where there is one."""
+        """Create a file; FileExistsError if it exists."""
 
     def reopen(self, name: str) -> Appender:
-        """Go on at the end of a file."""
+        """Open a file for appending."""
 
     def rename(self, old: str, new: str) -> None:
-        """Give a file another name; whatever had that name is gone."""
+        """Rename a file; it replaces a file of the new name."""
 
     def remove(self, name: str) -> None:
         """Remove a file."""
 
     def sync(self) -> None:
-        """Return when the directory itself, which name is which file, is on the disk."""
+        """Sync the directory: return when all its names are on the disk."""
 
 
 class DiskFiles:
@@ -78,16 +81,16 @@ class DiskFiles:
         self._directory = directory
 
     def path(self, name: str) -> str:
-        """Return what to call a file in a message."""
+        """Return the name of a file for messages."""
         return str(self._directory / name)
 
     def names(self) -> list[str]:
-        """Return the names of all files, in order."""
+        """Return the names of all plain files, in order: no links, pipes or folders."""
         with os.scandir(self._directory) as entries:
-            return sorted(entry.name for entry in entries if entry.is_file())
+            return sorted(entry.name for entry in entries if entry.is_file(follow_symlinks=False))
 
     def read(self, name: str, size: int = -1, start: int = 0) -> bytes:
-        """Read a file, or only so many bytes from an offset on, fewer where it ends before."""
+        """Read a file, or at most `size` bytes of it, from offset `start` on."""
         with (self._directory / name).open("rb", buffering=0) as file:
             file.seek(start)
             if size >= 0:
@@ -99,15 +102,15 @@ class DiskFiles:
         return (self._directory / name).stat().st_size
 
     def create(self, name: str) -> Appender:
-        """Make a file; FileExistsError where there is one."""
+        """Create a file; FileExistsError if it exists."""
         return _DiskAppender(self._directory / name, os.O_CREAT | os.O_EXCL)
 
     def reopen(self, name: str) -> Appender:
-        """Go on at the end of a file."""
+        """Open a file for appending."""
         return _DiskAppender(self._directory / name, 0)
 
     def rename(self, old: str, new: str) -> None:
-        """Give a file another name; whatever had that name is gone."""
+        """Rename a file; it replaces a file of the new name."""
         (self._directory / old).replace(self._directory / new)
 
     def remove(self, name: str) -> None:
@@ -115,7 +118,7 @@ class DiskFiles:
         (self._directory / name).unlink()
 
     def sync(self) -> None:
-        """Return when the directory itself, which name is which file, is on the disk."""
+        """Sync the directory: return when all its names are on the disk."""
         with closing(_Handle(self._directory, os.O_RDONLY | os.O_DIRECTORY)) as handle:
             os.fsync(handle.number)
 
@@ -161,7 +164,7 @@ _sync_data = getattr(os, "fdatasync", os.fsync)  # macOS has none
 
 
 def _rest(parts: list[memoryview], done: int) -> list[memoryview]:
-    """Return what is left of the parts behind so many bytes."""
+    """Return what remains of the parts after their first `done` bytes."""
     for at, part in enumerate(parts):
         if done < part.nbytes:
             return [part.cast("B")[done:], *parts[at + 1 :]]

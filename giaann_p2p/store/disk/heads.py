@@ -1,11 +1,11 @@
-"""What stands in an old log file, told by the heads of its records: their payloads are not read.
+"""Lists the records of an old log file by their heads, without reading the payloads.
 
-Nothing vouches for a head but the record's checksum, which takes the payload: so what is found here
-is where to look, and whoever looks there reads the whole record. The heads lead from one to the
-next, so the first that is none ends the walk.
+Only a record's checksum protects its head, and checking it takes the payload. So the results here
+are hints: a caller that uses one must read the whole record. Each head leads to the next, so the
+walk ends at the first place without one.
 
-A file ends where the header of the file behind it says. If that one is gone, or damaged, it ends at
-its last mark: what stands behind may be the rest of work that was given up.
+A file ends at the offset that the header of the next file states. If the next file is missing or
+damaged, it ends at its last mark: later records may be the rest of an append that was given up.
 """
 
 import contextlib
@@ -26,23 +26,25 @@ from giaann_p2p.store.disk.record import (
 from giaann_p2p.store.disk.replay import read, read_header
 
 _BLOCK = 1 << 12
-"""Bytes that are read at once."""
+"""The least number of bytes to read at once."""
 
 
 class Found(NamedTuple):
-    """A record, by its head."""
+    """A record, as described by its head."""
 
     kind: int
     place: Place
     size: int
-    """Of the whole record."""
+    """The size of the whole record in bytes."""
     start: memoryview
-    """What its payload begins with."""
+    """The first bytes of its payload."""
 
 
 def heads(files: Files, identity: bytes, number: int, most: int) -> Iterator[Found]:
-    """Iterate over the records of a file that is written to no more, with the first bytes of their
-    payloads, `most` or all. Damage ends it, and is not told."""
+    """Iterate over the records of a completed file, with at most `most` bytes of each payload.
+
+    Damage ends the iteration without an error.
+    """
     with contextlib.suppress(DamagedError, DiskError):
         header = read_header(files, identity, number)
         end = _end(files, identity, number)
@@ -82,14 +84,14 @@ def _marked(found: Iterable[Found]) -> Iterator[Found]:
 
 
 class _Window:
-    """A file that is read a block at a time."""
+    """Reads a file block by block."""
 
     def __init__(self, files: Files, number: int) -> None:
         self._files, self._number = files, number
         self._block, self._start = memoryview(b""), 0
 
     def read(self, start: int, size: int) -> memoryview:
-        """Return so many bytes from an offset on, fewer where the file ends before."""
+        """Return `size` bytes from an offset on, or fewer at the end of the file."""
         at = start - self._start
         if not 0 <= at <= at + size <= len(self._block):
             data = read(self._files, self._number, max(size, _BLOCK), start)

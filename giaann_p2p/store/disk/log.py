@@ -1,19 +1,20 @@
-"""An append-only log in numbered files: what it acknowledged it gives back, or says why not.
+"""An append-only log in numbered files: acknowledged records are replayed, or damage is reported.
 
-What `append` returns from is acknowledged. With `ALWAYS` it is on the disk by then; with
-`Sync(seconds)` a power cut may take the last seconds, with `NEVER` all since the last `sync` or
-`roll`; and always the records that are left are the first ones, in order and whole. Nothing is
-synced behind anybody's back: who stops appending for longer than that calls `sync`.
+Records are acknowledged when `append` returns. With `ALWAYS` they are on the disk by then; with
+`Sync(seconds)` a power cut may lose the last seconds, with `NEVER` everything since the last `sync`
+or `roll`. The surviving records are always the first ones, in order and whole. There is no
+background sync: a caller that pauses for longer than `seconds` must call `sync` itself.
 
-Several records of one `append` cost one write and one sync; a mark behind them says that they are
-safe. `replay` tells what files may hold, and how damage is told from the torn end of a last write.
+All records of one `append` cost one write and one sync; a mark written after them states that
+they are durable. `replay` documents what files may hold, and how it tells damage from the torn end
+of a last write.
 
-When the disk fails, nothing of that append is acknowledged, and the log goes on in a new file with
-the next one, however often that takes. Until then the records of a failed append may come back if
-the process ends: some of the first ones, and whole ones only. Where something else breaks an append
-off, a KeyboardInterrupt say, it is open whether its records were kept; the log stays sound.
+If the disk fails, no record of that append is acknowledged, and the next append continues in a new
+file, retrying as often as it takes. Until then, records of the failed append may reappear if the
+process ends: only some of the first ones, and only whole ones. If something else interrupts an
+append, such as a KeyboardInterrupt, its records may or may not have been kept; the log stays sound.
 
-Nobody but one log may write to a directory; its owner sees to that.
+Only one log may write to a directory; its owner must ensure that.
 """
 
 from collections.abc import Container, Mapping, Sequence
@@ -34,7 +35,7 @@ from giaann_p2p.store.disk.tip import Item, Tip, places
 
 
 class Log:
-    """A log that is open for writing. Get it from `recover`."""
+    """A log that is open for writing; returned by `recover`."""
 
     def __init__(
         self,
@@ -45,15 +46,15 @@ class Log:
         end: int = 0,
         again: Sequence[Record] = (),
     ) -> None:
-        """Take up the log of some files, whose sizes are given, in a new one."""
+        """Continue the log of some files, given by number and size in bytes, in a new file."""
         self._files, self._identity, self._sync = files, identity, sync
         self.number = max(sizes, default=0)
         """The number of the newest file; 0 before there is any."""
         self._sizes = dict(sizes)
         self._end = end
-        """Where the newest file ends, while it is not open."""
+        """The offset at which the newest file ends, while no file is open."""
         self._again = list(again)
-        """Acknowledged records that stand behind this end, and that the next file has to hold."""
+        """Acknowledged records after that end, which the next file must repeat."""
         self._moves: dict[Place, Place] = {}
         self._tip: Tip | None = None
         self._synced: float | None = None
@@ -61,18 +62,18 @@ class Log:
 
     @property
     def size(self) -> int:
-        """The size in bytes of all files but those that are forgotten, or kept as an archive."""
+        """The size in bytes of all files, except those forgotten or kept only as an archive."""
         tip = {self._tip.header.number: self._tip.kept} if self._tip else {}
         return sum({**self._sizes, **tip}.values())
 
     def go_on(self, tip: Tip) -> None:
-        """Append to the newest file itself."""
+        """Continue in the newest file itself."""
         self._tip = tip
 
     def append(self, items: Sequence[Item], now: float = 0.0) -> list[Place]:
-        """Acknowledge records, all or none, and return where each stands.
+        """Append records, all or none, and return the place of each.
 
-        `now` in seconds, by any clock, is for `Sync`.
+        `now`: seconds of any clock, from which `Sync` decides whether a sync is due.
         """
         if not items:
             return []
@@ -91,12 +92,12 @@ class Log:
         return stand
 
     def moves(self) -> dict[Place, Place]:
-        """Return where records stand that were written anew since this was asked last."""
+        """Return the new places of records that were rewritten since the last call."""
         moves, self._moves = self._moves, {}
         return moves
 
     def sync(self) -> None:
-        """Return when everything that was acknowledged is on the disk."""
+        """Return when everything acknowledged is on the disk."""
         if not self._tip and not self._again:
             return
         tip = self.ready()
@@ -112,8 +113,8 @@ class Log:
     def roll(self) -> int:
         """Start a new file and return its number.
 
-        All that was acknowledged is safe in older ones, which can be forgotten as soon as what they
-        tell is kept elsewhere.
+        All acknowledged records are durable in older files, which can be forgotten as soon as a
+        snapshot has their content.
         """
         self.sync()
         if self._tip:
@@ -121,9 +122,9 @@ class Log:
         return self.ready().header.number
 
     def forget_before(self, number: int, kept: Container[int] = ()) -> None:
-        """Remove the files before a number, but for those that are kept, and never the newest.
+        """Delete the files before a number, except those in `kept` and the newest.
 
-        A crash may leave any of them, so whoever recovers has to know already where to begin.
+        A crash may leave any of them behind, so recovery must know from elsewhere where to begin.
         """
         try:
             for old in file_numbers(self._files):
@@ -138,7 +139,7 @@ class Log:
             ) from None
 
     def close(self) -> None:
-        """Sync, and let go of the files."""
+        """Sync, and close the newest file."""
         if self._closed:
             return
         try:
@@ -157,7 +158,7 @@ class Log:
         return due
 
     def ready(self) -> Tip:
-        """Return the file to append to, a new one if need be."""
+        """Return the file to append to, creating one if needed."""
         if self._closed:
             raise ValueError("the log is closed")
         if self._tip and not self._tip.sound:
@@ -178,7 +179,7 @@ class Log:
     def _mark(self, tip: Tip) -> None:
         try:
             tip.mark()
-        except OSError:  # the records are safe without it; the next append will tell of the disk
+        except OSError:  # the records are durable without it; the next append reports the disk
             self._give_up(tip)
 
     def _give_up(self, tip: Tip) -> None:
@@ -192,7 +193,7 @@ class Log:
         self._end, self._tip = tip.durable, None
 
     def _failed(self, tip: Tip, error: OSError, kept: str) -> DiskError:
-        """Give up the newest file."""
+        """Give up the newest file, and return the error to raise."""
         self._give_up(tip)
         if lost := max(0, tip.unsynced - len(self._again)):
             kept = f"{kept}; {lost:,} records before it were not synced yet, and are lost"

@@ -1,13 +1,13 @@
-"""How a log file is written down: a header, then records. All numbers are little-endian.
+"""The format of a log file: a header, then records. All numbers are little-endian.
 
     header   "giaanLOG", format u32, 0 u32, identity 16 bytes, number u64, before u64, checksum u64
     record   "gRc", kind u8, length u32, checksum u64, payload, zeros up to a multiple of 8
 
-The header names the store that the file belongs to, the file's own number, and `before`: where the
-file before it ends, whatever else lies behind that place. A record's checksum is seeded with the
-store, the file's number, the offset, the kind and the length: a record validates only where it was
-written. One kind is the log's own: the *mark*, which is written behind a sync and says that
-everything before it is on the disk.
+The header has the identity of the store, the file's own number, and `before`: the offset at which
+the previous file ends; any bytes there beyond it are ignored. A record's checksum is seeded with
+the store, the file's number, the offset, the kind and the length, so a record is valid only where
+it was written. One kind belongs to the log itself: the *mark*, which is written after a sync and
+states that everything before it is on the disk.
 """
 
 import struct
@@ -20,7 +20,7 @@ from giaann_p2p.store.disk.files import Data
 
 FORMAT = 1
 MARK = 255
-"""The kind of a mark; any smaller one is the caller's."""
+"""The kind of a mark; smaller kinds are the caller's."""
 MAX_PAYLOAD = (1 << 32) - 1
 
 _FILE_MAGIC, _MAGIC = b"giaanLOG", b"gRc"
@@ -33,7 +33,7 @@ _CHECKSUM = 8
 
 
 class Place(NamedTuple):
-    """Where a record stands."""
+    """The position of a record: a file's number, and the offset in it."""
 
     file: int
     offset: int
@@ -48,11 +48,11 @@ class Record(NamedTuple):
 
 
 class Head(NamedTuple):
-    """What stands before a record's payload."""
+    """The head of a record, which precedes its payload."""
 
     kind: int
     length: int
-    """Of the payload."""
+    """The length of the payload in bytes."""
     checksum: int
 
 
@@ -62,17 +62,17 @@ class Header(NamedTuple):
     identity: bytes
     number: int
     before: int
-    """Where the file before this one ends."""
+    """The offset at which the previous file ends."""
 
     def packed(self) -> bytes:
-        """Return the bytes that stand for it."""
+        """Return the encoded header."""
         start = _HEADER.pack(_FILE_MAGIC, FORMAT, self.identity, self.number, self.before, 0)
         start = start[:-_CHECKSUM]
         return start + xxh3_64_intdigest(start).to_bytes(_CHECKSUM, "little")
 
     @classmethod
     def unpacked(cls, data: bytes) -> "Header":
-        """Read it back; ValueError says what is wrong."""
+        """Decode a header; ValueError, with the reason, if it is invalid."""
         if data[: len(_FILE_MAGIC)] != _FILE_MAGIC:
             raise ValueError("it does not begin like a log file")
         if len(data) < HEADER_SIZE:
@@ -87,15 +87,15 @@ class Header(NamedTuple):
         return header
 
     def record(self, kind: int, payload: Data, offset: int) -> tuple[bytes, Data, bytes]:
-        """Return the pieces of a record that is going to stand at an offset of this file."""
+        """Return the pieces of a record for an offset of this file."""
         length = memoryview(payload).nbytes
         head = _HEAD.pack(_MAGIC, kind, length, self._checksum(kind, payload, length, offset))
         return head, payload, bytes(-length % 8)
 
     def find(self, data: memoryview, offset: int, base: int = 0) -> Record | None:
-        """Return the record that stands at an offset; None where there is no whole one.
+        """Return the record at an offset; None if there is no whole one.
 
-        `base`: where in the file the data begin.
+        `base`: the offset in the file at which the data begin.
         """
         at = offset - base
         head = head_of(data[at : at + HEAD_SIZE])
@@ -108,13 +108,13 @@ class Header(NamedTuple):
         return Record(kind, payload, Place(self.number, offset))
 
     def records(self, data: memoryview, start: int = HEADER_SIZE) -> Iterator[Record]:
-        """Iterate over the records, marks among them, up to the first place without one."""
+        """Iterate over the records, including marks, up to the first place without one."""
         while record := self.find(data, start):
             yield record
             start = behind(record)
 
     def next_record(self, data: bytes, start: int, kind: int | None = None) -> Record | None:
-        """Look at every place from `start` on for a record, of a kind if one is given."""
+        """Search every offset from `start` on for a record, of one kind if given."""
         sought = _MAGIC if kind is None else _MAGIC + bytes([kind])
         view = memoryview(data)
         while (start := data.find(sought, start)) >= 0:
@@ -129,7 +129,7 @@ class Header(NamedTuple):
 
 
 def head_of(data: bytes | memoryview) -> Head | None:
-    """Return the head that stands in these bytes, which nothing vouches for; None for no head."""
+    """Decode a head, without checking its checksum; None if there is none."""
     if len(data) < HEAD_SIZE:
         return None
     magic, kind, length, checksum = _HEAD.unpack_from(data)
@@ -137,10 +137,10 @@ def head_of(data: bytes | memoryview) -> Head | None:
 
 
 def size_of(length: int) -> int:
-    """Return how many bytes a record takes whose payload has a length."""
+    """Return the size in bytes of a record with a payload of this length."""
     return HEAD_SIZE + length + -length % 8
 
 
 def behind(record: Record) -> int:
-    """Return where the next record stands."""
+    """Return the offset after a record, where the next one begins."""
     return record.place.offset + size_of(len(record.payload))

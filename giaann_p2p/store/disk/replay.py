@@ -1,23 +1,23 @@
-"""Reading a log: every record that was acknowledged, in order, or a refusal that says where.
+"""Reads a log: every acknowledged record, in order, or DamagedError with the place of the damage.
 
 What a log file may hold, and what that means:
 
-- A file gets its name when its header and its first mark are on the disk. So a file that is short
-  of these is damaged, however a crash may have come.
+- A file gets its name when its header and its first mark are on the disk. So a file that lacks
+  either is damaged; no crash can cause that.
 - A file that has a successor ends where the successor's header says. Up to there every byte was on
-  the disk before the successor was made: anything wrong is damage. What lies behind is the rest of
-  work that was given up, and is never looked at.
-- The newest file ends at the first place where no whole record stands. If there is a mark anywhere
-  behind that place, it is damage: the mark says that all before it was on the disk. If there is
-  none, nothing from there on was ever vouched for; it is the torn end of the last write.
+  the disk before the successor was made, so anything invalid is damage. Bytes after that end are
+  the rest of an append that was given up, and are ignored.
+- The newest file ends at the first place without a whole record. If there is a mark anywhere after
+  that place, it is damage, because the mark states that everything before it was on the disk.
+  Otherwise it is the torn end of the last write, which was never known to be durable.
 
-So damage to what was acknowledged is always told, but for one case: if the last mark is gone, too
-(the newest file was cut or lost its name, or the power went before that mark was on the disk), then
-damage behind the mark before it looks like a torn end.
+So damage to acknowledged records is always detected, with one exception: if the last mark is gone
+as well (because the newest file was truncated or lost its name, or because the power failed before
+the mark was on the disk), damage after the mark before it looks like a torn end.
 
-Nothing here changes a file, and a writer may be at work: a reader sees the records up to some
-moment. If the files that it is about to read are forgotten meanwhile, it is told that one is
-missing, and has to start over from the newer snapshot.
+Reading changes no file, and a writer may be active: the reader sees the records up to some moment.
+If the writer meanwhile forgets files that the reader needs, the reader gets the error that one is
+missing, and must start over from the newer snapshot.
 """
 
 import re
@@ -36,18 +36,21 @@ class LogFile(NamedTuple):
 
     header: Header
     end: int | None
-    """Where it ends; None for the newest, which has to be read for that."""
+    """The offset at which it ends; None for the newest file, which must be read to know it."""
 
 
 class Tail(NamedTuple):
-    """How the newest file of a log ends."""
+    """The end of the newest file of a log, as offsets.
+
+    Invariant: marked < behind_mark <= end.
+    """
 
     marked: int
-    """Where the last mark stands: everything before it is on the disk."""
+    """The start of the last mark: everything before it is on the disk."""
     behind_mark: int
-    """Where that mark ends."""
+    """The end of that mark."""
     end: int
-    """Where the last whole record ends."""
+    """The end of the last whole record."""
 
 
 def file_name(number: int) -> str:
@@ -65,13 +68,13 @@ def file_numbers(files: Files) -> list[int]:
 
 
 def replay(files: Files, identity: bytes, first: int = 1) -> Iterator[Record]:
-    """Iterate over the records from a file on. Payloads are views of what was read, not copies."""
+    """Iterate over the records from file `first` on. Payloads are views, not copies."""
     for file in log_files(files, identity, first):
         yield from records(files, file)
 
 
 def log_files(files: Files, identity: bytes, first: int) -> list[LogFile]:
-    """Return the files from a number on; DamagedError unless each is there and has its header."""
+    """Return the files from `first` on; DamagedError unless all exist with valid headers."""
     numbers = [number for number in file_numbers(files) if number >= first]
     for expected, number in enumerate(numbers, first):
         if number != expected:
@@ -82,7 +85,7 @@ def log_files(files: Files, identity: bytes, first: int) -> list[LogFile]:
 
 
 def read_header(files: Files, identity: bytes, number: int) -> Header:
-    """Read the header of a file; DamagedError if it is not the one that the file should have."""
+    """Read the header of a file; DamagedError if it is invalid, or another store's or file's."""
     data = read(files, number, HEADER_SIZE)
     try:
         return checked_header(data, identity, number)
@@ -91,7 +94,7 @@ def read_header(files: Files, identity: bytes, number: int) -> Header:
 
 
 def checked_header(data: bytes, identity: bytes, number: int) -> Header:
-    """Return the header that a file begins with; ValueError if it is not what it should be."""
+    """Decode the header of a file; ValueError if it is invalid, or another store's or file's."""
     header = Header.unpacked(data)
     if header.identity != identity:
         raise ValueError("it belongs to another store")
@@ -108,7 +111,7 @@ def records(files: Files, file: LogFile) -> Iterator[Record]:
 
 
 def whole_records(files: Files, header: Header, data: bytes, end: int) -> Iterator[Record]:
-    """Iterate over a file's records, which have to be whole up to an end."""
+    """Iterate over a file's records; DamagedError unless they are whole up to `end`."""
     at = HEADER_SIZE
     for record in header.records(memoryview(data)[:end]):
         at = behind(record)
@@ -119,7 +122,7 @@ def whole_records(files: Files, header: Header, data: bytes, end: int) -> Iterat
 
 
 def tail(files: Files, header: Header, data: bytes) -> Tail:
-    """Return how the newest file ends; DamagedError if a mark vouches for what is not there."""
+    """Return the end of the newest file; DamagedError if a mark follows an invalid record."""
     marked, end = None, HEADER_SIZE
     for record in header.records(memoryview(data)):
         end = behind(record)
@@ -133,7 +136,7 @@ def tail(files: Files, header: Header, data: bytes) -> Tail:
 
 
 def record_at(files: Files, identity: bytes, place: Place, size: int) -> Record:
-    """Read the one record of some size that stands at a place; DamagedError if none does."""
+    """Read the record of `size` bytes at a place; DamagedError if there is none."""
     data = memoryview(read(files, place.file, size, place.offset))
     record = Header(identity, place.file, 0).find(data, place.offset, place.offset)
     if record is None or behind(record) != place.offset + size:
@@ -142,7 +145,7 @@ def record_at(files: Files, identity: bytes, place: Place, size: int) -> Record:
 
 
 def read(files: Files, number: int, size: int = -1, start: int = 0) -> bytes:
-    """Read a log file, or only so many bytes from an offset on."""
+    """Read a log file, or at most `size` bytes of it, from offset `start` on."""
     try:
         return files.read(file_name(number), size, start)
     except FileNotFoundError:
@@ -152,10 +155,10 @@ def read(files: Files, number: int, size: int = -1, start: int = 0) -> bytes:
 
 
 def damaged(files: Files, number: int, offset: int, what: str) -> DamagedError:
-    """Return the error to raise."""
+    """Return the error for damage at an offset of a log file; the caller raises it."""
     return DamagedError(f"{files.path(file_name(number))} is damaged at byte {offset:,}: {what}")
 
 
 def missing(files: Files, number: int) -> DamagedError:
-    """Return the error to raise."""
+    """Return the error for a missing log file; the caller raises it."""
     return damaged(files, number, 0, "the file is missing")

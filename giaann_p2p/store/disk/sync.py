@@ -1,4 +1,4 @@
-"""When a log waits for the disk: the price of an append, and what a power cut may take."""
+"""The policy by which a log syncs: the cost of an append, against the loss in a power cut."""
 
 import math
 from dataclasses import dataclass
@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Sync:
-    """At most so many seconds after the last time; 0 is with each append, infinity never."""
+    """Sync once `seconds` have passed since the last sync: 0 at each append, infinity never."""
 
     seconds: float
 
     def due(self, since: float) -> bool:
-        """Tell whether it is time, so many seconds after the last sync."""
-        went_back = since < 0 and self.seconds < math.inf  # such a clock tells nothing
+        """Return whether a sync is due, `since` seconds after the last one."""
+        went_back = since < 0 and self.seconds < math.inf  # the clock was set back: sync now
         return since >= self.seconds or went_back
 
 

@@ -1,9 +1,9 @@
-"""The newest file of a log, open for appending: what of it is acknowledged, and what is safe.
+"""The newest file of a log, open for appending: how far it is acknowledged, and how far durable.
 
     header and first records | ... | durable | not synced | kept | what a failed write left
 
-A tip whose disk has failed once is given up: after a failed sync nobody knows which of its pages
-are on the disk. The log goes on in a new file, whose header says where this one ends.
+A tip is given up after the first failure of its disk: after a failed sync it is unknown which of
+its pages are on the disk. The log continues in a new file, whose header says where this one ends.
 """
 
 import contextlib
@@ -17,29 +17,33 @@ Item = tuple[int, Data]
 """The kind of a record, and its payload."""
 
 NEW = "log.new"
-"""The name of a file that is still being made."""
+"""The name of a file until it is complete."""
 
 
 class Tip:
-    """See the module."""
+    """The newest file. Invariant: durable <= kept, and kept <= the file's size."""
 
     def __init__(self, header: Header, file: Appender, durable: int) -> None:
         self.header = header
         self.durable = durable
-        """Everything before it is on the disk."""
+        """An offset in the file: everything before it is on the disk."""
         self.kept = file.size
-        """Behind the last acknowledged record, or the mark that stands there."""
+        """The offset after the last acknowledged record, or after the mark that follows it."""
         self.unsynced = 0
-        """How many records there are between these two."""
+        """The number of records between these two offsets."""
         self.sound = True
-        """False from the start of a write or sync until it is booked, so that whatever breaks it
-        off, an interrupt from the keyboard, too, leaves a tip that has to be given up."""
+        """Whether the tip can still be used. It is false from the start of a write or sync until
+        that is recorded as done, so any interruption, also a KeyboardInterrupt, leaves a tip that
+        must be given up."""
         self._file, self._trusted = file, True
 
     @classmethod
     def begin(cls, files: Files, header: Header, items: Sequence[Item]) -> "Tip":
-        """Make a file that holds some records already. It gets its name when they are safe, so
-        whoever sees the name sees all of them, and the mark that says so."""
+        """Create a file that begins with some records.
+
+        It gets its name when they are durable: a file with that name always has all of them, and
+        the mark after them.
+        """
         if NEW in files.names():
             files.remove(NEW)
         file = files.create(NEW)
@@ -57,33 +61,34 @@ class Tip:
         return cls(header, file, end)
 
     def write(self, items: Sequence[Item]) -> int:
-        """Write records, all at once; return where they end."""
+        """Write records in one operation; return the offset of their end."""
         self.sound = False
         pieces, end = _laid_out(self.header, items, self.kept)
         self._file.write(*pieces)
         return end
 
     def sync(self) -> None:
-        """Bring everything that was written to the disk."""
+        """Return when everything written is on the disk."""
         self.sound = self._trusted = False
         self._file.sync()
         self._trusted = True
 
     def keep(self, end: int, unsynced: int) -> None:
-        """Acknowledge everything up to an end; so many of its records are not on the disk."""
+        """Acknowledge everything up to an offset; `unsynced` of its records are not durable."""
         durable = self.durable if unsynced else end
         self.kept, self.durable, self.unsynced, self.sound = end, durable, unsynced, True
 
     def mark(self) -> None:
-        """Say that everything so far is on the disk."""
+        """Write the mark that everything so far is on the disk."""
         end = self.write([(MARK, b"")])
         self.kept, self.sound = end, True
 
     def give_up(self, files: Files) -> list[Record]:
-        """Close it for good; return the records that were acknowledged and may not be on the disk.
+        """Close the file; return the acknowledged records that may not be on the disk.
 
-        Everything before `durable` stands. What a failed write left is cut off if that can be done,
-        but for one byte: a file that ends in a mark would be gone on with after a restart.
+        Everything before `durable` stays valid. The rest of a failed write is truncated if
+        possible, except one byte: after a restart, the log would continue in a file that ends in a
+        mark.
         """
         with contextlib.suppress(OSError):
             self._file.truncate(min(self._file.size, self.kept + 1))
@@ -95,12 +100,12 @@ class Tip:
         return items
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         with contextlib.suppress(OSError):
             self._file.close()
 
     def _read_back(self, files: Files) -> list[Record]:
-        """Read what the system still holds in memory; all that is whole."""
+        """Return the unsynced records that the system still has in memory, if they are whole."""
         try:
             data = files.read(file_name(self.header.number), self.kept)
         except OSError:
@@ -110,7 +115,7 @@ class Tip:
 
 
 def places(number: int, items: Sequence[Item], at: int) -> list[Place]:
-    """Return where records stand in a file that are written one behind the other."""
+    """Return the places of records that are written in sequence from an offset of a file on."""
     found = []
     for _, payload in items:
         found.append(Place(number, at))
@@ -119,7 +124,7 @@ def places(number: int, items: Sequence[Item], at: int) -> list[Place]:
 
 
 def _laid_out(header: Header, items: Sequence[Item], at: int) -> tuple[list[Data], int]:
-    """Return the pieces to write at an offset, and where they end."""
+    """Return the pieces to write at an offset, and the offset of their end."""
     pieces: list[Data] = []
     for kind, payload in items:
         piece = header.record(kind, payload, at)

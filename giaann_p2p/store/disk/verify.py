@@ -1,6 +1,6 @@
-"""Looking through a log for damage: all of it, where replaying stops at the first.
+"""Finds all damage in a log; a replay stops at the first.
 
-What counts as damage is told by `replay`.
+`replay` documents what counts as damage.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from giaann_p2p.store.disk.replay import checked_header, file_name, file_numbers
 
 
 class Problem(NamedTuple):
-    """Something that is not as it was written."""
+    """A damaged part of a file: its content is not what was written."""
 
     file: str
     offset: int
@@ -21,10 +21,10 @@ class Problem(NamedTuple):
 
 
 def verify(files: Files, identity: bytes, first: int = 1) -> Iterator[Problem]:
-    """Iterate over the problems of all log files, of which none from a number on may be missing."""
+    """Iterate over the problems of all log files; from `first` on, none may be missing."""
     numbers = file_numbers(files)
     newest = max(numbers, default=first)
-    end = None  # a file's end stands in the next one's header, so the newest comes first
+    end = None  # a file's end is in the next one's header, so the newest file comes first
     for number in range(newest, min([first, *numbers]) - 1, -1):
         name = file_name(number)
         try:
@@ -35,7 +35,7 @@ def verify(files: Files, identity: bytes, first: int = 1) -> Iterator[Problem]:
                 yield Problem(name, 0, "the file is missing" if missing else "it cannot be read")
             end = None
             continue
-        header = Header(identity, number, 0)  # the records need no more of it
+        header = Header(identity, number, 0)  # records depend on these two fields only
         for offset, what in _damage(header, data, end):
             yield Problem(name, offset, what)
         try:
@@ -46,7 +46,7 @@ def verify(files: Files, identity: bytes, first: int = 1) -> Iterator[Problem]:
 
 
 def _damage(header: Header, data: bytes, end: int | None) -> Iterator[tuple[int, str]]:
-    """Iterate over the places of a file where no record stands, up to its end."""
+    """Iterate over the ranges of a file without a valid record, up to its end."""
     at, end = HEADER_SIZE, end or _vouched(header, data)
     if not end:
         yield min(at, len(data)), "no mark is left of the file"
@@ -61,7 +61,7 @@ def _damage(header: Header, data: bytes, end: int | None) -> Iterator[tuple[int,
 
 
 def _vouched(header: Header, data: bytes) -> int:
-    """Return where the last mark ends, wherever it stands; 0 if there is none."""
+    """Return the end of the last mark, even after damage; 0 if there is none."""
     end = 0
     while mark := header.next_record(data, max(end, HEADER_SIZE), MARK):
         end = behind(mark)

@@ -1,1 +1,1 @@
-"""The memory half: columns as compact arrays that many read while one writes."""
+"""The memory half: columns as compact arrays, for many readers and one writer at a time."""

@@ -1,8 +1,8 @@
-"""What was added lately and is not merged into the shards yet: batches, and chains through them.
+"""Updates that are not merged into the shards yet: batches, and chains of pieces through them.
 
-Each update is appended as it is, as one batch; the piece of it that belongs to one neuron points
-back to that neuron's previous piece. So adding costs a copy, and a row is its part of the shard and
-a walk back along its pieces.
+Each update is appended as one batch. The part of a batch that belongs to one neuron is a *piece*;
+it points back to that neuron's previous piece. So adding costs one copy, and a row is read from its
+part of the shard and by a walk back along its pieces.
 """
 
 from bisect import bisect_right
@@ -25,40 +25,41 @@ _NARROW = 4
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """r pieces and m connections, grouped by shard."""
+    """A batch of r pieces and m connections, grouped by shard."""
 
     first: int
-    """The number of the first piece; they count on through all batches."""
+    """The number of the first piece; pieces are numbered across all batches."""
     neuron: Numbers
-    """[r]"""
+    """Shape [r]: the number of each piece's neuron."""
     count: Ints
-    """[r] how often the neuron occurred."""
+    """Shape [r]: how often each piece's neuron occurred."""
     starts: Ints
-    """[r + 1] where each piece's connections start, and the end of the last."""
+    """Shape [r + 1]: where each piece's connections start, and the end of the last."""
     target: Numbers
-    """[m]"""
+    """Shape [m]: the number of each connection's target neuron."""
     place: npt.NDArray[Any]
-    """[m]"""
+    """Shape [m]: the place of each connection at its target."""
     units: npt.NDArray[Any]
-    """[m] strengths, in four bytes each where that is enough; below 0 to take some back."""
+    """Shape [m]: the strength of each connection, in four bytes where that is enough; below 0 in a
+    withdrawal."""
     previous: Ints
-    """[r] each neuron's piece before this one."""
+    """Shape [r]: the number of the previous piece of each piece's neuron, or NO_PIECE."""
     shard_starts: Ints
-    """[N + 1] where each shard's pieces start."""
+    """Shape [N + 1]: where each shard's pieces start, and the end of the last."""
 
     @property
     def end(self) -> int:
-        """The number behind the last piece."""
+        """The number after the last piece."""
         return self.first + len(self.neuron)
 
     @property
     def connections(self) -> int:
-        """m."""
+        """m, the number of connections."""
         return len(self.target)
 
     @cached_property
     def nbytes(self) -> int:
-        """How much memory it takes."""
+        """The size in memory, in bytes."""
         numbers = self.neuron, self.count, self.previous, self.starts, self.shard_starts
         return sum(array.nbytes for array in (*numbers, self.target, self.place, self.units))
 
@@ -69,21 +70,21 @@ class Batch:
 
     @cached_property
     def plain(self) -> Plain:
-        """The same, for who takes many rows one by one."""
+        """The arrays as memoryviews: faster for reading many rows one by one."""
         low = self.units.astype(np.uint32) if self.is_wide else self.units
         arrays = (self.neuron, self.count, self.starts, self.target, self.place, low)
         return Plain(*[array.data for array in arrays])
 
     def taken_back(self) -> "Batch":
-        """Return a batch that takes back what this one adds."""
+        """Return a batch that subtracts what this one adds."""
         return replace(self, count=-self.count, units=-self.units.astype(np.int64))
 
     def of_shard(self, number: int) -> slice:
-        """Return which pieces are a shard's."""
+        """Return the range of a shard's pieces."""
         return slice(int(self.shard_starts[number]), int(self.shard_starts[number + 1]))
 
     def connections_of(self, pieces: slice) -> slice:
-        """Return which connections are some consecutive pieces'."""
+        """Return the range of the connections of some consecutive pieces."""
         return slice(int(self.starts[pieces.start]), int(self.starts[pieces.stop]))
 
     def part(self, piece: int) -> Part:
@@ -94,28 +95,28 @@ class Batch:
 
 @dataclass(frozen=True, eq=False)
 class Gathered:
-    """Some consecutive pieces of each of some batches, one behind the other."""
+    """Consecutive pieces of several batches, concatenated."""
 
     neuron: Numbers
-    """[r]"""
+    """Shape [r]: the number of each piece's neuron."""
     count: Ints
-    """[r]"""
+    """Shape [r]: how often each piece's neuron occurred."""
     lengths: Ints
-    """[r] how many connections each piece has."""
+    """Shape [r]: the number of connections of each piece."""
     target: Numbers
-    """[m]"""
+    """Shape [m]: the number of each connection's target neuron."""
     place: npt.NDArray[Any]
-    """[m]"""
+    """Shape [m]: the place of each connection at its target."""
     units: Ints
-    """[m]"""
+    """Shape [m]: the strength of each connection."""
 
     def piece(self, row: Ints) -> Piece:
-        """Return the connections, given each piece's row."""
+        """Return the connections; `row` is the row of each piece."""
         return Piece(np.repeat(row, self.lengths), self.target, self.place, self.units)
 
 
 def gathered(chosen: Sequence[tuple[Batch, slice]]) -> Gathered:
-    """Put pieces together, with as few steps for each batch as may be."""
+    """Concatenate ranges of pieces, with few numpy calls per batch."""
     ends = np.concatenate([batch.starts[part.start + 1 : part.stop + 1] for batch, part in chosen])
     held = [(batch, batch.connections_of(part)) for batch, part in chosen]
     return Gathered(
@@ -129,22 +130,25 @@ def gathered(chosen: Sequence[tuple[Batch, slice]]) -> Gathered:
 
 
 class Pending(NamedTuple):
-    """Batches in the order in which they came; a value, so that readers see one moment."""
+    """Batches in order of arrival. Immutable, so that readers see one moment.
+
+    Invariant: `firsts[i]` is the number of the first piece of `batches[i]`.
+    """
 
     batches: tuple[Batch, ...] = ()
     firsts: tuple[int, ...] = ()
 
     def plus(self, batch: Batch) -> "Pending":
-        """Return them with one more."""
+        """Return these batches and one more."""
         return Pending((*self.batches, batch), (*self.firsts, batch.first))
 
     def since(self, floor: int) -> "Pending":
-        """Return those from the one on that starts with this piece."""
+        """Return the batches from the one that starts with piece `floor` on."""
         at = bisect_right(self.firsts, floor - 1)
         return Pending(self.batches[at:], self.firsts[at:])
 
     def chain(self, piece: int, floor: int) -> Iterator[tuple[Batch, int]]:
-        """Walk back from a piece to the floor: batches, and each piece's place in its batch."""
+        """Walk back from a piece to the floor: yields each piece's batch, and its index there."""
         while piece >= floor:
             batch = self.batches[bisect_right(self.firsts, piece) - 1]
             at = piece - batch.first
@@ -161,9 +165,10 @@ def batch_of(
     first: int,
     head: Ints,
 ) -> Batch:
-    """Make a batch of a delta: `shard` is each neuron's, or -1 if it is not wanted here.
+    """Make a batch of a delta.
 
-    `number` tells each neuron's number, `head` each numbered neuron's last piece so far.
+    `shard`: the shard of each neuron, or -1 for a neuron that is to be left out. `number`: the
+    number of each neuron. `head`: the last piece so far, by a neuron's number.
     """
     lengths = delta.lengths
     chosen = np.flatnonzero((shard >= 0) & ((delta.count > 0) | (lengths > 0)))

@@ -1,13 +1,14 @@
-"""All columns that are held, in memory: shards, what is not merged into them yet, and names.
+"""All held columns, in memory: shards, the batches not merged into them yet, and names.
 
-One thread adds, merges and drops; any number read meanwhile, without a lock, and see each row as it
-was at one moment. What they share is replaced, never changed: a shard by the next, the batches by
-more or fewer. The order matters: a writer makes a batch reachable before a neuron's `head` points
-into it, and a merged shard before it lets go of batches; a reader asks in the opposite order.
+One thread adds, merges and drops. Any number of threads read meanwhile, without a lock, and see
+each row as it was at one moment. Shared objects are replaced, never mutated: a shard by its
+successor, the tuple of batches by another. The order matters: a writer publishes a batch before a
+neuron's `head` points into it, and a merged shard before it drops batches; a reader loads them in
+the opposite order.
 
-Merging is paced by adding: while connections come that make up a third of all, every shard is
-merged once, in turn. So a merge is short, a connection is copied a few times in all, and what is
-not merged stays a fraction.
+Adding paces merging: by the time that the added connections amount to a third of the merged ones,
+every shard has been merged once, one after the other. So each merge is short, a connection is
+copied only a few times in all, and the unmerged part stays a fraction of the whole.
 """
 
 from dataclasses import replace
@@ -30,16 +31,16 @@ from giaann_p2p.store.memory.shard import Part, Shard, empty_shard
 
 _NO_ROW = -1
 _LEAST_PENDING = 1 << 19
-"""Connections; below this, merging waits."""
+"""The least number of added connections over which one merge of every shard is spread."""
 _LEAST_BATCH = 64
-"""What a batch counts at least, or tiny ones would pile up."""
+"""The least number of connections that a batch counts as: otherwise tiny batches would pile up."""
 _PART_PENDING = 3
 _NAME_BYTES = 150
-"""What a word costs in a dictionary, beside its text."""
+"""Bytes that a word takes in a dictionary besides its text."""
 
 
 class Columns:
-    """Rows by neuron, grown by deltas."""
+    """Rows by neuron, to which deltas are added."""
 
     def __init__(self, layout: Layout, places: Places) -> None:
         self.layout = layout
@@ -48,20 +49,20 @@ class Columns:
         self.names: Names = {}
         self._shards: list[Shard | None] = [None] * layout.shards
         self._pending = Pending()
-        self._pieces = 0  # so far, through all batches
+        self._pieces = 0  # the number of the next piece
         self._head = np.empty(0, np.int64)  # by neuron: its last piece
         self._row = np.empty(0, np.int32)  # by neuron: its row in its shard
-        self._turn, self._due = 0, 0.0  # which shard is merged next, and how many are to be
+        self._turn, self._due = 0, 0.0  # the shard to merge next, and the number of merges due
         self._name_bytes = 0
         self.renamed = 0
-        """How often a word's text became another one."""
+        """A counter of changes to a known word's text."""
 
     def hold(self, number: int) -> None:
         """Begin to hold a shard, empty."""
         self._shards[number] = empty_shard(self.places.dtype, self._pieces)
 
     def drop(self, number: int) -> None:
-        """Let a shard go."""
+        """Stop holding a shard."""
         shard = self._shards[number]
         self._shards[number] = None
         if shard is not None:
@@ -69,7 +70,7 @@ class Columns:
         self._let_go()
 
     def adopt(self, numbers: Shards, delta: Delta) -> None:
-        """Put shards of this content in the place of what was there, each in one step."""
+        """Replace the content of shards, each in one atomic step."""
         batch = self._batch(delta, numbers)
         self._learn_names(delta.names)
         for number in numbers.tolist():
@@ -79,13 +80,13 @@ class Columns:
         self._let_go()
 
     def size_of(self, number: int) -> int:
-        """Return how many connections a shard has, but for what was added lately."""
+        """Return how many merged connections a shard has."""
         shard = self._shards[number]
         return shard.connections if shard else 0
 
     @property
     def neurons_used(self) -> int:
-        """How many neurons occur in merged shards."""
+        """The number of neurons that occur in merged shards."""
         occurs = np.zeros(len(self.neurons), np.bool_)
         for shard in self._shards:
             if shard:
@@ -95,30 +96,30 @@ class Columns:
 
     @property
     def largest(self) -> int:
-        """How many connections the largest shard has, but for what was added lately."""
+        """The number of merged connections of the largest shard."""
         return max((shard.connections for shard in self._shards if shard), default=0)
 
     @property
     def connections(self) -> int:
-        """How many there are, counting one as often as it was added lately."""
+        """The number of connections; an unmerged one counts once for each batch that has it."""
         pending = sum(batch.connections for batch in self._pending.batches)
         return pending + sum(shard.connections for shard in self._shards if shard)
 
     @property
     def nbytes(self) -> int:
-        """How much memory all takes."""
+        """The size in memory, in bytes."""
         indices = self.neurons.nbytes + self._head.nbytes + self._row.nbytes
         pending = sum(batch.nbytes for batch in self._pending.batches)
         shards = sum(shard.nbytes for shard in self._shards if shard)
         return indices + self._name_bytes + pending + shards
 
     def add(self, delta: Delta, shards: Shards) -> None:
-        """Add those rows of a delta that belong to some shards, all of them held."""
+        """Add the rows of a delta that belong to the given shards, all of which must be held."""
         self._learn_names(delta.names)
         self._append(self._batch(delta, shards))
 
     def subtract(self, delta: Delta, shards: Shards) -> None:
-        """Take back those rows of a delta that belong to some shards, which were added to them."""
+        """Subtract the rows of a delta from the given shards, to which they were added."""
         self._append(self._batch(delta, shards).taken_back())
 
     def _append(self, batch: Batch) -> None:
@@ -145,20 +146,20 @@ class Columns:
         )
 
     def merge(self, number: int) -> Shard | None:
-        """Merge what was added to a shard into it; return it."""
+        """Merge a shard's pending pieces into it; return the shard, or None if it is not held."""
         shard = self._shards[number]
         if shard is not None and shard.floor < self._pieces:
             self._shards[number] = shard = self._merged(number, shard)
         return shard
 
     def merge_all(self) -> None:
-        """Merge every shard, so that all is as small as can be."""
+        """Merge every shard, which takes the least memory."""
         for number in range(self.layout.shards):
             self.merge(number)
         self._pending = Pending()
 
     def row(self, neuron: Neuron) -> Row | None:
-        """Return a neuron's row; None for one that is not here."""
+        """Return a neuron's row; None if it is not here."""
         number = self.neurons.find(*neuron)
         if number is None or number >= len(self._head):
             return None
@@ -171,19 +172,19 @@ class Columns:
             if shard is None:
                 return None
             if row >= shard.rows:
-                row = _NO_ROW  # it came behind this merge
+                row = _NO_ROW  # the row is newer than this version of the shard
             if row == _NO_ROW:
                 same = self._shards[shard_number] is shard
             else:
                 same = shard.neuron[row] == number
             if same:
                 return self._row_at(neuron, number, shard, row, pending, piece)
-            # else: the shard was dropped in between, and perhaps came back
+            # else retry: the shard was dropped meanwhile, and perhaps held again
 
     def features(self, concept: int, most: int) -> Ids:
-        """Return the features of a column's rows here, those first that occur most often.
+        """Return the features of a column's rows here, the most frequent first.
 
-        What was added lately is not counted yet. A few may be named that only were here.
+        Unmerged occurrences are not counted. The result may have a few rows that are gone.
         """
         known = min(len(self._head), len(self.neurons))
         number = np.flatnonzero(self.neurons.concept[:known] == np.uint64(concept))
@@ -203,9 +204,9 @@ class Columns:
         return found
 
     def connections_of(self, concept: Ids, feature: Ids) -> int:
-        """Return how many connections some neurons have, but for those that were added lately.
+        """Return how many merged connections some neurons have.
 
-        They are few: arrays would take longer.
+        For the few neurons of a question, a loop is faster than arrays.
         """
         found = 0
         for neuron in zip(concept.tolist(), feature.tolist(), strict=True):
@@ -220,13 +221,13 @@ class Columns:
         return found
 
     def rows(self, concept: Ids, feature: Ids) -> Sheaf:
-        """Return the rows of neurons, those that are here: many at a time, for less."""
+        """Return the rows of the given neurons that are here; cheaper than many calls of `row`."""
         sheaf = self._rows(concept, feature)
         names = self._names_of(sheaf.concept[sheaf.row], sheaf.feature[sheaf.row])
         return sheaf._replace(names=names)
 
     def delta_of(self, concept: Ids, feature: Ids) -> Delta:
-        """Return the rows of neurons, those that are here, as a delta without names."""
+        """Return the rows of the given neurons that are here, as a delta without names."""
         return of_rows(self._rows(concept, feature), self.places)
 
     def _rows(self, concept: Ids, feature: Ids) -> Sheaf:
@@ -236,14 +237,14 @@ class Columns:
                 return rows
 
     def _rows_at_once(self, concept: Ids, feature: Ids) -> Sheaf | None:
-        """Return the rows; None if a shard was dropped in between, and perhaps came back."""
+        """Return the rows; None if a shard was dropped meanwhile, and perhaps held again."""
         number = self.neurons.look_up(concept, feature)
         head = self._head
         number = np.unique(number[number < len(head)])
         of = self.layout.shards_of(self.neurons.concept[number], self.neurons.feature[number])
-        by_shard = of.argsort(kind="stable")  # what lies together is read together
+        by_shard = of.argsort(kind="stable")  # locality: read one shard after the other
         number, of = number[by_shard], of[by_shard]
-        # From here on in the order that the module tells.
+        # The order of these loads matters: see the module's docstring.
         heads, pending, shards = head[number].tolist(), self._pending, list(self._shards)
         rows = self._row[number].tolist()
         found = Found(self.places)
@@ -252,7 +253,7 @@ class Columns:
             if shard is None:
                 continue
             if row >= shard.rows:
-                row = _NO_ROW  # noqa: PLW2901  (it came behind this merge)
+                row = _NO_ROW  # noqa: PLW2901  (newer than this version of the shard)
             same = shard.plain.neuron[row] == neuron if row != _NO_ROW else self._shards[n] is shard
             if not same:
                 return None
@@ -270,7 +271,7 @@ class Columns:
         if not parts:
             return None
         part = parts[0] if len(parts) == 1 else joined(parts)
-        if not (count or len(part.target)):  # it was all taken back
+        if not (count or len(part.target)):  # all of it was withdrawn
             return None
         return row_of(neuron, self._name(neuron), count, part, self.neurons, self.places)
 
@@ -283,7 +284,7 @@ class Columns:
         return self._grown(shard, [(batch, batch.of_shard(number)) for batch in batches])
 
     def _grown(self, shard: Shard, parts: list[tuple[Batch, slice]]) -> Shard:
-        """Return the shard with parts of batches."""
+        """Return the shard with ranges of pieces merged into it."""
         batches = [(batch, part) for batch, part in parts if part.start < part.stop]
         if not batches:
             return replace(shard, floor=self._pieces)
@@ -292,7 +293,7 @@ class Columns:
         try:
             return self._with_pieces(shard, new, added)
         except BaseException:
-            self._row[new] = _NO_ROW  # or the next merge would take them for known
+            self._row[new] = _NO_ROW  # otherwise the next merge would assume that the rows exist
             raise
 
     def _with_pieces(self, shard: Shard, new: Numbers, added: Gathered) -> Shard:
@@ -304,13 +305,13 @@ class Columns:
         return shard.merged(neuron, count, [added.piece(row)], self._pieces)
 
     def _new_rows(self, shard: Shard, neuron: Numbers) -> Numbers:
-        """Give a row to each neuron that has none yet; return those."""
+        """Assign a row to each neuron without one; return these neurons."""
         new = np.unique(neuron[self._row[neuron] == _NO_ROW])
         self._row[new] = np.arange(shard.rows, shard.rows + len(new))
         return new
 
     def _keep_pace(self, connections: int) -> None:
-        """Merge as many shards as are due for so many new connections."""
+        """Merge the shards that are due after this many new connections."""
         merged = sum(shard.connections for shard in self._shards if shard)
         limit = max(_LEAST_PENDING, merged // _PART_PENDING)
         self._due += self.layout.shards * connections / limit
@@ -321,7 +322,7 @@ class Columns:
         self._let_go()
 
     def _let_go(self) -> None:
-        """Let go of batches that are merged into every shard."""
+        """Drop the batches that are merged into every shard."""
         floor = min((shard.floor for shard in self._shards if shard), default=self._pieces)
         self._pending = self._pending.since(floor)
 
@@ -337,13 +338,13 @@ class Columns:
             if known is None:
                 self.names[number] = text
                 self._name_bytes += _NAME_BYTES + len(text)
-            elif text < known:  # two texts of one number: the smaller wins, in whatever order
+            elif text < known:  # two texts of one id: the smaller wins, in any order of arrival
                 self.names[number] = text
-                self.renamed += 1  # behind it: who reads both sees too small a count at most
+                self.renamed += 1  # after the text: a concurrent reader sees at most an old count
 
 
 def _parts(shard: Shard, row: int, pending: Pending, piece: int) -> tuple[int, list[Part]]:
-    """Return how often a neuron occurred, and the parts of its row."""
+    """Return the number of a neuron's occurrences, and the parts of its row."""
     count, parts = 0, []
     if row != _NO_ROW:
         count, part = int(shard.count[row]), shard.part(row)

@@ -1,4 +1,4 @@
-"""What shards hold, as a delta: the same bytes for the same knowledge, whatever its history."""
+"""The content of shards as a delta: canonical, whatever the history of the shards."""
 
 from collections.abc import Sequence
 
@@ -41,7 +41,7 @@ def content(shards: Sequence[Shard], neurons: Neurons, places: Places, names: Na
 
 
 def of_rows(rows: Sheaf, places: Places) -> Delta:
-    """Return rows that were read as a delta without names."""
+    """Return a sheaf's rows as a delta without names."""
     concept, feature, slot = unique_neurons(rows.concept, rows.feature)
     key = ConnectionKey.for_sizes(len(concept), places.branches, places.segments)
     source = np.repeat(slot[rows.row], np.diff(rows.starts))
@@ -58,7 +58,7 @@ def of_rows(rows: Sheaf, places: Places) -> Delta:
 
 
 def _slots(shards: Sequence[Shard], neurons: Neurons) -> tuple[Numbers, Ints]:
-    """Return the numbers of all neurons that occur, in order, and each number's place there."""
+    """Return the numbers of all neurons that occur, in order, and each number's index there."""
     occurs = np.zeros(len(neurons), np.bool_)
     for shard in shards:
         occurs[shard.occurring] = True
@@ -72,6 +72,6 @@ def _slots(shards: Sequence[Shard], neurons: Neurons) -> tuple[Numbers, Ints]:
 
 
 def _names_of(concept: Ids, feature: Ids, names: Names) -> Names:
-    """Return the texts of rows; a row's target is named by its own row, wherever that is."""
+    """Return the texts of the rows' own words; a target's text is in its own row."""
     words = np.unique(np.concatenate([concept, feature]))
     return {word: names[word] for word in words.tolist() if word != PRIME}

@@ -1,7 +1,7 @@
-"""Rows that were found for a question, on their way into a sheaf.
+"""Collects the rows of an answer into a sheaf.
 
-What a merge has left in one part stands in the order of (target, place) already, and is taken as it
-is. The other rows, whose parts are to be added up, are sorted, all of them at once.
+A row that is fully merged is in the order of (target, place) already, and is copied. All other
+rows, whose parts must be added up, are sorted together in one step.
 """
 
 from typing import Any, NamedTuple
@@ -20,19 +20,21 @@ from giaann_p2p.store.memory.shard import Plain, Shard
 
 _HALF, _KEY_BITS = 32, 64
 _SPARSE = 16
-"""How many neurons there may be for each that is looked for, before sorting is less work."""
+"""The ratio of all neurons to ranked numbers above which sorting is cheaper than an array of
+all."""
 
 
 class Found:
-    """Rows, in whatever order they are found."""
+    """The rows found so far, in any order."""
 
     def __init__(self, places: Places) -> None:
         self._places = places
         self._whole, self._parted = _Rows(), _Rows()
 
     def take(self, neuron: int, shard: Shard, row: int, pending: Pending, piece: int) -> None:
-        """Take a neuron's row, if it has occurred: the shard's, which is none if `row` is below 0,
-        and the pieces that are not merged into it yet.
+        """Add a neuron's row: its row in the shard, and its unmerged pieces; skip an empty one.
+
+        `row` is below 0 if the shard has no row of the neuron.
         """
         if piece < shard.floor:
             if row >= 0 and (count := shard.plain.counts[row]):
@@ -42,7 +44,7 @@ class Found:
         pieces = list(pending.chain(piece, shard.floor))
         count = sum([batch.plain.counts[at] for batch, at in pieces])
         count += shard.plain.counts[row] if row >= 0 else 0
-        if not count:  # it was all taken back
+        if not count:  # all of it was withdrawn
             return
         rows = self._parted
         if row >= 0:
@@ -52,7 +54,7 @@ class Found:
         rows.end(neuron, count)
 
     def sheaf(self, neurons: Neurons) -> Sheaf:
-        """Return all as it travels, but for the names."""
+        """Return all rows as a sheaf without names."""
         whole, parted = self._whole, self._parted
         runs = [whole.run(self._places), _summed(parted.run(self._places))]
         row = np.array(whole.neurons + parted.neurons, np.uint32)
@@ -67,16 +69,16 @@ class Found:
 
 
 class _Run(NamedTuple):
-    """Connections of some rows, one row behind the other."""
+    """The connections of some rows, concatenated."""
 
     lengths: Ints
-    """[r] how many connections each row has."""
+    """Shape [r]: the number of connections of each row."""
     target: Numbers
-    """[m]"""
+    """Shape [m]: the number of each connection's target neuron."""
     place: npt.NDArray[Any]
-    """[m]"""
+    """Shape [m]: the place of each connection at its target."""
     units: Ints
-    """[m]"""
+    """Shape [m]: the strength of each connection."""
 
 
 class _Rows:
@@ -90,12 +92,12 @@ class _Rows:
         self._target: list[bytes] = []
         self._place: list[bytes] = []
         self._low: list[bytes] = []
-        self._high: list[tuple[int, Ints]] = []  # from which connection on
+        self._high: list[tuple[int, Ints]] = []  # a first connection, and full strengths from it on
 
     def take(self, plain: Plain, start: int, end: int) -> None:
-        """Take connections, but for what the strengths have beyond 32 bits.
+        """Add connections, with the low 32 bits of their strengths.
 
-        They are copied: so many views would be looked at by Python's collector, again and again.
+        The bytes are copied: the garbage collector would traverse so many views again and again.
         """
         self._size += end - start
         self._target.append(plain.target[start:end].tobytes())
@@ -103,17 +105,17 @@ class _Rows:
         self._low.append(plain.low[start:end].tobytes())
 
     def heighten(self, units: Ints) -> None:
-        """Tell the last strengths in full."""
+        """Set the full strengths of the connections added last."""
         self._high.append((self._size - len(units), units))
 
     def end(self, neuron: int, count: int) -> None:
-        """Note whose connections these were."""
+        """Complete a row: the connections since the last call are this neuron's."""
         self.neurons.append(neuron)
         self.counts.append(count)
         self._ends.append(self._size)
 
     def run(self, places: Places) -> _Run:
-        """Return all as arrays."""
+        """Return all rows' connections as arrays."""
         units = np.frombuffer(b"".join(self._low), np.uint32).astype(np.int64)
         for start, whole in self._high:
             units[start : start + len(whole)] = whole
@@ -142,7 +144,7 @@ def _take_piece(rows: _Rows, batch: Batch, at: int) -> None:
 
 
 def _summed(run: _Run) -> _Run:
-    """Bring each row into its order; what is at one place of it is added up."""
+    """Sort each row by (target, place), and add up connections with equal keys."""
     if not len(run.target):
         return run
     rows, shift = len(run.lengths), 8 * run.place.itemsize
@@ -158,14 +160,14 @@ def _summed(run: _Run) -> _Run:
     (first,) = first_of_runs(key[order]).nonzero()
     units = np.add.reduceat(run.units[order], first)
     order = order[first]
-    if not units.all():  # some was taken back
+    if not units.all():  # some connections were withdrawn
         order, units = order[units != 0], units[units != 0]
     lengths = np.bincount(row[order], minlength=rows)
     return _Run(lengths, run.target[order], run.place[order], units)
 
 
 def _ranked(number: Numbers, neurons: int) -> tuple[Ints, Ints]:
-    """Return the distinct numbers, ascending, and where each number stands among them."""
+    """Return the distinct numbers, ascending, and each number's index among them."""
     if neurons > _SPARSE * len(number):
         return np.unique(number, return_inverse=True)
     there = np.zeros(neurons, np.bool_)

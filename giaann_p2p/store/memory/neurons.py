@@ -1,7 +1,7 @@
-"""Neurons by small numbers: 0, 1, 2, ... as they come, so that a connection names one in 4 bytes.
+"""Numbers neurons 0, 1, 2, ... in order of arrival, so that a connection refers to one in 4 bytes.
 
-A hash table of arrays, filled and asked many at a time. One thread adds, any may look up meanwhile:
-a neuron is written before its slot, and growth puts a new table in the place of the old.
+The index is a hash table made of arrays, with vectorised insertion and lookup. One thread adds, any
+thread may look up meanwhile: a neuron is written before its slot, and growth replaces the table.
 """
 
 import secrets
@@ -21,19 +21,20 @@ _LEAST_BITS = 10
 
 class _Table(NamedTuple):
     slots: Numbers
-    """[2^bits] the number of the neuron whose place this or one before is."""
+    """Shape [2^bits]: numbers of neurons; each in the slot of its hash, or one after it (linear
+    probing)."""
     shift: int
-    """64 - bits."""
+    """The shift that turns a 64-bit hash into a slot: 64 - bits."""
     concept: Ids
-    """[at least half as many] by number."""
+    """Shape [2^(bits - 1)]: each neuron's concept, by number; a table is at most half full."""
     feature: Ids
 
 
 class Neurons:
-    """Neurons and their numbers."""
+    """A mapping of neurons to their numbers."""
 
     def __init__(self) -> None:
-        # Random, so that nobody can choose words that fall on one place.
+        # Random, so that no attacker can choose words that collide.
         self._a, self._b = secrets.randbits(64) | 1, secrets.randbits(64) | 1
         self._count = 0
         self._table = _empty_table(_LEAST_BITS)
@@ -43,21 +44,21 @@ class Neurons:
 
     @property
     def concept(self) -> Ids:
-        """[at least len] by number."""
+        """The concept of each neuron, by number; the array may be longer than this has neurons."""
         return self._table.concept
 
     @property
     def feature(self) -> Ids:
-        """[at least len] by number."""
+        """The feature of each neuron, by number; the array may be longer than this has neurons."""
         return self._table.feature
 
     @property
     def nbytes(self) -> int:
-        """How much memory they take."""
+        """The size in memory, in bytes."""
         return sum(a.nbytes for a in self._table if isinstance(a, np.ndarray))
 
     def find(self, concept: int, feature: int) -> int | None:
-        """Return a neuron's number."""
+        """Return a neuron's number; None if it has none."""
         slots, shift, concepts, features = self._table
         place = (concept * self._a + feature * self._b & _WORD) >> shift
         while (number := int(slots[place])) != _FREE:
@@ -67,7 +68,7 @@ class Neurons:
         return None
 
     def numbers(self, concept: Ids, feature: Ids) -> Numbers:
-        """Return the numbers of distinct neurons; new ones get the next, in their order."""
+        """Return the numbers of distinct neurons; new ones get the next numbers, in order."""
         found = self.look_up(concept, feature)
         new = found == _FREE
         count = int(np.count_nonzero(new))
@@ -81,13 +82,13 @@ class Neurons:
         return found
 
     def look_up(self, concept: Ids, feature: Ids) -> Numbers:
-        """Return the numbers of neurons; the greatest there is for one that has none."""
+        """Return the numbers of neurons; 2^32 - 1 for a neuron without one."""
         slots, _, concepts, features = table = self._table
         found = np.full(len(concept), _FREE)
         place, left = self._places(table, concept, feature), np.arange(len(concept))
         while len(left):
             number = slots[place[left]]
-            taken = number != _FREE  # what is behind a free slot was never added
+            taken = number != _FREE  # a free slot ends the probe: the neuron was never added
             left, number = left[taken], number[taken]
             same = (concepts[number] == concept[left]) & (features[number] == feature[left])
             found[left[same]] = number[same]
@@ -96,13 +97,13 @@ class Neurons:
         return found
 
     def _place(self, table: _Table, numbers: Numbers) -> None:
-        """Put neurons that are not there yet into free slots."""
+        """Put neurons that are not in the table into free slots."""
         slots = table.slots
         place = self._places(table, table.concept[numbers], table.feature[numbers])
         left = np.arange(len(numbers))
         while len(left):
             free = left[slots[place[left]] == _FREE]
-            slots[place[free]] = numbers[free]  # of several that want one slot, one gets it
+            slots[place[free]] = numbers[free]  # in a collision, one neuron gets the slot
             left = left[slots[place[left]] != numbers[left]]
             place[left] = (place[left] + 1) % len(slots)
 

@@ -1,4 +1,4 @@
-"""Branch and segment as one small number: a connection's *place* at its target."""
+"""A connection's *place* at its target: branch and segment as one small number."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,18 +12,18 @@ from giaann_p2p.model.delta import Bytes
 
 @dataclass(frozen=True)
 class Places:
-    """The places that a model has, in the order of (branch, segment)."""
+    """The places of a model, in the order of (branch, segment)."""
 
     branches: int
     segments: int
 
     @property
     def dtype(self) -> type[np.unsignedinteger[Any]]:
-        """The smallest that holds a place."""
+        """The smallest type that holds a place."""
         return np.uint8 if self.branches * self.segments <= 1 << 8 else np.uint16
 
     def of(self, branch: Bytes, segment: Bytes) -> npt.NDArray[Any]:
-        """Return places."""
+        """Return the places of branches and segments."""
         place: npt.NDArray[Any] = branch.astype(self.dtype) * self.dtype(self.segments) + segment
         return place
 
@@ -48,6 +48,6 @@ def _looked_up(table: Bytes, place: npt.NDArray[Any]) -> Bytes:
     if place.itemsize > 1:
         found: Bytes = table[place]
         return found
-    # Several times as quick, and it does not offer Python's lock to another thread.
+    # Several times faster than numpy, and it does not release the interpreter lock.
     whole = table.tobytes().ljust(1 << 8, b"\0")
     return np.frombuffer(place.tobytes().translate(whole), np.uint8)

@@ -1,4 +1,4 @@
-"""A row as a reader wants it, put together from its parts."""
+"""Assembles a row for a reader from its parts."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,23 +16,23 @@ _KEY, _HALF = np.dtype("<u8"), 32
 
 
 def joined(parts: Sequence[Part]) -> Part:
-    """Add up some parts of one row.
+    """Add up the parts of one row.
 
-    Most numpy calls offer Python's lock to others, and a reader that a writer takes it from waits
-    for longer than its reading takes. So there are few of them here.
+    Most numpy calls release the interpreter lock, and a reader that loses it to a writer waits for
+    longer than its read takes. So there are few numpy calls here.
     """
     target = _end_to_end([part.target for part in parts])
     place = _end_to_end([part.place for part in parts])
     units = np.concatenate([part.units for part in parts], dtype=np.int64)
     key = np.left_shift(target, _HALF, dtype=_KEY)
     key |= place
-    order = key.argsort(kind="stable")  # it merges ascending runs, and these are some
+    order = key.argsort(kind="stable")  # fast: it merges ascending runs, and each part is one
     key = key[order]
     first = first_of_runs(key)
     key = key[first]
     halves = key.view("<u4")
     units = np.add.reduceat(units[order], first.nonzero()[0])
-    if not units.all():  # some was taken back
+    if not units.all():  # some connections were withdrawn
         left = units.nonzero()[0]
         halves, units = key[left].view("<u4"), units[left]
     return Part(halves[1::2], halves[::2].astype(parts[0].place.dtype), units)
@@ -45,7 +45,7 @@ def _end_to_end(arrays: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
 def row_of(
     neuron: Neuron, name: Name, count: int, part: Part, neurons: Neurons, places: Places
 ) -> Row:
-    """Return the row; its targets are in the order of their numbers here."""
+    """Return a part as a row; its targets are ordered by this store's neuron numbers."""
     first = first_of_runs(part.target)
     number = part.target[first]
     first[:1] = False

@@ -1,9 +1,9 @@
-"""What a shard held at one moment: its rows as compact arrays that never change.
+"""A shard as it was at one moment: its rows as compact, immutable arrays.
 
 A connection takes 9 bytes: its target's number (4), its branch and segment as one *place* (1), and
-the low half of its strength (4). The few strengths of 2^32 and more keep their high half aside.
-Rows stand in the order in which they came, a row's connections in the order of (target, place), so
-that new ones are merged in by one search.
+the low half of its strength (4). The high halves of the few strengths from 2^32 on are stored
+aside. Rows are in order of arrival, a row's connections in the order of (target, place), so that
+one search merges new ones.
 """
 
 from collections.abc import Sequence
@@ -25,25 +25,25 @@ Kind = TypeVar("Kind", bound=np.integer[Any])
 
 @dataclass(frozen=True, eq=False)
 class Strengths:
-    """Strengths in four bytes each, but the few that need more."""
+    """Strengths in four bytes each, except the few that need more."""
 
     low: Numbers
-    """[m]"""
+    """Shape [m]: the low half of each strength."""
     wide: Ints
-    """[w] where those of 2^32 and more are, ascending."""
+    """Shape [w]: the indices of strengths from 2^32 on, ascending."""
     high: Numbers
-    """[w] their high halves."""
+    """Shape [w]: the high halves of those strengths."""
 
     @classmethod
     def of(cls, units: Ints) -> "Strengths":
-        """Pack; OverflowError for a sum that has outgrown 63 bits."""
+        """Pack strengths; OverflowError for a sum that has exceeded 63 bits."""
         if len(units) and int(units.min()) < 0:
             raise OverflowError("a connection's strength has outgrown 63 bits")
         wide = np.flatnonzero(units >> _HALF)
         return cls(units.astype(np.uint32), wide, (units[wide] >> _HALF).astype(np.uint32))
 
     def units(self, start: int, end: int) -> Ints:
-        """Return some of them."""
+        """Return a range of the strengths."""
         units = self.low[start:end].astype(np.int64)
         if len(self.wide):
             first, last = np.searchsorted(self.wide, (start, end))
@@ -52,7 +52,7 @@ class Strengths:
 
     @property
     def nbytes(self) -> int:
-        """How much memory they take."""
+        """The size in memory, in bytes."""
         return self.low.nbytes + self.wide.nbytes + self.high.nbytes
 
 
@@ -65,20 +65,20 @@ class Part(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """Connections to be added to some rows."""
+    """Connections to add to some rows."""
 
     row: Ints
-    """[m]"""
+    """Shape [m]: the row of each connection."""
     target: Numbers
-    """[m]"""
+    """Shape [m]: the number of each connection's target neuron."""
     place: npt.NDArray[Any]
-    """[m]"""
+    """Shape [m]: the place of each connection at its target."""
     units: Ints
-    """[m]"""
+    """Shape [m]: the strength of each connection."""
 
 
 class Plain(NamedTuple):
-    """Arrays without numpy: a value of them, or the bytes of some, for a third of the time."""
+    """Arrays as memoryviews: reading a value, or a few bytes, takes a third of numpy's time."""
 
     neuron: memoryview
     counts: memoryview
@@ -90,40 +90,41 @@ class Plain(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Shard:
-    """n rows and m connections."""
+    """A shard of n rows and m connections."""
 
     neuron: Numbers
-    """[n]"""
+    """Shape [n]: the number of each row's neuron."""
     count: Ints
-    """[n] how often the neuron occurred."""
+    """Shape [n]: how often each row's neuron occurred."""
     starts: Ints
-    """[n + 1] where each row's connections start, and the end of the last."""
+    """Shape [n + 1]: where each row's connections start, and the end of the last."""
     target: Numbers
-    """[m]"""
+    """Shape [m]: the number of each connection's target neuron."""
     place: npt.NDArray[Any]
-    """[m] u8, or u16 where a model has more branches and segments than 256."""
+    """Shape [m]: the place of each connection at its target; u8, or u16 if the model has more than
+    256 places."""
     strengths: Strengths
     floor: int
-    """The number of the first piece that is not in it."""
+    """The number of the first piece that is not merged into the shard."""
 
     @property
     def rows(self) -> int:
-        """n."""
+        """n, the number of rows."""
         return len(self.neuron)
 
     @property
     def connections(self) -> int:
-        """m."""
+        """m, the number of connections."""
         return len(self.target)
 
     @cached_property
     def nbytes(self) -> int:
-        """How much memory it takes."""
+        """The size in memory, in bytes."""
         arrays = (self.neuron, self.count, self.starts, self.target, self.place)
         return sum(array.nbytes for array in arrays) + self.strengths.nbytes
 
     def emptied(self) -> "Shard":
-        """Return a shard with the same rows and nothing in them."""
+        """Return a shard with the same rows, all empty."""
         empty = empty_shard(self.place.dtype)
         starts = np.zeros_like(self.starts)
         return replace(empty, neuron=self.neuron, count=np.zeros_like(self.count), starts=starts)
@@ -136,23 +137,23 @@ class Shard:
 
     @cached_property
     def plain(self) -> "Plain":
-        """The same, for who takes many rows one by one."""
+        """The arrays as memoryviews: faster for reading many rows one by one."""
         low = self.strengths.low
         arrays = (self.neuron, self.count, self.starts, self.target, self.place, low)
         return Plain(*[array.data for array in arrays])
 
     @property
     def occurring(self) -> Numbers:
-        """The neurons that have occurred: of one that was withdrawn an empty row is left."""
+        """The neurons that have occurred. A neuron that was withdrawn leaves an empty row."""
         there = self.count > 0
         return self.neuron if there.all() else self.neuron[there | (np.diff(self.starts) > 0)]
 
     def row_numbers(self) -> Ints:
-        """Return [m] each connection's row."""
+        """Return the row of each connection, of shape [m]."""
         return np.repeat(np.arange(self.rows), np.diff(self.starts))
 
     def merged(self, neuron: Numbers, count: Ints, pieces: Sequence[Piece], floor: int) -> "Shard":
-        """Return the shard with more: `neuron` and `count` are those of all rows now."""
+        """Return the shard with pieces merged into it; `neuron` and `count` cover all rows."""
         key = _Key.for_sizes(len(neuron), self, pieces)
         new, units = _summed(
             np.concatenate([key.pack(*piece[:3]) for piece in pieces]),
@@ -161,20 +162,20 @@ class Shard:
         is_less = units.min(initial=1) <= 0
         if is_less:
             new, units = self._less(key, new, units)
-        if is_less or not self.connections:  # there is nothing to weave it into
+        if is_less or not self.connections:  # no old connections to interleave with
             row, target, place = key.unpack(new)
             starts = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=len(neuron)))])
             kinds = target.astype(self.target.dtype), place.astype(self.place.dtype)
             return Shard(neuron, count, starts, *kinds, Strengths.of(units), floor)
         old = self._keys(key)
-        at = np.searchsorted(old, new)  # where each new one is, or is to be
+        at = np.searchsorted(old, new)  # the position of each new connection, or where it belongs
         known = np.zeros(len(new), np.bool_)
         inside = at < len(old)
         known[inside] = old[at[inside]] == new[inside]
         total = self.strengths.units(0, self.connections)
         total[at[known]] += units[known]
 
-        added = at[~known] + np.arange(np.count_nonzero(~known))  # their places in what comes out
+        added = at[~known] + np.arange(np.count_nonzero(~known))  # their positions in the result
         kept = np.ones(len(old) + len(added), np.bool_)
         kept[added] = False
         row, target, place = key.unpack(new[~known])
@@ -195,7 +196,7 @@ class Shard:
         return key.pack(self.row_numbers(), self.target, self.place)
 
     def _less(self, key: "_Key", new: Keys, units: Ints) -> tuple[Keys, Ints]:
-        """Return what there is in all, where some is taken back."""
+        """Return all connections after a withdrawal, without those that it reduces to 0."""
         keys, total = _summed(
             np.concatenate([self._keys(key), new]),
             np.concatenate([self.strengths.units(0, self.connections), units]),
@@ -218,7 +219,7 @@ def empty_shard(places: npt.DTypeLike, floor: int = 0) -> Shard:
 
 
 class _Key(NamedTuple):
-    """Packs (row, target, place) into a whole number that sorts like them."""
+    """Packs (row, target, place) into one integer with the same sort order."""
 
     target_bits: int
     place_bits: int
@@ -247,7 +248,7 @@ class _Key(NamedTuple):
 
 
 def _summed(keys: Keys, units: Ints) -> tuple[Keys, Ints]:
-    """Sort by key and add up what shares one."""
+    """Sort by key, and add up the strengths of equal keys."""
     if not len(keys):
         return keys, units
     order = np.argsort(keys)
@@ -259,7 +260,7 @@ def _summed(keys: Keys, units: Ints) -> tuple[Keys, Ints]:
 def _woven(
     kept: npt.NDArray[np.bool_], old: npt.NDArray[Kind], added: Ints, new: npt.NDArray[Any]
 ) -> npt.NDArray[Kind]:
-    """Return the old where `kept`, the new at the places that are `added`."""
+    """Interleave: `old` values where `kept` is true, `new` ones at the positions `added`."""
     whole = np.empty(len(kept), old.dtype)
     whole[kept] = old
     whole[added] = new

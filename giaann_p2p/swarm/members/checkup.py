@@ -1,9 +1,9 @@
-"""Whether all replicas of a swarm hold the same, judged by the digests that their peers tell.
+"""Consistency check: compares the digests that peers report of their replicas.
 
-For each shard its ready replicas are compared: with the same chunks they must have the same
-content, or one of them is damaged, or lies; with other chunks they have not yet told each other
-all. Where all agree, the digests of the shards add up to that of the swarm, which is what one
-machine that learned the same text comes to.
+Ready replicas of a shard that have the same chunks must have the same content; otherwise one
+replica is damaged, or its peer lies. Replicas with different chunks have not finished anti-entropy
+yet. If all replicas agree, the digests of the shards add up to the digest of the swarm, which
+equals that of one machine that learned the same text.
 """
 
 from collections import Counter
@@ -12,50 +12,55 @@ from collections.abc import Mapping
 import msgspec
 
 from giaann_p2p.model.digest import added, readable
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.messages import Digest
-from giaann_p2p.swarm.replica import State
+from giaann_p2p.swarm.members.losses import NONE, Losses
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.messages import Digest
+from giaann_p2p.swarm.wire.replica import ReplicaState
 
-Told = Mapping[Peer, Mapping[int, Digest]]
-"""What each peer told, by shard."""
+DigestsOf = Mapping[Peer, Mapping[int, Digest]]
+"""The digests that each peer reported, by shard."""
 
-_SERVING = {state.value.encode() for state in State if state.serves}
+_SERVING = {state.value.encode() for state in ReplicaState if state.serves}
 
 
 class Damage(msgspec.Struct, frozen=True):
-    """Replicas of a shard that learned the same, and hold something else."""
+    """Replicas of a shard that have the same chunks but different content."""
 
     shard: int
     peers: list[Peer]
-    """Those that differ from the most; all of them where no content has the most."""
+    """Peers whose content differs from the most frequent content; all of them if there is a tie."""
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of it."""
+    """The result of a check."""
 
     shards: int
     rows: int
     connections: int
     digest: str
-    """Of the whole swarm; empty where not every shard has one content."""
+    """Digest of the whole swarm; empty unless all replicas of every shard agree."""
     lost: list[int]
-    """Shards that nobody serves."""
+    """Shards that no peer serves."""
     apart: list[int]
-    """Shards whose replicas do not have the same chunks, or not yet."""
+    """Shards whose replicas have different chunks, at least for now."""
     under: list[int]
-    """Shards that fewer peers serve than should."""
+    """Shards that are served by fewer peers than they should be."""
     damaged: list[Damage]
     silent: list[Peer]
-    """Peers that told nothing, or not all."""
+    """Peers that gave no answer, or an incomplete one."""
+    losses: Losses = NONE
+    """Content that storage peers remember and no peer has any more."""
 
     @property
     def agrees(self) -> bool:
-        """Whether every shard is served, and all that serve one hold the same."""
-        return not (self.lost or self.apart or self.damaged)
+        """Whether every shard is served, its replicas agree, and nothing was lost."""
+        return not (self.lost or self.apart or self.damaged or self.losses)
 
 
-def judged(told: Told, shards: int, replicas: int, silent: list[Peer]) -> Report:
-    """Judge what was told of so many shards, each of which should be held so often."""
+def judged(
+    told: DigestsOf, shards: int, replicas: int, silent: list[Peer], losses: Losses = NONE
+) -> Report:
+    """Return the report on a swarm's shards, computed from the digests that peers reported."""
     lost, apart, under, damaged = list[int](), list[int](), list[int](), list[Damage]()
     whole = list[Digest]()
     for shard in range(shards):
@@ -85,6 +90,7 @@ def judged(told: Told, shards: int, replicas: int, silent: list[Peer]) -> Report
         under=under,
         damaged=damaged,
         silent=silent,
+        losses=losses,
     )
 
 

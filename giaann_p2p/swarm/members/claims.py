@@ -1,4 +1,7 @@
-"""What is asked of all records of a directory at once: a row each, a bit for each shard."""
+"""Columnar index of a directory: one row per record, one bit per shard.
+
+Vectorised queries over all records at once keep a directory of thousands of peers fast.
+"""
 
 from functools import lru_cache
 
@@ -10,32 +13,33 @@ from giaann_p2p.store.layout import Shards
 
 Mask = npt.NDArray[np.bool_]
 Bits = npt.NDArray[np.uint8]
-"""[rows, N / 8] one bit a shard, the lowest first."""
+"""Shape [rows, N / 8]: one bit per shard, the lowest first."""
 
 _ROWS_AT_ONCE = 64
 
 
 class Claims:
-    """Rows that are free until `expires` is set."""
+    """The rows of the index. Invariant: a row is free if and only if its `expires` is infinite."""
 
     def __init__(self, rows: int, shards: int) -> None:
         self._shards = shards
         self.expires = np.full(rows, np.inf)
-        """When the record ends, or ended; infinite where the row is free."""
+        """Time at which the record expires or expired; infinite where the row is free."""
         self.known_for = np.zeros(rows)
-        """For how long the peer has sent records."""
+        """Seconds for which the peer has sent records."""
         self.live = np.zeros(rows, np.bool_)
-        """The record has not ended, and the peer has not left."""
+        """Whether the record has not expired, and the peer has not left."""
         self.holds = np.zeros(rows, np.bool_)
-        """The record is of a storage peer that has not left."""
+        """Whether the record is of a storage peer that has not left."""
         self.ready = np.zeros((rows, (shards + 7) // 8), np.uint8)
         self.syncing = np.zeros_like(self.ready)
+        self.cold = np.zeros_like(self.ready)
 
     def __len__(self) -> int:
         return len(self.live)
 
     def grow(self, rows: int) -> None:
-        """Have more rows; the further ones are free."""
+        """Enlarge the index to `rows` rows; the new ones are free."""
         wider = Claims(rows, self._shards)
         for name, array in vars(self).items():
             if isinstance(array, np.ndarray):
@@ -43,41 +47,63 @@ class Claims:
         vars(self).update(vars(wider))
 
     def free_row(self) -> int:
-        """Return a row that is free."""
+        """Return a free row; there must be one."""
         return int(np.argmax(self.expires))
 
     def clear(self, row: int) -> None:
-        """Make a row free."""
+        """Free a row."""
         self.expires[row] = np.inf
         self.live[row] = self.holds[row] = False
-        self.ready[row] = self.syncing[row] = 0
+        self.ready[row] = self.syncing[row] = self.cold[row] = 0
 
-    def claim(self, row: int, ready: Shards, syncing: Shards) -> None:
+    def claim(self, row: int, ready: Shards, syncing: Shards, cold: Shards) -> None:
         """Set the shards of a row."""
-        for bits, shards in ((self.ready, ready), (self.syncing, syncing)):
+        for bits, shards in ((self.ready, ready), (self.syncing, syncing), (self.cold, cold)):
             bits[row] = _bits_of(shards.tobytes(), self._shards)
 
+    def held_by(self, rows: Ints) -> Mask:
+        """Return the shards that at least one of these rows serves or fetches."""
+        some = self.ready[rows] | self.syncing[rows]
+        both = np.bitwise_or.reduce(some, axis=0, initial=np.uint8(0))
+        return np.unpackbits(both, count=self._shards, bitorder="little").astype(np.bool_)
+
+    def held_beyond(self, owners: Ints) -> dict[int, Mask]:
+        """Return by live row the shards that it holds but does not own; `owners`: [N, R] rows."""
+        rows, found = np.flatnonzero(self.live & self.holds), dict[int, Mask]()
+        shard = np.broadcast_to(np.arange(self._shards)[:, None], owners.shape)
+        for start in range(0, len(rows), _ROWS_AT_ONCE):  # in blocks, to bound the memory
+            some = rows[start : start + _ROWS_AT_ONCE]
+            held = self.ready[some] | self.syncing[some]
+            bits = np.unpackbits(held, axis=1, count=self._shards, bitorder="little")
+            place = np.full(len(self) + 1, -1)  # by row: its index in `some`; the last: no row
+            place[some] = np.arange(len(some))
+            own = place[owners]
+            bits[own[own >= 0], shard[own >= 0]] = 0
+            for at in np.flatnonzero(bits.any(axis=1)).tolist():
+                found[int(some[at])] = bits[at].astype(np.bool_)
+        return found
+
     def least_known(self) -> int:
-        """Return the row to be forgotten first, of those that are not live."""
+        """Return the row to evict first among those that are not live."""
         worth = np.where(self.holds, self.known_for, -1.0)
         return int(np.argmin(np.where(self.live, np.inf, worth)))
 
     def ready_counts(self, among: Mask) -> Ints:
-        """Return how many live peers, of some, serve each shard."""
+        """Return how many live peers among the given rows serve each shard."""
         rows = np.flatnonzero(self.live & self.holds & among)
         counts = np.zeros(self._shards, np.int64)
-        for start in range(0, len(rows), _ROWS_AT_ONCE):  # so that the bits take little memory
+        for start in range(0, len(rows), _ROWS_AT_ONCE):  # in blocks, to bound the memory
             some = self.ready[rows[start : start + _ROWS_AT_ONCE]]
             bits = np.unpackbits(some, axis=1, count=self._shards, bitorder="little")
             counts += bits.sum(axis=0, dtype=np.int64)
         return counts
 
     def held_of(self, shards: Shards) -> dict[int, list[int]]:
-        """Return by live row which of some shards it names, ascending, where it names any."""
+        """Return by live row which of these shards it serves or fetches, ascending, if any."""
         rows = np.flatnonzero(self.live & self.holds)
         wanted = _bits_of(shards.tobytes(), self._shards)
         found: dict[int, list[int]] = {}
-        for start in range(0, len(rows), _ROWS_AT_ONCE):  # so that the bits take little memory
+        for start in range(0, len(rows), _ROWS_AT_ONCE):  # in blocks, to bound the memory
             some = rows[start : start + _ROWS_AT_ONCE]
             both = (self.ready[some] | self.syncing[some]) & wanted
             bits = np.unpackbits(both, axis=1, count=self._shards, bitorder="little")
@@ -87,7 +113,7 @@ class Claims:
         return found
 
 
-@lru_cache(maxsize=64)  # one process may be several peers, who all hear the same
+@lru_cache(maxsize=64)  # one process may run several peers, which all receive the same records
 def _bits_of(shards: bytes, count: int) -> Bits:
     mask = np.zeros(count, np.bool_)
     mask[np.frombuffer(shards, np.uint16)] = True
@@ -95,11 +121,11 @@ def _bits_of(shards: bytes, count: int) -> Bits:
 
 
 def has(bits: Bits, shard: int) -> Mask:
-    """Tell which rows name a shard."""
+    """Return, for each row, whether it names a shard."""
     return (bits[:, shard >> 3] & (1 << (shard & 7))).astype(np.bool_)
 
 
 def have(bits: Bits, rows: Ints, shards: Ints) -> Mask:
-    """Tell for many rows whether each names its shard."""
+    """Return, for pairs of a row and a shard, whether the row names the shard."""
     some: Bits = bits[rows, shards >> 3]
     return (some >> (shards & 7) & 1).astype(np.bool_)

@@ -1,21 +1,23 @@
-"""Who is there and what they hold, by their own signed records: a peer's view of its swarm.
+"""The peer directory: one peer's view of which peers are live and what they hold.
 
-1. A peer's newest record holds, by its sequence, for its lifetime from when it first came; the same
-   bytes again prolong nothing. Then the peer is gone, and is remembered for `forget` seconds more:
-   it held shards, and may come back with them. `forget` is longer than an old record can be
-   sent again, so that none ever passes for a new one.
-2. Memory is bounded by `most` records (each has up to 4 KiB, and 3/4 byte a shard of the swarm).
-   When they are all live, further peers are turned away until one ends: strangers in any number
-   never push out a live peer. Room is made by forgetting who is not: first who holds nothing, then
-   whom this directory heard for the shortest time, so that strangers who come in a flood go first.
-3. A peer that fails to answer is bypassed. A record that it issued since then ends that, as an
-   answer does; one from before, which others still gave away, does not.
-4. In a swarm that not everybody may join, only its members are in the directory.
-5. `version` changes only if who is a member, or what they claim, does: what was made from it holds
-   until then.
+The directory is built from the peers' own signed records.
+
+1. A peer's newest record, by sequence, is valid for its lifetime after it first arrived; a replay
+   of the same bytes does not prolong it. After that the peer is gone, but remembered for `forget`
+   seconds more, because it held shards and may come back with them. `forget` exceeds the time for
+   which an old record can be replayed, so a replay never passes for a new record.
+2. Memory is bounded by `most` records, each of up to 4 KiB plus 3/4 byte per shard of the swarm. If
+   all are live, new peers are turned away until one expires, so no number of strangers pushes out a
+   live peer. Otherwise the directory evicts a peer that is not live: first those that hold nothing,
+   then those that it heard for the shortest time. So a flood of strangers is evicted first.
+3. A peer that fails to answer is avoided for a while. An answer ends that, and so does a record
+   that it issued after the failure; an earlier record, which other peers still pass on, does not.
+4. In a swarm that admits by token, the directory contains members only.
+5. `version` changes only if the set of members or their claims change, so anything derived from
+   them may be cached until then.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Protocol
 
 import msgspec
@@ -24,11 +26,11 @@ import numpy.typing as npt
 
 from giaann_p2p.errors import RecordError, UsageError
 from giaann_p2p.store.layout import Layout, Shards
-from giaann_p2p.swarm.admission import Admission
-from giaann_p2p.swarm.claims import Bits, Claims, Mask, has, have
-from giaann_p2p.swarm.doubts import Doubts
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.record import (
+from giaann_p2p.swarm.members.claims import Bits, Claims, Mask, has, have
+from giaann_p2p.swarm.members.silent_backoff import SilentBackoff
+from giaann_p2p.swarm.wire.admission import Admission
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.record import (
     MOST_LIFETIME,
     SKEW,
     Announcement,
@@ -43,46 +45,49 @@ from giaann_p2p.swarm.record import (
 
 MOST_RECORDS = 1 << 14
 FORGET = 24 * 3600.0
+"""Seconds for which a gone peer is remembered."""
 _LEAST_FORGET = 2 * SKEW + MOST_LIFETIME
 _FEWEST_ROWS = 16
 
 
 class Health(msgspec.Struct, frozen=True, kw_only=True):
-    """How well the shards are held."""
+    """Statistics of the replication of shards."""
 
     least: int
-    """Ready replicas of the shard that has the fewest."""
+    """Number of ready replicas of the shard that has the fewest."""
     mean: float
+    """Mean number of ready replicas per shard."""
     under: int
-    """Shards with fewer ready replicas than they should have."""
+    """Number of shards with fewer ready replicas than they should have."""
     lost: int
-    """Shards that nobody serves."""
+    """Number of shards that no peer serves."""
     unsettled: int
-    """Owners, counted once for each of their shards, that are not ready."""
+    """Number of pairs of a shard and an owner that is not ready yet."""
 
 
 class Placing(Protocol):
-    """Who should own what."""
+    """The part of `Placement` that the directory needs."""
 
     @property
     def peers(self) -> tuple[bytes, ...]:
-        """All members."""
+        """All members, in the order of their indices."""
 
     @property
     def owner_matrix(self) -> npt.NDArray[np.uint16]:
-        """[N, R] each shard's owners, by their places among `peers`."""
+        """Shape [N, R]: each shard's owners, as indices into `peers`."""
 
 
 class _Entry(msgspec.Struct, frozen=True):
     data: bytes
     announcement: Announcement
     first: float
-    """When the peer was first heard of."""
+    """Time at which the peer's first record arrived."""
     arrived: float
+    """Time at which this record arrived."""
 
 
 class Directory:
-    """All that is known of a swarm's peers."""
+    """All records of a swarm's peers, live or recently gone."""
 
     def __init__(
         self,
@@ -92,25 +97,25 @@ class Directory:
         forget: float = FORGET,
         admission: Admission | None = None,
     ) -> None:
-        """Take the swarm; everybody may be in it if nothing is said of admission."""
+        """Without `admission` every peer may be in the directory; `forget` is in seconds."""
         if forget < _LEAST_FORGET:
             raise UsageError(f"forget must be {_LEAST_FORGET} s or more; it is {forget}")
         if most < 1:
             raise UsageError(f"a directory needs room for one record; most is {most}")
         self.refused = 0
-        """Records that were forged, or otherwise wrong."""
+        """Number of records that were forged or otherwise invalid."""
         self.turned_away = 0
-        """Records of new peers for which there was no room."""
+        """Number of records of new peers that found no room."""
         self._swarm_id, self._layout, self._most, self._forget = swarm_id, layout, most, forget
         self._admission = admission
         self._claims = Claims(min(_FEWEST_ROWS, most), layout.shards)
         self._rows: dict[Key, int] = {}
         self._entries: dict[int, _Entry] = {}  # by row
         self._known: set[bytes] = set()  # the bytes of the entries
-        self._wrong: dict[int, dict[Peer, Shards]] = {}  # by row, of those that name anybody
-        self._doubts = Doubts()
+        self._wrong: dict[int, dict[Peer, Shards]] = {}  # accusations, by row of the accuser
+        self._silences = SilentBackoff()
         self._version = 0
-        self._due = np.inf  # not after the next record ends or is forgotten
+        self._due = np.inf  # at or before the next expiry or eviction by age
         self._members: tuple[int, tuple[tuple[Peer, int], ...]] = (-1, ())
 
     def __len__(self) -> int:
@@ -121,9 +126,10 @@ class Directory:
         return f"<Directory: {live:,} live records, {len(self) - live:,} others>"
 
     def merge(self, data: bytes, now: float, owner: Peer | None = None) -> Announcement | None:
-        """Take a record in, an owner's if it is given, and return what it says.
+        """Take in a record, of this owner if given, and return its content.
 
-        None if it says nothing new, or there is no room; RecordError if it cannot be right.
+        None if it is not newer than the known one, or there is no room; RecordError if it is
+        invalid.
         """
         self._advance(now)
         if data in self._known:
@@ -139,7 +145,7 @@ class Directory:
             if self._admission is not None:
                 self._admission.check(found, now)
             prove(data, found)
-            is_same = held is not None and held.shards == found.shards  # as nearly always
+            is_same = held is not None and held.shards == found.shards  # the usual case
             sets = None if is_same else sets_of(found, self._layout)
         except RecordError:
             self.refused += 1
@@ -148,48 +154,48 @@ class Directory:
         return found
 
     def version(self, now: float) -> int:
-        """Return a number that is another one when members or claims have changed."""
+        """Return a number that changes whenever members or their claims change."""
         self._advance(now)
         return self._version
 
     def announcement(self, peer: Peer, role: Role = "storage") -> Announcement | None:
-        """Return what a peer, live or gone, said last."""
+        """Return the latest announcement of a peer, live or gone."""
         row = self._rows.get((peer, role))
         return None if row is None else self._entries[row].announcement
 
     def load(self, peer: Peer, role: Role = "storage") -> Load | None:
-        """Return how busy a peer said it was."""
+        """Return the load that a peer announced."""
         found = self.announcement(peer, role)
         return None if found is None else found.load
 
     def live(self, now: float) -> list[Announcement]:
-        """Return the records that hold now, but for those of peers that have left."""
+        """Return the announcements of all live peers; a peer that has left is not live."""
         self._advance(now)
         return self._announcements(self._claims.live)
 
     def gone(self, now: float) -> list[Announcement]:
-        """Return the last records of storage peers that went without leave."""
+        """Return the last announcements of storage peers that vanished without leaving properly."""
         self._advance(now)
         return self._announcements(self._claims.holds & ~self._claims.live)
 
     def records(self, now: float) -> list[bytes]:
-        """Return the live records as they came, to be passed on."""
+        """Return the live records as they arrived, ready to be passed on."""
         self._advance(now)
         return [self._entries[row].data for row in np.flatnonzero(self._claims.live).tolist()]
 
     def addresses(self) -> list[str]:
-        """Return where the peers are that are known, those that are live first."""
+        """Return the addresses of all known peers, live ones first."""
         order = np.argsort(~self._claims.live, kind="stable").tolist()
         said = [self._entries[row].announcement for row in order if row in self._entries]
         return [address for one in said for address in one.addresses]
 
     def alive(self, now: float) -> frozenset[Peer]:
-        """Return the live peers that are not bypassed."""
+        """Return the live peers that are not avoided now."""
         peers = {found.peer for found in self.live(now)}
         return frozenset(peer for peer in peers if not self.suspected(peer, now))
 
     def members(self, now: float) -> tuple[tuple[Peer, int], ...]:
-        """Return the storage peers to place shards on, ascending, with their capacities."""
+        """Return the storage peers to place shards on, ascending, with capacities in bytes."""
         version = self.version(now)
         if self._members[0] != version:
             storing = self._announcements(self._claims.live & self._claims.holds)
@@ -199,38 +205,62 @@ class Directory:
         return self._members[1]
 
     def named(self, now: float) -> dict[Peer, dict[Peer, Shards]]:
-        """Return, of the live peers that name any, who holds something wrong of which shards."""
+        """Return the accusations by live peers: by accuser and accused, the shards held wrong."""
         self._advance(now)
         live = [row for row in self._wrong if self._claims.live[row]]
         return {self._entries[row].announcement.peer: self._wrong[row] for row in live}
 
     def ready(self, shard: int, now: float) -> list[Peer]:
-        """Return the live peers that serve a shard; those that are bypassed come last."""
+        """Return the live peers that serve a shard, avoided ones last."""
         self._advance(now)
         return self._naming(self._ready(shard) & self._claims.live, now)
 
     def syncing(self, shard: int, now: float) -> list[Peer]:
-        """Return the live peers that are fetching a shard, in the same order."""
+        """Return the live peers that are fetching a shard, avoided ones last."""
         self._advance(now)
         return self._naming(self._syncing(shard) & self._claims.live, now)
 
     def sharing(self, shards: Shards, now: float) -> dict[Peer, list[int]]:
-        """Return which of some shards each live peer serves or fetches, of those with any."""
+        """Return the live peers that serve or fetch any of these shards, with those shards."""
         self._advance(now)
         held = self._claims.held_of(shards)
         return {self._entries[row].announcement.peer: some for row, some in held.items()}
 
+    def cold(self, shard: int, now: float) -> list[Peer]:
+        """Return the live peers that keep a cold copy of a shard, avoided ones last."""
+        self._advance(now)
+        return self._naming(self._has(self._claims.cold, shard) & self._claims.live, now)
+
+    def beyond(self, placement: Placing, now: float) -> dict[Peer, Mask]:
+        """Return the shards that active peers hold without owning them, one flag per shard."""
+        self._advance(now)
+        rows = [self._rows.get((Peer(peer), "storage"), -1) for peer in placement.peers]
+        owners = np.array([*rows, -1])[placement.owner_matrix]  # [N, R]
+        found = self._claims.held_beyond(owners)
+        said = {row: self._entries[row].announcement for row in found}
+        return {said[row].peer: some for row, some in found.items() if said[row].state == "active"}
+
+    def held_by(self, among: Callable[[Peer], bool], live: bool, now: float) -> Mask:
+        """Return the shards that these peers hold, or held when they vanished, one flag per shard.
+
+        `live` selects live peers; otherwise peers that are gone count.
+        """
+        self._advance(now)
+        rows = np.flatnonzero(self._claims.holds & (self._claims.live == live))
+        chosen = [among(self._entries[row].announcement.peer) for row in rows.tolist()]
+        return self._claims.held_by(rows[np.array(chosen, np.bool_)])
+
     def claimants(self, shard: int, now: float) -> list[Peer]:
-        """Return all who have a shard, also who is gone and may come back with it."""
+        """Return all peers that serve a shard, or are gone and may come back with it."""
         self._advance(now)
         return self._naming(self._ready(shard) & self._claims.holds, now)
 
     def health(
         self, now: float, placement: Placing, replicas: int, silent: Collection[Peer] = ()
     ) -> Health:
-        """Return how well the shards are held, of which there should be so many replicas.
+        """Return how well the shards are replicated; replicas of silent peers do not count.
 
-        Those of silent peers are none.
+        `replicas` is the number that each shard should have.
         """
         self._advance(now)
         among = np.ones(len(self._claims), np.bool_)
@@ -246,7 +276,7 @@ class Directory:
         )
 
     def look_again(self, now: float) -> None:
-        """Forget whoever is no member any more."""
+        """Drop the records of peers that are no longer members."""
         if self._admission is None:
             return
         for row, entry in list(self._entries.items()):
@@ -256,20 +286,20 @@ class Directory:
                 self._drop(row)
 
     def suspect(self, peer: Peer, now: float) -> None:
-        """Note that a peer did not answer."""
+        """Note that a peer did not answer, so it is avoided for a while."""
         if self._knows(peer):
-            self._doubts.suspect(peer, now)
+            self._silences.suspect(peer, now)
 
     def suspected(self, peer: Peer, now: float) -> bool:
-        """Tell whether a peer is to be bypassed now."""
-        return self._doubts.suspected(peer, now)
+        """Return whether to avoid a peer now, because it did not answer."""
+        return self._silences.suspected(peer, now)
 
     def heard(self, peer: Peer) -> None:
-        """Note that a peer answered."""
-        self._doubts.end(peer)
+        """Note that a peer answered, which ends its backoff."""
+        self._silences.end(peer)
 
     def _put(self, data: bytes, found: Announcement, sets: Sets | None, now: float) -> None:
-        """Note a record, and the shards that it names unless they are those of the one before."""
+        """Store a record; `sets` is None if it names the same shards as the previous one."""
         row, old = self._rows.get(found.key), None
         if row is None:
             row = self._rows[found.key] = self._new_row()
@@ -286,36 +316,36 @@ class Directory:
         claims.known_for[row] = now - entry.first
         self._due = min(self._due, now + found.lifetime)
         if sets is None and old and claims.live[row] and _says_the_same(old.announcement, found):
-            return  # as nearly always
+            return  # the usual case
         before = self._claim(row, old)
         claims.live[row] = found.state != "left"
         claims.holds[row] = found.state != "left" and found.role == "storage"
         if sets is not None:
-            claims.claim(row, sets.ready, sets.syncing)
+            claims.claim(row, sets.ready, sets.syncing, sets.cold)
             self._wrong.pop(row, None)
             if sets.wrong:
                 self._wrong[row] = sets.wrong
         self._version += self._claim(row, entry) != before
 
     def _claim(self, row: int, entry: _Entry | None) -> object:
-        """Return what `version` stands for; nothing for who claims nothing."""
+        """Return the part of a record that `version` tracks; None for a peer that holds nothing."""
         if entry is None or not self._claims.holds[row]:
             return None
         found, is_live = entry.announcement, bool(self._claims.live[row])
         return is_live, found.state, found.capacity, found.shards
 
     def _dispel(self, old: _Entry, new: _Entry) -> None:
-        """Trust a peer again if it issued a record since it failed, by its own clock."""
+        """End a peer's backoff if it issued a record after it failed, by its own clock."""
         peer = new.announcement.peer
-        since = self._doubts.since(peer)
+        since = self._silences.since(peer)
         if since is not None:
             then = old.announcement.issued + since - old.arrived
             restarted = new.announcement.incarnation != old.announcement.incarnation
             if restarted or new.announcement.issued > then:
-                self._doubts.end(peer)
+                self._silences.end(peer)
 
     def _advance(self, now: float) -> None:
-        """Let end what has ended."""
+        """Expire records, and forget those that expired long ago."""
         if now < self._due:
             return
         claims = self._claims
@@ -333,7 +363,7 @@ class Directory:
         self._known.remove(entry.data)
         del self._rows[entry.announcement.key]
         if not self._knows(peer):
-            self._doubts.end(peer)
+            self._silences.end(peer)
         self._version += bool(self._claims.holds[row])
         self._claims.clear(row)
         self._wrong.pop(row, None)
@@ -367,7 +397,7 @@ class Directory:
 
     def _naming(self, mask: Mask, now: float) -> list[Peer]:
         peers = [found.peer for found in self._announcements(mask)]
-        if not len(self._doubts):
+        if not len(self._silences):
             return peers
         return sorted(peers, key=lambda peer: self.suspected(peer, now))
 
@@ -379,10 +409,10 @@ class Directory:
         row = np.array(rows)[owners]  # [N, R]
         shard = np.arange(len(owners))[:, None]
         settled = (row >= 0) & self._claims.live[row] & have(self._claims.ready, row, shard)
-        settled |= (row >= 0) & ~among[row]  # nothing is on its way to those who do not answer
+        settled |= (row >= 0) & ~among[row]  # silent peers fetch nothing
         return int(np.count_nonzero(~settled))
 
 
 def _says_the_same(old: Announcement, new: Announcement) -> bool:
-    """Tell whether nothing changes for others; both are of one role, and name the same shards."""
+    """Return whether `version` stays; both records have the same peer, role and shards."""
     return (old.state, old.capacity) == (new.state, new.capacity)

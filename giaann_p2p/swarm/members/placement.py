@@ -1,24 +1,27 @@
-"""Which storage peers own each shard: rendezvous hashing that everyone computes alone, bit by bit.
+"""Placement: which storage peers own each shard, by bounded weighted rendezvous hashing.
 
-1. A peer's share of the replicas goes by its capacity, up to one replica of every shard, and up to
-   `MOST_MEANS` times the mean share: capacity is only claimed.
-2. A peer puts all shards in an order of its own, which its id seeds, and asks for the one in place
-   r at the time E(r) / weight. A shard's owners are the R first who ask for it. E(r), the sum of
-   1/N + 1/(N - 1) + ... over r places, is the mean of the r-th least of N exponential draws: on
-   average that is weighted rendezvous hashing, with a third of the spread of independent draws.
-3. A peer owns at most `BOUND` of its share. Beyond it, it turns down what it asked for last, and
-   that goes to whoever asked next. What comes of this depends on no order in which peers turn
-   something down: it is the one stable matching that suits shards best.
-4. Whom all turn down goes to those who asked first, bound or not: replicas go before balance.
+Every peer computes it alone, and all must get the same result bit by bit.
 
-A join or leave shifts all shares a little and in proportion, and with them what each peer turns
-down, so that hardly more moves than must: `python -m tests.benchmarks.placement` shows it. That
-takes shards enough, some 200 a peer: 200 peers with 60 each move a fifth more than must be moved.
+1. A peer's share of the replicas is proportional to its capacity, up to one replica of every shard,
+   and up to `MOST_MEANS` times the mean share, because capacity is only claimed.
+2. A peer orders all shards by a permutation that its id seeds, and asks for the shard in place r at
+   the time E(r) / weight. A shard's owners are the first R peers that ask for it. E(r), the sum of
+   1/N + 1/(N - 1) + ... over r places, is the mean of the r-th least of N exponential draws. So on
+   average this is weighted rendezvous hashing, with a third of the spread of independent draws.
+3. A peer owns at most `BOUND` times its share. Beyond that, it rejects the shards that it asked for
+   last, and the next peers in line get them. The result does not depend on the order of rejections:
+   it is the unique stable matching that is best for shards.
+4. A shard that too many peers reject goes to those that asked first, in spite of their bounds,
+   because replication matters more than balance.
 
-Peers that differed in one bit would dispute over shards. So there is no logarithm here, which
-every libm rounds in its own way, and no sum of floats, which numpy takes in an order that depends
-on the processor: only whole numbers, single +, * and / of float64, which IEEE 754 rounds alike
-everywhere, and sorts of keys that are all different.
+A join or leave changes all shares slightly and in proportion, and with them what each peer rejects,
+so hardly more shards move than must: `python -m tests.benchmarks.placement` shows it. That requires
+some 200 shards per peer; with 200 peers and 60 each, a fifth more move than must.
+
+Two peers whose results differed in one bit would disagree on owners. So this code uses no
+logarithm, which every libm rounds differently, and no sum of floats, which numpy computes in an
+order that depends on the processor. It uses integers, single +, * and / of float64, which IEEE 754
+rounds alike everywhere, and sorts of distinct keys.
 """
 
 import hashlib
@@ -32,26 +35,26 @@ import numpy.typing as npt
 from giaann_p2p.errors import UsageError
 from giaann_p2p.model.sequence import Ids, Ints
 from giaann_p2p.store.layout import MOST_SHARDS, Shards
-from giaann_p2p.swarm.identity import PEER_BYTES, Peer
+from giaann_p2p.swarm.wire.identity import PEER_BYTES, Peer
 
 Owners = npt.NDArray[np.uint16]
-"""Indices of peers."""
-Barred = Mapping[int, frozenset[Peer]]
-"""By shard, who does not own it though its turn would be: see `barring`."""
+"""Owners of shards, as indices of peers."""
+Excluded = Mapping[int, frozenset[Peer]]
+"""The peers that may not own a shard, by shard (see `exclusion`)."""
 Floats = npt.NDArray[np.float64]
 
 MOST_PEERS = 1 << 16
 MOST_CAPACITY = 1 << 47
-"""Bytes that count, 128 TiB: whoever declares more gets no more for it."""
+"""Highest capacity that counts, in bytes (128 TiB): more does not enlarge a peer's share."""
 BOUND = 1.085
-"""The most that a peer owns, in shares; lower moves more on a join, higher fills peers less evenly.
-What rounding a capacity can add is on top."""
+"""Upper bound of the shards that a peer owns, in multiples of its share. A lower bound moves more
+shards on a join, a higher one fills peers less evenly. Rounding of capacities adds to it."""
 MOST_MEANS = 16
-"""The most that a peer is to own, in mean shares, whatever it declares: a hundredth of a swarm's
-peers gets no more than a sixth of it by bragging. Lower: less, but honest peers that are that much
-larger than others are used less, and fill the small ones. It takes more than 16 R peers to make a
-difference. A multiple of the median would defend no better, and would move many shards whenever the
-median goes from one common size to the next."""
+"""Upper bound of a peer's share, in multiples of the mean share, whatever capacity it declares. So
+a hundredth of a swarm's peers gets at most a sixth of the replicas by exaggerating. Trade-off: a
+lower value limits that more, but uses honest large peers less, and fills small peers instead. It
+matters only in swarms of more than 16 R peers. A multiple of the median would defend no better, and
+would move many shards whenever the median changes from one common size to the next."""
 _CAPACITY_BITS = 7
 _NEVER = np.uint32(0xFFFFFFFF)
 _ONE = 1 << 40
@@ -62,14 +65,14 @@ _EMPTY = np.empty(0, np.uint16)
 
 
 class Moved(NamedTuple):
-    """What a peer has to fetch and may drop, ascending."""
+    """The shards that a peer gains (to fetch) and loses (may drop), ascending."""
 
     gains: Shards
     loses: Shards
 
 
 class Placement:
-    """The owners of every shard; the same for the same members, in whatever order they come."""
+    """The owners of every shard. Invariant: it depends on the members only, not on their order."""
 
     def __init__(
         self,
@@ -77,17 +80,17 @@ class Placement:
         shares: Floats,
         matrix: Owners,
         replicas: int,
-        barred: Barred | None = None,
+        excluded: Excluded | None = None,
     ) -> None:
         self.peers = peers
         """All members, ascending."""
         self.replicas = replicas
-        """How many owners a shard is to have: it has fewer where there are fewer peers."""
+        """Number of owners that a shard should have; it has fewer if there are fewer peers."""
         self.shares = shares
-        """[P] how many shards each is to own; as a rule no whole number."""
+        """Shape [P]: how many shards each peer should own, usually a fraction."""
         self.owner_matrix = matrix
-        """[N, R] each shard's owners, best first, by their places among `peers`."""
-        self._barred = barred or {}
+        """Shape [N, R]: each shard's owners, best first, as indices into `peers`."""
+        self._excluded = excluded or {}
         for array in (shares, matrix):
             array.flags.writeable = False
 
@@ -95,10 +98,10 @@ class Placement:
     def of(
         cls, members: Mapping[Peer, int] | Sequence[tuple[Peer, int]], shards: int, replicas: int
     ) -> "Placement":
-        """Place shards on members, who are told by their ids with their capacities in bytes.
+        """Place shards on members, given by their ids and capacities in bytes.
 
-        Capacities count by their seven leading bits, rounded down: one that is declared anew and
-        is nearly the same moves nothing as a rule, and none counts for more than it has.
+        Capacities are rounded down to their seven leading bits, so a peer that declares nearly the
+        same capacity again usually moves nothing, and no capacity is overrated.
         """
         pairs = members.items() if isinstance(members, Mapping) else members
         peers = tuple(sorted(pairs))
@@ -113,16 +116,12 @@ class Placement:
         """Return a shard's owners, best first."""
         return tuple(self.peers[at] for at in self.owner_matrix[shard].tolist())
 
-    def barred(self, shard: int) -> frozenset[Peer]:
-        """Return who is left out of a shard's owners, for what it holds of it is wrong."""
-        return self._barred.get(shard, frozenset())
-
-    def owners_of(self, shards: Shards) -> Owners:
-        """Return the owners of many shards, [k, R] as in the matrix."""
-        return self.owner_matrix[shards]
+    def excluded(self, shard: int) -> frozenset[Peer]:
+        """Return the peers that may not own a shard, because their replica of it is wrong."""
+        return self._excluded.get(shard, frozenset())
 
     def shards_of(self, peer: Peer) -> Shards:
-        """Return what a peer owns, ascending; nothing if it is no member."""
+        """Return the shards that a peer owns, ascending; none if it is not a member."""
         at = self._places.get(peer)
         if at is None:
             return _EMPTY
@@ -130,7 +129,7 @@ class Placement:
         return owned[ends[at] : ends[at + 1]]
 
     def moves(self, other: "Placement") -> dict[Peer, Moved]:
-        """Return what every peer gains and loses if `other` takes the place of this placement."""
+        """Return what each peer gains and loses when `other` replaces this placement."""
         found = {}
         for peer in sorted({*self.peers, *other.peers}):
             before, after = self.shards_of(peer), other.shards_of(peer)
@@ -146,7 +145,7 @@ class Placement:
 
     @cached_property
     def _owned(self) -> tuple[Shards, Ints]:
-        """All peers' shards behind one another, and where each peer's start and the last's end."""
+        """All peers' shards, concatenated, and the offset of each peer's first; the end is last."""
         flat = self.owner_matrix.ravel()
         order = np.argsort(flat, kind="stable")
         owned = (order // max(1, self.owner_matrix.shape[1])).astype(np.uint16)
@@ -170,7 +169,7 @@ def _check(members: tuple[tuple[Peer, int], ...], shards: int, replicas: int) ->
         raise UsageError("a peer is there twice, perhaps with two capacities; name it once")
 
 
-# Many ask about the same members, foremost where a simulator lets many peers compute it.
+# Many callers ask for the same members, above all in a simulator with many peers.
 @lru_cache(maxsize=32)
 def _placed(members: tuple[tuple[Peer, int], ...], shards: int, replicas: int) -> Placement:
     peers = tuple(peer for peer, _ in members)
@@ -204,9 +203,9 @@ def _seed(peer: Peer) -> bytes:
 
 
 def _shares(capacities: list[int], shards: int, replicas: int) -> Floats:
-    """Return how many shards each peer is to own; those with a share beyond the most own the most.
+    """Return how many shards each peer should own, capped at the most that a peer may own.
 
-    It is counted in shards of which as many make one as there are peers: so they are whole numbers.
+    The computation is in units of 1/P shard for P peers, so that it uses integers only.
     """
     full, peers = set[int](), len(capacities)
     order = sorted(range(peers), key=capacities.__getitem__, reverse=True)
@@ -224,47 +223,47 @@ def _shares(capacities: list[int], shards: int, replicas: int) -> Floats:
 
 
 def _bounds(shares: Floats, shards: int) -> Ints:
-    """Return the most that each peer owns: at least its share, rounded up."""
+    """Return the most shards that each peer may own: at least its share, rounded up."""
     return np.minimum(np.maximum(np.ceil(shares), np.floor(shares * BOUND)), shards).astype(int)
 
 
 @lru_cache(maxsize=8)
 def _times(shards: int) -> Floats:
-    """Return E(0) to E(N), in units of 2^-40: whole numbers, and exact."""
+    """Return E(0) to E(N) in units of 2^-40, as exact integers."""
     steps = _ONE // np.arange(shards, 0, -1, dtype=np.int64)
     return np.concatenate([[0], np.cumsum(steps)]).astype(np.float64)
 
 
 class _Asked(NamedTuple):
-    """Who asks for what and when, in the order of shards, and of times for each shard."""
+    """All requests of peers for shards, sorted by shard, then by time."""
 
     shard: Shards
     time: npt.NDArray[np.uint32]
-    """The bits of a float32: positive ones stand in the order of their bits."""
+    """Times of the requests, as the bits of a float32: positive floats sort like their bits."""
     peer: Owners
 
 
 class _Asking:
-    """What peers ask for."""
+    """Computes the peers' requests for shards."""
 
     def __init__(self, shares: Floats, seeds: npt.NDArray[np.uint32], shards: int) -> None:
         self._times, self._seeds, self._shards = _times(shards), seeds, shards
-        # A peer that is to own the part p of all shards asks for them up to the time 1 if its
-        # weight is -ln(1 - p), and that is about E(share).
-        whole = np.minimum(shares.astype(np.int64), shards - 1)  # [P]
+        # A peer that should own the fraction p of all shards has asked for them by the time 1 if
+        # its weight is -ln(1 - p), which is about E(share).
+        whole = np.minimum(shares.astype(np.int64), shards - 1)  # shape [P]
         below, above = self._times[whole], self._times[whole + 1]
         self._weights = below + (shares - whole) * (above - below)
         self._phases = seeds[:, -1] / float(1 << 32)
         self._steps = np.diff(self._times)
 
     def until(self, time: float) -> tuple[_Asked, bool]:
-        """Return what is asked for up to a time, and whether that is all there ever will be."""
-        ends = time * self._weights  # [P]
+        """Return the requests up to a time, and whether these are all requests."""
+        ends = time * self._weights  # shape [P]
         counts = np.searchsorted(self._times[:-1], ends)
         last = np.maximum(counts - 1, 0)
         counts -= self._times[last] + self._phases * self._steps[last] > ends
         keys: Ids = np.empty(counts.sum(), np.uint64)
-        # Some peers at a time: no array but the one of keys is long.
+        # Process some peers at a time, so that `keys` is the only long array.
         blocks = np.flatnonzero(np.diff(np.cumsum(counts) // _BLOCK)) + 1
         done = 0
         for part in np.split(np.arange(len(counts)), blocks):
@@ -278,10 +277,10 @@ class _Asking:
         return _Asked(shard, time_bits, keys.astype(np.uint16)), is_all
 
     def _keys(self, peers: Ints, counts: Ints) -> Ids:
-        """Return shard, time and peer of all that some peers ask for, in 64 bits each."""
+        """Return shard, time and peer of each request of some peers, packed into 64 bits."""
         starts = np.cumsum(counts) - counts
-        place = np.arange(counts.sum()) - np.repeat(starts, counts)  # [A]
-        # A peer asks at its own moment between two places: else those alike would often tie.
+        place = np.arange(counts.sum()) - np.repeat(starts, counts)  # shape [A]
+        # Each peer has its own phase between two places; equal peers would often tie otherwise.
         asked = self._times[place] + np.repeat(self._phases[peers], counts) * self._steps[place]
         time = (asked / np.repeat(self._weights[peers], counts)).astype(np.float32)
         shard = self._ordered(place, peers, counts)
@@ -291,7 +290,7 @@ class _Asking:
         return keys
 
     def _ordered(self, place: Ints, peers: Ints, counts: Ints) -> npt.NDArray[np.uint32]:
-        """Return the shards in some places of peers' orders: a permutation, each step is one."""
+        """Return the shards at these places of peers' permutations; each step is a bijection."""
         bits = self._shards.bit_length() - 1
         half, mask = np.uint32(max(1, bits // 2)), np.uint32(self._shards - 1)
         shard = place.astype(np.uint32)
@@ -305,8 +304,8 @@ class _Asking:
 
 
 def _match(asked: _Asked, bounds: Ints, shards: int, replicas: int) -> npt.NDArray[np.bool_]:
-    """Tell who gets what they ask for, with nobody beyond a bound."""
-    last = np.full(len(bounds), _NEVER)  # [P] whatever a peer asks for later, it turns down
+    """Return which requests are granted such that no peer exceeds its bound."""
+    last = np.full(len(bounds), _NEVER)  # shape [P]: each peer rejects later requests than this
     firsts = np.searchsorted(asked.shard, np.arange(shards))
     while True:
         held = _first(asked.time <= last[asked.peer], asked.shard, firsts, replicas)
@@ -325,15 +324,15 @@ def _match(asked: _Asked, bounds: Ints, shards: int, replicas: int) -> npt.NDArr
 def _first(
     stands: npt.NDArray[np.bool_], shard: Shards, firsts: Ints, replicas: int
 ) -> npt.NDArray[np.bool_]:
-    """Tell which are the R first of their shard among those that stand."""
-    so_far = np.cumsum(stands, dtype=np.int32)  # [A]
+    """Return which requests are the first R of their shard, among those that stand."""
+    so_far = np.cumsum(stands, dtype=np.int32)  # shape [A]
     before = np.concatenate([so_far, so_far[-1:]])[firsts] - np.append(stands, False)[firsts]
     held: npt.NDArray[np.bool_] = stands & (so_far - before[shard] <= replicas)
     return held
 
 
 def _fill(held: npt.NDArray[np.bool_], asked: _Asked, shard: int, replicas: int) -> None:
-    """Give a shard that lacks owners to those who asked first, whatever their bounds."""
+    """Give a shard that lacks owners to the peers that asked first, whatever their bounds."""
     first, end = np.searchsorted(asked.shard, [shard, shard + 1])
     others = first + np.flatnonzero(~held[first:end])
     held[others[: replicas - np.count_nonzero(held[first:end])]] = True

@@ -1,73 +1,79 @@
-"""Rows that peers told differently: who was wrong, found by asking all of them again for a while.
+"""Disputes: finds the peer that returned wrong rows, by asking all voters of the shard repeatedly.
 
-1. Replicas may honestly differ: an update is on its way to one of them. But whatever one of them
-   had, all of them have soon. So two peers *agree* if what each said first is contained, some time
-   later, in what the other says then. A row that has only grown is no lie.
-2. While anybody disagrees with anybody, all are asked again, each time after twice as long.
-3. After SURE seconds, three times as long as it takes owners to compare what they have, a peer that
-   a majority of the shard's owners does not agree with is *shunned*, if there is a majority
-   that agrees among itself. One whose rows merely lack something may be cut off from the others,
-   and through no fault of its own: it is given until LATEST.
-4. Without such a majority nobody is blamed: of two that differ, either may be wrong.
+1. Replicas may honestly differ while an update is in flight to one of them, but soon each has
+   everything that any of them had. So two peers *agree* if the first answer of each is contained in
+   a later answer of the other. A row that has only grown is not a lie.
+2. While any two peers disagree, all are asked again, with exponential backoff.
+3. After SURE seconds, three times as long as anti-entropy between owners takes, a peer with which a
+   majority of the shard's owners does not agree is *avoided*, provided that a majority agrees among
+   itself. A peer whose rows merely lack something may be cut off from the others through no fault
+   of its own, so it has until LATEST.
+4. Without such a majority no peer is blamed, because either side may be wrong.
 
-Who said something wrong to a reader once is found, even if it tells the truth, or nothing at all,
-when asked again: what it said first stays on record. Not so who merely held something back once:
-that looks as if it had been late.
+A single wrong answer is enough to find a liar, even if it answers correctly or not at all when it
+is asked again, because its first answer stays on record. A peer that once held something back is
+not found: it looks like one that was late.
 """
 
 from collections.abc import Mapping
 from functools import partial
 from typing import NamedTuple
 
+from giaann_p2p.backoff import Backoff
 from giaann_p2p.model.rows import Answer, Neuron, Row
-from giaann_p2p.swarm.actions import Call
-from giaann_p2p.swarm.electors import Electors, majority
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.likeness import alone, grown, same
-from giaann_p2p.swarm.row_calls import RowCalls, Told
+from giaann_p2p.swarm.members.majority import majority
+from giaann_p2p.swarm.members.voters import Voters
+from giaann_p2p.swarm.reading.row_calls import RowAnswer, RowCalls
+from giaann_p2p.swarm.reading.row_match import alone, grown, same
+from giaann_p2p.swarm.wire.actions import Call
+from giaann_p2p.swarm.wire.identity import Peer
 
 SURE, LATEST = 15.0, 60.0
+"""Seconds after which a peer is blamed: for wrong rows, and for rows that lack something."""
 _FIRST_PAUSE = 1.0
+"""Seconds before the second round; the pause doubles each time."""
 MOST_DISPUTES = 16
 MOST_ROWS = 8
-"""Of one dispute. There are only so many, and their rows are few, for all of them are kept."""
+"""Maximum number of rows in one dispute. Both limits bound the memory, because all answers are
+kept."""
 
 
 class Lied(NamedTuple):
-    """A peer told rows that are not so, and is not asked for a while."""
+    """A peer returned wrong rows, and is avoided for a while."""
 
     peer: Peer
     shard: int
     neuron: Neuron
-    """One whose row it told wrong."""
+    """A neuron whose row was wrong."""
     behind: bool
-    """Whether all that is wrong is that something is missing."""
+    """Whether the peer's rows merely lack something."""
     seconds: float
-    """For how long it is not asked."""
+    """Duration for which the peer is avoided, in seconds."""
     told: Row | None
-    """What it said of that one at first."""
+    """The peer's first answer for that neuron."""
     true: Row | None
-    """What the others say."""
+    """The answer of a peer with which a majority agrees."""
 
 
 class _Dispute:
-    """Rows of one shard, and what was said of them."""
+    """Rows of one shard, and the answers of its voters."""
 
     def __init__(self, shard: int, neurons: list[Neuron], now: float) -> None:
         self.shard, self.neurons, self.begun = shard, neurons, now
         self.first: dict[Peer, Answer] = {}
         self.last: dict[Peer, Answer] = {}
-        """What was said when all were asked last."""
+        """Answers of the latest round, by peer."""
         self.asked: set[Peer] = set()
-        """Those who have yet to answer."""
-        self.due, self.pause = now, _FIRST_PAUSE
+        """Peers that have not answered yet in this round."""
+        self.backoff = Backoff(_FIRST_PAUSE, since=now)
+        """The wait for the next round."""
 
 
 class Disputes:
-    """The disputes that are not settled yet."""
+    """The disputes that are not settled yet. Invariant: a neuron is in at most one of them."""
 
-    def __init__(self, calls: RowCalls, electors: Electors) -> None:
-        self._calls, self._electors = calls, electors
+    def __init__(self, calls: RowCalls, electors: Voters) -> None:
+        self._calls, self._voters = calls, electors
         self._open: list[_Dispute] = []
         self._found: list[Lied] = []
         self.opened = self.undecided = 0
@@ -78,7 +84,7 @@ class Disputes:
     def open(
         self, shard: int, neurons: list[Neuron], said: Mapping[Peer, Answer], now: float
     ) -> None:
-        """Look into rows that were told differently; nothing if that is done, or too much is."""
+        """Open a dispute on rows that differ, except rows already disputed or beyond the limits."""
         known = {neuron for dispute in self._open for neuron in dispute.neurons}
         new = [at for at, neuron in enumerate(neurons) if neuron not in known][:MOST_ROWS]
         if not new or len(self._open) == MOST_DISPUTES:
@@ -90,25 +96,25 @@ class Disputes:
         self.opened += 1
 
     def tick(self, now: float) -> list[Call | Lied]:
-        """Ask those whose turn it is, and tell who was found out."""
+        """Start the rounds that are due, and report the liars found since the last call."""
         acts: list[Call | Lied] = [*self._found]
         self._found = []
         for dispute in self._open:
-            if not dispute.asked and now >= dispute.due:
+            if not dispute.asked and not dispute.backoff.holds(now):
                 acts += self._ask(dispute, now)
         return acts
 
     def next_tick(self, now: float) -> float | None:
-        """Return when `tick` has something to do, if nothing happens before; None if never."""
+        """Return when `tick` is due, if nothing happens before; None if never."""
         if self._found:
             return now
-        return min((dispute.due for dispute in self._open if not dispute.asked), default=None)
+        return min((one.backoff.until for one in self._open if not one.asked), default=None)
 
     def _ask(self, dispute: _Dispute, now: float) -> list[Call]:
-        voters = self._electors.voters(dispute.shard, now)
+        voters = self._voters.voters(dispute.shard, now)
         dispute.last = {}
         dispute.asked = set(voters)
-        dispute.due, dispute.pause = now + dispute.pause, 2 * dispute.pause
+        dispute.backoff = dispute.backoff.failed(now)
         if not voters:
             self._open = [other for other in self._open if other is not dispute]
         return [
@@ -116,21 +122,21 @@ class Disputes:
             for peer in voters
         ]
 
-    def _told(self, dispute: _Dispute, peer: Peer, told: Told, now: float) -> None:
+    def _told(self, dispute: _Dispute, peer: Peer, told: RowAnswer, now: float) -> None:
         rows = told.of(dispute.shard, dispute.neurons)
         dispute.asked.discard(peer)
         if rows is not None:
             dispute.last[peer] = [alone(row) for row in rows]
-            if now - dispute.begun < SURE / 4:  # later, others might need more time to follow
+            if now - dispute.begun < SURE / 4:  # later answers may be too new for the others
                 dispute.first.setdefault(peer, dispute.last[peer])
         if not dispute.asked and dispute in self._open:
             self._judge(dispute, now)
 
     def _judge(self, dispute: _Dispute, now: float) -> None:
-        """Settle a dispute, or leave it until it is due again."""
-        voters = self._electors.voters(dispute.shard, now)
+        """Settle a dispute after a round, or leave it open for the next one."""
+        voters = self._voters.voters(dispute.shard, now)
         judged = [peer for peer in voters if peer in dispute.first]
-        enough, age = majority(self._electors.replicas(now)), now - dispute.begun
+        enough, age = majority(self._voters.replicas(now)), now - dispute.begun
         standing = {peer: sum(_agree(dispute, peer, one) for one in judged) for peer in judged}
         united = all(count == len(judged) for count in standing.values())
         settled = united and len(dispute.last) >= enough
@@ -154,14 +160,15 @@ class Disputes:
         at, told, true = (
             wrong[0] if wrong else (0, dispute.first[peer][0], dispute.last[trusted][0])
         )
-        seconds, neuron = self._electors.shunned.lied(peer, now), dispute.neurons[at]
+        seconds, neuron = self._voters.liar_backoff.lied(peer, now), dispute.neurons[at]
         self._found.append(Lied(peer, dispute.shard, neuron, behind, seconds, told, true))
 
 
 def _agree(dispute: _Dispute, one: Peer, other: Peer) -> bool:
-    """Tell whether nothing shows that one of two is wrong; with itself, that it took nothing back.
+    """Return whether no answer shows that one of two peers is wrong.
 
-    Who is silent when asked again has still said something.
+    Compared with itself, a peer must not have taken anything back. The first answer of a peer that
+    is silent later still counts.
     """
     pairs = (one, other), (other, one)
     return all(
@@ -172,7 +179,7 @@ def _agree(dispute: _Dispute, one: Peer, other: Peer) -> bool:
 
 
 def _behind(dispute: _Dispute, peer: Peer, trusted: Peer) -> bool:
-    """Tell whether a peer's rows are true, as far as they go."""
+    """Return whether a peer's rows are a correct part of what a trusted peer has."""
     first, last = dispute.first[peer], dispute.last.get(peer, dispute.first[peer])
     return _all_grown(first, last) and _all_grown(last, dispute.last[trusted])
 

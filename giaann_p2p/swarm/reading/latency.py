@@ -1,25 +1,28 @@
-"""How quickly peers answer: whom to ask first, and when to ask a second one besides.
+"""Latencies of peers: they decide which peer to ask first, and when to hedge with a second one.
 
-What is older than a minute counts no longer: who was slow, or away, is tried again.
+Samples older than a minute do not count, so a peer that was slow or away is tried again.
 """
 
 from bisect import bisect_left, insort
 from collections import deque
 
-from giaann_p2p.swarm.identity import Peer
+from giaann_p2p.swarm.wire.identity import Peer
 
 _REMEMBERED = 64
+"""Number of samples kept per peer."""
 _MOST_PEERS = 4096
-"""Beyond these, the one that was not asked for the longest time is forgotten."""
+"""Number of peers remembered; beyond it, the least recently asked peer is forgotten."""
 _UNKNOWN = 0.05
-"""What a peer that was never asked is taken to need: little, so that it is tried."""
+"""Assumed latency of a peer without samples, in seconds: low, so that the peer is tried."""
 _LATE, _LEAST_LATE, _MOST_LATE = 0.95, 0.01, 0.4
-"""However slow a peer was before: when two stand still, a third is asked within a second."""
+"""The quantile after which an answer is late, and its bounds in seconds. The upper bound ensures
+that a third peer is asked within a second when two do not answer, however slow they were before."""
 _COUNTS = 60.0
+"""Seconds for which a sample counts."""
 
 
 class _Times:
-    """The last answers of one peer: when, and how long each took, in both orders."""
+    """The latest samples of one peer, in order of arrival (with times) and sorted by duration."""
 
     def __init__(self) -> None:
         self._took: deque[tuple[float, float]] = deque()
@@ -43,13 +46,13 @@ class _Times:
 
 
 class Latencies:
-    """The last answers of each peer."""
+    """The latest samples of each peer."""
 
     def __init__(self) -> None:
-        self._times: dict[Peer, _Times] = {}  # the one asked last is last
+        self._times: dict[Peer, _Times] = {}  # least recently asked first
 
     def took(self, peer: Peer, seconds: float, now: float) -> None:
-        """Note how long an answer took; for one that never came, how long it was waited for."""
+        """Note for how many seconds a call waited, whether its answer came or not."""
         times = self._times.pop(peer, None)
         if times is None:
             times = _Times()
@@ -59,11 +62,11 @@ class Latencies:
         times.add(seconds, now)
 
     def usual(self, peer: Peer, now: float) -> float:
-        """Return what a peer usually needs: the median."""
+        """Return the median latency of a peer, in seconds."""
         return self._quantile(peer, 0.5, now)
 
     def late(self, peer: Peer, now: float) -> float:
-        """Return after how long an answer is late, and another peer worth asking."""
+        """Return the hedging delay, in seconds: after it a second peer is asked as well."""
         return min(max(_LEAST_LATE, self._quantile(peer, _LATE, now)), _MOST_LATE)
 
     def _quantile(self, peer: Peer, share: float, now: float) -> float:

@@ -1,17 +1,19 @@
-"""Reading rows from whoever has them ready: the quickest owner first, a second one if it is late.
+"""The reader: hedged reads of rows, from the fastest owner first and a second one if it is late.
 
-Who still has a shard that is no longer its own gets no updates for it: its rows are those of then.
-So it is asked after the owners. Then come owners that do not say they have it ready: what they say
-is some seconds old, and who has come back may be the only one left by now; who has it not tells so
-at once. Last of all comes who is in doubt: it may be back, and all others gone. Who was found to
-tell wrong rows is not asked at all for a while.
+Peers are asked in this order:
+1. owners that announce the shard as ready;
+2. other peers that announce it as ready: they get no more updates, so their rows may be outdated;
+3. owners that do not announce it as ready: announcements are some seconds old, so an owner that has
+   just come back may be the only peer left; an owner without the shard says so at once;
+4. peers that failed to answer: they may be back when all others are gone.
+Peers that returned wrong rows are not asked at all until their backoff ends.
 
-A question is cut by shard and put together by peer. An answer counts if it is whole and holds
-nothing but what was asked for. A peer that fails, is late or has not what it was asked for makes
-the next one be asked; nobody being left, all are tried anew until the time is up.
+A question is split by shard, and the parts for one peer are batched. An answer counts if it is
+complete and contains only what was asked for. If a peer fails, is late or lacks the rows, the next
+one is asked; when none is left, all are retried until the question's timeout.
 
-What is read may be compared with what other owners say: see `verifying` for what, and for when a
-row is believed, `disputes` for who is blamed.
+Rows may be compared with those of other owners: `row_vote` decides which rows, and when a row is
+accepted; `disputes` decides which peer is blamed.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,13 +23,11 @@ from typing import NamedTuple
 from giaann_p2p.model.rows import Answer, Neuron, Question, Row
 from giaann_p2p.store.codec.parcel import Limits
 from giaann_p2p.store.layout import Layout
-from giaann_p2p.swarm.actions import Call
-from giaann_p2p.swarm.disputes import Disputes, Lied
-from giaann_p2p.swarm.electors import Electors, Others
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.messages import MOST_READ, Message
-from giaann_p2p.swarm.row_calls import RowCalls, Told
-from giaann_p2p.swarm.verifying import (
+from giaann_p2p.swarm.members.peers_view import PeersView
+from giaann_p2p.swarm.members.voters import Voters
+from giaann_p2p.swarm.reading.disputes import Disputes, Lied
+from giaann_p2p.swarm.reading.row_calls import RowAnswer, RowCalls
+from giaann_p2p.swarm.reading.row_vote import (
     NOTHING,
     Ballot,
     Verify,
@@ -36,50 +36,54 @@ from giaann_p2p.swarm.verifying import (
     partner,
     sample,
 )
+from giaann_p2p.swarm.wire.actions import Call
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.messages import MOST_READ, Message
 
 _PAUSE = 0.2
-"""Before all are tried anew."""
+"""Seconds until all peers are retried."""
 
 
 class Answered(NamedTuple):
-    """What was asked for; `rows` is None if nobody could tell in time, and `missing` says whose."""
+    """The outcome of a question; `rows` is None if it failed."""
 
     number: int
     rows: Answer | None
     missing: list[int]
+    """The shards whose rows could not be read in time."""
     disputed: bool = False
-    """Whether some could tell, but no majority stood behind it."""
+    """Whether some peers answered, but no majority supported a row."""
 
 
-Act = Call | Answered | Lied
+ReadAction = Call | Answered | Lied
 
 
 class _Part:
-    """The neurons of one shard that somebody wants to know."""
+    """The part of a question that concerns one shard: its neurons, and the peers asked for them."""
 
     def __init__(self, shard: int, neurons: list[Neuron], number: int) -> None:
         self.shard, self.neurons, self.number = shard, neurons, number
         self.rows: list[Row | None] | None = None
         self.tried: set[Peer] = set()
         self.asked: set[Peer] = set()
-        """Those who may still answer: to ask them again would only keep them longer."""
+        """Peers with a pending call; a second call would only delay them."""
         self.heard: set[Peer] = set()
-        """Those of the tried who have answered."""
+        """Peers in `tried` that have answered."""
         self.late = 0.0
-        """When another peer is to be asked."""
+        """Time at which to ask another peer."""
         self.ballot: Ballot | None = None
-        """Where rows are put to the vote: who said what."""
+        """The vote on these rows; None if they are not put to the vote."""
         self.disputed = False
-        """Whether some told it differently."""
+        """Whether a dispute on these rows was opened."""
 
     @property
     def need(self) -> int:
-        """How many are to be asked at once."""
+        """Number of peers to ask at once."""
         return 1 if self.ballot is None else self.ballot.need
 
 
 class _Check(NamedTuple):
-    """Rows of one shard, as one peer told them, for which another is asked."""
+    """Rows of one shard from one peer, to be compared with those of another."""
 
     shard: int
     neurons: list[Neuron]
@@ -87,20 +91,20 @@ class _Check(NamedTuple):
 
 
 class _Reading:
-    """One question."""
+    """One open question; it ends at `end`."""
 
     def __init__(self, number: int, question: Question, parts: list[_Part], end: float) -> None:
         self.number, self.question, self.parts, self.end = number, question, parts, end
 
 
 class Reader:
-    """Asks storage peers; several questions may be open."""
+    """Reads rows from storage peers; several questions may be open at once."""
 
     def __init__(
         self,
         layout: Layout,
         limits: Limits,
-        others: Others,
+        others: PeersView,
         timeout: float,
         patience: float,
         verify: Verify = NOTHING,
@@ -108,33 +112,33 @@ class Reader:
         self._layout, self._others = layout, others
         self._patience, self._verify = patience, checked(verify)
         self._calls = RowCalls(layout, limits, others, timeout)
-        self._electors = Electors(others)
+        self._voters = Voters(others)
         self._readings: dict[int, _Reading] = {}
         self._numbers = 0
         self._checks: list[Call] = []
-        """Comparisons that are to be begun."""
+        """Comparisons to be started."""
         self._comparing = 0
-        """Those that have been, and are not answered yet."""
+        """Number of comparisons in flight."""
         self.latencies = self._calls.latencies
-        self.disputes = Disputes(self._calls, self._electors)
+        self.disputes = Disputes(self._calls, self._voters)
         self.compared = 0
-        """Rows that a second peer was asked for."""
+        """Number of rows that were received for a comparison or a vote."""
 
     def __len__(self) -> int:
         return len(self._readings)
 
     @property
     def idle(self) -> bool:
-        """Whether there is nothing that `tick` might do."""
+        """Whether `tick` has nothing to do."""
         return not (self._readings or self._checks or self.disputes)
 
     @property
     def settled(self) -> bool:
-        """Whether nobody is being asked any more if what was told is so."""
+        """Whether no comparison or dispute is open."""
         return not (self._checks or self._comparing or self.disputes)
 
-    def read(self, question: Question, now: float) -> tuple[int, list[Act]]:
-        """Begin to ask; `Answered` will have the number that is returned."""
+    def read(self, question: Question, now: float) -> tuple[int, list[ReadAction]]:
+        """Start reading; the returned number will be that of `Answered`."""
         self._numbers += 1
         by_shard: dict[int, list[Neuron]] = {}
         for neuron in dict.fromkeys(question.neurons):
@@ -152,20 +156,20 @@ class Reader:
         return self._numbers, self.tick(now)
 
     def give_up(self, number: int) -> None:
-        """Ask no further for a question, for nobody waits; nothing if it is done.
+        """Cancel a question, if it is still open.
 
-        Answers that are on their way are still taken in: they tell how quick a peer is.
+        Answers in flight are still used to measure latencies.
         """
         self._readings.pop(number, None)
 
-    def answered(self, number: int, answer: Message | None, now: float) -> list[Act]:
-        """Go on with an answer, or with None when there was none in time."""
+    def answered(self, number: int, answer: Message | None, now: float) -> list[ReadAction]:
+        """Continue with an answer, or with None if none came in time."""
         self._calls.answered(number, answer, now)
         return self.tick(now)
 
-    def tick(self, now: float) -> list[Act]:
-        """Ask those whose turn it is, and tell what is done; often enough to see who is late."""
-        acts: list[Act] = [*self._checks]
+    def tick(self, now: float) -> list[ReadAction]:
+        """Start the calls that are due, and return outcomes; call it again at `next_tick`."""
+        acts: list[ReadAction] = [*self._checks]
         self._checks = []
         acts += self.disputes.tick(now)
         for reading in list(self._readings.values()):
@@ -173,7 +177,7 @@ class Reader:
         return acts
 
     def next_tick(self, now: float) -> float:
-        """Return when `tick` has something to do, if nothing happens before."""
+        """Return when `tick` is due, if nothing happens before."""
         times = [
             min(part.late, reading.end)
             for reading in self._readings.values()
@@ -184,7 +188,7 @@ class Reader:
             times.append(due)
         return min(times, default=now + self._patience)
 
-    def _due(self, reading: _Reading, now: float) -> list[Act]:
+    def _due(self, reading: _Reading, now: float) -> list[ReadAction]:
         open_parts = [part for part in reading.parts if part.rows is None]
         if not open_parts or now >= reading.end:
             del self._readings[reading.number]
@@ -193,13 +197,13 @@ class Reader:
         for part in open_parts:
             for peer in self._choices(part, now):
                 asked.setdefault(peer, []).append(part)
-        calls: list[Act] = []
+        calls: list[ReadAction] = []
         for peer, wanted in asked.items():
             calls += [self._call(peer, parts, now) for parts in _in_turns(wanted)]
         return calls
 
     def _choices(self, part: _Part, now: float) -> list[Peer]:
-        """Return whom to ask next: one more if somebody is late, and as many as a vote needs."""
+        """Return the peers to ask next: one more if a peer is late, and as many as a vote needs."""
         chosen = list[Peer]()
         known = len(part.asked) + len(part.heard)
         while now >= part.late or (part.tried and known + len(chosen) < part.need):
@@ -210,12 +214,12 @@ class Reader:
         return chosen
 
     def _choice(self, part: _Part, now: float) -> Peer | None:
-        """Return whom to ask next, and note when another one is to be asked."""
+        """Return the peer to ask next, and note when to ask another one."""
         ready = self._others.ready(part.shard, now)
         owners = self._others.placement(now).owners(part.shard)
         known = dict.fromkeys([*ready, *owners])
         left = [peer for peer in known if peer not in part.tried and peer not in part.asked]
-        left = [peer for peer in left if not self._electors.shunned.holds(peer, now)]
+        left = [peer for peer in left if not self._voters.liar_backoff.holds(peer, now)]
         if not left:
             part.tried.clear()
             part.heard.clear()
@@ -229,7 +233,7 @@ class Reader:
     def _rank(
         self, peer: Peer, ready: Sequence[Peer], owners: Sequence[Peer], now: float
     ) -> tuple[bool, bool, bool, float, Peer]:
-        """Return what is the less, the sooner a peer is to be asked."""
+        """Return a peer's sort key: the peer with the least is asked first."""
         in_doubt, usual = not self._others.reachable(peer, now), self.latencies.usual(peer, now)
         return in_doubt, peer not in ready, peer not in owners, usual, peer
 
@@ -239,7 +243,7 @@ class Reader:
         neurons = [neuron for part in parts for neuron in part.neurons]
         return self._calls.ask(peer, neurons, partial(self._told, peer, parts), now)
 
-    def _told(self, peer: Peer, parts: list[_Part], told: Told, now: float) -> None:
+    def _told(self, peer: Peer, parts: list[_Part], told: RowAnswer, now: float) -> None:
         news = list[_Part]()
         for part in parts:
             part.asked.discard(peer)
@@ -254,14 +258,16 @@ class Reader:
         if news and self._verify.sampled:
             self._compare(peer, news, told, now)
 
-    # Rows that are put to the vote.
+    # Rows that are put to a vote.
 
     def _put_to_the_vote(self, part: _Part, now: float) -> None:
-        voters = self._electors.voters(part.shard, now)
+        voters = self._voters.voters(part.shard, now)
         doubted = [peer for peer in voters if not self._others.reachable(peer, now)]
-        part.ballot = Ballot(voters, doubted, self._electors.replicas(now))
+        serving = self._others.ready(part.shard, now)
+        serving = [peer for peer in serving if not self._voters.liar_backoff.holds(peer, now)]
+        part.ballot = Ballot(voters, doubted, self._voters.replicas(now), serving)
 
-    def _vote(self, part: _Part, ballot: Ballot, peer: Peer, told: Told, now: float) -> None:
+    def _vote(self, part: _Part, ballot: Ballot, peer: Peer, told: RowAnswer, now: float) -> None:
         rows = told.of(part.shard, part.neurons)
         if rows is not None:
             ballot.heard(peer, rows)
@@ -287,18 +293,18 @@ class Reader:
         said: Mapping[Peer, Answer],
         now: float,
     ) -> None:
-        """Have it looked into who of some is wrong, for they differ."""
+        """Open a dispute on the rows in which peers differ."""
         told = {peer: [rows[at] for at in where] for peer, rows in said.items()}
         self.disputes.open(shard, [neurons[at] for at in where], told, now)
 
     # Rows that are sampled.
 
-    def _compare(self, peer: Peer, parts: list[_Part], told: Told, now: float) -> None:
-        """Ask others for some of the rows that a peer told."""
+    def _compare(self, peer: Peer, parts: list[_Part], told: RowAnswer, now: float) -> None:
+        """Ask a second peer for a sample of the rows that a peer returned."""
         checks: dict[Peer, list[_Check]] = {}
         for part in parts:
             neurons = sample(self._verify, part.number, part.neurons)
-            ready = self._electors.ready(part.shard, now) if neurons else []
+            ready = self._voters.ready(part.shard, now) if neurons else []
             rows = told.of(part.shard, neurons)
             others = [one for one in ready if one != peer and self._others.reachable(one, now)]
             second = partner(self._verify, part.number, part.shard, others)
@@ -311,7 +317,7 @@ class Reader:
             self._comparing += 1
 
     def _compared(
-        self, peer: Peer, second: Peer, checks: list[_Check], told: Told, now: float
+        self, peer: Peer, second: Peer, checks: list[_Check], told: RowAnswer, now: float
     ) -> None:
         self._comparing -= 1
         for check in checks:
@@ -325,7 +331,7 @@ class Reader:
 
 
 def _in_turns(parts: list[_Part]) -> Iterator[list[_Part]]:
-    """Put together as many parts as one question may ask for."""
+    """Batch the parts, with at most MOST_READ neurons in each batch."""
     some, size = list[_Part](), 0
     for part in parts:
         if some and size + len(part.neurons) > MOST_READ:

@@ -1,7 +1,7 @@
-"""Asking one peer for rows: the question, and what can be believed to be an answer to it.
+"""Calls for rows to one peer, and the validation of its answers.
 
-An answer counts if it is whole and holds nothing but what was asked for. Any other, or none in
-time, makes its peer suspicious.
+An answer counts if it is complete and contains only what was asked for. After any other answer, or
+none in time, the peer is avoided for a while.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,56 +18,56 @@ from giaann_p2p.store.codec.plain import decode as decode_plainly
 from giaann_p2p.store.codec.sheaf import SheafRows
 from giaann_p2p.store.codec.sheaf import decode as decode_sheaf
 from giaann_p2p.store.layout import Layout
-from giaann_p2p.swarm.actions import Call
-from giaann_p2p.swarm.desk import Desk
-from giaann_p2p.swarm.electors import Others
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.latency import Latencies
-from giaann_p2p.swarm.limits import of_answer
-from giaann_p2p.swarm.messages import Message, Read, Rows
-from giaann_p2p.swarm.shardset import unpacked
+from giaann_p2p.swarm.members.peers_view import PeersView
+from giaann_p2p.swarm.reading.latency import Latencies
+from giaann_p2p.swarm.wire.actions import Call
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.limits import of_answer
+from giaann_p2p.swarm.wire.messages import Message, Read, Rows
+from giaann_p2p.swarm.wire.pending import PendingCalls
+from giaann_p2p.swarm.wire.shardset import unpacked
 
 
-class Told(NamedTuple):
-    """What a peer answered."""
+class RowAnswer(NamedTuple):
+    """A peer's answer to a call for rows."""
 
     rows: SheafRows | PlainRows | None
-    """None if that was no answer."""
+    """The rows that were asked for; None if there was no valid answer."""
     moved: frozenset[int]
-    """Shards that it does not serve."""
+    """Shards that the peer does not serve."""
 
     def of(self, shard: int, neurons: Sequence[Neuron]) -> Answer | None:
-        """Return the rows of some neurons of a shard; None if the peer did not tell them."""
+        """Return the rows of some neurons of a shard; None if the peer did not provide them."""
         if self.rows is None or shard in self.moved:
             return None
         return self.rows.read(Question(neurons))
 
 
-Then = Callable[[Told, float], None]
+Then = Callable[[RowAnswer, float], None]
 
 
 class RowCalls:
-    """The questions that are not answered yet."""
+    """The calls for rows that are in flight."""
 
-    def __init__(self, layout: Layout, limits: Limits, others: Others, timeout: float) -> None:
+    def __init__(self, layout: Layout, limits: Limits, others: PeersView, timeout: float) -> None:
         self.latencies = Latencies()
         self._layout, self._limits, self._others = layout, limits, others
         self._timeout = timeout
-        self._desk = Desk[Message | None, Call]()
+        self._pending_calls = PendingCalls[Message | None, Call]()
 
     def __len__(self) -> int:
-        return len(self._desk)
+        return len(self._pending_calls)
 
     def ask(self, peer: Peer, neurons: list[Neuron], then: Then, now: float) -> Call:
-        """Ask for rows; `then` is told what comes of it."""
+        """Ask for rows; `then` is called with the result and the time."""
         concepts = np.array([neuron.concept for neuron in neurons], "<u8").tobytes()
         features = np.array([neuron.feature for neuron in neurons], "<u8").tobytes()
-        number = self._desk.number(partial(self._told, peer, neurons, then, now))
+        number = self._pending_calls.number(partial(self._told, peer, neurons, then, now))
         return Call(number, peer, Read(concepts, features), self._timeout)
 
     def answered(self, number: int, answer: Message | None, now: float) -> None:
-        """Pass an answer on, or None when there was none in time."""
-        self._desk.done(number, answer, now)
+        """Pass on an answer, or None if none came in time."""
+        self._pending_calls.done(number, answer, now)
 
     def _told(
         self,
@@ -83,17 +83,17 @@ class RowCalls:
             if not isinstance(answer, Rows):
                 raise MessageError("no answer to a question for rows")
             moved = frozenset(unpacked(answer.moved, self._layout.shards).tolist())
-            told = Told(self._rows(answer.parcel, neurons), moved)
+            told = RowAnswer(self._rows(answer.parcel, neurons), moved)
         except (MessageError, DamagedError):
             self._others.suspect(peer, now)
-            told = Told(None, frozenset())
+            told = RowAnswer(None, frozenset())
         else:
             self._others.heard(peer)
         then(told, now)
         return []
 
     def _rows(self, data: bytes, neurons: list[Neuron]) -> SheafRows | PlainRows:
-        """Read rows; MessageError for those that nobody asked for."""
+        """Decode rows; MessageError if some were not asked for."""
         decode = decode_plainly if data.startswith(MAGIC) else decode_sheaf
         found = decode(data, of_answer(self._limits, len(data)))
         if not found.neurons <= set(neurons):

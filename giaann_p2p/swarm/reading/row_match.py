@@ -1,8 +1,8 @@
-"""Whether two peers can both be right about a row: it is the same, or one has grown into the other.
+"""Whether two peers can both be right about a row: the rows are equal, or one has grown.
 
-What is learned is only ever added. So a true row of an earlier time is contained in every true row
-of a later one: its count is no higher, and none of its connections is missing or stronger. Peers
-hold connections in orders of their own, which therefore tell nothing.
+Learning only adds. So a correct row is contained in every later correct row: the earlier count is
+no higher, and each of its connections is also in the later row, at least as strong. Peers hold
+connections in different orders, so the order is ignored.
 """
 
 from dataclasses import replace
@@ -14,20 +14,20 @@ from giaann_p2p.model.sequence import Ids, Ints
 
 
 def same(one: Row | None, other: Row | None) -> bool:
-    """Tell whether two rows say the same, in whatever order."""
+    """Return whether two rows are equal, apart from the order of connections."""
     if one is None or other is None:
         return one is other
     if (one.neuron, one.name, one.count) != (other.neuron, other.name, other.count):
         return False
-    if _bytes(one) == _bytes(other):  # as mostly, where updates came in the same order
+    if _bytes(one) == _bytes(other):  # the common case: updates came in the same order
         return True
-    # None of them being stronger, they are equal if they are as many and add up to the same.
+    # Rows are equal if one has grown into the other, with the same number and sum of strengths.
     alike = len(one.strength) == len(other.strength)
     return alike and int(one.strength.sum()) == int(other.strength.sum()) and grown(one, other)
 
 
 def grown(old: Row | None, new: Row | None) -> bool:
-    """Tell whether a row is another one to which something was added, or nothing."""
+    """Return whether `new` is equal to `old`, or is `old` with something added."""
     if old is None or new is None:
         return old is None
     if (old.neuron, old.name) != (new.neuron, new.name) or old.count > new.count:
@@ -38,7 +38,7 @@ def grown(old: Row | None, new: Row | None) -> bool:
     keys = [np.concatenate(pair) for pair in zip(_places(old), _places(new), strict=True)]
     strength = np.concatenate([old.strength, new.strength])
     is_new = np.arange(len(strength)) >= size
-    order = np.lexsort((is_new, *keys))  # what is in both stands side by side, the old one first
+    order = np.lexsort((is_new, *keys))  # a connection in both rows forms a pair, the old one first
     before, behind = order[:-1], order[1:]
     pairs = strength[before] <= strength[behind]
     for key in keys:
@@ -47,7 +47,7 @@ def grown(old: Row | None, new: Row | None) -> bool:
 
 
 def alone(row: Row | None) -> Row | None:
-    """Return a row whose arrays keep nothing else in memory of the answer that it came with."""
+    """Return a copy of a row whose arrays do not keep the rest of the answer in memory."""
     if row is None:
         return None
     return replace(
@@ -62,12 +62,12 @@ def alone(row: Row | None) -> Row | None:
 
 
 def _bytes(row: Row) -> list[bytes]:
-    """Return a row's connections in the order in which they are."""
+    """Return a row's connections as bytes, in stored order."""
     targets = row.target_concept, row.target_feature, row.target
     return [array.tobytes() for array in (*targets, row.branch, row.segment, row.strength)]
 
 
 def _places(row: Row) -> tuple[Ints, Ids, Ids]:
-    """Return what tells a connection from the others."""
+    """Return the key of each connection within its row."""
     place = row.branch.astype(np.int64) << 8 | row.segment
     return place, row.target_feature[row.target], row.target_concept[row.target]

@@ -1,23 +1,24 @@
-"""Which rows a reader asks a second peer for, and when enough peers have told the same.
+"""Verification of rows: which rows are compared between peers, and when a vote accepts a row.
 
-A share of all rows is *sampled*: drawn from hashes of the neuron, the question's number and the
-reader's salt, which nobody else knows. So no peer can tell which of its rows will be compared, nor
-with whose. The comparison runs beside the answer, which waits for nothing.
+A share of all rows is *sampled*, by hashes of the neuron, the question's number and the reader's
+secret salt. So no peer can predict which of its rows will be compared, nor with which peer. The
+comparison runs in the background, and does not delay the answer.
 
-With a share of 1 every row is put to the *vote* before it is returned, and one that no majority
-stands behind never is: rather the question fails. Replicas may honestly differ for a moment, while
-an update has reached one and not yet the other. Then they are asked again, and soon a majority has
-told the same row. Of a row that changes all the time, peers may never say quite the same. So who
-was asked often enough in vain stands behind a row that lies between two of its own, too: what it
-said first has grown into that row, and that into what it said last. Not before: for between two
-rows of an honest peer a liar finds one that never was.
+With a share of 1 every row is put to the *vote* before it is returned. A row that no majority
+supports is never returned; the question fails instead. Replicas may honestly differ briefly, while
+an update has reached one but not the other. Then they are asked again, and soon a majority returns
+the same row. But peers may never return quite the same version of a row that changes all the time.
+So a peer whose own row changed in nearly every answer also supports each row that its first answer
+may have grown into, and that may have grown into its last answer. Other peers do not. Otherwise a
+liar could insert a row that never existed between the two rows of an honest peer that was behind
+and caught up; if the third owner is away, that row would be accepted.
 
-Who is silent has no vote, but lends it to nobody: a majority is one of all owners that there
-should be, but those who say that they do not serve the shard. Else whoever cut a reader off from
-the others had a majority by itself.
+A peer that is silent, or does not serve the shard yet, has no vote, but still counts for the
+majority, which is more than half of all owners that the shard should have. Otherwise an attacker
+that cuts a reader off from the other owners would be a majority by itself.
 
-What this cannot do: where more than half of a shard's owners lie alike, or one of two, nobody can
-tell from the rows who is right. With three replicas, it takes two liars that agree.
+Limit: if more than half of a shard's owners tell the same lie, or one of two owners lies, the rows
+do not show who is right. With three replicas, that takes two liars that agree.
 """
 
 import hashlib
@@ -27,27 +28,28 @@ from typing import NamedTuple
 
 from giaann_p2p.errors import UsageError
 from giaann_p2p.model.rows import Answer, Neuron, Row
-from giaann_p2p.swarm.electors import majority
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.likeness import grown, same
+from giaann_p2p.swarm.members.majority import majority
+from giaann_p2p.swarm.reading.row_match import grown, same
+from giaann_p2p.swarm.wire.identity import Peer
 
 SALT_BYTES = 16
 USUAL = 0.02
-"""Share of the rows that is compared unless somebody wants it otherwise."""
+"""Default share of the rows that are compared."""
 _HASHES = 1 << 64
 _STRIKES = 2
-"""How often in vain a peer is asked before its word is waited for no longer."""
-_OFTEN = 5
-"""How often a peer is asked before it stands behind rows that it did not tell: about a second."""
+"""Failed calls to a peer after which the vote no longer waits for that peer."""
+_OFTEN = 4
+"""Changes of a peer's row after which the peer supports rows that it did not return. It takes one
+answer more than that, about a second."""
 
 
 class Verify(NamedTuple):
-    """How much of what is read is compared."""
+    """The share of rows that are compared, and the reader's secret salt."""
 
     share: float = 0.0
-    """Of all rows: 1 puts all of them to the vote, 0 compares none."""
+    """Share of all rows that are compared: 1 puts all of them to a vote, 0 compares none."""
     salt: bytes = b""
-    """Bytes of chance that nobody else knows."""
+    """Random bytes that only this reader knows."""
 
     @property
     def all(self) -> bool:
@@ -56,7 +58,7 @@ class Verify(NamedTuple):
 
     @property
     def sampled(self) -> bool:
-        """Whether some rows are compared, beside the answer."""
+        """Whether some rows are compared in the background."""
         return 0 < self.share < 1
 
 
@@ -64,7 +66,7 @@ NOTHING = Verify()
 
 
 def checked(verify: Verify) -> Verify:
-    """Return it; UsageError names what cannot be."""
+    """Validate and return the setting; UsageError says what is wrong."""
     if not 0 <= verify.share <= 1:
         raise UsageError(f"verify: the share of rows must be from 0 to 1; it is {verify.share}")
     if 0 < verify.share < 1 and len(verify.salt) < SALT_BYTES:
@@ -76,20 +78,20 @@ def checked(verify: Verify) -> Verify:
 
 
 def sample(verify: Verify, number: int, neurons: Sequence[Neuron]) -> list[Neuron]:
-    """Return those of a question's neurons that are to be compared."""
+    """Return the neurons of a question whose rows are to be compared."""
     below, numbers = int(verify.share * _HASHES), _numbers(verify, number)
     return [neuron for neuron in neurons if _hash(numbers, *neuron) < below]
 
 
 def partner(verify: Verify, number: int, shard: int, peers: Collection[Peer]) -> Peer | None:
-    """Return with whom a peer's rows are compared; None if there is nobody."""
+    """Return the peer to compare rows with; None if there is none."""
     if not peers:
         return None
     return sorted(peers)[_hash(_numbers(verify, number), shard, 0) % len(peers)]
 
 
 def _numbers(verify: Verify, number: int) -> tuple[int, int, int]:
-    """Return what a question's draws are made with: numbers that nobody else can know."""
+    """Return the secret numbers of a question, from which its sample is drawn."""
     data, key = struct.pack("<Q", number), verify.salt[: hashlib.blake2b.MAX_KEY_SIZE]
     one, other, third = struct.unpack(
         "<3Q", hashlib.blake2b(data, digest_size=24, key=key).digest()
@@ -98,41 +100,49 @@ def _numbers(verify: Verify, number: int) -> tuple[int, int, int]:
 
 
 def _hash(numbers: tuple[int, int, int], one: int, other: int) -> int:
-    """Multiply and add: its high bits are even enough, and it takes a fraction of a hash's time."""
+    """Multiply and add: the high bits are uniform enough, at a fraction of a real hash's cost."""
     return (numbers[0] * one + numbers[1] * other + numbers[2]) % _HASHES
 
 
 class Said(NamedTuple):
-    """What a peer said of some neurons, when it was asked first and when last."""
+    """A peer's first and last answers for some neurons."""
 
     first: Answer
     last: Answer
-    times: int
-    """How often it was asked."""
+    changes: tuple[int, ...]
+    """Number of answers in which each row differed from the previous one."""
 
 
 class Ballot:
     """A vote on the rows of some neurons of one shard."""
 
     def __init__(
-        self, voters: Collection[Peer], doubted: Collection[Peer], replicas: int = 0
+        self,
+        voters: Collection[Peer],
+        doubted: Collection[Peer],
+        replicas: int = 0,
+        serving: Collection[Peer] = (),
     ) -> None:
+        """Begin; `doubted`: recently failed peers; `serving`: peers that announce the shard."""
+        self._serving = set(serving)
         self._voters, self._strikes = set(voters), dict.fromkeys(doubted, 1)
         self._replicas = max(replicas, len(voters))
         self._moved: set[Peer] = set()
         self.said: dict[Peer, Said] = {}
 
     def heard(self, peer: Peer, rows: Answer) -> None:
-        """Note an answer."""
+        """Note a peer's answer."""
         self._moved.discard(peer)
         known = self.said.get(peer)
         if known is None:
-            self.said[peer] = Said(rows, rows, 1)
+            self.said[peer] = Said(rows, rows, (0,) * len(rows))
         else:
-            self.said[peer] = Said(known.first, rows, known.times + 1)
+            pairs = zip(known.changes, known.last, rows, strict=True)
+            changes = tuple(count + (not same(old, new)) for count, old, new in pairs)
+            self.said[peer] = Said(known.first, rows, changes)
 
     def silent(self, peer: Peer) -> None:
-        """Note that a peer did not answer, or nothing that counts."""
+        """Note that a peer gave no valid answer."""
         self._strikes[peer] = self._strikes.get(peer, 0) + 1
 
     def moved(self, peer: Peer) -> None:
@@ -142,21 +152,37 @@ class Ballot:
 
     @property
     def electorate(self) -> set[Peer]:
-        """Whose word counts: all voters that may still answer; nobody being left, who told."""
+        """The peers that vote: all voters that may still answer; if none is left, all that did."""
         left = {
             peer
-            for peer in self._voters
+            for peer in self._voters | self._instead
             if peer in self.said or self._strikes.get(peer, 0) < _STRIKES
         }
         return left or set(self.said)
 
     @property
     def need(self) -> int:
-        """How many must stand behind a row: silence is no consent, and makes no majority less."""
-        return majority(self._replicas - len(self._moved & self._voters) or len(self.electorate))
+        """Number of votes that a row needs: a majority of the owners that the shard should have.
+
+        The number does not shrink while owners are silent, or still fetch the shard. Otherwise a
+        liar would win alone while the others come back from a restart.
+        """
+        return majority(self._replicas or len(self.electorate))
+
+    @property
+    def _instead(self) -> set[Peer]:
+        """Other peers that serve the shard, and vote in place of owners that still fetch it.
+
+        They vote only if too few owners are left for a majority. Otherwise a liar would win alone
+        when two newcomers became its fellow owners.
+        """
+        moved = self._moved & self._voters
+        if not moved or len(self._voters - moved) >= majority(self._replicas):
+            return set()
+        return self._serving - self._voters - self._moved
 
     def result(self) -> Answer | None:
-        """Return the rows; None as long as no majority stands behind one of them."""
+        """Return the rows; None while any of them lacks a majority."""
         electorate = self.electorate
         votes = [said for peer, said in sorted(self.said.items()) if peer in electorate]
         need = self.need
@@ -172,22 +198,22 @@ class Ballot:
 
     @property
     def first(self) -> dict[Peer, Answer]:
-        """What voters said first."""
+        """First answers of the voters, by peer."""
         return {peer: said.first for peer, said in self.said.items() if peer in self._voters}
 
     def disputed(self) -> list[int]:
-        """Return which of the rows voters told differently."""
+        """Return the positions of the rows in which the voters' first answers differ."""
         told = list(self.first.values())
         return differing(*told) if told else []
 
 
 def differing(one: Answer, *others: Answer) -> list[int]:
-    """Return where answers to the same question are not the same."""
+    """Return the positions of the rows in which answers to the same question differ."""
     return [at for at, row in enumerate(one) if not all(same(row, other[at]) for other in others)]
 
 
 def _elected(votes: list[Said], at: int, need: int) -> list[Row | None]:
-    """Return the one row that enough stand behind, the latest that there is, or nothing."""
+    """Return a list with the row that enough votes support, last answers first; else nothing."""
     for row in [said.last[at] for said in votes] + [said.first[at] for said in votes]:
         backing = 0
         for behind, said in enumerate(votes):
@@ -203,5 +229,5 @@ def _stands_behind(said: Said, at: int, row: Row | None) -> bool:
     first, last = said.first[at], said.last[at]
     if last is row or same(last, row):
         return True
-    told = said.times >= _OFTEN or same(first, row)
+    told = said.changes[at] >= _OFTEN or same(first, row)
     return told and grown(first, row) and grown(row, last)

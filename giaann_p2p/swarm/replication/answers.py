@@ -1,4 +1,4 @@
-"""Answers to questions about what is held here: they decide nothing and change nothing."""
+"""Answers to other peers' questions about the store: read-only, and no decisions."""
 
 from collections.abc import Callable
 
@@ -13,8 +13,9 @@ from giaann_p2p.store.codec import plain, sheaf
 from giaann_p2p.store.layout import Shards, among
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.transfer import Export
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.messages import (
+from giaann_p2p.swarm.replication.shard_fingerprint import proofs
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.messages import (
     MOST_READ,
     AskColumn,
     AskDigests,
@@ -35,40 +36,41 @@ from giaann_p2p.swarm.messages import (
     Piece,
     Proof,
     Read,
-    Refused,
+    Refusal,
     Rows,
 )
-from giaann_p2p.swarm.orphans import Orphans
-from giaann_p2p.swarm.replica import State
-from giaann_p2p.swarm.shardset import packed, unpacked
-from giaann_p2p.swarm.weighing import proofs
+from giaann_p2p.swarm.wire.orphans import Orphans
+from giaann_p2p.swarm.wire.replica import ReplicaState
+from giaann_p2p.swarm.wire.shardset import packed, unpacked
 
 _MOST_EXPORTS = 256
+"""Maximum number of cached exports of shards."""
 _MOST_EXPORTED = 64 << 20
-"""Bytes of all shards that are offered at once, or were, and may be asked for by another."""
+"""Maximum size of all cached exports, in bytes; several peers may ask for the same export."""
 _MOST_INLINE = 2 << 20
-"""Bytes of a part that goes along with an offer."""
+"""Maximum size of a part that is sent along with an offer, in bytes."""
 _MOST_FETCHED = 2 << 20
-"""Bytes of deltas in an answer; a larger delta goes alone."""
+"""Maximum size of the deltas in an answer, in bytes; a larger delta is sent alone."""
 _MOST_UNPACKED = 1 << 20
-"""Bytes that are unpacked for an answer, to cut deltas to the shards that were asked for. They take
-about a tenth of a second, on a busy machine ten times as long; who asks waits a few seconds."""
+"""Maximum number of bytes unpacked for one answer, to cut deltas to the requested shards. That
+takes about 0.1 s, on a busy machine ten times as long; the asking peer's timeout is a few
+seconds."""
 _MOST_DIGESTED = 1 << 19
-"""Connections that are digested for one answer; they take about a second."""
+"""Maximum number of connections digested for one answer, which takes about a second."""
 
 _FEW = 4
-"""Rows that are sent plainly."""
+"""Maximum number of rows of an answer that may use the plain encoding."""
 MOST_PLAIN = 256
-"""Connections of all of them: plain bytes are five times as many as a parcel's, so that only what
-is short anyway is worth them."""
-_NUMBER = 8  # bytes of half a neuron
+"""Maximum number of connections of an answer in the plain encoding, which is quick to make but
+takes five times as many bytes as a parcel."""
+_NUMBER = 8  # length of half a neuron, in bytes
 
-StateOf = Callable[[int], State]
+StateOf = Callable[[int], ReplicaState]
 NOBODY = Peer(b"")
 
 
 class Answers:
-    """What a storage peer says when it is asked; `me` is its own name, to which proofs hold."""
+    """Answers questions from the store of one peer; its proofs are bound to its name `me`."""
 
     def __init__(
         self,
@@ -83,11 +85,11 @@ class Answers:
         self._none = self._packed(np.array([], np.uint16))
 
     def to(self, question: Message) -> Message:
-        """Answer; `Refused` tells why not."""
+        """Return the answer to a question, or a `Refusal` with the reason."""
         try:
             return self._to(question)
         except GiaannError as error:
-            return Refused(str(error))
+            return Refusal(str(error))
 
     def _to(self, question: Message) -> Message:
         if isinstance(question, Read):
@@ -108,7 +110,7 @@ class Answers:
             return self._shown(question)
         if isinstance(question, AskOrphans):
             return self._orphans.page(question.number, question.page)
-        raise MessageError(f"{type(question).__name__} is no question")
+        raise MessageError(f"{type(question).__name__} is not a question")
 
     def _rows(self, question: Read) -> Message:
         concept, feature = _numbers(question.concepts), _numbers(question.features)
@@ -124,7 +126,7 @@ class Answers:
         return Rows(self._store.rows(concept, feature), self._moved(moved))
 
     def _few(self, neurons: list[Neuron]) -> Rows:
-        """Return rows in the form that is made soonest, unless it is much the longer one."""
+        """Return rows in the plain encoding, the fastest to make; packed if the rows are long."""
         shard_of = self._store.layout.shard_of
         shards = [shard_of(*neuron) for neuron in neurons]
         serves = {shard: self._serves(shard) for shard in sorted({*shards})}
@@ -159,7 +161,7 @@ class Answers:
         for at, (shard, mark) in enumerate(zip(shards, question.marks, strict=True)):
             mine = held.get(shard)
             if mine is None:
-                states.append(State.ABSENT.letter)
+                states.append(ReplicaState.ABSENT.letter)
                 continue
             states.append(state_of(shard).letter)
             if (digest := mine.digest) != mark:
@@ -199,14 +201,14 @@ class Answers:
 
     def _offered(self, question: Offer) -> Message:
         export = self._export(question.shard)
-        # Asked for behind the content: else a chunk might be in it, and not be named here.
+        # Read after the content, or a chunk could be in the content but missing here.
         kept = self._store.retained_for(question.shard) & export.applied
         part = export.part(0) if export.manifest.parts else b""
         inline = part if len(part) <= min(question.most, _MOST_INLINE) else b""
         return Offered(export.manifest.to_bytes(), kept.to_bytes(), inline)
 
     def _export(self, shard: int) -> Export:
-        """Return a shard as it is now; the same chunks are the same content, made ready once."""
+        """Return an export of a shard as it is now, cached while the shard's set stays the same."""
         export, mine = self._exports.pop(shard, None), self._store.sets([shard]).get(shard)
         if mine is None:
             raise UsageError(f"shard {shard} is not held here")
@@ -233,7 +235,7 @@ class Answers:
         return Part(export.part(question.number))
 
     def _digested(self, question: AskDigests) -> Message:
-        """Digest the shards one by one, for as long as that does not take too long."""
+        """Digest the shards in order, up to _MOST_DIGESTED connections or slightly more."""
         shards = self._shards(question.shards)
         found, size = list[Digest](), 0
         for shard in shards.tolist():
@@ -254,7 +256,7 @@ class Answers:
         return Digest(letter, chunks, content, rows, held.delta.connections)
 
     def _shown(self, question: AskProof) -> Message:
-        """Show what is held, for as long as that does not take too long."""
+        """Prove that this peer holds the first of some shards, as many as do not take too long."""
         shards = self._shards(question.shards)
         chunks = Applied.received(question.chunks)
         found = proofs(self._store, shards.tolist(), chunks, question.salt, self._me)
@@ -268,7 +270,7 @@ class Answers:
 
 
 def size_of(answer: Rows) -> tuple[int, int]:
-    """Return how many rows and connections an answer tells."""
+    """Return how many rows and connections an answer has."""
     if answer.parcel.startswith(plain.MAGIC):
         return plain.sizes_of(answer.parcel)
     sizes = sheaf.sizes_of(answer.parcel)
@@ -276,7 +278,7 @@ def size_of(answer: Rows) -> tuple[int, int]:
 
 
 def _numbers(data: bytes) -> Ids:
-    """Return the numbers that there are."""
+    """Return the 64-bit numbers in some bytes; MessageError if the length does not fit."""
     if len(data) % _NUMBER:
         raise MessageError(f"{len(data)} bytes are no array of {_NUMBER} bytes each")
     return np.frombuffer(data, "<u8")

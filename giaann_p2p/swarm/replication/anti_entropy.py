@@ -1,105 +1,57 @@
-"""Asking the other holders of this peer's shards, in turn, which chunks they have."""
+"""Anti-entropy: asks other holders of this peer's shards periodically which chunks they have."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from functools import partial
-from typing import Protocol
 
 import numpy as np
 
 from giaann_p2p.errors import DamagedError, MessageError
 from giaann_p2p.store.applied import MOST_JOBS, Applied
-from giaann_p2p.store.layout import Shards
-from giaann_p2p.swarm.actions import Action, Call
-from giaann_p2p.swarm.desk import Desk
-from giaann_p2p.swarm.evidence import Evidence, Word
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.messages import Compare, Compared, Message, Refused
-from giaann_p2p.swarm.replica import State
-from giaann_p2p.swarm.replicas import Replicas
-from giaann_p2p.swarm.settings import Settings
-from giaann_p2p.swarm.shardset import packed
+from giaann_p2p.swarm.replication.peer_reports import PeerReport
+from giaann_p2p.swarm.replication.shared import Shared
+from giaann_p2p.swarm.wire.actions import Action, Call
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.messages import Compare, Compared, Message, Refusal
+from giaann_p2p.swarm.wire.replica import ReplicaState
+from giaann_p2p.swarm.wire.shardset import packed
 
 Sets = dict[int, Applied]
-_STATES = {state.value: state for state in State}
+_STATES = {state.value: state for state in ReplicaState}
 _NOTHING = Applied()
 
 
-class Others(Protocol):
-    """What is known of the other peers; see `Surroundings`."""
+class AntiEntropy:
+    """Keeps at most one question in flight to each peer that holds or owns a shard held here."""
 
-    def version(self, now: float) -> int:
-        """Return a number that is another one when members or their shards have changed."""
-        ...
-
-    def sharing(self, shards: Shards, now: float) -> Mapping[Peer, list[int]]:
-        """Return those that are there and say that they hold any of some shards, and which."""
-        ...
-
-    def reachable(self, peer: Peer, now: float) -> bool:
-        """Tell whether a peer is there and has answered lately."""
-        ...
-
-    def suspect(self, peer: Peer, now: float) -> None:
-        """A peer did not answer, or not as it should."""
-        ...
-
-    def heard(self, peer: Peer) -> None:
-        """A peer answered."""
-        ...
-
-
-class Held(Protocol):
-    """What is in the store; see `Store`."""
-
-    def sets(self, shards: Iterable[int]) -> dict[int, Applied]:
-        """Return the chunks that some shards have taken in, as they are now."""
-        ...
-
-    def retained_for(self, shard: int) -> Applied:
-        """Return the chunks whose deltas for a shard are kept."""
-        ...
-
-
-class Comparing:
-    """One question at a time to each peer that holds, or should hold, what is held here."""
-
-    def __init__(
-        self,
-        settings: Settings,
-        replicas: Replicas,
-        others: Others,
-        held: Held,
-        evidence: Evidence,
-        desk: Desk[Message | None, Action],
-        then: Callable[[Peer, float], list[Action]],
-    ) -> None:
-        self._settings, self._replicas, self._others = settings, replicas, others
-        self._held, self._evidence, self._desk, self._then = held, evidence, desk, then
-        self._asking: dict[Peer, bool] = {}  # whether its answer will count
+    def __init__(self, shared: Shared, then: Callable[[Peer, float], list[Action]]) -> None:
+        self._settings, self._replicas = shared.settings, shared.replicas
+        self._others, self._held, self._reports = shared.others, shared.held, shared.reports
+        self._pending_calls, self._then = shared.calls, then
+        self._asking: dict[Peer, bool] = {}  # whether the answer still counts
         self._next: dict[Peer, float] = {}
         self._seen, self._known = (-1, -1), dict[Peer, list[int]]()
 
     def hurry(self, peer: Peer, now: float) -> None:
-        """Ask a peer again at once."""
+        """Let a peer be asked again without delay."""
         self._next[peer] = now
 
     def restarted(self, peer: Peer) -> None:
-        """A peer began anew: what it was asked before, it may answer from what it lost."""
+        """Handle a peer's restart: an answer in flight may describe data that it has lost since."""
         if peer in self._asking:
             self._asking[peer] = False
 
     def due(self, now: float) -> list[Action]:
-        """Ask those whose turn it is."""
+        """Ask the reachable peers that are due."""
         actions: list[Action] = []
         for peer, shards in self._partners(now).items():
-            if peer in self._asking or now < self._next.get(peer, now):  # as nearly always
+            if peer in self._asking or now < self._next.get(peer, now):  # the common case
                 continue
             if self._others.reachable(peer, now):
                 actions += self._question(peer, shards, now)
         return actions
 
     def _partners(self, now: float) -> dict[Peer, list[int]]:
-        """Return who holds, or should hold, which of the shards that are held here."""
+        """Return the peers that hold or own shards held here, with those shards."""
         seen = self._others.version(now), self._replicas.changes
         if seen != self._seen:
             self._seen, self._known = seen, self._looked_up(now)
@@ -120,12 +72,12 @@ class Comparing:
     def _question(self, peer: Peer, shards: list[int], now: float) -> list[Action]:
         mine = self._held.sets(shards)
         if not mine:
-            return []  # they are about to be held
+            return []  # the store does not have them yet
         self._asking[peer] = True
         shards = list(mine)
         marks = [chunks.digest for chunks in mine.values()]
         question = Compare(packed(np.array(shards, np.uint16), self._replicas.shards), marks)
-        number = self._desk.number(partial(self._told, peer, shards, mine, now))
+        number = self._pending_calls.number(partial(self._told, peer, shards, mine, now))
         return [Call(number, peer, question, self._settings.call_timeout)]
 
     def _told(
@@ -139,7 +91,7 @@ class Comparing:
     ) -> list[Action]:
         counts = self._asking.pop(peer)
         self._next[peer] = now + self._pause(shards)
-        if isinstance(answer, Refused):
+        if isinstance(answer, Refusal):
             self._others.heard(peer)
             return []
         try:
@@ -151,19 +103,19 @@ class Comparing:
         if not counts:
             return []
         for shard, word in words.items():
-            self._evidence.heard(peer, shard, word)
+            self._reports.heard(peer, shard, word)
         return self._then(peer, now)
 
     def _pause(self, shards: list[int]) -> float:
-        hurried = self._replicas.all(State.SYNCING, State.DRAINING)
+        hurried = self._replicas.all(ReplicaState.SYNCING, ReplicaState.DRAINING)
         hurry = len(hurried) > 0 and not {*shards}.isdisjoint(hurried.tolist())
         return self._settings.hurry_every if hurry else self._settings.compare_every
 
 
 def words_of(
     answer: Message | None, shards: list[int], mine: Sets, asked: float
-) -> dict[int, Word]:
-    """Read an answer; MessageError or DamagedError for none, and for one that cannot be."""
+) -> dict[int, PeerReport]:
+    """Parse an answer into reports by shard; MessageError or DamagedError if it is invalid."""
     if not isinstance(answer, Compared):
         raise MessageError("no answer to a comparison")
     states = answer.states.decode("latin-1")
@@ -172,7 +124,7 @@ def words_of(
     if answer.which and not -1 <= min(answer.which) <= max(answer.which) < len(answer.sets):
         raise MessageError("which: there is no such set")
     sets, jobs, like = list[Applied](), 0, _NOTHING
-    if answer.sets:  # most jobs have the same chunks
+    if answer.sets:  # the shards of most jobs have the same chunks
         like = max(mine.values(), key=len, default=like)
     for data in answer.sets:
         sets.append(Applied.received(data).sharing(like))
@@ -182,6 +134,6 @@ def words_of(
     words = {}
     for shard, letter, at in zip(shards, states, answer.which, strict=True):
         state = _STATES[letter]
-        same = _NOTHING if state is State.ABSENT else mine[shard]
-        words[shard] = Word(state, same if at < 0 else sets[at], asked)
+        same = _NOTHING if state is ReplicaState.ABSENT else mine[shard]
+        words[shard] = PeerReport(state, same if at < 0 else sets[at], asked)
     return words

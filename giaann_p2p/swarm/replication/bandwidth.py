@@ -1,14 +1,14 @@
-"""A budget of bytes a second: what was spent is paid back by time."""
+"""A token bucket that limits bytes per second."""
 
 
 class Bandwidth:
-    """A bucket that holds a second's worth, and may be overdrawn by the last thing taken."""
+    """Bucket for one second's worth of bytes, which one transfer may overdraw. Rate 0: no limit."""
 
     def __init__(self, rate: float, now: float) -> None:
         self._rate, self._left, self._when = rate, rate, now
 
     def free(self, now: float) -> bool:
-        """Tell whether something may be asked for now."""
+        """Return whether anything may be requested now."""
         if not self._rate:
             return True
         self._left = min(self._rate, self._left + (now - self._when) * self._rate)
@@ -16,5 +16,5 @@ class Bandwidth:
         return self._left > 0
 
     def spent(self, nbytes: int) -> None:
-        """Note what came."""
+        """Charge the bytes that arrived."""
         self._left -= nbytes

@@ -1,29 +1,29 @@
-"""Questions whose answers are long: asked at the pace at which a peer's answers come."""
+"""Calls with long answers, paced by how fast each peer's answers arrive."""
 
 from collections.abc import Callable
 from functools import partial
 
-from giaann_p2p.swarm.actions import Action, Call
-from giaann_p2p.swarm.desk import Desk
-from giaann_p2p.swarm.flow import Asked, Flow
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.messages import Fetched, Message, Offered, Part
+from giaann_p2p.swarm.replication.flow import Asked, Flow
+from giaann_p2p.swarm.wire.actions import Action, Call
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.messages import Fetched, Message, Offered, Part
+from giaann_p2p.swarm.wire.pending import PendingCalls
 
 Then = Callable[[Message | None, float], list[Action]]
 
 
-class Bulk:
-    """See the module; `wait` is how long any answer may take."""
+class BulkCalls:
+    """Makes calls and feeds their answers to `flow`; `wait` is the base timeout in seconds."""
 
-    def __init__(self, wait: float, calls: Desk[Message | None, Action]) -> None:
+    def __init__(self, wait: float, calls: PendingCalls[Message | None, Action]) -> None:
         self.flow = Flow(wait)
         self._calls = calls
 
     def __repr__(self) -> str:
-        return f"<Bulk: {self.flow!r}>"
+        return f"<BulkCalls: {self.flow!r}>"
 
     def call(self, peer: Peer, question: Message, size: int, then: Then, now: float) -> Call:
-        """Ask for so many bytes, about; `then` is told what was answered."""
+        """Ask for about `size` bytes; `then` is called with the answer, or None on timeout."""
         asked = self.flow.ask(peer, size, now)
         number = self._calls.number(partial(self._told, asked, then))
         return Call(number, peer, question, asked.wait)
@@ -37,7 +37,7 @@ class Bulk:
 
 
 def size_of(answer: Message) -> int:
-    """Return how many bytes of shards came with an answer."""
+    """Return the number of bytes of shard data in an answer; 0 for any other message."""
     if isinstance(answer, Fetched):
         return sum(len(piece.parcel) for piece in answer.updates)
     if isinstance(answer, Offered):

@@ -1,4 +1,4 @@
-"""What a delta has to be that comes from another peer."""
+"""Checks of deltas and shards that come from other peers."""
 
 from collections.abc import Callable
 from typing import NamedTuple, Self
@@ -8,23 +8,24 @@ from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.store.applied import WITHDRAWN, Applied
 from giaann_p2p.store.codec.parcel import Limits
 from giaann_p2p.store.layout import Layout, Shards
+from giaann_p2p.store.seal import Seal
 from giaann_p2p.store.update import Packed, Update
-from giaann_p2p.swarm.identity import name_of
-from giaann_p2p.swarm.limits import of_chunk
-from giaann_p2p.swarm.messages import Piece, Push
-from giaann_p2p.swarm.voucher import Members, authors_of, is_disowned
+from giaann_p2p.swarm.wire.identity import Peer, name_of
+from giaann_p2p.swarm.wire.limits import of_chunk
+from giaann_p2p.swarm.wire.messages import Piece, Push
+from giaann_p2p.swarm.wire.voucher import Members, authors_of, is_disowned
 
 
-class Terms(NamedTuple):
-    """Of one swarm."""
+class DeltaChecks(NamedTuple):
+    """The checks of one swarm."""
 
     limits: Limits
-    """What it may hold."""
+    """The size limits of a delta."""
     layout: Layout
     check: Callable[[Update], None]
-    """Raises a GiaannError for one that not enough peers stand for; see `voucher.Notary`."""
+    """Raises a GiaannError for a delta that too few peers vouch for; see `voucher.Notary`."""
     members: Members | None = None
-    """Who is disowned, and what is withdrawn; nobody and nothing if it is not said."""
+    """The disowned members and withdrawn chunks; None: neither is checked."""
 
     @classmethod
     def of(
@@ -34,14 +35,14 @@ class Terms(NamedTuple):
         check: Callable[[Update], None],
         members: Members | None = None,
     ) -> Self:
-        """Return the terms of a swarm with this model."""
+        """Return the checks of a swarm with this model."""
         return cls(of_chunk(spec), layout, check, members)
 
     def _check_pushed(self, update: Update) -> None:
-        """Check what its authors bring: nothing of disowned ones.
+        """Check a delta that its authors push: it is rejected if they are disowned.
 
-        Of another owner that is taken, or owners could never come to the same: it is withdrawn when
-        the founder's list says so.
+        The same delta is accepted from another owner, or owners could never converge; it is removed
+        when the founder's list withdraws it.
         """
         self.check(update)
         if self.members is None:
@@ -49,27 +50,36 @@ class Terms(NamedTuple):
         if is_disowned(authors := authors_of(update.seal), self.members):
             raise MessageError(f"seal: {', '.join(sorted(map(name_of, authors)))} is disowned")
 
-    def heeds(self, came: Piece) -> bool:
-        """Tell whether what another owner has is anything for this one, by the list that is here.
+    def check_sender(self, sender: Peer, seal: Seal) -> None:
+        """Raise MessageError unless the peer that pushes a delta is one of its authors.
 
-        It is not its fault if not, for its list may be newer: all else that it gives is as good as
-        ever.
+        Otherwise one connection could push under any number of names, each with its own budget.
+        """
+        if self.members is not None and sender not in authors_of(seal):
+            raise MessageError(
+                f"seal: {name_of(sender)} pushes a delta for which it does not stand"
+            )
+
+    def heeds(self, came: Piece) -> bool:
+        """Return whether a piece may be applied: a withdrawal must be on the founder's list here.
+
+        Any other withdrawal is skipped without blame, because the sender's list may be newer.
         """
         if self.members is None or came.chunk < WITHDRAWN:
             return True
         return bool(self.members.withdrawn.root_of(came.job, came.chunk - WITHDRAWN))
 
     def check_set(self, chunks: Applied) -> None:
-        """Raise MessageError for a shard of which more is said to be withdrawn than is.
+        """Raise MessageError for a set that claims withdrawals which the founder's list lacks.
 
-        Of what was learned nothing may be missing in a shard that comes, but for that.
+        A shard from another peer may lack nothing that was learned, except what is withdrawn.
         """
         back = chunks.withdrawn
         if self.members is not None and back and not back <= self.members.withdrawn.chunks:
             raise MessageError("a shard without chunks that the founder's list does not withdraw")
 
     def packed(self, came: Push | Piece, told: Shards, here: Shards) -> Packed:
-        """Return what came for some shards, of which some are here."""
+        """Return a delta for the shards `told` as an update of those held here, with its check."""
         return Packed(
             came.job,
             came.chunk,

@@ -1,4 +1,4 @@
-"""Asking a peer for the deltas of chunks, and reading its answer."""
+"""The request for the deltas of chunks, and the parser of its answer."""
 
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol
@@ -9,38 +9,39 @@ from giaann_p2p.errors import MessageError
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.codec.parcel import sizes_of
 from giaann_p2p.store.update import Packed
-from giaann_p2p.swarm.messages import MOST_BYTES, Fetch, Fetched, Message
-from giaann_p2p.swarm.shardset import packed, unpacked
-from giaann_p2p.swarm.terms import Terms
+from giaann_p2p.swarm.replication.delta_checks import DeltaChecks
+from giaann_p2p.swarm.wire.messages import MOST_BYTES, Fetch, Fetched, Message
+from giaann_p2p.swarm.wire.shardset import packed, unpacked
 
 MOST_UNPACKED = MOST_BYTES
-"""Neurons, connections and bytes of text in an answer; a delta that comes alone may be larger."""
+"""Maximum sum of neurons, connections and bytes of text in an answer; a single delta may be
+larger."""
 
 
 class Lack(NamedTuple):
-    """Chunks that some shards lack here."""
+    """Chunks that some shards here lack."""
 
     chunks: Applied
     shards: list[int]
     remembered: bool = False
-    """Whether nothing but what the other side merely remembers can help."""
+    """Whether to ask also for deltas that the other peer has released but still remembers."""
 
 
 class Holding(Protocol):
-    """What is held here; see `Replicas`."""
+    """The shards held here; see `Replicas`."""
 
     @property
     def shards(self) -> int:
-        """How many shards there are in the swarm."""
+        """The number of shards in the swarm."""
         ...
 
     def holds(self, shard: int) -> bool:
-        """Tell whether anything of a shard is here."""
+        """Return whether this peer has a replica of a shard, in any state."""
         ...
 
 
 def request(lack: Lack, replicas: Holding, most: int) -> Fetch:
-    """Return the question for what is lacking, so many bytes of it at once."""
+    """Return the question for the missing chunks, with at most `most` bytes in the answer."""
     asked = packed(np.array(lack.shards, np.uint16), replicas.shards)
     return Fetch(asked, lack.chunks.to_bytes(), most, lack.remembered)
 
@@ -51,13 +52,13 @@ def shards_of(updates: Iterable[Packed]) -> set[int]:
 
 
 def deltas_of(
-    answer: Message | None, lack: Lack, replicas: Holding, terms: Terms
+    answer: Message | None, lack: Lack, replicas: Holding, delta_checks: DeltaChecks
 ) -> tuple[list[Packed], Applied]:
-    """Return the deltas that came, for shards that are held here, and what is kept no longer.
+    """Return the deltas for shards held here, and the chunks whose deltas the peer has released.
 
-    MessageError or DamagedError for no answer, and for one that holds what was not asked for; what
-    a delta holds is seen when it is unpacked. What is too much for one answer is left out: it can
-    be asked for again; and so is what is nothing for this peer (see `Terms.heeds`).
+    Raises MessageError or DamagedError if there is no answer, or if it has a delta that was not
+    asked for; the content of a delta is checked when it is unpacked. Deltas beyond MOST_UNPACKED
+    are left out and can be requested again; so are pieces that `DeltaChecks.heeds` rejects.
     """
     if not isinstance(answer, Fetched):
         raise MessageError("no answer to a request for deltas")
@@ -72,6 +73,6 @@ def deltas_of(
         if updates and size > MOST_UNPACKED:
             break
         here = shards[[replicas.holds(shard) for shard in shards.tolist()]]
-        if len(here) and terms.heeds(piece):
-            updates.append(terms.packed(piece, shards, here))
+        if len(here) and delta_checks.heeds(piece):
+            updates.append(delta_checks.packed(piece, shards, here))
     return updates, Applied.received(answer.gone)

@@ -1,14 +1,16 @@
-"""Getting the chunks that a peer has and this one lacks: their deltas, or whole shards.
+"""Fetches the chunks that a peer has and this one lacks: as deltas, or as whole shards.
 
-Deltas are asked for first, all that are still kept: a delta is kept as long as somebody might lack
-it, and whoever takes it in keeps it, too. Had it come inside a whole shard instead, and were its
-last keeper lost, it could not be told apart again for a replica that has other chunks.
+First come the deltas, all that the peer still keeps: a delta is kept as long as any replica might
+lack it, and a replica that applies a delta keeps it, too. If a chunk came inside a whole shard
+instead, and the last peer with its delta were lost, the delta could no longer be separated out for
+a replica that has other chunks.
 
-What is missing then comes in a whole shard (see `Arrivals`), which takes the place of what is here,
-with those deltas added that were taken in here and not there. If these are not kept here, the other
-side must fetch what it lacks first. If it cannot either, the two began as parts of a swarm that had
-never heard of each other, and both let go of deltas: then what the other side still remembers of
-these is asked for, which is much where it is not needed.
+Chunks whose deltas are gone come in a whole shard (see `ShardDownloads`). The whole shard replaces
+the replica here, and the deltas of chunks that only this peer has are re-applied to it. If these
+deltas are not kept here, the other peer must first fetch what it lacks. If it cannot either, the
+two come from partitions that never heard of each other, and both released deltas. Then the peer is
+asked for deltas that it released but still remembers; that is a lot of data, so it is the last
+resort.
 """
 
 from collections.abc import Callable
@@ -16,54 +18,45 @@ from functools import partial
 
 from giaann_p2p.errors import DamagedError, GiaannError, MessageError
 from giaann_p2p.store.applied import Applied
-from giaann_p2p.swarm.actions import Action, Apply
-from giaann_p2p.swarm.bulk import Bulk
-from giaann_p2p.swarm.comparing import Held, Others
-from giaann_p2p.swarm.deeds import Deeds
-from giaann_p2p.swarm.deltas import Lack, deltas_of, request, shards_of
-from giaann_p2p.swarm.evidence import Evidence
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.messages import Message, Refused
-from giaann_p2p.swarm.replicas import Replicas
-from giaann_p2p.swarm.settings import Settings
-from giaann_p2p.swarm.strain import Strain
-from giaann_p2p.swarm.terms import Terms
+from giaann_p2p.swarm.replication.delta_fetch import Lack, deltas_of, request, shards_of
+from giaann_p2p.swarm.replication.shared import Shared
+from giaann_p2p.swarm.replication.store_backoff import StoreBackoff
+from giaann_p2p.swarm.wire.actions import Action, Apply
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.messages import Message, Refusal
 
 Asked = tuple[bytes, tuple[int, ...], bool]
-"""A set of chunks, by its digest, the shards for which it was asked for, and how: see `Lack`."""
+"""A request: the digest of its set of chunks, the shards, and `Lack.remembered`."""
 _MOST_TRIED = 256
-"""Peers of which it is known what was asked for in vain; they come and go."""
+"""Maximum number of peers whose fruitless requests are remembered; the oldest entry is evicted."""
 
 
-class Fetching:
-    """Deltas on their way: from each peer one answer at a time, and no chunk twice at once."""
+class Fetcher:
+    """Requests for deltas: one in flight to each peer, and no chunk requested twice at a time."""
 
     def __init__(
         self,
-        settings: Settings,
-        replicas: Replicas,
-        others: Others,
-        held: Held,
-        evidence: Evidence,
-        bulk: Bulk,
-        deeds: Deeds,
-        terms: Terms,
+        shared: Shared,
         again: Callable[[Peer, float], None],
         whole: Callable[[Peer, int], None],
         fetches: Callable[[int], bool],
     ) -> None:
-        self._settings, self._replicas, self._others = settings, replicas, others
-        self._held, self._evidence, self._terms = held, evidence, terms
-        self._bulk, self._deeds = bulk, deeds
+        self._settings, self._replicas = shared.settings, shared.replicas
+        self._others, self._held, self._reports = shared.others, shared.held, shared.reports
+        self._delta_checks, self._bulk, self._deeds = (
+            shared.delta_checks,
+            shared.bulk,
+            shared.writes,
+        )
         self._again, self._whole, self._fetches = again, whole, fetches
         self._coming: dict[Peer, Lack] = {}
-        self._strain = Strain()
+        self._store_backoff = StoreBackoff()
         self._tried: dict[Peer, set[Asked]] = {}
-        self._apart: dict[Peer, set[int]] = {}  # shards that are not to be had whole either
+        self._apart: dict[Peer, set[int]] = {}  # shards that cannot be taken whole, either
 
     def after(self, peer: Peer, now: float) -> list[Action]:
-        """Ask a peer for what it has beyond what is here, as it told lately."""
-        if peer in self._coming or self._strain.rests(now):
+        """Ask a peer for the chunks that it recently reported and that are missing here."""
+        if peer in self._coming or self._store_backoff.rests(now):
             return []
         lacking = self._lacking(peer, now)
         if not lacking:
@@ -75,9 +68,10 @@ class Fetching:
         return [self._bulk.call(peer, question, most, partial(self._told, peer, lack), now)]
 
     def _next_of(self, peer: Peer, lacking: list[Lack]) -> Lack:
-        """Return what to ask a peer for: what most shards lack, but each in its turn.
+        """Return what to request from a peer: the set that most shards lack, round robin.
 
-        What did come is lacking no longer, so what was asked for and is lacking still was in vain.
+        A set that arrived is no longer lacking. So a set that is still lacking was requested in
+        vain, and waits until the other sets have been tried.
         """
         tried = self._tried.pop(peer, set())
         open_now = {
@@ -91,14 +85,14 @@ class Fetching:
         return open_now[asked]
 
     def _lacking(self, peer: Peer, now: float) -> list[Lack]:
-        """Return what a peer has that is neither here nor on its way."""
+        """Return a peer's chunks that are neither here nor in flight, grouped by set of chunks."""
         found: dict[tuple[bytes, bool], Lack] = {}
         apart = self._apart.pop(peer, set())
-        beyond: dict[tuple[int, int], Applied] = {}  # most shards have one set, here and there
+        beyond: dict[tuple[int, int], Applied] = {}  # most shards have the same set, there and here
         coming = [(lack.chunks, frozenset(lack.shards)) for lack in self._coming.values()]
         for shard, mine in self._held.sets(self._replicas.held.tolist()).items():
-            word = self._evidence.of(peer, shard)
-            if word is None or word.chunks is mine:  # as nearly always
+            word = self._reports.of(peer, shard)
+            if word is None or word.chunks is mine:  # the common case
                 continue
             if now - word.asked > self._settings.word_counts or not self._fetches(shard):
                 continue
@@ -117,21 +111,21 @@ class Fetching:
         return list(found.values())
 
     def _takes_whole(self, peer: Peer, shard: int) -> bool:
-        """Tell whether what is here and not there could be added to a shard that comes."""
-        word = self._evidence.of(peer, shard)
+        """Return whether the chunks that are only here could be re-applied to the peer's shard."""
+        word = self._reports.of(peer, shard)
         mine = self._held.sets([shard]).get(shard)
-        if word is None or mine is None or peer in self._replicas.barred(shard):
+        if word is None or mine is None or peer in self._replicas.excluded(shard):
             return False
         beyond = mine - word.chunks
         return not beyond or beyond <= self._held.retained_for(shard)
 
     def _told(self, peer: Peer, lack: Lack, answer: Message | None, now: float) -> list[Action]:
-        if isinstance(answer, Refused):
+        if isinstance(answer, Refusal):
             del self._coming[peer]
             self._others.heard(peer)
             return []
         try:
-            updates, gone = deltas_of(answer, lack, self._replicas, self._terms)
+            updates, gone = deltas_of(answer, lack, self._replicas, self._delta_checks)
         except (MessageError, DamagedError):
             del self._coming[peer]
             self._others.suspect(peer, now)
@@ -151,10 +145,10 @@ class Fetching:
 
     def _stored(self, peer: Peer, error: GiaannError | None, now: float) -> list[Action]:
         del self._coming[peer]
-        self._strain.told(error, now)
+        self._store_backoff.told(error, now)
         if isinstance(error, MessageError):
             self._others.suspect(peer, now)
         if error is not None:
             return []
         self._again(peer, now)
-        return self.after(peer, now)  # for what was too much for one answer
+        return self.after(peer, now)  # the chunks that did not fit into this answer

@@ -1,16 +1,16 @@
-"""Whether the owners of what is to be let go hold it: none is believed that cannot show it.
+"""Proof of possession before a shard is dropped: its owners must prove that they hold it.
 
-1. Some shards at a time are on *trial*: all their owners say that they are ready, and a moment
-   later that they have every chunk that is here. Meanwhile nothing is fetched for these shards, so
-   that what is here stands still and what the owners have only grows beyond it.
-2. What is here is weighed under a salt that nobody can foresee (see `weighing`), and each owner is
-   asked what it comes to with it. An owner answers in its own name: who holds nothing cannot pass
-   on what another says.
-3. Who cannot tell, for it has let go of what it would have to take away, is asked again later, with
-   another salt; by then this peer has fetched what it lacks. What changed here is weighed anew.
-4. Who tells it wrong is in doubt: it is asked nothing of the kind for a while, longer each time,
-   and of that shard not for an hour. What it owns stays here, kept up with the others, until other
-   owners come.
+1. Some shards at a time are on *trial*: all their owners report that they are ready, and soon also
+   that they have every chunk that is here. Meanwhile nothing is fetched for these shards, so the
+   content here stands still and the owners' content only grows beyond it.
+2. This peer fingerprints its content under an unpredictable salt (see `shard_fingerprint`), and
+   asks each owner for its own fingerprint. A proof contains its owner's name, so a peer that holds
+   nothing cannot relay another's.
+3. An owner that has released the deltas that it would have to subtract cannot answer. It is asked
+   again later with another salt; by then this peer has fetched the missing chunks. Content that
+   changed here is fingerprinted again.
+4. An owner whose proof is wrong is put on backoff, longer each time, and is not asked about that
+   shard for an hour. The shard stays here and is kept up to date until other owners come.
 """
 
 import hashlib
@@ -21,47 +21,41 @@ from typing import NamedTuple
 
 import numpy as np
 
+from giaann_p2p.backoff import Backoff
 from giaann_p2p.errors import MessageError
 from giaann_p2p.store.applied import Applied
-from giaann_p2p.swarm.actions import Action, Call, Weigh
-from giaann_p2p.swarm.comparing import Others
-from giaann_p2p.swarm.desk import Desk
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.messages import SALT_BYTES, AskProof, Message, Proof, Refused
-from giaann_p2p.swarm.replica import State
-from giaann_p2p.swarm.replicas import Replicas
-from giaann_p2p.swarm.settings import Settings
-from giaann_p2p.swarm.shardset import packed, unpacked
-from giaann_p2p.swarm.shunned import MOST_SHUN, Shunned
-from giaann_p2p.swarm.weighing import Weight, Weights, proof_of
+from giaann_p2p.swarm.members.liar_backoff import MOST_SHUN, LiarBackoff
+from giaann_p2p.swarm.replication.shard_fingerprint import Weight, Weights, proof_of
+from giaann_p2p.swarm.replication.shared import Shared
+from giaann_p2p.swarm.wire.actions import Action, Call, Weigh
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.messages import SALT_BYTES, AskProof, Message, Proof, Refusal
+from giaann_p2p.swarm.wire.replica import ReplicaState
+from giaann_p2p.swarm.wire.shardset import packed, unpacked
 
 AT_ONCE = 64
-"""Shards on trial at the same time."""
+"""Maximum number of shards on trial at the same time."""
 TRIAL = 30.0
-"""Seconds after which a trial is over. No proof counts for longer."""
+"""Seconds until a trial ends, and with it the validity of its proofs."""
 SETTLING = 5.0
-"""Seconds in which the owners of a shard on trial must have come to have all that is here."""
+"""Seconds within which the owners of a shard on trial must have every chunk that is here."""
 REST, LONGEST_REST = 2.0, 60.0
-"""Seconds from a trial in vain to the next one of the same shard: twice as long each time."""
+"""Seconds from a failed trial to the next trial of the same shard: at first, doubled each time, and
+at most."""
 
 
 class Spare(NamedTuple):
-    """What may be let go as far as time is concerned, and as all its owners say they are ready."""
+    """A shard that was kept for long enough, and that all its owners report ready."""
 
     mine: Applied
     owners: Sequence[Peer]
     covered: bool
-    """Whether they also say that they have all that is here."""
-
-
-class _Rest(NamedTuple):
-    until: float
-    seconds: float
+    """Whether the owners also report that they have every chunk that is here."""
 
 
 @dataclass
 class _Case:
-    """A shard on trial."""
+    """A shard on trial, and the owners that have proved that they hold it."""
 
     owners: Sequence[Peer]
     weight: Weight | None = None
@@ -70,7 +64,7 @@ class _Case:
 
 @dataclass
 class _Trial:
-    """Shards that are tried together."""
+    """Shards that are tried together, under one salt."""
 
     salt: bytes
     begun: float
@@ -79,48 +73,40 @@ class _Trial:
     asking: set[Peer] = field(default_factory=set)
 
 
-class Proving:
-    """One trial at a time; in it, one question at a time to each owner."""
+class HandoverProof:
+    """Runs one trial at a time, with at most one question in flight to each owner."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        replicas: Replicas,
-        others: Others,
-        desk: Desk[Message | None, Action],
-        weighing: Desk[Weights, Action],
-        secret: bytes,
-    ) -> None:
+    def __init__(self, shared: Shared) -> None:
         self.shown_so_far = 0
-        """Proofs that were right."""
-        self._settings, self._replicas, self._others = settings, replicas, others
-        self._desk, self._weighing = desk, weighing
-        self._secret = secret
+        """Number of valid proofs so far."""
+        self._settings, self._replicas = shared.settings, shared.replicas
+        self._others, self._secret = shared.others, shared.secret
+        self._pending_calls, self._weighing = shared.calls, shared.weighings
         self._trials = 0
         self._trial: _Trial | None = None
-        self._rests: dict[int, _Rest] = {}
+        self._rests: dict[int, Backoff] = {}
         self._next: dict[Peer, float] = {}
-        self._shunned = Shunned()
-        self._wrong: dict[tuple[Peer, int], float] = {}  # until when it is not asked again
+        self._liar_backoff = LiarBackoff()
+        self._wrong: dict[tuple[Peer, int], float] = {}  # after a wrong proof: end of the pause
 
     def __repr__(self) -> str:
         cases = self._trial.cases if self._trial else {}
-        return f"<Proving: {len(cases)} shards on trial, {len(self._shunned)} peers found wrong>"
+        return f"<HandoverProof: {len(cases)} on trial, {len(self._liar_backoff)} found wrong>"
 
     def fetches(self, shard: int) -> bool:
-        """Tell whether what a shard lacks is to be fetched.
+        """Return whether missing chunks are to be fetched for a shard.
 
-        What others should hold is kept up with them as long as it is here, but for the time of a
-        trial. What never was ready is worth it only when it could not be let go of as it is.
+        An unwanted shard is kept up to date as long as it is here, except during its trial. A shard
+        that was never ready is worth fetching for only after a trial of it has failed.
         """
         if self._replicas.wanted(shard):
             return True
         if self._trial and shard in self._trial.cases:
             return False
-        return self._replicas.state(shard) is State.DRAINING or shard in self._rests
+        return self._replicas.state(shard) is ReplicaState.DRAINING or shard in self._rests
 
     def shown(self, shard: int, mine: Applied, owners: Sequence[Peer], now: float) -> bool:
-        """Tell whether all owners have shown that they hold what is here now."""
+        """Return whether all owners have proved that they hold exactly what is here now."""
         if self._trial is None or now - self._trial.begun >= TRIAL:
             return False
         case = self._trial.cases.get(shard)
@@ -129,12 +115,12 @@ class Proving:
         return case.shown.issuperset(owners)
 
     def restarted(self, peer: Peer) -> None:
-        """A peer began anew: what it held then, it may have lost."""
+        """Discard the proofs of a peer that restarted: it may have lost what it held."""
         for case in self._trial.cases.values() if self._trial else ():
             case.shown.discard(peer)
 
     def due(self, spare: Mapping[int, Spare], now: float) -> list[Action]:
-        """Go on with the trial, or begin another; this is all that may be let go now."""
+        """Continue the trial, or begin another; `spare` holds every shard that may be tried now."""
         self._forget(now)
         if self._trial:
             self._look(self._trial, spare, now)
@@ -143,7 +129,7 @@ class Proving:
         return self._go_on(self._trial, spare, now) if self._trial else []
 
     def _forget(self, now: float) -> None:
-        """Forget what is over, and rests of what is not here any more, or is wanted again."""
+        """Forget expired delays, and delays of shards that are gone or wanted again."""
         if self._rests:
             self._rests = {n: rest for n, rest in self._rests.items() if self._is_unwanted(n)}
         if self._next:
@@ -165,14 +151,14 @@ class Proving:
         return _Trial(salt, now, {shard: _Case(spare[shard].owners) for shard in ready[:AT_ONCE]})
 
     def _may_try(self, shard: int, owners: Sequence[Peer], now: float) -> bool:
-        if shard in self._rests and now < self._rests[shard].until:
+        if shard in self._rests and self._rests[shard].holds(now):
             return False
         return not any(
-            self._shunned.holds(peer, now) or (peer, shard) in self._wrong for peer in owners
+            self._liar_backoff.holds(peer, now) or (peer, shard) in self._wrong for peer in owners
         )
 
     def _look(self, trial: _Trial, spare: Mapping[int, Spare], now: float) -> None:
-        """Leave out what need not be tried any more, or cannot be as it is now."""
+        """Drop from the trial the shards that need it no more, have changed, or ran out of time."""
         age = now - trial.begun
         for shard, case in list(trial.cases.items()):
             one = spare.get(shard)
@@ -186,9 +172,7 @@ class Proving:
 
     def _in_vain(self, trial: _Trial, shard: int, now: float) -> None:
         del trial.cases[shard]
-        old = self._rests.get(shard)
-        seconds = min(2 * old.seconds, LONGEST_REST) if old else REST
-        self._rests[shard] = _Rest(now + seconds, seconds)
+        self._rests[shard] = self._rests.get(shard, Backoff(REST, LONGEST_REST)).failed(now)
 
     def _go_on(self, trial: _Trial, spare: Mapping[int, Spare], now: float) -> list[Action]:
         actions: list[Action] = []
@@ -207,7 +191,7 @@ class Proving:
         return self._questions(trial, now) if trial is self._trial else []
 
     def _questions(self, trial: _Trial, now: float) -> list[Action]:
-        """Ask each owner for what it has yet to show, those shards at once with the same chunks."""
+        """Ask each owner for its missing proofs, in one question for shards with equal sets."""
         lacking: dict[Peer, list[int]] = {}
         for shard, case in trial.cases.items():
             for peer in case.owners if case.weight else ():
@@ -224,7 +208,7 @@ class Proving:
         chunks = weights[shards[0]].chunks
         asked = {n: weight for n, weight in sorted(weights.items()) if weight.chunks == chunks}
         trial.asking.add(peer)
-        number = self._desk.number(partial(self._told, trial, peer, asked))
+        number = self._pending_calls.number(partial(self._told, trial, peer, asked))
         some = packed(np.array(list(asked), np.uint16), self._replicas.shards)
         question = AskProof(some, chunks.to_bytes(), trial.salt)
         return Call(number, peer, question, self._settings.call_timeout)
@@ -235,7 +219,7 @@ class Proving:
         trial.asking.discard(peer)
         if trial is not self._trial:
             return []
-        if isinstance(answer, Refused):
+        if isinstance(answer, Refusal):
             self._others.heard(peer)
             self._next[peer] = now + self._settings.hurry_every
             return []
@@ -266,14 +250,14 @@ class Proving:
 
     def _found_wrong(self, trial: _Trial, peer: Peer, shard: int, now: float) -> None:
         self._wrong[peer, shard] = now + MOST_SHUN
-        self._shunned.lied(peer, now)
+        self._liar_backoff.lied(peer, now)
         self._others.suspect(peer, now)
         for other in [n for n, case in trial.cases.items() if peer in case.owners]:
             del trial.cases[other]
 
 
 def proofs_in(answer: Message | None, asked: list[int], shards: int) -> dict[int, bytes]:
-    """Return the proofs by shard; MessageError if there is none, or not what was asked for."""
+    """Return the proofs by shard; MessageError unless they are for the first shards of `asked`."""
     if not isinstance(answer, Proof):
         raise MessageError("no answer to a wish for a proof")
     told = unpacked(answer.shards, shards).tolist()

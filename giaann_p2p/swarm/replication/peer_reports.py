@@ -1,39 +1,40 @@
-"""What other peers have said of their shards: their state, and which chunks they have taken in.
+"""Other peers' reports on their shards: the state, and the chunks that each has applied.
 
-A word is as old as the question to which it was the answer, so it is never taken to be newer than
-it is. Sets of chunks only grow, so an old word still tells what its peer has at least, as long as
-the peer has not lost its memory. Who began anew may have: its words are older than all that counts,
-and tell only what it had.
+A report has the date of the question that it answers, so it never counts as newer than it is. Sets
+of chunks only grow, so an old report is still a lower bound of its peer's chunks, unless the peer
+lost its memory, as it may at a restart. After a restart, a peer's earlier reports no longer count
+as recent, and only show what the peer once had.
 """
 
 from collections.abc import Container, Iterator
 from typing import NamedTuple
 
 from giaann_p2p.store.applied import Applied
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.replica import State
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.replica import ReplicaState
 
 _LONG_AGO = float("-inf")
 
 
-class Word(NamedTuple):
-    """What a peer said of one of its shards."""
+class PeerReport(NamedTuple):
+    """A peer's report on one of its shards."""
 
-    state: State
+    state: ReplicaState
     chunks: Applied
     asked: float
+    """Time at which the question was sent."""
 
 
-class Evidence:
-    """The last word of each peer on each shard."""
+class PeerReports:
+    """The latest report of each peer on each shard."""
 
     def __init__(self) -> None:
-        self._words: dict[int, dict[Peer, Word]] = {}  # by shard and peer
+        self._words: dict[int, dict[Peer, PeerReport]] = {}  # by shard and by peer
         self.heard_so_far = 0
-        """Words."""
+        """Number of reports recorded."""
 
-    def heard(self, peer: Peer, shard: int, word: Word) -> None:
-        """Take a word down, unless a later one is there."""
+    def heard(self, peer: Peer, shard: int, word: PeerReport) -> None:
+        """Record a report, unless a later one is known."""
         words = self._words.get(shard)
         if words is None:
             words = self._words[shard] = {}
@@ -42,28 +43,28 @@ class Evidence:
             words[peer] = word
             self.heard_so_far += 1
 
-    def of(self, peer: Peer, shard: int) -> Word | None:
-        """Return a peer's word on a shard."""
+    def of(self, peer: Peer, shard: int) -> PeerReport | None:
+        """Return a peer's report on a shard; None if there is none."""
         return self._words.get(shard, {}).get(peer)
 
-    def on(self, shard: int, since: float) -> Iterator[tuple[Peer, Word]]:
-        """Iterate over the words on a shard that were asked for at this time or later."""
+    def on(self, shard: int, since: float) -> Iterator[tuple[Peer, PeerReport]]:
+        """Iterate over the reports on a shard for questions sent at time `since` or later."""
         for peer, word in self._words.get(shard, {}).items():
             if word.asked >= since:
                 yield peer, word
 
     def keep(self, shard: int, peers: Container[Peer]) -> None:
-        """Forget what others than these peers said of a shard."""
+        """Forget the reports on a shard, except those of the given peers."""
         words = self._words.get(shard, {})
         for peer in [peer for peer in words if peer not in peers]:
             del words[peer]
 
     def restarted(self, peer: Peer) -> None:
-        """A peer began anew: nothing that it said before was said just now."""
+        """Handle a peer's restart: none of its earlier reports counts as recent."""
         for words in self._words.values():
             if peer in words:
                 words[peer] = words[peer]._replace(asked=_LONG_AGO)
 
     def forget_shard(self, shard: int) -> None:
-        """Forget what was said of a shard."""
+        """Forget all reports on a shard."""
         self._words.pop(shard, None)

@@ -1,19 +1,19 @@
-"""What the store was given to take in and has not told of yet, and for which shards that is.
+"""Writes that the store has not completed yet, with the shards that they change.
 
-Others have what was here before it. So a shard that something is being taken into is not let go
-until the store has told: else what was acknowledged a moment ago would go with the shard.
+Other peers have proved only that they hold what was here before these writes. So a shard with a
+pending write is not dropped: otherwise a recently acknowledged chunk would vanish with it.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterable
 
 from giaann_p2p.errors import GiaannError
-from giaann_p2p.swarm.actions import Action
-from giaann_p2p.swarm.desk import Desk
+from giaann_p2p.swarm.wire.actions import Action
+from giaann_p2p.swarm.wire.pending import PendingCalls
 
 
-class Deeds(Desk[GiaannError | None, Action]):
-    """See the module."""
+class PendingWrites(PendingCalls[GiaannError | None, Action]):
+    """Pending calls to the store. Invariant: `_awaited` counts the pending writes of each shard."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -23,14 +23,14 @@ class Deeds(Desk[GiaannError | None, Action]):
     def taking(
         self, shards: Iterable[int], then: Callable[[GiaannError | None, float], list[Action]]
     ) -> int:
-        """Return a number for what some shards take in; `then` is told what came of it."""
+        """Return the number of a new write into some shards; `then` is called with the outcome."""
         number = self.number(then)
         self._into[number] = tuple(shards)
         self._awaited.update(self._into[number])
         return number
 
     def done(self, number: int, outcome: GiaannError | None, now: float) -> list[Action]:
-        """Carry on; nothing follows from what is known already."""
+        """Complete a call and return what follows; no actions for a number that is not pending."""
         self._awaited.subtract(into := self._into.pop(number, ()))
         for shard in into:
             if not self._awaited[shard]:
@@ -38,9 +38,9 @@ class Deeds(Desk[GiaannError | None, Action]):
         return super().done(number, outcome, now)
 
     def into(self, number: int) -> tuple[int, ...]:
-        """Return the shards that take something in, until it is told."""
+        """Return the shards of a pending write; none if it is complete or not a write."""
         return self._into.get(number, ())
 
     def awaited_by(self, shard: int) -> bool:
-        """Tell whether a shard is taking something in."""
+        """Return whether a shard has a pending write."""
         return shard in self._awaited

@@ -1,69 +1,57 @@
-"""Whether those that own a shard hold the same: owners try each other, now and then, in turn.
+"""Audits of replicas: the owners of a shard periodically check that they hold the same content.
 
-1. Some shards that are ready here are weighed under a salt that nobody can foresee (see
-   `weighing`), and each other owner is asked what they come to. Who has more meanwhile can tell
-   all the same; who holds nothing cannot tell, nor pass on what another says.
-2. Of a shard, those that come to the same as this peer are with it in a majority of all replicas
-   that there should be, or nothing follows: then perhaps it is this peer that is wrong.
-3. With a majority behind it, it names who came to something else, in its own record; and who did
-   not tell, though others did, EVASIONS times in a row. What follows from names: see `barring`.
-4. Who is named is tried again with the others, and named until it comes to the same; or until it
-   has had nothing of the shard for a while, as when it begins anew with an empty disk.
+1. The auditor fingerprints some shards that are ready here under an unpredictable salt (see
+   `shard_fingerprint`) and asks each other owner for its own fingerprint. An owner that has more
+   chunks by now can still answer; an owner that holds nothing cannot, nor can it relay another's
+   answer.
+2. A finding needs a majority: this peer and the owners that agree with it must be more than half
+   of the replicas that a shard should have. Otherwise this peer may be the one that is wrong.
+3. With a majority, the auditor names in its own record each peer that disagreed, and each that
+   failed to answer EVASIONS times in a row although others did. `exclusion` says what follows.
+4. A named peer is audited along with the others, and stays named until it agrees, or until it has
+   held nothing of the shard for KEEPS seconds, as after a fresh start with an empty disk.
 """
 
 import hashlib
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol
 
 import numpy as np
 
 from giaann_p2p.errors import MessageError
 from giaann_p2p.store.layout import Shards
-from giaann_p2p.swarm import comparing
-from giaann_p2p.swarm.actions import Action, Call, Weigh
-from giaann_p2p.swarm.desk import Desk
-from giaann_p2p.swarm.electors import majority
-from giaann_p2p.swarm.evidence import Evidence
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.messages import SALT_BYTES, AskProof, Message, Refused
-from giaann_p2p.swarm.proving import proofs_in
-from giaann_p2p.swarm.replica import State
-from giaann_p2p.swarm.replicas import Replicas
-from giaann_p2p.swarm.settings import Settings
-from giaann_p2p.swarm.shardset import packed
-from giaann_p2p.swarm.weighing import Weight, Weights, proof_of
+from giaann_p2p.swarm.members.majority import majority
+from giaann_p2p.swarm.replication.handover_proof import proofs_in
+from giaann_p2p.swarm.replication.shard_fingerprint import Weight, Weights, proof_of
+from giaann_p2p.swarm.replication.shared import Shared
+from giaann_p2p.swarm.wire.actions import Action, Call, Weigh
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.messages import SALT_BYTES, AskProof, Message, Refusal
+from giaann_p2p.swarm.wire.replica import ReplicaState
+from giaann_p2p.swarm.wire.shardset import packed
 
 AT_ONCE = 64
-"""Shards that are tried at the same time, unless they are too large for that."""
+"""Maximum number of shards in one audit; fewer if they are large."""
 LASTS = 30.0
-"""Seconds after which who has not told yet has not told."""
+"""Seconds until an audit ends at the latest; questions still open then count for nothing."""
 EVASIONS = 10
-"""How often in a row a peer need not tell what a shard comes to with it. An honest one may be
-behind, or busy, once or twice."""
+"""Number of evasions of a shard in a row after which a peer is named. An honest peer may be behind
+or busy once or twice."""
 KEEPS = 600.0
-"""Seconds for which who has nothing of a shard any more is named still: whoever could have itself
-forgotten at once would own the shard again at once."""
-
-
-class Others(comparing.Others, Protocol):
-    """What is known of the other peers; see `Surroundings`."""
-
-    def witnesses(self, shard: int, now: float) -> Sequence[Peer]:
-        """Return those that hold a shard, or may come back and hold it."""
-        ...
+"""Seconds for which a peer stays named after it has lost the shard. Without this delay, a named
+peer could drop the shard, be cleared at once, and own the shard again."""
 
 
 @dataclass
 class _Case:
-    """A shard that is tried."""
+    """One shard of an audit, and its peers by their answers."""
 
     weight: Weight
     same: set[Peer] = field(default_factory=set)
     other: set[Peer] = field(default_factory=set)
     untold: set[Peer] = field(default_factory=set)
+    """Peers that could not or would not prove their content."""
 
 
 @dataclass
@@ -72,48 +60,39 @@ class _Audit:
     begun: float
     cases: dict[int, _Case] = field(default_factory=dict)
     left: dict[Peer, list[int]] = field(default_factory=dict)
-    """Shards that each is still to be asked for."""
+    """Shards still to be proved, by peer."""
 
 
-class Auditing:
-    """One audit at a time; in it, one question at a time to each owner."""
+class ReplicaAudit:
+    """Runs one audit at a time, with at most one question in flight to each owner."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        copies: int,
-        replicas: Replicas,
-        others: Others,
-        evidence: Evidence,
-        desk: Desk[Message | None, Action],
-        weighing: Desk[Weights, Action],
-        secret: bytes,
-        now: float,
-    ) -> None:
+    def __init__(self, shared: Shared) -> None:
         self.changes = 0
-        """How often somebody was named, or is no longer."""
+        """Number of times that a shard was added to or removed from a peer's accusation."""
         self.audits = 0
-        """So far."""
-        self._settings, self._copies = settings, copies
-        self._replicas, self._others = replicas, others
-        self._evidence, self._desk, self._weighing = evidence, desk, weighing
-        self._secret = secret
+        """Number of audits begun so far."""
+        self._settings, self._copies = shared.settings, shared.rules.replicas
+        self._replicas, self._others, self._reports = shared.replicas, shared.others, shared.reports
+        self._pending_calls, self._weighing = shared.calls, shared.weighings
+        self._secret = shared.secret
         self._audit: _Audit | None = None
-        part = int.from_bytes(replicas.me[:2], "little") / (1 << 16)  # not all at the same moment
-        self._next = now + settings.audit_every * (0.5 + part / 2)
+        part = int.from_bytes(self._replicas.me[:2], "little") / (
+            1 << 16
+        )  # spreads audits over time
+        self._next = shared.begun + self._settings.audit_every * (0.5 + part / 2)
         self._turn = 0
-        self._named: dict[Peer, dict[int, float]] = {}  # when it was last seen to have the shard
+        self._named: dict[Peer, dict[int, float]] = {}  # last time at which the peer had each shard
         self._evaded = Counter[tuple[Peer, int]]()
 
     def __repr__(self) -> str:
-        return f"<Auditing: {self.audits} audits, {len(self._named)} peers named>"
+        return f"<ReplicaAudit: {self.audits} audits, {len(self._named)} peers named>"
 
     def wrong(self) -> dict[Peer, Shards]:
-        """Return who holds something wrong of which shards, as far as is known."""
+        """Return the named peers, with the shards of which each holds wrong content."""
         return {peer: np.array(sorted(shards), np.uint16) for peer, shards in self._named.items()}
 
     def due(self, now: float) -> list[Action]:
-        """Begin another audit if it is time to."""
+        """End an audit that has timed out, and begin the next one when it is due."""
         self._forget(now)
         if self._audit is not None and now - self._audit.begun >= LASTS:
             self._end(self._audit)
@@ -127,7 +106,7 @@ class Auditing:
     def _begin(self, now: float) -> list[Action]:
         owners = self._replicas.owners
         for peer, shard in [key for key in self._evaded if key[0] not in owners(key[1])]:
-            del self._evaded[peer, shard]  # it is counted anew if it comes back
+            del self._evaded[peer, shard]  # counted from zero if it comes back
         shards = self._chosen(now)
         if not shards:
             return []
@@ -139,8 +118,10 @@ class Auditing:
         return [Weigh(number, np.array(shards, np.uint16), salt)]
 
     def _chosen(self, now: float) -> list[int]:
-        """Return the shards whose turn it is, of those that others say they have ready."""
-        ready = [n for n in self._replicas.all(State.READY).tolist() if self._replicas.wanted(n)]
+        """Return the next shards that another peer can be audited on, round robin."""
+        ready = [
+            n for n in self._replicas.all(ReplicaState.READY).tolist() if self._replicas.wanted(n)
+        ]
         later = [n for n in ready if n >= self._turn]
         earlier = [n for n in ready if n < self._turn]
         chosen = list[int]()
@@ -152,11 +133,11 @@ class Auditing:
         return chosen
 
     def _tried(self, shard: int, now: float) -> list[Peer]:
-        """Return those that are to tell what a shard comes to with them."""
+        """Return the peers to audit on a shard: owners and named peers that recently served it."""
         since = now - self._settings.word_counts
         named = {peer for peer, shards in self._named.items() if shard in shards}
         asked = named.union(self._replicas.owners(shard)) - {self._replicas.me}
-        words = self._evidence.on(shard, since)
+        words = self._reports.on(shard, since)
         return sorted(peer for peer, word in words if word.state.serves and peer in asked)
 
     def _were_weighed(self, audit: _Audit, weights: Weights, now: float) -> list[Action]:
@@ -173,11 +154,11 @@ class Auditing:
         return [self._question(audit, peer) for peer in sorted(audit.left)]
 
     def _question(self, audit: _Audit, peer: Peer) -> Call:
-        """Ask for those shards at once that have the same chunks."""
+        """Ask a peer about all its remaining shards that have the same chunks as the first."""
         left = audit.left[peer]
         chunks = audit.cases[left[0]].weight.chunks
         asked = [shard for shard in left if audit.cases[shard].weight.chunks == chunks]
-        number = self._desk.number(partial(self._told, audit, peer, asked))
+        number = self._pending_calls.number(partial(self._told, audit, peer, asked))
         some = packed(np.array(asked, np.uint16), self._replicas.shards)
         question = AskProof(some, chunks.to_bytes(), audit.salt)
         return Call(number, peer, question, self._settings.call_timeout)
@@ -190,7 +171,7 @@ class Auditing:
             self._others.heard(peer)
         except MessageError:
             found = dict.fromkeys(asked, b"")
-            if isinstance(answer, Refused):
+            if isinstance(answer, Refusal):
                 self._others.heard(peer)
             else:
                 self._others.suspect(peer, now)
@@ -216,7 +197,7 @@ class Auditing:
             case.other.add(peer)
 
     def _settle(self, shard: int, case: _Case, now: float) -> None:
-        """Name who is wrong, once a majority is behind what is here."""
+        """If a majority is on this peer's side, name the peers that disagree and clear others."""
         if not self._is_backed(case):
             return
         for peer in case.same:
@@ -226,7 +207,7 @@ class Auditing:
             self._name(peer, shard, now)
 
     def _end(self, audit: _Audit) -> None:
-        """Note who did not tell what others told."""
+        """End an audit: count an evasion for each peer that did not answer where a majority did."""
         self._audit = None
         for shard, case in audit.cases.items():
             for peer in case.untold if self._is_backed(case) else ():
@@ -251,7 +232,7 @@ class Auditing:
                 del self._named[peer]
 
     def _forget(self, now: float) -> None:
-        """Forget what does not matter any more."""
+        """Drop accusations that are out of date, or whose shard is no longer wanted here."""
         for peer, shards in list(self._named.items()):
             for shard in list(shards):
                 if peer in self._others.witnesses(shard, now):

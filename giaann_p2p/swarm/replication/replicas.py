@@ -1,4 +1,4 @@
-"""The shards of one storage peer: what each is, and who should have it."""
+"""The shards of one storage peer: the state of each replica, and its owners."""
 
 from collections.abc import Iterable, Sequence
 from typing import Protocol
@@ -6,78 +6,82 @@ from typing import Protocol
 import numpy as np
 
 from giaann_p2p.store.layout import Shards
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.replica import State, Turn, turned
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.replica import ReplicaState, Turn, turned
 
 Owners = Sequence[Peer]
 
 
 class Owned(Protocol):
-    """Who should hold which shard; see `Placement`."""
+    """A placement of shards on owners; see `Placement`."""
 
     def owners(self, shard: int) -> Owners:
         """Return a shard's owners, best first."""
         ...
 
-    def barred(self, shard: int) -> frozenset[Peer]:
-        """Return who is left out of a shard's owners, for what it holds of it is wrong."""
+    def excluded(self, shard: int) -> frozenset[Peer]:
+        """Return the peers excluded from owning a shard because their copy of it is wrong."""
         ...
 
 
 class Replicas:
-    """States by shard, and the turns that they take."""
+    """The state of each shard, and its transitions. Invariant: `_held` indexes `_states`."""
 
     def __init__(self, me: Peer, shards: int, held: Iterable[int]) -> None:
         self.me = me
-        self._states = [State.ABSENT] * shards
-        self._held = {state: set[int]() for state in State}  # but for those that are absent
+        self._states = [ReplicaState.ABSENT] * shards
+        self._held = {state: set[int]() for state in ReplicaState}  # absent ones are left out
         for shard in held:
-            self._states[shard] = State.SYNCING
-            self._held[State.SYNCING].add(shard)
+            self._states[shard] = ReplicaState.SYNCING
+            self._held[ReplicaState.SYNCING].add(shard)
         self._owners: list[Owners] = [()] * shards
-        self._barred: list[frozenset[Peer]] = [frozenset()] * shards
-        self._since: dict[int, float] = {}  # when it took its state, if not at once
-        self._begun: dict[int, float] = {}  # when it began to be held, if not at once
-        self._all: dict[tuple[State, ...], Shards] = {}  # as they are now, if they were asked for
+        self._excluded: list[frozenset[Peer]] = [frozenset()] * shards
+        self._since: dict[int, float] = {}  # time of the last transition, if there was one
+        self._begun: dict[int, float] = {}  # start of holding, if after this peer's start
+        self._all: dict[
+            tuple[ReplicaState, ...], Shards
+        ] = {}  # cache of `all`, cleared by each transition
         self.changes = 0
-        """How often something changed so far."""
+        """Number of transitions and placements so far."""
 
     def __repr__(self) -> str:
-        counted = ", ".join(f"{len(self._held[s])} {s.name.lower()}" for s in list(State)[1:])
+        counted = ", ".join(
+            f"{len(self._held[s])} {s.name.lower()}" for s in list(ReplicaState)[1:]
+        )
         return f"<Replicas: {counted}>"
 
     @property
     def shards(self) -> int:
-        """How many there are in the swarm."""
+        """The number of shards in the swarm."""
         return len(self._states)
 
     def holds(self, shard: int) -> bool:
-        """Tell whether anything of a shard is here."""
-        return self._states[shard] is not State.ABSENT
+        """Return whether this peer has a replica of a shard, in any state."""
+        return self._states[shard] is not ReplicaState.ABSENT
 
-    def state(self, shard: int) -> State:
-        """Return what a shard is."""
+    def state(self, shard: int) -> ReplicaState:
+        """Return the state of a shard's replica."""
         return self._states[shard]
 
     def owners(self, shard: int) -> Owners:
-        """Return who should hold a shard, best first."""
+        """Return a shard's owners, best first; none before the first placement."""
         return self._owners[shard]
 
-    def barred(self, shard: int) -> frozenset[Peer]:
-        """Return who is left out of a shard's owners, for what it holds of it is wrong."""
-        return self._barred[shard]
+    def excluded(self, shard: int) -> frozenset[Peer]:
+        """Return the peers excluded from owning a shard because their copy of it is wrong."""
+        return self._excluded[shard]
 
     @property
     def disputed(self) -> list[int]:
-        """The shards that are held here and that this peer is barred from, ascending."""
-        return [shard for shard in self.held.tolist() if self.me in self._barred[shard]]
+        """The shards held here although this peer is excluded from them, ascending."""
+        return [shard for shard in self.held.tolist() if self.me in self._excluded[shard]]
 
     def wanted(self, shard: int) -> bool:
-        """Tell whether this peer should hold a shard."""
+        """Return whether this peer is an owner of a shard."""
         return self.me in self._owners[shard]
 
-    def all(self, *states: State) -> Shards:
-        """Return the shards that are one of these, ascending."""
+    def all(self, *states: ReplicaState) -> Shards:
+        """Return the shards in any of these states, ascending."""
         found = self._all.get(states)
         if found is None:
             shards = [shard for state in states for shard in self._held[state]]
@@ -87,40 +91,45 @@ class Replicas:
 
     @property
     def held(self) -> Shards:
-        """The shards of which anything is here, ascending."""
-        return self.all(State.SYNCING, State.READY, State.DRAINING)
+        """The shards with a replica here, in any state, ascending."""
+        return self.all(ReplicaState.SYNCING, ReplicaState.READY, ReplicaState.DRAINING)
 
     def place(self, placement: Owned, now: float) -> Shards:
-        """Learn who should have which shard now; return those that begin to be held here."""
+        """Apply a new placement; return the shards that begin to be held here."""
         begun = []
         self.changes += 1
         for shard, state in enumerate(self._states):
             self._owners[shard] = placement.owners(shard)
-            self._barred[shard] = placement.barred(shard)
+            self._excluded[shard] = placement.excluded(shard)
             wanted = self.wanted(shard)
-            if wanted and state is State.ABSENT:
+            if wanted and state is ReplicaState.ABSENT:
                 begun.append(shard)
                 self._begun[shard] = now
-            if wanted and state in (State.ABSENT, State.DRAINING):
+            if wanted and state in (ReplicaState.ABSENT, ReplicaState.DRAINING):
                 self._turn(shard, Turn.WANTED, now)
-            if not wanted and state is State.READY:
+            if not wanted and state is ReplicaState.READY:
                 self._turn(shard, Turn.UNWANTED, now)
         return np.array(begun, np.uint16)
 
     def held_since(self, shard: int) -> float:
-        """Return when a shard began to be held here; those that always were, were before all."""
+        """Return when a shard began to be held here; minus infinity if it was held at the start."""
         return self._begun.get(shard, float("-inf"))
 
     def unchanged_for(self, shard: int, now: float) -> float:
-        """Return how long a shard has been what it is."""
+        """Return for how many seconds a shard has been in its state."""
         return now - self._since.get(shard, float("-inf"))
 
+    def offer(self, shard: int, now: float) -> None:
+        """Begin to hold a shard that is not wanted here, because too few others have it ready."""
+        self._begun[shard] = now
+        self._turn(shard, Turn.OFFERED, now)
+
     def caught_up(self, shard: int, now: float) -> None:
-        """A syncing shard has what a ready one has."""
+        """Make a syncing shard ready."""
         self._turn(shard, Turn.CAUGHT_UP, now)
 
     def covered(self, shard: int, now: float) -> None:
-        """Others have all that is here, and it is not wanted here."""
+        """Drop an unwanted shard: its owners have everything that is here."""
         self._turn(shard, Turn.COVERED, now)
 
     def _turn(self, shard: int, turn: Turn, now: float) -> None:
@@ -129,6 +138,6 @@ class Replicas:
         self._since[shard] = now
         self._all.clear()
         self._held[before].discard(shard)
-        if after is not State.ABSENT:
+        if after is not ReplicaState.ABSENT:
             self._held[after].add(shard)
         self.changes += 1

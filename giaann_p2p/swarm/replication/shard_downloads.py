@@ -1,17 +1,17 @@
-"""Whole shards on their way here: offered, sent in parts within a budget of bytes, taken in.
+"""Downloads of whole shards: offered, sent in parts within a byte budget, then adopted.
 
-What is offered has a set of chunks of its own, and may have got some a moment ago. So those that
-are lacking here and kept there are asked for as deltas once more when the set is known, until none
-of them comes any longer: only such a chunk comes inside the shard alone (see `Fetching`).
+An offer names the snapshot's set of chunks, which may include chunks that arrived at the sender
+recently. Missing chunks whose deltas the sender keeps are fetched as deltas first, until no more
+come: only chunks without a delta should arrive inside the shard alone (see `Fetcher`).
 
-Many small shards are on their way at once, few large ones: see `at_once`. Who is asked for more
-than it takes on says so: then what it turned away waits until something else has come, and so many
-as it does take are on their way from then on. No more is asked of a peer than will come soon (see
-`Flow`), as far as the last shard lets expect what the next one has. What came is kept as the bytes
-that it was, and unpacked by whoever takes it in, so that nothing here takes long.
+Many small shards or a few large ones download at a time (see `at_once`). When a sender is busy, the
+download waits, and the sender's window shrinks to the number of requests that it did accept. A peer
+is never asked for more bytes than will come soon (see `Flow`); the last shard predicts the size of
+the next. Parts are kept as raw bytes and unpacked by the store, so no step here takes long.
 
-What came whole and cannot be taken in, for the store is full, is kept and tried again; meanwhile no
-more is asked for. What is turned down for another reason, or too often, is not sent again at once.
+A complete shard that a full store cannot adopt is kept and retried; meanwhile nothing more is
+requested. A shard that is rejected for another reason, or too often, is not requested again from
+the same peer for a minute.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,61 +22,59 @@ from itertools import chain, islice
 from giaann_p2p.errors import DamagedError, GiaannError, MessageError
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.transfer import Import, Manifest
-from giaann_p2p.swarm.actions import Action, Adopt, Apply
-from giaann_p2p.swarm.bandwidth import Bandwidth
-from giaann_p2p.swarm.bulk import Bulk, Then
-from giaann_p2p.swarm.comparing import Held, Others
-from giaann_p2p.swarm.deeds import Deeds
-from giaann_p2p.swarm.deltas import Lack, deltas_of, request, shards_of
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.limits import of_part
-from giaann_p2p.swarm.messages import AskPart, Message, Offer, Offered, Part, Refused
-from giaann_p2p.swarm.replicas import Replicas
-from giaann_p2p.swarm.settings import Settings
-from giaann_p2p.swarm.strain import Strain
-from giaann_p2p.swarm.terms import Terms
-from giaann_p2p.swarm.window import Windows
+from giaann_p2p.swarm.replication.bandwidth import Bandwidth
+from giaann_p2p.swarm.replication.bulk_calls import Then
+from giaann_p2p.swarm.replication.delta_fetch import Lack, deltas_of, request, shards_of
+from giaann_p2p.swarm.replication.settings import Settings
+from giaann_p2p.swarm.replication.shared import Shared
+from giaann_p2p.swarm.replication.store_backoff import StoreBackoff
+from giaann_p2p.swarm.replication.window import Windows
+from giaann_p2p.swarm.wire.actions import Action, Adopt, Apply
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.limits import of_part
+from giaann_p2p.swarm.wire.messages import AskPart, Message, Offer, Offered, Part, Refusal
 
 
 @dataclass
 class _Arrival:
-    """A shard that is on its way."""
+    """The download of one shard."""
 
     peer: Peer
     parts: Import | None = None
-    """What came, once it was offered."""
+    """Parts received so far; None until the shard was offered."""
     kept: Applied = field(default_factory=Applied)
-    """Chunks that are offered and kept there as deltas, as far as is known."""
+    """Offered chunks whose deltas the sender still keeps, as far as known."""
     asked: set[int] = field(default_factory=set)
-    """Parts that were asked for and are still to come."""
+    """Numbers of the parts in flight."""
     refused: int = 0
-    """How often the store had no room for it."""
+    """Number of times that the store rejected the shard."""
     waiting: bool = False
-    """For an offer, for deltas, or for the store."""
+    """Whether the download waits for an offer, for deltas, or for the store."""
 
 
 _FIRST = 4
-"""Shards that are asked for at once as long as nobody knows how large they are."""
+"""Number of concurrent downloads while the size of a shard is unknown."""
 _LEAST = 2
-"""Shards at once, however large: one is sent while the other is taken in."""
+"""Minimum number of concurrent downloads, however large: one is sent while the other is adopted."""
 _PARTS = 4
-"""Parts of one shard that are asked for at once."""
+"""Maximum number of parts of one shard in flight at a time."""
 _MOST_KEPT = 4
-"""Shards of which what came is kept when their senders failed."""
+"""Maximum number of partial downloads kept after their senders failed."""
 _MOST_BYTES = 64 << 20
-"""Bytes of what came and is not taken in yet; from there on only the oldest goes on."""
+"""Maximum number of bytes received and not adopted yet; beyond it, only the oldest download goes
+on."""
 _MOST_TRIES = 5
-"""Times that a shard is given to a store that has no room for it."""
+"""Maximum number of attempts to hand a shard to a store that has no room for it."""
 _LOOKED_AT = 64
-"""Shards that are wanted, and looked at in one go: the next 64 have their turn after them."""
+"""Number of wanted shards examined in one step; the others have their turn later."""
 _CONNECTION = 3
-"""Bytes of a connection on its way, about."""
+"""Approximate size of a connection in transfer, in bytes."""
 _REST = 60.0
-"""Seconds in which what the store did not take in is not asked for again of the same peer."""
+"""Seconds for which a shard that the store rejected is not requested from the same peer again."""
 
 
 def at_once(settings: Settings, connections: int | None) -> int:
-    """Return how many shards may be on their way, by the size of the last one, if it is known."""
+    """Return how many shards may download at a time, by the size of the last one if known."""
     if connections is None:
         return min(_FIRST, settings.transfers)
     fit = settings.under_way // max(connections, 1)
@@ -84,59 +82,48 @@ def at_once(settings: Settings, connections: int | None) -> int:
 
 
 def part_of(manifest: Manifest) -> int:
-    """Return how many bytes a part of a shard has, about."""
+    """Return the approximate bytes of one part of a shard."""
     return _CONNECTION * manifest.connections // max(len(manifest.parts), 1)
 
 
-class Arrivals:
-    """Some shards at a time; what came of one is kept when its sender fails, for the next."""
+class ShardDownloads:
+    """A few downloads at a time; when a sender fails, its parts are kept for the next sender."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        replicas: Replicas,
-        others: Others,
-        held: Held,
-        bulk: Bulk,
-        deeds: Deeds,
-        terms: Terms,
-        most: int,
-        again: Callable[[Peer, float], None],
-        now: float,
-    ) -> None:
-        self._settings, self._replicas, self._others = settings, replicas, others
-        self._held = held
-        self._bulk, self._deeds, self._terms, self._again = bulk, deeds, terms, again
-        self._bandwidth = Bandwidth(settings.bandwidth, now)
+    def __init__(self, shared: Shared, most: int, again: Callable[[Peer, float], None]) -> None:
+        settings = shared.settings
+        self._settings, self._replicas, self._others = settings, shared.replicas, shared.others
+        self._held, self._bulk, self._deeds = shared.held, shared.bulk, shared.writes
+        self._delta_checks, self._again = shared.delta_checks, again
+        self._bandwidth = Bandwidth(settings.bandwidth, shared.begun)
         self._wanted: dict[int, Peer] = {}
         self._arriving: dict[int, _Arrival] = {}
         self._kept: dict[int, _Arrival] = {}
-        self._most = most  # connections of a shard
-        self._size: int | None = None  # connections of the last that was offered
-        self._part: int | None = None  # bytes of a part of it, about
+        self._most = most  # maximum connections of an acceptable shard
+        self._size: int | None = None  # connections of the last offered shard
+        self._part: int | None = None  # approximate bytes of one of its parts
         self._windows = Windows(settings.transfers, settings.hurry_every)
-        self._strain = Strain()
-        self._rests: dict[tuple[Peer, int], float] = {}  # until when
-        self._seen = -1  # changes of replicas
+        self._store_backoff = StoreBackoff()
+        self._rests: dict[tuple[Peer, int], float] = {}  # end of each retry pause
+        self._seen = -1  # `Replicas.changes` at the last look
 
     def __len__(self) -> int:
         return len(self._arriving)
 
     def want(self, peer: Peer, shard: int) -> None:
-        """Have a shard sent by a peer, unless it is on its way; behind those wanted before."""
+        """Queue the download of a shard from a peer, unless it is already in progress."""
         if shard not in self._arriving:
             self._wanted[shard] = peer
 
     def due(self, now: float) -> list[Action]:
-        """Ask for what is next of each."""
-        if not (self._arriving or self._kept or self._wanted):  # as nearly always
+        """Request the next piece of each download, and begin new ones."""
+        if not (self._arriving or self._kept or self._wanted):  # the common case
             return []
         self._forget()
-        if self._strain.rests(now):
+        if self._store_backoff.rests(now):
             return []
         actions: list[Action] = []
         size = sum(arrival.parts.size for arrival in self._arriving.values() if arrival.parts)
-        may_ask = True  # the oldest always
+        may_ask = True  # the oldest download always may
         for shard, arrival in chain(list(self._arriving.items()), self._begun(now)):
             if not arrival.waiting:
                 actions += self._next(shard, arrival, may_ask, now)
@@ -144,7 +131,7 @@ class Arrivals:
         return actions
 
     def _forget(self) -> None:
-        """Leave out what is held no longer."""
+        """Drop the downloads of shards that are no longer held here."""
         if self._seen == self._replicas.changes:
             return
         self._seen = self._replicas.changes
@@ -153,7 +140,7 @@ class Arrivals:
                 del begun[shard]
 
     def _begun(self, now: float) -> Iterator[tuple[int, _Arrival]]:
-        """Let as many arrive as may at once, from peers that answer; each is asked for in turn."""
+        """Begin as many downloads as the limits allow, from peers that answer."""
         self._rests = {key: until for key, until in self._rests.items() if now < until}
         most = at_once(self._settings, self._size)
         for shard in list(islice(self._wanted, _LOOKED_AT)):
@@ -173,7 +160,7 @@ class Arrivals:
         return sum(arrival.peer == peer for arrival in self._arriving.values())
 
     def _next(self, shard: int, arrival: _Arrival, may_ask: bool, now: float) -> list[Action]:
-        """Go on with a shard: deltas before all else, and before it is taken in at the latest."""
+        """Take a download's next step: deltas first, then parts, and adoption last."""
         parts = arrival.parts
         deltas = self._lacking(parts) & arrival.kept if parts and arrival.kept else Applied()
         if parts and not parts.missing and not deltas:
@@ -189,13 +176,13 @@ class Arrivals:
         return self._parts(shard, arrival, parts, now)
 
     def _offer(self, shard: int, arrival: _Arrival, now: float) -> list[Action]:
-        """Ask what there is, and for its first part, should it be about as long as others."""
+        """Ask for an offer, with the first part inline if that is not much longer than usual."""
         peer, size = arrival.peer, self._expected(arrival.peer)
         question = Offer(shard, max(2 * size, self._bulk.flow.share(peer)))
         return self._ask(arrival, question, size, partial(self._offered, shard, arrival), now)
 
     def _fetch(self, shard: int, arrival: _Arrival, deltas: Applied, now: float) -> list[Action]:
-        """Ask for deltas, of which nobody knows how long they are."""
+        """Ask for deltas; their size is unknown, so a share of the window is reserved."""
         lack, size = Lack(deltas, [shard]), self._bulk.flow.share(arrival.peer)
         question = request(lack, self._replicas, size)
         return self._ask(arrival, question, size, partial(self._fetched, shard, arrival, lack), now)
@@ -203,18 +190,18 @@ class Arrivals:
     def _ask(
         self, arrival: _Arrival, question: Message, size: int, then: Then, now: float
     ) -> list[Action]:
-        """Ask, if so many bytes more may be under way."""
+        """Ask a question, if `size` more bytes fit into the peer's window."""
         if not self._bulk.flow.fits(arrival.peer, size):
             return []
         arrival.waiting = True
         return [self._bulk.call(arrival.peer, question, size, then, now)]
 
     def _expected(self, peer: Peer) -> int:
-        """Return how many bytes come of the next shard at once, about."""
+        """Return the approximate bytes of the next shard's first part."""
         return self._bulk.flow.share(peer) if self._part is None else self._part
 
     def _parts(self, shard: int, arrival: _Arrival, parts: Import, now: float) -> list[Action]:
-        """Ask for the next parts, some at a time."""
+        """Ask for the next parts, up to _PARTS in flight."""
         size = part_of(parts.manifest)
         to_ask = [number for number in parts.missing if number not in arrival.asked]
         actions: list[Action] = []
@@ -228,12 +215,12 @@ class Arrivals:
         return actions
 
     def _lacking(self, parts: Import) -> Applied:
-        """Return the chunks that are offered and not here."""
+        """Return the offered chunks that are missing here."""
         shard = parts.manifest.shard
         return (parts.applied - self._held.sets([shard]).get(shard, Applied())).wanted
 
     def _is_over(self, shard: int, arrival: _Arrival) -> bool:
-        """Tell whether nobody waits for an arrival any more."""
+        """Return whether a download has ended or was replaced, so that its answers are stale."""
         return self._arriving.get(shard) is not arrival
 
     def _offered(
@@ -254,7 +241,7 @@ class Arrivals:
             self._part = len(answer.part) or part_of(manifest)
             arrival.kept = Applied.received(answer.kept)
             arrival.parts = self._resumed(manifest)
-            self._terms.check_set(arrival.parts.applied)
+            self._delta_checks.check_set(arrival.parts.applied)
             if answer.part:
                 arrival.parts.take(0, answer.part)
         except (MessageError, DamagedError):
@@ -262,11 +249,11 @@ class Arrivals:
         return self._on(shard, arrival, now)
 
     def _resumed(self, manifest: Manifest) -> Import:
-        """Go on with what came before, if it is of the same."""
+        """Resume an earlier partial download if its manifest is the same; else start over."""
         before = self._kept.pop(manifest.shard, None)
         if before and before.parts and before.parts.manifest == manifest:
             return before.parts
-        return Import(manifest, of_part(self._terms.limits, manifest.connections))
+        return Import(manifest, of_part(self._delta_checks.limits, manifest.connections))
 
     def _fetched(
         self, shard: int, arrival: _Arrival, lack: Lack, answer: Message | None, now: float
@@ -274,7 +261,7 @@ class Arrivals:
         if self._is_over(shard, arrival):
             return []
         try:
-            updates, _ = deltas_of(answer, lack, self._replicas, self._terms)
+            updates, _ = deltas_of(answer, lack, self._replicas, self._delta_checks)
         except (MessageError, DamagedError):
             return self._failed(shard, arrival, answer, now)
         self._bandwidth.spent(sum(len(update.parcel) for update in updates))
@@ -282,7 +269,7 @@ class Arrivals:
             self._others.heard(arrival.peer)
             then = partial(self._applied, shard, arrival)
             return [Apply(self._deeds.taking(shards_of(updates), then), updates)]
-        arrival.kept = Applied()  # no longer
+        arrival.kept = Applied()  # the sender no longer keeps these deltas
         return self._on(shard, arrival, now)
 
     def _applied(
@@ -318,7 +305,7 @@ class Arrivals:
         self._others.heard(arrival.peer)
         arrival.waiting = False
         if arrival.parts is not None and not self._lacking(arrival.parts):
-            self._over(shard, arrival)  # all of it came otherwise meanwhile
+            self._over(shard, arrival)  # all its chunks arrived by other ways
         return self.due(now)
 
     def _failed(
@@ -330,7 +317,7 @@ class Arrivals:
             if len(self._kept) > _MOST_KEPT:
                 del self._kept[next(iter(self._kept))]
         self._over(shard, arrival)
-        if isinstance(answer, Refused):
+        if isinstance(answer, Refusal):
             self._others.heard(arrival.peer)
             if answer.is_busy:
                 self._wanted.setdefault(shard, arrival.peer)
@@ -344,7 +331,7 @@ class Arrivals:
     ) -> list[Action]:
         if error is not None:
             return self._turned_down(shard, arrival, error, now)
-        self._strain.told(None, now)
+        self._store_backoff.told(None, now)
         self._over(shard, arrival)
         self._windows.came(arrival.peer, now)
         self._again(arrival.peer, now)
@@ -353,13 +340,13 @@ class Arrivals:
     def _turned_down(
         self, shard: int, arrival: _Arrival, error: GiaannError, now: float
     ) -> list[Action]:
-        """Go on when the store did not take in what came."""
-        if isinstance(error, MessageError):  # it was not what was promised
+        """React to a store that rejected what came: blame the sender, retry, or back off."""
+        if isinstance(error, MessageError):  # not what the manifest promised
             self._over(shard, arrival)
             self._others.suspect(arrival.peer, now)
             return []
         arrival.refused += 1
-        if self._strain.told(error, now) and arrival.refused < _MOST_TRIES:
+        if self._store_backoff.told(error, now) and arrival.refused < _MOST_TRIES:
             arrival.waiting = False
         else:
             self._over(shard, arrival)

@@ -1,8 +1,9 @@
-"""What a replica weighs: the fingerprint of what it holds, or held when it had fewer chunks.
+"""The fingerprint of a replica's content, as of now or of an earlier, smaller set of chunks.
 
-Who is to show that it holds a shard has taken in more meanwhile than who asks. But fingerprints add
-up: what came on top is taken away again, chunk by chunk, as long as its deltas are kept; or those
-chunks are added up that are asked for, where these are few. It takes its time, and is cut short.
+A peer that must prove that it holds a shard often has more chunks than the peer that asks. But
+fingerprints are additive: the later chunks are subtracted one by one, if their deltas are kept; or,
+if only few chunks are asked for, these are added up instead. Both are slow, so the work for one
+answer is bounded.
 """
 
 import hashlib
@@ -12,36 +13,36 @@ from typing import NamedTuple
 from giaann_p2p.model.fingerprint import Fingerprint, fingerprint, none
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.store import Store
-from giaann_p2p.swarm.identity import Peer
+from giaann_p2p.swarm.wire.identity import Peer
 
 PROOF_BYTES = 32
 _MOST_WEIGHED = 1 << 20
-"""Connections that are weighed in one go; they take about a second."""
+"""Maximum number of connections fingerprinted in one go, which takes about a second."""
 _MOST_DELTAS = 64
-"""Deltas that are taken away, or added up, for one shard."""
+"""Maximum number of deltas that are subtracted, or added up, for one shard."""
 _A_DELTA = 1 << 13
-"""What one of them counts for, in connections: a record of many shards may have to be unpacked."""
+"""Cost of one delta, in connections: a record of many shards may have to be unpacked."""
 
 
 class Weight(NamedTuple):
-    """What a replica weighs, and of which chunks that is."""
+    """The fingerprint of a replica, and the set of chunks that it covers."""
 
     chunks: Applied
     print: Fingerprint
 
 
 Weights = Mapping[int, Weight]
-"""By shard."""
+"""Fingerprints by shard."""
 
 
 def proof_of(found: Fingerprint, peer: Peer) -> bytes:
-    """Return what shows that a peer holds something: of no use to another that passes it on."""
+    """Return a peer's proof of a fingerprint, bound to its name so that no other can relay it."""
     data = found.astype("<u8").tobytes() + peer
     return hashlib.blake2b(data, digest_size=PROOF_BYTES, person=b"giaann proof").digest()
 
 
 def weighed(store: Store, shards: Iterable[int], salt: bytes) -> dict[int, Weight]:
-    """Weigh the first of some shards, as they are now: as many as do not take too long."""
+    """Fingerprint the first of some shards as they are now, as many as do not take too long."""
     found, size = dict[int, Weight](), 0
     for shard in shards:
         if size > _MOST_WEIGHED:
@@ -56,9 +57,9 @@ def weighed(store: Store, shards: Iterable[int], salt: bytes) -> dict[int, Weigh
 def proofs(
     store: Store, shards: Iterable[int], chunks: Applied, salt: bytes, peer: Peer
 ) -> list[bytes]:
-    """Show that the first of some shards hold what some chunks come to; empty where that cannot be.
+    """Return proofs that the first of some shards hold these chunks; an empty one where impossible.
 
-    As many are shown as do not take too long.
+    The number of proofs is bounded by the time that they take, but at least one.
     """
     found, size = list[bytes](), 0
     for shard in shards:
@@ -73,7 +74,10 @@ def proofs(
 def _as_of(
     store: Store, shard: int, chunks: Applied, salt: bytes
 ) -> tuple[Fingerprint | None, int]:
-    """Return what a shard weighs as far as it comes from some chunks, and what finding out took."""
+    """Return a shard's fingerprint for some of its chunks only, and the cost in connections.
+
+    The fingerprint is None if the shard lacks one of these chunks, or a delta that the sum needs.
+    """
     now = store.sets([shard]).get(shard)
     if now is None or not chunks <= now:
         return None, 0
@@ -91,9 +95,10 @@ def _as_of(
 
 
 def _of_deltas(store: Store, shard: int, chunks: Applied, salt: bytes) -> Fingerprint | None:
-    """Add up what a shard got from some chunks; None if these are too many, or not kept.
+    """Add up the fingerprints of some chunks' deltas; None if they are too many, or not kept.
 
-    Also where some were withdrawn, and not those chunks alone: it had what nobody has any more.
+    The result is also None if the set has a withdrawal without the withdrawn chunk: the sum would
+    include a delta that no peer has any more.
     """
     found = none()
     if not chunks.withdrawn <= chunks:
@@ -106,7 +111,7 @@ def _of_deltas(store: Store, shard: int, chunks: Applied, salt: bytes) -> Finger
     for job in chunks:
         for chunk in chunks.of(job):
             updates = store.recall(job, chunk, [shard])
-            if not updates:  # it was let go of just now
+            if not updates:  # the delta was released meanwhile
                 return None
             for update in updates:
                 found += fingerprint(update.delta, salt)

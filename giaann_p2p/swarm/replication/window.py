@@ -1,34 +1,33 @@
-"""How much to ask of a peer at once: no more than it takes on, as far as that is known.
+"""Windows for the requests in flight to each peer: as many as the peer is known to accept.
 
-A peer that turns something away is asked for as much at once as it has just taken on, and for one
-more each time that something came of it. If it takes on nothing it is asked for one thing after a
-pause.
+After a busy refusal, a peer's window is the number of requests that it still has in flight, plus
+one for each that succeeds (additive increase). A window of 0 becomes 1 after a pause.
 """
 
-from giaann_p2p.swarm.identity import Peer
+from giaann_p2p.swarm.wire.identity import Peer
 
 
 class Windows:
-    """Of peers that have turned something away lately; anybody else may be asked for `most`."""
+    """Windows of the peers that refused recently; any other peer has a window of `most`."""
 
     def __init__(self, most: int, pause: float) -> None:
         self._most, self._pause = most, pause
-        self._of: dict[Peer, tuple[int, float]] = {}  # how much, and since when
+        self._of: dict[Peer, tuple[int, float]] = {}  # the window, and the time of its last change
 
     def __repr__(self) -> str:
         return f"<Windows: {len(self._of)} peers take on less than {self._most}>"
 
     def of(self, peer: Peer, now: float) -> int:
-        """Return how much may be under way with a peer."""
+        """Return how many requests may be in flight to a peer."""
         many, since = self._of.get(peer, (self._most, now))
         return max(many, 1) if now - since >= self._pause else many
 
     def turned_away(self, peer: Peer, left: int, now: float) -> None:
-        """Note that a peer did not take something on; so much else is under way with it."""
+        """Record a busy refusal; `left` requests to the peer are still in flight."""
         self._of[peer] = min(left, self.of(peer, now)), now
 
     def came(self, peer: Peer, now: float) -> None:
-        """Note that something came of what a peer was asked for."""
+        """Record that a request to a peer succeeded."""
         if peer in self._of:
             many = self.of(peer, now) + 1
             if many < self._most:

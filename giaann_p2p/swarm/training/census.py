@@ -1,84 +1,66 @@
-"""Finding out which chunks of a job are committed, from those who have them.
-
-So a job is resumed by whoever has its text: nothing of it need be remembered. Enough owners of each
-shard are asked; a chunk counts if so many of each shard's have it. Those are asked with whom the
-shard is ready, for who is syncing may lack most; the others, too, where these are not enough.
-
-It also tells who cannot have brought a chunk: what a quorum has taken in for each shard, one at
-least has of all the owners that are more than those who may be left out of one.
-"""
+"""Finds out which chunks of a job are committed, by polling the owners of the shards."""
 
 from collections.abc import Sequence
 from functools import partial, reduce
 from operator import and_, or_
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from pyroaring import BitMap
 
 from giaann_p2p.errors import DamagedError, MessageError
 from giaann_p2p.store.applied import Applied
-from giaann_p2p.swarm.actions import Call
-from giaann_p2p.swarm.comparing import words_of
-from giaann_p2p.swarm.desk import Desk
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.messages import Compare, Message
-from giaann_p2p.swarm.replica import State
-from giaann_p2p.swarm.replicas import Owned
-from giaann_p2p.swarm.shardset import packed
+from giaann_p2p.swarm.members.peers_view import PeersView
+from giaann_p2p.swarm.replication.anti_entropy import words_of
+from giaann_p2p.swarm.replication.replicas import Owned
+from giaann_p2p.swarm.wire.actions import Call
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.messages import Compare, Message
+from giaann_p2p.swarm.wire.pending import PendingCalls
+from giaann_p2p.swarm.wire.replica import ReplicaState
+from giaann_p2p.swarm.wire.shardset import packed
 
 _PAUSE = 1.0
 
 
-class Others(Protocol):
-    """What is known of the storage peers; see `Surroundings`."""
-
-    def placement(self, now: float) -> Owned:
-        """Return who should hold which shard; the same object as long as nothing has changed."""
-        ...
-
-    def ready(self, shard: int, now: float) -> Sequence[Peer]:
-        """Return those that are there and say that a shard is ready with them."""
-        ...
-
-
 class _Owners(NamedTuple):
-    """Who should hold a shard."""
+    """The owners of a shard; `ready` are those that report it ready."""
 
     all: Sequence[Peer]
     ready: Sequence[Peer]
-    """Those who say that they do."""
+    """The owners that report it ready."""
 
 
 class Census:
-    """One count of one job."""
+    """One poll of the owners about one job."""
 
     def __init__(
-        self, job: bytes, shards: int, quorum: int, others: Others, timeout: float
+        self, job: bytes, shards: int, quorum: int, others: PeersView, timeout: float
     ) -> None:
         self._job, self._shards, self._quorum = job, shards, quorum
         self._others, self._timeout = others, timeout
-        self._calls = Desk[Message | None, Call]()
+        self._calls = PendingCalls[Message | None, Call]()
         self._asking: set[Peer] = set()
         self._next: dict[Peer, float] = {}
         self._in_vain: set[Peer] = set()
         self._placement: Owned | None = None
-        self._owners: dict[int, _Owners] = {}  # by this placement
+        self._owners: dict[int, _Owners] = {}  # under this placement
         self._told: dict[int, dict[Peer, BitMap]] = {shard: {} for shard in range(shards)}
 
     @property
     def committed(self) -> BitMap | None:
-        """The chunks that are committed; None as long as too few have answered."""
+        """The committed chunks; None until a quorum of each shard's owners has answered."""
         if any(len(told) < self._quorum for told in self._told.values()):
             return None
         return reduce(and_, map(self._enough, self._told.values()))
 
     def known(self, chunks: BitMap) -> BitMap:
-        """Return those of some chunks that may have been committed: who brought them is no liar.
+        """Return the subset of `chunks` that may be committed, so their pushers may be honest.
 
-        They are those that any owner of any shard has; all, if of some shard so few have told that
-        the others may be enough for a quorum. One shard alone tells nothing: who took a chunk in
-        may be none of its owners any longer, and who is now may have been cut off.
+        These are the chunks that any owner of any shard has. If the owners of some shard that have
+        not answered could be a quorum, all chunks are returned. One shard alone proves nothing: the
+        peers that took a chunk may no longer own the shard, and its present owners may have been
+        cut off.
         """
         found = BitMap()
         for shard, told in self._told.items():
@@ -90,12 +72,12 @@ class Census:
 
     @property
     def asking(self) -> bool:
-        """Whether some have not answered yet: who has not told may be the one who knows of more."""
+        """Whether any question is in flight: its answer may add chunks."""
         return bool(self._asking)
 
     def _enough(self, told: dict[Peer, BitMap]) -> BitMap:
-        """Return the chunks that enough of a shard's owners have."""
-        seen = [BitMap() for _ in range(self._quorum)]  # by how many at least
+        """Return the chunks that a quorum of one shard's owners has."""
+        seen = [BitMap() for _ in range(self._quorum)]  # at i: chunks of i + 1 owners or more
         for chunks in told.values():
             for level in reversed(range(1, self._quorum)):
                 seen[level] |= seen[level - 1] & chunks
@@ -103,11 +85,11 @@ class Census:
         return seen[-1]
 
     def answered(self, number: int, answer: Message | None, now: float) -> list[Call]:
-        """Go on with an answer, or with None when there was none in time."""
+        """Handle the answer to a call; None is a timeout."""
         return self._calls.done(number, answer, now) + self.tick(now)
 
     def tick(self, now: float) -> list[Call]:
-        """Ask the owners that have not told yet."""
+        """Ask the owners that have not answered yet."""
         if self.committed is not None:
             return []
         self._look(now)
@@ -123,7 +105,7 @@ class Census:
         ]
 
     def _look(self, now: float) -> None:
-        """See who has what now."""
+        """Look up the owners again if the placement has changed."""
         placement = self._others.placement(now)
         if placement is not self._placement:
             self._placement = placement
@@ -132,7 +114,7 @@ class Census:
                 self._owners[shard] = _Owners(owners, [peer for peer in owners if peer in ready])
 
     def _to_tell(self, shard: int) -> Sequence[Peer]:
-        """Return the owners to be asked: the ready ones, as long as these will do."""
+        """Return the owners to ask: the ready ones if these suffice for a quorum, else all."""
         owners = self._owners[shard]
         ready = [peer for peer in owners.ready if peer not in self._in_vain]
         return ready if len({*self._told[shard], *ready}) >= self._quorum else owners.all
@@ -154,7 +136,7 @@ class Census:
             self._in_vain.add(peer)
             return []
         for shard, word in words.items():
-            if word.state is State.ABSENT:
+            if word.state is ReplicaState.ABSENT:
                 self._in_vain.add(peer)
             else:
                 self._told[shard][peer] = word.chunks.of(self._job)

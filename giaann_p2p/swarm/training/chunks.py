@@ -1,7 +1,7 @@
-"""What each chunk of a job is, and what it can become: the table `MOVES`.
+"""The state machine of a job's chunks: the table `MOVES` lists the transitions.
 
-A text is read while it is learned: the chunks grow in number until they have ended. One that was
-not read yet waits, unless it is known already that it is committed.
+A text is read while it is learned, so the number of chunks grows until the end of the text. A chunk
+that has not been read yet counts as waiting, unless it is already known to be committed.
 """
 
 from collections.abc import Iterable
@@ -13,8 +13,8 @@ from giaann_p2p.errors import MessageError, UsageError
 from giaann_p2p.store.applied import WITHDRAWN
 
 
-class State(Enum):
-    """What a chunk is."""
+class ChunkState(Enum):
+    """The state of a chunk."""
 
     WAITING = "waiting"
     LEASED = "leased"
@@ -23,7 +23,7 @@ class State(Enum):
 
 
 class Event(Enum):
-    """What happens to a chunk."""
+    """An event that changes a chunk's state."""
 
     LEASE = "leased"
     RETURN = "returned"
@@ -32,28 +32,28 @@ class Event(Enum):
 
 
 MOVES = {
-    State.WAITING: {
-        Event.LEASE: State.LEASED,
-        Event.COMMIT: State.COMMITTED,
-        Event.GIVE_UP: State.FAILED,
+    ChunkState.WAITING: {
+        Event.LEASE: ChunkState.LEASED,
+        Event.COMMIT: ChunkState.COMMITTED,
+        Event.GIVE_UP: ChunkState.FAILED,
     },
-    State.LEASED: {
-        Event.LEASE: State.LEASED,
-        Event.RETURN: State.WAITING,
-        Event.COMMIT: State.COMMITTED,
-        Event.GIVE_UP: State.FAILED,
+    ChunkState.LEASED: {
+        Event.LEASE: ChunkState.LEASED,
+        Event.RETURN: ChunkState.WAITING,
+        Event.COMMIT: ChunkState.COMMITTED,
+        Event.GIVE_UP: ChunkState.FAILED,
     },
-    State.FAILED: {Event.COMMIT: State.COMMITTED},
-    State.COMMITTED: dict[Event, State](),
+    ChunkState.FAILED: {Event.COMMIT: ChunkState.COMMITTED},
+    ChunkState.COMMITTED: dict[Event, ChunkState](),
 }
 
 
 class Chunks:
-    """Those of one job."""
+    """The states of one job's chunks. Invariant: the sets are disjoint."""
 
     def __init__(self, committed: Iterable[int]) -> None:
-        self._sets = {state: BitMap() for state in State}
-        self._sets[State.COMMITTED] |= BitMap(committed)
+        self._sets = {state: BitMap() for state in ChunkState}
+        self._sets[ChunkState.COMMITTED] |= BitMap(committed)
         self._read = 0
         self._ended = False
 
@@ -62,44 +62,44 @@ class Chunks:
 
     @property
     def told(self) -> str:
-        """How many are what."""
-        counts = ", ".join(f"{len(self._sets[state]):,} {state.value}" for state in State)
+        """The number of chunks in each state, as text."""
+        counts = ", ".join(f"{len(self._sets[state]):,} {state.value}" for state in ChunkState)
         return counts if self._ended else f"{counts}, more to come"
 
     @property
     def settled(self) -> bool:
-        """Whether all are committed or failed, and no more will come."""
-        return self._ended and not (self._sets[State.WAITING] or self._sets[State.LEASED])
+        """Whether all chunks are committed or failed, and no more will come."""
+        return self._ended and not (self._sets[ChunkState.WAITING] or self._sets[ChunkState.LEASED])
 
-    def all(self, state: State) -> BitMap:
-        """Return those in a state, to be kept; committed ones may be beyond what was read."""
+    def all(self, state: ChunkState) -> BitMap:
+        """Return a copy of the chunks in a state; committed chunks may not have been read yet."""
         return self._sets[state].copy()
 
-    def state(self, chunk: int) -> State:
-        """Return what a chunk is."""
+    def state(self, chunk: int) -> ChunkState:
+        """Return the state of a chunk."""
         found = (state for state, chunks in self._sets.items() if chunk in chunks)
-        return next(found, State.WAITING)
+        return next(found, ChunkState.WAITING)
 
     def check(self, chunk: int) -> None:
-        """MessageError if there can be no such chunk."""
+        """Raise MessageError if the job cannot have such a chunk."""
         if not 0 <= chunk < (self._read if self._ended else WITHDRAWN):
             raise MessageError(f"chunk: there is no {chunk}, the job has {self._read} by now")
 
     def grow(self, chunks: int) -> BitMap:
-        """Take in that there are so many by now; return those that wait since."""
+        """Extend the job to `chunks` chunks in all; return the new chunks that wait."""
         if chunks < self._read or self._ended:
             raise UsageError(f"a job of {self._read} chunks cannot become one of {chunks}")
-        new = BitMap(range(self._read, chunks)) - self._sets[State.COMMITTED]
+        new = BitMap(range(self._read, chunks)) - self._sets[ChunkState.COMMITTED]
         self._read = chunks
-        self._sets[State.WAITING] |= new
+        self._sets[ChunkState.WAITING] |= new
         return new
 
     def end(self) -> None:
-        """Take in that no more will come."""
+        """Mark the end of the text: no more chunks will come."""
         self._ended = True
 
     def move(self, chunk: int, event: Event) -> None:
-        """Let something happen to a chunk; UsageError if it cannot."""
+        """Apply an event to a chunk; UsageError if its state does not allow it."""
         state = self.state(chunk)
         if event not in MOVES[state]:
             raise UsageError(f"chunk {chunk} is {state.value}: it cannot be {event.value}")

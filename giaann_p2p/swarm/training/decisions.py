@@ -1,10 +1,10 @@
-"""What a schedule decides, for its coordinator to carry out."""
+"""The decisions of a `Schedule`, which its coordinator carries out."""
 
 from typing import NamedTuple
 
 
 class Lease(NamedTuple):
-    """Let a worker learn a chunk; it is to be heard of before `until`."""
+    """Have a worker learn a chunk; the lease expires at `until` unless a heartbeat prolongs it."""
 
     worker: bytes
     chunk: int
@@ -12,21 +12,21 @@ class Lease(NamedTuple):
 
 
 class Revoke(NamedTuple):
-    """Let a worker stop: the chunk is done, or somebody else's."""
+    """Stop a worker's work on a chunk: the chunk is done, or the worker has no lease of it."""
 
     worker: bytes
     chunk: int
 
 
 class GaveUp(NamedTuple):
-    """A chunk has failed for good."""
+    """A chunk has failed for good, with the reasons."""
 
     chunk: int
     reasons: tuple[str, ...]
 
 
 class Finished(NamedTuple):
-    """All chunks are committed, or failed for good. It is said once."""
+    """All chunks are committed, or failed for good. It is emitted once."""
 
 
 Action = Lease | Revoke | GaveUp | Finished

@@ -1,50 +1,51 @@
-"""Which delta of a chunk counts: the one that enough peers came to, each by itself.
+"""Which delta of a chunk counts: the one that enough peers computed independently.
 
-1. A peer has one word on a chunk, the last one that it gave.
-2. As many as the swarm or its user asks for have to agree; if a chunk is checked, or if there are
-   two opinions of it, two at least, and more than are of any other.
-3. Who is asked does not know what others said. Where there is nobody else to ask, what one peer
-   says does if it was only to be checked, and if nobody has said anything else.
+1. A peer has one vote on a chunk, its latest.
+2. `redundancy` peers must agree (a setting of the swarm or its user); at least two if the chunk is
+   drawn for a check or disputed. They must also outnumber the peers that disagree.
+3. Voters do not know each other's votes. If no other peer can be asked, a single result suffices if
+   redundancy is 1 and no peer has disagreed.
 """
 
 from typing import NamedTuple
 
 from giaann_p2p.errors import MessageError
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.messages import Came
-from giaann_p2p.swarm.trust import Trust
-from giaann_p2p.swarm.voucher import Voucher, is_true
+from giaann_p2p.swarm.training.trust import Trust
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.messages import Came
+from giaann_p2p.swarm.wire.voucher import Voucher, is_true
 
 _PAIR = 2
 
 
 class Verdict(NamedTuple):
-    """What a chunk comes to."""
+    """The decision on a chunk."""
 
     vouchers: list[Voucher]
+    """Signatures of the peers that agreed."""
     liars: list[Peer]
-    """Who came to something else."""
+    """Peers that computed a different delta."""
 
 
-class Jury:
-    """Of one job."""
+class DeltaAgreement:
+    """The votes on the open chunks of one job."""
 
     def __init__(
         self, swarm_id: bytes, job: bytes, redundancy: int, share: float, trust: Trust
     ) -> None:
-        """Have a share of the chunks checked, and more of those whom nobody knows."""
+        """Begin; check at least a `share` of the chunks, and more of newcomers' (see `Trust`)."""
         self._swarm_id, self._job = swarm_id, job
         self._redundancy, self._share, self._trust = redundancy, share, trust
         self._said: dict[int, dict[Peer, Came]] = {}
         self._checked: set[int] = set()
         self.checks = 0
-        """Chunks so far that were learned by more than one peer."""
+        """Number of committed chunks that more than one peer has learned."""
 
     def __repr__(self) -> str:
-        return f"<Jury: words on {len(self._said)} chunks>"
+        return f"<DeltaAgreement: words on {len(self._said)} chunks>"
 
     def hear(self, peer: Peer, came: Came) -> None:
-        """Take in what a peer came to; MessageError if it does not stand for it."""
+        """Record a peer's result for a chunk; MessageError unless that peer signed it."""
         said = came.voucher
         if said.author != peer or not is_true(
             said, self._swarm_id, self._job, came.chunk, came.root
@@ -56,13 +57,13 @@ class Jury:
         words[peer] = came
 
     def is_disputed(self, chunk: int) -> bool:
-        """Tell whether there are two opinions."""
+        """Return whether peers reported different results for a chunk."""
         return len({came.root for came in self._said[chunk].values()}) > 1
 
     def verdict(self, peer: Peer, chunk: int, is_last: bool) -> Verdict | None:
-        """Tell whether what a peer came to counts; None if it is not known yet.
+        """Return the decision for a peer's result; None while more votes are needed.
 
-        `is_last`: there is nobody else who could be asked.
+        `is_last`: no other peer can be asked.
         """
         words = self._said[chunk]
         right = [one for one, came in words.items() if came.root == words[peer].root]
@@ -78,19 +79,19 @@ class Jury:
         return Verdict([words[one].voucher for one in right[: self._redundancy]], liars)
 
     def forget(self, peer: Peer) -> None:
-        """Let a liar's words on other chunks count for nothing."""
+        """Discard all votes of a liar, those on other chunks included."""
         for words in self._said.values():
             words.pop(peer, None)
 
     def close(self, chunk: int) -> None:
-        """Take in that a chunk is committed."""
+        """Close a committed chunk; confirm the peers that learned it, or reset their trust."""
         words = self._said.pop(chunk, {})
         self._checked.discard(chunk)
         if len(words) < _PAIR:
             return
         self.checks += 1
         agreed = len({came.root for came in words.values()}) == 1
-        for peer in words:  # one who came late may have come to something else
+        for peer in words:  # a late vote may differ from the committed delta
             (self._trust.was_right if agreed else self._trust.in_doubt)(peer)
 
     def _needed(self, chunk: int, disputed: bool) -> int:

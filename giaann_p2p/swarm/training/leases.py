@@ -1,4 +1,4 @@
-"""Which worker has which chunk, and until when: one chunk may be leased to several."""
+"""The open leases: which worker has which chunk, and until when. A chunk may have several."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -10,10 +10,11 @@ class Held:
 
     start: float
     until: float
+    """Time at which the lease expires; heartbeats move it."""
 
 
 class Leases:
-    """Those that have not ended."""
+    """The open leases. Invariant: `_held` has no chunk without a lease."""
 
     def __init__(self) -> None:
         self._held: dict[int, dict[bytes, Held]] = {}
@@ -30,16 +31,16 @@ class Leases:
 
     @property
     def chunks(self) -> Collection[int]:
-        """The chunks that are leased."""
+        """The chunks that have a lease."""
         return self._held.keys()
 
     @property
     def ends(self) -> list[float]:
-        """When each runs out."""
+        """Times at which the leases expire."""
         return [lease.until for leases in self._held.values() for lease in leases.values()]
 
     def holders(self, chunk: int) -> Collection[bytes]:
-        """Return the workers that have a chunk, in the order in which they got it."""
+        """Return the workers that lease a chunk, in the order in which they got it."""
         return self._held.get(chunk, {}).keys()
 
     def of(self, worker: bytes, chunk: int) -> Held | None:
@@ -47,19 +48,19 @@ class Leases:
         return self._held.get(chunk, {}).get(worker)
 
     def begin(self, worker: bytes, chunk: int, lease: Held) -> None:
-        """Let a worker have a chunk."""
+        """Begin a worker's lease of a chunk."""
         self._held.setdefault(chunk, {})[worker] = lease
         self._count += 1
 
     def end(self, worker: bytes, chunk: int) -> None:
-        """Let it no longer have it."""
+        """End a worker's lease of a chunk."""
         del self._held[chunk][worker]
         if not self._held[chunk]:
             del self._held[chunk]
         self._count -= 1
 
     def lapsed(self, now: float) -> list[tuple[bytes, int]]:
-        """Return the worker and the chunk of each lease that has run out."""
+        """Return the worker and the chunk of each expired lease."""
         return [
             (worker, chunk)
             for chunk, leases in self._held.items()
@@ -68,7 +69,7 @@ class Leases:
         ]
 
     def single(self, wait: float) -> Iterator[tuple[float, int]]:
-        """Return the chunks that one worker alone has, and when it will have had each so long."""
+        """Yield each chunk with a single lease, and the time when that is `wait` seconds old."""
         for chunk, leases in self._held.items():
             if len(leases) == 1:
                 (lease,) = leases.values()

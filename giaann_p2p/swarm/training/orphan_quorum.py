@@ -1,42 +1,43 @@
-"""What a founder withdraws, by what the owners of its swarm tell: a chunk for which none but
-disowned peers stand.
+"""Which orphans a founder withdraws, by a quorum of owners: chunks of disowned authors only.
 
-An owner that remembers a chunk's delta knows who stands for it, and tells; one that has forgotten
-it does not know, and one that lies may tell anything. Each shard is told of every chunk, so all
-owners have all chunks, whatever shards are theirs, or will have them in a moment. So
-1. more than half of all owners have to tell that a chunk is an orphan: a lone liar of three can
-   neither have a chunk withdrawn that honest peers taught, be it long forgotten, nor keep a false
-   one. Who does not answer, or has forgotten, or is new, has not told.
-2. More than half of all, too, have to tell the same root; or all that a chunk is an orphan: then
-   nobody will need another's delta to withdraw it.
+An owner that remembers a chunk's delta knows its authors, and reports it. An owner that has
+forgotten the delta does not know, and a lying owner may report anything. Every shard gets every
+chunk, so all owners have all chunks, or will have them soon. A chunk is withdrawn if
+
+1. more than half of all owners report it as an orphan with the same root: of three owners, a single
+   liar can neither withdraw a chunk of honest authors, even a long forgotten one, nor protect a
+   false one. An owner that does not answer, has forgotten, or is new, counts as not reporting; or
+2. all owners report it as an orphan, whatever the roots: then no owner needs another's delta to
+   withdraw it.
 """
 
 from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.withdrawn import Chunk
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.withdrawn import Chunk
 
 
 class Agreed(NamedTuple):
-    """What comes of it."""
+    """The result of a poll of the owners."""
 
     roots: dict[Chunk, bytes]
-    """What is to be withdrawn."""
+    """The chunks to withdraw, each with its root."""
     left: set[Chunk]
-    """What is told, but by too few."""
+    """Chunks that too few owners reported."""
     silent: int
-    """Owners that did not answer."""
+    """Number of owners that did not answer."""
     asked: int
+    """Number of owners asked."""
 
     def by_job(self) -> dict[bytes, int]:
-        """Return how many chunks of each job are to be withdrawn."""
+        """Return, by job, how many of its chunks are to be withdrawn."""
         return dict(sorted(Counter(job for job, _ in self.roots).items()))
 
 
 def agreed(told: Mapping[Peer, Mapping[Chunk, bytes] | None]) -> Agreed:
-    """Return what owners agree on that told orphans with their roots; None for one in silence."""
+    """Return the orphans on which the owners agree, by their reports; None marks a silent owner."""
     votes = dict[Chunk, Counter[bytes]]()
     for said in told.values():
         for chunk, root in said.items() if said else ():
@@ -51,6 +52,6 @@ def agreed(told: Mapping[Peer, Mapping[Chunk, bytes] | None]) -> Agreed:
 
 
 def _elected(votes: Counter[bytes], owners: int) -> bytes:
-    """Return the root that is to be withdrawn; nothing if none is."""
+    """Return the most reported root if it has enough votes, else an empty one."""
     count, root = max((count, root) for root, count in votes.items())
     return root if 2 * count > owners or votes.total() == owners else b""

@@ -1,9 +1,10 @@
-"""Which of the chunks that wait is learned next. Learning is free of order, so any will do.
+"""Policies that choose the next chunk to learn. Learning is order-free, so any choice is correct.
 
-Both policies draw by hash, from the job's id and the number of the draw. `LeastOverlap` draws a few
-and takes the one whose columns those being learned touch least: fewer updates wait for one another
-at the owners. What that saves, `python -m tests.benchmarks.policies` shows; most of it, chance does
-already, for neighbours in a text are about the same things.
+Both policies draw pseudo-randomly by hash, from the job's id and the number of the draw.
+`LeastOverlap` draws a few and takes the one that shares the fewest columns with the chunks being
+learned, so fewer updates wait for one another at the owners. `python -m tests.benchmarks.policies`
+measures the gain; random order already achieves most of it, because neighbours in a text are about
+the same things.
 """
 
 import hashlib
@@ -12,21 +13,21 @@ from collections.abc import Collection
 import numpy as np
 from pyroaring import BitMap
 
-from giaann_p2p.swarm.overlap import Common, Sketch
+from giaann_p2p.swarm.training.overlap import Common, Sketch
 
 _DRAWS = 16
-"""Four times as many find hardly less overlap."""
+"""Number of chunks drawn for one choice; drawing four times as many finds hardly less overlap."""
 
 
 class AtRandom:
-    """Any."""
+    """Takes waiting chunks in pseudo-random order."""
 
     def __init__(self, job: bytes) -> None:
         self._job = job
         self._draws = 0
 
     def pick(self, waiting: BitMap, busy: Collection[int]) -> int:
-        """Return one of those that wait."""
+        """Return one of the waiting chunks."""
         return self._draw(waiting)
 
     def _draw(self, waiting: BitMap) -> int:
@@ -37,7 +38,7 @@ class AtRandom:
 
 
 class LeastOverlap(AtRandom):
-    """The one of a few that shares least with those that are being learned."""
+    """Takes, of a few waiting chunks, the one that overlaps least with the chunks being learned."""
 
     def __init__(self, job: bytes) -> None:
         super().__init__(job)
@@ -45,16 +46,16 @@ class LeastOverlap(AtRandom):
         self._common = Common()
 
     def note(self, chunk: int, sketch: Sketch) -> None:
-        """Take in what a chunk touches, before it waits or later."""
+        """Record the sketch of a chunk; this may be called at any time."""
         self._sketches[chunk] = sketch
         self._common.add(sketch)
 
     def forget(self, chunk: int) -> None:
-        """Let a chunk's sketch go: it is committed."""
+        """Forget the sketch of a committed chunk."""
         self._sketches.pop(chunk, None)
 
     def pick(self, waiting: BitMap, busy: Collection[int]) -> int:
-        """Return one of those that wait; a chunk without a sketch only if none drawn has one."""
+        """Return a waiting chunk; one without a sketch only if there is nothing to compare."""
         drawn = list(dict.fromkeys(self._draw(waiting) for _ in range(_DRAWS)))
         known = [chunk for chunk in drawn if chunk in self._sketches]
         others = [self._sketches[chunk] for chunk in busy if chunk in self._sketches]

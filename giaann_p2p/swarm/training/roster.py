@@ -1,6 +1,7 @@
-"""The workers of a job: what each is at, and who stands in the queue for the next chunk.
+"""The workers of a job: their chunks, and the queue for the next one.
 
-Who has a slot free stands in it, but for those that are silent; who got a chunk goes to its end.
+The queue holds the workers that have a free slot and are not silent. A worker that gets a chunk
+goes to the end of the queue.
 """
 
 from collections.abc import Collection, Iterator
@@ -9,22 +10,25 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Worker:
-    """What is known of it."""
+    """One worker's state."""
 
     slots: int
+    """Number of chunks that the worker takes at a time."""
     heard: float
+    """Time at which the worker was last heard of."""
     silent: bool = False
-    """It gets nothing until it is heard of."""
+    """Whether the worker gets no chunk until it is heard of again."""
     chunks: set[int] = field(default_factory=set)
+    """Chunks that the worker leases."""
 
     @property
     def free(self) -> bool:
-        """Whether it has a slot for one more chunk."""
+        """Whether the worker has a free slot."""
         return len(self.chunks) < self.slots
 
 
 class Roster:
-    """See the module."""
+    """Workers by id. Invariant after each event: `_idle` has the free ones that are not silent."""
 
     def __init__(self) -> None:
         self._workers: dict[bytes, Worker] = {}
@@ -44,7 +48,7 @@ class Roster:
 
     @property
     def idle(self) -> Collection[bytes]:
-        """The queue, the first to be served first."""
+        """The queue, in the order in which it is served."""
         return self._idle.keys()
 
     def awake(self) -> Iterator[bytes]:
@@ -52,7 +56,7 @@ class Roster:
         return (worker for worker, known in self._workers.items() if not known.silent)
 
     def join(self, worker: bytes, slots: int, now: float) -> None:
-        """Know a worker, or that it has other slots now."""
+        """Add a worker, or change its number of slots; `hear` puts it into the queue."""
         self._workers.setdefault(worker, Worker(slots, now)).slots = slots
 
     def leave(self, worker: bytes) -> None:
@@ -61,24 +65,24 @@ class Roster:
         self._idle.pop(worker, None)
 
     def hear(self, worker: bytes, now: float) -> None:
-        """Note that a worker is there."""
+        """Record that a worker was heard of."""
         self._workers[worker].heard = now
         self._workers[worker].silent = False
         self._queue(worker)
 
     def silence(self, worker: bytes) -> None:
-        """Give a worker nothing until it is heard of."""
+        """Mark a worker silent: it gets no chunk until it is heard of."""
         self._workers[worker].silent = True
         self._queue(worker)
 
     def take(self, worker: bytes, chunk: int) -> None:
-        """Note that a worker got a chunk."""
+        """Record that a worker got a chunk; with a slot left, queue the worker at the end."""
         self._workers[worker].chunks.add(chunk)
-        self._idle.pop(worker, None)  # and behind all others, if it is free still
+        self._idle.pop(worker, None)  # so that it joins the end of the queue
         self._queue(worker)
 
     def give_back(self, worker: bytes, chunk: int) -> None:
-        """Note that a worker no longer has a chunk."""
+        """Record that a worker no longer has a chunk."""
         self._workers[worker].chunks.discard(chunk)
         self._queue(worker)
 

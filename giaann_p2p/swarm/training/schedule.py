@@ -1,27 +1,29 @@
-"""Who learns which chunk of a job: what its coordinator decides.
+"""Leases a job's chunks to workers: the decisions of a coordinator.
 
-A chunk is waiting, leased, committed or failed, and moves as the table in chunks.py says:
+A chunk is waiting, leased, committed or failed; chunks.py lists the transitions:
 
-1. A waiting chunk is leased to a worker that has a slot free, as the policy picks them.
-2. A heartbeat prolongs the leases that it names. A lease ends with silence, after `longest` seconds
-   whatever the heartbeats say, or with its worker; when its last lease has ended, a chunk waits.
-   A worker that fell silent, cannot be reached, or declined a chunk, gets nothing until it is heard
-   of.
-3. Each time that a chunk's lease ran out, the next one is twice as long, up to 32 times.
-4. When nothing waits, a chunk that takes twice as long as usual is leased to a second worker. Both
-   may finish: its updates are applied at most once.
-5. Done is done, whoever says so and whenever: after its lease, or after the chunk was given up.
-6. A chunk that a worker reports as failed rests, longer each time, and then goes to a worker that
-   has not failed on it while there is one. It has failed for good when that many different workers
-   have failed on it, or twice that many times in all, or when very many lost it.
-7. A chunk that a worker has learned, and that others are to learn, too, goes to a worker that has
-   not; where `alone`, to any if there is no such worker.
-8. A worker that joins, or a heartbeat, may name a chunk that waits: it is leased to that worker,
-   so a new coordinator finds out what its workers are at. What else is named without a lease is
-   revoked. What is done counts even before the text was read that far.
+1. A waiting chunk, picked by the policy, is leased to a worker with a free slot.
+2. A heartbeat renews the leases of the chunks that it names. A lease ends by expiry, after
+   `longest` seconds whatever the heartbeats say, or when its worker leaves. A chunk waits again
+   when its last lease has ended. A worker that fell silent, cannot be reached, or declined a chunk,
+   gets no chunk until it is heard of.
+3. Each expiry doubles the chunk's next lease, up to 32 times the usual length.
+4. When no fresh chunk waits, a chunk that takes twice as long as usual is leased to a second worker
+   (a hedge). Both may finish: its updates are applied at most once.
+5. A commit is final and always counts: from any worker, after its lease has ended, or after the
+   chunk was given up.
+6. A chunk that a worker reports as failed rests, longer each time, and is then leased to a worker
+   that has not failed on it, if there is one. It has failed for good when `failures` different
+   workers have failed on it, or after twice as many failures in all, or when `losses` workers lost
+   it.
+7. A chunk that one worker has learned and that others must learn, too, is leased to a worker that
+   has not learned it; with `alone`, to any worker if there is no such worker.
+8. A worker that joins, or a heartbeat, may name a waiting chunk. It is then leased to that worker,
+   so a new coordinator takes over the work in progress. Other chunks named without a lease are
+   revoked. Commits count even for chunks that have not been read yet.
 
-A worker reports as failed what a chunk's text or its own machine brings about. If it cannot reach
-the owners of shards it goes on trying, with heartbeats: no other worker would fare better.
+Workers report failures that are due to the chunk's text or to their own machine. A worker that
+cannot reach the owners of shards keeps trying, with heartbeats: no other worker would fare better.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -30,69 +32,70 @@ from typing import Protocol
 from pyroaring import BitMap
 
 from giaann_p2p.errors import MessageError
-from giaann_p2p.swarm.chunks import Chunks, Event, State
-from giaann_p2p.swarm.decisions import Action, Finished, GaveUp, Lease, Revoke
-from giaann_p2p.swarm.leases import Held, Leases
-from giaann_p2p.swarm.pace import Pace
-from giaann_p2p.swarm.past import Past
-from giaann_p2p.swarm.roster import Roster
+from giaann_p2p.swarm.training.chunk_failures import ChunkFailures
+from giaann_p2p.swarm.training.chunks import Chunks, ChunkState, Event
+from giaann_p2p.swarm.training.decisions import Action, Finished, GaveUp, Lease, Revoke
+from giaann_p2p.swarm.training.lease_settings import LeaseSettings
+from giaann_p2p.swarm.training.leases import Held, Leases
+from giaann_p2p.swarm.training.roster import Roster
 
 MOST_SLOTS = 256
+"""Maximum number of slots of one worker."""
 _LATE = 2.0
-"""Times the usual duration after which a chunk is leased to a second worker."""
+"""Multiple of the usual duration after which a chunk is hedged: leased to a second worker."""
 _WEIGHT = 0.1
-"""What the latest chunk counts for in the usual duration."""
+"""Weight of the latest chunk in the usual duration, an exponential moving average."""
 
 
 class Policy(Protocol):
-    """Decides which chunk comes next."""
+    """Chooses the chunk to lease next."""
 
     def pick(self, waiting: BitMap, busy: Collection[int]) -> int:
-        """Return one of those that wait, of which there is at least one; `busy` are leased."""
+        """Return one of the waiting chunks, of which there is at least one; `busy` are leased."""
 
 
 class Schedule:
-    """A job's chunks and workers. Every event returns what is to be done about it."""
+    """A job's chunks and workers. Every event returns the actions that follow from it."""
 
     def __init__(
         self,
         policy: Policy,
         committed: Iterable[int] = (),
-        pace: Pace | None = None,
+        pace: LeaseSettings | None = None,
         *,
         alone: bool = True,
     ) -> None:
         self._policy, self._alone = policy, alone
-        self._pace = pace or Pace()
+        self._pace = pace or LeaseSettings()
         self._chunks = Chunks(committed)
         self._workers = Roster()
         self._leases = Leases()
-        self._fresh = BitMap()  # those that wait and never failed
-        self._resting: dict[int, float] = {}  # those that wait and failed, until when
-        self._past: dict[int, Past] = {}
+        self._fresh = BitMap()  # waiting chunks that have neither failed nor been learned
+        self._resting: dict[int, float] = {}  # the other waiting chunks: when each is due
+        self._past: dict[int, ChunkFailures] = {}
         self._usual = self._pace.lease
         self._finished = False
-        self._now = float("-inf")  # all that was due by then was done
+        self._now = float("-inf")  # everything due until then is processed
 
     def __repr__(self) -> str:
         return f"<Schedule: {self._chunks.told}; {len(self._workers):,} workers>"
 
-    def chunks(self, state: State) -> BitMap:
-        """Return the chunks in a state; committed ones may be beyond what was read so far."""
+    def chunks(self, state: ChunkState) -> BitMap:
+        """Return the chunks in a state; committed chunks may not have been read yet."""
         return self._chunks.all(state)
 
-    def state(self, chunk: int) -> State:
-        """Return what a chunk is; one that was not read yet waits."""
+    def state(self, chunk: int) -> ChunkState:
+        """Return the state of a chunk; a chunk that has not been read yet is waiting."""
         return self._chunks.state(chunk)
 
     @property
     def working(self) -> int:
-        """How many workers have a chunk."""
+        """The number of workers with a lease."""
         return len({one for chunk in self._leases.chunks for one in self._leases.holders(chunk)})
 
     @property
     def due(self) -> float | None:
-        """When the next tick is due; None if only another event can change something."""
+        """Time at which the next tick is due; None if only another event can change anything."""
         times = self._leases.ends
         if self._workers.idle and self._has_room():
             later = [*self._resting.values(), *(at for at, _ in self._single())]
@@ -100,22 +103,22 @@ class Schedule:
         return min(times, default=None)
 
     def grown(self, chunks: int, now: float) -> list[Action]:
-        """Take in that the job has so many chunks by now."""
+        """Handle growth: the job has `chunks` chunks so far."""
         self._fresh |= self._chunks.grow(chunks)
         return self._hand_out(now)
 
     def ended(self, now: float) -> list[Action]:
-        """Take in that there are no more chunks."""
+        """Handle the end of the text: there are no more chunks."""
         self._chunks.end()
         return self._hand_out(now)
 
     def joined(
         self, worker: bytes, slots: int, now: float, chunks: Collection[int] = ()
     ) -> list[Action]:
-        """Take in a worker that learns so many chunks at once, and is at some already.
+        """Handle a worker that joins with `slots` slots, and already works on some chunks.
 
-        One that has come and takes no more has no slots; it finishes what it has.
-        It joins again if its slots have changed, or if it does not know whether it was heard.
+        A known worker with 0 slots takes no more chunks, and finishes those that it has. A worker
+        joins again when its slots have changed, or when it does not know whether it was heard.
         """
         if not (slots or worker in self._workers) or not 0 <= slots <= MOST_SLOTS:
             raise MessageError(f"slots: a worker has 1 to {MOST_SLOTS}, not {slots}")
@@ -125,7 +128,7 @@ class Schedule:
         return [*actions, *self._hand_out(now)]
 
     def left(self, worker: bytes, now: float) -> list[Action]:
-        """Take in that a worker is gone."""
+        """Handle the departure of a worker."""
         actions: list[Action] = []
         if worker in self._workers:
             for chunk in sorted(self._workers[worker].chunks):
@@ -134,7 +137,7 @@ class Schedule:
         return [*actions, *self._hand_out(now)]
 
     def lost(self, worker: bytes, now: float) -> list[Action]:
-        """Take in that a worker cannot be reached; it may be heard of again."""
+        """Handle a worker that cannot be reached; it may be heard of again."""
         actions: list[Action] = []
         if worker in self._workers:
             self._workers.silence(worker)
@@ -143,7 +146,7 @@ class Schedule:
         return [*actions, *self._hand_out(now)]
 
     def heartbeat(self, worker: bytes, chunks: Collection[int], now: float) -> list[Action]:
-        """Take in that a worker is there, and at some chunks."""
+        """Handle a heartbeat that names the chunks that its worker is working on."""
         self._check_all(chunks)
         if worker not in self._workers:
             return [Revoke(worker, chunk) for chunk in chunks]
@@ -151,12 +154,12 @@ class Schedule:
         return [*actions, *self._hand_out(now)]
 
     def done(self, worker: bytes, chunk: int, now: float) -> list[Action]:
-        """Take in that a chunk is committed."""
+        """Handle a worker's report that a chunk is committed."""
         self._chunks.check(chunk)
         if worker not in self._workers:
             return []
         actions: list[Action] = []
-        if self.state(chunk) is not State.COMMITTED:
+        if self.state(chunk) is not ChunkState.COMMITTED:
             if lease := self._leases.of(worker, chunk):
                 self._usual += _WEIGHT * (now - lease.start - self._usual)
             actions += self._close(chunk, Event.COMMIT, worker)
@@ -165,7 +168,7 @@ class Schedule:
         return [*actions, *self._hand_out(now)]
 
     def failed(self, worker: bytes, chunk: int, reason: str, now: float) -> list[Action]:
-        """Take in that a worker failed on a chunk that it had."""
+        """Handle a worker's failure on a chunk that it leases."""
         self._chunks.check(chunk)
         if self._leases.of(worker, chunk) is None:
             return []
@@ -175,7 +178,7 @@ class Schedule:
         return [*actions, *self._hand_out(now)]
 
     def vouched(self, worker: bytes, chunk: int, now: float) -> list[Action]:
-        """Take in that a worker has learned a chunk, and that others are to learn it, too."""
+        """Handle a chunk that a worker has learned, and that others must learn, too."""
         self._chunks.check(chunk)
         if self._leases.of(worker, chunk) is None:
             return []
@@ -185,16 +188,16 @@ class Schedule:
         return [*actions, *self._hand_out(now)]
 
     def has(self, worker: bytes, chunk: int) -> bool:
-        """Tell whether a chunk is a worker's at this time."""
+        """Return whether a worker has a lease of a chunk."""
         return self._leases.of(worker, chunk) is not None
 
     def others(self, worker: bytes, chunk: int) -> bool:
-        """Tell whether there is anybody else who could learn a chunk."""
+        """Return whether another worker that is not silent has yet to learn a chunk."""
         vouched = self._past[chunk].vouched if chunk in self._past else set[bytes]()
         return any(other != worker and other not in vouched for other in self._workers.awake())
 
     def declined(self, worker: bytes, chunk: int, now: float) -> list[Action]:
-        """Take in that a worker has no room: no fault of the chunk's, nor is the worker lost."""
+        """Handle a worker that declined a chunk for lack of room: neither of them has failed."""
         self._chunks.check(chunk)
         if self._leases.of(worker, chunk) is None:
             return []
@@ -202,10 +205,10 @@ class Schedule:
         return [*self._return(worker, chunk), *self._hand_out(now)]
 
     def tick(self, now: float) -> list[Action]:
-        """Take in that time has passed."""
+        """Handle the passing of time: expire leases."""
         actions: list[Action] = []
         for worker, chunk in self._leases.lapsed(now):
-            if chunk not in self._leases:  # it was just given up, with another's lease on it
+            if chunk not in self._leases:  # given up just now: another lease of it expired
                 continue
             self._past_of(chunk).lapses += 1
             actions.append(Revoke(worker, chunk))
@@ -221,7 +224,7 @@ class Schedule:
             self._chunks.check(chunk)
 
     def _at(self, worker: bytes, chunks: Collection[int], now: float) -> list[Action]:
-        """Take in what a worker is at."""
+        """Renew, grant or revoke leases of the chunks that a worker is working on."""
         self._workers.hear(worker, now)
         actions: list[Action] = []
         for chunk in chunks:
@@ -234,7 +237,7 @@ class Schedule:
         return actions
 
     def _takes_up(self, worker: bytes, chunk: int) -> bool:
-        """Tell whether a worker that is at a chunk without a lease gets one."""
+        """Return whether a worker that works on a chunk without a lease gets one."""
         lost = chunk in self._past and worker in self._past[chunk].losers
         room = self._has_room() and self._workers[worker].free
         return chunk in self._fresh and room and not lost
@@ -242,8 +245,8 @@ class Schedule:
     def _has_room(self) -> bool:
         return len(self._leases) < self._pace.in_flight
 
-    def _past_of(self, chunk: int) -> Past:
-        return self._past.setdefault(chunk, Past())
+    def _past_of(self, chunk: int) -> ChunkFailures:
+        return self._past.setdefault(chunk, ChunkFailures())
 
     def _until(self, chunk: int, start: float, now: float) -> float:
         longer = self._past[chunk].longer if chunk in self._past else 1
@@ -264,12 +267,12 @@ class Schedule:
         self._workers.give_back(worker, chunk)
 
     def _lose(self, worker: bytes, chunk: int) -> list[Action]:
-        """End a lease of which nothing came."""
+        """End a lost lease: it has expired, or its worker left or cannot be reached."""
         self._past_of(chunk).losers.add(worker)
         return self._return(worker, chunk)
 
     def _return(self, worker: bytes, chunk: int) -> list[Action]:
-        """End a lease that did not end well, and perhaps give the chunk up."""
+        """End a lease without a commit; give the chunk up, or let it wait again."""
         self._end(worker, chunk)
         past = self._past_of(chunk)
         if reasons := past.verdict(self._pace):
@@ -283,7 +286,7 @@ class Schedule:
         return []
 
     def _close(self, chunk: int, event: Event, finisher: bytes | None = None) -> list[Action]:
-        """End all that a chunk had."""
+        """Settle a chunk and end all its leases; revoke those of workers other than `finisher`."""
         self._chunks.move(chunk, event)
         self._fresh.discard(chunk)
         self._resting.pop(chunk, None)
@@ -295,7 +298,7 @@ class Schedule:
         return others
 
     def _hand_out(self, now: float) -> list[Action]:
-        """Lease what can be leased; tell when all is done."""
+        """Grant every lease that can be granted now; add `Finished` once when all is settled."""
         self._now = now
         actions: list[Action] = []
         if self._fresh or self._resting:
@@ -309,7 +312,7 @@ class Schedule:
         return actions
 
     def _in_turn(self, choose: Callable[[bytes], int | None], now: float) -> Iterator[Action]:
-        """Lease a chunk to each worker in turn, as long as one is chosen."""
+        """Lease chunks to the idle workers, round robin, while there are chunks and room."""
         turn = list(self._workers.idle)
         while turn:
             served = []
@@ -329,7 +332,7 @@ class Schedule:
         return self._policy.pick(self._fresh, self._leases.chunks) if self._fresh else None
 
     def _may_retry(self, worker: bytes, chunk: int) -> bool:
-        """Tell whether a worker may have a chunk that was learned, or failed, before."""
+        """Return whether a worker may retry a chunk that was learned, or failed, before."""
         past = self._past[chunk]
         if worker not in (spent := past.vouched.union(past.failed)):
             return True
@@ -345,5 +348,5 @@ class Schedule:
         return None
 
     def _single(self) -> Iterator[tuple[float, int]]:
-        """Return the chunks that one worker has, and when a second one may have each."""
+        """Return the chunks that a single worker has, and the time at which each may be hedged."""
         return self._leases.single(_LATE * self._usual)

@@ -1,14 +1,15 @@
-"""A compute peer at work: it takes chunks, has them learned, and brings them to their owners.
+"""A compute peer's decisions: it takes chunks, has them learned, and pushes them to their owners.
 
-It tells each coordinator how it goes, every few seconds and when something is done. What a chunk
-came to it signs, and tells; brought to its owners it is only when a coordinator says so, with the
-words of others who came to the same, if it has asked for them (see `trust`). If the owners of a
-shard cannot be reached, it goes on trying. A coordinator that is not heard of for long has gone;
-what is on its way to the owners by then gets there, for it is of use to whoever resumes the job.
+The peer sends each coordinator a heartbeat every few seconds, and when work is done. It signs and
+reports the result of a chunk. It pushes the delta to the owners only when a coordinator orders it,
+with the vouchers of other peers that agreed, if the coordinator asked for them (see `trust`). If
+the owners of a shard cannot be reached, it keeps trying. A coordinator that stays silent is
+presumed gone; pushes in flight are completed, because they help any peer that resumes the job.
 
-Nobody keeps the slots from others by never saying a word, or one that no owner heeds: whoever owes
-a word gets no more slots, and where none is free, what has been learned for a while makes place for
-a coordinator that has fewer slots. What is of use of it is learned again.
+No coordinator can block the slots by never deciding, or by decisions that no owner accepts. A
+coordinator with an overdue decision gets no further slots. If no slot is free, a chunk that was
+learned some time ago is dropped in favour of a coordinator that has fewer slots. If the job still
+needs the dropped chunk, it is learned again.
 """
 
 from collections import Counter
@@ -18,11 +19,12 @@ from functools import partial
 from typing import NamedTuple
 
 from giaann_p2p.store.seal import Tree
-from giaann_p2p.swarm import writer
-from giaann_p2p.swarm.actions import Action, Call, Compute, Reply, Stop
-from giaann_p2p.swarm.desk import Desk
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.messages import (
+from giaann_p2p.swarm.training import writer
+from giaann_p2p.swarm.training.writer import Committed, Cut, Writer
+from giaann_p2p.swarm.wire.actions import Action, Call, Compute, Reply, Stop
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.messages import (
+    MOST_AWAITED,
     Beat,
     Bring,
     Came,
@@ -30,31 +32,33 @@ from giaann_p2p.swarm.messages import (
     Learn,
     Learned,
     Message,
-    Refused,
+    Refusal,
     Skip,
     Taken,
 )
-from giaann_p2p.swarm.voucher import Vouch, sealing
-from giaann_p2p.swarm.writer import Committed, Cut, Writer
+from giaann_p2p.swarm.wire.pending import PendingCalls
+from giaann_p2p.swarm.wire.voucher import Vouch, sealing
 
 _EVERY = 3.0
+"""Seconds between two heartbeats."""
 _TIMEOUT = 4.0
+"""Seconds until a heartbeat without an answer counts as failed."""
 _PATIENCE = 120.0
-"""Seconds without a word of a coordinator after which it has gone."""
+"""Seconds of silence after which a coordinator is presumed gone."""
 _WORD_WITHIN = 5.0
-"""Seconds from when a chunk is learned until it is left or committed, as a rule and by far: a word
-takes a round trip, and a push too."""
+"""Seconds after which a learned chunk is overdue. Normally it is committed or revoked well before:
+the decision takes one round trip, and the push another."""
 _MOST_REASON = 200
-"""Characters that a beat carries for each chunk that failed."""
+"""Maximum length of the reason that a heartbeat carries for each failed chunk, in characters."""
 
 Key = tuple[Peer, bytes]
-"""A coordinator and its job."""
+"""A coordinator's key, and the id of its job."""
 _Task = tuple[bytes, int]
-"""A job and a chunk of it."""
+"""A job's id, and the number of a chunk."""
 
 
 class Lesson(NamedTuple):
-    """What a chunk's text came to."""
+    """The result of learning a chunk's text."""
 
     cut: Cut
     tree: Tree
@@ -63,67 +67,75 @@ class Lesson(NamedTuple):
 
 
 class _Learned(NamedTuple):
-    """A chunk that is on its way to its owners, or waits for a word."""
+    """A learned chunk that is being pushed, or waits for a decision."""
 
     lesson: Lesson
     since: float
+    """Time at which the chunk was learned."""
 
 
 @dataclass
 class _Orders:
-    """What one coordinator wants."""
+    """The state of one coordinator's job here."""
 
     heard: float
+    """Time at which the coordinator was last heard of."""
     next: float
+    """Time at which the next heartbeat is due."""
     working: set[int] = field(default_factory=set)
+    """Chunks that the coordinator wants and that are not committed yet."""
     came: dict[int, Came] = field(default_factory=dict)
-    """What waits for a word on whether it is to be brought to its owners."""
+    """Results for which the coordinator has yet to decide whether they are pushed."""
     done: dict[int, Learned] = field(default_factory=dict)
+    """Committed chunks that the coordinator has not acknowledged yet."""
     failed: dict[int, str] = field(default_factory=dict)
+    """Failed chunks that the coordinator has not acknowledged yet, with the reasons."""
     asking: bool = False
+    """Whether a heartbeat is in flight."""
 
 
 class Worker:
-    """See the module."""
+    """The decisions of one compute peer, for all coordinators that use it."""
 
     def __init__(self, slots: int, pushes: Writer, vouch: Vouch) -> None:
-        """Make one that works on so many chunks at a time, whoever wants them."""
+        """Begin, with `slots` chunks at a time for all coordinators together."""
         self._slots, self._writer, self._vouch = slots, pushes, vouch
-        self._calls = Desk[Message | None, Action]()
+        self._calls = PendingCalls[Message | None, Action]()
         self._orders: dict[Key, _Orders] = {}
         self._on_its_way: dict[_Task, _Learned | None] = {}
-        """Chunks that are computed or pushed, each once, whoever wants them."""
+        """Chunks in progress, None until learned; a chunk wanted by several coordinators is here
+        once."""
         self._leaving = False
 
     @property
     def free(self) -> int:
-        """How many chunks more it takes."""
+        """The number of free slots."""
         return 0 if self._leaving else self._slots - len(self._on_its_way)
 
     @property
     def busy(self) -> int:
-        """How many chunks are computed or pushed."""
+        """The number of chunks that are being learned or pushed."""
         return len(self._on_its_way)
 
     @property
     def untold(self) -> bool:
-        """Whether a coordinator has not heard of all that is done."""
+        """Whether any coordinator has yet to hear of a result, a commit or a failure."""
         return any(orders.done or orders.failed or orders.came for orders in self._orders.values())
 
     def leave(self) -> None:
-        """Take no more chunks; those that it has it finishes."""
+        """Take no more chunks, and finish those in progress."""
         self._leaving = True
 
     def asked(self, ticket: int, sender: Peer, order: Learn, now: float) -> list[Action]:
-        """Take a chunk, if there is a slot free."""
+        """Take a chunk if a slot is free or can be freed, or if it is in progress anyway."""
         key, task = (sender, order.job), (order.job, order.chunk)
         orders = self._orders.get(key, _Orders(now, now + _EVERY))
         orders.heard = now
         if order.chunk in orders.working or order.chunk in orders.done:
             return [Reply(ticket, Taken())]
         if task not in self._on_its_way and (why := self._refusal(sender, now)):
-            return [Reply(ticket, Refused(why))]
-        self._orders[key] = orders  # not before: who is refused leaves nothing behind
+            return [Reply(ticket, Refusal(why))]
+        self._orders[key] = orders  # only now, so that a refused coordinator leaves no state behind
         orders.working.add(order.chunk)
         orders.failed.pop(order.chunk, None)
         if (learned := self._on_its_way.get(task)) is not None:
@@ -134,7 +146,7 @@ class Worker:
         return [Reply(ticket, Taken()), Compute(order.job, order.chunk, order.sentences)]
 
     def _refusal(self, sender: Peer, now: float) -> str:
-        """Tell why a coordinator gets no slot; nothing if one is free, if need be another's."""
+        """Return why a coordinator gets no slot; empty if one is free, or was freed for it."""
         if self._leaving:
             return "this peer is leaving"
         if any(self._is_late((job, chunk), now) for job, chunk in self._owed(sender)):
@@ -144,18 +156,18 @@ class Worker:
         return "no slot is free"
 
     def _owed(self, sender: Peer) -> Iterator[_Task]:
-        """Return the chunks that wait for a coordinator's word."""
+        """Return the chunks that wait for a coordinator's decision."""
         for (peer, job), orders in self._orders.items():
             if peer == sender:
                 yield from ((job, chunk) for chunk in orders.came)
 
     def _is_late(self, task: _Task, now: float) -> bool:
-        """Tell whether a chunk has been learned for so long that it makes place for another."""
+        """Return whether a chunk was learned so long ago that it may be dropped for another."""
         learned = self._on_its_way.get(task)
         return learned is not None and now - learned.since > _WORD_WITHIN
 
     def _make_place(self, sender: Peer, now: float) -> bool:
-        """Give up the first chunk that is late and is theirs who have more slots than a sender."""
+        """Drop the first overdue chunk whose coordinators all have more slots than the sender."""
         slots = Counter[Peer]()
         for (peer, _), orders in self._orders.items():
             slots[peer] += len(orders.working)
@@ -173,9 +185,9 @@ class Worker:
         return False
 
     def computed(self, job: bytes, chunk: int, outcome: Lesson | str, now: float) -> list[Action]:
-        """Tell what a chunk came to, or why it came to nothing."""
+        """Report the result of a chunk, or why it failed."""
         if (job, chunk) not in self._on_its_way:
-            return []  # nobody wants it any longer
+            return []  # no coordinator wants it any more
         if isinstance(outcome, str):
             del self._on_its_way[job, chunk]
             for orders in self._of(job, chunk):
@@ -188,14 +200,14 @@ class Worker:
         return self._offered(job, chunk, outcome, now)
 
     def _offered(self, job: bytes, chunk: int, lesson: Lesson, now: float) -> list[Action]:
-        """Tell who wants a chunk what it came to."""
+        """Report the result of a chunk to all coordinators that want it."""
         voucher = self._vouch(job, chunk, lesson.tree.root)
         for orders in self._of(job, chunk):
             orders.came[chunk] = Came(chunk, lesson.tree.root, voucher)
         return self._told(job, now)
 
     def _brought(self, job: bytes, bring: Bring, now: float) -> list[Action]:
-        """Bring a chunk to its owners."""
+        """Push a chunk to its owners, sealed with its vouchers."""
         learned = self._on_its_way.get((job, bring.chunk))
         if learned is None:
             return []
@@ -204,11 +216,11 @@ class Worker:
         return self._pushed(self._writer.push(job, bring.chunk, lesson.cut, seal, now), now)
 
     def answered(self, number: int, answer: Message | None, now: float) -> list[Action]:
-        """Go on with an answer, or with None when there was none in time."""
+        """Handle the answer to a call; None is a timeout."""
         return self._calls.done(number, answer, now)
 
     def tick(self, now: float) -> list[Action]:
-        """Push and tell what is due."""
+        """Send the pushes and heartbeats that are due."""
         actions = self._pushed(self._writer.tick(now), now)
         for key, orders in list(self._orders.items()):
             if now - orders.heard > _PATIENCE:
@@ -218,7 +230,7 @@ class Worker:
                 actions.append(self._beat(key, orders, now))
         return actions
 
-    def _pushed(self, acts: list[writer.Act], now: float) -> list[Action]:
+    def _pushed(self, acts: list[writer.WriteAction], now: float) -> list[Action]:
         actions: list[Action] = []
         for act in acts:
             if isinstance(act, Committed):
@@ -250,7 +262,7 @@ class Worker:
         return {k: o for k, o in self._orders.items() if k[1] == job and chunk in o.working}
 
     def _told(self, job: bytes, now: float) -> list[Action]:
-        """Tell the job's coordinators at once."""
+        """Send a heartbeat to the job's coordinators at once."""
         return [
             self._beat(key, orders, now)
             for key, orders in self._orders.items()
@@ -261,7 +273,9 @@ class Worker:
         orders.asking, orders.next = True, now + _EVERY
         done = [orders.done[chunk] for chunk in sorted(orders.done)]
         came = [orders.came[chunk] for chunk in sorted(orders.came)]
-        beat = Beat(key[1], sorted(orders.working), done, sorted(orders.failed.items()), came)
+        awaited = list(self._writer.awaited(key[1], now)[:MOST_AWAITED])
+        failed = sorted(orders.failed.items())
+        beat = Beat(key[1], sorted(orders.working), done, failed, came, awaited)
         number = self._calls.number(partial(self._heard, key, beat))
         return Call(number, key[0], beat, _TIMEOUT)
 
@@ -271,9 +285,9 @@ class Worker:
             return []
         orders.asking = False
         if not isinstance(answer, Heard):
-            if not (isinstance(answer, Refused) or self._leaving):
+            if not (isinstance(answer, Refusal) or self._leaving):
                 return []
-            left = self._given_up(key, orders)  # who does not lead the job says no word on it
+            left = self._given_up(key, orders)  # it does not lead the job, so it will not decide
             self._settle(key, orders)
             return left
         orders.heard = now
@@ -295,24 +309,24 @@ class Worker:
         return actions
 
     def _settle(self, key: Key, orders: _Orders) -> None:
-        """Forget a coordinator that wants no more, and knows all."""
+        """Forget a coordinator that wants nothing more and has heard everything."""
         if not (orders.working or orders.done or orders.failed):
             del self._orders[key]
 
     def _given_up(self, key: Key, orders: _Orders) -> list[Action]:
-        """Leave what waits for the word of a coordinator that has gone."""
+        """Drop the results that wait for the decision of a coordinator that is gone."""
         actions: list[Action] = []
         for chunk in list(orders.came):
             actions += self._leave(key[1], chunk, orders)
         return actions
 
     def _leave(self, job: bytes, chunk: int, orders: _Orders) -> list[Action]:
-        """Go no further with a chunk that a coordinator wants no longer, nor anybody else."""
+        """Release a coordinator's chunk, and stop work on it if no other coordinator wants it."""
         orders.working.discard(chunk)
         orders.came.pop(chunk, None)
         if self._of(job, chunk):
             return []
         self._on_its_way.pop((job, chunk), None)
         if self._writer.give_up(job, chunk):
-            return []  # it was learned by then
+            return []  # the chunk was being pushed, so there is no work to stop
         return [Stop(job, chunk)]

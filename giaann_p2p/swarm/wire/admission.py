@@ -1,25 +1,26 @@
-"""Who is served in a swarm, and what each may ask: of everybody the same, or by members' tokens.
+"""Access control: which peers a swarm serves, and what each may ask.
 
-1. In an open swarm everybody has every right who is not revoked. In one that admits by token a peer
-   has the rights of the token that it shows, while that lasts and nobody in its chain is revoked.
-2. Who has none is a stranger: it may ask for the manifest, for without that it cannot become a
+1. In an open swarm every peer has all rights unless it is revoked. In a swarm that admits by token
+   a peer has the rights of the token that it shows, until the token expires or a peer in its chain
+   is revoked.
+2. A peer without rights is a stranger. It may ask for the manifest, which it needs to become a
    member, and for nothing else.
-3. A token is worked out once, and looked up from then on: each request costs a look into a
-   dictionary and a comparison of times.
+3. A token is verified once and cached, so each request costs one dictionary lookup and a comparison
+   of times.
 """
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from giaann_p2p.errors import RecordError, TokenError
-from giaann_p2p.swarm import messages
-from giaann_p2p.swarm.identity import Peer, name_of
-from giaann_p2p.swarm.manifest import Manifest
-from giaann_p2p.swarm.messages import Message
-from giaann_p2p.swarm.record import Announcement
-from giaann_p2p.swarm.revoked import Revoked
-from giaann_p2p.swarm.token import EVERY, NONE, Rights, Standing, Token
-from giaann_p2p.swarm.withdrawn import Withdrawn
+from giaann_p2p.swarm.wire import messages
+from giaann_p2p.swarm.wire.identity import Peer, name_of
+from giaann_p2p.swarm.wire.manifest import Manifest
+from giaann_p2p.swarm.wire.messages import Message
+from giaann_p2p.swarm.wire.record import Announcement
+from giaann_p2p.swarm.wire.revoked import Revoked
+from giaann_p2p.swarm.wire.token import EVERY, NONE, ProvenRights, Rights, Token
+from giaann_p2p.swarm.wire.withdrawn import Withdrawn
 
 _MOST_KNOWN = 1 << 12
 _ANY = EVERY
@@ -31,7 +32,7 @@ MAY_ASK: Mapping[type[Message], Rights] = {
     messages.Read: _ANY,
     messages.AskColumn: _ANY,
     messages.AskDigests: _ANY,
-    messages.Compare: _STORING | _ASKING,  # a client sees by it what is committed
+    messages.Compare: _STORING | _ASKING,  # a client uses it to check which chunks are committed
     messages.Fetch: _STORING,
     messages.Offer: _STORING,
     messages.AskPart: _STORING,
@@ -43,7 +44,7 @@ MAY_ASK: Mapping[type[Message], Rights] = {
     messages.RevokedIs: _ANY,
     messages.AskOrphans: _ASKING,
 }
-"""Who may ask what: whoever has one of these rights. The manifest is everybody's."""
+"""A peer needs one of these rights to ask each question. Any peer may ask for the manifest."""
 _ROLES = {"storage": Rights.STORAGE, "compute": Rights.COMPUTE}
 _REVOKED = "this swarm's founder has revoked you"
 _MEMBERS_ONLY = (
@@ -53,23 +54,23 @@ _MEMBERS_ONLY = (
 
 
 class Pass(NamedTuple):
-    """What somebody may do."""
+    """The rights of a peer."""
 
     rights: Rights
     why: str
-    """Why it is nothing, if it is."""
+    """Reason why the peer has no rights; empty if it has some."""
 
 
 class Admission:
-    """Of one swarm, as one peer sees it."""
+    """The access control of one swarm, from the view of one peer."""
 
     def __init__(self, manifest: Manifest) -> None:
         self.is_open = manifest.admission == "open"
         self.revoked = Revoked(manifest.swarm_id)
         self.withdrawn = Withdrawn()
-        """The chunks that the founder has withdrawn."""
+        """The chunks that the founder's list withdraws."""
         self._swarm_id, self._founder = manifest.swarm_id, manifest.founder
-        self._known: dict[bytes, Standing | str] = {}
+        self._known: dict[bytes, ProvenRights | str] = {}
         self._gone, self._disowned = frozenset[bytes](), frozenset[bytes]()
 
     def __repr__(self) -> str:
@@ -77,7 +78,7 @@ class Admission:
         return f"<Admission: {how}>"
 
     def look(self, peer: Peer, token: bytes, now: float) -> Pass:
-        """Tell what a peer may do that has shown a token."""
+        """Return what a peer may do with the token that it showed (empty: no token)."""
         if self.is_open:
             return Pass(NONE, _REVOKED) if peer in self._gone else Pass(EVERY, "")
         if not token:
@@ -93,23 +94,34 @@ class Admission:
             return Pass(NONE, f"the founder has revoked {name_of(gone)}, and this token with it")
         return Pass(found.rights, "")
 
+    def vouches(self, peer: Peer, token: bytes, now: float) -> bool:
+        """Return whether a valid token gives this peer the right STANDING, open swarms included."""
+        found = self._standing(token) if token else ""
+        return (
+            not isinstance(found, str)
+            and found.member == peer
+            and found.until > now
+            and Rights.STANDING in found.rights
+            and self._gone.isdisjoint(found.chain)
+        )
+
     @property
     def serves_all(self) -> bool:
-        """Whether nobody is a stranger."""
+        """Whether every peer has all rights."""
         return self.is_open and not self._gone
 
     def disowned(self, peer: Peer) -> bool:
-        """Tell whether what a peer learned counts no longer."""
+        """Return whether the founder's list discards the work of a peer."""
         return peer in self._disowned
 
     def fault(self, peer: Peer, token: bytes, now: float) -> str:
-        """Tell why a peer is a stranger; nothing if it is none."""
+        """Return why a peer is a stranger; empty if it is not."""
         return self.look(peer, token, now).why
 
     def authored(self, peer: Peer, token: bytes) -> str:
-        """Tell why what a peer computed does not count; nothing if it does.
+        """Return why a peer's work does not count; empty if it does.
 
-        What was computed by a member stays its work when its token has run out.
+        The token may have expired: a member's work stays valid afterwards.
         """
         if self.is_open:
             return ""
@@ -121,7 +133,7 @@ class Admission:
         return "" if _COMPUTING in found.rights else f"{name_of(peer)} may be {found.rights}"
 
     def refusal(self, peer: Peer, token: bytes, question: Message, now: float) -> str:
-        """Tell why a peer may not ask a question; nothing if it may."""
+        """Return why a peer may not ask a question; empty if it may."""
         if self.serves_all or isinstance(question, messages.AskManifest):
             return ""
         found = self.look(peer, token, now)
@@ -130,7 +142,7 @@ class Admission:
         return f"your token lets you be {found.rights}, which is not enough to ask for this"
 
     def check(self, said: Announcement, now: float) -> None:
-        """Raise RecordError unless whoever says so may be in the directory as this."""
+        """Raise RecordError unless the peer may be in the directory in the role that it claims."""
         if self.serves_all:
             return
         found = self.look(said.peer, said.token, now)
@@ -140,9 +152,9 @@ class Admission:
             raise RecordError(f"token: {name_of(said.peer)} may be {found.rights}, not {said.role}")
 
     def learn(self, data: bytes) -> bool:
-        """Take in a list of those who are revoked; tell whether it is newer than the one here.
+        """Take in a list of revoked peers; return whether it is newer than the current one.
 
-        TokenError if it is not the founder's.
+        TokenError if the founder did not sign it.
         """
         found = Revoked.read(data, self._swarm_id, self._founder)
         if found.number <= self.revoked.number:
@@ -152,7 +164,7 @@ class Admission:
         self._gone, self._disowned = frozenset(found.peers), frozenset(found.disowned)
         return True
 
-    def _standing(self, token: bytes) -> Standing | str:
+    def _standing(self, token: bytes) -> ProvenRights | str:
         known = self._known.get(token)
         if known is None:
             if len(self._known) >= _MOST_KNOWN:
@@ -160,7 +172,7 @@ class Admission:
             known = self._known[token] = self._worked_out(token)
         return known
 
-    def _worked_out(self, token: bytes) -> Standing | str:
+    def _worked_out(self, token: bytes) -> ProvenRights | str:
         try:
             found = Token.read(token)
             if found.swarm_id != self._swarm_id:

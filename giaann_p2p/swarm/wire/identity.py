@@ -1,11 +1,11 @@
-"""Who a peer is: an Ed25519 key. The public half is its name, and what it signs, it said.
+"""A peer's identity: an Ed25519 key, whose public half is the peer's name.
 
-A signature says for what it was given: `kind` is part of what is signed, so that one that was asked
-for here never passes for another thing there.
+Signatures are domain-separated: `kind` is part of the signed bytes, so a signature of one kind of
+value never verifies for another.
 
-A key that is a point of small order is nobody's: a signature that verifies for it, whatever was
-signed, anybody can make up. And a point has one encoding; with a second one a peer would have two
-names. Such keys have signed nothing.
+Keys of small order are rejected, because anybody can forge a signature that verifies for them. So
+are non-canonical encodings of a point, because they would give a peer two names. No signature of
+such a key verifies.
 """
 
 import base64
@@ -24,27 +24,27 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import (
 from giaann_p2p.errors import UsageError
 
 Peer = NewType("Peer", bytes)
-"""A peer's public key: 32 bytes."""
+"""A peer's public key, 32 bytes."""
 
 PEER_BYTES = 32
 SIGNATURE_BYTES = 64
 PeerField = Annotated[Peer, msgspec.Meta(min_length=PEER_BYTES, max_length=PEER_BYTES)]
 """A peer in a message."""
 _PRIME = (1 << 255) - 19
-"""Of the field that Ed25519's points are over."""
+"""The prime of the field that Ed25519 is defined over."""
 _WITHOUT_SIGN = (1 << 255) - 1
 _EIGHTH = 0x05FC536D880238B13933C6D305ACDFD5F098EFF289F4C345B027B2C28F95E826
 _SMALL = frozenset([0, 1, _PRIME - 1, _EIGHTH, _PRIME - _EIGHTH])
-"""The y of the eight points whose order divides 8."""
+"""The y coordinates of the eight points whose order divides 8."""
 _OWN: deque[tuple[Peer, str, bytes, bytes]] = deque(maxlen=8)
-"""What was signed here last. A peer takes its own record in like any other's, just after it signed
-it; to find the signature right would take twice as long as to make it did."""
+"""This process's latest signatures. A peer merges its own record like any other record, right after
+signing it, and verifying a signature takes twice as long as making it."""
 _TEXT_LENGTH = 52
 _SHORT = 8
 
 
 class Identity:
-    """A key of one's own."""
+    """A peer's private key, which signs for it."""
 
     def __init__(self, key: Ed25519PrivateKey) -> None:
         self._key = key
@@ -55,21 +55,21 @@ class Identity:
 
     @classmethod
     def from_seed(cls, seed: bytes) -> "Identity":
-        """Return the identity of a seed: 32 bytes of chance that nobody else ever sees."""
+        """Return the identity of a seed: 32 random bytes that must stay secret."""
         if len(seed) != PEER_BYTES:
             raise UsageError(f"an identity's seed has {PEER_BYTES} bytes; this has {len(seed)}")
         return cls(Ed25519PrivateKey.from_private_bytes(seed))
 
     def sign(self, kind: str, data: bytes) -> bytes:
-        """Return the signature of some bytes as a thing of a kind."""
+        """Return the signature of some bytes as a value of this kind."""
         signature = self._key.sign(_signed(kind, data))
         _OWN.append((self.peer, kind, data, signature))
         return signature
 
 
-@lru_cache(maxsize=1024)  # one process may be several peers, who all hear the same
+@lru_cache(maxsize=1024)  # one process may run several peers, which all verify the same records
 def verified(peer: Peer, kind: str, data: bytes, signature: bytes) -> bool:
-    """Tell whether a peer signed some bytes as a thing of a kind."""
+    """Return whether a peer signed some bytes as a value of this kind."""
     if (peer, kind, data, signature) in _OWN:
         return True
     if is_nobodys(peer):
@@ -82,28 +82,28 @@ def verified(peer: Peer, kind: str, data: bytes, signature: bytes) -> bool:
 
 
 def is_nobodys(peer: Peer) -> bool:
-    """Tell whether a key is one that anybody can sign for, or another way to write one."""
+    """Return whether a key has small order, or is a non-canonical encoding."""
     y = int.from_bytes(peer, "little") & _WITHOUT_SIGN
     return y in _SMALL or y >= _PRIME
 
 
 def name_of(peer: Peer) -> str:
-    """Return what people call a peer: enough to tell it from others, not to trust it."""
+    """Return a peer's short name for people: enough to tell peers apart, not to trust one."""
     return to_text(peer)[:_SHORT]
 
 
 def peer_of(text: str) -> Peer:
-    """Read a peer's full name, as `to_text` prints it; UsageError says what is wrong."""
+    """Parse a peer's full name, as `to_text` prints it; UsageError says what is wrong."""
     return Peer(from_text(text, "a peer's name"))
 
 
 def to_text(number: bytes) -> str:
-    """Print the 32 bytes that name a peer or a swarm, as 52 letters and digits."""
+    """Return the 32 bytes that name a peer or a swarm as text: 52 letters and digits."""
     return base64.b32encode(number).decode().rstrip("=").lower()
 
 
 def from_text(text: str, what: str) -> bytes:
-    """Read what `to_text` printed, also in capitals; UsageError says what is wrong with `what`."""
+    """Parse the result of `to_text`, in any case; UsageError says what is wrong with `what`."""
     letters = text.strip().lower()
     if len(letters) != _TEXT_LENGTH:
         raise UsageError(

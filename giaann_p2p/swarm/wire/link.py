@@ -1,10 +1,10 @@
-"""A join link: which swarm, and where some of its peers answer.
+"""A join link: the id of a swarm, and the addresses of some of its peers.
 
     giaann://<swarm>/ip4/203.0.113.7/tcp/4100/p2p/12D3Koo…,/dns4/seed.example.org/tcp/4100/p2p/…
 
-The swarm is the hash of its manifest, so a link from a friend is all the trust that joining takes.
-Commas part the addresses, and no letter of a link means anything to a shell: it can be pasted
-without quotes, and an address that came from a stranger does no harm there.
+The swarm's id is the hash of its manifest, so a joining peer needs to trust nothing but the link.
+Commas separate the addresses. No character of a link is special to a shell, so a link can be pasted
+without quotes, and a stranger's address in it cannot inject a command.
 """
 
 import re
@@ -12,7 +12,7 @@ import re
 import msgspec
 
 from giaann_p2p.errors import UsageError
-from giaann_p2p.swarm.identity import from_text, to_text
+from giaann_p2p.swarm.wire.identity import from_text, to_text
 
 MOST_ADDRESSES = 32
 MOST_ADDRESS_LENGTH = 256
@@ -23,7 +23,7 @@ _PEER = re.compile(r"/p2p/[A-Za-z0-9]+(/|$)")
 
 
 class Link(msgspec.Struct, frozen=True):
-    """A swarm, and addresses of peers that know it."""
+    """A swarm's id, and the addresses of peers that know the swarm."""
 
     swarm_id: bytes
     addresses: tuple[str, ...]
@@ -42,7 +42,7 @@ class Link(msgspec.Struct, frozen=True):
 
     @classmethod
     def read(cls, text: str) -> "Link":
-        """Read a link as it was printed; UsageError says which part is wrong."""
+        """Parse a link as it was printed; UsageError says which part is wrong."""
         text = text.strip()
         if len(text) > _MOST_LENGTH:
             raise UsageError(f"a join link has at most {_MOST_LENGTH} letters, not {len(text):,}")
@@ -60,7 +60,7 @@ class Link(msgspec.Struct, frozen=True):
 
 
 def fault_of(address: str) -> str:
-    """Tell what keeps a text from being a peer's multiaddr; nothing if it may be one."""
+    """Return why a text is not a peer's multiaddr; empty if it may be one."""
     if len(address) > MOST_ADDRESS_LENGTH:
         return f"has {len(address):,} letters, more than {MOST_ADDRESS_LENGTH}"
     if not _LETTERS.fullmatch(address):

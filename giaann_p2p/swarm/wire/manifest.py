@@ -1,11 +1,13 @@
-"""What all peers of a swarm agree on, once and for ever: the model, the shards, the promises.
+"""The manifest: everything that all peers of a swarm agree on for ever.
 
-1. A manifest has one encoding only; what can be read but would be written otherwise is refused.
-2. The swarm's id is the hash of all of it, the founder's signature included. So whoever has the id
-   needs nobody's word for any part of the manifest; nor can two manifests that differ in anything,
-   the founder or the signature, pass for one swarm.
-3. The founder signs, so that a list of swarms can show who made which, and so that the same key can
-   later say who is a member of a swarm that admits by token.
+The manifest fixes the model, the shards, and how many replicas make an update count.
+
+1. A manifest has one canonical encoding; any other encoding of the same fields is refused.
+2. The swarm's id is the hash of the whole manifest, the founder's signature included. So a peer
+   with the id can check every part of the manifest itself, and two manifests that differ at all,
+   even only in the founder or the signature, are two swarms.
+3. The founder signs it, so that a list of swarms can show who made each, and so that the same key
+   can later admit members to a swarm that admits by token.
 """
 
 import hashlib
@@ -16,12 +18,12 @@ import msgspec
 from giaann_p2p.errors import MessageError, SpecError
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.store.layout import Layout
-from giaann_p2p.swarm.identity import SIGNATURE_BYTES, Identity, PeerField, verified
+from giaann_p2p.swarm.wire.identity import SIGNATURE_BYTES, Identity, PeerField, verified
 
 FORMAT = 1
-"""Of the manifest itself."""
-PROTOCOL = 6
-"""Of what peers say to each other; see `messages.VERSION`."""
+"""Version of the manifest's encoding."""
+PROTOCOL = 7
+"""Version of the protocol between peers; see also `messages.VERSION`."""
 MOST_BYTES = 4096
 MOST_REPLICAS = 64
 MOST_REDUNDANCY = 8
@@ -34,7 +36,7 @@ _Signature = Annotated[bytes, msgspec.Meta(max_length=SIGNATURE_BYTES)]
 
 
 class Versions(msgspec.Struct, frozen=True, kw_only=True):
-    """What a peer has: to be compared with what a swarm needs."""
+    """The versions that a peer has installed, for comparison with a swarm's requirements."""
 
     protocol: int = PROTOCOL
     pipelines: tuple[str, ...] = ()
@@ -52,13 +54,14 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     spec: ModelSpec
     layout: Layout
     replicas: _Number = 3
-    """R: how many peers hold each shard."""
+    """R: the number of peers that hold each shard."""
     quorum: _Number = 0
-    """W: how many of them have an update durably before it counts; 0 for the majority of R."""
+    """W: the number of replicas that have an update durably before it counts; 0 for a majority of
+    R."""
     redundancy: _Number = 1
-    """How many compute peers have to come to the same delta before it counts."""
+    """Number of compute peers that have to produce the same delta before it counts."""
     admission: Literal["open", "token"] = "open"
-    """Who is served: everybody, or whoever has a token of the founder's."""
+    """Which peers are served: all, or only those with a token from the founder."""
     founder: PeerField
     signature: _Signature = b""
 
@@ -108,7 +111,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @classmethod
     def read(cls, data: bytes, swarm_id: bytes | None = None) -> "Manifest":
-        """Read a manifest, that of a swarm if it is given; MessageError says what is wrong."""
+        """Parse a manifest, of the given swarm if any; MessageError says what is wrong."""
         if len(data) > MOST_BYTES:
             raise MessageError(f"a manifest has at most {MOST_BYTES:,} bytes, not {len(data):,}")
         if swarm_id is not None and swarm_id_of(data) != swarm_id:
@@ -131,7 +134,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return msgspec.json.encode(self, order="sorted")
 
     def differences(self, here: Versions, *, computes: bool = True) -> list[str]:
-        """Name what keeps a peer out, and how to fix it; who only stores needs no English."""
+        """Return what keeps a peer out, and how to fix it; storing alone needs no English."""
         found = []
         if here.protocol != self.protocol:
             found.append(
@@ -153,7 +156,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 def swarm_id_of(data: bytes) -> bytes:
-    """Return the id of the swarm whose manifest has these bytes."""
+    """Return the id of the swarm with this encoded manifest."""
     return hashlib.blake2b(b"giaann swarm\0" + data, digest_size=32).digest()
 
 

@@ -1,8 +1,9 @@
-"""What peers say to one another: each question, and what may be answered to it.
+"""The messages of the protocol: each question, and the answers to it.
 
-Plain structs, in MessagePack behind a byte of version. Deltas and sets of chunks inside are in the
-store's own forms, shards as `shardset` packs them; all are checked where they are read. Nothing
-here is executed, and nothing is larger than `MOST_BYTES`: what may be is asked for in parts.
+Messages are plain structs, encoded as MessagePack after a version byte. Deltas and sets of chunks
+inside use the store's own encodings, sets of shards that of `shardset`; each is validated where it
+is read. Nothing in a message is executed. No message exceeds `MOST_BYTES`; larger things are
+requested in parts. Docstrings of messages are in the words of the sender.
 """
 
 from operator import add
@@ -17,28 +18,34 @@ from giaann_p2p.model.spec import CHUNK
 from giaann_p2p.store.applied import JOB_BYTES, WITHDRAWN
 from giaann_p2p.store.layout import MOST_SHARDS
 from giaann_p2p.store.seal import UNSEALED, Seal
-from giaann_p2p.swarm.manifest import MOST_REDUNDANCY
-from giaann_p2p.swarm.voucher import Root, Voucher
-from giaann_p2p.swarm.withdrawn import MOST as MOST_ORPHANS
-from giaann_p2p.swarm.withdrawn import Part as Orphaned
+from giaann_p2p.swarm.wire.identity import PeerField
+from giaann_p2p.swarm.wire.manifest import MOST_REDUNDANCY
+from giaann_p2p.swarm.wire.voucher import Root, Voucher
+from giaann_p2p.swarm.wire.withdrawn import MOST as MOST_ORPHANS
+from giaann_p2p.swarm.wire.withdrawn import Part as Orphaned
 
 VERSION = 3
-"""1: many rows came as a parcel; 2: as a sheaf; 3: who asks for much says how much at once, and
-deltas are sealed."""
+"""Version of the messages. 1: many rows travel as a parcel. 2: many rows travel as a sheaf. 3:
+large requests state how many bytes may come at once, and deltas are sealed."""
 MOST_BYTES = 8 << 20
-"""Of one message; a shard's part is smaller, and an answer is cut before it grows so far."""
+"""Maximum length of one message, in bytes. A part of a shard is smaller, and answers are cut before
+they grow this long."""
 
 MOST_READ = 1 << 12
-"""Neurons that may be asked for at once."""
+"""Maximum number of neurons in one read."""
 
+MOST_AWAITED = 8
+"""Maximum number of peers that a worker may name as awaited; it waits for any one of them."""
 MOST_PROMPT = 1 << 16
-"""Characters."""
+"""Maximum length of a prompt, in characters."""
 
 BUSY = "busy"
-"""How a refusal begins that is none if it is asked again later."""
+"""Prefix of the reason of a temporary refusal: the same question may succeed later."""
+MOST_AGAIN = 300
+"""Upper bound of a refusal's retry delay, in seconds."""
 _HALF = 8
 NEURON_BYTES = 2 * _HALF
-"""A concept and a feature."""
+"""Length of an encoded neuron, in bytes: a concept and a feature."""
 
 SALT_BYTES = 16
 _PROOF_BYTES = 32
@@ -51,23 +58,24 @@ Shard = Annotated[int, msgspec.Meta(ge=0, lt=MOST_SHARDS)]
 _ONE_EACH = msgspec.Meta(max_length=MOST_SHARDS)
 _MOST_SENTENCES = CHUNK
 _MOST_CHUNKS = 1 << 10
-"""What a worker tells of at once; it has some slots, and reports what is done as it comes."""
+"""Maximum number of chunks in one report of a worker, which has a few slots and reports each
+result soon."""
 Chunks = Annotated[list[Chunk], msgspec.Meta(max_length=_MOST_CHUNKS)]
 Reason = Annotated[str, msgspec.Meta(max_length=200)]
 _MOST_KINDS = 16
 Kind = Annotated[str, msgspec.Meta(max_length=32)]
 Sentences = Annotated[int, msgspec.Meta(ge=0, le=_MOST_SENTENCES)]
-"""A number of a chunk's sentences, or the number of one of them."""
+"""Number of sentences of a chunk, or the index of one of them."""
 
 
 class Message(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """Something that one peer says to another."""
+    """Base class of everything that one peer sends to another."""
 
 
 class Push(Message, frozen=True, tag="push"):
-    """Take a chunk in: its delta's rows for some shards that you hold.
+    """Apply a chunk: these are its delta's rows for some shards that you hold.
 
-    Never a withdrawal: owners fetch those from each other.
+    Never a withdrawal: owners fetch withdrawals from each other.
     """
 
     job: Job
@@ -75,78 +83,79 @@ class Push(Message, frozen=True, tag="push"):
     shards: bytes
     parcel: bytes
     seal: Seal = UNSEALED
-    """Who stands for it."""
+    """Seal with the signatures of the peers that vouch for the delta."""
 
 
 class Pushed(Message, frozen=True, tag="pushed"):
-    """It is on my disk, for these shards; the others are not held here."""
+    """The chunk is on my disk for these shards; I do not hold the other shards."""
 
     shards: bytes
 
 
 class Read(Message, frozen=True, tag="read"):
-    """Tell me the rows of some neurons."""
+    """Send me the rows of some neurons."""
 
     concepts: bytes
     features: bytes
 
 
 class Rows(Message, frozen=True, tag="rows"):
-    """These are all that I have of them, but for those of shards that are not ready here."""
+    """These are all of the rows that I have, except rows of shards that are not ready here."""
 
     parcel: bytes
-    """Of few rows plain bytes (`store.codec.plain`), of more a sheaf (`store.codec.sheaf`)."""
+    """A few rows as plain bytes (`store.codec.plain`); more rows as a sheaf
+    (`store.codec.sheaf`)."""
     moved: bytes
-    """The shards that are not."""
+    """The shards that are not ready here."""
 
 
 class AskColumn(Message, frozen=True, tag="column?"):
-    """Which words has a concept's column?"""
+    """Which words are in a concept's column?"""
 
     concept: Annotated[bytes, msgspec.Meta(min_length=_HALF, max_length=_HALF)]
 
 
 class Column(Message, frozen=True, tag="column"):
-    """These, as far as I have it: those first that occur most often, up to `MOST_READ`."""
+    """The words of the column that I hold: the most frequent ones first, up to `MOST_READ`."""
 
     features: Annotated[bytes, msgspec.Meta(max_length=_HALF * MOST_READ)]
 
 
 class Compare(Message, frozen=True, tag="compare"):
-    """Which chunks have you taken in? I have those with these marks."""
+    """Anti-entropy: which chunks have you applied? My sets of chunks have these marks."""
 
     shards: bytes
     marks: Annotated[list[bytes], _ONE_EACH]
-    """The mark of each shard's set of chunks; empty where I have none."""
+    """The mark (digest) of each shard's set of chunks; empty where I have none."""
 
 
 class Compared(Message, frozen=True, tag="compared"):
-    """What each shard is with me, and its set of chunks where it is not the same as yours."""
+    """The state of each shard here, and its set of chunks where that differs from yours."""
 
     states: bytes
-    """One letter for each shard that was asked for."""
+    """The letter of a `ReplicaState` for each shard that was asked for."""
     which: Annotated[list[int], _ONE_EACH]
-    """For each, which of the sets is its own; -1 where it is the same as yours, or none."""
+    """Index in `sets` of each shard's set; -1 if the set equals yours, or if I have none."""
     sets: Annotated[list[bytes], _ONE_EACH]
 
 
 class Fetch(Message, frozen=True, tag="fetch"):
-    """Give me the deltas of some chunks, for some shards."""
+    """Send me the deltas of some chunks, for some shards."""
 
     shards: bytes
     chunks: bytes
     most: _Amount = MOST_BYTES
-    """Bytes that are to come at once; a delta that is larger comes alone."""
+    """Maximum number of bytes to send at once; a larger delta is sent alone."""
     remembered: bool = False
-    """Also what you thought nobody lacks, if you remember it: else nothing helps me."""
+    """Include deltas that you remember but assume every peer has: I have no other source."""
 
 
 class Fetched(Message, frozen=True, tag="fetched"):
-    """As many of them as were to come, or go into a message."""
+    """The deltas that you asked for, as many as you wanted at once or as fit into a message."""
 
     updates: Annotated[list["Piece"], msgspec.Meta(max_length=_MOST_PIECES)]
     gone: bytes
-    """The chunks whose deltas I do not keep any longer, for one of the shards or all."""
+    """The chunks whose deltas I no longer keep, for at least one of the shards."""
 
 
 class Piece(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -157,29 +166,29 @@ class Piece(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
     shards: bytes
     parcel: bytes
     seal: Seal = UNSEALED
-    """Who stands for it."""
+    """Seal with the signatures of the peers that vouch for the delta."""
 
 
 class Offer(Message, frozen=True, tag="offer"):
-    """I want a whole shard: what is there to be sent?"""
+    """I want a whole shard: what can you send?"""
 
     shard: Shard
     most: _Amount = MOST_BYTES
-    """Bytes that its first part may have to come along at once."""
+    """Include the first part if it has at most this many bytes."""
 
 
 class Offered(Message, frozen=True, tag="offered"):
-    """This: a manifest of it, and so that most need not ask again, more."""
+    """The manifest of a shard's snapshot, and its first part, which often is all of it."""
 
     manifest: bytes
     kept: bytes
-    """The chunks of it whose deltas I still keep: they are to be fetched first."""
+    """Chunks in the shard whose deltas I still keep; fetch these first."""
     part: bytes
     """The first part; empty if there is none, or if it is too long."""
 
 
 class AskPart(Message, frozen=True, tag="part?"):
-    """Send one part of what a manifest with this digest promises."""
+    """Send one part of the snapshot whose manifest has this digest."""
 
     shard: Shard
     digest: bytes
@@ -187,57 +196,58 @@ class AskPart(Message, frozen=True, tag="part?"):
 
 
 class Part(Message, frozen=True, tag="part"):
-    """This is it."""
+    """The part of the snapshot that was asked for."""
 
     parcel: bytes
 
 
 class AskDigests(Message, frozen=True, tag="digests?"):
-    """What do your replicas of some shards come to?"""
+    """Which digests have your replicas of some shards?"""
 
     shards: bytes
 
 
 class Digests(Message, frozen=True, tag="digests"):
-    """This, for the first of those shards: as many as could be worked out at once."""
+    """The digests of the first of those shards, as many as could be computed at once."""
 
     shards: bytes
     found: Annotated[list["Digest"], _ONE_EACH]
-    """For each of these in turn."""
+    """Digests, in the order of `shards`."""
 
 
 class Digest(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """A replica, in short."""
+    """Summary of one replica."""
 
     state: Annotated[bytes, msgspec.Meta(min_length=1, max_length=1)]
-    """Its letter; see `swarm.replica`."""
+    """The letter of the replica's `ReplicaState`."""
     chunks: Annotated[bytes, msgspec.Meta(max_length=16)]
-    """The digest of its set of chunks; empty where nothing is held."""
+    """Digest of the replica's set of chunks; empty where nothing is held."""
     content: Annotated[bytes, msgspec.Meta(max_length=32)]
-    """The digest of its rows, which add up."""
+    """Digest of the replica's rows; the digests of all shards add up to that of the swarm."""
     rows: Annotated[int, msgspec.Meta(ge=0)]
     connections: Annotated[int, msgspec.Meta(ge=0)]
 
 
 class AskProof(Message, frozen=True, tag="proof?"):
-    """I am about to let some shards go: show that you hold what these chunks come to in each."""
+    """I am about to release some shards: prove that you hold the content of these chunks."""
 
     shards: bytes
     chunks: bytes
     salt: Annotated[bytes, msgspec.Meta(min_length=SALT_BYTES, max_length=SALT_BYTES)]
-    """By chance, so that nobody can know the answer before, and have let go of the shards."""
+    """Random bytes, so that no peer can compute the answer in advance and then drop the shards."""
 
 
 class Proof(Message, frozen=True, tag="proof"):
-    """This shows it, for the first of those shards: as many as could be worked out at once."""
+    """Proofs for the first of those shards, as many as could be computed at once."""
 
     shards: bytes
     found: Annotated[list[Annotated[bytes, msgspec.Meta(max_length=_PROOF_BYTES)]], _ONE_EACH]
-    """For each of these in turn; empty where I lack some of it, or cannot tell. See `weighing`."""
+    """Salted fingerprints (see `shard_fingerprint`), in order; empty where I lack one of the
+    chunks."""
 
 
 class Learn(Message, frozen=True, tag="learn"):
-    """Learn a chunk of my job, and bring it to its owners."""
+    """Learn a chunk of my job, and push its delta to the owners."""
 
     job: Job
     chunk: Chunk
@@ -245,16 +255,16 @@ class Learn(Message, frozen=True, tag="learn"):
 
 
 class Taken(Message, frozen=True, tag="taken"):
-    """I do."""
+    """I took the chunk."""
 
 
 class Skip(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """What of a chunk could not be learned."""
+    """Sentences of a chunk that could not be learned, for one reason."""
 
     reason: Kind
     count: Sentences
     first: Sentences
-    """The number of the first such sentence in the chunk, from 0."""
+    """Index of the first such sentence in the chunk, from 0."""
 
 
 class Learned(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -264,11 +274,11 @@ class Learned(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
     sequences: Sentences = 0
     skips: Annotated[list[Skip], msgspec.Meta(max_length=_MOST_KINDS)] = []
     pushed: Annotated[int, msgspec.Meta(ge=0)] = 0
-    """Bytes that it took to bring it to its owners."""
+    """Number of bytes that were sent to the chunk's owners."""
 
 
 class Came(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """What a chunk came to; it is brought to nobody before that is wanted."""
+    """A signed result of learning a chunk; it is not pushed until the client orders it."""
 
     chunk: Chunk
     root: Root
@@ -276,129 +286,133 @@ class Came(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=T
 
 
 class Bring(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """A chunk to be brought to its owners, with the words of all who came to the same."""
+    """Order to push a chunk to its owners, with the vouchers of all workers that agree on it."""
 
     chunk: Chunk
     vouchers: Annotated[list[Voucher], msgspec.Meta(min_length=1, max_length=MOST_REDUNDANCY)]
 
 
 class Beat(Message, frozen=True, tag="beat"):
-    """How it goes with the chunks of your job."""
+    """Progress of the chunks of your job."""
 
     job: Job
     working: Chunks
     done: Annotated[list[Learned], msgspec.Meta(max_length=_MOST_CHUNKS)]
     failed: Annotated[list[tuple[Chunk, Reason]], msgspec.Meta(max_length=_MOST_CHUNKS)]
     came: Annotated[list[Came], msgspec.Meta(max_length=_MOST_CHUNKS)] = []
-    """What is learned, and waits for a word: bring it, or leave it."""
+    """Results that wait for an order: push them, or drop them."""
+    awaited: Annotated[list[PeerField], msgspec.Meta(max_length=MOST_AWAITED)] = []
+    """Absent storage peers without which none of these chunks can be committed."""
 
 
 class Heard(Message, frozen=True, tag="heard"):
-    """Thank you; these you may leave."""
+    """Your report has arrived; drop these chunks."""
 
     leave: Chunks
     bring: Annotated[list[Bring], msgspec.Meta(max_length=_MOST_CHUNKS)] = []
-    """These are to be brought to their owners."""
+    """Push these chunks to their owners."""
 
 
 class Ask(Message, frozen=True, tag="ask"):
-    """Go on from my prompt, and tell me what is new as soon as something is.
+    """Continue my prompt, and answer as soon as there is a new token.
 
-    The same question with more that was `said` asks for what comes next. All that is needed is in
-    it, so any peer that is asked goes on, whoever was asked before.
+    The client repeats the question with a longer `said` to get the next tokens. The question holds
+    all the state, so any peer can continue the answer of another one.
     """
 
     number: Annotated[bytes, msgspec.Meta(min_length=_NUMBER, max_length=_NUMBER)]
-    """Of the prompt, by chance."""
+    """Random id of the prompt."""
     prompt: Annotated[str, msgspec.Meta(max_length=MOST_PROMPT)]
     manner: Manner
     said: Annotated[bytes, msgspec.Meta(max_length=NEURON_BYTES * MOST_TOKENS)]
-    """The neurons of the tokens that I have, one after the other: concept, feature, as u64."""
+    """The neurons of the tokens that I have, in order: concept and feature, each as u64."""
 
 
 class Cost(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """What a token took, or the prompt before the first one."""
+    """The cost of one token, or of taking in the prompt."""
 
     micros: _Amount = 0
-    """From the one before to this one."""
+    """Microseconds since the previous token."""
     waited: _Amount = 0
-    """Of these: for rows."""
+    """Microseconds of `micros` that were spent waiting for rows."""
     rows: _Amount = 0
-    """Rows that were wanted."""
+    """Number of rows that were needed."""
     kept: _Amount = 0
-    """Of these: were at hand."""
+    """Number of these rows that were cached."""
     trips: _Amount = 0
-    """Times that others had to be waited for."""
+    """Number of waits for other peers."""
     nbytes: _Amount = 0
-    """That came for it, be it ahead of what is wanted next."""
+    """Bytes received meanwhile, those of prefetched rows included."""
 
     def __add__(self, other: "Cost") -> "Cost":
         return Cost(*map(add, msgspec.structs.astuple(self), msgspec.structs.astuple(other)))
 
 
-class Told(Message, frozen=True, tag="told"):
-    """This came to mind since; nothing, if it still takes time."""
+class Continued(Message, frozen=True, tag="told"):
+    """The tokens after `said`; none if the next one takes longer."""
 
     completion: str
     unknown: list[str]
     tokens: list[Token]
     stopped: Stopped | None
     costs: list[Cost] = []
-    """Of each token."""
+    """Cost of each token, in order."""
     begun: Cost | None = None
-    """What it took to take the prompt in, once that is done."""
+    """The cost of taking in the prompt, once that is done."""
     fault: str = ""
-    """Why there is no answer to this prompt, whoever is asked."""
+    """Reason why no peer can answer this prompt."""
 
 
 class AskManifest(Message, frozen=True, tag="manifest?"):
-    """What did all of this swarm agree on?"""
+    """Send me the swarm's manifest."""
 
 
 class ManifestIs(Message, frozen=True, tag="manifest"):
-    """This: see `Manifest.read`; its hash is the swarm's id."""
+    """The encoded manifest (see `Manifest.read`); its hash is the swarm's id."""
 
     manifest: bytes
 
 
 class AskRevoked(Message, frozen=True, tag="revoked?"):
-    """Who is no longer a member? Tell me what is newer than the list with this number."""
+    """Send me the founder's list of revoked peers, if yours is newer than this number."""
 
     number: Annotated[int, msgspec.Meta(ge=0)]
 
 
 class RevokedIs(Message, frozen=True, tag="revoked"):
-    """These: see `swarm.revoked`; nothing if no newer list is here. Also told unasked."""
+    """The list (see `swarm.wire.revoked`); empty if I have no newer one. Also sent unasked."""
 
     revoked: bytes
 
 
 class AskOrphans(Message, frozen=True, tag="orphans?"):
-    """Which chunks do only disowned peers stand for, as far as you remember? See `orphans`."""
+    """Which of the chunks that you remember are orphans, vouched for by disowned peers only?"""
 
     number: Annotated[int, msgspec.Meta(ge=0, lt=1 << 32)]
-    """Of the list of the revoked that you are to go by, or a newer one."""
+    """Use the founder's list with this number, or a newer one."""
     page: Annotated[int, msgspec.Meta(ge=0, lt=1 << 16)] = 0
 
 
 class OrphansAre(Message, frozen=True, tag="orphans"):
-    """These, of those that are not withdrawn yet."""
+    """One page of the orphans, without chunks that are withdrawn already."""
 
     number: Annotated[int, msgspec.Meta(ge=0, lt=1 << 32)]
-    """Of the list that I went by."""
+    """The number of the founder's list that I used."""
     pages: Annotated[int, msgspec.Meta(ge=1, lt=1 << 16)]
-    """How many there are; this is one."""
+    """Number of pages, this one included."""
     found: Annotated[tuple[Orphaned, ...], msgspec.Meta(max_length=MOST_ORPHANS)]
 
 
-class Refused(Message, frozen=True, tag="refused"):
-    """I can't, for this reason; nothing has changed."""
+class Refusal(Message, frozen=True, tag="refused"):
+    """I refuse, for this reason; nothing has changed."""
 
     reason: str
+    again: Annotated[float, msgspec.Meta(ge=0, le=MOST_AGAIN)] = 0.0
+    """Seconds after which a retry makes sense; 0 if unknown."""
 
     @property
     def is_busy(self) -> bool:
-        """Whether it is none if it is asked again later."""
+        """Whether the refusal is temporary, so that a retry may succeed."""
         return self.reason.startswith(BUSY)
 
 
@@ -424,12 +438,12 @@ AnyMessage = (
     | Beat
     | Heard
     | Ask
-    | Told
+    | Continued
     | AskManifest
     | ManifestIs
     | AskRevoked
     | RevokedIs
-    | Refused
+    | Refusal
     | AskProof
     | Proof
     | AskOrphans
@@ -442,7 +456,7 @@ _DECODER = msgspec.msgpack.Decoder(AnyMessage)
 
 
 def encode(message: Message) -> bytes:
-    """Return a message as bytes; MessageError if it is too long to be sent."""
+    """Encode a message; MessageError if it is too long to be sent."""
     data = _VERSION + _ENCODER.encode(message)
     if len(data) > MOST_BYTES:
         raise MessageError(f"a message of {len(data):,} bytes; at most {MOST_BYTES:,} are sent")
@@ -450,7 +464,7 @@ def encode(message: Message) -> bytes:
 
 
 def decode(data: bytes | memoryview) -> Message:
-    """Read what `encode` wrote, whoever sent it."""
+    """Decode untrusted bytes that `encode` should have made; MessageError says what is wrong."""
     if len(data) > MOST_BYTES:
         raise MessageError(f"a message of {len(data):,} bytes; at most {MOST_BYTES:,} are read")
     if not len(data) or data[0] != VERSION:

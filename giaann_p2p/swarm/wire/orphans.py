@@ -1,24 +1,22 @@
-"""Orphans: chunks for which nobody stands but who is disowned, and which are not withdrawn yet.
+"""Orphans: chunks that only disowned peers vouch for, and that are not withdrawn yet.
 
-Each owner finds out which of the chunks that it remembers are orphans, once for each of the
-founder's lists (see `withdrawing`), and tells whoever asks. The founder asks them all, and makes up
-its mind from that (see `agreeing`).
+For each edition of the founder's list, an owner finds the orphans among the chunks that it
+remembers (see `retract`), and reports them to any client that asks. The founder asks all owners,
+and decides by their reports which chunks to withdraw (see `orphan_quorum`).
 """
 
 from collections.abc import Mapping
 
 from giaann_p2p.errors import UsageError
-from giaann_p2p.swarm.messages import BUSY, OrphansAre
-from giaann_p2p.swarm.withdrawn import MOST, Chunk, Parts, pages_of
+from giaann_p2p.swarm.wire.messages import BUSY, OrphansAre
+from giaann_p2p.swarm.wire.withdrawn import Chunk, Parts, pages_of
 
 _PAGE = 1 << 13
-"""Chunks in an answer: 350 KB at most."""
-MOST_TOLD = MOST
-"""As many as a list has room for; what is beyond is told when these are withdrawn."""
+"""Number of chunks in one answer: 350 KB at most."""
 
 
 class Orphans:
-    """What an owner tells of them."""
+    """The orphans that an owner reports, in pages."""
 
     def __init__(self) -> None:
         self._told: tuple[int, list[Parts]] = -1, []
@@ -29,12 +27,12 @@ class Orphans:
         return f"<Orphans by list {number}: {count:,}>"
 
     def found(self, number: int, roots: Mapping[Chunk, bytes]) -> None:
-        """Tell these from now on, which are orphans by the list with this number."""
+        """Report these orphans from now on; they were found by the list with this number."""
         if number >= self._told[0]:
             self._told = number, pages_of(roots, _PAGE)
 
     def page(self, number: int, at: int) -> OrphansAre:
-        """Return one page of what is found by a list, or by a newer one; UsageError if none is."""
+        """Return a page of the orphans by this list or a newer one; UsageError if none is known."""
         known, pages = self._told
         if known < number:
             raise UsageError(

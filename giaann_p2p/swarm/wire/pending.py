@@ -1,4 +1,4 @@
-"""Numbers for what was asked or ordered, and what is to be done when the outcome is known."""
+"""Continuations of calls and orders that are under way, by number."""
 
 from collections.abc import Callable
 from typing import Generic, TypeVar
@@ -7,8 +7,8 @@ Outcome = TypeVar("Outcome")
 Act = TypeVar("Act")
 
 
-class Desk(Generic[Outcome, Act]):
-    """What is under way."""
+class PendingCalls(Generic[Outcome, Act]):
+    """Calls and orders under way. Invariant: a number is used once, and done at most once."""
 
     def __init__(self) -> None:
         self._numbers = 0
@@ -18,12 +18,12 @@ class Desk(Generic[Outcome, Act]):
         return len(self._waiting)
 
     def number(self, then: Callable[[Outcome, float], list[Act]]) -> int:
-        """Return a new number; `then` is called with the outcome and the time."""
+        """Return a new number; `then` will be called with the outcome and the time."""
         self._numbers += 1
         self._waiting[self._numbers] = then
         return self._numbers
 
     def done(self, number: int, outcome: Outcome, now: float) -> list[Act]:
-        """Carry on; nothing follows from what is known already."""
+        """Continue with an outcome, and return what follows; nothing if it was done before."""
         then = self._waiting.pop(number, None)
         return then(outcome, now) if then else []

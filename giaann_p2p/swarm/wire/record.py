@@ -1,16 +1,16 @@
-"""What a peer says of itself in the directory, signed, for a short time.
+"""Records: the signed, short-lived announcements of peers in the peer directory.
 
-1. A record is signed by the peer that it is of: nobody else can write one.
-2. It lives for `lifetime` seconds, MOST_LIFETIME at most, **from when it came**, by the receiver's
-   clock: so clocks may differ by up to SKEW, and a record with a far future still ends.
-3. The newest one holds: by `sequence`, which only grows, across restarts too, since it is made from
-   the clock. So an old record that is sent again loses against the newer one, and one that is
-   older than SKEW and its lifetime is refused by whoever knows no newer one.
-4. All is bounded: the text, the addresses, the sets of shards; and the cheap checks come first,
-   for a signature takes 86 µs.
+1. A record is signed by the peer that it describes, so no other peer can write one.
+2. It expires `lifetime` seconds, at most MOST_LIFETIME, **after it arrived**, by the receiver's
+   clock. So clocks may differ by up to SKEW, and a record dated in the future expires as well.
+3. The record with the highest `sequence` wins. Sequences come from the clock, so they grow across
+   restarts, too. A replayed old record loses against a newer one, and a peer that knows no newer
+   one refuses a record that is older than SKEW plus its lifetime.
+4. Everything is bounded: the text, the addresses, the sets of shards. Cheap checks come first,
+   because verifying a signature takes 86 µs.
 
-`now` is everywhere in seconds since 1970 and never goes back: take the clock once, and add what has
-passed since.
+`now` is in seconds since 1970 everywhere, and never goes back: read the clock once at the start,
+and add the monotonic time that has passed since.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,8 @@ import msgspec
 
 from giaann_p2p.errors import MessageError, RecordError, UsageError
 from giaann_p2p.store.layout import Layout, Shards
-from giaann_p2p.swarm.identity import (
+from giaann_p2p.swarm.wire.actions import Lost
+from giaann_p2p.swarm.wire.identity import (
     PEER_BYTES,
     SIGNATURE_BYTES,
     Identity,
@@ -31,119 +32,152 @@ from giaann_p2p.swarm.identity import (
     to_text,
     verified,
 )
-from giaann_p2p.swarm.link import MOST_ADDRESS_LENGTH, fault_of
-from giaann_p2p.swarm.manifest import PROTOCOL
-from giaann_p2p.swarm.shardset import most_bytes, packed, unpacked
-from giaann_p2p.swarm.token import MOST_BYTES as MOST_TOKEN
+from giaann_p2p.swarm.wire.link import MOST_ADDRESS_LENGTH, fault_of
+from giaann_p2p.swarm.wire.manifest import PROTOCOL
+from giaann_p2p.swarm.wire.shardset import most_bytes, packed, unpacked
+from giaann_p2p.swarm.wire.token import MOST_BYTES as MOST_TOKEN
 
 LIFETIME = 30
+"""Seconds for which a record is valid, unless it says otherwise."""
 MOST_LIFETIME = 300
 SKEW = 3600
-"""By how many seconds clocks may differ."""
+"""Seconds by which two clocks may differ."""
 MOST_RECORD_ADDRESSES = 8
 MOST_CAPACITY = 1 << 47
 MOST_NAMED = 8
-"""Peers whose shards one may call wrong at a time."""
+"""Maximum number of peers that a record may accuse of holding wrong shards."""
 _LEAST_FOR_NAMES = 1 << 10
 BUCKETS = 16
-"""Parts of a swarm's directory: good for some 16,000 peers, at a thousand a part."""
+"""Number of parts of a swarm's directory: enough for some 16,000 peers, at a thousand in each."""
 _MOST_BYTES = 4096 + MOST_TOKEN
 _KIND = "record"
 _NO_SHARDS = b"\0"
 
 Role = Literal["storage", "compute"]
-State = Literal["joining", "active", "draining", "left"]
+ROLES: tuple[Role, ...] = ("storage", "compute")
+PeerState = Literal["joining", "active", "draining", "left"]
 Key = tuple[Peer, Role]
-"""A peer that takes both roles has two records."""
+"""Key of a record: the peer and its role. A peer with both roles has two records."""
 
-_Word = Annotated[int, msgspec.Meta(ge=0)]  # msgpack ends at 64 bits
+_Word = Annotated[int, msgspec.Meta(ge=0)]  # msgpack's integers end at 64 bits
 _Number = Annotated[int, msgspec.Meta(ge=0, lt=1 << 32)]
 _Bytes = Annotated[int, msgspec.Meta(ge=0, le=MOST_CAPACITY)]
 _SwarmId = Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
 _Address = Annotated[str, msgspec.Meta(max_length=MOST_ADDRESS_LENGTH)]
 
 
+class WrongTimeError(RecordError):
+    """A record whose date is too far in the past or the future, by the local clock."""
+
+    def __init__(self, announcement: "Announcement", ahead: float) -> None:
+        super().__init__(
+            f"issued: {abs(ahead):,.0f} s {'ahead of' if ahead > 0 else 'behind'} the clock here; "
+            "it is an old record sent again, or one of the clocks must be set"
+        )
+        self.announcement, self.ahead = announcement, ahead
+
+
 class Load(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """How busy a peer is."""
+    """The load of a peer."""
 
     queue: _Number = 0
     reads: _Number = 0
-    """A second."""
+    """Reads per second."""
     writes: _Number = 0
-    """A second."""
-    p95_ms: _Number = 0
-    """What 95 of 100 reads stay below."""
+    """Writes per second."""
+    growth: _Number = 0
+    """Recent growth of `used`, in bytes per second."""
 
 
 class Naming(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """A peer that holds something wrong, and of which shards."""
+    """An accusation: a peer that holds wrong content, and the shards concerned."""
 
     peer: PeerField
     shards: bytes
 
 
+class Missing(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """A peer's memory of shards that no known peer has whole any more."""
+
+    shards: bytes = _NO_SHARDS
+    connections: _Word = 0
+    """Number of connections that these shards held when they were last seen whole."""
+    seen: _Word = 0
+    """Time at which these shards were last seen whole, in seconds since 1970."""
+
+
 class Announcement(
     msgspec.Struct, frozen=True, kw_only=True, array_like=True, forbid_unknown_fields=True
 ):
-    """What a peer says of itself."""
+    """The content of a record: what a peer reports about itself."""
 
     protocol: _Number = PROTOCOL
     swarm_id: _SwarmId
     peer: PeerField
     role: Role
-    state: State = "active"
+    state: PeerState = "active"
     incarnation: _Word
-    """Another one after each start."""
+    """Number that differs after each start."""
     sequence: _Word
-    """More each time: see `next_sequence`."""
+    """Number that is greater in each new record; see `next_sequence`."""
     issued: _Word
-    """When, by the peer's own clock, in seconds."""
+    """Time at which the record was made, by the peer's own clock, in seconds since 1970."""
     lifetime: Annotated[int, msgspec.Meta(ge=1, le=MOST_LIFETIME)] = LIFETIME
     capacity: _Bytes = 0
     """Bytes of memory that the peer gives to shards."""
     used: _Bytes = 0
+    """Bytes of `capacity` in use; equal to `capacity` when an update found no room."""
     ready: bytes = _NO_SHARDS
-    """Shards that it serves (see `shardset`)."""
+    """Shards that the peer serves, encoded by `shardset`."""
     syncing: bytes = _NO_SHARDS
-    """Shards that it is fetching, and takes updates of."""
+    """Shards that the peer is fetching; it accepts updates for them already."""
     load: Load = Load()
     addresses: Annotated[tuple[_Address, ...], msgspec.Meta(max_length=MOST_RECORD_ADDRESSES)] = ()
     device: Annotated[str, msgspec.Meta(max_length=80)] = ""
-    """What a compute peer computes on."""
+    """The hardware that a compute peer computes on."""
     slots: _Number = 0
-    """How many chunks a compute peer works on at a time."""
+    """Number of chunks that a compute peer works on at once."""
     token: Annotated[bytes, msgspec.Meta(max_length=MOST_TOKEN)] = b""
-    """What lets it be here, in a swarm that not everybody may join."""
+    """Membership token of the peer, in a swarm that admits by token."""
     revoked: _Word = 0
-    """The number of the newest list of revoked members that it has."""
+    """Number of the newest list of revoked members that the peer has."""
     wrong: Annotated[tuple[Naming, ...], msgspec.Meta(max_length=MOST_NAMED)] = ()
-    """Who holds something wrong of which shards, ascending (see `barring`)."""
+    """Accusations of peers that hold wrong content, ascending (see `exclusion`)."""
+    cold: bytes = _NO_SHARDS
+    """Shards that the peer keeps on disk only, in case the peers that hold them now vanish."""
+    durable: bool = True
+    """Whether the content survives the end of the process: false for a storage peer without a
+    disk."""
+    missing: Missing = Missing()
+    """Shards that the peer remembers and that no known peer has whole."""
 
     @property
     def key(self) -> Key:
-        """Whose record it is, and in which role."""
+        """The peer and the role that the record is for."""
         return self.peer, self.role
 
     @property
-    def shards(self) -> tuple[bytes, bytes, tuple[Naming, ...]]:
-        """Those that it serves, those that it fetches, and those of others that it calls wrong."""
-        return self.ready, self.syncing, self.wrong
+    def shards(self) -> tuple[bytes, bytes, tuple[Naming, ...], bytes, bytes]:
+        """All sets of shards in the record: ready, syncing, wrong, cold and missing."""
+        return self.ready, self.syncing, self.wrong, self.cold, self.missing.shards
 
     def __repr__(self) -> str:
         return f"<{self.role} {name_of(self.peer)} {self.state}, {self.sequence}>"
 
 
 class Sets(msgspec.Struct, frozen=True):
-    """The shards that a record names."""
+    """The decoded sets of shards of a record."""
 
     ready: Shards
     syncing: Shards
     wrong: dict[Peer, Shards]
-    """With others, as far as the peer knows."""
+    """Shards held wrong, by accused peer."""
+    cold: Shards
+    missing: Shards
 
 
 def signed(identity: Identity, announcement: Announcement) -> bytes:
-    """Return a record; UsageError where nobody would take it."""
+    """Return a signed record; UsageError if other peers would refuse it."""
     if announcement.peer != identity.peer:
         raise UsageError(f"{identity} cannot sign for {name_of(announcement.peer)}")
     body = msgspec.msgpack.encode(announcement)
@@ -155,7 +189,7 @@ def signed(identity: Identity, announcement: Announcement) -> bytes:
 
 
 def signed_as(identity: Identity, announcement: Announcement) -> bytes:
-    """Sign whatever it says, also what nobody should take: to try whether they do."""
+    """Return a signed record without any check, so that tests can send invalid ones."""
     body = msgspec.msgpack.encode(announcement)
     return identity.sign(_KIND, body) + body
 
@@ -163,7 +197,7 @@ def signed_as(identity: Identity, announcement: Announcement) -> bytes:
 def read(
     data: bytes, now: float, swarm_id: bytes, layout: Layout, owner: Peer | None = None
 ) -> Announcement:
-    """Read a record, an owner's if it is given; RecordError says what is wrong with it."""
+    """Read and verify a record, of this owner if given; RecordError names the fault."""
     announcement = unproven(data, now, swarm_id, layout, owner)
     prove(data, announcement)
     sets_of(announcement, layout)
@@ -173,8 +207,8 @@ def read(
 def unproven(
     data: bytes, now: float, swarm_id: bytes, layout: Layout, owner: Peer | None = None
 ) -> Announcement:
-    """Read a record, and check what is cheap to check: all but its signature and its shards."""
-    most = _MOST_BYTES + 2 * most_bytes(layout.shards) + _most_named(layout.shards)
+    """Read a record, and check everything that is cheap: all but its signature and its shards."""
+    most = _MOST_BYTES + 4 * most_bytes(layout.shards) + _most_named(layout.shards)
     if not SIGNATURE_BYTES < len(data) <= most:
         raise RecordError(
             f"a record has {SIGNATURE_BYTES + 1} to {most:,} bytes, not {len(data):,}"
@@ -186,10 +220,7 @@ def unproven(
         raise RecordError(f"peer: {name_of(found.peer)}'s record in the place of {name_of(owner)}")
     ahead = found.issued - now
     if not -SKEW - found.lifetime <= ahead <= SKEW:
-        raise RecordError(
-            f"issued: {abs(ahead):,.0f} s {'ahead of' if ahead > 0 else 'behind'} the clock here; "
-            "it is an old record sent again, or one of the clocks must be set"
-        )
+        raise WrongTimeError(found, ahead)
     _check(found)
     return found
 
@@ -202,11 +233,13 @@ def prove(data: bytes, announcement: Announcement) -> None:
 
 
 def sets_of(announcement: Announcement, layout: Layout) -> Sets:
-    """Return the shards that a record names; RecordError if they cannot be."""
+    """Return the sets of shards in a record; RecordError if one is malformed."""
     ready = _shards("ready", announcement.ready, layout)
     syncing = _shards("syncing", announcement.syncing, layout)
     wrong = {one.peer: _shards("wrong", one.shards, layout) for one in announcement.wrong}
-    return Sets(ready, syncing, wrong)
+    cold = _shards("cold", announcement.cold, layout)
+    missing = _shards("missing", announcement.missing.shards, layout)
+    return Sets(ready, syncing, wrong, cold, missing)
 
 
 def _shards(field: str, data: bytes, layout: Layout) -> Shards:
@@ -217,7 +250,7 @@ def _shards(field: str, data: bytes, layout: Layout) -> Shards:
 
 
 def namings(wrong: Mapping[Peer, Shards], layout: Layout) -> tuple[Naming, ...]:
-    """Return how a record calls others' shards wrong: of those with the most, as many as fit."""
+    """Return the accusations for a record: as many as fit, those with the most shards first."""
     told, left = list[Naming](), max(_LEAST_FOR_NAMES, most_bytes(layout.shards))
     for peer in sorted(wrong, key=lambda peer: (-len(wrong[peer]), peer))[:MOST_NAMED]:
         shards = packed(wrong[peer], layout.shards)
@@ -227,35 +260,35 @@ def namings(wrong: Mapping[Peer, Shards], layout: Layout) -> tuple[Naming, ...]:
     return tuple(sorted(told, key=lambda one: one.peer))
 
 
+def missing_of(lost: Lost, shards: int) -> Missing:
+    """Return the field of a record that reports lost shards."""
+    return Missing(packed(lost.shards, shards), lost.connections, max(0, int(lost.seen)))
+
+
 def _most_named(shards: int) -> int:
-    """Return how many bytes of a record may call others' shards wrong."""
+    """Return the maximum number of bytes that the accusations of a record may take."""
     return MOST_NAMED * (PEER_BYTES + 8) + max(_LEAST_FOR_NAMES, most_bytes(shards))
 
 
 def next_sequence(now: float, last: int = 0) -> int:
-    """Return the number of the next record: milliseconds, and more than the last one's.
+    """Return the next record's sequence: milliseconds since 1970, but greater than the last one.
 
-    Give the last one that the others know of, so that a clock that was set back does no harm.
+    Pass the last sequence that other peers know, so that a clock that was set back does no harm.
     """
     return max(int(now * 1000), last + 1)
 
 
-def announce_again(announcement: Announcement, issued: float) -> float:
-    """Return when a record that was issued at a time must be followed by the next one."""
-    return issued + announcement.lifetime / 3
-
-
 def bucket_of(peer: Peer, buckets: int = BUCKETS) -> int:
-    """Return the part of the directory in which a peer's records stand."""
+    """Return the part of the directory that holds a peer's records."""
     return int.from_bytes(peer[:8], "little") % buckets
 
 
 def place_of(swarm_id: bytes, role: Role, bucket: int) -> str:
-    """Return the name of a part of the directory."""
+    """Return the name of a part of the directory, from which its DHT key is derived."""
     return f"giaann/{to_text(swarm_id)}/{role}/{bucket}"
 
 
-@lru_cache(maxsize=64)  # one process may be several peers, who all hear the same
+@lru_cache(maxsize=64)  # one process may run several peers, which all read the same records
 def _decoded(body: bytes) -> Announcement:
     try:
         return msgspec.msgpack.decode(body, type=Announcement)
@@ -264,7 +297,7 @@ def _decoded(body: bytes) -> Announcement:
 
 
 def _named(error: str) -> str:
-    """Give the fields of a message their names again: a record carries their numbers only."""
+    """Replace field numbers in an error by names: an encoded record has numbers only."""
     for number, name in enumerate(Announcement.__struct_fields__):
         error = error.replace(f"`$[{number}]", f"`{name}")
     return error
@@ -282,7 +315,8 @@ def _check(found: Announcement) -> None:
     if named != sorted({*named}) or found.peer in named:
         raise RecordError("wrong: others in ascending order, each once")
     holds = found.capacity or found.used or found.wrong
-    holds = holds or (found.ready, found.syncing) != (_NO_SHARDS,) * 2
+    sets = found.ready, found.syncing, found.cold, found.missing.shards
+    holds = holds or sets != (_NO_SHARDS,) * len(sets)
     if found.role == "compute" and holds:
         raise RecordError("role: a compute peer has no shards; its storage has another record")
     if found.role == "storage" and (found.device or found.slots):

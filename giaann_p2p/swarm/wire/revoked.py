@@ -1,10 +1,11 @@
-"""Who is welcome in a swarm no longer: the founder's list, of which the newest counts.
+"""The founder's list of revoked peers, disowned peers and withdrawn chunks.
 
-A list says all, so whoever has the newest needs no other. It is signed by the founder: anybody may
-hand it on. With somebody goes all that it has let in. Some are *disowned*, too: what they learned
-counts no longer. Which chunks that are is in a later edition, when the founder has asked the owners
-(see `agreeing`); then all withdraw these, and no others (see `withdrawing`). They stay in all
-editions that follow: who was away, or is new, still has to know.
+The newest edition counts. Each edition is complete, so a peer needs no other, and is signed by the
+founder, so any peer may pass it on. Revoking a peer also revokes all that it has let in. Some
+revoked peers are *disowned*, too: their work no longer counts. The founder then asks the owners
+which chunks that concerns (see `orphan_quorum`), and names these chunks in a later edition; all
+peers withdraw exactly those (see `retract`). The chunks stay in every later edition, because peers
+that are new or were away still have to withdraw them.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,13 +14,15 @@ from typing import Annotated
 import msgspec
 
 from giaann_p2p.errors import TokenError
-from giaann_p2p.swarm.identity import SIGNATURE_BYTES, Identity, Peer, PeerField, verified
-from giaann_p2p.swarm.withdrawn import MOST as MOST_WITHDRAWN
-from giaann_p2p.swarm.withdrawn import MOST_BYTES as MOST_OF_CHUNKS
-from giaann_p2p.swarm.withdrawn import Chunk, Part, fault_of, parts_of, roots_in
+from giaann_p2p.swarm.wire.identity import SIGNATURE_BYTES, Identity, Peer, PeerField, verified
+from giaann_p2p.swarm.wire.withdrawal_filter import MOST_BYTES as MOST_OF_SEARCH
+from giaann_p2p.swarm.wire.withdrawal_filter import NOTHING, WithdrawalFilter
+from giaann_p2p.swarm.wire.withdrawn import MOST as MOST_WITHDRAWN
+from giaann_p2p.swarm.wire.withdrawn import MOST_BYTES as MOST_OF_CHUNKS
+from giaann_p2p.swarm.wire.withdrawn import Chunk, Part, fault_of, parts_of, roots_in
 
 MOST_REVOKED = 1 << 11
-MOST_BYTES = 2 * MOST_REVOKED * 34 + MOST_OF_CHUNKS + 256
+MOST_BYTES = 2 * MOST_REVOKED * 34 + MOST_OF_CHUNKS + MOST_OF_SEARCH + 256
 _KIND = "revoked"
 
 _SwarmId = Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
@@ -31,31 +34,33 @@ class Revoked(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
 
     swarm_id: _SwarmId
     number: Annotated[int, msgspec.Meta(ge=0, lt=1 << 32)] = 0
-    """Of the edition; 0 is the one before the first, which is empty."""
+    """Number of the edition; 0 is the empty list before the first edition."""
     peers: Annotated[tuple[PeerField, ...], msgspec.Meta(max_length=MOST_REVOKED)] = ()
-    """In ascending order."""
+    """The revoked peers, ascending."""
     disowned: Annotated[tuple[PeerField, ...], msgspec.Meta(max_length=MOST_REVOKED)] = ()
-    """Those of them whose work does not count, in ascending order."""
+    """Revoked peers whose work does not count either, ascending; a subset of `peers`."""
     withdrawn: Annotated[tuple[Part, ...], msgspec.Meta(max_length=MOST_WITHDRAWN)] = ()
-    """The chunks that only such taught, by job, in ascending order."""
+    """The withdrawn chunks by job, ascending."""
+    sought: WithdrawalFilter = NOTHING
+    """Chunks that owners are to look for, so that a later edition can withdraw them."""
     signature: _Signature = b""
 
     @classmethod
     def read(cls, data: bytes, swarm_id: bytes, founder: Peer) -> "Revoked":
-        """Read a list, whoever sent it; TokenError says what is wrong with it."""
+        """Read and verify an untrusted list; TokenError says what is wrong with it."""
         if len(data) > MOST_BYTES:
             raise TokenError(f"a list of revoked members has at most {MOST_BYTES:,} bytes")
         try:
             found = msgspec.msgpack.decode(data, type=cls)
         except (msgspec.MsgspecError, RecursionError) as error:
-            raise TokenError(f"this is no list of revoked members: {error}") from None
+            raise TokenError(f"this is not a list of revoked members: {error}") from None
         if found.swarm_id != swarm_id:
             raise TokenError("this list of revoked members is another swarm's")
         sets = [found.peers, found.disowned]
         in_order = all(list(peers) == sorted(set(peers)) for peers in sets)
         if found.to_bytes() != data or not (in_order and {*found.disowned} <= {*found.peers}):
             raise TokenError("the list of revoked members is not in the one form that it may have")
-        if fault := fault_of(found.withdrawn):
+        if fault := fault_of(found.withdrawn) or found.sought.fault():
             raise TokenError(f"the list of revoked members has {fault}")
         if not verified(founder, _KIND, found.unsigned(), found.signature):
             raise TokenError("the founder did not sign this list of revoked members")
@@ -67,10 +72,12 @@ class Revoked(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
         peers: set[Peer],
         disowned: Iterable[Peer] = (),
         withdrawn: Mapping[Chunk, bytes] | None = None,
+        sought: WithdrawalFilter = NOTHING,
     ) -> "Revoked":
-        """Return the next edition, with exactly these peers, of which some are disowned.
+        """Return the next edition, with exactly these revoked peers, some of them disowned.
 
-        More chunks may be `withdrawn`; those that are stay so.
+        `withdrawn` adds chunks to those that are withdrawn already; none is ever removed. `sought`
+        holds for this edition only.
         """
         if len(peers) > MOST_REVOKED:
             raise TokenError(
@@ -83,12 +90,12 @@ class Revoked(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
             raise TokenError(f"{count:,} chunks; at most {MOST_WITHDRAWN:,} can be withdrawn")
         strangers = tuple(sorted(peers))
         liars = tuple(sorted(peers.intersection(disowned)))
-        draft = Revoked(self.swarm_id, self.number + 1, strangers, liars, chunks)
+        draft = Revoked(self.swarm_id, self.number + 1, strangers, liars, chunks, sought)
         signature = founder.sign(_KIND, draft.to_bytes())
         return msgspec.structs.replace(draft, signature=signature)
 
     def unsigned(self) -> bytes:
-        """Return what is signed."""
+        """Return the bytes that the founder signs."""
         return msgspec.structs.replace(self, signature=b"").to_bytes()
 
     def to_bytes(self) -> bytes:

@@ -1,9 +1,10 @@
-"""A set of shards in a message, as short as it can be, and in one way only.
+"""The canonical compact encoding of a set of shards.
 
-A byte says the form: the gaps between the shards that are in the set, or between those that are
-not, or one bit a shard. A gap takes seven bits a byte, the lowest first. The bits are taken unless
-gaps are shorter, so a set has one encoding; any other is refused. A set of none or of all shards
-takes one byte, a thousand shards of 65,536 some 1,100, and no set more than `most_bytes`.
+The first byte selects the form: the gaps between members, the gaps between non-members, or a bitmap
+with one bit per shard. A gap is a varint: seven bits per byte, lowest first. Gaps are used only
+where they are shorter than the bitmap, so each set has one encoding; any other is refused. The
+empty set and the full set take one byte, a thousand of 65,536 shards some 1,100 bytes, and no set
+more than `most_bytes`.
 """
 
 from enum import IntEnum
@@ -27,16 +28,16 @@ class _Form(IntEnum):
 
 
 def most_bytes(count: int) -> int:
-    """Return how long a set of some of so many shards can be."""
+    """Return the maximum length of an encoded subset of `count` shards."""
     return 1 + _bits_length(count)
 
 
 def packed(shards: Shards, count: int) -> bytes:
-    """Return the encoding of ascending shards, out of so many."""
+    """Encode ascending shards out of `count`."""
     return _packed_again(shards.astype("<u2", copy=False).tobytes(), count)
 
 
-@lru_cache(maxsize=1024)  # what a peer holds is said again and again
+@lru_cache(maxsize=1024)  # a peer announces the same sets again and again
 def _packed_again(data: bytes, count: int) -> bytes:
     shards = np.frombuffer(data, "<u2")
     if len(shards) and (int(shards[-1]) >= count or not np.all(shards[1:] > shards[:-1])):
@@ -46,7 +47,7 @@ def _packed_again(data: bytes, count: int) -> bytes:
 
 @lru_cache(maxsize=1024)
 def unpacked(data: bytes, count: int) -> Shards:
-    """Return the ascending shards, out of so many; MessageError if no set is encoded so."""
+    """Decode ascending shards out of `count`; MessageError unless the encoding is canonical."""
     if not 1 <= len(data) <= most_bytes(count):
         raise MessageError(f"a set of shards has 1 to {most_bytes(count)} bytes, not {len(data)}")
     body = np.frombuffer(data, np.uint8)[1:]

@@ -1,15 +1,15 @@
-"""A member's token: what its founder lets somebody be in a swarm that not everybody may join.
+"""A member's token: the rights that a founder grants in a swarm that admits by token.
 
-A token is a chain of grants. The founder gives the first one, the member of each gives the next:
+A token is a chain of grants. The founder signs the first one, the member of each signs the next:
 
     founder ──► delegate ──► member ──► one of the member's sessions
 
-1. No grant counts for more than its giver has: neither for a right, nor for a second longer.
-2. Only a delegate gives grants; but who may ask may let others ask for it, for it could ask on
-   their behalf anyway: so each of a client's processes has a key of its own.
-3. A grant names its member's key and its swarm, and both are signed. Whoever shows a token is that
-   member only if the transport has proved it so: a token is no secret, and of no use to others.
-4. A token is short, has one encoding, and no more grants than `MOST_GRANTS`.
+1. A grant must not exceed its giver's own rights, nor outlast them.
+2. Only a delegate may give grants, with one exception: a client may let others be clients, because
+   it could ask on their behalf anyway. So each of a client's processes can have a key of its own.
+3. The member's key and the swarm are both in the signed bytes. A token is no secret: it is useful
+   only to a peer whose key the transport has proved to be the member's.
+4. A token is short, has one canonical encoding, and at most `MOST_GRANTS` grants.
 """
 
 import base64
@@ -21,7 +21,7 @@ from typing import Annotated
 import msgspec
 
 from giaann_p2p.errors import TokenError
-from giaann_p2p.swarm.identity import (
+from giaann_p2p.swarm.wire.identity import (
     SIGNATURE_BYTES,
     Identity,
     Peer,
@@ -39,17 +39,19 @@ _SECONDS = 8
 
 
 class Rights(IntFlag):
-    """What somebody may be; see `admission` for what each may ask of others."""
+    """Rights of a member; `admission` says what each may ask of other peers."""
 
     STORAGE = 1
     COMPUTE = 2
     CLIENT = 4
     DELEGATE = 8
-    """Lets others in, with no more rights than it has itself."""
+    """May admit others, with no more rights than it has itself."""
+    STANDING = 16
+    """Has standing at once, because the giver knows the machine. It counts in open swarms, too."""
 
     @classmethod
     def named(cls, names: str) -> "Rights":
-        """Read names with commas between them; TokenError says which are possible."""
+        """Parse names that are separated by commas; TokenError lists the possible ones."""
         try:
             return reduce(cls.__or__, [cls[name.strip().upper()] for name in names.split(",")])
         except KeyError as error:
@@ -60,7 +62,7 @@ class Rights(IntFlag):
         return ", ".join(right.name.lower() for right in Rights if right in self and right.name)
 
 
-EVERY = Rights.STORAGE | Rights.COMPUTE | Rights.CLIENT | Rights.DELEGATE
+EVERY = Rights(sum(Rights))
 NONE = Rights(0)
 
 _SwarmId = Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
@@ -73,22 +75,23 @@ class Grant(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
     member: PeerField
     rights: Annotated[int, msgspec.Meta(ge=1, le=int(EVERY))]
     until: Annotated[int, msgspec.Meta(ge=0, lt=1 << 53)]
-    """In seconds since 1970."""
+    """Expiry time, in seconds since 1970."""
     signature: _Signature = b""
 
 
-class Standing(msgspec.Struct, frozen=True):
-    """What a token comes to."""
+class ProvenRights(msgspec.Struct, frozen=True):
+    """The result of verifying a token."""
 
     member: Peer
     rights: Rights
     until: int
+    """Expiry time, in seconds since 1970."""
     chain: tuple[Peer, ...]
-    """Who has to be a member still: all but the founder, this one included."""
+    """All members in the chain, the token's own included: the token is void if one is revoked."""
 
 
 class Token(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """See the module."""
+    """A chain of grants, from the founder of a swarm to one member."""
 
     swarm_id: _SwarmId
     grants: Annotated[tuple[Grant, ...], msgspec.Meta(min_length=1, max_length=MOST_GRANTS)]
@@ -98,21 +101,23 @@ class Token(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
 
     @classmethod
     def read(cls, data: bytes) -> "Token":
-        """Read a token; TokenError says what is wrong with its form. No signature is checked."""
+        """Decode a token; TokenError says what is malformed. Signatures are not checked."""
         if len(data) > MOST_BYTES:
             raise TokenError(f"a token has at most {MOST_BYTES:,} bytes, not {len(data):,}")
         try:
             found = msgspec.msgpack.decode(data, type=cls)
-        except (msgspec.MsgspecError, RecursionError) as error:
-            raise TokenError(f"this is no token: {error}") from None
+        except (msgspec.MsgspecError, RecursionError):
+            raise TokenError(
+                "this is not a token, or part of it is wrong or missing: copy it whole"
+            ) from None
         if found.to_bytes() != data:
             raise TokenError("the token is not in the one encoding that it may have")
         return found
 
     @classmethod
     def from_text(cls, text: str) -> "Token":
-        """Read a token as it is printed; TokenError says what is wrong."""
-        text = "".join(text.split())  # mails break lines
+        """Parse a token as it is printed; TokenError says what is wrong."""
+        text = "".join(text.split())  # mail programs break lines
         if not text.startswith(_SCHEME):
             raise TokenError(f"a token begins with {_SCHEME!r}, not with {text[:13]!r}")
         letters = text.removeprefix(_SCHEME)
@@ -125,15 +130,15 @@ class Token(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
 
     @property
     def member(self) -> Peer:
-        """Whose it is."""
+        """The peer that the token is for."""
         return self.grants[-1].member
 
     def to_bytes(self) -> bytes:
         """Return the one encoding of this token."""
         return msgspec.msgpack.encode(self)
 
-    def standing(self, founder: Peer) -> Standing:
-        """Return what it comes to in its founder's swarm; TokenError if somebody made it up."""
+    def standing(self, founder: Peer) -> ProvenRights:
+        """Verify the chain of grants, and return the proven rights; TokenError if it is invalid."""
         giver, has, ends = founder, EVERY, self.grants[0].until
         for grant in self.grants:
             rights = Rights(grant.rights)
@@ -146,10 +151,10 @@ class Token(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
             if not verified(giver, _KIND, _signed(self.swarm_id, grant), grant.signature):
                 raise TokenError(f"{name_of(giver)} did not sign this token")
             giver, has, ends = grant.member, rights, grant.until
-        return Standing(giver, has, ends, tuple(grant.member for grant in self.grants))
+        return ProvenRights(giver, has, ends, tuple(grant.member for grant in self.grants))
 
     def given(self, giver: Identity, member: Peer, rights: Rights, until: int) -> "Token":
-        """Return the token with one grant more, of its member to another."""
+        """Return the token extended by one grant, from its member to another peer."""
         if giver.peer != self.member:
             raise TokenError(f"this token is {name_of(self.member)}'s, not {name_of(giver.peer)}'s")
         if len(self.grants) == MOST_GRANTS:
@@ -160,7 +165,7 @@ class Token(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
 
 
 def founded(founder: Identity, swarm_id: bytes, member: Peer, rights: Rights, until: int) -> Token:
-    """Return a token that the founder itself gives."""
+    """Return a token with one grant, from the founder."""
     return Token(swarm_id, (_grant(founder, swarm_id, member, rights, until),))
 
 

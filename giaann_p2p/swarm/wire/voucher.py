@@ -1,12 +1,12 @@
-"""Somebody's word that a chunk comes to a certain delta.
+"""Vouchers: signed statements that learning a chunk produces a certain delta.
 
-Whoever has learned a chunk signs the root of its delta's digests (`store.seal`), once, for all
-shards. A delta travels and is kept with the words of those who stand for it, so that
-1. no owner can pass on anything else as theirs, and a lie has an author, who signed it;
-2. a swarm, or who has a text learned, can ask for the words of several peers that came to the same:
-   deltas follow from the text alone, so who learned it comes to the same bytes.
-A word counts for ever: also when its author is long gone, a delta that is kept must be of use. Who
-may push, and when, is asked where the connection is opened (`swarm.admission`).
+A peer that has learned a chunk signs the root of its delta's hash tree (`store.seal`) once, for all
+shards. The delta travels and is stored together with its vouchers, so that
+1. no owner can pass off anything else as the authors' work, and every lie has an author;
+2. a swarm, or the client of a job, can require vouchers of several peers for the same delta: it
+   follows from the text alone, so all honest peers produce the same bytes.
+A voucher never expires, because a stored delta must stay usable when its author is long gone. Who
+may push, and when, is checked when the connection is opened (`swarm.wire.admission`).
 """
 
 import struct
@@ -21,30 +21,37 @@ from giaann_p2p.store.applied import WITHDRAWN
 from giaann_p2p.store.layout import Layout, Shards
 from giaann_p2p.store.seal import DIGEST, Seal, Tree, told
 from giaann_p2p.store.update import Update
-from giaann_p2p.swarm.identity import SIGNATURE_BYTES, Identity, Peer, PeerField, name_of, verified
-from giaann_p2p.swarm.manifest import MOST_REDUNDANCY
-from giaann_p2p.swarm.token import MOST_BYTES as MOST_TOKEN
-from giaann_p2p.swarm.withdrawn import Withdrawn
+from giaann_p2p.swarm.wire.identity import (
+    SIGNATURE_BYTES,
+    Identity,
+    Peer,
+    PeerField,
+    name_of,
+    verified,
+)
+from giaann_p2p.swarm.wire.manifest import MOST_REDUNDANCY
+from giaann_p2p.swarm.wire.token import MOST_BYTES as MOST_TOKEN
+from giaann_p2p.swarm.wire.withdrawn import Withdrawn
 
 _KIND = "voucher"
 _CHUNK = struct.Struct("<I")
 
 Sealing = Callable[[Shards], Seal]
-"""Returns the seal of a delta's rows for some shards."""
+"""A function that returns the seal of a delta's rows for some shards."""
 Vouch = Callable[[bytes, int, bytes], "Voucher"]
-"""Signs that a chunk of a job comes to a delta with this root."""
+"""A function that signs: learning a chunk of a job produces a delta with this root."""
 Root = Annotated[bytes, msgspec.Meta(min_length=DIGEST, max_length=DIGEST)]
 
 
 class Voucher(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """One peer's word; of which chunk and which root goes without saying."""
+    """One peer's signature for a delta; chunk and root are known from the context."""
 
     author: PeerField
     signature: Annotated[
         bytes, msgspec.Meta(min_length=SIGNATURE_BYTES, max_length=SIGNATURE_BYTES)
     ]
     token: Annotated[bytes, msgspec.Meta(max_length=MOST_TOKEN)] = b""
-    """In a swarm of members: that it may compute there."""
+    """Token that proves the right to compute, in a swarm that admits by token."""
 
 
 _DECODER = msgspec.msgpack.Decoder(
@@ -53,42 +60,42 @@ _DECODER = msgspec.msgpack.Decoder(
 
 
 class Members(Protocol):
-    """Who may compute, and what the founder has withdrawn; see `Admission`."""
+    """The part of `Admission` that vouchers need."""
 
     @property
     def withdrawn(self) -> Withdrawn:
-        """The chunks that are withdrawn."""
+        """The chunks that the founder's list withdraws."""
         ...
 
     def authored(self, peer: Peer, token: bytes) -> str:
-        """Tell why a peer is nobody whose work counts; nothing if it is somebody."""
+        """Return why a peer's work does not count; empty if it does."""
         ...
 
     def disowned(self, peer: Peer) -> bool:
-        """Tell whether what a peer learned counts no longer."""
+        """Return whether the founder's list discards the work of a peer."""
         ...
 
 
 def vouched(
     author: Identity, swarm_id: bytes, job: bytes, chunk: int, root: bytes, token: bytes = b""
 ) -> Voucher:
-    """Return a peer's word."""
+    """Return a peer's voucher for a chunk's root."""
     signature = author.sign(_KIND, _said(swarm_id, job, chunk, root))
     return Voucher(author.peer, signature, token)
 
 
 def is_true(said: Voucher, swarm_id: bytes, job: bytes, chunk: int, root: bytes) -> bool:
-    """Tell whether its author said so."""
+    """Return whether a voucher's author signed this chunk and root."""
     return verified(said.author, _KIND, _said(swarm_id, job, chunk, root), said.signature)
 
 
 def words_of(vouchers: list[Voucher]) -> bytes:
-    """Return vouchers as they go with a delta."""
+    """Encode vouchers for the seal of a delta."""
     return msgspec.msgpack.encode(vouchers)
 
 
 def sealing(vouchers: list[Voucher], tree: Tree) -> Sealing:
-    """Return how a delta is sealed that somebody stands for."""
+    """Return a function that seals a delta's rows for some shards with these vouchers."""
     return partial(_sealed, words_of(vouchers), tree)
 
 
@@ -97,17 +104,17 @@ def _sealed(words: bytes, tree: Tree, shards: Shards) -> Seal:
 
 
 def authors_of(seal: Seal) -> list[Peer]:
-    """Return who stands for a delta that was checked."""
+    """Return the authors of a delta, from a seal that was checked before."""
     return [said.author for said in _read(seal.words)]
 
 
 def is_disowned(authors: Collection[Peer], members: Members) -> bool:
-    """Tell whether nobody is left of those who stand for a delta."""
+    """Return whether a delta has authors, and all of them are disowned."""
     return bool(authors) and all(map(members.disowned, authors))
 
 
 class Notary:
-    """Checks that deltas have as many authors as a swarm asks for."""
+    """Checks that deltas have as many authors as the swarm requires."""
 
     def __init__(self, swarm_id: bytes, layout: Layout, redundancy: int, members: Members) -> None:
         self._swarm_id, self._layout = swarm_id, layout
@@ -117,11 +124,11 @@ class Notary:
         return f"<Notary: {self._needed} authors to a delta>"
 
     def check(self, update: Update) -> None:
-        """Raise MessageError unless enough stand for a delta, and DamagedError for a broken seal.
+        """Raise MessageError if a delta lacks vouchers, and DamagedError if its seal is broken.
 
-        What is withdrawn is what the founder's list says, whoever signed: a disowned peer can give
-        what it signs the name of a chunk that others taught, or sign of one that is withdrawn what
-        others taught in another.
+        A withdrawal must also match the root in the founder's list. Signatures do not suffice: a
+        disowned peer could sign its own delta under the name of a chunk that others taught, or sign
+        what others taught under the name of a withdrawn chunk.
         """
         root = told(update.delta, update.shards, self._layout, update.seal).root
         authors = set[Peer]()

@@ -1,8 +1,7 @@
-"""Chunks that are withdrawn by the founder's word, each with its delta's root (`store.seal`).
+"""Chunks that the founder's list withdraws, each with the root of its delta (`store.seal`).
 
-Who is disowned can still sign, whatever it likes, under any chunk's name. So it takes the founder's
-list for a chunk to be withdrawn, and the root for an owner that has forgotten the delta to know
-which one is to be taken away again.
+A disowned peer can still sign anything under any chunk's name. So only the founder's list withdraws
+a chunk, and its root shows an owner that has forgotten the delta which one to subtract.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,36 +17,36 @@ from giaann_p2p.store.applied import JOB_BYTES, WITHDRAWN, Applied
 from giaann_p2p.store.seal import DIGEST
 
 MOST = 1 << 16
-"""Chunks of a list. Each peer holds the list, and each client fetches it, 20 bytes a chunk; and an
-owner remembers a quarter as many deltas, if all are tiny and it was not told otherwise."""
+"""Maximum number of chunks in one list. Each peer holds the list, and each client fetches it, at 20
+bytes per chunk. By default an owner remembers a quarter as many deltas, if all of them are tiny."""
 _CHUNK = np.dtype("<u4")
 _ALONE = 1 + 2 + JOB_BYTES + 2 + _CHUNK.itemsize + 2 + DIGEST
-"""Bytes of a chunk that is its job's only one; of others it is less."""
+"""Bytes of a chunk that is the only one of its job; other chunks take less."""
 MOST_BYTES = MOST * _ALONE + 16
 
 Chunk = tuple[bytes, int]
-"""A job, and the number of a chunk of it."""
+"""The id of a job, and the number of one of its chunks."""
 
 
 class Part(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """Some chunks of a job."""
+    """Some chunks of one job, with their roots."""
 
     job: Annotated[bytes, msgspec.Meta(min_length=JOB_BYTES, max_length=JOB_BYTES)]
     numbers: Annotated[bytes, msgspec.Meta(min_length=4, max_length=4 * MOST)]
-    """Ascending, as u32."""
+    """Numbers of the chunks, ascending, as u32."""
     roots: Annotated[bytes, msgspec.Meta(min_length=DIGEST, max_length=DIGEST * MOST)]
-    """For each of them."""
+    """Roots of the chunks, in the order of `numbers`."""
 
     def __len__(self) -> int:
         return len(self.numbers) // _CHUNK.itemsize
 
     def chunks(self) -> Iterator[tuple[Chunk, bytes]]:
-        """Iterate over them, each with its root."""
+        """Iterate over the chunks, each with its root."""
         for at, number in enumerate(np.frombuffer(self.numbers, _CHUNK).tolist()):
             yield (self.job, number), self.roots[DIGEST * at : DIGEST * (at + 1)]
 
     def fault(self) -> str:
-        """Tell why this cannot be; nothing if it can."""
+        """Return what is malformed; empty if nothing is."""
         if len(self.numbers) % _CHUNK.itemsize or len(self.roots) != DIGEST * len(self):
             return "chunks without their roots"
         numbers = np.frombuffer(self.numbers, _CHUNK).astype(np.int64)
@@ -60,7 +59,7 @@ Parts = tuple[Part, ...]
 
 
 def fault_of(parts: Iterable[Part]) -> str:
-    """Tell why these are no chunks, each once, in order; nothing if they are."""
+    """Return why these are not at most MOST chunks, each once, in order; empty if they are."""
     some = tuple(parts)
     if sum(map(len, some)) > MOST:
         return f"more than {MOST:,} chunks"
@@ -70,7 +69,7 @@ def fault_of(parts: Iterable[Part]) -> str:
 
 
 def parts_of(roots: Mapping[Chunk, bytes]) -> Parts:
-    """Return chunks in their one form."""
+    """Return chunks in canonical form."""
     found = list[Part]()
     for job, chunks in groupby(sorted(roots), lambda chunk: chunk[0]):
         numbers = np.array([number for _, number in chunks], _CHUNK)
@@ -85,7 +84,7 @@ def roots_in(parts: Iterable[Part]) -> dict[Chunk, bytes]:
 
 
 def pages_of(roots: Mapping[Chunk, bytes], size: int) -> list[Parts]:
-    """Return chunks in pages of so many; there is one at least."""
+    """Return chunks in pages of at most `size`; there is at least one page."""
     left, found = iter(sorted(roots)), list[Parts]()
     while page := list(islice(left, size)):
         found.append(parts_of({chunk: roots[chunk] for chunk in page}))
@@ -93,7 +92,7 @@ def pages_of(roots: Mapping[Chunk, bytes], size: int) -> list[Parts]:
 
 
 class Withdrawn:
-    """All chunks of a list, to be looked up."""
+    """All chunks of one edition of the founder's list, indexed by job."""
 
     def __init__(self, parts: Iterable[Part] = ()) -> None:
         self._parts = {part.job: part for part in parts}
@@ -105,7 +104,7 @@ class Withdrawn:
         return f"<Withdrawn: {len(self):,} chunks of {len(self._parts):,} jobs>"
 
     def root_of(self, job: bytes, chunk: int) -> bytes:
-        """Return the root of the delta that is withdrawn of a chunk; nothing if none is."""
+        """Return the root of a chunk's withdrawn delta; empty if the chunk is not withdrawn."""
         if (part := self._parts.get(job)) is None:
             return b""
         numbers = np.frombuffer(part.numbers, _CHUNK)
@@ -116,7 +115,7 @@ class Withdrawn:
 
     @cached_property
     def chunks(self) -> Applied:
-        """The chunks."""
+        """All withdrawn chunks, as a set."""
         return Applied(
             {job: BitMap(np.frombuffer(part.numbers, _CHUNK)) for job, part in self._parts.items()}
         )

@@ -18,9 +18,9 @@ from pathlib import Path
 import uvloop
 from rich.console import Console
 
-from giaann_p2p.client.visit import Visit, visit
+from giaann_p2p.client.session import Session, visit
 from giaann_p2p.local.swarm import LocalSwarm
-from giaann_p2p.swarm.link import Link
+from giaann_p2p.swarm.wire.link import Link
 from tests.benchmarks.network.announcing import announcements
 from tests.benchmarks.network.bare import bare
 from tests.benchmarks.network.figures import Figure, table, told
@@ -88,7 +88,7 @@ async def _served_by_one(swarm: LocalSwarm, chosen: argparse.Namespace) -> list[
     return figures
 
 
-async def _until_known(visiting: Visit) -> None:
+async def _until_known(visiting: Session) -> None:
     """Wait until the peer is known to be ready with all shards."""
     shards = range(visiting.manifest.layout.shards)
     until = time.monotonic() + _READY_WITHIN

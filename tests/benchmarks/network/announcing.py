@@ -10,6 +10,7 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -17,18 +18,20 @@ import numpy as np
 
 from giaann_p2p.model.delta import Delta
 from giaann_p2p.model.ids import PRIME, word_id
+from giaann_p2p.net.board import Board
 from giaann_p2p.net.hive.board import HiveBoard
 from giaann_p2p.net.hive.config import HostConfig
 from giaann_p2p.node.clock import Clock
-from giaann_p2p.node.place import placed
-from giaann_p2p.node.storage import StorageNode
+from giaann_p2p.node.members.gate import Gate
+from giaann_p2p.node.members.place import placed
+from giaann_p2p.node.replication.storage import StorageNode
 from giaann_p2p.store.layout import Shards
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.update import Update
-from giaann_p2p.swarm.identity import Identity
-from giaann_p2p.swarm.manifest import Manifest
-from giaann_p2p.swarm.record import Role
-from giaann_p2p.swarm.settings import Settings
+from giaann_p2p.swarm.replication.settings import Settings
+from giaann_p2p.swarm.wire.identity import Identity
+from giaann_p2p.swarm.wire.manifest import Manifest
+from giaann_p2p.swarm.wire.record import Role
 from tests.benchmarks.network.figures import Figure
 from tests.benchmarks.targets import Target
 
@@ -44,7 +47,7 @@ _CAPACITY = 8 << 30
 class _Counted:
     """A board that counts what is left on it."""
 
-    def __init__(self, board: HiveBoard) -> None:
+    def __init__(self, board: Board) -> None:
         self.stores = 0
         self._board = board
 
@@ -112,33 +115,24 @@ async def _running(
 ) -> AsyncIterator[_Counted]:
     """Be a storage peer that has told all it has to tell at first."""
     async with placed(key, _HERE, seeds) as place:
-        hive = await HiveBoard.start(
-            place.host, manifest.swarm_id, manifest.layout, place.book.seeds, Clock()
-        )
-        board = _Counted(hive)
-        node = StorageNode(
-            place.host.identity,
-            manifest,
-            store,
-            place.transport,
-            board,
-            capacity=_CAPACITY,
-            addresses=lambda: place.host.addresses,
-            settings=Settings(patience=1.0),
-        )
-        living = asyncio.create_task(node.run())
-        try:
-            until = time.monotonic() + _READY_WITHIN
-            while not node.ready or not board.stores:
-                if time.monotonic() > until:
-                    raise SystemExit(f"a peer is not ready within {_READY_WITHIN:g} s")
-                await asyncio.sleep(_PAUSE)
-            await asyncio.sleep(_SETTLE)
-            yield board
-        finally:
-            await node.close()
-            await living
-            await hive.close()
+        gate = Gate(manifest, place.transport)
+        async with place.context(manifest, gate, logging.getLogger("giaann.storage")) as given:
+            board = _Counted(given.board)
+            context = replace(given, board=board, addresses=lambda: place.host.addresses)
+            settings = Settings(patience=1.0)
+            node = StorageNode(context, store, capacity=_CAPACITY, settings=settings)
+            living = asyncio.create_task(node.run())
+            try:
+                until = time.monotonic() + _READY_WITHIN
+                while not node.ready or not board.stores:
+                    if time.monotonic() > until:
+                        raise SystemExit(f"a peer is not ready within {_READY_WITHIN:g} s")
+                    await asyncio.sleep(_PAUSE)
+                await asyncio.sleep(_SETTLE)
+                yield board
+            finally:
+                await node.close()
+                await living
 
 
 @asynccontextmanager

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from giaann_p2p.local import linux
-from giaann_p2p.local.peer import State
+from giaann_p2p.local.peer import ProcessState
 from giaann_p2p.local.swarm import LocalSwarm
 from tests.benchmarks.network.figures import Figure
 from tests.benchmarks.targets import Target
@@ -84,7 +84,7 @@ def _many() -> list[Figure]:
     try:
         swarm.start()
         peers = swarm.look().peers
-        while any(peer.state is State.STARTING for peer in peers) or len(peers) <= _PEERS:
+        while any(peer.state is ProcessState.STARTING for peer in peers) or len(peers) <= _PEERS:
             if time.monotonic() > began + _WITHIN:
                 raise SystemExit(f"not all of {_PEERS} peers answer within {_WITHIN:g} s")
             time.sleep(_PAUSE)

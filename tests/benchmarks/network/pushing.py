@@ -5,17 +5,18 @@ import secrets
 import time
 from statistics import median
 
-from giaann_p2p.client.visit import Visit
+from giaann_p2p.client.session import Session
 from giaann_p2p.store.layout import Shards
 from giaann_p2p.store.seal import Tree
 from tests.benchmarks.network.figures import Figure
 from tests.benchmarks.network.learned import Learned
 from tests.benchmarks.targets import Target
+from tests.pushing import Pusher
 
 _UNDER_WAY = 16
 
 
-async def pushes(visiting: Visit, learned: Learned, rounds: int) -> list[Figure]:
+async def pushes(visiting: Session, learned: Learned, rounds: int) -> list[Figure]:
     """Push all chunks, each round as another job."""
     await _pushed(visiting, learned, 1)
     rates = [learned.increments / await _pushed(visiting, learned) for _ in range(rounds)]
@@ -26,16 +27,17 @@ async def pushes(visiting: Visit, learned: Learned, rounds: int) -> list[Figure]
     ]
 
 
-async def _pushed(visiting: Visit, learned: Learned, chunks: int | None = None) -> float:
+async def _pushed(visiting: Session, learned: Learned, chunks: int | None = None) -> float:
     """Push the first so many, or all; return the seconds it took."""
     job, room = secrets.token_bytes(16), asyncio.Semaphore(_UNDER_WAY)
+    pusher = Pusher.of(visiting)
 
     async def push(number: int, parcel: bytes, tree: Tree) -> None:
         def cut(shards: Shards) -> bytes:
             return parcel  # one peer holds all shards
 
         async with room:
-            await visiting.push(job, number, cut, tree)
+            await pusher.push(job, number, cut, tree)
 
     began = time.perf_counter()
     await asyncio.gather(

@@ -13,7 +13,7 @@ from statistics import median, quantiles
 
 import numpy as np
 
-from giaann_p2p.client.visit import Visit
+from giaann_p2p.client.session import Session
 from giaann_p2p.model.rows import Neuron
 from giaann_p2p.store.codec.plain import encode
 from tests.benchmarks.network.bare import Bare
@@ -29,7 +29,7 @@ _ROWS, _SIZE = Target(least=40_000), Target(most=6)
 
 
 async def reads(
-    visiting: Visit, bare: Bare, learned: Learned, seconds: float, rounds: int, server: int
+    visiting: Session, bare: Bare, learned: Learned, seconds: float, rounds: int, server: int
 ) -> list[Figure]:
     """Measure both; `server` is the storage peer's process."""
     figures = []
@@ -39,7 +39,7 @@ async def reads(
 
 
 async def _batches(
-    visiting: Visit,
+    visiting: Session,
     bare: Bare,
     learned: Learned,
     batch: int,
@@ -85,7 +85,7 @@ def _length(learned: Learned, asked: Sequence[Neuron]) -> float:
     return sum(learned.lengths[neuron] for neuron in asked) / len(asked)
 
 
-async def _size(visiting: Visit, asked: Sequence[Neuron]) -> tuple[int, int]:
+async def _size(visiting: Session, asked: Sequence[Neuron]) -> tuple[int, int]:
     """Return the bytes of an answer, and of its rows as plain bytes; check that none is missing."""
     calls = visiting.reading.calls
     before = calls.bytes_in
@@ -96,7 +96,7 @@ async def _size(visiting: Visit, asked: Sequence[Neuron]) -> tuple[int, int]:
     return calls.bytes_in - before, len(encode(rows))
 
 
-async def _rate(visiting: Visit, asked: list[list[Neuron]], seconds: float) -> tuple[float, int]:
+async def _rate(visiting: Session, asked: list[list[Neuron]], seconds: float) -> tuple[float, int]:
     """Return the rows that come in a second, and how many came."""
     came = 0
     began = time.perf_counter()
@@ -111,7 +111,7 @@ async def _rate(visiting: Visit, asked: list[list[Neuron]], seconds: float) -> t
     return came / (time.perf_counter() - began), came
 
 
-async def _single(visiting: Visit, bare: Bare, learned: Learned, rounds: int) -> list[Figure]:
+async def _single(visiting: Session, bare: Bare, learned: Learned, rounds: int) -> list[Figure]:
     """Measure one row at a time, in turns with the bare stream."""
     rows = list(learned.lengths)[:_ONE_BY_ONE]
     size, _ = await _size(visiting, rows[:1])

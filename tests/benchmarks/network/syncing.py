@@ -10,7 +10,7 @@ import re
 import time
 import urllib.request
 
-from giaann_p2p.local.peer import State, View
+from giaann_p2p.local.peer import ProcessState, View
 from giaann_p2p.local.swarm import LocalSwarm
 from giaann_p2p.store.layout import Layout
 from tests.benchmarks.network.bare import Bare
@@ -71,7 +71,7 @@ def _joined(swarm: LocalSwarm, first: View) -> tuple[float, float, float]:
             begun = begun or now
             ended = now
         last = sent
-        if swarm.peer(name).state is State.READY:
+        if swarm.peer(name).state is ProcessState.READY:
             return last - before, ended - begun, now - began
         time.sleep(_PAUSE)
     raise SystemExit(f"{name} is not ready within {_WITHIN:g} s")

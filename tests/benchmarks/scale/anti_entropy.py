@@ -9,10 +9,10 @@ from pyroaring import BitMap
 from giaann_p2p.net.frames import HEADER
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.layout import Shards
-from giaann_p2p.swarm.messages import Compare, Compared, Message, encode
-from giaann_p2p.swarm.replica import State
-from giaann_p2p.swarm.settings import Settings
-from giaann_p2p.swarm.shardset import packed
+from giaann_p2p.swarm.replication.settings import Settings
+from giaann_p2p.swarm.wire.messages import Compare, Compared, Message, encode
+from giaann_p2p.swarm.wire.replica import ReplicaState
+from giaann_p2p.swarm.wire.shardset import packed
 from tests.benchmarks.scale.swarms import fitting, placement, spread
 from tests.benchmarks.scale.tables import Cells, number, size
 
@@ -50,7 +50,7 @@ def shared(peers: int, at: int) -> list[Shards]:
     """Return the shards that a peer has in common with each other one that it compares with."""
     placed = placement(peers, fitting(peers))
     mine = placed.shards_of(placed.peers[at])
-    owners = placed.owners_of(mine)
+    owners = placed.owner_matrix[mine]
     others = np.unique(owners[owners != at])
     return [mine[(owners == other).any(axis=1)] for other in others.tolist()]
 
@@ -64,7 +64,7 @@ def spoken(count: int, groups: str, shards: Shards, of: int) -> int:
 
 def answer(count: int, groups: str) -> Compared:
     """Return what is answered about so many shards."""
-    states = State.READY.value.encode() * count
+    states = ReplicaState.READY.value.encode() * count
     if groups == _EQUAL:
         return Compared(states, [-1] * count, [])
     if groups == _ONE:

@@ -3,8 +3,8 @@
 import numpy as np
 
 from giaann_p2p.store.layout import Layout
-from giaann_p2p.swarm.directory import MOST_RECORDS
-from giaann_p2p.swarm.record import (
+from giaann_p2p.swarm.members.directory import MOST_RECORDS
+from giaann_p2p.swarm.wire.record import (
     BUCKETS,
     LIFETIME,
     Announcement,
@@ -14,7 +14,7 @@ from giaann_p2p.swarm.record import (
     read,
     signed,
 )
-from giaann_p2p.swarm.shardset import packed
+from giaann_p2p.swarm.wire.shardset import packed
 from tests.benchmarks.scale.swarms import (
     GIB,
     SHARDS,

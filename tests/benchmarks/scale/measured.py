@@ -5,33 +5,34 @@ import platform
 import statistics
 import time
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
+import numpy as np
 import torch
 
 from giaann_p2p.model.delta import EMPTY
 from giaann_p2p.sim.swarm import Rules
 from giaann_p2p.store.codec.parcel import encode
-from giaann_p2p.store.layout import Layout
+from giaann_p2p.store.layout import Layout, Shards
 from giaann_p2p.store.seal import UNSEALED
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.update import Update, anything, cut
-from giaann_p2p.swarm.actions import Call
-from giaann_p2p.swarm.answers import Answers
-from giaann_p2p.swarm.directory import Directory
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.messages import Push, Pushed, decode
-from giaann_p2p.swarm.messages import encode as encoded
-from giaann_p2p.swarm.placement import Placement, _placed
-from giaann_p2p.swarm.replica import State
-from giaann_p2p.swarm.settings import Settings
-from giaann_p2p.swarm.shardset import packed, unpacked
-from giaann_p2p.swarm.storage import StoragePeer
-from giaann_p2p.swarm.surroundings import Surroundings
-from giaann_p2p.swarm.terms import Terms
-from giaann_p2p.swarm.writer import Writer
+from giaann_p2p.swarm.members.directory import Directory
+from giaann_p2p.swarm.members.peers_view import PeersView
+from giaann_p2p.swarm.members.placement import Placement, _placed
+from giaann_p2p.swarm.replication.answers import Answers
+from giaann_p2p.swarm.replication.delta_checks import DeltaChecks
+from giaann_p2p.swarm.replication.settings import Settings
+from giaann_p2p.swarm.replication.storage import StoragePeer
+from giaann_p2p.swarm.training.writer import Flags, Writer
+from giaann_p2p.swarm.wire.actions import Call
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.messages import Push, Pushed, decode
+from giaann_p2p.swarm.wire.messages import encode as encoded
+from giaann_p2p.swarm.wire.replica import ReplicaState
+from giaann_p2p.swarm.wire.shardset import packed, unpacked
 from tests.benchmarks.scale.directory import A_MINUTE, NOW, SWARM, record
 from tests.benchmarks.scale.lessons import SPEC, learned
 from tests.benchmarks.scale.swarms import (
@@ -72,7 +73,7 @@ def column(peers: int) -> Cells:
         "a `Directory` of all records, the most memory": size(merging),
         "taking in one new record, µs": number(1e6 * merge),
         "taking in all of them, each 10 s, part of a core": f"{share:.1%}",
-        "comparing while all sets are equal, part of a core": f"{_comparing(peers, records):.1%}",
+        "anti-entropy while all are equal, part of a core": f"{_anti_entropy(peers, records):.1%}",
         "cutting and encoding a chunk for all owners, s": number(_cutting(peers)),
         "`Writer` for a chunk, s": number(_writing(peers)),
         "taking in one push, µs of a storage peer's core": number(1e6 * push),
@@ -93,7 +94,7 @@ def _merged(records: list[bytes], shards: int) -> Directory:
     return directory
 
 
-def _comparing(peers: int, records: list[bytes]) -> float:
+def _anti_entropy(peers: int, records: list[bytes]) -> float:
     """Return the part of a core that asking and answering all partners takes."""
     shards, placed = fitting(peers), placement(peers, fitting(peers))
     layout, settings = Layout(shards=shards), Settings()
@@ -102,13 +103,13 @@ def _comparing(peers: int, records: list[bytes]) -> float:
     store = Store.in_memory(SPEC, layout)
     store.hold(mine.tolist())
     store.apply([Update(JOB, at, mine, EMPTY) for at in range(_PUSHES)])
-    around = Surroundings(me, SWARM, layout, REPLICAS)
+    around = PeersView(me, SWARM, layout, REPLICAS)
     around.directory = _merged(records, shards)
-    terms = Terms.of(SPEC, layout, anything)
+    delta_checks = DeltaChecks.of(SPEC, layout, anything)
     peer = StoragePeer(
-        me, members(peers)[me], Rules(shards), settings, around, store, mine, terms, NOW, b""
+        me, members(peers)[me], Rules(shards), settings, around, store, mine, delta_checks, NOW, b""
     )
-    answers = Answers(store, lambda _: State.READY)
+    answers = Answers(store, lambda _: ReplicaState.READY)
 
     def compare(now: float) -> None:
         for act in peer.tick(now):
@@ -156,6 +157,18 @@ class _Around:
 
     def placement(self, now: float) -> Placement:
         return self._placed
+
+    def beside(self, now: float) -> Mapping[Peer, Shards]:
+        return {}
+
+    def keeps(self, peer: Peer) -> bool:
+        return True
+
+    def kept(self, now: float) -> Flags:
+        return np.ones(len(self._placed.owner_matrix), np.bool_)
+
+    def reachable(self, peer: Peer, now: float) -> bool:
+        return True
 
     def suspect(self, peer: Peer, now: float) -> None:
         raise AssertionError("all answer as they should")

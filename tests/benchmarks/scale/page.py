@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.benchmarks.scale import (
-    comparing,
+    anti_entropy,
     directory,
     measured,
     prediction,
@@ -32,7 +32,7 @@ TABLES = [
     _by_peers("moves", shards.moved),
     _by_peers("repair", repair.done),
     _by_peers("chances", repair.chances),
-    _by_peers("comparing", comparing.costs),
+    _by_peers("anti_entropy", anti_entropy.costs),
     _by_peers("pushes", training.costs),
     _by_peers("rates", training.rates),
     Table("rows", tuple(f"{n} chunks" for n in prediction.CHUNKS), prediction.rows),

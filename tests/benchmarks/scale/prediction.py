@@ -8,10 +8,10 @@ from giaann_p2p.model.rows import DeltaRows, Neuron, Question
 from giaann_p2p.net.frames import HEADER
 from giaann_p2p.store.codec import plain
 from giaann_p2p.store.codec.parcel import encode
-from giaann_p2p.swarm.answers import MOST_PLAIN
-from giaann_p2p.swarm.messages import MOST_BYTES, Read, Rows
-from giaann_p2p.swarm.messages import encode as encoded
-from giaann_p2p.swarm.shardset import packed
+from giaann_p2p.swarm.replication.answers import MOST_PLAIN
+from giaann_p2p.swarm.wire.messages import MOST_BYTES, Read, Rows
+from giaann_p2p.swarm.wire.messages import encode as encoded
+from giaann_p2p.swarm.wire.shardset import packed
 from tests.benchmarks.scale.lessons import learned
 from tests.benchmarks.scale.tables import Cells, number, size
 

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from giaann_p2p.swarm.placement import Floats, Placement
-from giaann_p2p.swarm.record import LIFETIME
-from giaann_p2p.swarm.settings import Settings
+from giaann_p2p.swarm.members.placement import Floats, Placement
+from giaann_p2p.swarm.replication.settings import Settings
+from giaann_p2p.swarm.wire.record import LIFETIME
 from tests.benchmarks.scale.swarms import LINKS, MODELS, REPLICAS, fitting, members, placement
 from tests.benchmarks.scale.tables import Cells, number, size
 

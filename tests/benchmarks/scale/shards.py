@@ -7,7 +7,7 @@ import numpy as np
 
 from giaann_p2p.model.sequence import Ints
 from giaann_p2p.store.layout import Layout
-from giaann_p2p.swarm.placement import Placement
+from giaann_p2p.swarm.members.placement import Placement
 from tests.benchmarks.scale.lessons import learned
 from tests.benchmarks.scale.repair import ASKED, BEGUN
 from tests.benchmarks.scale.swarms import (

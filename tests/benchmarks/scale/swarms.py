@@ -3,8 +3,8 @@
 import random
 from functools import cache
 
-from giaann_p2p.swarm.identity import Identity, Peer
-from giaann_p2p.swarm.placement import Placement
+from giaann_p2p.swarm.members.placement import Placement
+from giaann_p2p.swarm.wire.identity import Identity, Peer
 
 PEERS = (100, 1_000, 10_000)
 SHARDS = (256, 4_096, 65_536)

@@ -11,10 +11,10 @@ from giaann_p2p.store.codec.parcel import encode
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.store.seal import made
 from giaann_p2p.store.update import Update, cut
-from giaann_p2p.swarm.messages import Push, Pushed
-from giaann_p2p.swarm.messages import encode as encoded
-from giaann_p2p.swarm.shardset import packed
-from giaann_p2p.swarm.voucher import sealing, vouched
+from giaann_p2p.swarm.wire.messages import Push, Pushed
+from giaann_p2p.swarm.wire.messages import encode as encoded
+from giaann_p2p.swarm.wire.shardset import packed
+from giaann_p2p.swarm.wire.voucher import sealing, vouched
 from tests.benchmarks.scale.lessons import learned
 from tests.benchmarks.scale.swarms import LINKS, REPLICAS, fitting, identities, placement
 from tests.benchmarks.scale.tables import Cells, number, size

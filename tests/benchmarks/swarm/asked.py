@@ -6,10 +6,10 @@ import time
 from collections.abc import Mapping, Sequence
 
 from giaann_p2p.client.prompting import ComputePeers, SwarmAnswer
-from giaann_p2p.client.visit import Visit
+from giaann_p2p.client.session import Session
 from giaann_p2p.model.manner import Manner
-from giaann_p2p.swarm.asking import Others
-from giaann_p2p.swarm.identity import Peer
+from giaann_p2p.swarm.reading.prompt_routing import ComputeLoads
+from giaann_p2p.swarm.wire.identity import Peer
 from tests.benchmarks.swarm.said import Said
 
 _MICRO = 1e-6
@@ -27,17 +27,19 @@ class Only:
         return {self._peer: 0}
 
 
-def computing(visiting: Visit) -> list[Peer]:
+def computing(visiting: Session) -> list[Peer]:
     """Return the compute peers that are known."""
     return sorted(everybody(visiting).loads(0))
 
 
-def everybody(visiting: Visit) -> ComputePeers:
+def everybody(visiting: Session) -> ComputePeers:
     """Return whom a client asks."""
     return ComputePeers(visiting.around, visiting.lookout.time)
 
 
-async def in_turn(visiting: Visit, others: Others, prompts: Sequence[str], most: int) -> Said:
+async def in_turn(
+    visiting: Session, others: ComputeLoads, prompts: Sequence[str], most: int
+) -> Said:
     """Ask prompts one after the other."""
     began, said = time.perf_counter(), Said()
     for prompt in prompts:
@@ -46,7 +48,9 @@ async def in_turn(visiting: Visit, others: Others, prompts: Sequence[str], most:
     return said
 
 
-async def at_once(visiting: Visit, others: Others, prompts: Sequence[str], most: int) -> Said:
+async def at_once(
+    visiting: Session, others: ComputeLoads, prompts: Sequence[str], most: int
+) -> Said:
     """Ask all of them at the same time."""
     began, said = time.perf_counter(), Said()
     asking = [_asked(visiting, others, prompt, most) for prompt in prompts]
@@ -56,7 +60,7 @@ async def at_once(visiting: Visit, others: Others, prompts: Sequence[str], most:
     return said
 
 
-async def _asked(visiting: Visit, others: Others, prompt: str, most: int) -> Said:
+async def _asked(visiting: Session, others: ComputeLoads, prompt: str, most: int) -> Said:
     # The same prompt draws the same peer from those that have as much to do.
     number = hashlib.blake2b(prompt.encode(), digest_size=_NUMBER_BYTES).digest()
     answer = SwarmAnswer(

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import uvloop
 
+from giaann_p2p.client.session import Session
 from giaann_p2p.client.training import Trainer
-from giaann_p2p.client.visit import Visit
 from giaann_p2p.local.swarm import LocalSwarm
 from tests.benchmarks.network.figures import Figure
 from tests.benchmarks.swarm.bound import CORES
@@ -92,7 +92,7 @@ async def _growing(
     return found
 
 
-async def _grow(visit: Visit, swarm: LocalSwarm, last: Size, size: Size) -> None:
+async def _grow(visit: Session, swarm: LocalSwarm, last: Size, size: Size) -> None:
     for role, more in (
         ("storage", size.storages - last.storages),
         ("compute", size.computes - last.computes),

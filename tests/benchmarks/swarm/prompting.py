@@ -10,7 +10,7 @@ from itertools import cycle
 from statistics import fmean, median, quantiles
 from typing import NamedTuple
 
-from giaann_p2p.client.visit import Visit
+from giaann_p2p.client.session import Session
 from giaann_p2p.local.swarm import LocalSwarm
 from tests.benchmarks.network.bare import Bare
 from tests.benchmarks.network.figures import Figure
@@ -65,7 +65,7 @@ def drawn_from(solo: Solo) -> Iterator[str]:
 
 
 async def prompted(
-    visiting: Visit,
+    visiting: Session,
     swarm: LocalSwarm,
     solo: Solo,
     drawn: Iterator[str],
@@ -95,7 +95,7 @@ async def prompted(
 
 
 async def many_cold(
-    visiting: Visit, swarm: LocalSwarm, drawn: Iterator[str], rounds: int
+    visiting: Session, swarm: LocalSwarm, drawn: Iterator[str], rounds: int
 ) -> tuple[Said, Usage]:
     """Ask many at once, as often, others each time; return all that came of it."""
     said, usages = Said(), list[Usage]()
@@ -137,7 +137,7 @@ async def _idle(swarm: LocalSwarm) -> str:
 
 
 async def _round(
-    visiting: Visit, swarm: LocalSwarm, solo: Solo, drawn: Iterator[str]
+    visiting: Session, swarm: LocalSwarm, solo: Solo, drawn: Iterator[str]
 ) -> dict[str, Round]:
     one, many = [next(drawn) for _ in range(SINGLE)], [next(drawn) for _ in range(AT_ONCE)]
     only, everyone = Only(computing(visiting)[0]), everybody(visiting)

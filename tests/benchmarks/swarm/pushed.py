@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from statistics import median
 
+from giaann_p2p.client.session import Session
 from giaann_p2p.client.training import PolicyName, Trainer
-from giaann_p2p.client.visit import Visit
 from giaann_p2p.local.swarm import LocalSwarm
 from giaann_p2p.model.learn import learn
 from giaann_p2p.model.parse import chunks, max_chars, parse_chunks
@@ -22,7 +22,7 @@ _SEED = 1
 
 
 async def pushes(
-    trainer: Trainer, visiting: Visit, swarm: LocalSwarm, texts: Iterator[int], rounds: int
+    trainer: Trainer, visiting: Session, swarm: LocalSwarm, texts: Iterator[int], rounds: int
 ) -> Group:
     """Have one long made-up text learned with each policy, in turns."""
     text = made_up(_CHUNKS * CHUNK, _SEED)
@@ -46,7 +46,7 @@ async def pushes(
     return Group(title, figures, _bound(text, visiting, median(each.values())))
 
 
-def _bound(text: str, visiting: Visit, pushed: float) -> str:
+def _bound(text: str, visiting: Session, pushed: float) -> str:
     """Say what copies for all owners come to, if each goes in one piece."""
     copy = _bytes_each(text, visiting.manifest.spec)
     replicas = min(visiting.manifest.replicas, len(visiting.storage_peers()))

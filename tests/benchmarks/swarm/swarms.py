@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from statistics import median
 
-from giaann_p2p.client.visit import Visit, visit
+from giaann_p2p.client.session import Session, visit
 from giaann_p2p.local.swarm import LocalSwarm
-from giaann_p2p.swarm.link import Link
-from giaann_p2p.swarm.messages import AskManifest, encode
+from giaann_p2p.swarm.wire.link import Link
+from giaann_p2p.swarm.wire.messages import AskManifest, encode
 from tests.benchmarks.swarm import far
 from tests.benchmarks.swarm.asked import computing
 
@@ -35,14 +35,14 @@ def swarm_of(storages: int, computes: int, delay: float = 0.0) -> LocalSwarm:
 
 
 @asynccontextmanager
-async def visiting(swarm: LocalSwarm) -> AsyncIterator[Visit]:
+async def visiting(swarm: LocalSwarm) -> AsyncIterator[Session]:
     """Visit a swarm, and know all its peers to be ready."""
     async with visit(Link.read(swarm.link)) as found:
         await known(found, swarm)
         yield found
 
 
-async def known(visiting: Visit, swarm: LocalSwarm) -> None:
+async def known(visiting: Session, swarm: LocalSwarm) -> None:
     """Wait until a visitor knows all peers, and that every shard has all its replicas."""
     until = time.monotonic() + _KNOWN_WITHIN
     while not _knows(visiting, await asyncio.to_thread(_counts, swarm)):
@@ -51,7 +51,7 @@ async def known(visiting: Visit, swarm: LocalSwarm) -> None:
         await asyncio.sleep(_PAUSE)
 
 
-async def round_trip(visiting: Visit) -> float:
+async def round_trip(visiting: Session) -> float:
     """Return the seconds that a short question to a storage peer takes, on a connection."""
     question, peers, found = encode(AskManifest()), visiting.storage_peers(), []
     for peer in peers:
@@ -67,7 +67,7 @@ def _counts(swarm: LocalSwarm) -> tuple[int, int]:
     return roles.count("storage"), roles.count("compute")
 
 
-def _knows(visiting: Visit, counts: tuple[int, int]) -> bool:
+def _knows(visiting: Session, counts: tuple[int, int]) -> bool:
     if (len(visiting.storage_peers()), len(computing(visiting))) != counts:
         return False
     now, around = visiting.lookout.time(), visiting.around

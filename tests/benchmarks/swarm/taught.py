@@ -3,8 +3,8 @@
 import time
 from typing import NamedTuple
 
-from giaann_p2p.client.trained import Taught as Report
-from giaann_p2p.client.training import Manner, PolicyName, Trainer
+from giaann_p2p.client.trained import TrainReport as Report
+from giaann_p2p.client.training import PolicyName, Trainer, TrainOptions
 from giaann_p2p.local.swarm import LocalSwarm
 from tests.benchmarks.swarm.usage import Usage, between, taken
 
@@ -40,7 +40,7 @@ async def taught(
 ) -> Taught:
     """Have a text learned that the swarm does not know yet."""
     before, began = taken(swarm), time.perf_counter()
-    reports = await trainer.train(text, Manner(epochs=epochs, policy=policy))
+    reports = await trainer.train(text, TrainOptions(epochs=epochs, policy=policy))
     seconds = time.perf_counter() - began
     _check(reports)
     sentences = sum(report.sentences for report in reports)
@@ -51,7 +51,7 @@ async def taught(
 async def asked_again(trainer: Trainer, text: str, epochs: int) -> float:
     """Return the seconds of an epoch of which all is known: its owners are asked, and no more."""
     began = time.perf_counter()
-    reports = await trainer.train(text, Manner(epochs=epochs))
+    reports = await trainer.train(text, TrainOptions(epochs=epochs))
     if not all(report.known for report in reports):
         raise SystemExit("a text was not known that was just learned")
     return (time.perf_counter() - began) / epochs

@@ -16,9 +16,9 @@ from pathlib import Path
 import peers.compute.daemon
 import peers.storage.daemon
 from giaann_p2p.local import roles
-from giaann_p2p.node.membership import Giver, Membership
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.token import Rights
+from giaann_p2p.node.members.membership import Giver, Membership
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.token import Rights
 from tests.e2e.hostile.forger import Forger
 from tests.e2e.hostile.liar import Liar
 from tests.e2e.hostile.program import run
@@ -27,7 +27,7 @@ from tests.e2e.hostile.stranger import Stranger
 
 LIAR, SHIRKER, FORGER, STRANGER = "storage-4", "compute-3", "compute-4", "compute-5"
 HOSTILE = LIAR, SHIRKER, FORGER, STRANGER
-ARGUMENTS = {"bootstrap": ["--token"], "compute": ["--verify", "1"]}
+ARGUMENTS = {"bootstrap": ["--no-open"], "compute": ["--verify", "1"]}
 ENTRIES = {**roles.ENTRIES, "storage": f"{__name__}:storage", "compute": f"{__name__}:compute"}
 PEERS = {"storages": 4, "computes": 5, "replicas": 3, "redundancy": 2}
 HONEST_STORAGES = 3

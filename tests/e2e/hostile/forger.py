@@ -20,15 +20,16 @@ from giaann_p2p.errors import GiaannError, PeerError
 from giaann_p2p.model.manner import Manner
 from giaann_p2p.net.hive.board import HiveBoard
 from giaann_p2p.net.hive.peer_id import libp2p_id
-from giaann_p2p.net.transport import Told
+from giaann_p2p.net.transport import OnAnswer
 from giaann_p2p.node.clock import Clock
-from giaann_p2p.node.gate import Gate
-from giaann_p2p.node.lookout import Lookout
-from giaann_p2p.node.place import Place
+from giaann_p2p.node.members.gate import Gate
+from giaann_p2p.node.members.lookout import Lookout
+from giaann_p2p.node.members.place import Place
 from giaann_p2p.store.applied import Applied
-from giaann_p2p.swarm.identity import Peer, name_of
-from giaann_p2p.swarm.manifest import Manifest
-from giaann_p2p.swarm.messages import (
+from giaann_p2p.swarm.members.peers_view import PeersView
+from giaann_p2p.swarm.wire.identity import Peer, name_of
+from giaann_p2p.swarm.wire.manifest import Manifest
+from giaann_p2p.swarm.wire.messages import (
     Ask,
     AskColumn,
     AskDigests,
@@ -45,12 +46,12 @@ from giaann_p2p.swarm.messages import (
     Offer,
     Push,
     Read,
-    Refused,
+    Refusal,
     RevokedIs,
     decode,
     encode,
 )
-from giaann_p2p.swarm.record import (
+from giaann_p2p.swarm.wire.record import (
     BUCKETS,
     MOST_CAPACITY,
     MOST_LIFETIME,
@@ -60,9 +61,8 @@ from giaann_p2p.swarm.record import (
     signed,
     signed_as,
 )
-from giaann_p2p.swarm.revoked import Revoked
-from giaann_p2p.swarm.shardset import packed
-from giaann_p2p.swarm.surroundings import Surroundings
+from giaann_p2p.swarm.wire.revoked import Revoked
+from giaann_p2p.swarm.wire.shardset import packed
 from tests.e2e.hostile.flood import Flood
 from tests.e2e.hostile.tally import Tally
 
@@ -122,7 +122,7 @@ class Forger:
             admission,
             self._place.token,
         )
-        around = Surroundings.of(self._me, manifest, admission)
+        around = PeersView.of(self._me, manifest, admission)
         self._lookout = Lookout(
             self._board,
             around,
@@ -166,7 +166,7 @@ class Forger:
         how = self._chance.randrange(4)
         if not isinstance(question, Beat) or how == 0:
             await asyncio.sleep(_ANSWERED)
-            return encode(Refused("later"))
+            return encode(Refusal("later"))
         if how == 1:
             return encode(Heard([]))
         words = [came.voucher for came in question.came]  # each stands alone, or for another chunk
@@ -180,7 +180,7 @@ class Forger:
             await asyncio.sleep(_EVERY)
 
     def _victim(self) -> Announcement:
-        live = self._lookout.others.around.directory.live(self._clock())
+        live = self._lookout.view.directory.live(self._clock())
         others = [one for one in live if one.peer != self._me]
         return self._chance.choice(others or live)
 
@@ -284,7 +284,7 @@ class Forger:
             if asked is None:
                 self._dial(victim.peer)
 
-    def _told(self, name: str) -> Told:
+    def _told(self, name: str) -> OnAnswer:
         def told(answer: bytes | PeerError) -> None:
             self._tally[f"{'told' if _is_told(answer) else 'refused'} {name}"] += 1
 
@@ -337,7 +337,7 @@ class Forger:
 
     def _forged_list(self) -> RevokedIs:
         """Say that the founder has revoked everybody."""
-        live = self._lookout.others.around.directory.live(self._clock())
+        live = self._lookout.view.directory.live(self._clock())
         peers = tuple(sorted({one.peer for one in live}))
         signature = secrets.token_bytes(64)
         number = self._chance.randrange(1, 1 << 31)
@@ -353,6 +353,6 @@ def _is_told(answer: bytes | PeerError) -> bool:
     if not isinstance(answer, bytes):
         return False
     try:
-        return not isinstance(decode(answer), Refused)
+        return not isinstance(decode(answer), Refusal)
     except GiaannError:  # another hostile peer's
         return False

@@ -17,16 +17,16 @@ import numpy as np
 from giaann_p2p.model.delta import Delta
 from giaann_p2p.model.rows import Neuron, Question, Row
 from giaann_p2p.node.lifetime import Part
-from giaann_p2p.node.storage import StorageNode
-from giaann_p2p.sim.storage import rows_of
+from giaann_p2p.node.replication.storage import StorageNode
+from giaann_p2p.sim.owner import rows_of
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.codec import plain
 from giaann_p2p.store.codec.parcel import decode as delta_of
 from giaann_p2p.store.codec.parcel import encode as parcel_of
 from giaann_p2p.store.content import Content
 from giaann_p2p.store.transfer import Export, Manifest
-from giaann_p2p.swarm import messages
-from giaann_p2p.swarm.messages import (
+from giaann_p2p.swarm.wire import messages
+from giaann_p2p.swarm.wire.messages import (
     AskColumn,
     AskDigests,
     AskManifest,
@@ -53,9 +53,9 @@ from giaann_p2p.swarm.messages import (
     decode,
     encode,
 )
-from giaann_p2p.swarm.record import MOST_CAPACITY, Announcement
-from giaann_p2p.swarm.revoked import Revoked
-from giaann_p2p.swarm.shardset import packed, unpacked
+from giaann_p2p.swarm.wire.record import MOST_CAPACITY, Announcement
+from giaann_p2p.swarm.wire.revoked import Revoked
+from giaann_p2p.swarm.wire.shardset import packed, unpacked
 from tests.e2e.hostile import BEGIN
 from tests.e2e.hostile.tally import Tally
 
@@ -73,6 +73,8 @@ class Liar(StorageNode):
 
     def __init__(self, *given: Any, **more: Any) -> None:  # noqa: ANN401  (what a node is given)
         super().__init__(*given, **more)
+        self._honestly = self.reception.answer
+        self.reception.answer = self._answer  # type: ignore[method-assign]
         self.quiet = True
         """Whether it still does as honest peers do."""
         self.tally = Tally(Path.cwd())
@@ -94,15 +96,14 @@ class Liar(StorageNode):
 
     def _parts(self) -> list[Part]:
         asyncio.get_running_loop().add_signal_handler(BEGIN, self._begin)
-        self._transport.serve(self._answer)
         return [*super()._parts(), self.tally.keep()]
 
     def _begin(self) -> None:
         self.quiet = False
-        self.presence.changed()
+        self.member.announce()
 
-    def _record(self) -> Announcement:
-        said = super()._record()
+    def _record(self, draft: Announcement) -> Announcement:
+        said = super()._record(draft)
         if self.quiet:
             return said
         self.tally["says that it has all, and room for all there is"] += 1
@@ -114,7 +115,7 @@ class Liar(StorageNode):
         question = decode(body)
         lie = self._lies.get(type(question))
         if self.quiet or lie is None:
-            return self.reception.answer(peer, body)
+            return self._honestly(peer, body)
         return self._bent(lie(question, peer), type(question).__name__)
 
     async def _bent(self, lie: Awaitable[Lie], of: str) -> bytes:
@@ -248,7 +249,7 @@ class Liar(StorageNode):
 
     async def _revoked_is(self, question: AskRevoked, peer: bytes) -> Lie:
         """Say that all others are no members any more."""
-        others = tuple(sorted(one for one in self.lookout.others.around.members(self._clock())))
+        others = tuple(sorted(one for one in self.lookout.view.members(self._clock())))
         return RevokedIs(Revoked(self._manifest.swarm_id, 9, others, bytes(64)).to_bytes())
 
     def _garbage(self, question: Message) -> Lie:

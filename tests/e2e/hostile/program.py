@@ -13,16 +13,16 @@ from typing import Protocol
 import msgspec
 import uvloop
 
-from giaann_p2p.client.visit import ANYWHERE
+from giaann_p2p.client.session import ANYWHERE
 from giaann_p2p.local.status_file import READY, Status, StatusFile
 from giaann_p2p.net.hive.key_file import open_key_file
 from giaann_p2p.net.hive.peer_id import libp2p_name
-from giaann_p2p.node.member import joined
-from giaann_p2p.node.membership import Membership
-from giaann_p2p.node.place import Place, placed
-from giaann_p2p.swarm.identity import name_of
-from giaann_p2p.swarm.link import Link
-from giaann_p2p.swarm.manifest import Manifest, Versions
+from giaann_p2p.node.members.joining import joined
+from giaann_p2p.node.members.membership import Membership
+from giaann_p2p.node.members.place import Place, placed
+from giaann_p2p.swarm.wire.identity import name_of
+from giaann_p2p.swarm.wire.link import Link
+from giaann_p2p.swarm.wire.manifest import Manifest, Versions
 from tests.e2e.hostile import BEGIN
 from tests.e2e.hostile.tally import Tally
 

@@ -19,16 +19,16 @@ import numpy as np
 
 from giaann_p2p.errors import GiaannError
 from giaann_p2p.model.delta import EMPTY, Delta
-from giaann_p2p.node.compute import ComputeNode
-from giaann_p2p.node.lesson import Task
 from giaann_p2p.node.lifetime import Part
+from giaann_p2p.node.training.compute import ComputeNode
+from giaann_p2p.node.training.learner import Task
 from giaann_p2p.store.codec.parcel import decode as delta_of
 from giaann_p2p.store.codec.parcel import encode as parcel_of
 from giaann_p2p.store.layout import Shards
 from giaann_p2p.store.seal import made
-from giaann_p2p.swarm.identity import SIGNATURE_BYTES, Peer, name_of
-from giaann_p2p.swarm.limits import of_chunk
-from giaann_p2p.swarm.messages import (
+from giaann_p2p.swarm.wire.identity import SIGNATURE_BYTES, Peer, name_of
+from giaann_p2p.swarm.wire.limits import of_chunk
+from giaann_p2p.swarm.wire.messages import (
     Beat,
     Came,
     Heard,
@@ -37,13 +37,13 @@ from giaann_p2p.swarm.messages import (
     Message,
     Push,
     Pushed,
-    Refused,
+    Refusal,
     Taken,
     decode,
     encode,
 )
-from giaann_p2p.swarm.shardset import packed, unpacked
-from giaann_p2p.swarm.voucher import Voucher, sealing
+from giaann_p2p.swarm.wire.shardset import packed, unpacked
+from giaann_p2p.swarm.wire.voucher import Voucher, sealing
 from tests.e2e.hostile import BEGIN
 from tests.e2e.hostile.tally import Tally
 
@@ -98,7 +98,7 @@ class Shirker(ComputeNode):
             return await super()._to(peer, question)
         way = next(self._ways)
         self.tally[f"orders: {way.value}"] += 1
-        self._life.start(self._shirk(way, peer, question))
+        self.member.life.start(self._shirk(way, peer, question))
         return Taken()
 
     async def _shirk(self, way: Way, peer: Peer, order: Learn) -> None:
@@ -154,7 +154,7 @@ class Shirker(ComputeNode):
         return delta_of(learned.whole, of_chunk(self._manifest.spec))
 
     def _another(self) -> Peer:
-        workers = [peer for peer in self.lookout.others.workers(self.clock()) if peer != self.me]
+        workers = [peer for peer in self.lookout.view.workers(self.clock()) if peer != self.me]
         return self._chance.choice(workers or [self.me])
 
     def _word(self, job: bytes, chunk: int, delta: Delta) -> Voucher:
@@ -162,13 +162,15 @@ class Shirker(ComputeNode):
 
     async def _beat(self, peer: Peer, beat: Beat) -> Message | None:
         answer = await self._asked_of(peer, beat)
-        if isinstance(answer, Refused):
+        if isinstance(answer, Refusal):
             self.tally["beats refused"] += 1
         return answer
 
     async def _asked_of(self, peer: Peer, question: Message) -> Message | None:
         try:
-            return decode(await self._transport.call(peer, encode(question), timeout=_TIMEOUT))
+            return decode(
+                await self.member.context.transport.call(peer, encode(question), timeout=_TIMEOUT)
+            )
         except GiaannError:
             return None
 
@@ -209,7 +211,7 @@ class Shirker(ComputeNode):
         """Push something to all owners, and see who takes it."""
         layout = self._manifest.layout
         seal = sealing(words, made(delta, layout))
-        placement = self.lookout.others.placement(self.clock())
+        placement = self.lookout.view.placement(self.clock())
         for peer in placement.peers:
             shards = placement.shards_of(peer)
             if not len(shards):

@@ -19,14 +19,14 @@ from giaann_p2p.net.hive.board import HiveBoard
 from giaann_p2p.net.hive.peer_id import libp2p_id, peer_of_address
 from giaann_p2p.net.hive.streams import HiveStreams
 from giaann_p2p.net.streams import StreamTransport
-from giaann_p2p.node.address_book import AddressBook
 from giaann_p2p.node.clock import Clock
-from giaann_p2p.node.membership import Giver, Membership
-from giaann_p2p.node.place import Place
+from giaann_p2p.node.members.address_book import AddressBook
+from giaann_p2p.node.members.membership import Giver, Membership
+from giaann_p2p.node.members.place import Place
 from giaann_p2p.store.applied import Applied
-from giaann_p2p.swarm.identity import Identity, Peer, name_of
-from giaann_p2p.swarm.manifest import Manifest
-from giaann_p2p.swarm.messages import (
+from giaann_p2p.swarm.wire.identity import Identity, Peer, name_of
+from giaann_p2p.swarm.wire.manifest import Manifest
+from giaann_p2p.swarm.wire.messages import (
     AskDigests,
     AskPart,
     AskProof,
@@ -40,13 +40,13 @@ from giaann_p2p.swarm.messages import (
     Offer,
     Push,
     Read,
-    Refused,
+    Refusal,
     decode,
     encode,
 )
-from giaann_p2p.swarm.record import Announcement, Role, signed_as
-from giaann_p2p.swarm.shardset import packed
-from giaann_p2p.swarm.token import Rights, founded
+from giaann_p2p.swarm.wire.record import Announcement, Role, signed_as
+from giaann_p2p.swarm.wire.shardset import packed
+from giaann_p2p.swarm.wire.token import Rights, founded
 from tests.e2e.hostile.flood import Flood
 from tests.e2e.hostile.forger import MADE_UP
 from tests.e2e.hostile.program import addresses_beside
@@ -135,7 +135,7 @@ class Stranger:
         except GiaannError:
             self._tally[f"refused as {pretence.name.lower()}"] += 1
             return
-        if isinstance(answer, Refused):
+        if isinstance(answer, Refusal):
             self._tally[f"refused as {pretence.name.lower()}"] += 1
         else:
             self._tally[f"TOLD {name} as {pretence.name.lower()} by {name_of(peer)}"] += 1

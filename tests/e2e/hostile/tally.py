@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from giaann_p2p.local.small_file import read_json, write_json
+from giaann_p2p.store.disk.small_file import read_json, write_json
 
 _EVERY = 0.5
 

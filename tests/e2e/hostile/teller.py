@@ -14,11 +14,10 @@ import numpy as np
 import peers.storage.daemon
 from giaann_p2p.local import roles
 from giaann_p2p.model.rows import Neuron, Question
-from giaann_p2p.node.lifetime import Part
-from giaann_p2p.node.storage import StorageNode
-from giaann_p2p.sim.storage import rows_of
+from giaann_p2p.node.replication.storage import StorageNode
+from giaann_p2p.sim.owner import rows_of
 from giaann_p2p.store.codec import plain
-from giaann_p2p.swarm.messages import Message, Read, Rows, decode, encode
+from giaann_p2p.swarm.wire.messages import Message, Read, Rows, decode, encode
 
 TELLER = "storage-2"
 MORE = 7
@@ -30,14 +29,15 @@ _SLOW = 0.15
 class _Slow(StorageNode):
     """Takes its time for rows."""
 
-    def _parts(self) -> list[Part]:
-        self._transport.serve(self._answer)
-        return super()._parts()
+    def __init__(self, *given: Any, **more: Any) -> None:  # noqa: ANN401  (what a node is given)
+        super().__init__(*given, **more)
+        self._honestly = self.reception.answer
+        self.reception.answer = self._answer  # type: ignore[method-assign]
 
     def _answer(self, peer: bytes, body: bytes) -> bytes | Awaitable[bytes]:
         question = decode(body)
         if not isinstance(question, Read):
-            return self.reception.answer(peer, body)
+            return self._honestly(peer, body)
         return self._slowly(question, peer)
 
     async def _slowly(self, question: Read, peer: bytes) -> bytes:

@@ -10,8 +10,9 @@ from giaann_p2p.net.clock import VirtualLoop
 from giaann_p2p.net.memory import Network
 from giaann_p2p.net.memory_board import MemoryBoard
 from giaann_p2p.net.streams import StreamTransport
-from giaann_p2p.node.acquaintances import Acquaintances
-from giaann_p2p.node.clock import Clock
+from giaann_p2p.node.members.acquaintances import Acquaintances
+from giaann_p2p.node.members.context import Context
+from giaann_p2p.node.members.gate import Gate
 from tests.unit.node.helpers import LIMITS, MANIFEST, identity
 
 ME, ASKER = identity(1).peer, identity(2).peer
@@ -25,9 +26,15 @@ class Boot:
         self.network, self.board = Network(chance), MemoryBoard(chance)
         self.transport = self._transport(ME, chance)
         self.asker = self._transport(ASKER, chance)
-        self.node = BootstrapNode(
-            ME, MANIFEST, self.transport, self.board.view(ME), Acquaintances(known), Clock()
+        context = Context(
+            identity=identity(1),
+            manifest=MANIFEST,
+            transport=self.transport,
+            board=self.board.view(ME),
+            gate=Gate(MANIFEST, self.transport),
+            acquaintances=Acquaintances(known),
         )
+        self.node = BootstrapNode(context)
         self.task = asyncio.create_task(self.node.run())
 
     def _transport(self, me: bytes, chance: random.Random) -> StreamTransport:

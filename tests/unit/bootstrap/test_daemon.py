@@ -1,16 +1,20 @@
 """Founding a swarm, going on with it, and which addresses a link tells."""
 
+import asyncio
+import logging
+import socket
 from pathlib import Path
 
 import pytest
 
-from bootstrap.daemon import _founded, _path, told_to_others
+from bootstrap.command import check_purpose
+from bootstrap.daemon import _founded, _path, serve, told_to_others
 from bootstrap.options import BootstrapOptions
 from giaann_p2p.errors import SpecError, UsageError
+from giaann_p2p.net.hive.daemon import DaemonError
 from giaann_p2p.net.hive.key_file import open_key_file
-from giaann_p2p.swarm.identity import to_text
-from giaann_p2p.swarm.link import MOST_ADDRESSES, Link
-from giaann_p2p.swarm.manifest import Manifest
+from giaann_p2p.swarm.wire.link import MOST_ADDRESSES, Link
+from giaann_p2p.swarm.wire.manifest import Manifest
 from peers.folder import Folder
 
 PEER = "/p2p/12D3KooWCocgU7xjjKSfjcJvxnTj8ChMyRgLBQ7AAYK2GBf5X1Tn"
@@ -55,7 +59,7 @@ def options(**given: object) -> BootstrapOptions:
 
 
 def test_a_swarm_is_founded_once(tmp_path: Path) -> None:
-    given = options(new="bees", shards=16, blocks=2, replicas=4, token=True)
+    given = options(new="bees", shards=16, blocks=2, replicas=4)
     with Folder(tmp_path) as folder:
         first = _founded(given, folder)
         assert (first.name, first.layout.shards, first.layout.blocks) == ("bees", 16, 2)
@@ -67,6 +71,22 @@ def test_a_swarm_is_founded_once(tmp_path: Path) -> None:
         assert _founded(options(), folder) == first
         with pytest.raises(UsageError, match=r"founded the swarm 'bees'; give another --data-dir"):
             _founded(options(new="wasps"), folder)
+
+
+def test_a_founder_whose_port_is_taken_founds_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    with socket.socket() as taker:
+        taker.bind(("127.0.0.1", 0))
+        taker.listen()
+        listen = (f"/ip4/127.0.0.1/tcp/{taker.getsockname()[1]}",)
+        given = options(new="bees", listen=listen, data_dir=str(tmp_path / "a" / "b"))
+        with pytest.raises(DaemonError, match="another process listens at"):
+            asyncio.run(serve(given))
+    assert capsys.readouterr().out == ""  # no link
+    assert "founded" not in caplog.text
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_without_a_name_nothing_is_founded(tmp_path: Path) -> None:
@@ -92,10 +112,15 @@ def test_what_no_swarm_can_be(tmp_path: Path, given: dict[str, object], complain
 
 def test_where_its_folder_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    link = Link(bytes(range(32)), (PUBLIC,))
-    assert _path(options(data_dir="/a/b"), None) == Path("/a/b")
-    assert _path(options(new="my bees/../x"), None) == tmp_path / "giaann/my_bees____x/bootstrap"
-    found = _path(options(join=str(link)), link)
-    assert found == tmp_path / "giaann" / to_text(link.swarm_id)[:12] / "bootstrap"
-    with pytest.raises(UsageError, match="give --new NAME to found a swarm, or --join LINK"):
-        _path(options(), None)
+    assert _path(options(data_dir="/a/b")) == Path("/a/b")
+    assert _path(options(new="my bees/../x")) == tmp_path / "giaann/my_bees____x/bootstrap"
+
+
+def test_which_swarm_it_serves_must_be_said(tmp_path: Path) -> None:
+    check_purpose(options(new="bees"))
+    check_purpose(options(join="giaann://x"))
+    for given in ({}, {"data_dir": str(tmp_path)}):
+        with pytest.raises(UsageError, match="give --new NAME to found a swarm, or --join LINK"):
+            check_purpose(options(**given))
+    (tmp_path / "manifest.json").touch()
+    check_purpose(options(data_dir=str(tmp_path)))

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from giaann_p2p.node.acquaintances import Acquaintances
-from giaann_p2p.node.member import fetched
-from giaann_p2p.swarm.messages import (
+from giaann_p2p.node.members.acquaintances import Acquaintances
+from giaann_p2p.node.members.joining import fetched
+from giaann_p2p.swarm.wire.messages import (
     VERSION,
     AskDigests,
     AskManifest,
@@ -15,11 +15,11 @@ from giaann_p2p.swarm.messages import (
     Message,
     Push,
     Read,
-    Refused,
+    Refusal,
     decode,
     encode,
 )
-from giaann_p2p.swarm.record import Announcement, signed
+from giaann_p2p.swarm.wire.record import Announcement, signed
 from tests.unit.bootstrap.helpers import ME, Boot, boot
 from tests.unit.node.helpers import EPOCH, MANIFEST, identity
 
@@ -52,7 +52,7 @@ def test_whoever_asks_gets_the_manifest(tmp_path: Path) -> None:
 def test_all_else_is_refused_in_words(tmp_path: Path, body: bytes, words: str) -> None:
     async def story(one: Boot) -> None:
         found = await answer(one, body)
-        assert isinstance(found, Refused)
+        assert isinstance(found, Refusal)
         assert words in found.reason
         assert one.node.gate.asked_for_manifest == 0
 
@@ -80,7 +80,7 @@ def test_it_notes_down_who_was_there(tmp_path: Path) -> None:
         one.board.leave(other.peer, "storage", signed(other, said), 300)
         one.board.leave(other.peer, "storage", b"what a stranger left", 300)
         await asyncio.sleep(70)
-        assert len(one.node.lookout.others.around.directory) == 1
+        assert len(one.node.lookout.view.directory) == 1
         assert one.node.lookout.refused > 0
 
     boot(story, known)

@@ -7,11 +7,14 @@ import pytest
 from rich.console import Console
 
 from giaann_p2p.cli.health_shown import overview_json, overview_shown, report_json, report_lines
-from giaann_p2p.swarm.checkup import Damage, Report
-from giaann_p2p.swarm.directory import Health
-from giaann_p2p.swarm.identity import Peer, name_of, to_text
-from giaann_p2p.swarm.overview import Overview, Seen
-from giaann_p2p.swarm.record import Load
+from giaann_p2p.swarm.members.capacity import Filling
+from giaann_p2p.swarm.members.checkup import Damage, Report
+from giaann_p2p.swarm.members.commands import GENERAL, Commands
+from giaann_p2p.swarm.members.directory import Health
+from giaann_p2p.swarm.members.losses import Losses
+from giaann_p2p.swarm.members.overview import Overview, Seen
+from giaann_p2p.swarm.wire.identity import Peer, name_of, to_text
+from giaann_p2p.swarm.wire.record import Load
 
 A, B, C = (Peer(bytes([letter]) * 32) for letter in b"abc")
 STORING = Seen(
@@ -49,13 +52,19 @@ def overview(
     *peers: Seen,
     silent: list[Peer] | None = None,
     gone: list[Peer] | None = None,
-    barred: dict[Peer, list[int]] | None = None,
+    excluded: dict[Peer, list[int]] | None = None,
+    full: list[Peer] | None = None,
+    filling: list[Filling] | None = None,
+    closed: int = 0,
 ) -> Overview:
     return Overview(
         peers=list(peers),
         silent=silent or [],
         gone=gone or [],
-        barred=barred or {},
+        excluded=excluded or {},
+        full=full or [],
+        filling=filling or [],
+        closed=closed,
         shards=256,
         replicas=2,
         health=health,
@@ -67,9 +76,9 @@ def health(**given: float) -> Health:
     return msgspec.convert(values | given, Health)
 
 
-def lines(found: Overview, width: int = 80) -> list[str]:
+def lines(found: Overview, width: int = 80, commands: Commands = GENERAL) -> list[str]:
     console = Console(file=io.StringIO(), width=width)
-    console.print(overview_shown("bees", found))
+    console.print(overview_shown("bees", found, commands))
     assert isinstance(console.file, io.StringIO)
     return [line.rstrip() for line in console.file.getvalue().splitlines()]
 
@@ -96,19 +105,19 @@ def test_the_table_fits_a_usual_terminal() -> None:
         (
             overview(health(least=1, under=1, unsettled=7), STORING, STORING),
             "bees: degraded. 2 storage peers; 256 shards, 2 replicas of each wanted, 1 or more "
-            "ready; lacking replicas: 1 shard; on their way: 7 replicas",
+            "ready; lacking replicas: 1 shard; being copied: 7 replicas",
         ),
         (
             overview(health(least=0, under=256, lost=256), STORING, gone=[B, C]),
             "bees: lost. 1 storage peer; 256 shards, 2 replicas of each wanted, 0 or more ready; "
-            "served by nobody: 256 shards; lacking replicas: 256 shards; went without leave and "
+            "served by nobody: 256 shards; lacking replicas: 256 shards; vanished and "
             f"may come back: {name_of(B)}, {name_of(C)}. "
             "Start 1 more storage peer: giaann storage --join LINK",
         ),
         (
-            overview(health(), STORING, STORING, barred={B: [3, 17], C: [*range(9)]}),
-            f"2 or more ready; {name_of(B)} holds something else than others of 2 shards: 3, 17"
-            f"; {name_of(C)} holds something else than others of 9 shards: "
+            overview(health(), STORING, STORING, excluded={B: [3, 17], C: [*range(9)]}),
+            f"2 or more ready; {name_of(B)} differs from the other owners in 2 shards: 3, 17"
+            f"; {name_of(C)} differs from the other owners in 9 shards: "
             "0, 1, 2, 3, 4, 5, 6, 7, ...",
         ),
         (
@@ -121,6 +130,100 @@ def test_the_table_fits_a_usual_terminal() -> None:
 )
 def test_the_verdict_says_what_is_wrong_and_what_to_do(found: Overview, verdict: str) -> None:
     assert lines(found, 1000)[-1].endswith(verdict)
+
+
+NOBODY_SERVES = {"least": 0, "under": 256, "lost": 256}
+BEGINNING = msgspec.structs.replace(STORING, ready=0)
+
+
+@pytest.mark.parametrize(
+    ("found", "verdict"),
+    [
+        (
+            overview(health(**NOBODY_SERVES)),
+            "bees: starting: no storage peer yet. 0 storage peers; 256 shards, 2 replicas of each"
+            " wanted, 0 or more ready. Start 2 more storage peers: giaann storage --join LINK",
+        ),
+        (
+            overview(health(**NOBODY_SERVES, unsettled=256), BEGINNING, BEGINNING),
+            "bees: starting: 2 storage peers getting ready, which may take half a minute. 2 storage"
+            " peers; 256 shards, 2 replicas of each wanted, 0 or more ready",
+        ),
+        (
+            overview(health(), STORING, STORING, full=[A, B], closed=200),
+            f"bees: full: no room for anything new in 200 shards; full: {name_of(A)}, {name_of(B)}."
+            " 2 storage peers; 256 shards, 2 replicas of each wanted, 2 or more ready. Start more "
+            "storage peers: giaann storage --join LINK; or start the full ones again with more "
+            "--capacity",
+        ),
+        (
+            overview(health(), STORING, STORING, full=[B]),
+            f"bees: degraded. 2 storage peers; 256 shards, 2 replicas of each wanted, 2 or more "
+            f"ready; full: {name_of(B)}",
+        ),
+        (
+            overview(
+                health(),
+                STORING,
+                STORING,
+                filling=[Filling(A, 0.91, 7300.0), Filling(B, 0.86, 130.0), Filling(C, 0.9, None)],
+            ),
+            "bees: healthy. 2 storage peers; 256 shards, 2 replicas of each wanted, 2 or more "
+            f"ready; nearly full: {name_of(A)} at 91%, {name_of(B)} at 86%, {name_of(C)} at 90%, "
+            "full in 2 min at the present rate",
+        ),
+        (
+            overview(health(), STORING, STORING, filling=[Filling(A, 0.91, None)]),
+            f"2 or more ready; nearly full: {name_of(A)} at 91%",
+        ),
+    ],
+)
+def test_a_swarm_that_begins_or_is_full_says_so(found: Overview, verdict: str) -> None:
+    assert lines(found, 1000)[-1].endswith(verdict)
+
+
+LOST = Losses(shards=[3, 17], connections=2759, seen=400)
+WHAT_IS_LOST = (
+    "2 shards held 2,759 connections or more, last seen 10 min ago, and nobody there has all of"
+    " them"
+)
+
+
+@pytest.mark.parametrize(
+    ("found", "advice"),
+    [
+        (overview(health(**NOBODY_SERVES)), "Start 2 more storage peers: {add} 2{dir}"),
+        (overview(health(least=1, under=9), STORING), "Start 1 more storage peer: {add}{dir}"),
+        (
+            overview(health(), STORING, STORING, full=[A, B], closed=200),
+            "Start more storage peers: {add}{dir}; or give each more with giaann swarm down{dir} "
+            "and giaann swarm up --capacity SIZE{dir}",
+        ),
+        (
+            msgspec.structs.replace(overview(health(), STORING, STORING), losses=LOST),
+            "Start the peers again that had them, with giaann swarm restart NAME{dir}; giaann fsck"
+            " tells which shards these are",
+        ),
+    ],
+)
+@pytest.mark.parametrize("local", ["", " --dir bees"])
+def test_the_advice_for_a_local_swarm_names_its_commands(
+    found: Overview, advice: str, local: str
+) -> None:
+    wanted = advice.format(add="giaann swarm add storage", dir=local)
+    assert lines(found, 1000, Commands(local))[-1].endswith(f". {wanted}")
+
+
+def test_what_is_lost_is_told_alike_by_status_and_fsck() -> None:
+    found = msgspec.structs.replace(overview(health(), STORING, STORING), losses=LOST, now=1000.0)
+    verdict = lines(found, 1000)[-1]
+    assert verdict.startswith(f"bees: lost: {WHAT_IS_LOST}. ")
+    assert verdict.endswith(
+        ". Start the peers again that had them, with the command that each was started with, and"
+        " its folder; giaann fsck tells which shards these are"
+    )
+    _, told, *_ = report_lines(report(losses=LOST), "", 1000.0)
+    assert told == f"{WHAT_IS_LOST}: 3, 17"
 
 
 def test_who_does_not_answer_is_shown_as_silent() -> None:
@@ -141,7 +244,15 @@ def test_what_a_stranger_calls_its_device_is_shown_as_it_is(device: str) -> None
 
 
 def test_an_overview_for_programs() -> None:
-    told = overview_json(overview(health(lost=3), STORING, gone=[C], barred={B: [3, 17]}))
+    found = overview(
+        health(lost=3),
+        STORING,
+        gone=[C],
+        excluded={B: [3, 17]},
+        full=[A],
+        filling=[Filling(C, 0.9, None)],
+    )
+    told = overview_json(found)
     assert msgspec.json.decode(msgspec.json.encode(told)) == {
         "verdict": "lost",
         "peers": [
@@ -154,7 +265,7 @@ def test_an_overview_for_programs() -> None:
                 "ready": 250,
                 "syncing": 6,
                 "owns": 256,
-                "load": {"queue": 0, "reads": 12, "writes": 3, "p95_ms": 0},
+                "load": {"queue": 0, "reads": 12, "writes": 3, "growth": 0},
                 "device": "",
                 "slots": 0,
                 "addresses": ["/ip4/10.0.0.1/tcp/4100/p2p/x"],
@@ -162,7 +273,13 @@ def test_an_overview_for_programs() -> None:
         ],
         "silent": [],
         "gone": [to_text(C)],
-        "barred": {to_text(B): [3, 17]},
+        "excluded": {to_text(B): [3, 17]},
+        "full": [to_text(A)],
+        "filling": [{"peer": to_text(C), "share": 0.9, "seconds": None}],
+        "closed": 0,
+        "losses": {"shards": [], "connections": 0, "seen": 0},
+        "cold": 0,
+        "now": 0.0,
         "shards": 256,
         "replicas": 2,
         "health": {"least": 2, "mean": 2.0, "under": 0, "lost": 3, "unsettled": 0},
@@ -226,7 +343,7 @@ def report(**given: object) -> Report:
     ],
 )
 def test_a_report_says_what_is_wrong(found: Report, expected: str, told: list[str]) -> None:
-    first, *rest = report_lines(found, expected)
+    first, *rest = report_lines(found, expected, 0.0)
     assert first == "16 shards, 1,234 rows, 56,789 connections"
     assert rest == told
 

@@ -7,24 +7,24 @@ from typing import Any, cast
 import pytest
 
 from giaann_p2p.cli.verified import complain_of, lie_lines, lies_json, share_of, undecided_lines
-from giaann_p2p.client.lies import Lie, Told
-from giaann_p2p.client.visit import Visit
-from giaann_p2p.swarm.verifying import NOTHING, USUAL, Verify
+from giaann_p2p.client.lies import Lie, ToldRow
+from giaann_p2p.client.session import Session
+from giaann_p2p.swarm.reading.row_vote import NOTHING, USUAL, Verify
 
-WRONG = Lie("zorp1", 7, "honey", "make", Told(9, 1200), Told(8, 1), behind=False)
-LESS = Lie("aaaa2", 3, "bee", None, None, Told(1, 4), behind=True)
+WRONG = Lie("zorp1", 7, "honey", "make", ToldRow(9, 1200), ToldRow(8, 1), behind=False)
+LESS = Lie("aaaa2", 3, "bee", None, None, ToldRow(1, 4), behind=True)
 
 
-def visiting(lies: Sequence[Lie], undecided: int = 0, verify: Verify = NOTHING) -> Visit:
+def visiting(lies: Sequence[Lie], undecided: int = 0, verify: Verify = NOTHING) -> Session:
     reading = SimpleNamespace(in_dispute=undecided)
-    return cast(Visit, SimpleNamespace(lies=list(lies), reading=reading, verify=verify))
+    return cast(Session, SimpleNamespace(lies=list(lies), reading=reading, verify=verify))
 
 
 def test_each_peer_is_told_once() -> None:
     assert list(lie_lines([WRONG, LESS, WRONG])) == [
-        "peer aaaa2 told less than most other owners know: of bee in shard 3 nothing, where the "
-        "others say that it occurred once and has 4 connections; it is asked no more",
-        "peer zorp1 told wrong rows: of honey/make in shard 7 that it occurred 9 times and "
+        "peer aaaa2 returned less than most other owners know: of bee in shard 3 nothing, where "
+        "the others say that it occurred once and has 4 connections; it is asked no more",
+        "peer zorp1 returned wrong rows: of honey/make in shard 7 that it occurred 9 times and "
         "has 1,200 connections, where the others say that it occurred 8 times and has 1 connection"
         ", and 1 more; it is asked no more",
     ]
@@ -47,7 +47,10 @@ def test_what_is_known_is_not_told_again(capsys: pytest.CaptureFixture[str]) -> 
 
 @pytest.mark.parametrize(
     ("verify", "words"),
-    [(Verify(1.0), "told by a majority of its owners\n"), (NOTHING, "may rest on wrong rows; --v")],
+    [
+        (Verify(1.0), "confirmed by a majority of its owners\n"),
+        (NOTHING, "may rest on wrong rows; --v"),
+    ],
 )
 def test_what_it_means_for_the_result(
     verify: Verify, words: str, capsys: pytest.CaptureFixture[str]
@@ -61,7 +64,9 @@ def test_what_nobody_can_tell_is_told_at_last(capsys: pytest.CaptureFixture[str]
     assert capsys.readouterr().err == ""
     complain_of(visiting([], 2))
     err = capsys.readouterr().err
-    assert "storage peers told rows differently 2 times, and it is not known who is wrong" in err
+    assert (
+        "storage peers returned different rows 2 times, and it is not known which are wrong" in err
+    )
     assert "giaann fsck" in err
 
 

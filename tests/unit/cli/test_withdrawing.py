@@ -14,14 +14,14 @@ from giaann_p2p.cli import withdrawing
 from giaann_p2p.cli.withdrawing import Founding, shown
 from giaann_p2p.errors import TokenError
 from giaann_p2p.net.hive.key_file import open_key_file
-from giaann_p2p.node.membership import Giver
-from giaann_p2p.swarm.admission import Admission
-from giaann_p2p.swarm.agreeing import Agreed
-from giaann_p2p.swarm.identity import Identity
-from giaann_p2p.swarm.link import Link
-from giaann_p2p.swarm.manifest import Manifest
-from giaann_p2p.swarm.revoked import Revoked
-from giaann_p2p.swarm.withdrawn import roots_in
+from giaann_p2p.node.members.membership import Giver
+from giaann_p2p.swarm.training.orphan_quorum import Agreed
+from giaann_p2p.swarm.wire.admission import Admission
+from giaann_p2p.swarm.wire.identity import Identity
+from giaann_p2p.swarm.wire.link import Link
+from giaann_p2p.swarm.wire.manifest import Manifest
+from giaann_p2p.swarm.wire.revoked import Revoked
+from giaann_p2p.swarm.wire.withdrawn import roots_in
 
 JOB, OTHER_JOB = b"\1" * 16, b"\2" * 16
 ROOT = bytes(16)
@@ -42,7 +42,7 @@ def test_what_is_found_is_shown_by_job() -> None:
     [
         (Agreed({}, set(), 0, 0), "there are no owners"),
         (Agreed({}, set(), 3, 3), "none of 3 owners answers; later, `giaann token withdraw` looks"),
-        (Agreed({}, set(), 0, 3), "nothing is there that disowned peers alone taught"),
+        (Agreed({}, set(), 0, 3), "nothing is there to be withdrawn"),
         (FOUND._replace(silent=1), "1 of 3 owners did not answer; later, `giaann token withdraw`"),
         (Agreed({}, {(JOB, 1)}, 0, 3), "left as it is: 1 chunk, of which too few of 3 owners"),
     ],
@@ -172,7 +172,9 @@ def test_a_folder_that_lacks_the_swarms_newest_list_gets_it_and_nothing_is_told(
     newer = Revoked(giver.manifest.swarm_id).next(founder, set(), (), FOUND.roots)
     swarm.gate.learn(newer.to_bytes())
     disown(giver)
-    with pytest.raises(TokenError, match=r"list 1 already, which .* did not have, and has now"):
+    with pytest.raises(
+        TokenError, match=r"already has list 1, which was not in .*; it is there now"
+    ):
         carry_out(giver)
     assert swarm.told == []
     assert giver.list == newer

@@ -7,19 +7,19 @@ import numpy as np
 import pytest
 
 from giaann_p2p.client.checkup import checked
-from giaann_p2p.swarm.checkup import Report
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.messages import (
+from giaann_p2p.swarm.members.checkup import Report
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.messages import (
     AskDigests,
     Digest,
     Digests,
     Message,
     Pushed,
-    Refused,
+    Refusal,
     decode,
     encode,
 )
-from giaann_p2p.swarm.shardset import packed, unpacked
+from giaann_p2p.swarm.wire.shardset import packed, unpacked
 from tests.unit.node.helpers import LAYOUT, MANIFEST, Client, Town, play
 
 COUNT = LAYOUT.shards
@@ -98,7 +98,7 @@ def test_who_tells_of_some_at_a_time_is_asked_for_the_rest(at_once: int) -> None
 @pytest.mark.parametrize(
     "answer",
     [
-        lambda shards: Refused("not now"),
+        lambda shards: Refusal("not now"),
         lambda shards: Pushed(b""),
         lambda shards: some([]),
         lambda shards: some(shards, found=len(shards) - 1),
@@ -106,7 +106,7 @@ def test_who_tells_of_some_at_a_time_is_asked_for_the_rest(at_once: int) -> None
         lambda shards: some(shards[1:]),
         lambda shards: some(shards[::2]),
         lambda shards: Digests(b"\xff\xff", [SAID]),
-        lambda shards: some(shards[:2]) if shards[0] == 0 else Refused("enough"),
+        lambda shards: some(shards[:2]) if shards[0] == 0 else Refusal("enough"),
         lambda shards: some(shards[:2]) if shards[0] == 0 else some([0, 1]),
     ],
     ids=[

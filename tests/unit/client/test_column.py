@@ -10,11 +10,11 @@ import pytest
 
 from giaann_p2p.client import column as module
 from giaann_p2p.client.column import column
-from giaann_p2p.client.visit import Visit
+from giaann_p2p.client.session import Session
 from giaann_p2p.model.ids import word_id
 from giaann_p2p.model.rows import Answer, Name, Neuron, empty_row
 from giaann_p2p.store.layout import Layout
-from giaann_p2p.swarm.verifying import NOTHING
+from giaann_p2p.swarm.reading.row_vote import NOTHING
 
 BEE = word_id("bee")
 
@@ -28,7 +28,7 @@ class Blocks:
         self._names = {word_id(word): word for word in occurrences}
         self._counts = {word_id(word): count for word, count in occurrences.items()}
 
-    async def told(self, _: Visit, shard: int, concept: int) -> tuple[int, ...]:
+    async def told(self, _: Session, shard: int, concept: int) -> tuple[int, ...]:
         """Return what a peer tells that has this shard alone."""
         layout = self.manifest.layout
         here = [one for one in self._counts if layout.shard_of(concept, one) == shard]
@@ -52,6 +52,6 @@ def test_the_most_frequent_words_are_shown_wherever_they_are(
     occurrences = {f"word{n}": count for n, count in enumerate(chance.sample(range(1, 999), 60))}
     swarm = Blocks(Layout(shards=64, blocks=blocks), occurrences)
     monkeypatch.setattr(module, "_told", swarm.told)
-    found = asyncio.run(column(cast("Visit", swarm), "bee", words=10))
+    found = asyncio.run(column(cast("Session", swarm), "bee", words=10))
     assert [word.occurrences for word in found.words] == sorted(occurrences.values())[:-11:-1]
     assert found.size == len(occurrences)

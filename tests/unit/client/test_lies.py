@@ -9,22 +9,22 @@ import numpy as np
 import pytest
 
 from giaann_p2p.client.column import Column, column
-from giaann_p2p.client.lies import Told
-from giaann_p2p.client.visit import visit
+from giaann_p2p.client.lies import ToldRow
+from giaann_p2p.client.session import visit
 from giaann_p2p.errors import UsageError
 from giaann_p2p.model.delta import total
 from giaann_p2p.model.ids import PRIME
 from giaann_p2p.model.rows import DeltaRows, Question, Row
 from giaann_p2p.net.errors import Unreachable
-from giaann_p2p.swarm.identity import name_of
-from giaann_p2p.swarm.link import Link
-from giaann_p2p.swarm.messages import AskColumn, decode, encode
-from giaann_p2p.swarm.messages import Column as Words
-from giaann_p2p.swarm.verifying import USUAL
+from giaann_p2p.swarm.reading.row_vote import USUAL
+from giaann_p2p.swarm.wire.identity import name_of
+from giaann_p2p.swarm.wire.link import Link
+from giaann_p2p.swarm.wire.messages import AskColumn, decode, encode
+from giaann_p2p.swarm.wire.messages import Column as Words
 from peers.compute.options import ComputeOptions
 from tests.unit.node.helpers import LAYOUT, LESSONS, Client, House, Town, play
-from tests.unit.node.helpers_compute import Visitor
-from tests.unit.node.test_reading_lies import lie
+from tests.unit.node.reading.test_reader_lies import lie
+from tests.unit.node.training.helpers_compute import Visitor
 
 CHUNKS = range(4)
 TRUE = DeltaRows(total([LESSONS.delta(chunk) for chunk in CHUNKS]))
@@ -119,7 +119,7 @@ def test_put_to_the_vote_a_column_is_true_and_the_liar_is_named(
         for one in lies:
             assert one.true is not None
             if change is more:
-                assert one.told == Told(one.true.occurrences + 7, one.true.connections)
+                assert one.told == ToldRow(one.true.occurrences + 7, one.true.connections)
             else:
                 assert one.told is None
             assert one.behind == (change is not more)
@@ -211,7 +211,7 @@ def test_a_share_that_cannot_be_is_told_before_anything_is_begun(share: float) -
             pass
 
     with (
-        patch("giaann_p2p.client.visit.placed") as placed,
+        patch("giaann_p2p.client.session.placed") as placed,
         pytest.raises(UsageError, match="0 to 1"),
     ):
         asyncio.run(story())

@@ -10,7 +10,7 @@ from giaann_p2p.client.pages import Pages
 from giaann_p2p.model.parse import chunks, max_chars
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.solo.corpus import opened
-from tests.unit.node.helpers_compute import written
+from tests.unit.node.training.helpers_compute import written
 
 SPEC = ModelSpec()
 TEXT = written(300)

@@ -12,17 +12,17 @@ from giaann_p2p.model.manner import Manner
 from giaann_p2p.net.clock import VirtualLoop
 from giaann_p2p.net.errors import Broken, Reason, Refused, TimedOut, Unreachable
 from giaann_p2p.net.transport import Transport
-from giaann_p2p.swarm import messages
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.messages import Ask, Cost, Message, Told, decode, encode
+from giaann_p2p.swarm.wire import messages
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.messages import Ask, Continued, Cost, Message, decode, encode
 
 A, B = (Peer(letter * 32) for letter in (b"A", b"B"))
-ANSWER = Told("", [], [], "end", [], Cost())
+ANSWER = Continued("", [], [], "end", [], Cost())
 NOT_YET = Refused(Reason.FAILED, "this peer serves nothing")
 
 
 class Oracles:
-    """Compute peers that fail for a while: `asking.Others`, and the transport to them."""
+    """Compute peers that fail for a while: `ComputeLoads`, and the transport to them."""
 
     def __init__(self, fails: PeerError | Message, seconds: float, *peers: Peer) -> None:
         self.asked = 0
@@ -91,7 +91,7 @@ def test_those_who_stay_away_are_given_up_when_the_patience_ends(error: PeerErro
 
 @pytest.mark.parametrize(
     "refusal",
-    [Refused(Reason.TOO_LONG, "9 GB are too long"), messages.Refused("9 GB are too long")],
+    [Refused(Reason.TOO_LONG, "9 GB are too long"), messages.Refusal("9 GB are too long")],
     ids=["by the connection", "in an answer"],
 )
 def test_a_prompt_that_all_refuse_is_given_up_soon(refusal: PeerError | Message) -> None:

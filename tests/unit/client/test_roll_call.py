@@ -7,7 +7,7 @@ import pytest
 from giaann_p2p.client import roll_call
 from giaann_p2p.client.roll_call import silent
 from giaann_p2p.net.errors import Reason, Refused
-from giaann_p2p.swarm.identity import Peer
+from giaann_p2p.swarm.wire.identity import Peer
 from tests.unit.node.helpers import Client, Town, identity, play
 
 
@@ -26,6 +26,16 @@ def test_who_is_there_answers_and_who_hangs_or_is_gone_does_not() -> None:
         houses[1].come_back()
         await town.until(town.settled)
         assert await silent(client.transport, peers) == {ghost}
+
+    play(story)
+
+
+def test_a_peer_that_was_silent_for_a_moment_is_there() -> None:
+    async def story(town: Town) -> None:
+        house, client = town.add(), Client(town)
+        town.freeze(house)
+        asyncio.get_running_loop().call_later(3, town.freeze, house, False)
+        assert await silent(client.transport, [house.me], 2) == frozenset()
 
     play(story)
 

@@ -4,32 +4,36 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from giaann_p2p.client import training
-from giaann_p2p.client.trained import Lacking, LackingPeers, Standing, Taught
-from giaann_p2p.client.training import MOST_BATCH, Manner
+from giaann_p2p.client.trained import Lacking, LackingPeers, TrainProgress, TrainReport
+from giaann_p2p.client.training import MOST_BATCH, TrainOptions
 from giaann_p2p.errors import UsageError
-from giaann_p2p.node.lesson import Made, Task
-from giaann_p2p.swarm import schedule, writer
-from giaann_p2p.swarm.identity import Peer, name_of
-from giaann_p2p.swarm.messages import (
+from giaann_p2p.node.training.learner import Made, Task
+from giaann_p2p.swarm.members.standing import DAY
+from giaann_p2p.swarm.training import schedule, writer
+from giaann_p2p.swarm.training.writer import Committed, Cut
+from giaann_p2p.swarm.wire.identity import Peer, name_of
+from giaann_p2p.swarm.wire.messages import (
     AskManifest,
     Beat,
     Learned,
     Message,
-    Refused,
+    Refusal,
     Skip,
     decode,
     encode,
 )
-from giaann_p2p.swarm.voucher import Sealing
-from giaann_p2p.swarm.writer import Committed, Cut
-from tests.unit.node.helpers import JOB, Town, play
-from tests.unit.node.helpers_compute import FATAL, Visitor, Workshop, alone, written
+from giaann_p2p.swarm.wire.voucher import Sealing
+from tests.unit.node.helpers import GIB, JOB, Town, play
+from tests.unit.node.training.helpers_compute import FATAL, Visitor, Workshop, alone, written
 
 TEXT = written(640)
 """Ten chunks."""
+SHORT, SCARCE = written(256), 100_000
+"""Four chunks, and bytes of memory that are too few for all of them."""
 
 
 def holds(town: Town, text: str, epochs: int = 1) -> Callable[[], bool]:
@@ -61,7 +65,7 @@ def test_a_text_is_learned_by_many_as_by_one_and_only_once() -> None:
         visitor = await founded(town)
         shops = [Workshop(town, number) for number in (101, 102)]
         await town.until(lambda: len(visitor.workers()) == 2)
-        (report,) = await visitor.trainer.train(TEXT, Manner(batch=3, check=0))
+        (report,) = await visitor.trainer.train(TEXT, TrainOptions(batch=3, check=0))
         assert report.complete
         assert (report.chunks, report.chunks_known, report.sentences) == (10, 0, 640)
         assert (report.checked, report.liars) == (0, set())
@@ -71,7 +75,7 @@ def test_a_text_is_learned_by_many_as_by_one_and_only_once() -> None:
         assert report.pushed > 0
         assert all(shop.slow.learned for shop in shops)
         await town.until(holds(town, TEXT))
-        (again,) = await visitor.trainer.train(TEXT, Manner(policy="random"))
+        (again,) = await visitor.trainer.train(TEXT, TrainOptions(policy="random"))
         assert (again.chunks, again.chunks_known, again.sentences) == (0, 10, 0)
         assert again.known
         assert sum(len(shop.slow.learned) for shop in shops) == 10
@@ -87,7 +91,7 @@ def test_each_chunk_is_learned_by_as_many_as_have_to_agree() -> None:
         visitor = await founded(town)
         shops = [Workshop(town, number) for number in (101, 102, 103)]
         await town.until(lambda: len(visitor.workers()) == 3)
-        (report,) = await visitor.trainer.train(TEXT, Manner(redundancy=2))
+        (report,) = await visitor.trainer.train(TEXT, TrainOptions(redundancy=2))
         assert report.complete
         assert (report.chunks, report.checked) == (10, 10)
         assert sum(len(shop.slow.learned) for shop in shops) == 20
@@ -123,8 +127,75 @@ def test_who_is_alone_is_told_that_more_have_to_agree() -> None:
         visitor = await founded(town)
         shop = Workshop(town, 101)
         await town.until(lambda: len(visitor.workers()) == 1)
-        with pytest.raises(LackingPeers, match="2 compute peers have to come to the same"):
-            await visitor.trainer.train(TEXT, Manner(redundancy=2, patience=20))
+        with pytest.raises(LackingPeers, match=r"come to the same, and.*Nothing of text is"):
+            await visitor.trainer.train(TEXT, TrainOptions(redundancy=2, patience=20))
+        await shop.end()
+        await visitor.close()
+
+    play(story)
+
+
+def test_a_swarm_that_is_full_says_so_and_goes_on_when_there_is_room() -> None:
+    async def story(town: Town) -> None:
+        town.capacity = SCARCE
+        visitor = await founded(town)
+        shop = Workshop(town, 101)
+        await town.until(lambda: len(visitor.workers()) == 1)
+        seen: list[tuple[TrainReport, TrainProgress]] = []
+        with pytest.raises(LackingPeers, match="the swarm is full: there is no room left") as ended:
+            await visitor.trainer.train(
+                SHORT,
+                TrainOptions(patience=4, check=0),
+                watch=lambda report, standing: seen.append((report, standing)),
+            )
+        report, standing = seen[-1]
+        assert 0 < report.chunks < 4
+        assert f"What was learned is kept, {report.chunks} chunk" in str(ended.value)
+        assert all(name_of(house.me) in str(ended.value) for house in town.houses)
+        assert standing.lacking is Lacking.ROOM
+        assert "start more storage peers" in standing.remedy
+        assert visitor.visit.overview().verdict == "full"
+        town.capacity = GIB
+        for _ in range(3):
+            town.add()
+        (again,) = await visitor.trainer.train(SHORT, TrainOptions(check=0))
+        assert again.complete
+        assert again.chunks_known + again.chunks == 4
+        await town.until(lambda: visitor.visit.overview().verdict == "healthy")
+        await shop.end()
+        await visitor.close()
+
+    play(story)
+
+
+def test_it_is_said_when_only_peers_that_went_away_make_an_update_count() -> None:
+    async def story(town: Town) -> None:
+        visitor = await founded(town)
+        shop, old = Workshop(town, 101), list(town.houses)
+        await town.until(lambda: len(visitor.workers()) == 1)
+        book = shop.node.lookout.view.standing
+        seconds = [(house.me, int(10 * DAY)) for house in old]
+        book.restore(msgspec.msgpack.encode(seconds))
+        for house in old:
+            await house.die()
+        for _ in range(3):
+            town.add()
+        await town.until(town.settled)
+        seen: list[TrainProgress] = []
+        with pytest.raises(LackingPeers, match="an update counts once a storage peer of") as ended:
+            async with asyncio.timeout(300):
+                await visitor.trainer.train(
+                    SHORT,
+                    TrainOptions(patience=20, check=0),
+                    watch=lambda report, standing: seen.append(standing),
+                )
+        assert all(name_of(house.me) in str(ended.value) for house in old)
+        assert "giaann token issue NAME --standing" in str(ended.value)
+        assert seen[-1].lacking is Lacking.KEEPERS
+        for house in old:
+            house.come_back()
+        (again,) = await visitor.trainer.train(SHORT, TrainOptions(check=0))
+        assert again.complete
         await shop.end()
         await visitor.close()
 
@@ -142,12 +213,12 @@ def test_a_liar_is_found_named_and_learns_no_more_and_nothing_of_its_is_kept() -
 
         liar.slow.learn = lie  # type: ignore[method-assign]
         await town.until(lambda: len(visitor.workers()) == 3)
-        (report,) = await visitor.trainer.train(TEXT, Manner(redundancy=2))
+        (report,) = await visitor.trainer.train(TEXT, TrainOptions(redundancy=2))
         assert report.complete
         assert report.liars == {name_of(liar.me)}
         await town.until(holds(town, TEXT))
         tried = len(liar.slow.learned)
-        reports = await visitor.trainer.train(TEXT, Manner(epochs=2, redundancy=2))
+        reports = await visitor.trainer.train(TEXT, TrainOptions(epochs=2, redundancy=2))
         assert all(one.complete for one in reports)
         assert len(liar.slow.learned) == tried
         for shop in shops:
@@ -160,7 +231,9 @@ def test_a_liar_is_found_named_and_learns_no_more_and_nothing_of_its_is_kept() -
 def boasts(shop: Workshop) -> None:
     """Let a compute peer say that it has brought what it learned, and bring nothing."""
 
-    def push(job: bytes, chunk: int, cut: Cut, seal: Sealing, now: float) -> list[writer.Act]:
+    def push(
+        job: bytes, chunk: int, cut: Cut, seal: Sealing, now: float
+    ) -> list[writer.WriteAction]:
         return [Committed(job, chunk)]
 
     shop.node.worker._writer.push = push  # type: ignore[method-assign]
@@ -173,7 +246,7 @@ def test_who_says_it_brought_what_no_owner_has_is_named_and_others_learn_that() 
         idle = shops[0]
         boasts(idle)
         await town.until(lambda: len(visitor.workers()) == 3)
-        (report,) = await visitor.trainer.train(TEXT, Manner(check=0))
+        (report,) = await visitor.trainer.train(TEXT, TrainOptions(check=0))
         assert report.complete
         assert report.liars == set()
         assert report.unbrought == {name_of(idle.me): len(idle.slow.learned)}
@@ -183,7 +256,7 @@ def test_who_says_it_brought_what_no_owner_has_is_named_and_others_learn_that() 
         assert tried > 0
         await town.until(holds(town, TEXT))
         other = written(320, seed=1)
-        (report,) = await visitor.trainer.train(other, Manner(check=0))
+        (report,) = await visitor.trainer.train(other, TrainOptions(check=0))
         assert (report.complete, report.unbrought) == (True, {})
         assert len(idle.slow.learned) == tried
         for shop in shops:
@@ -201,7 +274,7 @@ def test_where_nobody_else_is_there_it_waits_for_others_and_says_why() -> None:
         await town.until(lambda: len(visitor.workers()) == 1)
         words = rf"{name_of(idle.me)} did not do as they said.*no compute peer.*waited 20 s"
         with pytest.raises(LackingPeers, match=words):
-            await visitor.trainer.train(TEXT, Manner(patience=20))
+            await visitor.trainer.train(TEXT, TrainOptions(patience=20))
         running = asyncio.create_task(visitor.trainer.train(TEXT))
         await asyncio.sleep(10)
         shop = Workshop(town, 102)  # just in time
@@ -237,10 +310,10 @@ def test_a_word_with_a_token_that_no_owner_takes_does_not_count(
         monkeypatch.setattr(visitor.visit.gate.admission, "authored", authored)
         visitor.transport.serve(heard)
         await town.until(lambda: len(visitor.workers()) == 3)
-        (report,) = await visitor.trainer.train(TEXT, Manner(redundancy=2))
+        (report,) = await visitor.trainer.train(TEXT, TrainOptions(redundancy=2))
         assert report.complete
         assert told
-        assert all(one == Refused("came: this token is another's") for one in told)
+        assert all(one == Refusal("came: this token is another's") for one in told)
         for shop in shops:
             await shop.end()
         await visitor.close()
@@ -253,9 +326,9 @@ def test_epochs_are_jobs_of_their_own() -> None:
         visitor = await founded(town)
         shop = Workshop(town, 101, seconds=0.1)
         text = written(130)
-        reports = await visitor.trainer.train(text, Manner(epochs=2))
+        reports = await visitor.trainer.train(text, TrainOptions(epochs=2))
         assert [(report.epoch, report.chunks) for report in reports] == [(1, 3), (2, 3)]
-        reports = await visitor.trainer.train(text, Manner(epochs=3))
+        reports = await visitor.trainer.train(text, TrainOptions(epochs=3))
         assert [(one.chunks_known, one.chunks) for one in reports] == [(3, 0), (3, 0), (0, 3)]
         await town.until(holds(town, text, 3))
         await shop.end()
@@ -269,7 +342,7 @@ def test_compute_and_storage_peers_may_die_join_and_leave_meanwhile(seed: int) -
     async def story(town: Town) -> None:
         visitor = await founded(town, 4)
         shops = [Workshop(town, number, seconds=8.0) for number in (101, 102, 103)]
-        running = asyncio.create_task(visitor.trainer.train(TEXT, Manner(batch=8)))
+        running = asyncio.create_task(visitor.trainer.train(TEXT, TrainOptions(batch=8)))
         await asyncio.sleep(6)
         await shops[0].die()
         await town.houses[0].die()
@@ -295,16 +368,16 @@ def test_somebody_else_goes_on_where_it_was_stopped() -> None:
     async def story(town: Town) -> None:
         visitor = await founded(town)
         shop = Workshop(town, 101)
-        seen: list[Standing] = []
+        seen: list[TrainProgress] = []
 
-        def watch(report: Taught, standing: Standing) -> None:
+        def watch(report: TrainReport, standing: TrainProgress) -> None:
             seen.append(standing)
 
         def stop() -> bool:
             return bool(seen) and seen[-1].committed >= 4
 
         (report,) = await visitor.trainer.train(
-            TEXT, Manner(epochs=5), watch=watch, should_stop=stop
+            TEXT, TrainOptions(epochs=5), watch=watch, should_stop=stop
         )
         assert report.interrupted
         assert not report.complete
@@ -352,7 +425,9 @@ def test_without_compute_peers_it_waits_and_then_says_what_to_do() -> None:
         began = asyncio.get_running_loop().time()
         with pytest.raises(LackingPeers, match=r"start one.*giaann compute.*waited 20 s"):
             await visitor.trainer.train(
-                TEXT, Manner(patience=20), watch=lambda _, standing: seen.add(standing.lacking)
+                TEXT,
+                TrainOptions(patience=20),
+                watch=lambda _, standing: seen.add(standing.lacking),
             )
         assert 20 < asyncio.get_running_loop().time() - began < 30
         assert seen == {None, Lacking.COMPUTE}
@@ -373,7 +448,7 @@ def test_without_enough_storage_peers_it_says_so() -> None:
         for house in town.houses:
             town.freeze(house)
         with pytest.raises(LackingPeers, match="too few storage peers answer"):
-            await visitor.trainer.train(TEXT, Manner(patience=20))
+            await visitor.trainer.train(TEXT, TrainOptions(patience=20))
         for house in town.houses:
             town.freeze(house, frozen=False)
         await visitor.close()
@@ -394,7 +469,7 @@ def test_what_nobody_can_learn_is_given_up_and_told_of_and_all_else_is_learned(
     async def story(town: Town) -> None:
         visitor = await founded(town)
         shops = [Workshop(town, number, seconds=0.2) for number in (101, 102, 103)]
-        (report,) = await visitor.trainer.train(file, Manner(batch=1))
+        (report,) = await visitor.trainer.train(file, TrainOptions(batch=1))
         assert not report.complete
         assert not report.interrupted
         assert report.chunks == 9
@@ -434,7 +509,7 @@ def test_what_strangers_ask_or_tell_is_refused() -> None:
         lie = [Learned(5, 64, [Skip("no reason", 3, 2), Skip("too long", 64, 63)], 7)]
         for question in (AskManifest(), Beat(JOB, [], lie, [])):
             data = await other.transport.call(visitor.me, encode(question), timeout=5)
-            assert isinstance(decode(data), Refused)
+            assert isinstance(decode(data), Refusal)
         await other.close()
         await visitor.close()
 
@@ -453,4 +528,4 @@ def test_what_strangers_ask_or_tell_is_refused() -> None:
 )
 def test_a_manner_that_cannot_be_is_told(wrong: dict[str, object], words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        Manner(**wrong)  # type: ignore[arg-type]
+        TrainOptions(**wrong)  # type: ignore[arg-type]

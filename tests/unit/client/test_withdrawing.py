@@ -6,18 +6,18 @@ from collections.abc import Callable, Iterator, Mapping
 import pytest
 
 from giaann_p2p.client.withdrawing import asked
-from giaann_p2p.swarm.agreeing import Agreed
-from giaann_p2p.swarm.messages import (
+from giaann_p2p.swarm.training.orphan_quorum import Agreed
+from giaann_p2p.swarm.wire.messages import (
     BUSY,
     AskOrphans,
     Message,
     OrphansAre,
     Pushed,
-    Refused,
+    Refusal,
     decode,
     encode,
 )
-from giaann_p2p.swarm.withdrawn import Chunk, Part, pages_of, parts_of
+from giaann_p2p.swarm.wire.withdrawn import Chunk, Part, pages_of, parts_of
 from tests.unit.node.helpers import JOB, Client, Town, play
 
 Answer = Callable[[AskOrphans], Message]
@@ -79,7 +79,7 @@ def test_who_lies_alone_has_no_honest_chunk_withdrawn_and_keeps_no_lie() -> None
 def test_who_still_looks_is_asked_again_for_a_while() -> None:
     def looks_first(busy: Iterator[int]) -> Answer:
         told = tells(LIE)
-        return lambda question: Refused(f"{BUSY}: not yet") if next(busy, 0) else told(question)
+        return lambda question: Refusal(f"{BUSY}: not yet") if next(busy, 0) else told(question)
 
     async def story(town: Town) -> None:
         answers = [looks_first(iter([1] * times)) for times in (0, 5, 1000)]
@@ -115,7 +115,7 @@ GOOD = parts_of(LIE)[0]
     "answer",
     [
         Pushed(b""),
-        Refused("no"),
+        Refusal("no"),
         OrphansAre(LIST, 1, (GOOD, GOOD)),
         OrphansAre(LIST, 1, (Part(JOB, GOOD.numbers * 2, ROOT * 2),)),
         OrphansAre(LIST, 1, (Part(JOB, GOOD.numbers, ROOT * 2),)),

@@ -19,7 +19,7 @@ def processes_of(folder: Path) -> list[str]:
     return found
 
 
-def eventually(condition: Callable[[], object], within: float = 20.0) -> None:
+def eventually(condition: Callable[[], object], within: float = 120.0) -> None:
     until = time.monotonic() + within
     while not condition():
         assert time.monotonic() < until, "it has not come to that"

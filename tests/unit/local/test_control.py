@@ -72,7 +72,7 @@ def test_questions_are_answered_in_order(tmp_path: Path) -> None:
 def test_what_is_no_question_is_said(tmp_path: Path, line: bytes, error: str) -> None:
     (found,) = asked(tmp_path, line)
     assert found.usage
-    assert found.error.startswith("that is no question: ")
+    assert found.error.startswith("that is not a question: ")
     assert error in found.error
 
 

@@ -67,7 +67,7 @@ def test_a_folder_with_other_things_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("Bees.")
     with pytest.raises(UsageError, match="has other things in it"):
         Hold(Folder(tmp_path))
-    with pytest.raises(StoreError, match="is no swarm's folder; nothing was removed"):
+    with pytest.raises(StoreError, match="is not a swarm's folder; nothing was removed"):
         Folder(tmp_path).erase()
     with pytest.raises(UsageError, match=r"thesis\.txt cannot be a swarm's folder: "):
         Hold(Folder(tmp_path / "thesis.txt"))

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from giaann_p2p.local.folder import Known
-from giaann_p2p.local.peer import Peer, State, how_ended
+from giaann_p2p.local.peer import Peer, ProcessState, how_ended
 from giaann_p2p.local.status_file import Status
 
 
@@ -33,23 +33,23 @@ def end(one: Peer) -> None:
 @pytest.mark.parametrize(
     ("events", "state", "alive"),
     [
-        ([], State.STARTING, False),
-        ([begin], State.STARTING, True),
-        ([begin, tell("joining")], State.RUNNING, True),
-        ([begin, tell("joining"), tell("ready")], State.READY, True),
-        ([begin, tell("ready", pid=6)], State.STARTING, True),
-        ([tell("ready", pid=0)], State.STARTING, False),
-        ([begin, tell("ready"), tell("draining")], State.RUNNING, True),
-        ([begin, pause], State.STOPPED, True),
-        ([begin, tell("ready"), pause], State.STOPPED, True),
-        ([begin, tell("ready"), pause, end], State.ENDED, False),
-        ([begin, tell("ready"), end, tell("ready")], State.ENDED, False),
-        ([begin, tell("ready"), end, begin], State.STARTING, True),
-        ([begin, pause, end, begin, tell("ready")], State.READY, True),
+        ([], ProcessState.STARTING, False),
+        ([begin], ProcessState.STARTING, True),
+        ([begin, tell("joining")], ProcessState.RUNNING, True),
+        ([begin, tell("joining"), tell("ready")], ProcessState.READY, True),
+        ([begin, tell("ready", pid=6)], ProcessState.STARTING, True),
+        ([tell("ready", pid=0)], ProcessState.STARTING, False),
+        ([begin, tell("ready"), tell("draining")], ProcessState.RUNNING, True),
+        ([begin, pause], ProcessState.STOPPED, True),
+        ([begin, tell("ready"), pause], ProcessState.STOPPED, True),
+        ([begin, tell("ready"), pause, end], ProcessState.ENDED, False),
+        ([begin, tell("ready"), end, tell("ready")], ProcessState.ENDED, False),
+        ([begin, tell("ready"), end, begin], ProcessState.STARTING, True),
+        ([begin, pause, end, begin, tell("ready")], ProcessState.READY, True),
     ],
 )
 def test_a_state_comes_from_what_was_heard(
-    events: list[Callable[[Peer], object]], state: State, alive: bool
+    events: list[Callable[[Peer], object]], state: ProcessState, alive: bool
 ) -> None:
     one = peer()
     for event in events:
@@ -81,7 +81,7 @@ def test_a_view_tells_all() -> None:
     assert (view.pid, view.seconds, view.told, view.peer, view.memory) == (7, 3.5, "ready", "P", 5)
     one.end(3, 130.0)
     view = one.view(131.0)
-    assert (view.pid, view.code, view.seconds, view.state) == (0, 3, 1.0, State.ENDED)
+    assert (view.pid, view.code, view.seconds, view.state) == (0, 3, 1.0, ProcessState.ENDED)
 
 
 def test_who_does_not_last_stays_away_longer_each_time() -> None:
@@ -89,12 +89,12 @@ def test_who_does_not_last_stays_away_longer_each_time() -> None:
     for _ in range(9):
         one.begin(now)
         one.end(1, now + 1)
-        pauses.append(one.pause_before_restart())
+        pauses.append(one.backoff.pause)
         now += 10
     assert pauses == [0.5, 1, 2, 4, 8, 16, 30, 30, 30]
     one.begin(now)
     one.end(1, now + 61)
-    assert one.pause_before_restart() == 0.5
+    assert one.backoff.pause == 0.5
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,11 @@ COMMON = "--data-dir /s/data --listen /ip4/127.0.0.1/tcp/{} --status-file /s/sta
 @pytest.mark.parametrize(
     ("role", "link", "line"),
     [
-        ("bootstrap", "", f"--new bees --shards 8 --replicas 3 --redundancy 1 {COMMON.format(0)}"),
+        (
+            "bootstrap",
+            "",
+            f"--new bees --open --shards 8 --replicas 3 --redundancy 1 {COMMON.format(0)}",
+        ),
         ("bootstrap", "L", f"--join L {COMMON.format(0)}"),
         (
             "storage",
@@ -28,6 +32,16 @@ COMMON = "--data-dir /s/data --listen /ip4/127.0.0.1/tcp/{} --status-file /s/sta
 def test_each_role_has_its_command_line(role: str, link: str, line: str) -> None:
     spec = Spec(name="bees", shards=8, replicas=3, arguments={"storage": ["--memory-only"]})
     assert arguments_of(role, spec, link=link, data=DATA, status_file=STATUS) == line.split()
+
+
+def test_a_capacity_is_passed_on_and_whether_it_may_be_too_much() -> None:
+    for spec, told in (
+        (Spec(), []),
+        (Spec(capacity="2GiB"), ["--capacity", "2GiB"]),
+        (Spec(capacity="9TiB", force=True), ["--capacity", "9TiB", "--force"]),
+    ):
+        found = arguments_of("storage", spec, link="L", data=DATA, status_file=STATUS)
+        assert found[found.index("--patience") + 2 :] == told
 
 
 def test_who_comes_back_has_its_ports() -> None:

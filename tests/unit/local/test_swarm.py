@@ -13,7 +13,7 @@ from giaann_p2p.local import linux
 from giaann_p2p.local.errors import EndedError, LocalSwarmError, NotRunningError
 from giaann_p2p.local.folder import Folder, Hold
 from giaann_p2p.local.nursery import places
-from giaann_p2p.local.peer import State
+from giaann_p2p.local.peer import ProcessState
 from giaann_p2p.local.remote import Remote
 from giaann_p2p.local.swarm import LocalSwarm
 from tests.unit.local.conftest import NewSwarm, entries
@@ -41,7 +41,7 @@ def test_a_swarm_is_ready_when_all_are(new_swarm: NewSwarm) -> None:
         first = swarm.peer("bootstrap-1")
         assert swarm.link == f"giaann:bees@{first.listen}"
         logs = {name: swarm.folder.log(name).read_text() for name in names}
-        assert "--new bees --shards 256 --replicas 2 " in logs["bootstrap-1"]
+        assert "--new bees --open --shards 256 --replicas 2 " in logs["bootstrap-1"]
         assert all(f"--join {swarm.link} " in logs[name] for name in names[1:])
         draws = {text.rpartition(" ")[2] for text in logs.values()}
         assert len(draws) == len(names)
@@ -62,9 +62,9 @@ def test_peers_are_harmed_and_restarted(new_swarm: NewSwarm) -> None:
         assert swarm.wait_ended("storage-1") == -9
         eventually(lambda: not any(linux.command(pid) for pid in left))
         swarm.stop("storage-2")
-        eventually(lambda: swarm.peer("storage-2").state == State.STOPPED)
+        eventually(lambda: swarm.peer("storage-2").state == ProcessState.STOPPED)
         swarm.cont("storage-2")
-        eventually(lambda: swarm.peer("storage-2").state == State.READY)
+        eventually(lambda: swarm.peer("storage-2").state == ProcessState.READY)
         swarm.stop("storage-2")
         for name in ("storage-1", "storage-2", "bootstrap-1"):
             swarm.restart(name)
@@ -187,10 +187,12 @@ def test_a_second_wish_kills(new_swarm: NewSwarm) -> None:
 def test_who_ends_by_itself_is_restarted_if_wanted(new_swarm: NewSwarm) -> None:
     swarm = new_swarm(entries=entries(storage="brief"), storages=1, restarts=True)
     swarm.start()  # it is ready for a moment only: whoever waits for that may come too late
-    eventually(lambda: len(swarm.peers()) == 2 and swarm.peer("bootstrap-1").state == State.READY)
+    eventually(
+        lambda: len(swarm.peers()) == 2 and swarm.peer("bootstrap-1").state == ProcessState.READY
+    )
     swarm.kill("bootstrap-1")
     eventually(lambda: swarm.peer("storage-1").restarts >= 1)
-    assert swarm.peer("bootstrap-1").state == State.ENDED
+    assert swarm.peer("bootstrap-1").state == ProcessState.ENDED
     assert "that was it" in swarm.folder.log("storage-1").read_text()
     swarm.close()
 

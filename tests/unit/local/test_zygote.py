@@ -19,9 +19,9 @@ from giaann_p2p.local.orders import (
     Failed,
     News,
     Order,
+    OrderRefused,
     Paused,
     Ready,
-    Refused,
     Signal,
     Spawn,
     Spawned,
@@ -82,7 +82,7 @@ class Zygote:
     def close(self) -> None:
         self.file.close()
         self.line.close()
-        self.process.communicate(timeout=20)
+        self.process.communicate(timeout=500)
 
 
 @pytest.fixture
@@ -253,5 +253,5 @@ def test_nothing_is_forked_beside_a_thread(tmp_path: Path) -> None:
     zygote = Zygote(tmp_path, "tests.unit.local.threaded")
     zygote.hear(Ready)
     zygote.tell(zygote.order("sleep"))
-    assert zygote.hear(Refused).why == "what was imported has begun 1 threads"
+    assert zygote.hear(OrderRefused).why == "what was imported has begun 1 threads"
     zygote.close()

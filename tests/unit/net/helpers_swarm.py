@@ -12,7 +12,7 @@ from giaann_p2p.net.link import Link
 from giaann_p2p.net.memory import Network
 from giaann_p2p.net.streams import StreamTransport
 from giaann_p2p.net.transport import Handler
-from giaann_p2p.swarm.identity import Peer
+from giaann_p2p.swarm.wire.identity import Peer
 from tests.unit.net.helpers import QUICK
 
 LIMITS = TransportLimits(connection=QUICK)

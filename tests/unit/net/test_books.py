@@ -12,7 +12,7 @@ from giaann_p2p.net.frames import Frame, Kind
 from giaann_p2p.net.limits import Limits
 from giaann_p2p.net.outbox import Outbox
 from giaann_p2p.net.room import Room
-from giaann_p2p.net.states import State
+from giaann_p2p.net.states import LinkState
 
 
 def books(*, dialled: bool = True) -> Books:
@@ -38,7 +38,7 @@ def test_whoever_leaves_gives_all_back(seed: int) -> None:
             if rng.random() < 0.5:
                 exchange = held.enter_mine()
             else:
-                exchange, theirs = held.enter_theirs(theirs, State.SERVED), theirs + 2
+                exchange, theirs = held.enter_theirs(theirs, LinkState.SERVED), theirs + 2
             exchange.held = rng.randrange(100)
             held.room_in.take(exchange.held)
             exchange.outgoing = Outgoing(Kind.REQUEST, exchange.request, bytes(5))
@@ -58,7 +58,7 @@ def test_whoever_leaves_gives_all_back(seed: int) -> None:
 def test_what_is_done_is_told_from_what_never_was() -> None:
     held = books()
     held.leave(held.enter_mine())
-    held.leave(held.enter_theirs(6, State.SERVED))
+    held.leave(held.enter_theirs(6, LinkState.SERVED))
     one = held.enter_mine()
     frames = {n: Frame(Kind.CANCEL, n, memoryview(b"")) for n in range(9)}
     assert [held.known(frames[number]) for number in (1, 2, 4, 6)] == [None] * 4

@@ -11,7 +11,7 @@ import pytest
 
 from giaann_p2p.net.errors import Broken, Refused, TimedOut, Unreachable
 from giaann_p2p.net.limits import Limits, TransportLimits
-from giaann_p2p.swarm.identity import Peer
+from giaann_p2p.swarm.wire.identity import Peer
 from tests.unit.net.helpers import QUICK
 from tests.unit.net.helpers_swarm import Place, swarm
 
@@ -140,4 +140,4 @@ def test_chaos_is_the_same_for_the_same_seed() -> None:
     limits = TransportLimits(connection=TIGHT, connections=6)
     one, same = chaos(5, limits), chaos(5, limits)
     assert one == same
-    assert set(one[1]) >= {"answered", "given up", "TimedOut", "Unreachable", "Refused"}
+    assert set(one[1]) >= {"answered", "given up", "TimedOut", "NoConnection", "Refused"}

@@ -9,7 +9,7 @@ import pytest
 from giaann_p2p.net.clock import run
 from giaann_p2p.net.memory import CAPACITY, Network
 from giaann_p2p.net.transport import ByteStream
-from giaann_p2p.swarm.identity import Peer
+from giaann_p2p.swarm.wire.identity import Peer
 
 A, B = Peer(b"a" * 32), Peer(b"b" * 32)
 

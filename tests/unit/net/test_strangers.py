@@ -10,7 +10,7 @@ from giaann_p2p.net.errors import Broken, Reason, Refused
 from giaann_p2p.net.frames import Sealer
 from giaann_p2p.net.limits import Limits, TransportLimits
 from giaann_p2p.net.streams import StreamTransport
-from giaann_p2p.swarm.identity import Peer
+from giaann_p2p.swarm.wire.identity import Peer
 from tests.unit.net.helpers_swarm import Place, peer_id, swarm
 
 STRANGER_WITHIN = 10.0

@@ -13,7 +13,7 @@ from giaann_p2p.net.frames import Buffer, Kind, Sealer
 from giaann_p2p.net.limits import Limits, TransportLimits
 from giaann_p2p.net.link import Link
 from giaann_p2p.net.streams import StreamTransport
-from giaann_p2p.swarm.identity import Peer
+from giaann_p2p.swarm.wire.identity import Peer
 from tests.unit.net.helpers import QUICK, joined
 from tests.unit.net.helpers_swarm import LIMITS, Place, peer_id, swarm
 
@@ -179,8 +179,8 @@ def test_nobody_there_is_unreachable_at_once() -> None:
 @pytest.mark.parametrize(
     ("timeout", "ending"),
     [
-        (2, "Unreachable: the peer did not take a connection in time; nothing was sent"),
-        (9, "Unreachable: the peer cannot be reached: no answer for 5 s"),
+        (2, "NoConnection: the peer did not take a connection in time; nothing was sent"),
+        (9, "NoConnection: the peer cannot be reached: no answer for 5 s"),
     ],
 )
 def test_a_dial_that_is_never_answered_ends_in_time(timeout: float, ending: str) -> None:
@@ -252,7 +252,7 @@ def test_a_peer_that_stops_counts_as_gone_and_comes_back(both: bool) -> None:
         assert ending == "TimedOut: the peer has not answered in time"
         await asyncio.sleep(20)
         assert (1, 2) in {pair[:2] for pair in place.lost}
-        assert (await fate(place, 0, 1, b"?", 3)).startswith("Unreachable")
+        assert (await fate(place, 0, 1, b"?", 3)).startswith("NoConnection")
         place.network.freeze(one, [two], frozen=False)
         await asyncio.sleep(6)
         for side in (0, 1):

@@ -15,28 +15,33 @@ from giaann_p2p.net.limits import Limits, TransportLimits
 from giaann_p2p.net.memory import Network
 from giaann_p2p.net.memory_board import MemoryBoard
 from giaann_p2p.net.streams import StreamTransport
-from giaann_p2p.node.acquaintances import Acquaintances
 from giaann_p2p.node.clock import Clock
-from giaann_p2p.node.lookout import Lookout
+from giaann_p2p.node.members.acquaintances import Acquaintances
+from giaann_p2p.node.members.context import Context
+from giaann_p2p.node.members.gate import Gate
+from giaann_p2p.node.members.lookout import Lookout
 from giaann_p2p.node.options import Options
-from giaann_p2p.node.pushing import Pushing
-from giaann_p2p.node.reading import Reading
-from giaann_p2p.node.rules import Rules
-from giaann_p2p.node.storage import StorageNode
+from giaann_p2p.node.reading.reader import RowReader
+from giaann_p2p.node.replication.storage import StorageNode
 from giaann_p2p.sim.lessons import SPEC, Lessons
+from giaann_p2p.store.budget import Budget
 from giaann_p2p.store.codec.parcel import Limits as ParcelLimits
 from giaann_p2p.store.disk.fake_disk import FakeDisk
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.update import Update
-from giaann_p2p.swarm.identity import Identity
-from giaann_p2p.swarm.manifest import Manifest
-from giaann_p2p.swarm.settings import Settings
-from giaann_p2p.swarm.surroundings import Surroundings
-from giaann_p2p.swarm.voucher import Voucher, vouched
+from giaann_p2p.swarm.members.peers_view import PeersView
+from giaann_p2p.swarm.replication.settings import Settings
+from giaann_p2p.swarm.wire.identity import Identity
+from giaann_p2p.swarm.wire.manifest import Manifest
+from giaann_p2p.swarm.wire.messages import Push
+from giaann_p2p.swarm.wire.shardset import packed
+from giaann_p2p.swarm.wire.voucher import sealing
+from tests.pushing import Pusher
 
 LAYOUT = Layout(shards=16)
 ALL = np.arange(LAYOUT.shards, dtype=np.uint16)
+SHARDS_OF_ALL = packed(ALL, LAYOUT.shards)
 LESSONS = Lessons(LAYOUT)
 JOB = b"a job of a test."
 EPOCH = 1.8e9
@@ -83,26 +88,30 @@ class House:
 
     def begin(self) -> None:
         """Come up, with what the disk has."""
-        loop = asyncio.get_running_loop()
+        loop, budget = asyncio.get_running_loop(), Budget(self.town.capacity)
         if self.town.directory is not None:
             self.store = Store.at(self.town.directory / str(self.number), SPEC, LAYOUT, retain=True)
         else:
-            self.store = Store.open(self.disk, SPEC, LAYOUT, retain=True, clock=loop.time)
+            self.store = Store.open(
+                self.disk, SPEC, LAYOUT, budget=budget, retain=True, clock=loop.time
+            )
         self.transport = self.town.transport(self.me)
-        self.node = StorageNode(
-            self.identity,
-            MANIFEST,
-            self.store,
-            self.transport,
-            self.town.board.view(self.me),
-            capacity=GIB,
+        clock = Clock(lambda: EPOCH + self.skew + loop.time(), loop.time)
+        context = Context(
+            identity=self.identity,
+            manifest=MANIFEST,
+            transport=self.transport,
+            board=self.town.board.view(self.me),
+            gate=Gate(MANIFEST, self.transport, clock=clock),
+            clock=clock,
             addresses=lambda: [f"/ip4/10.0.0.{self.number}/tcp/4100/p2p/x"],
             acquaintances=Acquaintances(self.acquaintances) if self.acquaintances else None,
-            settings=self.settings,
             options=self.options,
-            clock=Clock(lambda: EPOCH + self.skew + loop.time(), loop.time),
-            incarnation=partial(self.town.chance.getrandbits, 63),
+            incarnation=self.town.chance.getrandbits(63),
             log=logging.getLogger(f"giaann.storage.{self.number}"),
+        )
+        self.node = StorageNode(
+            context, self.store, capacity=self.town.capacity, settings=self.settings
         )
         self.task = loop.create_task(self._live())
 
@@ -150,6 +159,8 @@ class Town:
         self.directory = directory
         """Where real stores are; without it, they are on disks in memory."""
         self.options, self.settings = Options(), Settings()
+        self.capacity = GIB
+        """Bytes of the memory of whoever begins."""
         self.chance = random.Random(seed)
         self.network = Network(self.chance)
         self.board = MemoryBoard(self.chance, (0.002, 0.05))
@@ -231,12 +242,12 @@ class Client:
     """Somebody who pushes and reads."""
 
     def __init__(self, town: Town, number: int = 200) -> None:
-        self.town, self.me, self.number = town, identity(number).peer, number
+        self.town, self.me = town, identity(number).peer
         town.clients.append(self)
         loop = asyncio.get_running_loop()
         self.clock = Clock(lambda: EPOCH + loop.time(), loop.time)
         self.transport = town.transport(self.me)
-        around = Surroundings(self.me, MANIFEST.swarm_id, LAYOUT, MANIFEST.replicas)
+        around = PeersView(self.me, MANIFEST.swarm_id, LAYOUT, MANIFEST.replicas)
         self.lookout = Lookout(
             town.board.view(self.me),
             around,
@@ -245,19 +256,22 @@ class Client:
             self.clock,
             options=town.options,
         )
-        others = self.lookout.others
-        self.pushing = Pushing(self.transport, Rules.of(MANIFEST), others, self.clock, self.vouched)
-        self.reading = Reading(self.transport, MANIFEST, others, self.clock)
+        others = self.lookout.view
+        self.pusher = Pusher(self.transport, MANIFEST, others, self.clock, identity(number))
+        self.reading = RowReader(self.transport, MANIFEST, others, self.clock)
         self.task = loop.create_task(self.lookout.run())
         self.committed: list[int] = []
 
-    def vouched(self, job: bytes, chunk: int, root: bytes) -> Voucher:
-        return vouched(identity(self.number), MANIFEST.swarm_id, job, chunk, root)
+    def pushed(self, chunk: int) -> Push:
+        """Return what brings an owner of all shards a chunk."""
+        tree = LESSONS.tree(chunk)
+        seal = sealing([self.pusher.vouched(JOB, chunk, tree.root)], tree)(ALL)
+        return Push(JOB, chunk, SHARDS_OF_ALL, LESSONS.parcel(chunk, ALL), seal)
 
     async def push(self, chunk: int) -> None:
         await self.lookout.whole.wait()
         cut, tree = partial(LESSONS.parcel, chunk), LESSONS.tree(chunk)
-        await self.pushing.push(JOB, chunk, cut, tree)
+        await self.pusher.push(JOB, chunk, cut, tree)
         self.committed.append(chunk)
 
     async def push_all(self, chunks: Iterable[int], at_once: int = 3) -> None:
@@ -275,7 +289,6 @@ class Client:
     async def close(self) -> None:
         self.task.cancel()
         await asyncio.gather(self.task, return_exceptions=True)
-        await self.pushing.close()
         await self.reading.close()
         await self.transport.close()
 

@@ -15,13 +15,13 @@ from giaann_p2p.model.rows import Rows, run
 from giaann_p2p.model.said import Generation
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.model.text import text_sentences
-from giaann_p2p.node.prompting import Prompting, PromptOptions
+from giaann_p2p.node.reading.prompting import Prompting, PromptOptions
 from giaann_p2p.sim.lessons import SPEC
 from giaann_p2p.store.codec.parcel import encode as parcel_of
 from giaann_p2p.store.layout import Shards
 from giaann_p2p.store.seal import made
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.messages import Ask, Refused, decode, encode
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.messages import Ask, Refusal, decode, encode
 from tests.helpers import DATA
 from tests.unit.node.helpers import JOB, LAYOUT, Client, Town
 
@@ -67,7 +67,7 @@ async def taught(town: Town, delta: Delta, houses: int = 3) -> Client:
         return parcel_of(total([parts.get(number, EMPTY) for number in shards.tolist()]))
 
     tree = made(delta, LAYOUT)
-    await client.pushing.push(JOB, 0, cut, tree)
+    await client.pusher.push(JOB, 0, cut, tree)
     await asyncio.sleep(15)
     return client
 
@@ -97,7 +97,7 @@ class Oracle:
     async def _answer(self, peer: bytes, body: bytes) -> bytes:
         ask = decode(body)
         if not isinstance(ask, Ask):
-            return encode(Refused("this is no question for a compute peer"))
+            return encode(Refusal("this is not a question for a compute peer"))
         return encode(await self.prompting.answer(Peer(peer), ask))
 
     def freeze(self, frozen: bool = True) -> None:

@@ -8,8 +8,8 @@ import pytest
 
 from giaann_p2p.store.content import Content
 from giaann_p2p.store.store import Store
-from giaann_p2p.swarm.replica import State
-from giaann_p2p.swarm.settings import Settings
+from giaann_p2p.swarm.replication.settings import Settings
+from giaann_p2p.swarm.wire.replica import ReplicaState
 from tests.unit.node.helpers import LAYOUT, Client, House, Town, play, taught
 
 CHUNKS = [1, 2, 3]
@@ -26,7 +26,7 @@ def spoil(store: Store, shard: int) -> None:
 
 
 def fullest(house: House) -> int:
-    shards = house.node.core.replicas.all(State.READY).tolist()
+    shards = house.node.core.replicas.all(ReplicaState.READY).tolist()
     return max(shards, key=lambda shard: house.store.content(shard).delta.connections)
 
 
@@ -34,7 +34,7 @@ def owners(town: Town, shard: int) -> list[House]:
     return [
         house
         for house in town.alive
-        if house.node.core.replicas.state(shard) is State.READY
+        if house.node.core.replicas.state(shard) is ReplicaState.READY
         and house.node.core.replicas.wanted(shard)
     ]
 
@@ -45,6 +45,7 @@ def right(town: Town, shard: int) -> list[House]:
     return [one for one in owners(town, shard) if dict(one.store.digests())[shard] == wanted]
 
 
+@pytest.mark.slow
 def test_what_is_wrong_is_found_and_another_peer_takes_its_place(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -68,7 +69,7 @@ def test_what_is_wrong_is_found_and_another_peer_takes_its_place(
         assert f"--renew {shard}" in told.getMessage()
         named = [one.getMessage() for one in caplog.records if "does not hold" in one.getMessage()]
         assert len(named) == 2  # by both other owners, once each
-        assert client.lookout.others.around.placement(client.clock()).barred(shard) == {bad.me}
+        assert client.lookout.view.placement(client.clock()).excluded(shard) == {bad.me}
 
         await bad.end()
         bad.begin()  # with what its disk has: that is wrong as well
@@ -88,6 +89,7 @@ def test_what_is_wrong_is_found_and_another_peer_takes_its_place(
     play(story)
 
 
+@pytest.mark.slow
 def test_a_memory_that_was_spoiled_is_right_again_after_a_restart() -> None:
     async def story(town: Town) -> None:
         town.settings = OFTEN

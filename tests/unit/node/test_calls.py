@@ -7,11 +7,11 @@ import pytest
 
 from giaann_p2p.errors import PeerError, UsageError
 from giaann_p2p.net.errors import Broken, Reason, Refused, Unreachable
-from giaann_p2p.net.transport import Told
+from giaann_p2p.net.transport import OnAnswer
 from giaann_p2p.node.calls import Calls
-from giaann_p2p.swarm.actions import Call
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.messages import AskManifest, ManifestIs, Message, encode
+from giaann_p2p.swarm.wire.actions import Call
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.messages import AskManifest, ManifestIs, Message, encode
 
 PEER = Peer(b"p" * 32)
 CALL = Call(1, PEER, AskManifest(), 5.0)
@@ -24,13 +24,13 @@ class Line:
     def __init__(self) -> None:
         self.connected = True
         self.error: Exception | None = None
-        self.told: list[Told] = []
+        self.told: list[OnAnswer] = []
         self.dropped = 0
         self.dialled: list[float] = []
         self.dial: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
 
     def ask(
-        self, peer: Peer, payload: bytes, *, timeout: float, told: Told
+        self, peer: Peer, payload: bytes, *, timeout: float, told: OnAnswer
     ) -> Callable[[], None] | None:
         assert (peer, payload) == (PEER, encode(CALL.message))
         if self.error is not None:

@@ -105,6 +105,7 @@ class Chaos:
             assert house.error is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_in_the_end_all_have_learned_the_same(seed: int) -> None:
     async def story(town: Town) -> None:

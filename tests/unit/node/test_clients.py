@@ -1,17 +1,14 @@
 """Pushing and reading: enough owners, the quickest answer, and nothing left behind."""
 
 import asyncio
-from functools import partial
 from typing import Any
 
 import pytest
 
-from giaann_p2p.errors import UsageError
 from giaann_p2p.model.rows import DeltaRows, Question, Row
 from giaann_p2p.net.clock import VirtualLoop
 from giaann_p2p.net.errors import Unreachable
-from giaann_p2p.store.layout import Shards
-from tests.unit.node.helpers import JOB, LESSONS, Client, Town, play, taught
+from tests.unit.node.helpers import LESSONS, Client, Town, play, taught
 
 
 def same(one: Row | None, other: Row | None) -> bool:
@@ -61,7 +58,6 @@ def test_a_push_is_over_with_the_quorum_and_the_others_get_theirs_yet() -> None:
         assert dict(slow.store.digests()) != taught([1])
         await asyncio.sleep(2)
         assert slow.node.counters.pushed == 1
-        assert len(client.pushing._calls) == 0
 
     play(story)
 
@@ -83,47 +79,18 @@ def test_an_owner_that_is_cut_off_holds_nothing_up_for_more_than_a_moment() -> N
     play(story)
 
 
-def test_a_push_that_is_cancelled_is_given_up_with_its_calls() -> None:
-    async def story(town: Town) -> None:
-        client = await settled(town)
-        for house in town.houses:
-            town.freeze(house)
-        pushes = [asyncio.ensure_future(client.push(chunk)) for chunk in (1, 1, 2)]
-        await asyncio.sleep(1)
-        assert len(client.pushing) == 2
-        pushes[0].cancel()
-        await asyncio.sleep(1)
-        assert len(client.pushing) == 2  # somebody else waits for it
-        pushes[1].cancel()
-        await asyncio.sleep(0.1)
-        assert len(client.pushing) == 1
-        assert {call.message.chunk for call in client.pushing._calls._open.values()} <= {2}  # type: ignore[attr-defined]
-        assert len(client.pushing._writer) == 1
-        for house in town.houses:
-            town.freeze(house, frozen=False)
-        await pushes[2]
-        await town.until(lambda: town.holds_what([2]), 30)
-        assert pushes[0].cancelled()
-        assert pushes[1].cancelled()
-
-    play(story)
-
-
 def test_closing_ends_who_waits() -> None:
     async def story(town: Town) -> None:
         client = await settled(town)
         await client.push(1)
         for house in town.houses:
             town.freeze(house)
-        push = asyncio.ensure_future(client.push(2))
         rows = asyncio.ensure_future(client.reading.rows(LESSONS.neurons(1)))
         await asyncio.sleep(0.5)
-        await client.pushing.close()
         await client.reading.close()
-        await asyncio.wait({push, rows}, timeout=1)
-        assert push.cancelled()
+        await asyncio.wait({rows}, timeout=1)
         assert rows.cancelled()
-        assert len(client.pushing._calls) == len(client.reading.calls) == 0
+        assert len(client.reading.calls) == 0
         for house in town.houses:
             town.freeze(house, frozen=False)
 
@@ -208,54 +175,6 @@ def test_what_nobody_tells_in_time_is_said_to_be_out_of_reach() -> None:
             await client.reading.rows(LESSONS.neurons(1))
         for house in town.houses:
             town.freeze(house, frozen=False)
-
-    play(story)
-
-
-@pytest.mark.parametrize(
-    ("job", "chunk", "why"),
-    [
-        (JOB + b"x", 1, "named by 16 bytes, not 17"),
-        (JOB[:-1], 1, "named by 16 bytes, not 15"),
-        (JOB, -1, "from 0 to 2\\^31 - 1, not -1"),
-        (JOB, 1 << 32, "from 0 to 2\\^31 - 1, not 4294967296"),
-    ],
-)
-def test_what_no_owner_takes_is_not_pushed(job: bytes, chunk: int, why: str) -> None:
-    async def story(town: Town) -> None:
-        client = await settled(town)
-        with pytest.raises(UsageError, match=why):
-            await client.pushing.push(job, chunk, partial(LESSONS.parcel, 1), LESSONS.tree(1))
-        assert len(client.pushing) == len(client.pushing._writer) == 0
-
-    play(story)
-
-
-def test_a_mistake_is_told_to_who_waits() -> None:
-    async def story(town: Town) -> None:
-        client = await settled(town)
-
-        def wrong(shards: Shards) -> bytes:
-            raise ZeroDivisionError("a mistake")
-
-        with pytest.raises(ZeroDivisionError):
-            await client.pushing.push(JOB, 1, wrong, LESSONS.tree(1))
-        assert len(client.pushing) == len(client.pushing._writer) == 0
-
-        later = iter([True])
-
-        def wrong_later(shards: Shards) -> bytes:
-            if next(later, False):
-                return LESSONS.parcel(1, shards)
-            raise ZeroDivisionError("a mistake")
-
-        for house in town.houses:
-            town.freeze(house)
-        with pytest.raises(ZeroDivisionError):
-            await asyncio.wait_for(client.pushing.push(JOB, 1, wrong_later, LESSONS.tree(1)), 60)
-        for house in town.houses:
-            town.freeze(house, frozen=False)
-        await client.pushing.push(JOB, 2, partial(LESSONS.parcel, 2), LESSONS.tree(2))
 
     play(story)
 

@@ -8,14 +8,16 @@ import pytest
 from giaann_p2p.client.withdrawing import asked
 from giaann_p2p.errors import MessageError
 from giaann_p2p.store.applied import WITHDRAWN
-from giaann_p2p.swarm.actions import Apply
-from giaann_p2p.swarm.agreeing import Agreed
-from giaann_p2p.swarm.identity import Identity
-from giaann_p2p.swarm.messages import Piece
-from giaann_p2p.swarm.revoked import Revoked
-from giaann_p2p.swarm.shardset import packed
-from giaann_p2p.swarm.voucher import sealing
-from giaann_p2p.swarm.withdrawn import Chunk
+from giaann_p2p.swarm.members.standing import DAY, Standing
+from giaann_p2p.swarm.training.orphan_quorum import Agreed
+from giaann_p2p.swarm.wire.actions import Apply
+from giaann_p2p.swarm.wire.identity import Identity
+from giaann_p2p.swarm.wire.messages import Piece
+from giaann_p2p.swarm.wire.revoked import Revoked
+from giaann_p2p.swarm.wire.shardset import packed
+from giaann_p2p.swarm.wire.voucher import sealing
+from giaann_p2p.swarm.wire.withdrawal_filter import WithdrawalFilter
+from giaann_p2p.swarm.wire.withdrawn import Chunk
 from tests.unit.node.helpers import ALL, JOB, LAYOUT, LESSONS, MANIFEST, Client, House, Town, play
 
 FOUNDER = Identity.from_seed(b"f" * 32)
@@ -72,7 +74,7 @@ def test_what_a_liar_taught_is_told_withdrawn_and_gone_from_all() -> None:
         assert found == Agreed(roots(2), set(), 0, 3)
         town.houses[1].node.gate.learn(disowned(liar, 2).to_bytes())
         await town.until(lambda: town.holds_what([1]))
-        assert all(house.node.keeper.withdrawn for house in town.houses)
+        assert all(house.node.store_writer.withdrawn for house in town.houses)
         assert (await asked_again(town)).roots == {}
 
     play(story)
@@ -82,6 +84,32 @@ async def asked_again(town: Town) -> Agreed:
     return await asked(
         town.clients[-1].transport, [house.node.me for house in town.houses], HEARD + 1, 30.0
     )
+
+
+@pytest.mark.parametrize("by", ["author", "time"])
+def test_what_the_founder_looks_for_is_told_and_withdrawn(by: str) -> None:
+    """Nobody is named, or no more than an author: so it does for a flood under ever new names."""
+
+    async def story(town: Town) -> None:
+        honest, liar = await taught(town)
+        for house in town.houses:
+            around = house.node.lookout.view
+            around.standing = Standing(house.me, seen={house.me: 9 * DAY, honest.me: 2 * DAY})
+        await town.until(
+            lambda: all((JOB, 2) in house.node.core.arrival_log.since(0) for house in town.houses)
+        )
+        sought = (
+            WithdrawalFilter(authors=(liar.me,)) if by == "author" else WithdrawalFilter(since=1)
+        )
+        first = Revoked(MANIFEST.swarm_id).next(FOUNDER, set(), sought=sought)
+        town.houses[0].node.gate.learn(first.to_bytes())
+        await town.until(lambda: heard(town, HEARD))
+        assert await told(town) == Agreed(roots(2), set(), 0, 3)
+        second = first.next(FOUNDER, set(), withdrawn=roots(2))
+        town.houses[1].node.gate.learn(second.to_bytes())
+        await town.until(lambda: town.holds_what([1]))
+
+    play(story)
 
 
 def test_a_later_list_does_without_those_before_it() -> None:
@@ -101,7 +129,7 @@ def test_who_begins_with_such_a_list_withdraws_what_its_disk_has() -> None:
         house.begin()
         house.node.gate.recall(disowned(liar, 2).to_bytes())  # before it runs
         await town.until(lambda: dict(house.store.digests()) != {})
-        await town.until(lambda: house.node.keeper.withdrawn > 0)
+        await town.until(lambda: house.node.store_writer.withdrawn > 0)
         town.freeze(house, frozen=False)
         for other in town.peers:
             town.network.reset(house.me, other)
@@ -160,10 +188,10 @@ def withdrawal(house: House, liar: Client, chunk: int, delta: int | None = None)
     """Return what an owner would bring that helps a liar: what another chunk comes to, maybe."""
     lesson = chunk if delta is None else delta
     tree = LESSONS.tree(lesson)
-    seal = sealing([liar.vouched(JOB, chunk, tree.root)], tree)(ALL)
+    seal = sealing([liar.pusher.vouched(JOB, chunk, tree.root)], tree)(ALL)
     shards, parcel = packed(ALL, LAYOUT.shards), LESSONS.parcel(lesson, ALL)
     piece = Piece(JOB, chunk | WITHDRAWN, shards, parcel, seal)
-    return Apply(0, [house.node.terms.packed(piece, ALL, house.store.shards)])
+    return Apply(0, [house.node.delta_checks.packed(piece, ALL, house.store.shards)])
 
 
 def test_what_the_disowned_alone_stand_for_is_pushed_no_longer() -> None:
@@ -171,7 +199,7 @@ def test_what_the_disowned_alone_stand_for_is_pushed_no_longer() -> None:
         honest, liar = await taught(town)
         for house in town.houses:
             house.node.gate.learn(disowned(liar).to_bytes())
-        honest.number = LIAR  # it signs in another's name
+        honest.pusher.identity = liar.pusher.identity  # it signs in another's name
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(10.0):
                 await honest.push(3)

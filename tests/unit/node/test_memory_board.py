@@ -45,7 +45,7 @@ def test_who_has_lost_it_is_told_so_until_it_is_found() -> None:
     async def story(board: MemoryBoard, a: Board, b: Board) -> None:
         board.lose(A)
         for deed in (a.look("storage"), a.post("storage", b"x", 30)):
-            with pytest.raises(Unreachable, match="nobody who keeps the board"):
+            with pytest.raises(Unreachable, match="nobody who keeps the peer directory"):
                 await deed
         assert await b.look("storage") == []
         board.lose(A, lost=False)

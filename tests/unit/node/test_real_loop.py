@@ -5,8 +5,10 @@ import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+import pytest
+
 from giaann_p2p.node.options import Options
-from giaann_p2p.swarm.settings import Settings
+from giaann_p2p.swarm.replication.settings import Settings
 from tests.unit.node.helpers import LESSONS, Client, Town
 
 QUICK = Settings(
@@ -31,6 +33,7 @@ def play(story: Callable[[Town], Awaitable[None]], directory: Path) -> None:
     assert not [one.name for one in threading.enumerate() if one.name.startswith("giaann")]
 
 
+@pytest.mark.slow
 def test_peers_join_leave_and_end_while_chunks_are_learned_and_read(tmp_path: Path) -> None:
     async def story(town: Town) -> None:
         for _ in range(4):

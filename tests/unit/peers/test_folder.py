@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from giaann_p2p.errors import DiskError, StoreError, UsageError
-from giaann_p2p.node.membership import usual_folder
-from giaann_p2p.swarm.identity import Identity
-from giaann_p2p.swarm.manifest import Manifest
+from giaann_p2p.node.members.membership import usual_folder
+from giaann_p2p.swarm.wire.identity import Identity
+from giaann_p2p.swarm.wire.manifest import Manifest
 from peers.folder import Folder
 
 MANIFEST = Manifest.founded(Identity.from_seed(b"f" * 32), "bees")
@@ -22,7 +22,7 @@ def test_one_daemon_a_folder(tmp_path: Path) -> None:
             pass
     with Folder(path) as one:
         assert one.manifest() == MANIFEST
-    with pytest.raises(StoreError, match="is no directory"), Folder(path / "manifest.json"):
+    with pytest.raises(StoreError, match="is not a directory"), Folder(path / "manifest.json"):
         pass
 
 
@@ -30,6 +30,28 @@ def test_nothing_is_left_of_a_folder_that_nothing_was_put_in(tmp_path: Path) -> 
     with Folder(tmp_path / "new"):
         pass
     assert list(tmp_path.iterdir()) == []
+
+
+def fail(path: Path, *, kept: bool) -> None:
+    """Keep a manifest in a folder, and fail then."""
+    with Folder(path) as one, one.tried() as keep:
+        one.keep_manifest(MANIFEST)
+        if kept:
+            keep()
+        raise ZeroDivisionError
+
+
+def test_nothing_is_left_of_what_was_tried_in_vain(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError):
+        fail(tmp_path / "a" / "b", kept=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_was_there_before_or_is_to_be_kept_stays(tmp_path: Path) -> None:
+    for path, kept in ((tmp_path / "a", True), (tmp_path / "a", False)):
+        with pytest.raises(ZeroDivisionError):
+            fail(path, kept=kept)
+        assert (path / "manifest.json").exists()
 
 
 def test_a_manifest_is_proved_whenever_it_is_read(tmp_path: Path) -> None:
@@ -58,9 +80,9 @@ def test_free_ports_stay_the_same(tmp_path: Path) -> None:
 def test_files_that_cannot_be_read_or_written_are_named(tmp_path: Path) -> None:
     one = Folder(tmp_path)
     (tmp_path / "manifest.json").mkdir()
-    with pytest.raises(DiskError, match=r"manifest\.json: Is a directory"):
+    with pytest.raises(DiskError, match=r"manifest\.json cannot be read: not a plain file"):
         one.manifest()
-    with pytest.raises(DiskError, match=r"manifest\.json: Is a directory"):
+    with pytest.raises(DiskError, match=r"manifest\.json cannot be written: Is a directory"):
         one.keep_manifest(MANIFEST)
 
 

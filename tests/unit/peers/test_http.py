@@ -42,7 +42,7 @@ async def said(server: HttpServer, request: bytes) -> bytes:
     ("request_", "status", "body"),
     [
         (b"GET /healthz HTTP/1.1\r\n\r\n", b"200 OK", b"ok\n"),
-        (b"GET /healthz?x=1 HTTP/1.0\r\nHost: me\r\n\r\n", b"200 OK", b"ok\n"),
+        (b"GET /healthz?x=1 HTTP/1.0\r\nHost: localhost\r\n\r\n", b"200 OK", b"ok\n"),
         (b"HEAD /healthz HTTP/1.1\r\n\r\n", b"200 OK", b""),
         (b"GET /readyz HTTP/1.1\r\n\r\n", b"503 Service Unavailable", b"not yet\n"),
         (b"GET / HTTP/1.1\r\n\r\n", b"404 Not Found", b"/broken\n"),
@@ -60,6 +60,36 @@ def test_pages(request_: bytes, status: bytes, body: bytes) -> None:
         head, _, found = answer.partition(b"\r\n\r\n")
         assert found.endswith(body)
         assert f"Content-Length: {len(found)}".encode() in head
+
+    serving(ask)
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("Host: localhost:9100", "200 OK"),
+        ("hOsT:LOCALHOST", "200 OK"),
+        ("Host: 127.0.0.1:9100", "200 OK"),
+        ("Host: 127.8.9.10", "200 OK"),
+        ("Host: [::1]:9100", "200 OK"),
+        ("Hostess: example.org", "200 OK"),
+        ("Host: example.org", "421 Misdirected Request"),
+        ("Host: example.org:9100", "421 Misdirected Request"),
+        ("Host: localhost.example.org", "421 Misdirected Request"),
+        ("Host: 127.0.0.1.example.org", "421 Misdirected Request"),
+        ("Host: example.org:80@localhost", "421 Misdirected Request"),
+        ("Host: 0.0.0.0", "421 Misdirected Request"),
+        ("Host:", "421 Misdirected Request"),
+        ("Host: localhost\r\nHost: example.org", "421 Misdirected Request"),
+    ],
+)
+def test_only_this_machines_own_names_are_answered(host: str, status: str) -> None:
+    async def ask(server: HttpServer) -> None:
+        for page in ("/healthz", "/nothing"):
+            answer = await said(server, f"GET {page} HTTP/1.1\r\n{host}\r\n\r\n".encode())
+            found = answer.startswith(f"HTTP/1.1 {status}\r\n".encode())
+            assert found == (page == "/healthz" or "421" in status)
+            assert (b"only requests to localhost" in answer) == ("421" in status)
 
     serving(ask)
 
@@ -91,7 +121,7 @@ def test_of_too_many_at_once_some_get_nothing() -> None:
 
 def test_a_port_that_is_taken_is_told() -> None:
     async def ask(server: HttpServer) -> None:
-        with pytest.raises(UsageError, match="give another --metrics-port"):
+        with pytest.raises(UsageError, match="choose another --metrics-port"):
             await HttpServer({}).start("127.0.0.1", server.port)
 
     serving(ask)

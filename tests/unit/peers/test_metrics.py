@@ -12,23 +12,25 @@ from prometheus_client.parser import text_string_to_metric_families
 from bootstrap.metrics import metrics_of as of_bootstrap
 from bootstrap.node import BootstrapNode
 from giaann_p2p.model.rows import Neuron
+from giaann_p2p.net.hive.daemon_limits import Figures
 from giaann_p2p.net.memory_board import MemoryBoard
 from giaann_p2p.node.counters import Histogram
-from giaann_p2p.node.reading import Reading
-from giaann_p2p.swarm.verifying import Verify
+from giaann_p2p.node.reading.reader import RowReader
+from giaann_p2p.swarm.reading.row_vote import Verify
 from peers.compute.metrics import metrics_of as of_compute
 from peers.metrics import Metrics, histogram
 from peers.storage.metrics import metrics_of as of_storage
 from tests.helpers_swarm import LESSONS
 from tests.unit.bootstrap.helpers import booted
-from tests.unit.node.helpers import ALL, MANIFEST, Client, Town, play
-from tests.unit.node.helpers_compute import Visitor, Workshop, no_prompts, written
+from tests.unit.node.helpers import ALL, GIB, MANIFEST, Client, Town, play
+from tests.unit.node.training.helpers_compute import Visitor, Workshop, no_prompts, written
 
 UNITS = ("seconds", "bytes", "total", "info")
 THINGS = {"giaann_shards", "giaann_ready", "giaann_queue", "giaann_directory_records"} | {
     "giaann_tasks",
     "giaann_chunks_in_work",
     "giaann_prompts_open",
+    "giaann_full",
     "giaann_unreadable_deltas",
     "giaann_disputed_shards",
     "giaann_peers_called_wrong",
@@ -89,6 +91,12 @@ def test_a_storage_peer_shows_what_it_does() -> None:
         assert sum(one.connections for one in told) == sum(len(r.target) for r in rows + few)
         assert values["giaann_push_seconds_count",] == sum(node.counters.push_seconds.counts)
         assert values["giaann_store_bytes",] == store.nbytes
+        assert values["giaann_capacity_bytes",] == GIB
+        assert 0 < values["giaann_capacity_used_bytes",] < GIB
+        assert values["giaann_full",] == 0
+        node.room.refused(GIB)
+        (full,) = (one for one in of_storage(node, store) if one.name == "giaann_full")
+        assert full.samples[0].value == 1
         assert values["giaann_unreadable_deltas",] == store.unreadable == 0
         assert values["giaann_directory_records",] == 3
 
@@ -103,8 +111,8 @@ def test_a_compute_peer_shows_what_it_does() -> None:
         await town.until(town.settled)
         await visitor.trainer.train(written(130))
         prompting = no_prompts()
-        others, verify = shop.node.lookout.others, Verify(1.0)
-        reading = Reading(shop.transport, MANIFEST, others, shop.node.clock, verify=verify)
+        others, verify = shop.node.lookout.view, Verify(1.0)
+        reading = RowReader(shop.transport, MANIFEST, others, shop.node.clock, verify=verify)
         asked = [Neuron(concept, 0) for concept in range(1, 8)]
         await reading.rows(asked)
         found = families(partial(of_compute, shop.node, prompting, reading))
@@ -160,3 +168,23 @@ def test_a_page_is_made_afresh() -> None:
     count = iter(range(9))
     page = Metrics(lambda: [Metric("giaann_x", f"The {next(count)}th of them.", "gauge")])
     assert page.page().body != page.page().body
+
+
+class P2pd:
+    """A host of which nothing is known but that its p2pd has ended twice."""
+
+    deaths, disconnected = 2, 7
+    figures: Figures | None = None
+
+
+def test_what_p2pd_takes_is_shown_where_it_is_known() -> None:
+    host = P2pd()
+    told = Metrics(list, host).page().body.decode()
+    assert "giaann_p2pd_restarts_total 2.0" in told
+    assert "giaann_p2pd_strangers_disconnected_total 7.0" in told
+    assert "giaann_p2pd_resident" not in told
+    host.figures = Figures(memory=60_000_000, descriptors=30, seconds=1.5, moved=9)
+    told = Metrics(list, host).page().body.decode()
+    assert "giaann_p2pd_resident_memory_bytes 6e+07" in told
+    assert "giaann_p2pd_open_fds 30.0" in told
+    assert "giaann_p2pd_cpu_seconds 1.5" in told

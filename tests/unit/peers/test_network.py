@@ -10,13 +10,14 @@ import pytest
 from giaann_p2p.errors import UsageError
 from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.net.hive.daemon import DaemonError
-from giaann_p2p.node.acquaintances import Acquaintances
-from giaann_p2p.node.place import Place
-from giaann_p2p.swarm.identity import Identity
-from giaann_p2p.swarm.manifest import Manifest
+from giaann_p2p.net.hive.peer_id import libp2p_name
+from giaann_p2p.node.members.acquaintances import Acquaintances
+from giaann_p2p.node.members.place import Place
+from giaann_p2p.swarm.wire.identity import Identity
+from giaann_p2p.swarm.wire.manifest import Manifest
 from peers import network as module
 from peers.folder import Folder
-from peers.network import manifest_of, network
+from peers.network import manifest_of, network, relays_of
 from peers.options import Options
 
 ANY = Options(listen=("/ip4/127.0.0.1/tcp/0",))
@@ -50,6 +51,27 @@ def test_others_are_told_of_loopback_only_by_who_has_nothing_else(tmp_path: Path
     assert place.addresses == (others or place.host.addresses)
 
 
+def test_relays_are_other_peers_that_can_be_dialled_themselves() -> None:
+    peers = [Identity.from_seed(bytes([number]) * 32).peer for number in range(5)]
+    named = [f"/ip4/127.0.0.1/tcp/7/p2p/{libp2p_name(peer)}" for peer in peers]
+    behind = f"{named[4]}/p2p-circuit/p2p/{libp2p_name(peers[0])}"
+    also = named[0].replace("tcp/7", "tcp/8")
+    assert relays_of(["rubbish", behind, named[0], also, *named[1:]]) == tuple(named[:3])
+    assert relays_of([behind]) == ()
+
+
+def test_who_wants_relays_and_knows_none_is_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    here = Options(listen=("/ip4/127.0.0.1/tcp/0",), relay=True)
+    assert began(tmp_path, here).host.config.trusted_relays == ()
+    assert "no peer is known yet that could relay" in caplog.text
+    caplog.clear()
+    relay = f"/ip4/127.0.0.1/tcp/7/p2p/{libp2p_name(Identity.from_seed(bytes(32)).peer)}"
+    assert began(tmp_path, here, (relay,)).host.config.trusted_relays == (relay,)
+    assert caplog.text == ""
+
+
 def test_a_free_port_stays_the_same_until_another_takes_it(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -63,7 +85,7 @@ def test_a_free_port_stays_the_same_until_another_takes_it(
         third = began(tmp_path)
     assert port_of(third) != port_of(first)
     assert third.host.me == first.host.me
-    assert "cannot listen where it did before, taking free ports" in caplog.text
+    assert "the ports of last time are taken, using free ones" in caplog.text
     assert port_of(began(tmp_path)) == port_of(third)
 
 
@@ -76,7 +98,7 @@ def test_a_port_that_was_asked_for_is_not_changed(
         wanted = Options(listen=(f"/ip4/127.0.0.1/tcp/{taker.getsockname()[1]}",))
         with pytest.raises(DaemonError, match="end it, or listen at another port"):
             began(tmp_path, wanted)
-    assert "taking free ports" not in caplog.text
+    assert "using free ones" not in caplog.text
 
 
 def test_addresses_that_are_no_peers_are_told(

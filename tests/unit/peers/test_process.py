@@ -13,6 +13,7 @@ import pytest
 import typer
 
 from giaann_p2p.local.status_file import READY, Status, StatusFile
+from giaann_p2p.swarm.members.departure import Decision
 from giaann_p2p.terminal import LEFT_BEHIND
 from peers import process
 from peers.http import Page
@@ -122,8 +123,16 @@ def ended_with(main: Coroutine[Any, Any, int]) -> int:
     return 0
 
 
-def bounded(node: Node, within: float) -> Coroutine[Any, Any, int]:
-    departure = Departure(within, lambda: "3 shards wait: nobody is there", "Nothing is lost")
+def bounded(
+    node: Node, within: float, decision: Decision = Decision.WAIT
+) -> Coroutine[Any, Any, int]:
+    departure = Departure(
+        within,
+        lambda: "3 shards wait: nobody is there",
+        lambda: "Nothing is lost",
+        lambda: decision,
+        node.has_left,
+    )
 
     async def main() -> int:
         living = asyncio.create_task(last(node, departure))
@@ -149,6 +158,21 @@ def test_who_cannot_hand_over_ends_when_its_time_is_up(logged: Callable[[], str]
     assert node.told == ["lives", "leaves", "closes", "over"]
     ending = "ending after 0.1 s, though 3 shards wait: nobody is there. Nothing is lost"
     assert ending in logged()
+
+
+def test_who_waits_for_nobody_leaves_at_once_and_says_what_stays(
+    logged: Callable[[], str],
+) -> None:
+    node = Node()
+    assert ended_with(bounded(node, 0.0, Decision.KEEP)) == LEFT_BEHIND
+    assert node.told == ["lives", "leaves", "closes", "over"]
+    assert "leaving now: 3 shards wait: nobody is there. Nothing is lost" in logged()
+
+
+def test_who_has_nothing_to_hand_over_leaves_at_once() -> None:
+    node = Node()
+    assert ended_with(bounded(node, 0.0, Decision.LEAVE)) == 0
+    assert node.told == ["lives", "leaves", "over"]
 
 
 def test_who_waits_says_what_for_again_and_again(
@@ -195,24 +219,30 @@ def test_without_a_bound_it_waits_for_the_second_signal(
     assert node.told == ["lives", "leaves", "closes", "over"]
 
 
+@pytest.mark.parametrize("number", FIRST)
+@pytest.mark.parametrize("again", [False, True])
 def test_a_signal_before_it_lives_ends_it_in_good_order(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    number: int, again: bool, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("peers.process.log_to_stderr", lambda **_: None)
     closed = []
 
     async def main() -> int:
         try:
-            send(signal.SIGTERM)
+            send(number)
             await asyncio.sleep(20)
         finally:
+            if again:
+                send(number)
+                with pytest.raises(asyncio.CancelledError):
+                    await asyncio.sleep(20)
             closed.append(True)
         return 1
 
     with caplog.at_level(logging.INFO):
         run(main(), Options())
     assert closed == [True]
-    assert "ended before it began" in caplog.text
+    assert "ended before it had started" in caplog.text
 
 
 def test_what_goes_wrong_comes_out_and_signals_are_given_back() -> None:
@@ -284,6 +314,8 @@ def test_pages_tell_whether_it_lives_and_is_ready(tmp_path: Path) -> None:
         assert await get(port, "/metrics") == (b"200", b"giaann_x 1\n")
         now["now"] = Status(state=READY)
         assert await get(port, "/readyz") == (b"200", b"ready\n")
+        now["now"] = Status(state=READY, note="nearly full")
+        assert await get(port, "/readyz") == (b"200", b"ready; nearly full\n")
         now["now"] = Status(state="draining")
         assert await get(port, "/readyz") == (b"503", b"draining\n")
 

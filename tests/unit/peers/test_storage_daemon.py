@@ -1,5 +1,6 @@
 """What a storage peer is told on the command line reaches its store."""
 
+import logging
 from pathlib import Path
 
 import pytest
@@ -12,13 +13,14 @@ from peers.folder import Folder
 from peers.storage.daemon import renew, store_of
 from peers.storage.options import StorageOptions
 from tests.unit.node.helpers import ALL, JOB, MANIFEST, lesson
+from tests.unit.peers.helpers import LINK
 
 
 def told(*arguments: str) -> StorageOptions:
     """Return what a command line comes to."""
     app, seen = typer.Typer(), list[StorageOptions]()
     app.command()(command(StorageOptions, seen.append, "Do it."))
-    result = CliRunner().invoke(app, ["--join", "x", *arguments])
+    result = CliRunner().invoke(app, ["--join", LINK, *arguments])
     assert result.exit_code == 0, result.output
     (options,) = seen
     return options
@@ -51,6 +53,31 @@ def test_a_storage_peer_remembers_what_it_was_told_to(
         assert {kept.chunk for kept in store.kept()} == remembered  # after a restart as well
 
 
+def test_cold_copies_that_cannot_be_read_are_told_at_the_start(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    options = told()
+    with Folder(tmp_path) as folder, store_of(options, folder, MANIFEST) as store:
+        store.hold(ALL.tolist())
+        for shard in range(9):
+            store.cool(shard, 0.0)
+    with Folder(tmp_path) as folder, store_of(options, folder, MANIFEST):
+        assert caplog.messages == []
+    for shard in (3, 5):
+        (folder.store / f"cold-{shard:05d}").write_bytes(b"x")
+    with Folder(tmp_path) as folder, store_of(options, folder, MANIFEST):
+        (said,) = caplog.messages
+    assert said.startswith(
+        f"2 cold copies in {folder.store} cannot be read, and will not be used: cold-00003,"
+        " cold-00005. "
+    )
+    assert "`giaann fsck --join LINK`" in said
+    for shard in range(9):
+        (folder.store / f"cold-{shard:05d}").write_bytes(b"x")
+    with Folder(tmp_path) as folder, store_of(options, folder, MANIFEST):
+        assert "cold-00007, .... " in caplog.messages[-1]
+
+
 def test_what_is_to_be_renewed_is_dropped_and_nothing_else(tmp_path: Path) -> None:
     options = told("--renew", "3, 5")
     with Folder(tmp_path) as folder, store_of(options, folder, MANIFEST) as store:
@@ -63,6 +90,23 @@ def test_what_is_to_be_renewed_is_dropped_and_nothing_else(tmp_path: Path) -> No
             with pytest.raises(UsageError, match=f"there are shards 0 to 15, not {wrong}"):
                 renew(store, [4, wrong])
         assert store.shards.tolist() == [4]
+
+
+def test_a_shard_that_is_only_cold_is_renewed_as_well(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Or the copy that differs would come back into memory when this peer owns the shard again."""
+    caplog.set_level(logging.INFO)
+    with Folder(tmp_path) as folder, store_of(told(), folder, MANIFEST) as store:
+        store.hold([3, 4])
+        store.cool(3, 0.0)
+        store.cool(4, 0.0)
+        store.drop([3, 4])
+        renew(store, [3])
+        assert sorted(store.cold.copies) == [4]
+    assert "dropped, to be fetched anew: shards [3]" in caplog.text
+    with Folder(tmp_path) as folder, store_of(told(), folder, MANIFEST) as store:
+        assert sorted(store.cold.copies) == [4]
 
 
 @pytest.mark.parametrize("wrong", ["x", "1,x", "1.5", "1-3"])

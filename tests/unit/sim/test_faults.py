@@ -7,7 +7,8 @@ import pytest
 from giaann_p2p.sim.client import Client
 from giaann_p2p.sim.faults import KINDS, Faults
 from giaann_p2p.sim.network import Weather
-from giaann_p2p.sim.storage import QUICK_DISK, join
+from giaann_p2p.sim.owner import QUICK_DISK
+from giaann_p2p.sim.storage import join
 from giaann_p2p.sim.swarm import Swarm
 
 END = 300.0

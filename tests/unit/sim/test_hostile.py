@@ -5,17 +5,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from giaann_p2p.errors import PeerError
 from giaann_p2p.model.rows import DeltaRows, Neuron, Question, Row
+from giaann_p2p.net.errors import Reason, Refused
 from giaann_p2p.sim.client import Client, Habit
 from giaann_p2p.sim.hostile import cast
 from giaann_p2p.sim.hostile.forger import Forger, Forgery
 from giaann_p2p.sim.hostile.liar import Liar, Lie
-from giaann_p2p.sim.hostile.shirker import Shirker
+from giaann_p2p.sim.hostile.shirker import Shirker, Shirking
 from giaann_p2p.sim.hostile.stranger import Stranger
 from giaann_p2p.sim.hostile.watch import Watch, watch_of
 from giaann_p2p.sim.storage import Storage, join
 from giaann_p2p.sim.swarm import Swarm
-from giaann_p2p.swarm.likeness import same
+from giaann_p2p.swarm.reading.row_match import same
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.messages import Learn, Taken, encode
 
 JOB = b"one job of many."
 WRONG = "a client believes a row that is wrong"
@@ -134,10 +138,23 @@ def test_every_forgery_is_refused_by_a_peer_that_knows_all_others(swarm: Swarm) 
     assert directory.refused > 25
 
 
+def test_a_shirker_takes_no_orders_of_strangers(swarm: Swarm) -> None:
+    shirker = Shirker(swarm, "shirker", 0.0, frozenset({Shirking.KEEPS}))
+    swarm.hostiles.append(shirker)
+    shirker.begin_to_lie()
+    answers = list[bytes | PeerError]()
+    for asking in (swarm.clients[0].peer, Peer(b"s" * 32)):
+        shirker.deliver(asking, encode(Learn(JOB, 1, [])), answers.append)
+    taken, refused = answers
+    assert taken == encode(Taken())
+    assert isinstance(refused, Refused)
+    assert refused.reason is Reason.STRANGER
+
+
 def test_watch_counts_who_is_shunned(swarm: Swarm) -> None:
     watch = watch_of(swarm)
     assert isinstance(watch, Watch)
-    watch.shunned(swarm.storages[0].peer)
-    watch.shunned(swarm.clients[0].peer)
+    watch.avoided(swarm.storages[0].peer)
+    watch.avoided(swarm.clients[0].peer)
     assert (watch.counts["honest peers shunned"], watch.counts["liars shunned"]) == (1, 1)
     assert np.sum(list(watch.counts.values())) == 2

@@ -5,9 +5,10 @@ from collections.abc import Callable
 
 import pytest
 
-from giaann_p2p.sim.clock import Clock
+from giaann_p2p.errors import PeerError
+from giaann_p2p.net.clock import Clock
 from giaann_p2p.sim.network import Network
-from giaann_p2p.swarm.identity import Peer
+from giaann_p2p.swarm.wire.identity import Peer
 
 A, B = Peer(b"a" * 32), Peer(b"b" * 32)
 TIMEOUT = 4.0
@@ -45,8 +46,8 @@ class World:
         for _ in range(times):
             self.network.ask(A, B, b"what", TIMEOUT, self._told)
 
-    def _told(self, answer: bytes | None) -> None:
-        self.answers.append((self.clock.now, answer))
+    def _told(self, answer: bytes | PeerError) -> None:
+        self.answers.append((self.clock.now, answer if isinstance(answer, bytes) else None))
 
 
 @pytest.fixture

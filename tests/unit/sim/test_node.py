@@ -4,8 +4,8 @@ import pytest
 
 from giaann_p2p.sim.node import EPOCH, Node
 from giaann_p2p.sim.swarm import Swarm
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.messages import Message, Offer, Refused, encode
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.messages import Message, Offer, Refusal, encode
 
 A, B = Peer(b"a" * 32), Peer(b"b" * 32)
 
@@ -16,7 +16,7 @@ def swarm() -> Swarm:
 
 
 def node(swarm: Swarm, peer: Peer = A, skew: float = 0.0) -> Node:
-    around = swarm.surroundings(peer)
+    around = swarm.view_of(peer)
     return Node("somebody", peer, swarm.clock, swarm.network, swarm.trace, around, skew)
 
 
@@ -68,7 +68,7 @@ def test_what_it_was_asked_while_it_stood_still_is_gone_with_its_life(swarm: Swa
         def deliver(self, sender: Peer, data: bytes, reply: object) -> None:
             asked.append(data)
 
-    other = Other("other", B, swarm.clock, swarm.network, swarm.trace, swarm.surroundings(B), 0.0)
+    other = Other("other", B, swarm.clock, swarm.network, swarm.trace, swarm.view_of(B), 0.0)
     other.stop()
     node(swarm).ask(B, Offer(3), 4.0, lambda answer: None)
     swarm.clock.run_until(2)
@@ -80,7 +80,7 @@ def test_what_it_was_asked_while_it_stood_still_is_gone_with_its_life(swarm: Swa
 
 
 @pytest.mark.parametrize(
-    ("data", "read"), [(b"no message at all", None), (b"", None), (None, Refused("why"))]
+    ("data", "read"), [(b"no message at all", None), (b"", None), (None, Refusal("why"))]
 )
 def test_an_answer_that_cannot_be_read_is_none(
     swarm: Swarm, data: bytes | None, read: Message | None
@@ -88,10 +88,10 @@ def test_an_answer_that_cannot_be_read_is_none(
     class Other(Node):
         def deliver(self, sender: Peer, question: bytes, reply: object) -> None:
             assert callable(reply)
-            reply(encode(Refused("why")) if data is None else data)
+            reply(encode(Refusal("why")) if data is None else data)
 
     one = node(swarm)
-    Other("other", B, swarm.clock, swarm.network, swarm.trace, swarm.surroundings(B), 0.0)
+    Other("other", B, swarm.clock, swarm.network, swarm.trace, swarm.view_of(B), 0.0)
     answers = list[Message | None]()
     one.ask(B, Offer(3), 4.0, answers.append)
     swarm.clock.run_until(10)

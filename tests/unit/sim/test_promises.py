@@ -12,7 +12,7 @@ from giaann_p2p.sim.client import Client
 from giaann_p2p.sim.storage import Storage, join
 from giaann_p2p.sim.swarm import Swarm
 from giaann_p2p.store.update import Update
-from giaann_p2p.swarm.replica import State
+from giaann_p2p.swarm.wire.replica import ReplicaState
 
 JOB = b"one job of many."
 CHUNK, SHARD = 4, 10  # the chunk, and the next one, have rows in this shard
@@ -211,7 +211,7 @@ def test_a_draining_shard_is_not_at_rest() -> None:
         f"shard {shard} is still draining at {peer.name}"
         for shard in range(swarm.rules.shards)
         for peer in swarm.storages
-        if peer.core.replicas.state(shard) is State.DRAINING
+        if peer.core.replicas.state(shard) is ReplicaState.DRAINING
     ]
     assert draining
     assert set(draining) <= set(swarm.problems())

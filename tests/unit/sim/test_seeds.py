@@ -19,6 +19,7 @@ def outcome(seed: int, settled: float, *problems: str) -> Outcome:
     return Outcome(seed, list(problems), settled, 10, 20, 3, 1000, [], {})
 
 
+@pytest.mark.slow
 def test_processes_change_nothing() -> None:
     alone = [one.outcome for one in play([5, 3, 4], SHORT, 1, everything=True)]
     assert [one.seed for one in alone] == [5, 3, 4]
@@ -60,6 +61,7 @@ def test_a_history_fails_that_is_not_well_in_time() -> None:
     assert run(1, storages=4, clients=1, chunks=2, trouble=0.0, patience=0.0).problems
 
 
+@pytest.mark.slow
 def test_a_history_may_last_longer_than_usual() -> None:
     (one,) = play([1], Size(storages=4, clients=1, minutes=21.0, chunks=2), 1)
     assert one.outcome.problems == []

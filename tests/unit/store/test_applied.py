@@ -8,8 +8,8 @@ import pytest
 from pyroaring import BitMap
 
 from giaann_p2p.errors import DamagedError, MessageError
-from giaann_p2p.store.applied import MOST_CHUNKS, MOST_JOBS, Applied
-from giaann_p2p.swarm.messages import MOST_BYTES
+from giaann_p2p.store.applied import MOST_CHUNKS, MOST_JOBS, WITHDRAWN, Applied
+from giaann_p2p.swarm.wire.messages import MOST_BYTES
 
 ONE, TWO = b"one job of many.", b"and another one."
 
@@ -154,3 +154,16 @@ def test_what_is_the_same_is_in_memory_once() -> None:
     assert list(mine.of(b"b")) == [2]
     assert theirs.sharing(Applied()) == theirs
     assert not Applied().sharing(mine)
+
+
+def test_jobs_of_which_all_is_withdrawn_are_not_begun() -> None:
+    one, other = bytes(16), b"other job......."
+    some = Applied().plus(one, 1).plus(one, 2).plus(other, 1)
+    assert (some.jobs, some.begun) == (2, 2)
+    some = some.plus(one, 1 | WITHDRAWN)
+    assert (some.jobs, some.begun) == (2, 2)  # one chunk is left
+    some = some.plus(one, 2 | WITHDRAWN).plus(other, 7 | WITHDRAWN)
+    assert (some.jobs, some.begun) == (2, 1)
+    some = some.plus(other, 1 | WITHDRAWN)
+    assert (some.jobs, some.begun) == (2, 0)
+    assert Applied().plus(one, 5 | WITHDRAWN).begun == 0  # it never came

@@ -14,7 +14,7 @@ from giaann_p2p.store.codec.parcel import encode
 from giaann_p2p.store.content import Content
 from giaann_p2p.store.disk.fake_disk import FakeDisk
 from giaann_p2p.store.layout import Layout
-from giaann_p2p.store.state import State
+from giaann_p2p.store.state import StoreState
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.update import Update
 from tests.helpers import SMALL
@@ -195,7 +195,7 @@ def test_what_could_not_be_read_back_is_not_logged(
 
 def test_what_comes_as_bytes_is_what_it_says(store: Store) -> None:
     update = LESSONS[0].update(ALL)
-    limits = State(SMALL, LAYOUT).limits
+    limits = StoreState(SMALL, LAYOUT).limits
     received = Update.received(*update[:3], encode(update.delta), limits)
     store.apply([received])
     assert same(store, taught(LESSONS[0]))

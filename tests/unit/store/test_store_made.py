@@ -67,7 +67,7 @@ def test_where_there_is_none_nothing_is_read_and_nothing_made(tmp_path: Path) ->
         with pytest.raises(StoreError, match="there is no store in"):
             Store.at(where, readonly=True)
     (tmp_path / "file").write_text("")
-    with pytest.raises(StoreError, match="file is no directory"):
+    with pytest.raises(StoreError, match="file is not a directory"):
         Store.at(tmp_path / "file")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 

@@ -2,8 +2,12 @@
 
 import random
 import signal
+import sys
 import threading
 import time
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
 
 import numpy as np
 import pytest
@@ -17,6 +21,8 @@ from giaann_p2p.store.update import Update
 from tests.helpers import SMALL
 from tests.helpers_store import JOB, copy_of
 from tests.unit.store.helpers import ALL, LESSONS, in_memory, same, taught
+
+INTERRUPTED = {"store.py", "journal.py", "contextlib.py"}
 
 
 def test_reading_while_shards_come_and_go_sees_all_of_a_row_or_none(
@@ -88,6 +94,41 @@ def test_ctrl_c_in_the_middle_of_writes_leaves_whole_chunks(disk: FakeDisk, stor
     assert same(store, taught(*LESSONS))
     store.close()
     assert same(Store.open(disk), taught(*LESSONS))
+
+
+def test_ctrl_c_at_any_call_leaves_the_lock_free() -> None:
+    """What interrupted a write is still being handled when the next one begins.
+
+    Python looks for signals where functions begin and end, and not between the lines of a block.
+    """
+    calls, interrupted = 0, True
+    before, handler = sys.gettrace(), signal.getsignal(signal.SIGINT)
+    while interrupted:
+        calls += 1
+        interrupted = False
+        store = in_memory()
+        left = calls
+
+        def trace(frame: FrameType, event: str, argument: object) -> Callable[..., object] | None:
+            nonlocal left
+            if Path(frame.f_code.co_filename).name not in INTERRUPTED:
+                return None
+            left -= event in ("call", "return")
+            if not left:
+                raise KeyboardInterrupt
+            return trace
+
+        sys.settrace(trace)
+        try:
+            store.note("key", b"value")
+        except KeyboardInterrupt:
+            sys.settrace(before)
+            interrupted = True
+            assert not store._journal.lock.locked(), f"call {calls}"
+        finally:
+            sys.settrace(before)
+            signal.signal(signal.SIGINT, handler)
+    assert calls > 10
 
 
 def test_rows_stay_readable_while_shards_are_taken_in() -> None:

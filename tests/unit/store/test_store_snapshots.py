@@ -9,13 +9,13 @@ from collections.abc import Iterable, Iterator
 import pytest
 
 from giaann_p2p.errors import DiskError, UsageError
+from giaann_p2p.store import journal as module
 from giaann_p2p.store import snapshot
-from giaann_p2p.store import store as module
 from giaann_p2p.store.disk.fake_disk import FakeDisk
 from giaann_p2p.store.disk.files import Files
 from giaann_p2p.store.disk.sync import Sync
 from giaann_p2p.store.memory import columns
-from giaann_p2p.store.state import State
+from giaann_p2p.store.state import StoreState
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.update import Update
 from tests.helpers import SMALL
@@ -32,7 +32,7 @@ def test_a_write_that_fails_behind_the_log_seals_the_store(
         raise MemoryError("none is left")
 
     with monkeypatch.context() as patch:
-        patch.setattr(State, "add", fail)
+        patch.setattr(StoreState, "add", fail)
         with pytest.raises(MemoryError):
             store.apply([LESSONS[1].update(ALL)])
     for write in (lambda: store.note("a", b""), store.snapshot):
@@ -47,20 +47,20 @@ def test_a_snapshot_is_given_up_when_the_store_is_sealed_meanwhile(
 ) -> None:
     """Half of a write in memory must not become a snapshot."""
     store.apply([LESSONS[0].update(ALL)])
-    parts = State.parts
+    parts = StoreState.parts
 
-    def late(self: State, shards: object) -> Iterator[list[int]]:
+    def late(self: StoreState, shards: object) -> Iterator[list[int]]:
         with pytest.raises(MemoryError):
             store.apply([LESSONS[1].update(ALL)])
         yield from parts(self, shards)
 
-    def half(self: State, update: Update, shards: object) -> None:
+    def half(self: StoreState, update: Update, shards: object) -> None:
         self.columns.add(update.delta, shards)
         raise MemoryError
 
     with monkeypatch.context() as patch:
-        patch.setattr(State, "parts", late)
-        patch.setattr(State, "add", half)
+        patch.setattr(StoreState, "parts", late)
+        patch.setattr(StoreState, "add", half)
         with pytest.raises(UsageError, match="lags behind the log"):
             store.snapshot()
     assert not [name for name in disk.names() if name.startswith("snapshot")]
@@ -148,22 +148,22 @@ def test_each_moment_of_a_snapshot_is_one_to_crash_at(
             (lambda: store.drop([3]), lambda: expected.drop([3])),
         ]
     )
-    capture = State.capture
+    capture = StoreState.capture
 
-    def late(self: State, numbers: list[int]) -> object:
+    def late(self: StoreState, numbers: list[int]) -> object:
         found = capture(self, numbers)
         with monkeypatch.context() as patch:
-            patch.setattr(State, "capture", capture)
-            store._writing.release()
+            patch.setattr(StoreState, "capture", capture)
+            store._journal.lock.release()
             deed, mean = next(deeds)
             deed()
-            store._writing.acquire()
+            store._journal.lock.acquire()
             mean()
             assert same(Store.open(copy_of(disk)), expected)
         return found
 
     with monkeypatch.context() as patch:
-        patch.setattr(State, "capture", late)
+        patch.setattr(StoreState, "capture", late)
         store.snapshot()
     assert next(deeds, None) is None
     assert same(store, expected)

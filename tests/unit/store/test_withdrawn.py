@@ -16,7 +16,7 @@ from giaann_p2p.store.content import Content
 from giaann_p2p.store.disk.fake_disk import FakeDisk
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.update import Update, cut
-from giaann_p2p.swarm.likeness import same
+from giaann_p2p.swarm.reading.row_match import same
 from tests.helpers_store import JOB, NEURONS, state_of
 from tests.unit.store.helpers_archive import ALL, LAYOUT, LESSONS, begun, learned, numbers, told
 

@@ -34,24 +34,6 @@ def test_too_much_memory_is_answered_by_how_much_would_do() -> None:
     assert "at most 0 B" in machine.memory(GIB, 1).remedy
 
 
-def test_the_tighter_limit_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    meminfo = tmp_path / "meminfo"
-    meminfo.write_text("MemTotal:  9 kB\nMemAvailable:   1000 kB\n")
-    monkeypatch.setattr(machine, "_MEMINFO", meminfo)
-    monkeypatch.setattr(machine, "_CGROUP", tmp_path)
-    assert machine.available_memory() == 1_024_000
-    (tmp_path / "memory.current").write_text("200\n")
-    (tmp_path / "memory.max").write_text("max\n")
-    assert machine.available_memory() == 1_024_000
-    (tmp_path / "memory.max").write_text("5000\n")
-    assert machine.available_memory() == 4800
-    (tmp_path / "memory.max").write_text("100\n")
-    assert machine.available_memory() == 0
-    (tmp_path / "memory.max").unlink()
-    meminfo.write_text("MemAvailable: much\n")
-    assert machine.available_memory() is None
-
-
 def test_disk(tmp_path: Path) -> None:
     assert machine.disk(tmp_path / "not" / "there", 1 << 20).verdict == "ok"
     found = machine.disk(tmp_path, 1 << 60)
@@ -67,7 +49,7 @@ def test_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with locked(tmp_path):
         found = machine.folder(tmp_path)
     assert (found.verdict, found.said) == ("problem", f"another process uses {tmp_path}")
-    assert machine.folder(tmp_path / "kept").said.endswith("is no folder")
+    assert machine.folder(tmp_path / "kept").said.endswith("is not a folder")
     monkeypatch.setattr(os, "access", lambda *_: False)
     found = machine.folder(tmp_path / "new")
     assert (found.verdict, "cannot be written to" in found.said) == ("problem", True)

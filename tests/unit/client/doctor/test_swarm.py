@@ -3,14 +3,15 @@
 import msgspec
 import pytest
 
-from giaann_p2p.client.doctor.swarm import asked, clock, english, manifest_told, read_link
-from giaann_p2p.swarm.identity import Identity
-from giaann_p2p.swarm.link import Link
-from giaann_p2p.swarm.manifest import Manifest
-from giaann_p2p.swarm.messages import ManifestIs, Message, Pushed, Refused
-from giaann_p2p.swarm.record import SKEW
+from giaann_p2p.client.doctor.swarm import asked, clock, english, link_told, manifest_told
+from giaann_p2p.net.hive.peer_id import libp2p_name
+from giaann_p2p.swarm.wire.identity import Identity
+from giaann_p2p.swarm.wire.link import Link
+from giaann_p2p.swarm.wire.manifest import Manifest
+from giaann_p2p.swarm.wire.messages import ManifestIs, Message, Pushed, Refusal
+from giaann_p2p.swarm.wire.record import SKEW
 from tests.unit.node.helpers import MANIFEST, Client, Town, identity, play
-from tests.unit.node.test_member import says
+from tests.unit.node.members.test_joining import says
 
 FOUNDER = Identity.from_seed(b"o" * 32)
 OTHER = Manifest.founded(FOUNDER, "another swarm")
@@ -18,12 +19,13 @@ NOW = 1.8e9
 
 
 def test_a_link() -> None:
-    link = Link(bytes(32), ("/ip4/1.2.3.4/tcp/1/p2p/x", "/ip4/1.2.3.4/tcp/2/p2p/x"))
-    found, read = read_link(f" {link}\n")
+    end = f"p2p/{libp2p_name(FOUNDER.peer)}"
+    link = Link(bytes(32), (f"/ip4/127.0.0.1/tcp/1/{end}", f"/ip4/127.0.0.1/tcp/2/{end}"))
+    found, read = link_told(f" {link}\n")
     assert (found.verdict, found.said, read) == ("ok", "names a swarm and 2 addresses", link)
-    found, read = read_link("giaann://half")
+    found, read = link_told("giaann://half")
     assert (found.verdict, read) == ("problem", None)
-    assert "names no address" in found.said
+    assert "the join link is cut off" in found.said
 
 
 def test_a_peer_that_is_as_it_should_be() -> None:
@@ -38,7 +40,7 @@ def test_a_peer_that_is_as_it_should_be() -> None:
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        (Refused("I will not tell"), "refuses: I will not tell"),
+        (Refusal("I will not tell"), "refuses: I will not tell"),
         (Pushed(b""), "something else than a manifest"),
         (ManifestIs(OTHER.to_bytes()), "this is another swarm's manifest"),
         (ManifestIs(b"rubbish"), "this is another swarm's manifest"),

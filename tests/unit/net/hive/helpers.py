@@ -73,7 +73,7 @@ def hosts(
             lambda _, context: place.complaints.append(context)
         )
         try:
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(120):
                 await story(place)
         finally:
             await asyncio.gather(*[host.close() for host in place.hosts])
@@ -97,7 +97,7 @@ async def nothing_runs() -> None:
         pytest.fail(f"these run on: {asyncio.all_tasks() - {me}}")
 
 
-async def until(holds: Callable[[], bool], within: float = 20.0) -> None:
+async def until(holds: Callable[[], bool], within: float = 120.0) -> None:
     async with asyncio.timeout(within):
         while not holds():  # noqa: ASYNC110  (of other processes)
             await asyncio.sleep(0.01)

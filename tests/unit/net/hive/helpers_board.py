@@ -7,8 +7,8 @@ from giaann_p2p.net.hive.board import HiveBoard
 from giaann_p2p.net.hive.host import Host
 from giaann_p2p.node.clock import Clock
 from giaann_p2p.store.layout import Layout
-from giaann_p2p.swarm.identity import Identity
-from giaann_p2p.swarm.record import Announcement, next_sequence, signed_as
+from giaann_p2p.swarm.wire.identity import Identity
+from giaann_p2p.swarm.wire.record import Announcement, next_sequence, signed_as
 from tests.unit.net.hive.helpers import Place
 
 SWARM = bytes(range(32))

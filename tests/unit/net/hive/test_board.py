@@ -20,7 +20,7 @@ from giaann_p2p.net.hive.peer_id import libp2p_id, libp2p_name
 from giaann_p2p.net.hive.shelf import MOST_PLACE, node_key
 from giaann_p2p.node.clock import Clock
 from giaann_p2p.node.options import Options
-from giaann_p2p.swarm.identity import Identity
+from giaann_p2p.swarm.wire.identity import Identity
 from tests.unit.net.hive.helpers import Place, echo, hosts, random_bytes, stop, until
 from tests.unit.net.hive.helpers_board import SWARM, board, record
 
@@ -67,6 +67,20 @@ def test_what_one_leaves_all_find() -> None:
         await boards[0].post("storage", newer, 30)
         assert flat(await boards[1].look("storage")) == sorted([newer, *left[1:]])
         assert "2 nodes known" in repr(boards[2])
+        await all_closed(*boards)
+
+    hosts(story)
+
+
+def test_nodes_that_know_the_first_one_alone_dial_each_other() -> None:
+    """p2pd has no DHT to find the others' addresses in: the first one tells them."""
+
+    async def story(place: Place) -> None:
+        boards = [await board(place) for _ in range(3)]
+        await until(lambda: all(one.nodes == 2 for one in boards))
+        second, third = place.hosts[1:]
+        assert third.me in await second.control.peers()
+        assert boards[1]._ways.of(third.me) == [third.addresses[0].partition("/p2p/")[0]]
         await all_closed(*boards)
 
     hosts(story)
@@ -171,7 +185,7 @@ def test_nodes_that_fell_silent_for_a_while_are_soon_found_again() -> None:
         for host in place.hosts[:2]:
             await stop(place.note(host))
         for _ in range(2):
-            with pytest.raises(Unreachable, match="no node of the board answered; "):
+            with pytest.raises(Unreachable, match="no node of the peer directory answered; "):
                 await boards[2].look("storage")
         assert boards[2].nodes == 0
         for host in place.hosts[:2]:
@@ -285,7 +299,7 @@ def test_two_swarms_over_quic_alone() -> None:
             one, other = map(place.transport, near)
             other.serve(echo)
             body = random_bytes(3 << 20)
-            assert await one.call(near[1].me, body, timeout=20) == body
+            assert await one.call(near[1].me, body, timeout=60) == body
             await asyncio.gather(one.close(), other.close())
             await all_closed(*boards)
 

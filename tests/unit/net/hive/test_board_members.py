@@ -8,11 +8,11 @@ from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.net.hive.board import HiveBoard
 from giaann_p2p.net.hive.host import Host
 from giaann_p2p.node.clock import Clock
-from giaann_p2p.swarm.admission import Admission
-from giaann_p2p.swarm.identity import Identity
-from giaann_p2p.swarm.manifest import Manifest
-from giaann_p2p.swarm.revoked import Revoked
-from giaann_p2p.swarm.token import Rights, founded
+from giaann_p2p.swarm.wire.admission import Admission
+from giaann_p2p.swarm.wire.identity import Identity
+from giaann_p2p.swarm.wire.manifest import Manifest
+from giaann_p2p.swarm.wire.revoked import Revoked
+from giaann_p2p.swarm.wire.token import Rights, founded
 from tests.unit.net.hive.helpers import Place, hosts, until
 from tests.unit.net.hive.helpers_board import LAYOUT, record
 

@@ -9,7 +9,7 @@ import pytest
 
 from giaann_p2p.errors import UsageError
 from giaann_p2p.net.hive.config import HostConfig
-from giaann_p2p.net.hive.daemon import _command
+from giaann_p2p.net.hive.daemon import _options
 from giaann_p2p.net.hive.runtime import Runtime
 
 
@@ -45,7 +45,7 @@ def test_what_cannot_be(changes: dict[str, Any], words: str) -> None:
 def test_a_router_is_asked_only_where_there_may_be_one(listen: list[str], uses_nat: bool) -> None:
     config = HostConfig(listen=tuple(listen))
     assert config.uses_nat == uses_nat
-    options = _command(Path("key"), Path("/s"), config)
+    options = _options(Path("key"), Path("/s"), config)
     assert f"-natPortMap={int(uses_nat)}" in options
     assert f"-autonat={int(uses_nat)}" in options
     assert HostConfig(listen=tuple(listen), nat=not uses_nat).uses_nat != uses_nat
@@ -65,23 +65,39 @@ def test_what_was_chosen_is_passed_on() -> None:
     config = HostConfig(
         listen=("/ip4/0.0.0.0/tcp/1",),
         announce=("/ip4/1.2.3.4/tcp/2", "/dns4/a.b/tcp/3"),
-        relay=False,
         auto_relay=True,
         serve_relay=False,
         trusted_relays=("/ip4/1.2.3.4/tcp/5/p2p/x",),
         connections=(7, 8),
     )
-    options = set(_command(Path("key"), Path("/s"), config))
+    options = set(_options(Path("key"), Path("/s"), config))
     assert options >= {
         "-announceAddrs=/ip4/1.2.3.4/tcp/2,/dns4/a.b/tcp/3",
-        "-relay=0",
         "-autoRelay=1",
+        "-dhtClient=1",
         "-relayService=0",
         "-trustedRelays=/ip4/1.2.3.4/tcp/5/p2p/x",
         "-connLo=7",
         "-connHi=8",
+        "-connGrace=10s",
         "-id=key",
     }
+
+
+def test_strangers_find_no_dht_of_libp2p_and_relays_of_bounded_memory() -> None:
+    options = _options(Path("key"), Path("/s"), HostConfig())
+    assert [option for option in options if option.startswith("-dht")] == ["-dhtClient=0"]
+    sizes = dict(option.split("=") for option in options if option.startswith("-relay"))
+    streams = int(sizes["-relayMaxReservations"]) * int(sizes["-relayMaxCircuits"])
+    assert 2 * streams * int(sizes["-relayBufferSize"]) <= 32 << 20
+
+
+@pytest.mark.parametrize("changes", [{"trusted_relays": ()}, {"relay": False}])
+def test_who_knows_no_relay_looks_for_none(changes: dict[str, Any]) -> None:
+    relays = {"auto_relay": True, "trusted_relays": ("/ip4/1.2.3.4/tcp/5/p2p/x",)}
+    options = _options(Path("key"), Path("/s"), HostConfig(**{**relays, **changes}))
+    assert "-autoRelay=0" in options
+    assert not [option for option in options if option.startswith("-trustedRelays")]
 
 
 def test_a_run_sweeps_after_those_that_were_killed(tmp_path: Path) -> None:

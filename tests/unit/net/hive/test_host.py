@@ -15,9 +15,10 @@ import uvloop
 from giaann_p2p.errors import UsageError
 from giaann_p2p.net.hive.control import Control
 from giaann_p2p.net.hive.daemon import DaemonError
+from giaann_p2p.net.hive.daemon_limits import WatchLimits
 from giaann_p2p.net.hive.host import Host
 from giaann_p2p.net.hive.peer_id import libp2p_name
-from giaann_p2p.swarm.identity import Identity
+from giaann_p2p.swarm.wire.identity import Identity
 from tests.unit.net.hive.helpers import LOOPBACK, Place, hosts, runs, stop, until
 
 GHOST = Identity.from_seed(bytes(32)).peer
@@ -162,15 +163,17 @@ def test_a_host_closes_while_its_p2pd_is_stopped() -> None:
 def test_how_a_user_has_set_gos_memory_holds(
     own: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv("GOGC", raising=False)
+    for name in ("GOGC", "GOMEMLIMIT"):
+        monkeypatch.delenv(name, raising=False)
     for name, value in own.items():
         monkeypatch.setenv(name, value)
 
     async def story(place: Place) -> None:
-        host = await place.host(gogc=123)
+        host = await place.host(gogc=123, watch=WatchLimits(memory=148_500_000))
         environment = environment_of(place.note(host))
         known = dict(line.split("=", 1) for line in environment if line.startswith("GO"))
-        assert known == {"GOGC": "123", "GOLOG_LOG_LEVEL": "error"} | own
+        ours = {"GOGC": "123", "GOMEMLIMIT": "99000000", "GOLOG_LOG_LEVEL": "error"}
+        assert known == ours | own
 
     hosts(story)
 

@@ -8,7 +8,7 @@ import pytest
 
 from giaann_p2p.errors import UsageError
 from giaann_p2p.net.hive.key_file import open_key_file, write_key_file
-from giaann_p2p.swarm.identity import Identity
+from giaann_p2p.swarm.wire.identity import Identity
 
 
 def test_it_is_made_once_and_only_its_owner_may_read_it(tmp_path: Path) -> None:
@@ -42,7 +42,7 @@ def test_a_file_that_is_no_key(tmp_path: Path, change: str) -> None:
     path.write_bytes(
         {"cut": data[:-1], "longer": data + b"\0", "other": other, "empty": b""}[change]
     )
-    with pytest.raises(UsageError, match="is no key of a peer"):
+    with pytest.raises(UsageError, match="is not a peer's key"):
         open_key_file(path)
 
 

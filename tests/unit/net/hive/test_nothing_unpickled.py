@@ -16,7 +16,7 @@ import peers
 from giaann_p2p.errors import MessageError
 from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.node.clock import Clock
-from giaann_p2p.swarm.messages import decode
+from giaann_p2p.swarm.wire.messages import decode
 from tests.unit.net.hive.helpers import Place, echo, hosts, until
 from tests.unit.net.hive.helpers_board import board, record
 
@@ -70,7 +70,7 @@ def test_what_hosts_and_boards_receive_is_not_unpickled() -> None:
             await boards[0].post("storage", trap, 30)
         transports = [place.transport(host) for host in place.hosts]
         transports[1].serve(echo)
-        assert await transports[0].call(transports[1].me, trap, timeout=10) == trap
+        assert await transports[0].call(transports[1].me, trap, timeout=60) == trap
         await asyncio.gather(*[one.close() for one in (*transports, *boards)])
 
     with listening() as seen:

@@ -11,7 +11,7 @@ from giaann_p2p.net.hive.peer_id import (
     peer_of_id,
     way_to,
 )
-from giaann_p2p.swarm.identity import Identity, Peer
+from giaann_p2p.swarm.wire.identity import Identity, Peer
 
 ME = Identity.from_seed(bytes(range(32))).peer
 NAME = libp2p_name(ME)

@@ -6,8 +6,8 @@ import pytest
 
 from giaann_p2p.errors import RecordError
 from giaann_p2p.net.hive.shelf import Shelf, node_key
-from giaann_p2p.swarm.identity import Identity, Peer
-from giaann_p2p.swarm.record import BUCKETS, SKEW, bucket_of
+from giaann_p2p.swarm.wire.identity import Identity, Peer
+from giaann_p2p.swarm.wire.record import BUCKETS, SKEW, bucket_of
 from tests.unit.net.hive.helpers_board import LAYOUT, NOW, SWARM, record
 
 ME, OTHER = (Identity.from_seed(bytes([number] * 32)) for number in (1, 2))

@@ -6,11 +6,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from giaann_p2p.node.acquaintances import MOST_FIRST, MOST_PEERS, Acquaintances
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.record import Announcement
+from giaann_p2p.node.members.acquaintances import MOST_FIRST, MOST_PEERS, Acquaintances
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.record import Announcement
 from tests.unit.node.helpers import Town, identity, play
-from tests.unit.node.test_lookout import announcement
+from tests.unit.node.members.test_lookout import announcement
 
 
 def address(number: int) -> str:
@@ -141,7 +141,7 @@ def test_of_two_records_of_a_peer_that_of_its_storage_counts_and_no_order_is_one
         b'{"format": 1}',
         b'{"format": 2, "peers": []}',
         b'{"format": 1, "peers": [["/ip4/10.0.0.1/tcp/1/p2p/x"]], "more": 1}',
-        b'{"format": 1, "peers": []}' + b" " * (1 << 18),
+        b'{"format": 1, "peers": []}' + b" " * (1 << 20),
     ],
 )
 def test_a_file_that_is_something_else_is_told_of_and_left(

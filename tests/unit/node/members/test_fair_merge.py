@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from giaann_p2p.node.hearsay import Hearsay
+from giaann_p2p.node.members.fair_merge import FairMerge
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -13,7 +13,7 @@ def test_each_record_comes_once_and_nobodys_much_later_than_others(seed: int) ->
     brought = [
         [bytes([chance.randrange(50)]) for _ in range(chance.choice([0, 3, 40]))] for _ in range(6)
     ]
-    heard = list(Hearsay(brought))
+    heard = list(FairMerge(brought))
     records = [record for _, record in heard]
     assert len(records) == len(set(records))
     assert set(records) == {record for some in brought for record in some}
@@ -27,13 +27,13 @@ def test_each_record_comes_once_and_nobodys_much_later_than_others(seed: int) ->
 
 def test_a_flood_leaves_others_their_turns() -> None:
     flood = [number.to_bytes(2, "big") for number in range(1000)]
-    heard = [record for _, record in Hearsay([flood, [b"a", b"b"], [b"b", b"c"]])]
+    heard = [record for _, record in FairMerge([flood, [b"a", b"b"], [b"b", b"c"]])]
     assert heard[:6] == [flood[0], b"a", b"b", flood[1], b"c", flood[2]]
 
 
 def test_who_is_silenced_is_heard_no_more() -> None:
-    heard = Hearsay([[b"a", b"b"], [b"lie", b"more"], [b"c", b"more"]])
-    assert repr(heard) == "<Hearsay of 3 nodes>"
+    heard = FairMerge([[b"a", b"b"], [b"lie", b"more"], [b"c", b"more"]])
+    assert repr(heard) == "<FairMerge of 3 nodes>"
     told = []
     for who, record in heard:
         told.append((who, record))

@@ -6,19 +6,19 @@ import pytest
 
 from giaann_p2p.errors import DiskError, TokenError
 from giaann_p2p.net.errors import Reason, Refused
-from giaann_p2p.node.gate import Gate
-from giaann_p2p.swarm import messages
-from giaann_p2p.swarm.identity import Identity, Peer
-from giaann_p2p.swarm.manifest import Manifest
-from giaann_p2p.swarm.messages import (
+from giaann_p2p.node.members.gate import Gate
+from giaann_p2p.swarm.wire import messages
+from giaann_p2p.swarm.wire.identity import Identity, Peer
+from giaann_p2p.swarm.wire.manifest import Manifest
+from giaann_p2p.swarm.wire.messages import (
     AskDigests,
     AskManifest,
     AskRevoked,
     ManifestIs,
     RevokedIs,
 )
-from giaann_p2p.swarm.revoked import Revoked
-from giaann_p2p.swarm.token import Rights, founded
+from giaann_p2p.swarm.wire.revoked import Revoked
+from giaann_p2p.swarm.wire.token import Rights, founded
 
 FOUNDER, MEMBER, ME = (Identity.from_seed(bytes([number]) * 32) for number in (1, 2, 3))
 CLOSED = Manifest.founded(FOUNDER, "club", admission="token")
@@ -66,7 +66,7 @@ def test_an_open_swarm_has_no_door() -> None:
     one, transport, _ = gate(OPEN)
     one.check(ME.peer, AskDigests(b""))
     assert transport.doors == []
-    assert isinstance(one.answer(RevokedIs(b"rubbish")), messages.Refused)
+    assert isinstance(one.answer(RevokedIs(b"rubbish")), messages.Refusal)
     one.answer(RevokedIs(Revoked(OPEN.swarm_id).next(FOUNDER, {ME.peer}).to_bytes()))
     with pytest.raises(Refused, match="has revoked you"):
         one.check(ME.peer, AskDigests(b""))

@@ -7,11 +7,12 @@ import pytest
 
 from giaann_p2p.errors import UsageError
 from giaann_p2p.net.errors import Unreachable
+from giaann_p2p.net.limits import TransportLimits
 from giaann_p2p.net.transport import Peer
-from giaann_p2p.node.member import fetched, joined
-from giaann_p2p.swarm.identity import Identity
-from giaann_p2p.swarm.manifest import Manifest, Versions
-from giaann_p2p.swarm.messages import ManifestIs, Message, Pushed, Refused, encode
+from giaann_p2p.node.members.joining import _WITHIN, fetched, joined
+from giaann_p2p.swarm.wire.identity import Identity
+from giaann_p2p.swarm.wire.manifest import Manifest, Versions
+from giaann_p2p.swarm.wire.messages import ManifestIs, Message, Pushed, Refusal, encode
 from tests.unit.node.helpers import MANIFEST, Client, Town, identity, play
 
 OTHER = Manifest.founded(Identity.from_seed(b"o" * 32), "another swarm")
@@ -43,7 +44,7 @@ def test_liars_and_the_dead_do_not_keep_it_from_being_found() -> None:
         peers = [
             says(town, 100, ManifestIs(OTHER.to_bytes())),
             says(town, 101, ManifestIs(b"rubbish")),
-            says(town, 102, Refused("I will not tell")),
+            says(town, 102, Refusal("I will not tell")),
             says(town, 103, Pushed(b"")),
             identity(104).peer,
             house.me,
@@ -69,10 +70,24 @@ def test_who_does_not_answer_is_not_waited_for() -> None:
         assert loop.time() - begun < 1
         with pytest.raises(Unreachable):
             await fetched(client.transport, [silent.me], MANIFEST.swarm_id, within=2)
-        assert loop.time() - begun < 4
+        assert loop.time() - begun < 10
         town.freeze(silent, frozen=False)
 
     play(story)
+
+
+def test_a_peer_that_was_silent_once_is_asked_again() -> None:
+    async def story(town: Town) -> None:
+        client, house = Client(town), town.add()
+        town.freeze(house)
+        asyncio.get_running_loop().call_later(3, town.freeze, house, False)
+        assert await fetched(client.transport, [house.me], MANIFEST.swarm_id, within=2) == MANIFEST
+
+    play(story)
+
+
+def test_a_try_lasts_longer_than_a_dial_so_that_each_try_has_a_dial_of_its_own() -> None:
+    assert TransportLimits().dial_within < _WITHIN
 
 
 @pytest.mark.parametrize("peers", [(), []])

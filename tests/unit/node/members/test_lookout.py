@@ -6,6 +6,8 @@ import math
 import random
 import time
 from collections.abc import Awaitable, Callable
+from types import SimpleNamespace
+from typing import cast
 
 import msgspec
 import pytest
@@ -13,15 +15,19 @@ import pytest
 from giaann_p2p.errors import UsageError
 from giaann_p2p.net.clock import run
 from giaann_p2p.net.memory_board import MemoryBoard
-from giaann_p2p.node import lookout as module
+from giaann_p2p.net.transport import Transport
 from giaann_p2p.node.clock import Clock, passed
-from giaann_p2p.node.lookout import Lookout
+from giaann_p2p.node.members import lookout as module
+from giaann_p2p.node.members.acquaintances import Acquaintances
+from giaann_p2p.node.members.context import Context
+from giaann_p2p.node.members.gate import Gate
+from giaann_p2p.node.members.lookout import Lookout
+from giaann_p2p.node.members.presence import Presence
 from giaann_p2p.node.options import Options
-from giaann_p2p.node.presence import Presence
-from giaann_p2p.swarm.identity import SIGNATURE_BYTES, Identity, Peer, name_of
-from giaann_p2p.swarm.record import LIFETIME, Announcement, signed, signed_as
-from giaann_p2p.swarm.shardset import packed
-from giaann_p2p.swarm.surroundings import Surroundings
+from giaann_p2p.swarm.members.peers_view import PeersView
+from giaann_p2p.swarm.wire.identity import SIGNATURE_BYTES, Identity, Peer, name_of
+from giaann_p2p.swarm.wire.record import LIFETIME, Announcement, signed, signed_as
+from giaann_p2p.swarm.wire.shardset import packed
 from tests.unit.node.helpers import ALL, EPOCH, GIB, LAYOUT, MANIFEST, identity
 
 ME = identity(1)
@@ -48,9 +54,8 @@ class Place:
         loop = asyncio.get_running_loop()
         self.clock = Clock(lambda: EPOCH, loop.time)
         self.board = MemoryBoard(random.Random(0))
-        self.around = Surroundings(ME.peer, MANIFEST.swarm_id, LAYOUT, 3)
+        self.around = PeersView(ME.peer, MANIFEST.swarm_id, LAYOUT, 3)
         self.restarted: list[Peer] = []
-        self.draft = announcement(ME)
         view = self.board.view(ME.peer)
         self.lookout = Lookout(
             view,
@@ -60,7 +65,21 @@ class Place:
             self.clock,
             restarted=self.restarted.append,
         )
-        self.presence = Presence(ME, view, self.lookout, lambda: self.draft, self.clock, last=last)
+        transport = cast(Transport, SimpleNamespace(me=ME.peer))  # nobody is called
+        context = Context(
+            identity=ME,
+            manifest=MANIFEST,
+            transport=transport,
+            board=view,
+            gate=Gate(MANIFEST, transport, clock=self.clock),
+            clock=self.clock,
+            acquaintances=cast(Acquaintances, SimpleNamespace(sequence=last)),
+            incarnation=7,
+        )
+        self.presence = Presence(context, self.lookout, "storage", self._complete)
+
+    def _complete(self, draft: Announcement) -> Announcement:
+        return msgspec.structs.replace(draft, capacity=GIB, ready=packed(ALL, LAYOUT.shards))
 
     def leave(self, who: Identity, sequence: int = 1, **what: object) -> None:
         """Put a record of somebody's on the board."""
@@ -69,7 +88,7 @@ class Place:
         self.board.leave(who.peer, "storage", record, LIFETIME)
 
     def members(self) -> set[Peer]:
-        return set(self.lookout.others.members(self.clock()))
+        return set(self.lookout.view.members(self.clock()))
 
 
 def play(story: Callable[[Place], Awaitable[None]], last: int = 0) -> None:
@@ -122,6 +141,26 @@ def test_a_peer_that_began_anew_is_told_of_once_and_never_oneself() -> None:
     play(story)
 
 
+def test_by_a_wrong_clock_nothing_is_decided_until_somebody_is_seen_whom_it_fits(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def story(place: Place) -> None:
+        for number in (2, 3):
+            said = announcement(identity(number), now=EPOCH + 7200)
+            place.board.leave(identity(number).peer, "storage", signed(identity(number), said), 1e9)
+        await asyncio.sleep(150)
+        assert not place.lookout.whole.is_set()
+        assert place.presence.posts == 0
+        assert "s behind that of all 2 other peers: set it right" in place.lookout.clock_fault
+        said_so = [one for one in caplog.records if one.levelname == "ERROR"]
+        assert len(said_so) == 1
+        place.leave(identity(4))
+        await place.lookout.whole.wait()
+        assert place.lookout.clock_fault == ""
+
+    play(story)
+
+
 def test_what_cannot_be_right_is_refused_counted_and_seldom_told_of(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -133,7 +172,7 @@ def test_what_cannot_be_right_is_refused_counted_and_seldom_told_of(
         await asyncio.sleep(100)
         assert place.lookout.refused > 50
         assert len(caplog.records) == 2
-        assert "refused 1 records from the board" in caplog.records[0].message
+        assert "refused 1 records from the peer directory" in caplog.records[0].message
 
     play(story)
 
@@ -212,7 +251,7 @@ def test_while_the_board_is_gone_no_record_ends_and_behind_that_those_of_the_dea
             assert place.members() == everybody
         assert place.around.version(place.lookout.time()) == version
         assert place.lookout.time() < place.clock() - 4000
-        assert place.lookout.others.ready(3, 0) == place.lookout.others.witnesses(3, 0)
+        assert place.lookout.view.ready(3, 0) == place.lookout.view.witnesses(3, 0)
         place.leave(identity(2), 2)
         place.board.lose(ME.peer, lost=False)
         await asyncio.sleep(15)
@@ -337,10 +376,10 @@ def test_trouble_with_the_board_is_told_when_it_begins_and_when_it_ends(
     play(story)
     told = sorted(record.message.split(", trying")[0] for record in caplog.records)
     assert told == [
-        "the board of the swarm cannot be reached",
-        "the board of the swarm is reached again",
-        "the board, for the own record, cannot be reached",
-        "the board, for the own record, is reached again",
+        "the peer directory cannot be reached",
+        "the peer directory is reached again",
+        "the peer directory, to announce this peer, cannot be reached",
+        "the peer directory, to announce this peer, is reached again",
     ]
 
 

@@ -6,13 +6,13 @@ import pytest
 
 from giaann_p2p.errors import TokenError, UsageError
 from giaann_p2p.net.hive.key_file import open_key_file
-from giaann_p2p.node import membership
-from giaann_p2p.node.membership import Giver, Membership, needs, usual_folder_in
-from giaann_p2p.swarm.admission import Admission
-from giaann_p2p.swarm.identity import Identity, Peer, to_text
-from giaann_p2p.swarm.manifest import Manifest
-from giaann_p2p.swarm.token import EVERY, Rights
-from giaann_p2p.swarm.withdrawn import roots_in
+from giaann_p2p.node.members import membership
+from giaann_p2p.node.members.membership import Giver, Membership, needs, usual_folder_in
+from giaann_p2p.swarm.wire.admission import Admission
+from giaann_p2p.swarm.wire.identity import Identity, Peer, to_text
+from giaann_p2p.swarm.wire.manifest import Manifest
+from giaann_p2p.swarm.wire.token import EVERY, Rights
+from giaann_p2p.swarm.wire.withdrawn import roots_in
 
 NOW = 1.8e9
 UNTIL = int(NOW) + 10 * 24 * 3600
@@ -135,14 +135,14 @@ def test_the_founders_own_peer_may_do_everything(boot: Path) -> None:
 
 
 def test_who_gives_no_tokens_is_told_so(boot: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="is no folder of a peer: name that of the bootstrap"):
+    with pytest.raises(UsageError, match="is not a peer's folder: name that of the bootstrap"):
         Giver(tmp_path)
     (boot / "founder.key").unlink()
     with pytest.raises(TokenError, match="neither the founder's key nor a delegate's token"):
         Giver(boot).given(OTHER.peer, Rights.CLIENT, UNTIL)
     founder = Identity.from_seed(b"f" * 32)
     (boot / "manifest.json").write_bytes(Manifest.founded(founder, "town").to_bytes())
-    with pytest.raises(UsageError, match="'town' is open: nobody needs a token"):
+    with pytest.raises(UsageError, match=r"'town' is open: nobody needs a token.*--standing"):
         Giver(boot).given(OTHER.peer, Rights.CLIENT, UNTIL)
 
 
@@ -163,3 +163,11 @@ def test_what_a_peer_needs_is_told_with_its_name(boot: Path) -> None:
 def test_the_usual_folder_of_a_swarm(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", "/data")
     assert usual_folder_in(bytes(32), "client") == Path("/data/giaann/aaaaaaaaaaaa/client")
+
+
+def test_in_an_open_swarm_a_founder_vouches_for_machines_that_it_knows(boot: Path) -> None:
+    founder = open_key_file(boot / "founder.key")
+    manifest = Manifest.founded(founder, "town")
+    (boot / "manifest.json").write_bytes(manifest.to_bytes())
+    token = Giver(boot).given(OTHER.peer, Rights.COMPUTE | Rights.STANDING, UNTIL)
+    assert Admission(manifest).vouches(OTHER.peer, token.to_bytes(), NOW)

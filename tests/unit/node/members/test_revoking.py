@@ -9,12 +9,12 @@ import pytest
 
 from giaann_p2p.net.clock import run
 from giaann_p2p.net.errors import Unreachable
-from giaann_p2p.node.gate import Gate
-from giaann_p2p.node.revoking import Revoking
-from giaann_p2p.swarm.identity import Identity, Peer
-from giaann_p2p.swarm.manifest import Manifest
-from giaann_p2p.swarm.messages import AskRevoked, Message, Refused, RevokedIs, decode, encode
-from giaann_p2p.swarm.revoked import Revoked
+from giaann_p2p.node.members.gate import Gate
+from giaann_p2p.node.members.revoking import Revoking
+from giaann_p2p.swarm.wire.identity import Identity, Peer
+from giaann_p2p.swarm.wire.manifest import Manifest
+from giaann_p2p.swarm.wire.messages import AskRevoked, Message, Refusal, RevokedIs, decode, encode
+from giaann_p2p.swarm.wire.revoked import Revoked
 
 FOUNDER, ME, A, B = (Identity.from_seed(bytes([number]) * 32) for number in range(1, 5))
 CLOSED = Manifest.founded(FOUNDER, "club", admission="token")
@@ -28,7 +28,7 @@ class Around:
     def __init__(self, says: dict[Peer, int], answers: dict[Peer, Message]) -> None:
         self.me, self.directory = ME.peer, self
         self.says, self.answers, self.asked = says, answers, list[tuple[Peer, int]]()
-        self.others = SimpleNamespace(around=self)
+        self.view = self
         self.whole = asyncio.Event()
         self.whole.set()
         self.gate = Gate(CLOSED, self, b"", lambda: 1.8e9)  # type: ignore[arg-type]
@@ -72,7 +72,7 @@ def test_the_newest_list_is_fetched_once() -> None:
     "answer",
     [
         None,
-        Refused("no"),
+        Refusal("no"),
         RevokedIs(b""),
         RevokedIs(b"rubbish"),
         RevokedIs(Revoked(CLOSED.swarm_id, 7).to_bytes()),

@@ -13,9 +13,9 @@ from giaann_p2p.model.parse import Parser
 from giaann_p2p.model.rows import DeltaRows
 from giaann_p2p.model.sequence import Sequences
 from giaann_p2p.model.text import Sentence
-from giaann_p2p.node.prompting import PromptOptions
+from giaann_p2p.node.reading.prompting import PromptOptions
 from giaann_p2p.sim.lessons import SPEC
-from giaann_p2p.swarm.identity import Peer
+from giaann_p2p.swarm.wire.identity import Peer
 from tests.unit.node.helpers import Town, play
 from tests.unit.node.helpers_prompts import (
     MANNERS,

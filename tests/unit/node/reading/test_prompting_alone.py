@@ -14,10 +14,10 @@ from giaann_p2p.model.said import Token
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.net import clock
 from giaann_p2p.net.errors import Unreachable
-from giaann_p2p.node import thinking
-from giaann_p2p.node.prompting import Prompting, PromptOptions
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.messages import Ask, Message, Refused, Told
+from giaann_p2p.node.reading import thinking
+from giaann_p2p.node.reading.prompting import Prompting, PromptOptions
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.messages import Ask, Continued, Message, Refusal
 from tests.unit.node.helpers_prompts import CPU, expected, prompts
 
 ME, YOU = Peer(b"M" * 32), Peer(b"Y" * 32)
@@ -82,15 +82,15 @@ def ask(
     return Ask(number, prompt, manner, packed)
 
 
-async def told(peer: Prompting, question: Ask, sender: Peer = ME) -> Told:
+async def told(peer: Prompting, question: Ask, sender: Peer = ME) -> Continued:
     found = await peer.answer(sender, question)
-    assert isinstance(found, Told), found
+    assert isinstance(found, Continued), found
     return found
 
 
 async def refused(peer: Prompting, question: Ask, sender: Peer = ME) -> str:
     found: Message = await peer.answer(sender, question)
-    assert isinstance(found, Refused), found
+    assert isinstance(found, Refusal), found
     return found.reason
 
 
@@ -223,6 +223,7 @@ def test_sessions_are_bounded(play: Play) -> None:
     play(story, sessions=3, sessions_each=2, ahead=1)
 
 
+@pytest.mark.slow
 def test_prompts_one_after_another_are_as_many_as_one_likes(play: Play) -> None:
     async def story(peer: Prompting, peers: Peers) -> None:
         for number in range(40):
@@ -242,9 +243,9 @@ def test_prompts_one_after_another_are_as_many_as_one_likes(play: Play) -> None:
 def test_memory_is_bounded(play: Play) -> None:
     async def story(peer: Prompting, peers: Peers) -> None:
         found = await peer.answer(ME, ask())
-        while isinstance(found, Told):
+        while isinstance(found, Continued):
             found = await peer.answer(ME, ask())
-        assert isinstance(found, Refused)
+        assert isinstance(found, Refusal)
         assert "an answer may take here" in found.reason
 
     play(story, mind_bytes=1000)
@@ -256,9 +257,9 @@ def test_what_was_said_elsewhere_is_bounded_as_well(play: Play) -> None:
 
     async def story(peer: Prompting, peers: Peers) -> None:
         found = await peer.answer(ME, ask(said, manner=Manner(max_tokens=4000)))
-        while isinstance(found, Told):
+        while isinstance(found, Continued):
             found = await peer.answer(ME, ask(said, manner=Manner(max_tokens=4000)))
-        assert isinstance(found, Refused)
+        assert isinstance(found, Refusal)
         assert "an answer may take here" in found.reason
         assert peers.asked < 400
 
@@ -354,7 +355,7 @@ def test_at_the_end_who_waits_is_told_and_nobody_is_let_in(play: Play) -> None:
         waits = asyncio.ensure_future(peer.answer(ME, ask()))
         await asyncio.sleep(0.1)
         await peer.close()
-        assert isinstance(await waits, Refused | Told)
+        assert isinstance(await waits, Refusal | Continued)
         assert "ends" in await refused(peer, ask())
 
     play(story)

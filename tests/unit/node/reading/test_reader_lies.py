@@ -11,13 +11,13 @@ import pytest
 from giaann_p2p.model.delta import total
 from giaann_p2p.model.rows import Answer, DeltaRows, Neuron, Question, Row
 from giaann_p2p.net.errors import Unreachable
-from giaann_p2p.node.reading import Reading
+from giaann_p2p.node.reading.reader import RowReader
 from giaann_p2p.store.codec import plain
-from giaann_p2p.swarm.identity import name_of
-from giaann_p2p.swarm.likeness import same
-from giaann_p2p.swarm.messages import Read, Rows, decode, encode
-from giaann_p2p.swarm.shardset import packed
-from giaann_p2p.swarm.verifying import NOTHING, Verify
+from giaann_p2p.swarm.reading.row_match import same
+from giaann_p2p.swarm.reading.row_vote import NOTHING, Verify
+from giaann_p2p.swarm.wire.identity import name_of
+from giaann_p2p.swarm.wire.messages import Read, Rows, decode, encode
+from giaann_p2p.swarm.wire.shardset import packed
 from tests.unit.node.helpers import LAYOUT, LESSONS, MANIFEST, Client, House, Town, play
 
 CHUNKS = range(4)
@@ -52,7 +52,7 @@ def lie(house: House, change: Callable[[Row], Row | None]) -> None:
     house.transport.serve(answer)
 
 
-async def settled(town: Town, verify: Verify) -> tuple[Client, Reading]:
+async def settled(town: Town, verify: Verify) -> tuple[Client, RowReader]:
     """Return somebody who pushes and somebody who reads; the first house is the quickest."""
     for _ in range(3):
         town.add()
@@ -64,8 +64,10 @@ async def settled(town: Town, verify: Verify) -> tuple[Client, Reading]:
     for number, house in enumerate(town.houses):
         for way in ((client.me, house.me), (house.me, client.me)):
             town.network.way(*way).latency = (0.001 + 0.004 * number,) * 2
-    others, log = client.lookout.others, logging.getLogger("giaann.test")
-    return client, Reading(client.transport, MANIFEST, others, client.clock, verify=verify, log=log)
+    others, log = client.lookout.view, logging.getLogger("giaann.test")
+    return client, RowReader(
+        client.transport, MANIFEST, others, client.clock, verify=verify, log=log
+    )
 
 
 def right(rows: Answer) -> bool:
@@ -76,7 +78,7 @@ def right(rows: Answer) -> bool:
 def test_unchecked_the_wrong_row_comes_through(change: Callable[[Row], Row | None]) -> None:
     async def story(town: Town) -> None:
         _, reading = await settled(town, NOTHING)
-        for _ in range(3):
+        for _ in range(10):
             assert right(await reading.rows(NEURONS))  # now it knows who is quick
         lie(town.houses[0], change)
         assert not right(await reading.rows(NEURONS))
@@ -163,7 +165,12 @@ def test_while_all_learn_nobody_is_blamed() -> None:
                 await reading.rows(NEURONS[:40])
                 await asyncio.sleep(0.1)
 
-        await asyncio.gather(read(), client.push_all(range(4, 40), at_once=2))
+        async def learn() -> None:
+            for chunk in range(4, 40):
+                await client.push(chunk)
+                await asyncio.sleep(0.13)
+
+        await asyncio.gather(read(), learn())
         assert reading.disputed > 0
         await asyncio.sleep(100)
         assert reading.lies == 0

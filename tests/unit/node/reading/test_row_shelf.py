@@ -5,7 +5,7 @@ import random
 import numpy as np
 
 from giaann_p2p.model.rows import Name, Neuron, Row, empty_row
-from giaann_p2p.node.row_shelf import RowShelf, size_of
+from giaann_p2p.node.reading.row_shelf import RowShelf, size_of
 
 EMPTY = size_of(None)
 

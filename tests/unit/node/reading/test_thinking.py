@@ -9,10 +9,10 @@ import pytest
 from giaann_p2p.model.rows import BREATH, Answer, Question, Steps
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.net import clock
-from giaann_p2p.node.row_cache import Bill, RowCache
-from giaann_p2p.node.thinking import Thinking
+from giaann_p2p.node.reading.row_cache import Bill, RowCache
+from giaann_p2p.node.reading.thinking import Thinking
 from tests.unit.node.helpers_prompts import CPU
-from tests.unit.node.test_row_cache import N, Peers
+from tests.unit.node.reading.test_row_cache import N, Peers
 
 
 def thinking_of(peers: Peers, spec: ModelSpec) -> Thinking:

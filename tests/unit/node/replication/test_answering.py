@@ -10,14 +10,14 @@ import pytest
 
 from giaann_p2p.model.rows import Neuron, Question
 from giaann_p2p.net.clock import VirtualLoop
-from giaann_p2p.node.answering import Answering
 from giaann_p2p.node.options import Options
+from giaann_p2p.node.replication.answering import Answering
 from giaann_p2p.sim.lessons import SPEC
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.transfer import Manifest
-from giaann_p2p.swarm.answers import Answers
-from giaann_p2p.swarm.messages import (
+from giaann_p2p.swarm.replication.answers import Answers
+from giaann_p2p.swarm.wire.messages import (
     AskDigests,
     AskPart,
     Compare,
@@ -28,12 +28,12 @@ from giaann_p2p.swarm.messages import (
     Offered,
     Part,
     Read,
-    Refused,
+    Refusal,
     Rows,
     Taken,
 )
-from giaann_p2p.swarm.replica import State
-from giaann_p2p.swarm.shardset import packed, unpacked
+from giaann_p2p.swarm.wire.replica import ReplicaState
+from giaann_p2p.swarm.wire.shardset import packed, unpacked
 from tests.unit.node.helpers import ALL, JOB, LAYOUT, LESSONS, SlowLoop, lesson
 
 SHARDS_OF_ALL = packed(ALL, LAYOUT.shards)
@@ -46,7 +46,7 @@ class Place:
         self.store = Store.in_memory(SPEC, LAYOUT, retain=True)
         self.store.hold(ALL.tolist())
         self.store.apply([lesson(chunk, self.store.limits) for chunk in range(8)])
-        self.states = [State.READY] * LAYOUT.shards
+        self.states = [ReplicaState.READY] * LAYOUT.shards
         self.answering = Answering(self.store, self.states.__getitem__, options=options)
         self.plain = Answers(self.store, self.states.__getitem__)
 
@@ -116,7 +116,7 @@ def test_small_questions_for_rows_wait_for_nobody_and_the_others_have_their_boun
         await asyncio.sleep(0)
         begun = loop.time()
         refused = await place.answering.to(read(30))
-        assert isinstance(refused, Refused)
+        assert isinstance(refused, Refusal)
         assert refused.reason.startswith("busy")
         assert isinstance(await place.answering.to(read(2)), Rows)
         assert loop.time() == begun
@@ -142,7 +142,7 @@ def test_a_question_for_a_few_long_rows_is_a_threads_work() -> None:
             )
             assert (answering.at_once(question) is not None) == at_once
             assert await answering.to(question) == place.plain.to(question)
-        assert isinstance(place.answering.at_once(Read(b"123", b"")), Refused)
+        assert isinstance(place.answering.at_once(Read(b"123", b"")), Refusal)
 
     play(story)
 
@@ -207,7 +207,7 @@ def test_rows_of_a_shard_that_is_let_go_meanwhile_are_said_to_have_moved(when: f
     async def story(place: Place) -> None:
         asked = asyncio.ensure_future(place.answering.to(read(30)))
         await asyncio.sleep(when)
-        place.states[:8] = [State.ABSENT] * 8
+        place.states[:8] = [ReplicaState.ABSENT] * 8
         place.store.drop(range(8))
         answer = await asked
         assert isinstance(answer, Rows)
@@ -224,9 +224,9 @@ def test_rows_of_shards_that_go_one_after_the_other_are_refused_in_the_end() -> 
         asked = asyncio.ensure_future(place.answering.to(read(60)))
         for shard in range(LAYOUT.shards):
             await asyncio.sleep(0.02)
-            place.states[shard] = State.ABSENT
+            place.states[shard] = ReplicaState.ABSENT
         answer = await asked
-        assert isinstance(answer, Refused)
+        assert isinstance(answer, Refusal)
         assert "on the move" in answer.reason
 
     play(story)
@@ -236,11 +236,11 @@ def test_what_a_shard_is_was_looked_at_before_its_chunks() -> None:
     """Or it would be told to be ready with chunks of a time when it was not."""
 
     async def story(place: Place) -> None:
-        place.states[3] = State.SYNCING
+        place.states[3] = ReplicaState.SYNCING
         question = Compare(packed(np.array([3], np.uint16), LAYOUT.shards), [b"other"])
         asked = asyncio.ensure_future(place.answering.to(question))
         await asyncio.sleep(0.01)
-        place.states[3] = State.READY
+        place.states[3] = ReplicaState.READY
         answer = await asked
         assert isinstance(answer, Compared)
         assert answer.states == b"s"

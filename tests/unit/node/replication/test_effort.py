@@ -2,7 +2,7 @@
 
 import pytest
 
-from giaann_p2p.node.effort import EACH, Effort
+from giaann_p2p.node.replication.effort import EACH, Effort
 
 
 def test_nothing_is_known_before_the_first() -> None:

@@ -9,13 +9,13 @@ import pytest
 
 from giaann_p2p.net.clock import VirtualLoop
 from giaann_p2p.net.errors import Refused
-from giaann_p2p.node.answering import Answering
 from giaann_p2p.node.counters import Counters
-from giaann_p2p.node.gate import Gate
-from giaann_p2p.node.reception import Reception
-from giaann_p2p.swarm.actions import Reply
-from giaann_p2p.swarm.messages import Push, Pushed, decode, encode
-from giaann_p2p.swarm.messages import Refused as Refused_
+from giaann_p2p.node.members.gate import Gate
+from giaann_p2p.node.replication.answering import Answering
+from giaann_p2p.node.replication.reception import Reception
+from giaann_p2p.swarm.wire.actions import Reply
+from giaann_p2p.swarm.wire.messages import Push, Pushed, decode, encode
+from giaann_p2p.swarm.wire.messages import Refusal as Refused_
 
 PEER = bytes(32)
 PATIENCE = 2.0
@@ -32,7 +32,7 @@ class Desk:
             cast("Gate", SimpleNamespace(check=lambda peer, question: None)),
             cast("Answering", SimpleNamespace(at_once=lambda question: None)),
             Counters(),
-            lambda ticket, question: self.tickets.append(ticket),
+            lambda ticket, sender, question: self.tickets.append(ticket),
             lambda: self.fullness,
             PATIENCE,
         )
@@ -91,6 +91,23 @@ def test_nobody_wants_what_its_sender_has_given_up() -> None:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         assert not desk.reception.wants(*desk.tickets)
+
+    play(story)
+
+
+@pytest.mark.parametrize(
+    ("again", "held", "left"), [(0.0, 0.0, 0.0), (0.4, 0.2, 0.2), (9.0, 1.0, 8.0)]
+)
+def test_a_refusal_is_held_back_for_part_of_the_time_it_names(
+    again: float, held: float, left: float
+) -> None:
+    async def story(desk: Desk) -> None:
+        loop = asyncio.get_running_loop()
+        task = await desk.push()
+        began = loop.time()
+        desk.reception.reply(Reply(*desk.tickets, Refused_("too much", again)))
+        assert decode(await task) == Refused_("too much", left)
+        assert loop.time() - began == pytest.approx(held)
 
     play(story)
 

@@ -1,7 +1,7 @@
 """Whose what waits is, and for whom it is full."""
 
-from giaann_p2p.node.effort import EACH
-from giaann_p2p.node.shares import ALONE, GREEDY, MODEST, Shares
+from giaann_p2p.node.replication.effort import EACH
+from giaann_p2p.node.replication.shares import ALONE, GREEDY, MODEST, Shares
 
 A, B, C = b"a" * 32, b"b" * 32, b"c" * 32
 

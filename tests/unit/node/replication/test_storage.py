@@ -10,10 +10,12 @@ from giaann_p2p.errors import UsageError
 from giaann_p2p.net.errors import Reason
 from giaann_p2p.net.errors import Refused as Turned
 from giaann_p2p.node.options import Options
-from giaann_p2p.swarm.actions import Drop
-from giaann_p2p.swarm.messages import Message, Push, Pushed, Refused, Taken, decode, encode
-from giaann_p2p.swarm.replica import State
-from giaann_p2p.swarm.shardset import packed
+from giaann_p2p.swarm.members import standing
+from giaann_p2p.swarm.replication import known_sets
+from giaann_p2p.swarm.wire.actions import Drop
+from giaann_p2p.swarm.wire.messages import Message, Push, Pushed, Refusal, Taken, decode, encode
+from giaann_p2p.swarm.wire.replica import ReplicaState
+from giaann_p2p.swarm.wire.shardset import packed
 from tests.unit.node.helpers import (
     ALL,
     JOB,
@@ -24,6 +26,7 @@ from tests.unit.node.helpers import (
     SlowLoop,
     Town,
     identity,
+    lesson,
     play,
 )
 
@@ -131,7 +134,7 @@ def test_a_peer_without_a_board_decides_nothing_and_says_so() -> None:
         assert len(house.store.shards) == 0
         push = Push(JOB, 1, SHARDS_OF_ALL, LESSONS.parcel(1, ALL))
         answer = decode(await client.transport.call(me, encode(push), timeout=1))
-        assert isinstance(answer, Refused)
+        assert isinstance(answer, Refusal)
         assert answer.reason.startswith("this peer has just begun")
         town.board.lose(me, lost=False)
         await town.until(lambda: house.node.ready)
@@ -155,7 +158,7 @@ def test_it_waits_for_the_others_from_its_first_look_on_and_not_from_its_beginni
         town.board.lose(town.houses[0].me, lost=False)
         await town.until(lambda: len(town.houses[0].node.core.replicas.held) == 16, 15)
         await asyncio.sleep(10)
-        assert not len(town.houses[0].node.core.replicas.all(State.READY))
+        assert not len(town.houses[0].node.core.replicas.all(ReplicaState.READY))
 
     play(story)
 
@@ -168,7 +171,7 @@ def test_a_request_that_is_no_message_is_refused_and_counted() -> None:
                 await client.transport.call(house.me, body, timeout=1)
         assert house.node.counters.unreadable == 3
         answer = decode(await client.transport.call(house.me, encode(Taken()), timeout=1))
-        assert answer == Refused("Taken is no question")
+        assert answer == Refusal("Taken is not a question")
         assert house.node.counters.refused == 1
 
     play(story)
@@ -258,7 +261,7 @@ def test_what_is_ready_is_soon_known_to_all() -> None:
         assert held
 
         def known(*houses: House) -> bool:
-            outlooks = [house.node.lookout.others for house in houses]
+            outlooks = [house.node.lookout.view for house in houses]
             return all(new.me in one.ready(shard, 0) for one in outlooks for shard in held)
 
         await town.until(lambda: known(new), 1.2)
@@ -272,7 +275,7 @@ def test_all_that_was_decided_is_done_before_it_ends() -> None:
         house = town.add()
         await town.until(lambda: house.node.ready)
         for shard in range(4):
-            house.node.keeper.do(Drop(ALL[shard : shard + 1]))
+            house.node.store_writer.do(Drop(ALL[shard : shard + 1]))
         house.node._left.set()
         await house.task
         assert house.store.shards.tolist() == list(range(4, 16))
@@ -297,10 +300,34 @@ def test_who_has_left_holds_nothing_any_more_and_the_others_know() -> None:
         await gone.gone()
         await asyncio.sleep(5)
         for house in town.alive:
-            said = house.node.lookout.others.around.directory.announcement(gone.me)
+            said = house.node.lookout.view.directory.announcement(gone.me)
             assert said is not None
             assert said.state == "left"
         assert town.settled()
+
+    play(story, loop=SlowLoop)
+
+
+def test_who_was_taught_nothing_goes_at_once_takes_nothing_more_in_and_says_so() -> None:
+    async def story(town: Town) -> None:
+        for _ in range(3):
+            town.add()
+        client = Client(town)
+        await town.until(town.settled)
+        one, other = town.houses[:2]
+        assert not one.node.taught
+        one.node.leave()
+        one.node.go()
+        push = encode(Push(JOB, 1, SHARDS_OF_ALL, LESSONS.parcel(1, ALL)))
+        with pytest.raises(Turned, match="this peer has ended"):
+            await client.transport.call(one.me, push, timeout=60)
+        await client.push(1)  # the others take it
+        assert other.node.taught
+        await one.gone()
+        await asyncio.sleep(5)
+        said = other.node.lookout.view.directory.announcement(one.me)
+        assert said is not None
+        assert said.state == "left"
 
     play(story, loop=SlowLoop)
 
@@ -313,7 +340,7 @@ def test_who_closes_a_peer_whose_last_words_fail_does_not_wait_for_ever() -> Non
         house = town.add()
         node = house.node
         await town.until(lambda: node.ready)
-        node.presence.say = fail  # type: ignore[method-assign]
+        node.member.presence.say = fail  # type: ignore[method-assign,union-attr]
         node.leave()
         node._left.set()  # nobody is there to take over
         await house.gone()
@@ -331,7 +358,7 @@ def test_who_waits_for_a_peer_that_ends_is_told() -> None:
         client = Client(town)
         await town.until(town.settled)
         house = town.houses[0]
-        push = encode(Push(JOB, 1, SHARDS_OF_ALL, LESSONS.parcel(1, ALL)))
+        push = encode(client.pushed(1))
         told = asyncio.ensure_future(client.transport.call(house.me, push, timeout=60))
         await town.until(lambda: house.node.counters.pushes == 1, every=0.001)
         await house.node.close()
@@ -360,7 +387,7 @@ def test_what_a_peer_says_of_itself_is_told_once_for_each_change(
 
     play(story)
     told = [one.message for one in caplog.records if one.name == "giaann.storage.1"]
-    assert told[0].endswith("begins with 0 shards here already")
+    assert told[0].endswith(": starting; 0 shards on disk")
     assert "ready 11/11 shards" in told
     assert told[-4:] == [
         "draining: 11 shards are to be handed over",
@@ -393,6 +420,39 @@ def test_who_comes_back_with_its_clock_set_back_is_heard_at_once(tmp_path: Path)
         house.come_back()
         await asyncio.sleep(8)
         for other in town.houses[1:]:
-            assert house.me in other.node.lookout.others.members(0)
+            assert house.me in other.node.lookout.view.members(0)
+
+    play(story)
+
+
+def test_notes_that_cannot_be_read_keep_no_peer_from_its_work(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def story(town: Town) -> None:
+        houses = [town.add() for _ in range(3)]
+        await town.until(town.settled)
+        for key in (standing.NOTE, known_sets.NOTE):
+            houses[0].store.note(key, b"\x93")
+        await houses[0].die()
+        houses[0].come_back()
+        await town.until(town.settled)
+        assert houses[0].error is None
+
+    play(story)
+    assert "the book of known peers cannot be read" in caplog.text
+    assert "the note of what was known cannot be read" in caplog.text
+
+
+def test_what_was_known_of_shards_is_known_to_who_comes_back() -> None:
+    async def story(town: Town) -> None:
+        house = town.add()
+        await town.until(town.settled)
+        house.store.apply([lesson(1, house.store.limits)])
+        await town.until(
+            lambda: known_sets.NOTE in house.store.notes, within=2 * known_sets.NOTED_EVERY
+        )
+        await house.die()
+        house.come_back()
+        assert [*house.node.core.known.of()] == ALL.tolist()
 
     play(story)

@@ -16,23 +16,23 @@ import pytest
 
 from giaann_p2p.errors import GiaannError, UsageError
 from giaann_p2p.net.clock import VirtualLoop
-from giaann_p2p.node.holdings import Holdings
-from giaann_p2p.node.keeper import TOO_LATE, Keeper, Wanted
 from giaann_p2p.node.options import Options
+from giaann_p2p.node.replication.holdings import Holdings
+from giaann_p2p.node.replication.store_writer import TOO_LATE, StoreWriter, Wanted
 from giaann_p2p.sim.lessons import SPEC
-from giaann_p2p.store import store as store_module
+from giaann_p2p.store import journal
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.disk.fake_disk import FakeDisk
 from giaann_p2p.store.layout import Shards
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.transfer import Export, Import
 from giaann_p2p.store.update import Packed, Update
-from giaann_p2p.swarm.actions import Adopt, Apply, Drop, Hold, Release
-from giaann_p2p.swarm.identity import Identity
-from giaann_p2p.swarm.orphans import Orphans
-from giaann_p2p.swarm.voucher import sealing, vouched
-from giaann_p2p.swarm.withdrawing import Withdraw
-from giaann_p2p.swarm.withdrawn import roots_in
+from giaann_p2p.swarm.replication.retract import Withdraw
+from giaann_p2p.swarm.wire.actions import Adopt, Apply, Drop, Hold, Release
+from giaann_p2p.swarm.wire.identity import Identity
+from giaann_p2p.swarm.wire.orphans import Orphans
+from giaann_p2p.swarm.wire.voucher import sealing, vouched
+from giaann_p2p.swarm.wire.withdrawn import roots_in
 from tests.helpers_swarm import AUTHORS, SWARM_ID, Listed
 from tests.unit.node.helpers import ALL, JOB, LAYOUT, LESSONS, SlowLoop, lesson, taught
 
@@ -73,7 +73,7 @@ class Desk:
     ) -> None:
         self.store, self.holdings = store, Holdings(store)
         self.told: dict[int, str | None] = {}
-        self.keeper = Keeper(
+        self.store_writer = StoreWriter(
             store,
             self.holdings,
             self._tell,
@@ -82,7 +82,7 @@ class Desk:
             write=write,
             beside=write,
         )
-        self.task = asyncio.get_running_loop().create_task(self.keeper.run())
+        self.task = asyncio.get_running_loop().create_task(self.store_writer.run())
 
     def _tell(self, number: int, error: GiaannError | None) -> None:
         self.told[number] = None if error is None else str(error)
@@ -102,7 +102,7 @@ class Desk:
             update = update._replace(seal=sealing([said], tree)(shards))
         if number == UNWELCOME:
             update = update._replace(check=_refuse)
-        self.keeper.do(Apply(number, [update]), wanted)
+        self.store_writer.do(Apply(number, [update]), wanted)
 
     async def end(self) -> None:
         self.task.cancel()
@@ -129,10 +129,10 @@ def play(
 
 def test_an_update_finds_the_shards_that_were_to_be_held_before_it() -> None:
     async def story(desk: Desk) -> None:
-        desk.keeper.do(Hold(ALL))
+        desk.store_writer.do(Hold(ALL))
         desk.apply(1)
-        assert repr(desk.keeper).startswith("<Keeper: 2 deeds wait")
-        await desk.keeper.idle()
+        assert repr(desk.store_writer).startswith("<StoreWriter: 2 deeds wait")
+        await desk.store_writer.idle()
         assert desk.told == {1: None}
         assert dict(desk.store.digests()) == taught([1])
         assert desk.holdings.sets([0, 99]) == desk.store.sets([0])
@@ -145,16 +145,16 @@ def test_updates_that_wait_are_made_durable_together() -> None:
     disk = FakeDisk()
 
     async def story(desk: Desk) -> None:
-        desk.keeper.do(Hold(ALL))
+        desk.store_writer.do(Hold(ALL))
         for chunk in range(20):
             desk.apply(chunk)
-        await desk.keeper.idle()
-        assert desk.keeper.groups == 1
+        await desk.store_writer.idle()
+        assert desk.store_writer.groups == 1
         for chunk in range(20, 40):
             desk.apply(chunk)
-        await desk.keeper.idle()
-        assert desk.keeper.groups == 2
-        assert desk.keeper.applied == 40
+        await desk.store_writer.idle()
+        assert desk.store_writer.groups == 2
+        assert desk.store_writer.applied == 40
         assert desk.told == dict.fromkeys(range(40))
 
     play(story, Store.open(disk, SPEC, LAYOUT))
@@ -162,10 +162,10 @@ def test_updates_that_wait_are_made_durable_together() -> None:
 
 def test_what_is_refused_when_it_is_looked_into_holds_up_nothing_else() -> None:
     async def story(desk: Desk) -> None:
-        desk.keeper.do(Hold(ALL))
+        desk.store_writer.do(Hold(ALL))
         for chunk in (1, UNWELCOME, 2):
             desk.apply(chunk)
-        await desk.keeper.idle()
+        await desk.store_writer.idle()
         assert desk.told == {1: None, UNWELCOME: "not this one", 2: None}
         assert dict(desk.store.digests()) == taught([1, 2])
 
@@ -180,19 +180,19 @@ def test_what_the_founder_withdraws_is_withdrawn_little_by_little() -> None:
         return Listed(liar.peer, roots=roots)
 
     async def story(desk: Desk) -> None:
-        desk.keeper.do(Hold(ALL))
+        desk.store_writer.do(Hold(ALL))
         for chunk in range(40):
             desk.apply(chunk, author=liar)
         orphans = Orphans()
-        desk.keeper.do(Withdraw(listed(range(38)), 1, orphans))
+        desk.store_writer.do(Withdraw(listed(range(38)), 1, orphans))
         desk.apply(50, author=liar)
-        await desk.keeper.idle()
-        assert desk.keeper.withdrawn == 38
+        await desk.store_writer.idle()
+        assert desk.store_writer.withdrawn == 38
         assert dict(desk.store.digests()) == taught([38, 39, 50])
         assert {chunk for _, chunk in roots_in(orphans.page(1, 0).found)} == {38, 39}
-        desk.keeper.do(Withdraw(listed(range(51)), 2, orphans))
-        await desk.keeper.idle()
-        assert desk.keeper.withdrawn == 41
+        desk.store_writer.do(Withdraw(listed(range(51)), 2, orphans))
+        await desk.store_writer.idle()
+        assert desk.store_writer.withdrawn == 41
         assert dict(desk.store.digests()) == taught([])
         assert orphans.page(2, 0).found == ()
 
@@ -201,24 +201,24 @@ def test_what_the_founder_withdraws_is_withdrawn_little_by_little() -> None:
 
 def test_a_group_has_so_many_bytes() -> None:
     async def story(desk: Desk) -> None:
-        desk.keeper.do(Hold(ALL))
+        desk.store_writer.do(Hold(ALL))
         for chunk in range(20):
             desk.apply(chunk)
-        await desk.keeper.idle()
-        assert desk.keeper.groups == 20
+        await desk.store_writer.idle()
+        assert desk.store_writer.groups == 20
 
     play(story, options=Options(group_bytes=1))
 
 
 def test_each_of_a_group_has_its_own_error() -> None:
     async def story(desk: Desk) -> None:
-        desk.keeper.do(Hold(some(0, 1, 2)))
+        desk.store_writer.do(Hold(some(0, 1, 2)))
         desk.apply(1, some(0, 1))
         desk.apply(2, some(2, 3))
         desk.apply(3, some(2))
-        await desk.keeper.idle()
+        await desk.store_writer.idle()
         assert desk.told == {1: None, 2: "shard 3 is not held here", 3: None}
-        assert desk.keeper.applied == 2
+        assert desk.store_writer.applied == 2
 
     play(story)
 
@@ -233,11 +233,11 @@ def test_whatever_comes_in_whatever_order_is_as_if_done_one_by_one(seed: int) ->
             shards = some(*sorted(chance.sample(range(16), chance.randrange(1, 6))))
             draw = chance.random()
             if draw < 0.3:
-                desk.keeper.do(Hold(shards))
+                desk.store_writer.do(Hold(shards))
                 plain.hold(shards.tolist())
             elif draw < 0.4:
-                await desk.keeper.idle()  # what is late for these is not to be acknowledged
-                desk.keeper.do(Drop(shards))
+                await desk.store_writer.idle()  # what is late for these is not to be acknowledged
+                desk.store_writer.do(Drop(shards))
                 plain.drop(shards.tolist())
             elif draw < 0.95:
                 desk.apply(number, shards)
@@ -252,7 +252,7 @@ def test_whatever_comes_in_whatever_order_is_as_if_done_one_by_one(seed: int) ->
                 expected[number] = wanted
             else:
                 await asyncio.sleep(chance.random() / 5)
-        await desk.keeper.idle()
+        await desk.store_writer.idle()
         assert desk.told == expected
         assert dict(desk.store.digests()) == dict(plain.digests())
         assert desk.store.sets(range(16)) == plain.sets(range(16))
@@ -266,16 +266,16 @@ def test_adopting_and_releasing() -> None:
         elsewhere = Store.in_memory(SPEC, LAYOUT)
         elsewhere.hold([3])
         elsewhere.apply([lesson(7, elsewhere.limits)._replace(shards=some(3))])
-        desk.keeper.do(Hold(some(3, 4)))
-        desk.keeper.do(Adopt(1, arrived(elsewhere, 3)))
+        desk.store_writer.do(Hold(some(3, 4)))
+        desk.store_writer.do(Adopt(1, arrived(elsewhere, 3)))
         desk.apply(2, some(3, 4))
-        await desk.keeper.idle()
+        await desk.store_writer.idle()
         assert desk.told == {1: None, 2: None}
         assert sorted(desk.store.applied(3, JOB)) == [2, 7]
         assert sorted(desk.store.retained(JOB)) == [2]
         chunks = Applied().plus(JOB, 2)
-        desk.keeper.do(Release([(np.array(ALL), chunks)]))
-        await desk.keeper.idle()
+        desk.store_writer.do(Release([(np.array(ALL), chunks)]))
+        await desk.store_writer.idle()
         assert not desk.store.retained(JOB)
 
     play(story)
@@ -294,13 +294,13 @@ def elsewhere() -> tuple[Store, list[int]]:
 @pytest.mark.parametrize("together", [True, False])
 def test_shards_that_wait_are_made_durable_together(together: bool) -> None:
     async def story(desk: Desk) -> None:
-        desk.keeper.do(Hold(ALL))
+        desk.store_writer.do(Hold(ALL))
         theirs, shards = elsewhere()
         for shard in shards:
-            desk.keeper.do(Adopt(shard, arrived(theirs, shard)))
-        await desk.keeper.idle()
+            desk.store_writer.do(Adopt(shard, arrived(theirs, shard)))
+        await desk.store_writer.idle()
         assert desk.told == dict.fromkeys(shards)
-        assert desk.keeper.groups == (1 if together else len(shards))
+        assert desk.store_writer.groups == (1 if together else len(shards))
         mine, wanted = dict(desk.store.digests()), dict(theirs.digests())
         assert [mine[shard] for shard in shards] == [wanted[shard] for shard in shards]
 
@@ -309,7 +309,7 @@ def test_shards_that_wait_are_made_durable_together(together: bool) -> None:
 
 def test_each_shard_of_a_group_has_its_own_error() -> None:
     async def story(desk: Desk) -> None:
-        desk.keeper.do(Hold(ALL))
+        desk.store_writer.do(Hold(ALL))
         theirs, (first, second, third, *_) = elsewhere()
         lie = msgspec.structs.replace(arrived(theirs, second).manifest, parts=[])
         for number, one in enumerate(
@@ -320,9 +320,9 @@ def test_each_shard_of_a_group_has_its_own_error() -> None:
                 arrived(theirs, third),  # twice the same is known the second time
             ]
         ):
-            desk.keeper.do(Adopt(number, one))
+            desk.store_writer.do(Adopt(number, one))
         desk.apply(9)
-        await desk.keeper.idle()
+        await desk.store_writer.idle()
         assert "do not add up" in str(desk.told.pop(1))
         assert desk.told == dict.fromkeys([0, 2, 3, 9])
         having = {shard for shard in range(16) if 20 in desk.store.applied(shard, JOB)}
@@ -333,15 +333,15 @@ def test_each_shard_of_a_group_has_its_own_error() -> None:
 
 def test_an_update_that_is_none_is_refused_and_the_others_are_taken_in() -> None:
     async def story(desk: Desk) -> None:
-        desk.keeper.do(Hold(ALL))
+        desk.store_writer.do(Hold(ALL))
         desk.apply(1)
-        desk.keeper.do(Apply(2, [packed(2, ALL, b"none", desk.store)]))
+        desk.store_writer.do(Apply(2, [packed(2, ALL, b"none", desk.store)]))
         desk.apply(3)
-        await desk.keeper.idle()
+        await desk.store_writer.idle()
         assert "no parcel" in str(desk.told.pop(2))
         assert desk.told == {1: None, 3: None}
-        assert desk.keeper.groups == 1
-        assert desk.keeper.applied == 2
+        assert desk.store_writer.groups == 1
+        assert desk.store_writer.applied == 2
 
     play(story)
 
@@ -353,11 +353,11 @@ def test_to_hold_and_to_drop_are_tried_until_they_are_done(
 
     async def story(desk: Desk) -> None:
         disk.fail_at(1, errno.ENOSPC, times=3)
-        desk.keeper.do(Hold(ALL))
+        desk.store_writer.do(Hold(ALL))
         desk.apply(1)
         await asyncio.sleep(0.5)
         assert desk.told == {}
-        await desk.keeper.idle()
+        await desk.store_writer.idle()
         assert desk.told == {1: None}
         assert len(desk.store.shards) == 16
 
@@ -370,17 +370,17 @@ def test_what_the_disk_refuses_is_told_and_may_come_again() -> None:
     disk = FakeDisk()
 
     async def story(desk: Desk) -> None:
-        desk.keeper.do(Hold(ALL))
-        await desk.keeper.idle()
+        desk.store_writer.do(Hold(ALL))
+        await desk.store_writer.idle()
         disk.fail_at(1, errno.EIO, times=1000)
         for chunk in (1, 2):
             desk.apply(chunk)
-        await desk.keeper.idle()
+        await desk.store_writer.idle()
         assert all("Input/output error" in str(desk.told[chunk]) for chunk in (1, 2))
         disk.fail_at(1, errno.EIO, times=0)
         desk.apply(1)
         desk.apply(2)
-        await desk.keeper.idle()
+        await desk.store_writer.idle()
         assert desk.told == {1: None, 2: None}
         assert dict(desk.store.digests()) == taught([1, 2])
 
@@ -389,15 +389,15 @@ def test_what_the_disk_refuses_is_told_and_may_come_again() -> None:
 
 def test_it_is_full_of_updates_or_of_their_bytes() -> None:
     async def story(desk: Desk) -> None:
-        desk.keeper.do(Hold(ALL))
-        await desk.keeper.idle()
+        desk.store_writer.do(Hold(ALL))
+        await desk.store_writer.idle()
         for chunk in range(3):
-            assert desk.keeper.fullness < 1
+            assert desk.store_writer.fullness < 1
             desk.apply(chunk)
-        assert desk.keeper.fullness >= 1
-        await desk.keeper.idle()
-        assert desk.keeper.fullness < 1
-        assert desk.keeper._nbytes == 0
+        assert desk.store_writer.fullness >= 1
+        await desk.store_writer.idle()
+        assert desk.store_writer.fullness < 1
+        assert desk.store_writer._nbytes == 0
 
     play(story, options=Options(queue_deeds=3))
     size = sum(len(LESSONS.parcel(chunk, ALL)) for chunk in range(3))
@@ -417,32 +417,32 @@ def test_it_is_full_of_what_takes_long_unless_it_is_little(
     anyway: dict[str, int], most: int
 ) -> None:
     async def story(desk: Desk) -> None:
-        desk.keeper.do(Hold(ALL))
+        desk.store_writer.do(Hold(ALL))
         desk.apply(0)
-        await desk.keeper.idle()
+        await desk.store_writer.idle()
         count = 0
-        while desk.keeper.fullness < 1 and count < 10:
+        while desk.store_writer.fullness < 1 and count < 10:
             count += 1
             desk.apply(0)
         assert count == most
-        await desk.keeper.idle()
-        assert desk.keeper.fullness < 1
-        assert (desk.keeper._updates, desk.keeper._nbytes) == (0, 0)
+        await desk.store_writer.idle()
+        assert desk.store_writer.fullness < 1
+        assert (desk.store_writer._updates, desk.store_writer._nbytes) == (0, 0)
 
     play(story, options=Options(queue_seconds=0.15, **anyway))  # type: ignore[arg-type]
 
 
 def test_what_was_done_together_makes_room_for_more() -> None:
     async def story(desk: Desk) -> None:
-        desk.keeper.do(Hold(ALL))
+        desk.store_writer.do(Hold(ALL))
         taken = []
         for _ in range(3):
             count = 0
-            while desk.keeper.fullness < 1 and count < 50:
+            while desk.store_writer.fullness < 1 and count < 50:
                 count += 1
                 desk.apply(0)
             taken.append(count)
-            await desk.keeper.idle()
+            await desk.store_writer.idle()
         assert taken[0] == 50  # nobody knows yet
         assert taken[1] >= 50
 
@@ -451,20 +451,20 @@ def test_what_was_done_together_makes_room_for_more() -> None:
 
 def test_an_update_that_nobody_waits_for_any_more_is_not_begun() -> None:
     async def story(desk: Desk) -> None:
-        desk.keeper.do(Hold(ALL))
+        desk.store_writer.do(Hold(ALL))
         waiting = {1: True, 2: False, 4: True}
         for chunk in (1, 2, 4):
             desk.apply(chunk, wanted=partial(waiting.__getitem__, chunk))
-        desk.keeper.do(Release([]))
+        desk.store_writer.do(Release([]))
         desk.apply(3)  # a repair: it is always wanted
         desk.apply(5, wanted=lambda: False)
-        await desk.keeper.idle()
+        await desk.store_writer.idle()
         assert desk.told == {1: None, 2: TOO_LATE, 3: None, 4: None, 5: TOO_LATE}
         assert dict(desk.store.digests()) == taught([1, 3, 4])
-        assert (desk.keeper._updates, desk.keeper._nbytes) == (0, 0)
-        assert not desk.keeper._wanted
+        assert (desk.store_writer._updates, desk.store_writer._nbytes) == (0, 0)
+        assert not desk.store_writer._wanted
         desk.apply(5, wanted=lambda: True)
-        await desk.keeper.idle()
+        await desk.store_writer.idle()
         assert desk.told[5] is None
 
     play(story)
@@ -475,16 +475,16 @@ def test_a_group_is_what_can_be_unpacked_in_a_moment(seconds: float, groups: int
     times = itertools.count()  # each look at the clock, so each update, takes a twentieth second
 
     async def story(desk: Desk) -> None:
-        desk.keeper.do(Hold(ALL))
+        desk.store_writer.do(Hold(ALL))
         for chunk in range(20):
             desk.apply(chunk)
-        await desk.keeper.idle()
-        assert desk.keeper.groups == groups
+        await desk.store_writer.idle()
+        assert desk.store_writer.groups == groups
         assert desk.told == dict.fromkeys(range(20))
         assert list(desk.told) == list(range(20))
-        assert desk.keeper.applied == 20
+        assert desk.store_writer.applied == 20
         assert dict(desk.store.digests()) == taught(list(range(20)))
-        assert (desk.keeper._updates, desk.keeper._nbytes) == (0, 0)
+        assert (desk.store_writer._updates, desk.store_writer._nbytes) == (0, 0)
 
     play(story, options=Options(group_seconds=seconds), clock=lambda: next(times) / 20)
 
@@ -498,10 +498,10 @@ def test_a_mistake_ends_it(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(desk.store, what, fails)
         chunks = Applied().plus(JOB, 1)
         for deed in (Hold(ALL), Drop(ALL), Release([(np.array(ALL), chunks)])):
-            desk.keeper.do(deed)
+            desk.store_writer.do(deed)
         elsewhere = Store.in_memory(SPEC, LAYOUT)
         elsewhere.hold([3])
-        desk.keeper.do(Adopt(1, arrived(elsewhere, 3)))
+        desk.store_writer.do(Adopt(1, arrived(elsewhere, 3)))
         desk.apply(1)
         with pytest.raises(ZeroDivisionError, match="a mistake"):
             await desk.task
@@ -511,8 +511,8 @@ def test_a_mistake_ends_it(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_store_that_takes_no_writes_any_more_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
     async def story(desk: Desk) -> None:
-        desk.keeper.do(Hold(ALL))
-        await desk.keeper.idle()
+        desk.store_writer.do(Hold(ALL))
+        await desk.store_writer.idle()
         desk.store.close()
         desk.apply(1)
         with pytest.raises(UsageError, match="this store is closed"):
@@ -524,22 +524,22 @@ def test_a_store_that_takes_no_writes_any_more_ends_it(monkeypatch: pytest.Monke
 def test_a_snapshot_is_made_when_it_is_time_and_again_after_a_while(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(store_module, "_LEAST_LOG", 1)
+    monkeypatch.setattr(journal, "_LEAST_LOG", 1)
     disk = FakeDisk()
 
     async def story(desk: Desk) -> None:
         disk.fail_at(4, errno.ENOSPC)  # behind the holding
-        desk.keeper.do(Hold(ALL))
+        desk.store_writer.do(Hold(ALL))
         await asyncio.sleep(0.2)
-        assert desk.keeper.snapshots == 0
+        assert desk.store_writer.snapshots == 0
         desk.apply(1)
         await asyncio.sleep(30)
-        assert desk.keeper.snapshots == 0
+        assert desk.store_writer.snapshots == 0
         await asyncio.sleep(40)
         for chunk in range(2, 20):
             desk.apply(chunk)
             await asyncio.sleep(0.2)
-        assert desk.keeper.snapshots >= 1
+        assert desk.store_writer.snapshots >= 1
         assert not desk.store.snapshot_due
         assert dict(desk.store.digests()) == taught(range(1, 20))
 
@@ -551,8 +551,8 @@ def test_with_a_real_thread_the_loop_goes_on_while_the_disk_takes_its_time(tmp_p
         loop = asyncio.get_running_loop()
         with Store.at(tmp_path, SPEC, LAYOUT) as store, ThreadPoolExecutor(2) as executor:
             desk = Desk(store, write=executor)
-            desk.keeper.do(Hold(ALL))
-            await desk.keeper.idle()
+            desk.store_writer.do(Hold(ALL))
+            await desk.store_writer.idle()
             may_go_on, began = threading.Event(), asyncio.Event()
             apply = store.apply
 
@@ -569,9 +569,9 @@ def test_with_a_real_thread_the_loop_goes_on_while_the_disk_takes_its_time(tmp_p
             assert desk.holdings.sets([0])[0] == Applied()  # told without waiting
             assert desk.told == {}
             may_go_on.set()
-            await desk.keeper.idle()
+            await desk.store_writer.idle()
             assert desk.told == dict.fromkeys(range(1, 50))
-            assert desk.keeper.groups == 2
+            assert desk.store_writer.groups == 2
             may_go_on.clear()
             began.clear()
             desk.apply(50)

@@ -4,30 +4,31 @@ import asyncio
 import logging
 import random
 from collections.abc import Mapping, Sequence
-from functools import cache, partial
+from functools import cache
 from types import SimpleNamespace
 from typing import cast
 
 import torch
 
+from giaann_p2p.client.session import Session
 from giaann_p2p.client.training import Trainer
-from giaann_p2p.client.visit import Visit
 from giaann_p2p.model.digest import digest
 from giaann_p2p.model.rows import Answer, Neuron
 from giaann_p2p.node.clock import Clock
-from giaann_p2p.node.compute import Answering, ComputeNode
-from giaann_p2p.node.gate import Gate
-from giaann_p2p.node.hands import Here
-from giaann_p2p.node.lesson import Made, Task, teach
-from giaann_p2p.node.lookout import Lookout
-from giaann_p2p.node.place import Place
-from giaann_p2p.node.pool import Pool
-from giaann_p2p.node.prompting import Prompting
+from giaann_p2p.node.members.context import Context
+from giaann_p2p.node.members.gate import Gate
+from giaann_p2p.node.members.member import Member
+from giaann_p2p.node.members.place import Place
+from giaann_p2p.node.members.standing_file import StandingFile
+from giaann_p2p.node.reading.prompting import Prompting
+from giaann_p2p.node.training.compute import Answering, ComputeNode
+from giaann_p2p.node.training.learn_workers import ThreadWorker
+from giaann_p2p.node.training.learner import Made, Task, teach
+from giaann_p2p.node.training.pool import Pool
 from giaann_p2p.sim.lessons import SPEC
 from giaann_p2p.solo.brain import Brain
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.surroundings import Surroundings
-from giaann_p2p.swarm.verifying import USUAL
+from giaann_p2p.swarm.reading.row_vote import USUAL
+from giaann_p2p.swarm.wire.identity import Peer
 from tests.unit.node.helpers import EPOCH, LAYOUT, MANIFEST, Town, identity
 
 NOUNS = ("bee", "wasp", "flower", "hive", "summer", "poet", "garden", "honey", "war", "spring")
@@ -61,7 +62,7 @@ class Slow:
     """Learns for real; it takes a while, in made-up time."""
 
     def __init__(self, chance: random.Random, seconds: float) -> None:
-        self.pool = Pool([Here()], teach(SPEC, LAYOUT, "cpu"))
+        self.pool = Pool([ThreadWorker()], teach(SPEC, LAYOUT, "cpu"))
         self.learned: list[Task] = []
         self._chance, self._seconds = chance, seconds
 
@@ -94,6 +95,7 @@ class Workshop:
         self.me = self.identity.peer
         self.answering = answering
         self.seconds = seconds
+        self.standing_file: StandingFile | None = None
         town.others.append(self.me)
         self.error: BaseException | None = None
         self.begin()
@@ -103,19 +105,21 @@ class Workshop:
         loop = asyncio.get_running_loop()
         self.transport = self.town.transport(self.me)
         self.slow = Slow(random.Random(self.number), self.seconds)
-        self.node = ComputeNode(
-            self.identity,
-            MANIFEST,
-            self.slow,
-            self.transport,
-            self.town.board.view(self.me),
-            slots=2,
-            device="cpu",
+        clock = Clock(lambda: EPOCH + loop.time(), loop.time)
+        context = Context(
+            identity=self.identity,
+            manifest=MANIFEST,
+            transport=self.transport,
+            board=self.town.board.view(self.me),
+            gate=Gate(MANIFEST, self.transport, clock=clock),
+            clock=clock,
             addresses=lambda: [f"/ip4/10.0.1.{self.number}/tcp/4100/p2p/x"],
             options=self.town.options,
-            clock=Clock(lambda: EPOCH + loop.time(), loop.time),
-            incarnation=partial(self.town.chance.getrandbits, 63),
+            incarnation=self.town.chance.getrandbits(63),
             log=logging.getLogger(f"giaann.compute.{self.number}"),
+        )
+        self.node = ComputeNode(
+            context, self.slow, slots=2, device="cpu", standing_file=self.standing_file
         )
         self.node.answering = self.answering
         self.task = loop.create_task(self._live())
@@ -156,36 +160,29 @@ class Visitor:
         loop = asyncio.get_running_loop()
         clock = Clock(lambda: EPOCH + loop.time(), loop.time)
         self.transport = town.transport(self.me)
-        around = Surroundings(self.me, MANIFEST.swarm_id, LAYOUT, MANIFEST.replicas)
-        lookout = Lookout(
-            town.board.view(self.me),
-            around,
-            LAYOUT,
-            MANIFEST.swarm_id,
-            clock,
-            roles=("storage", "compute"),
+        context = Context(
+            identity=identity(number),
+            manifest=MANIFEST,
+            transport=self.transport,
+            board=town.board.view(self.me),
+            gate=Gate(MANIFEST, self.transport, clock=clock),
+            clock=clock,
             options=town.options,
         )
-        place = cast(
-            Place,
-            SimpleNamespace(
-                transport=self.transport, host=SimpleNamespace(identity=identity(number))
-            ),
-        )
-        gate = Gate(MANIFEST, self.transport, clock=clock)
-        self.visit = Visit(MANIFEST, place, lookout, gate, clock, verify)
+        member = Member(context)
+        place = cast(Place, SimpleNamespace(transport=self.transport))
+        self.visit = Session(member, place, verify)
         self.trainer = Trainer(self.visit)
-        self.task = loop.create_task(lookout.run())
+        self.task = loop.create_task(member.lookout.run())
 
     def workers(self) -> Mapping[Peer, int]:
         """Return the compute peers that are known here."""
-        return self.visit.lookout.others.workers(self.visit.clock())
+        return self.visit.lookout.view.workers(self.visit.clock())
 
     async def close(self) -> None:
         """Go."""
         self.task.cancel()
         await asyncio.gather(self.task, return_exceptions=True)
         await self.trainer.close()
-        await self.visit.pushing.close()
         await self.visit.reading.close()
         await self.transport.close()

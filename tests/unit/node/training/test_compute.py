@@ -6,29 +6,29 @@ import pytest
 
 from giaann_p2p.errors import PeerError
 from giaann_p2p.model.manner import Manner
-from giaann_p2p.node.lesson import Made, Task
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.manifest import Manifest
-from giaann_p2p.swarm.messages import (
+from giaann_p2p.node.training.learner import Made, Task
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.manifest import Manifest
+from giaann_p2p.swarm.wire.messages import (
     Ask,
     AskManifest,
     AskRevoked,
     Beat,
     Bring,
+    Continued,
     Heard,
     Learn,
     ManifestIs,
     Message,
-    Refused,
+    Refusal,
     Skip,
     Taken,
-    Told,
     decode,
     encode,
 )
 from tests.helpers_swarm import MESSAGES
 from tests.unit.node.helpers import JOB, MANIFEST, Town, identity, play
-from tests.unit.node.helpers_compute import FATAL, Visitor, Workshop
+from tests.unit.node.training.helpers_compute import FATAL, Visitor, Workshop
 
 TEXT = ["The bee of 5 makes honey from the flower in a year.", "Go."]
 QUESTION = Ask(bytes(16), "The bee", Manner(), b"")
@@ -105,7 +105,7 @@ def test_it_says_what_it_is_and_that_it_leaves() -> None:
         shop.node.leave()
         shop.node.leave()
         assert not shop.node.ready
-        assert await leader.ask(Learn(JOB, 2, TEXT)) == Refused("this peer is leaving")
+        assert await leader.ask(Learn(JOB, 2, TEXT)) == Refusal("this peer is leaving")
         await town.until(lambda: around.workers(now()) == {shop.me: 0}, 30)
         await shop.gone()
         assert shop.error is None
@@ -152,19 +152,19 @@ def test_what_it_cannot_do_is_refused_in_words() -> None:
         found = await leader.ask(AskManifest())
         assert isinstance(found, ManifestIs)
         assert Manifest.read(found.manifest, MANIFEST.swarm_id) == MANIFEST
-        assert await leader.ask(QUESTION) == Refused(
+        assert await leader.ask(QUESTION) == Refusal(
             "this compute peer learns, and answers no prompts; ask another one"
         )
         long = "w" * 20_481
-        assert await leader.ask(Learn(JOB, 1, ["Go.", long])) == Refused(
+        assert await leader.ask(Learn(JOB, 1, ["Go.", long])) == Refusal(
             "sentences: one has 20,481 characters; at most 20,480 are taken"
         )
         for chunk, sentences in ((1, ["w" * 20_480]), (2, TEXT)):
             assert await leader.ask(Learn(JOB, chunk, sentences)) == Taken()
-        assert await leader.ask(Learn(JOB, 3, TEXT)) == Refused("no slot is free")
+        assert await leader.ask(Learn(JOB, 3, TEXT)) == Refusal("no slot is free")
         for message in MESSAGES:
             if not isinstance(message, Learn | Ask | AskManifest | AskRevoked):
-                assert isinstance(await leader.ask(message), Refused)
+                assert isinstance(await leader.ask(message), Refusal)
         with pytest.raises(PeerError):
             await leader.visitor.transport.call(shop.me, b"\xff no message", timeout=5)
         assert shop.node.counters.unreadable == 1
@@ -183,7 +183,7 @@ def test_before_it_knows_anybody_it_takes_nothing() -> None:
         leader = Leader(town, shop)
         await asyncio.sleep(1)
         answer = await leader.ask(Learn(JOB, 1, TEXT))
-        assert isinstance(answer, Refused)
+        assert isinstance(answer, Refusal)
         assert "has just begun" in answer.reason
         town.board.lose(shop.me, lost=False)
         await town.until(lambda: shop.node.ready, 30)
@@ -237,7 +237,7 @@ def test_prompts_go_to_who_answers_them_and_are_waited_for() -> None:
         async def answer(peer: Peer, question: Ask) -> Message:
             asked.append((peer, question))
             await asyncio.sleep(3)
-            return Told(" honey", [], [], "end")
+            return Continued(" honey", [], [], "end")
 
         town.add()
         shop = Workshop(town, 101, answering=answer)
@@ -246,7 +246,7 @@ def test_prompts_go_to_who_answers_them_and_are_waited_for() -> None:
         asking = asyncio.create_task(leader.ask(QUESTION))
         await asyncio.sleep(1)
         shop.node.leave()
-        assert await asking == Told(" honey", [], [], "end")
+        assert await asking == Continued(" honey", [], [], "end")
         assert asked == [(leader.visitor.me, QUESTION)]
         await shop.gone()
         await leader.visitor.close()
@@ -281,7 +281,7 @@ def test_who_leaves_tells_again_what_was_not_heard() -> None:
             if beat.came:
                 return encode(heard(beat))
             beats.append(beat)
-            return encode(Heard([]) if len(beats) > 1 else Refused("not now"))
+            return encode(Heard([]) if len(beats) > 1 else Refusal("not now"))
 
         leader.visitor.transport.serve(deaf_at_first)
         await leader.ask(Learn(JOB, 1, TEXT))

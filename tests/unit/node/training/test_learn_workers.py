@@ -9,9 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from giaann_p2p.node.hands import Beside, Gone, Hand, Here, hands
-from giaann_p2p.node.lesson import Made, School, Task
-from giaann_p2p.node.pool import Pool
+from giaann_p2p.node.training.learn_workers import (
+    ForkedWorker,
+    LearnWorker,
+    ThreadWorker,
+    WorkerGone,
+    learn_workers,
+)
+from giaann_p2p.node.training.learner import Learner, Made, Task
+from giaann_p2p.node.training.pool import Pool
 from tests.unit.local.helpers import eventually
 
 
@@ -31,11 +37,11 @@ class Odd:
         return Made({}, word.encode(), b"", os.getpid(), [])
 
 
-def odd() -> School:
+def odd() -> Learner:
     return Odd()  # type: ignore[return-value]
 
 
-def broken() -> School:
+def broken() -> Learner:
     raise MemoryError("there is none left")
 
 
@@ -44,8 +50,8 @@ def task(word: str) -> Task:
 
 
 @pytest.fixture
-def beside() -> Iterator[Beside]:
-    hand = Beside(within=1.0)
+def beside() -> Iterator[ForkedWorker]:
+    hand = ForkedWorker(within=1.0)
     hand.teach(odd)
     yield hand
     hand.end()
@@ -56,7 +62,7 @@ def said(found: Made | str) -> str:
     return found if isinstance(found, str) else found.whole.decode()
 
 
-def test_what_is_learned_is_learned_elsewhere(beside: Beside) -> None:
+def test_what_is_learned_is_learned_elsewhere(beside: ForkedWorker) -> None:
     found = beside.learn(task("word"))
     assert isinstance(found, Made)
     assert found.whole == b"word"
@@ -79,7 +85,7 @@ def test_what_is_learned_is_learned_elsewhere(beside: Beside) -> None:
     ],
 )
 def test_what_nothing_comes_of_is_told_and_the_next_one_is_learned(
-    beside: Beside, word: str, why: str
+    beside: ForkedWorker, word: str, why: str
 ) -> None:
     for _ in range(2):
         assert said(beside.learn(task(word))) == why
@@ -87,7 +93,7 @@ def test_what_nothing_comes_of_is_told_and_the_next_one_is_learned(
 
 
 def test_who_cannot_learn_at_all_says_why_each_time() -> None:
-    for hand in (Here(), Beside()):
+    for hand in (ThreadWorker(), ForkedWorker()):
         hand.teach(broken)
         for _ in range(2):
             assert said(hand.learn(task("word"))) == "MemoryError: there is none left"
@@ -95,7 +101,7 @@ def test_who_cannot_learn_at_all_says_why_each_time() -> None:
 
 
 def test_with_its_owner_all_of_it_ends() -> None:
-    hand = Beside()
+    hand = ForkedWorker()
     hand.teach(odd)
     found = hand.learn(task("word"))
     assert isinstance(found, Made)
@@ -105,17 +111,17 @@ def test_with_its_owner_all_of_it_ends() -> None:
 
 
 def test_nobody_is_left_to_learn_when_the_guard_was_killed() -> None:
-    hand = Beside()
+    hand = ForkedWorker()
     hand.teach(odd)
     os.kill(hand._pid, signal.SIGKILL)
-    with pytest.raises(Gone):
+    with pytest.raises(WorkerGone):
         hand.learn(task("word"))
     hand.end()
-    with pytest.raises((Gone, OSError)):
+    with pytest.raises((WorkerGone, OSError)):
         hand.learn(task("word"))
 
 
-def test_ctrl_c_is_not_for_them(beside: Beside) -> None:
+def test_ctrl_c_is_not_for_them(beside: ForkedWorker) -> None:
     found = beside.learn(task("word"))
     assert isinstance(found, Made)
     for pid in (beside._pid, found.sequences):
@@ -125,21 +131,21 @@ def test_ctrl_c_is_not_for_them(beside: Beside) -> None:
 
 
 def test_so_many_processes_or_a_thread() -> None:
-    found = hands(2)
-    assert [type(hand) for hand in found] == [Beside, Beside]
-    assert repr(found[0]).startswith("<Beside: process ")
+    found = learn_workers(2)
+    assert [type(hand) for hand in found] == [ForkedWorker, ForkedWorker]
+    assert repr(found[0]).startswith("<ForkedWorker: process ")
     for hand in found:
         hand.teach(odd)
         hand.end()
-    assert [type(hand) for hand in hands(0)] == [Here]
-    assert repr(Here()) == "<Here>"
-    assert said(Here().learn(task("word"))) == "nobody has said what is to be learned"
+    assert [type(hand) for hand in learn_workers(0)] == [ThreadWorker]
+    assert repr(ThreadWorker()) == "<ThreadWorker>"
+    assert said(ThreadWorker().learn(task("word"))) == "nobody has said what is to be learned"
 
 
 # Pools.
 
 
-def with_pool(some: list[Hand], story: Callable[[Pool], Awaitable[None]]) -> None:
+def with_pool(some: list[LearnWorker], story: Callable[[Pool], Awaitable[None]]) -> None:
     async def main() -> None:
         pool = Pool(some, odd)
         await story(pool)
@@ -155,7 +161,7 @@ def test_all_hands_work_side_by_side_and_none_does_two_things() -> None:
         assert len({one.sequences for one in found if isinstance(one, Made)}) == 2
         assert repr(pool) == "<Pool: 0 of 2 work>"
 
-    with_pool([Beside(), Beside()], story)
+    with_pool([ForkedWorker(), ForkedWorker()], story)
 
 
 def test_who_waits_no_more_leaves_the_hand_at_its_work() -> None:
@@ -166,11 +172,11 @@ def test_who_waits_no_more_leaves_the_hand_at_its_work() -> None:
         await asyncio.gather(asking, return_exceptions=True)
         assert said(await pool.learn(task("word"))) == "word"
 
-    with_pool([Beside(within=0.5)], story)
+    with_pool([ForkedWorker(within=0.5)], story)
 
 
 def test_a_thread_takes_the_place_of_a_process_that_cannot_be_made_anew() -> None:
-    hand = Beside()
+    hand = ForkedWorker()
 
     async def story(pool: Pool) -> None:
         os.kill(hand._pid, signal.SIGKILL)

@@ -11,11 +11,11 @@ from giaann_p2p.model.learn import learn
 from giaann_p2p.model.parse import Parser
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.model.text import Sentence
-from giaann_p2p.node.lesson import Cutting, Made, School, Task, skips_of
+from giaann_p2p.node.training.learner import Cutting, Learner, Made, Task, skips_of
 from giaann_p2p.store.codec.parcel import decode, encode
 from giaann_p2p.store.layout import Layout, Shards
-from giaann_p2p.swarm.limits import of_chunk
-from giaann_p2p.swarm.messages import Skip
+from giaann_p2p.swarm.wire.limits import of_chunk
+from giaann_p2p.swarm.wire.messages import Skip
 
 SPEC = ModelSpec(seed_tokens=4)
 LAYOUT = Layout(shards=8)
@@ -24,8 +24,8 @@ EVERY = np.arange(8, dtype=np.uint16)
 
 
 @cache
-def school() -> School:
-    return School(SPEC, LAYOUT, "cpu")
+def school() -> Learner:
+    return Learner(SPEC, LAYOUT, "cpu")
 
 
 def wanted(shards: Shards) -> Delta:
@@ -45,6 +45,12 @@ def test_what_is_skipped_is_told_by_its_number() -> None:
     found = made(EVERY)
     assert found.sequences == 1
     assert skips_of(found) == [Skip("too short", 1, 0), Skip("no noun", 1, 2)]
+
+
+def test_a_sentence_that_would_be_slow_is_told_in_words() -> None:
+    found = school().learn(Task([TEXT[1], ":)" * 499, "'" * 999], [EVERY.tobytes()]))
+    assert found.sequences == 1
+    assert skips_of(found) == [Skip("too much punctuation", 2, 1)]
 
 
 @pytest.mark.parametrize("early", [True, False])
@@ -74,7 +80,7 @@ def test_a_chunk_without_anything_to_learn_is_an_empty_parcel() -> None:
 
 
 def test_reprs_tell_what_there_is() -> None:
-    assert repr(school()) == "<School on cpu>"
+    assert repr(school()) == "<Learner on cpu>"
     assert (
         repr(Cutting(Made({}, bytes(1234), b"", 0, []), SPEC, LAYOUT)) == "<Cutting of 1,234 bytes>"
     )

@@ -3,9 +3,9 @@
 import pytest
 
 from giaann_p2p.model.digest import added, readable
-from giaann_p2p.swarm.checkup import Damage, Report, Told, judged
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.messages import Digest
+from giaann_p2p.swarm.members.checkup import Damage, DigestsOf, Report, judged
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.messages import Digest
 
 A, B, C, D = (Peer(bytes([letter]) * 32) for letter in b"abcd")
 
@@ -18,7 +18,7 @@ NONE = Digest(b"a", b"", b"", 0, 0)
 SYNCING = digest(9, 9, b"s")
 
 
-def judge(told: Told, shards: int = 2, replicas: int = 3) -> Report:
+def judge(told: DigestsOf, shards: int = 2, replicas: int = 3) -> Report:
     return judged(told, shards, replicas, [])
 
 
@@ -72,7 +72,7 @@ def test_replicas_that_agree_add_up() -> None:
     ],
 )
 def test_what_is_wrong_is_named(
-    told: Told, lost: list[int], apart: list[int], under: list[int], damaged: list[Damage]
+    told: DigestsOf, lost: list[int], apart: list[int], under: list[int], damaged: list[Damage]
 ) -> None:
     found = judge(told)
     assert (found.lost, found.apart, found.under, found.damaged) == (lost, apart, under, damaged)

@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from giaann_p2p.swarm.claims import Claims, has, have
+from giaann_p2p.swarm.members.claims import Claims, has, have
 
 
 @pytest.mark.parametrize("shards", [1, 4, 8, 64, 256])
@@ -19,7 +19,8 @@ def test_rows_of_bits_are_sets_of_shards(shards: int) -> None:
         plain[row] = set(rng.sample(range(shards), rng.randint(0, shards)))
         rows.expires[row], rows.live[row], rows.holds[row] = 1.0, True, True
         ready = np.array(sorted(plain[row]), np.uint16)
-        rows.claim(row, ready, np.setdiff1d(np.arange(shards, dtype=np.uint16), ready))
+        rest = np.setdiff1d(np.arange(shards, dtype=np.uint16), ready)
+        rows.claim(row, ready, rest, np.empty(0, np.uint16))
         if rng.random() < 0.2:
             gone = rng.choice(list(plain))
             rows.clear(gone)

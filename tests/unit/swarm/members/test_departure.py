@@ -3,15 +3,15 @@
 import msgspec
 import pytest
 
-from giaann_p2p.swarm.departure import hindrance
-from giaann_p2p.swarm.record import Announcement, State
+from giaann_p2p.swarm.members.departure import Decision, decided, hindrance
+from giaann_p2p.swarm.wire.record import Announcement, PeerState
 from tests.unit.node.helpers import identity
-from tests.unit.node.test_lookout import announcement
+from tests.unit.node.members.test_lookout import announcement
 
 ME = identity(1).peer
 
 
-def saying(number: int, state: State = "active") -> Announcement:
+def saying(number: int, state: PeerState = "active") -> Announcement:
     return msgspec.structs.replace(announcement(identity(number)), state=state)
 
 
@@ -43,3 +43,23 @@ COMPUTING = msgspec.structs.replace(saying(9), role="compute")
 def test_what_the_shards_wait_for(others: list[Announcement], said: str) -> None:
     assert hindrance(ME, [MINE, *others], quorum=2) == said
     assert hindrance(ME, others, quorum=2) == said
+
+
+@pytest.mark.parametrize(
+    ("others", "decision"),
+    [
+        ([], Decision.KEEP),
+        ([COMPUTING], Decision.KEEP),
+        ([saying(2, "draining"), saying(3, "draining")], Decision.KEEP),
+        ([saying(2)], Decision.WAIT),
+        ([saying(2, "draining"), saying(3)], Decision.WAIT),
+    ],
+)
+def test_waiting_helps_only_where_somebody_stays(
+    others: list[Announcement], decision: Decision
+) -> None:
+    live = [MINE, *others]
+    assert decided(ME, live, taught=True, durable=True) is decision
+    assert decided(ME, live, taught=False, durable=True) is Decision.LEAVE
+    assert decided(ME, live, taught=False, durable=False) is Decision.LEAVE
+    assert decided(ME, live, taught=True, durable=False) is Decision.WAIT

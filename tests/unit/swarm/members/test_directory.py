@@ -12,21 +12,22 @@ import pytest
 
 from giaann_p2p.errors import RecordError, UsageError
 from giaann_p2p.store.layout import Layout
-from giaann_p2p.swarm import directory as directory_module
-from giaann_p2p.swarm.directory import FORGET, Directory, Health
-from giaann_p2p.swarm.identity import Identity, Peer
-from giaann_p2p.swarm.record import (
+from giaann_p2p.swarm.members import directory as directory_module
+from giaann_p2p.swarm.members.directory import FORGET, Directory, Health
+from giaann_p2p.swarm.wire.identity import Identity, Peer
+from giaann_p2p.swarm.wire.record import (
+    LIFETIME,
     MOST_LIFETIME,
     SKEW,
     Announcement,
     Key,
     Load,
     Naming,
+    PeerState,
     Role,
-    State,
     signed,
 )
-from giaann_p2p.swarm.shardset import packed, unpacked
+from giaann_p2p.swarm.wire.shardset import packed, unpacked
 
 SWARM, LAYOUT, NOW = bytes(range(32)), Layout(shards=16), 1_800_000_000.0
 WHO = [Identity.from_seed(bytes([n]) * 32) for n in range(1, 8)]
@@ -177,7 +178,7 @@ def test_a_directory_is_a_dictionary_of_the_newest(seed: int) -> None:
 
 def drawn(rng: random.Random, now: float) -> bytes:
     role: Role = rng.choice(["storage", "storage", "compute"])
-    state: State = rng.choice(["joining", "active", "active", "draining", "left"])
+    state: PeerState = rng.choice(["joining", "active", "active", "draining", "left"])
     holding: dict[str, object] = {}
     if role == "storage":
         some = sorted(rng.sample(range(16), rng.randrange(17)))
@@ -239,6 +240,25 @@ def test_a_forgotten_peers_record_cannot_be_sent_again() -> None:
         found.merge(data, end)
     with pytest.raises(UsageError, match="forget must be 7500 s or more"):
         Directory(SWARM, LAYOUT, forget=3600)
+
+
+def test_a_dead_peers_records_sent_again_deceive_newcomers_alone_and_not_for_long() -> None:
+    """Somebody has kept each record of the last hour, and sends them in the order they came."""
+    every, dies = 10, NOW + SKEW
+    kept = [(now, record(now=now)) for now in np.arange(NOW, dies + 1, every).tolist()]
+    knows, newcomer = made(), made()
+    for now, data in kept:
+        knows.merge(data, now)
+    believed = dies
+    for now in np.arange(dies + LIFETIME, dies + SKEW + MOST_LIFETIME, every).tolist():
+        kept = [one for one in kept if one[0] >= now - SKEW - LIFETIME]
+        if kept:
+            _, data = kept.pop(0)
+            assert knows.merge(data, now) is None
+            newcomer.merge(data, now)
+        assert not knows.live(now)
+        believed = now if newcomer.live(now) else believed
+    assert dies + SKEW / 2 < believed <= dies + SKEW + 2 * LIFETIME
 
 
 def test_bad_records_are_counted_and_change_nothing() -> None:
@@ -317,7 +337,7 @@ def test_what_was_made_of_members_is_kept_until_they_change() -> None:
     ("state", "member", "ready"),
     [("joining", 1, 1), ("active", 1, 1), ("draining", 0, 1), ("left", 0, 0)],
 )
-def test_states(state: State, member: int, ready: int) -> None:
+def test_states(state: PeerState, member: int, ready: int) -> None:
     found = made()
     found.merge(record(state=state, ready=shards(3)), NOW)
     assert len(found.members(NOW)) == member

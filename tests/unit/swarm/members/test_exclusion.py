@@ -6,9 +6,9 @@ import random
 import numpy as np
 import pytest
 
-from giaann_p2p.swarm.barring import Named, barred, placed, without
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.placement import Placement
+from giaann_p2p.swarm.members.exclusion import Named, excluded, placed, without
+from giaann_p2p.swarm.members.placement import Placement
+from giaann_p2p.swarm.wire.identity import Peer
 from tests.helpers_swarm import shards
 
 MANY = [Peer(hashlib.sha256(bytes([number])).digest()) for number in range(31)]
@@ -25,11 +25,11 @@ def naming(shard: int, by: list[Peer], whom: Peer) -> Named:
 def test_whom_two_owners_of_three_name_another_takes_the_place_of() -> None:
     one, other, wrong = BEFORE.owners(5)
     after = placed(MEMBERS, N, 3, naming(5, [one, other], wrong))
-    assert after.barred(5) == {wrong}
+    assert after.excluded(5) == {wrong}
     assert after.owners(5)[:2] == (one, other)
     assert after.owners(5)[2] not in BEFORE.owners(5)
     assert all(after.owners(n) == BEFORE.owners(n) for n in range(N) if n != 5)
-    assert not any(after.barred(n) for n in range(N) if n != 5)
+    assert not any(after.excluded(n) for n in range(N) if n != 5)
 
 
 def test_the_best_of_a_shards_owners_can_be_barred_as_well() -> None:
@@ -42,12 +42,12 @@ def test_the_best_of_a_shards_owners_can_be_barred_as_well() -> None:
 def test_one_name_bars_nobody_nor_do_those_of_others_nor_does_ones_own() -> None:
     one, other, wrong = BEFORE.owners(5)
     strangers = [peer for peer in PEERS if peer not in BEFORE.owners(5)]
-    assert not barred(BEFORE, naming(5, [one], wrong))
-    assert not barred(BEFORE, naming(5, [one, *strangers, Peer(b"?" * 32)], wrong))
-    assert not barred(BEFORE, naming(5, [one, wrong], wrong))
-    assert not barred(BEFORE, naming(5, [one, other], strangers[0]))
+    assert not excluded(BEFORE, naming(5, [one], wrong))
+    assert not excluded(BEFORE, naming(5, [one, *strangers, Peer(b"?" * 32)], wrong))
+    assert not excluded(BEFORE, naming(5, [one, wrong], wrong))
+    assert not excluded(BEFORE, naming(5, [one, other], strangers[0]))
     apart: Named = {one: {wrong: shards(5)}, other: {wrong: shards(6)}}
-    assert not barred(BEFORE, apart)
+    assert not excluded(BEFORE, apart)
 
 
 @pytest.mark.parametrize(("replicas", "needed"), [(1, None), (2, None), (3, 2), (4, 3), (5, 3)])
@@ -57,7 +57,7 @@ def test_a_majority_is_one_of_all_replicas_that_there_should_be(
     before = Placement.of(MEMBERS, N, replicas)
     *others, wrong = before.owners(5)
     for count in range(len(others) + 1):
-        found = barred(before, naming(5, others[:count], wrong))
+        found = excluded(before, naming(5, others[:count], wrong))
         assert bool(found) == (needed is not None and count >= needed)
 
 
@@ -66,7 +66,7 @@ def test_where_all_own_a_shard_nobody_can_take_it_over() -> None:
     one, other, wrong = Placement.of(few, N, 3).owners(5)
     after = placed(few, N, 3, naming(5, [one, other], wrong))
     assert after.owners(5) == (one, other, wrong)
-    assert after.barred(5) == {wrong}
+    assert after.excluded(5) == {wrong}
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -84,10 +84,10 @@ def test_whoever_is_barred_all_shards_have_owners_enough_and_few_have_more_than_
     after = placed(MEMBERS, N, 3, names)
     again = placed(dict(reversed(MEMBERS.items())), N, 3, dict(reversed(names.items())))
     assert np.array_equal(after.owner_matrix, again.owner_matrix)
-    assert any(after.barred(shard) for shard in range(N))
+    assert any(after.excluded(shard) for shard in range(N))
     for shard in range(N):
         assert len({*after.owners(shard)}) == 3
-        assert after.barred(shard).isdisjoint(after.owners(shard))
+        assert after.excluded(shard).isdisjoint(after.owners(shard))
     assert max(len(after.shards_of(peer)) for peer in PEERS) <= 3 * N / len(PEERS) + 8
 
 
@@ -96,7 +96,7 @@ def test_where_many_are_barred_in_a_large_swarm_it_is_soon_known_who_takes_their
     before = Placement.of(large, 4096, 3)
     out = {shard: frozenset({before.owners(shard)[0]}) for shard in range(0, 4096, 4)}
     after = without(before, out)
-    assert all(after.barred(shard).isdisjoint(after.owners(shard)) for shard in range(4096))
+    assert all(after.excluded(shard).isdisjoint(after.owners(shard)) for shard in range(4096))
     assert max(len(after.shards_of(peer)) for peer in after.peers) <= 9
 
 

@@ -4,22 +4,22 @@ from collections.abc import Collection
 
 import pytest
 
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.overview import Overview, overview
-from giaann_p2p.swarm.placement import Placement
+from giaann_p2p.swarm.members.overview import Overview, overview
+from giaann_p2p.swarm.members.placement import Placement
+from giaann_p2p.swarm.wire.identity import Identity, Peer
 from tests.helpers_swarm import LAYOUT, SHARDS
-from tests.unit.swarm.test_surroundings import NOW, ONE, THREE, TWO, Seeing, record
+from tests.unit.swarm.members.test_peers_view import NOW, ONE, THREE, TWO, Seeing, record
 
 ALL = tuple(range(SHARDS))
 
 
 def seen(
-    *records: bytes, now: float = NOW, replicas: int = 2, silent: Collection[Peer] = ()
+    *records: bytes, now: float = NOW, quorum: int = 2, silent: Collection[Peer] = ()
 ) -> Overview:
     around = Seeing()
     around.tell(*records)
     placement: Placement = around.placement(now)
-    return overview(around.directory, LAYOUT, placement, replicas, now, silent)
+    return overview(around.directory, LAYOUT, placement, 2, quorum, now, silent)
 
 
 def test_all_is_well() -> None:
@@ -40,7 +40,9 @@ def test_all_is_well() -> None:
         ([record(ONE, ready=ALL)], "degraded", SHARDS, 0),
         ([record(ONE, ready=ALL), record(TWO, ready=ALL[1:], syncing=(0,))], "degraded", 1, 0),
         ([record(ONE, ready=ALL[1:]), record(TWO, ready=ALL[1:])], "lost", 1, 1),
-        ([], "lost", SHARDS, SHARDS),
+        ([], "starting", SHARDS, SHARDS),
+        ([record(ONE), record(TWO, syncing=ALL)], "starting", SHARDS, SHARDS),
+        ([record(ONE, ready=ALL[:1]), record(TWO, syncing=ALL)], "lost", SHARDS, SHARDS - 1),
     ],
 )
 def test_what_is_not_well(records: list[bytes], verdict: str, under: int, lost: int) -> None:
@@ -73,6 +75,39 @@ def test_what_silent_peers_hold_does_not_count(
     assert (found.health.least, found.health.under) == (least, under)
     assert found.health.unsettled == 0  # nothing is on its way to them
     assert sorted(found.silent) == sorted({*silent} - {THREE.peer})
+
+
+@pytest.mark.parametrize(
+    ("used", "quorum", "verdict", "closed"),
+    [
+        ((100, 99), 2, "full", SHARDS),
+        ((100, 99), 1, "degraded", 0),
+        ((100, 100), 1, "full", SHARDS),
+        ((99, 84), 2, "healthy", 0),
+    ],
+)
+def test_a_swarm_is_full_when_nothing_more_can_be_learned(
+    used: tuple[int, int], quorum: int, verdict: str, closed: int
+) -> None:
+    one, two = (
+        record(peer, ready=ALL, capacity=100, used=part)
+        for peer, part in zip((ONE, TWO), used, strict=True)
+    )
+    found = seen(one, two, quorum=quorum)
+    assert (found.verdict, found.closed) == (verdict, closed)
+    nearly = [peer.peer for peer, part in zip((ONE, TWO), used, strict=True) if 85 <= part < 100]
+    assert [one.peer for one in found.filling] == nearly
+
+
+def test_a_swarm_is_full_when_those_are_that_hold_on_to_what_newcomers_own() -> None:
+    giants = [
+        record(Identity.from_seed(bytes([n]) * 32), ready=ALL, capacity=1 << 40) for n in (8, 9)
+    ]
+    found = seen(record(ONE, ready=ALL, capacity=100, used=100), *giants)
+    assert (found.verdict, found.closed, found.full) == ("full", SHARDS, [ONE.peer])
+    found = seen(record(ONE, ready=ALL, capacity=100, used=99), *giants)
+    assert (found.verdict, found.closed, found.full) == ("healthy", 0, [])
+    assert [one.peer for one in found.filling] == [ONE.peer]
 
 
 def test_nothing_is_on_its_way_to_who_does_not_answer() -> None:

@@ -1,13 +1,19 @@
 """What a peer sees around it, by others' records."""
 
+import copy
+
 import numpy as np
 import pytest
 
 from giaann_p2p.errors import RecordError
-from giaann_p2p.swarm.identity import Identity, Peer
-from giaann_p2p.swarm.record import Announcement, signed
-from giaann_p2p.swarm.shardset import packed
-from giaann_p2p.swarm.surroundings import Surroundings
+from giaann_p2p.swarm.members.peers_view import PeersView
+from giaann_p2p.swarm.members.standing import DAY, Standing
+from giaann_p2p.swarm.wire.admission import Admission
+from giaann_p2p.swarm.wire.identity import Identity, Peer
+from giaann_p2p.swarm.wire.manifest import Manifest
+from giaann_p2p.swarm.wire.record import Announcement, signed
+from giaann_p2p.swarm.wire.shardset import packed
+from giaann_p2p.swarm.wire.token import Rights, founded
 from tests.helpers_swarm import LAYOUT, SHARDS, shards
 
 NOW = 1_800_000_000
@@ -37,8 +43,8 @@ def record(
     return signed(identity, Announcement(**said | fields))  # type: ignore[arg-type]
 
 
-class Seeing(Surroundings):
-    """Surroundings that note who began anew."""
+class Seeing(PeersView):
+    """A view that notes who began anew."""
 
     def __init__(self) -> None:
         super().__init__(ONE.peer, SWARM, LAYOUT, 2)
@@ -154,3 +160,93 @@ def test_a_record_that_cannot_be_right_changes_nothing() -> None:
         one.tell(forged)
     assert one.members(NOW) == {}
     assert one.restarted == []
+
+
+OLD = Standing(ONE.peer, seen={ONE.peer: 100 * DAY, THREE.peer: 10 * DAY})
+
+
+def seeing(manifest: Manifest) -> PeersView:
+    admission = Admission(manifest)
+    return PeersView(ONE.peer, manifest.swarm_id, LAYOUT, 2, admission, copy.deepcopy(OLD))
+
+
+def computing(manifest: Manifest, identity: Identity, token: bytes = b"") -> bytes:
+    said = Announcement(
+        swarm_id=manifest.swarm_id,
+        peer=identity.peer,
+        role="compute",
+        incarnation=1,
+        sequence=1,
+        issued=NOW,
+        token=token,
+    )
+    return signed(identity, said)
+
+
+def test_an_author_is_a_newcomer_unless_it_stands_or_somebody_vouches_for_it() -> None:
+    manifest = Manifest.founded(ONE, "town", layout=LAYOUT)
+    one = seeing(manifest)
+    assert one.may_teach(THREE.peer)  # seen for ten days
+    assert not one.may_teach(TWO.peer)
+    rights = Rights.COMPUTE | Rights.STANDING
+    token = founded(ONE, manifest.swarm_id, TWO.peer, rights, NOW + 1000).to_bytes()
+    one.learn(computing(manifest, TWO, token), NOW, lambda peer: None)
+    assert one.may_teach(TWO.peer)
+    assert one.stands(TWO.peer)
+    one.learn(computing(manifest, THREE, token), NOW + 1000, lambda peer: None)
+    assert not one.may_teach(TWO.peer)  # its token has run out
+
+
+def test_a_compute_peer_that_is_there_for_a_day_stands() -> None:
+    manifest = Manifest.founded(ONE, "town", layout=LAYOUT)
+    one = seeing(manifest)
+    for at in range(0, int(DAY) + 300, 300):
+        said = Announcement(
+            swarm_id=manifest.swarm_id,
+            peer=TWO.peer,
+            role="compute",
+            incarnation=1,
+            sequence=at + 1,
+            issued=NOW + at,
+        )
+        assert one.may_teach(TWO.peer) == (at > DAY)
+        one.learn(signed(TWO, said), NOW + at, lambda peer: None)
+
+
+def test_a_book_that_is_given_is_kept_though_nobody_is_in_it() -> None:
+    book = Standing(ONE.peer)
+    assert PeersView(ONE.peer, SWARM, LAYOUT, 2, standing=book).standing is book
+
+
+def test_who_was_let_into_a_swarm_of_members_is_no_newcomer() -> None:
+    club = Manifest.founded(ONE, "club", layout=LAYOUT, admission="token")
+    assert seeing(club).may_teach(TWO.peer)
+    assert not seeing(club).stands(TWO.peer)  # it may vanish all the same
+
+
+def test_records_go_by_their_own_time_whatever_a_caller_says() -> None:
+    late, some = NOW + 3600.0, np.array([1, 2], np.uint16)
+
+    def seen(now: float, record_time: float | None = None) -> list[object]:
+        one = Seeing()
+        one.tell(
+            record(ONE, ready=(0,), cold=packed(shards(3), SHARDS)),
+            record(TWO, ready=(1,), syncing=(2,)),
+            record(THREE, role="compute", slots=2, capacity=0),
+        )
+        if record_time is not None:
+            one.set_record_time(lambda: record_time)
+        return [
+            one.members(now),
+            one.ready(1, now),
+            one.witnesses(2, now),
+            one.cold(3, now),
+            one.sharing(some, now),
+            one.workers(now),
+            one.placement(now).peers,
+        ]
+
+    for then, now in zip(seen(NOW), seen(late), strict=True):
+        assert then != now
+    assert seen(late, NOW) == seen(NOW)
+    assert seen(NOW, late) == seen(late)

@@ -8,7 +8,7 @@ import pytest
 
 from giaann_p2p.errors import UsageError
 from giaann_p2p.store.layout import Layout
-from giaann_p2p.swarm.placement import BOUND, MOST_CAPACITY, MOST_MEANS, Placement, _Asking
+from giaann_p2p.swarm.members.placement import BOUND, MOST_CAPACITY, MOST_MEANS, Placement, _Asking
 from tests.plain import placement as plain
 
 GIB = 1 << 30
@@ -216,7 +216,7 @@ def test_owners_are_looked_up_by_the_thousand() -> None:
     placement = Placement.of(drawn(random.Random(1), 20), 256, 3)
     concepts = rng.integers(0, 1 << 63, 1000, np.uint64)
     shards = Layout(shards=256).shards_of(concepts, np.zeros_like(concepts))
-    owners = placement.owners_of(shards)
+    owners = placement.owner_matrix[shards]
     assert owners.shape == (1000, 3)
     for shard, row in zip(shards.tolist(), owners.tolist(), strict=True):
         assert tuple(placement.peers[at] for at in row) == placement.owners(shard)

@@ -11,13 +11,13 @@ import numpy as np
 from giaann_p2p.model.delta import total
 from giaann_p2p.model.rows import Answer, DeltaRows, Neuron, Question, Row
 from giaann_p2p.store.codec import plain
-from giaann_p2p.swarm.actions import Call
-from giaann_p2p.swarm.disputes import Lied
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.messages import Message, Read, Rows
-from giaann_p2p.swarm.reader import Act, Answered, Reader
-from giaann_p2p.swarm.shardset import packed
-from giaann_p2p.swarm.verifying import Verify
+from giaann_p2p.swarm.reading.disputes import Lied
+from giaann_p2p.swarm.reading.reader import Answered, ReadAction, Reader
+from giaann_p2p.swarm.reading.row_vote import Verify
+from giaann_p2p.swarm.wire.actions import Call
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.messages import Message, Read, Rows
+from giaann_p2p.swarm.wire.shardset import packed
 from tests.helpers_swarm import LAYOUT, LESSONS, LIMITS, NOW, SHARDS, Around, shards
 
 CHUNKS = range(6)
@@ -122,7 +122,7 @@ class World:
             self._do(self.reader.tick(self.now))
         return True
 
-    def _do(self, acts: list[Act]) -> None:
+    def _do(self, acts: list[ReadAction]) -> None:
         for act in acts:
             if isinstance(act, Lied):
                 self.lied.append(act)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from giaann_p2p.swarm import latency
-from giaann_p2p.swarm.latency import Latencies
+from giaann_p2p.swarm.reading import latency
+from giaann_p2p.swarm.reading.latency import Latencies
 from tests.helpers_swarm import NOW, A, B, C
 
 

@@ -10,10 +10,17 @@ import pytest
 from giaann_p2p.model.manner import Manner, Timing
 from giaann_p2p.model.rows import Name
 from giaann_p2p.model.said import Token
-from giaann_p2p.swarm.actions import Call
-from giaann_p2p.swarm.asking import Act, Asking, Failed, Failure, News, Over
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.messages import Ask, Cost, Heard, Message, Refused, Told
+from giaann_p2p.swarm.reading.prompt_routing import (
+    Failed,
+    Failure,
+    News,
+    Over,
+    PromptAction,
+    PromptRouting,
+)
+from giaann_p2p.swarm.wire.actions import Call
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.messages import Ask, Continued, Cost, Heard, Message, Refusal
 
 NUMBER = b"a prompt's no. 1"
 A, B, C = (Peer(letter * 32) for letter in (b"A", b"B", b"C"))
@@ -31,25 +38,25 @@ class Around:
         return self.there
 
 
-def asking(around: Around, manner: Manner = MANNER, number: bytes = NUMBER) -> Asking:
-    return Asking(number, "Bees", manner, around)
+def asking(around: Around, manner: Manner = MANNER, number: bytes = NUMBER) -> PromptRouting:
+    return PromptRouting(number, "Bees", manner, around)
 
 
 def said(tokens: list[Token]) -> bytes:
     return b"".join(struct.pack("<2Q", *token.name.neuron) for token in tokens)
 
 
-def told(ask: Message, count: int, words: list[Token] = WORDS) -> Told:
+def told(ask: Message, count: int, words: list[Token] = WORDS) -> Continued:
     """Return what an honest peer says: so many tokens more, and the end with the last."""
     assert isinstance(ask, Ask)
     at = len(ask.said) // 16
     assert ask.said == said(words[:at])
     tokens = words[at : at + count]
     stopped = "end" if at + len(tokens) == len(words) else None
-    return Told(" civil", ["zorp"], tokens, stopped, [Cost(1)] * len(tokens), Cost(2))
+    return Continued(" civil", ["zorp"], tokens, stopped, [Cost(1)] * len(tokens), Cost(2))
 
 
-def call(acts: list[Act]) -> Call:
+def call(acts: list[PromptAction]) -> Call:
     (found,) = [act for act in acts if isinstance(act, Call)]
     return found
 
@@ -70,8 +77,8 @@ def test_an_answer_comes_in_pieces_from_one_peer() -> None:
     assert (one.completion, one.unknown, one.begun) == (" civil", ["zorp"], Cost(2))
     assert one.peers == [peer]
     assert one.next_tick == inf
-    assert one.tick(1e9) == one.answered(asked.number, Refused("late"), 1e9) == []
-    assert repr(one) == "<Asking: 20 tokens, 1 peers asked>"
+    assert one.tick(1e9) == one.answered(asked.number, Refusal("late"), 1e9) == []
+    assert repr(one) == "<PromptRouting: 20 tokens, 1 peers asked>"
 
 
 def test_the_least_busy_is_asked_and_of_equals_each_now_and_then() -> None:
@@ -125,7 +132,7 @@ def test_busy_peers_are_asked_until_the_patience_ends() -> None:
             assert isinstance(act, Call)
         if acts:
             refusals += 1
-            acts = one.answered(call(acts).number, Refused("busy: later"), now)
+            acts = one.answered(call(acts).number, Refusal("busy: later"), now)
         else:
             now = max(now, one.next_tick)
             acts = one.tick(now)
@@ -141,7 +148,7 @@ def test_when_all_refuse_twice_it_ends() -> None:
     while not acts or isinstance(acts[0], Call):
         if acts:
             refusals += 1
-            acts = one.answered(call(acts).number, Refused("the beam is too large"), now)
+            acts = one.answered(call(acts).number, Refusal("the beam is too large"), now)
         else:
             now = one.next_tick
             acts = one.tick(now)
@@ -171,7 +178,7 @@ def test_nobody_computes() -> None:
 def test_the_prompts_own_fault_ends_it() -> None:
     one = asking(Around(A, B))
     asked = call(one.begin(0.0))
-    acts = one.answered(asked.number, Told("", [], [], None, fault="it names no concept"), 0.1)
+    acts = one.answered(asked.number, Continued("", [], [], None, fault="it names no concept"), 0.1)
     assert acts == [Failed(Failure.PROMPT, "it names no concept")]
 
 
@@ -181,7 +188,7 @@ def test_who_says_nothing_new_for_long_is_left() -> None:
     first = asked.peer
     while asked.peer == first:
         now += 0.3
-        asked = call(one.answered(asked.number, Told("", [], [], None), now))
+        asked = call(one.answered(asked.number, Continued("", [], [], None), now))
         assert now < 20
     assert now > 16
 
@@ -190,10 +197,10 @@ def test_who_says_nothing_new_for_long_is_left() -> None:
     "wrong",
     [
         Heard([]),
-        Told("", [], WORDS * 3, None, [Cost()] * 60, Cost()),
-        Told("", [], WORDS[:2], None, [Cost()], Cost()),
-        Told("", [], WORDS[:1], None, [Cost()]),
-        Told("", [], [], "end"),
+        Continued("", [], WORDS * 3, None, [Cost()] * 60, Cost()),
+        Continued("", [], WORDS[:2], None, [Cost()], Cost()),
+        Continued("", [], WORDS[:1], None, [Cost()]),
+        Continued("", [], [], "end"),
     ],
     ids=["something else", "too many tokens", "too few costs", "not begun", "an end without begin"],
 )
@@ -237,7 +244,7 @@ def test_whatever_fails_the_tokens_are_the_same(seed: int) -> None:
         if happens < 0.15:
             answer, now = None, now + 1.0
         elif happens < 0.25:
-            answer = Refused("busy: too much")
+            answer = Refusal("busy: too much")
         elif happens < 0.3:
             answer = Heard([])
         acts = one.answered(asked.number, answer, now)
@@ -249,7 +256,7 @@ def test_refusals_count_only_since_there_was_something_new() -> None:
     one, now = asking(Around(A)), 0.0
     acts = one.begin(now)
     for _ in range(5):
-        acts = one.answered(call(acts).number, Refused("it failed here"), now)
+        acts = one.answered(call(acts).number, Refusal("it failed here"), now)
         now = one.next_tick
         asked = call(one.tick(now))
         acts = one.answered(asked.number, told(asked.message, 1), now)

@@ -11,15 +11,15 @@ from giaann_p2p.store.codec.parcel import Limits, encode
 from giaann_p2p.store.codec.plain import MAGIC
 from giaann_p2p.store.codec.sheaf import SheafRows
 from giaann_p2p.store.codec.sheaf import decode as decode_sheaf
-from giaann_p2p.swarm import row_calls
-from giaann_p2p.swarm.actions import Call
-from giaann_p2p.swarm.answers import Answers
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.limits import of_answer
-from giaann_p2p.swarm.messages import MOST_READ, Message, Part, Read, Refused, Rows
-from giaann_p2p.swarm.reader import Act, Answered, Reader
-from giaann_p2p.swarm.replica import State
-from giaann_p2p.swarm.shardset import packed
+from giaann_p2p.swarm.reading import row_calls
+from giaann_p2p.swarm.reading.reader import Answered, ReadAction, Reader
+from giaann_p2p.swarm.replication.answers import Answers
+from giaann_p2p.swarm.wire.actions import Call
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.limits import of_answer
+from giaann_p2p.swarm.wire.messages import MOST_READ, Message, Part, Read, Refusal, Rows
+from giaann_p2p.swarm.wire.replica import ReplicaState
+from giaann_p2p.swarm.wire.shardset import packed
 from tests.helpers_swarm import (
     LAYOUT,
     LESSONS,
@@ -38,7 +38,7 @@ from tests.helpers_swarm import (
 
 CHUNKS = range(4)
 STORE = store(chunks=CHUNKS)
-ANSWERS = Answers(STORE, lambda shard: State.READY)
+ANSWERS = Answers(STORE, lambda shard: ReplicaState.READY)
 NEURONS = sorted({neuron for chunk in CHUNKS for neuron in LESSONS.neurons(chunk)})
 HOME = min(LAYOUT.shard_of(*neuron) for neuron in NEURONS)
 SAME = [neuron for neuron in NEURONS if LAYOUT.shard_of(*neuron) == HOME][:4]
@@ -56,7 +56,7 @@ class Reading:
         self.calls: list[Call] = []
         self.told: list[Answered] = []
 
-    def do(self, acts: list[Act]) -> None:
+    def do(self, acts: list[ReadAction]) -> None:
         for act in acts:
             if isinstance(act, Call):
                 self.calls.append(act)
@@ -238,7 +238,7 @@ def test_when_one_is_late_another_is_asked_and_the_first_answer_counts() -> None
     assert one.reader.latencies.late(A, NOW) > 0.2 or one.reader.latencies.usual(A, NOW) > 0.005
 
 
-@pytest.mark.parametrize("answer", [None, Refused("busy"), Rows(MAGIC, b"\1")])
+@pytest.mark.parametrize("answer", [None, Refusal("busy"), Rows(MAGIC, b"\1")])
 def test_when_one_has_it_not_another_is_asked_at_once(answer: Message | None) -> None:
     one = Reading(A, B)
     one.read(SAME)
@@ -252,7 +252,10 @@ def test_when_one_has_it_not_another_is_asked_at_once(answer: Message | None) ->
 def test_only_what_moved_is_asked_of_another() -> None:
     one = Reading(A, B)
     one.read(NEURONS)
-    there = {shard: State.SYNCING if shard == HOME else State.READY for shard in range(SHARDS)}
+    there = {
+        shard: ReplicaState.SYNCING if shard == HOME else ReplicaState.READY
+        for shard in range(SHARDS)
+    }
     one.answer(Answers(STORE, there.__getitem__).to(one.calls[0].message))
     (call,) = one.calls
     assert (call.peer, one.told) == (B, [])

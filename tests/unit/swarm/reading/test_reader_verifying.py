@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from giaann_p2p.model.rows import Answer, Neuron, Row
-from giaann_p2p.swarm.disputes import MOST_DISPUTES
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.likeness import same
-from giaann_p2p.swarm.verifying import NOTHING, Verify
+from giaann_p2p.swarm.reading.disputes import MOST_DISPUTES
+from giaann_p2p.swarm.reading.row_match import same
+from giaann_p2p.swarm.reading.row_vote import NOTHING, Verify
+from giaann_p2p.swarm.wire.identity import Peer
 from tests.helpers_swarm import LAYOUT, NOW, SHARDS, A, B, C, D
-from tests.unit.swarm.helpers_verifying import (
+from tests.unit.swarm.reading.helpers_row_vote import (
     ALL,
     CHUNKS,
     NEURONS,
@@ -178,13 +178,16 @@ def test_a_lie_is_not_believed_while_the_honest_may_only_be_late() -> None:
 
 
 def test_who_has_not_got_a_shard_any_more_has_no_vote() -> None:
-    one = world(honest, honest, honest)
-    one.moved = {B, C}
-    assert right(one.read(NEURONS), NEURONS)
-    assert one.now < NOW + 0.1
     one = world(adds, honest, honest)
     one.moved = {A}
     assert right(one.read(NEURONS), NEURONS)
+    assert one.now < NOW + 0.1
+
+
+def test_while_two_of_three_fetch_a_shard_the_third_is_not_believed_alone() -> None:
+    one = world(adds, honest, honest)
+    one.moved = {B, C}
+    assert one.read(NEURONS) is None
 
 
 def test_who_was_in_doubt_before_holds_up_little() -> None:

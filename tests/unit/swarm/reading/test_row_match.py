@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from giaann_p2p.model.rows import Name, Row
-from giaann_p2p.swarm.likeness import alone, grown, same
+from giaann_p2p.swarm.reading.row_match import alone, grown, same
 from tests.unit.swarm.helpers_rows import BEE, Place, links, links_of, row
 
 ONE: dict[Place, int] = {(1, 0, 0, 0): 5, (1, 1, 0, 2): 1, (2, 0, 1, 0): 3}

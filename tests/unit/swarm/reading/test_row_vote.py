@@ -7,12 +7,14 @@ import pytest
 
 from giaann_p2p.errors import UsageError
 from giaann_p2p.model.rows import Answer, Neuron
-from giaann_p2p.swarm.electors import majority
-from giaann_p2p.swarm.likeness import same
-from giaann_p2p.swarm.verifying import Ballot, Verify, checked, partner, sample
+from giaann_p2p.swarm.members.majority import majority
+from giaann_p2p.swarm.reading.row_match import same
+from giaann_p2p.swarm.reading.row_vote import Ballot, Verify, checked, partner, sample
+from giaann_p2p.swarm.wire.identity import Peer
 from tests.helpers_swarm import A, B, C, D
 from tests.unit.swarm.helpers_rows import row
 
+E = Peer(b"E" * 32)
 SALT = b"nobody knows it."
 NEURONS = [Neuron(concept, feature) for concept in range(1, 101) for feature in range(20)]
 
@@ -83,6 +85,8 @@ def test_more_than_half_are_a_majority(count: int, most: int) -> None:
 OLD, TRUE, NEW = (row(count, {(1, 0, 0, 0): count}) for count in (1, 2, 3))
 FALSE, OTHER = row(2, {(9, 0, 0, 0): 1}), row(2, {(8, 0, 0, 0): 1})
 STRONGER = row(2, {(1, 0, 0, 0): 9})
+MOVING = [row(n, {(1, 0, 0, 0): s}) for n, s in ((1, 1), (1, 2), (1, 3), (2, 3), (3, 3))]
+"""The same, of which somebody says another row each time."""
 
 
 def voted(*answers: Answer, voters: int = 3) -> Ballot:
@@ -111,9 +115,10 @@ def voted(*answers: Answer, voters: int = 3) -> Ballot:
         ([[FALSE], [FALSE], [TRUE]], FALSE),  # two liars of three: nobody can tell
         ([[OLD, NEW], [TRUE]], "open"),  # it may have been true in between, or never
         ([[OLD, NEW, NEW, NEW], [TRUE]], "open"),
-        ([[OLD, NEW, NEW, NEW, NEW], [TRUE]], TRUE),  # it changes all the time
-        ([[TRUE], [OLD, NEW, NEW, NEW, NEW]], TRUE),
-        ([[OLD, NEW, NEW, NEW, NEW], [FALSE]], "open"),
+        ([[OLD, *8 * [NEW]], [TRUE]], "open"),  # who was behind may have missed it, or it never was
+        ([[*MOVING[:-1], NEW], [TRUE]], TRUE),  # it changes all the time
+        ([[TRUE], [*MOVING[:-1], NEW]], TRUE),
+        ([MOVING, [FALSE]], "open"),
         ([[OLD, NEW, NEW, OLD, OLD], [TRUE]], "open"),
         ([[OLD, NEW], [NEW]], NEW),
         ([[OLD, NEW], [OLD]], OLD),
@@ -169,9 +174,21 @@ def test_who_has_it_not_or_was_in_doubt_before_loses_its_vote_at_once() -> None:
     assert ballot.electorate == {A, C}
     ballot.moved(C)
     assert ballot.electorate == {A}
-    assert (ballot.need, ballot.result()) == (2, None)  # of A and B, for C said that it has it not
     ballot.moved(B)
-    assert (ballot.need, ballot.result()) == (1, [TRUE])
+    assert (ballot.need, ballot.result()) == (2, None)  # a liar would be believed alone
+
+
+def test_while_most_owners_fetch_a_shard_the_one_left_is_not_believed_alone() -> None:
+    ballot = Ballot([A, B, C], [], 3, serving=[A, D, E])
+    ballot.heard(A, [FALSE])
+    ballot.moved(B)
+    assert (ballot.need, ballot.electorate) == (2, {A, C})
+    ballot.moved(C)
+    assert (ballot.need, ballot.electorate) == (2, {A, D, E})
+    ballot.heard(D, [TRUE])
+    assert ballot.result() is None
+    ballot.heard(E, [TRUE])
+    assert ballot.result() == [TRUE]
 
 
 def test_who_has_said_something_keeps_its_vote() -> None:
@@ -226,6 +243,20 @@ def test_a_row_between_two_true_ones_that_never_was_is_not_elected_soon(seed: in
             ballot.heard(peer, [history[had[peer]]])
         found = ballot.result()
         assert found is None or any(same(found[0], one) for one in history)
+
+
+def test_a_row_that_never_was_is_not_elected_by_who_has_caught_up_while_the_third_is_away() -> None:
+    """However often it is asked: its row has changed once, and is no other one since."""
+    old, new = (row(1 + time, {(1, 0, 0, 0): 1 + time}) for time in range(2))
+    between = row(1, {(1, 0, 0, 0): 2})
+    ballot = Ballot([A, B, C], [])
+    for time in range(20):
+        ballot.heard(A, [new if time else old])
+        ballot.heard(B, [between])
+        ballot.silent(C)
+        assert ballot.result() is None
+    ballot.heard(C, [new])
+    assert same((ballot.result() or [None])[0], new)
 
 
 @pytest.mark.parametrize("seed", range(200))

@@ -5,12 +5,11 @@ import msgspec
 from giaann_p2p.errors import GiaannError
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.transfer import Export, Manifest
-from giaann_p2p.swarm.actions import Action, Adopt, Call
-from giaann_p2p.swarm.arrivals import Arrivals
-from giaann_p2p.swarm.bulk import Bulk
-from giaann_p2p.swarm.deeds import Deeds
-from giaann_p2p.swarm.desk import Desk
-from giaann_p2p.swarm.messages import (
+from giaann_p2p.swarm.replication.replicas import Replicas
+from giaann_p2p.swarm.replication.settings import Settings
+from giaann_p2p.swarm.replication.shard_downloads import ShardDownloads
+from giaann_p2p.swarm.wire.actions import Action, Adopt, Call
+from giaann_p2p.swarm.wire.messages import (
     MOST_BYTES,
     AskPart,
     Fetch,
@@ -21,20 +20,18 @@ from giaann_p2p.swarm.messages import (
     Part,
     Piece,
 )
-from giaann_p2p.swarm.replicas import Replicas
-from giaann_p2p.swarm.settings import Settings
-from giaann_p2p.swarm.shardset import packed
+from giaann_p2p.swarm.wire.shardset import packed
 from tests.helpers_swarm import (
     JOB,
     LESSONS,
     NOW,
     SHARDS,
-    TERMS,
     A,
     Around,
     B,
     applied,
     shards,
+    shared_by,
     store,
 )
 
@@ -46,28 +43,20 @@ class Arriving:
 
     def __init__(self, **changed: float) -> None:
         self.around, self.replicas = Around(), Replicas(A, SHARDS, range(SHARDS))
-        self.calls, self.deeds = Desk[Message | None, Action](), Deeds()
-        self.bulk = Bulk(Settings().call_timeout, self.calls)
         self.again: list[tuple[bytes, float]] = []
         self.store = store()
-        self.arrivals = Arrivals(
-            Settings(**changed),  # type: ignore[arg-type]
-            self.replicas,
-            self.around,
-            self.store,
-            self.bulk,
-            self.deeds,
-            TERMS,
-            MOST,
-            lambda peer, now: self.again.append((peer, now)),
-            NOW,
+        settings = Settings(**changed)  # type: ignore[arg-type]
+        shared = shared_by(self.replicas, self.around, self.store, settings)
+        self.calls, self.deeds, self.bulk = shared.calls, shared.writes, shared.bulk
+        self.downloads = ShardDownloads(
+            shared, MOST, lambda peer, now: self.again.append((peer, now))
         )
         self.actions: list[Action] = []
 
     def want(self, *numbers: int, peer: bytes = B, now: float = NOW) -> None:
         for number in numbers:
-            self.arrivals.want(type(B)(peer), number)
-        self.actions += self.arrivals.due(now)
+            self.downloads.want(type(B)(peer), number)
+        self.actions += self.downloads.due(now)
 
     def answer(self, message: Message | None, now: float = NOW) -> None:
         """Answer the first call that is open."""

@@ -12,9 +12,10 @@ from giaann_p2p.store.codec.parcel import decode
 from giaann_p2p.store.content import Content
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.transfer import Export, Import, Manifest
-from giaann_p2p.swarm import answers
-from giaann_p2p.swarm.answers import Answers
-from giaann_p2p.swarm.messages import (
+from giaann_p2p.swarm.replication import answers
+from giaann_p2p.swarm.replication.answers import Answers
+from giaann_p2p.swarm.replication.shard_fingerprint import proofs
+from giaann_p2p.swarm.wire.messages import (
     AskDigests,
     AskPart,
     AskProof,
@@ -31,12 +32,11 @@ from giaann_p2p.swarm.messages import (
     Proof,
     Push,
     Read,
-    Refused,
+    Refusal,
     Rows,
 )
-from giaann_p2p.swarm.replica import State
-from giaann_p2p.swarm.shardset import packed, unpacked
-from giaann_p2p.swarm.weighing import proofs
+from giaann_p2p.swarm.wire.replica import ReplicaState
+from giaann_p2p.swarm.wire.shardset import packed, unpacked
 from tests.helpers import assert_same
 from tests.helpers_swarm import (
     JOB,
@@ -59,7 +59,7 @@ NEURONS = LESSONS.neurons(1)
 
 
 def answering(held: Store, states: str = "rrrr") -> Answers:
-    return Answers(held, lambda shard: State(states[shard]))
+    return Answers(held, lambda shard: ReplicaState(states[shard]))
 
 
 def read(*neurons: Neuron) -> Read:
@@ -155,15 +155,15 @@ def test_rows_of_shards_that_are_not_ready_are_not_told(letter: str) -> None:
         (Offer(-1), "not held here"),
         (AskPart(0, bytes(32), 0), "not offered"),
         (AskPart(-1, bytes(32), 0), "not offered"),
-        (Push(JOB, 0, ALL, b""), "Push is no question"),
-        (Refused("no"), "Refused is no question"),
+        (Push(JOB, 0, ALL, b""), "Push is not a question"),
+        (Refusal("no"), "Refusal is not a question"),
     ],
 )
 def test_what_cannot_be_answered_is_refused(question: Message, why: str) -> None:
     held = store(chunks=[1])
     before = held.sets(range(SHARDS))
     said = answering(held).to(question)
-    assert isinstance(said, Refused)
+    assert isinstance(said, Refusal)
     assert why in said.reason
     assert held.sets(range(SHARDS)) == before
 
@@ -183,7 +183,7 @@ def test_what_the_store_cannot_do_is_refused(
         raise error
 
     monkeypatch.setattr(held, "parcels", fails)
-    assert answering(held).to(fetch([0], 1)) == Refused(str(error))
+    assert answering(held).to(fetch([0], 1)) == Refusal(str(error))
 
 
 def test_comparing_tells_only_what_is_not_the_same() -> None:
@@ -283,7 +283,7 @@ def test_who_asks_for_all_chunks_of_what_is_not_here_is_not_kept_busy() -> None:
     for numbers in ([], [3]):
         question = Fetch(packed(shards(*numbers), SHARDS), endless.to_bytes())
         said = answering(store([0], [1])).to(question)
-        assert isinstance(said, Refused)
+        assert isinstance(said, Refusal)
         assert "none of these shards is held here" in said.reason
     said = answering(store([0], [1])).to(Fetch(ALL, endless.to_bytes()))
     assert isinstance(said, Fetched)
@@ -307,9 +307,9 @@ def test_a_whole_shard_is_offered_and_sent() -> None:
                      AskPart(2, manifest.digest, -1),
                      AskPart(2, manifest.digest[1:], 0),
                      AskPart(1, manifest.digest, 0)):  # fmt: skip
-        assert isinstance(one.to(question), Refused)
+        assert isinstance(one.to(question), Refusal)
     one.to(Offer(2))
-    assert isinstance(one.to(AskPart(2, manifest.digest, 0)), Refused)  # there is a newer one
+    assert isinstance(one.to(AskPart(2, manifest.digest, 0)), Refusal)  # there is a newer one
 
 
 def test_what_is_offered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -340,7 +340,7 @@ def test_a_shard_is_made_ready_once_for_all_who_want_it(monkeypatch: pytest.Monk
     held.apply([update(9, 2)])
     assert one.to(Offer(2)) != first
     held.drop([2])
-    assert isinstance(one.to(Offer(2)), Refused)
+    assert isinstance(one.to(Offer(2)), Refusal)
 
 
 def test_an_offer_tells_which_of_its_chunks_are_kept_and_brings_the_first_part(
@@ -387,7 +387,7 @@ def test_a_chunk_that_comes_while_a_shard_is_made_ready_is_named_as_kept(
 
 def test_what_is_held_is_shown_in_ones_own_name() -> None:
     held, salt = store([0, 2], [1, 2]), b"salt of a test.."
-    said = Answers(held, lambda shard: State.READY, A).to(
+    said = Answers(held, lambda shard: ReplicaState.READY, A).to(
         AskProof(ALL, applied(1).to_bytes(), salt)
     )
     found = proofs(held, range(SHARDS), applied(1), salt, A)
@@ -397,7 +397,7 @@ def test_what_is_held_is_shown_in_ones_own_name() -> None:
         AskProof(b"\7", applied(1).to_bytes(), salt),
         AskProof(ALL, b"no set", salt),
     ):
-        assert isinstance(answering(held).to(question), Refused)
+        assert isinstance(answering(held).to(question), Refusal)
 
 
 def test_replicas_are_digested(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,13 +3,13 @@
 import pytest
 
 from giaann_p2p.errors import MessageError
-from giaann_p2p.swarm import comparing as module
-from giaann_p2p.swarm.actions import Apply, Call
-from giaann_p2p.swarm.comparing import words_of
-from giaann_p2p.swarm.evidence import Word
-from giaann_p2p.swarm.messages import Compare, Compared, Offered, Pushed, Refused
-from giaann_p2p.swarm.replica import State
-from giaann_p2p.swarm.shardset import unpacked
+from giaann_p2p.swarm.replication import anti_entropy as module
+from giaann_p2p.swarm.replication.anti_entropy import words_of
+from giaann_p2p.swarm.replication.peer_reports import PeerReport
+from giaann_p2p.swarm.wire.actions import Apply, Call
+from giaann_p2p.swarm.wire.messages import Compare, Compared, Offered, Pushed, Refusal
+from giaann_p2p.swarm.wire.replica import ReplicaState
+from giaann_p2p.swarm.wire.shardset import unpacked
 from tests.helpers_swarm import (
     MESSAGES,
     NOW,
@@ -76,10 +76,10 @@ def test_one_question_at_a_time_and_then_a_pause() -> None:
     assert [call.peer for call in side.calls] == [B, C]
 
 
-@pytest.mark.parametrize("state", [State.SYNCING, State.DRAINING])
-def test_who_catches_up_or_hands_over_asks_more_often(state: State) -> None:
+@pytest.mark.parametrize("state", [ReplicaState.SYNCING, ReplicaState.DRAINING])
+def test_who_catches_up_or_hands_over_asks_more_often(state: ReplicaState) -> None:
     side = asking()
-    if state is State.DRAINING:
+    if state is ReplicaState.DRAINING:
         make_ready(side.core.replicas)
         side.around.capacities = dict.fromkeys([B, C, D], 1)
         side.around.changes += 1
@@ -109,11 +109,11 @@ def test_an_answer_becomes_evidence() -> None:
     there = Side(B, Around(A, B, C), other)
     side.answer(call, sent(there.answers.to(call.message)), NOW + 1)
     both = applied(0, 1)
-    assert [side.core.evidence.of(B, shard) for shard in range(SHARDS)] == [
-        Word(State.SYNCING, both, NOW),
-        Word(State.SYNCING, both | applied(7), NOW),
-        Word(State.SYNCING, both | applied(8, job=OTHER_JOB), NOW),
-        Word(State.ABSENT, applied(), NOW),
+    assert [side.core.reports.of(B, shard) for shard in range(SHARDS)] == [
+        PeerReport(ReplicaState.SYNCING, both, NOW),
+        PeerReport(ReplicaState.SYNCING, both | applied(7), NOW),
+        PeerReport(ReplicaState.SYNCING, both | applied(8, job=OTHER_JOB), NOW),
+        PeerReport(ReplicaState.ABSENT, applied(), NOW),
     ]
     assert side.around.trusted[0] == B
     assert side.around.suspected == []
@@ -171,7 +171,7 @@ def test_a_lie_leads_to_suspicion_and_nothing_else(name: str) -> None:
     assert side.around.suspected == [B]
     assert side.around.trusted == []
     assert side.done == []
-    assert [side.core.evidence.of(B, shard) for shard in range(SHARDS)] == [None] * SHARDS
+    assert [side.core.reports.of(B, shard) for shard in range(SHARDS)] == [None] * SHARDS
     assert side.store.sets(range(SHARDS)) == before
     side.tick(NOW + 20)
     assert to(side, B)  # and it is asked again, when its time has come
@@ -181,14 +181,14 @@ def test_any_kind_of_message_but_one_is_suspicious() -> None:
     for message in MESSAGES:
         side = asking()
         side.answer(to(side, B), message, NOW)
-        assert side.around.suspected == ([] if isinstance(message, Compared | Refused) else [B])
+        assert side.around.suspected == ([] if isinstance(message, Compared | Refusal) else [B])
 
 
 def test_a_refusal_is_no_silence_and_tells_nothing() -> None:
     side = asking()
-    side.answer(to(side, B), Refused("I am busy"), NOW + 1)
+    side.answer(to(side, B), Refusal("I am busy"), NOW + 1)
     assert (side.around.suspected, side.around.trusted) == ([], [B])
-    assert side.core.evidence.of(B, 0) is None
+    assert side.core.reports.of(B, 0) is None
     side.tick(NOW + 1)
     assert [call.peer for call in side.calls] == [C]  # not at once
     side.tick(NOW + 20)
@@ -201,12 +201,12 @@ def test_what_a_peer_says_that_began_anew_meanwhile_does_not_count() -> None:
     side.core.restarted(D)
     side.answer(to(side, B), lie(), NOW + 1)
     side.answer(to(side, C), lie(), NOW + 1)
-    assert side.core.evidence.of(B, 0) is None
-    assert side.core.evidence.of(C, 0) is not None
+    assert side.core.reports.of(B, 0) is None
+    assert side.core.reports.of(C, 0) is not None
     assert side.around.suspected == []
     side.tick(NOW + 20)
     side.answer(to(side, B), lie(), NOW + 21)
-    assert side.core.evidence.of(B, 0) is not None
+    assert side.core.reports.of(B, 0) is not None
 
 
 def test_times_of_who_is_no_partner_any_longer_are_forgotten() -> None:
@@ -218,7 +218,7 @@ def test_times_of_who_is_no_partner_any_longer_are_forgotten() -> None:
         side.tick(NOW + number)
         for call in list(side.calls):
             side.answer(call, None, NOW + number)
-    assert len(side.core._comparing._next) <= 4
+    assert len(side.core._anti_entropy._next) <= 4
 
 
 def test_two_that_have_the_same_have_nothing_more_to_say() -> None:

@@ -1,6 +1,6 @@
 """Bytes a second."""
 
-from giaann_p2p.swarm.bandwidth import Bandwidth
+from giaann_p2p.swarm.replication.bandwidth import Bandwidth
 
 
 def test_a_second_is_at_hand_and_debts_are_paid_by_time() -> None:

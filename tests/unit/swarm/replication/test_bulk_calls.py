@@ -2,18 +2,18 @@
 
 import pytest
 
-from giaann_p2p.swarm.actions import Action
-from giaann_p2p.swarm.bulk import Bulk, size_of
-from giaann_p2p.swarm.desk import Desk
-from giaann_p2p.swarm.flow import FIRST
-from giaann_p2p.swarm.messages import Fetched, Message, Offer, Offered, Part, Piece, Refused
+from giaann_p2p.swarm.replication.bulk_calls import BulkCalls, size_of
+from giaann_p2p.swarm.replication.flow import FIRST
+from giaann_p2p.swarm.wire.actions import Action
+from giaann_p2p.swarm.wire.messages import Fetched, Message, Offer, Offered, Part, Piece, Refusal
+from giaann_p2p.swarm.wire.pending import PendingCalls
 from tests.helpers_swarm import JOB, NOW, A
 
 SIZES: list[tuple[Message, int]] = [
     (Fetched([Piece(JOB, 1, b"shards", b"123"), Piece(JOB, 2, b"", b"45")], b"gone"), 5),
     (Offered(b"manifest", b"kept", b"a part"), 18),
     (Part(b"parcel"), 6),
-    (Refused("busy: no"), 0),
+    (Refusal("busy: no"), 0),
 ]
 
 
@@ -24,8 +24,8 @@ def test_what_comes_of_shards_counts(answer: Message, size: int) -> None:
 
 @pytest.mark.parametrize("answer", [*(answer for answer, _ in SIZES), None])
 def test_who_asked_is_told_and_the_pace_learns_of_it(answer: Message | None) -> None:
-    calls = Desk[Message | None, Action]()
-    bulk, told = Bulk(4.0, calls), list[tuple[Message | None, float]]()
+    calls = PendingCalls[Message | None, Action]()
+    bulk, told = BulkCalls(4.0, calls), list[tuple[Message | None, float]]()
 
     def then(answer: Message | None, now: float) -> list[Action]:
         told.append((answer, now))
@@ -39,4 +39,4 @@ def test_who_asked_is_told_and_the_pace_learns_of_it(answer: Message | None) -> 
     assert bulk.flow.fits(A, FIRST)
     grown = size_of(answer) if answer is not None else -FIRST // 2
     assert bulk.flow.window(A) == FIRST + grown
-    assert repr(bulk) == "<Bulk: <Flow: 0 bytes under way from 1 peers>>"
+    assert repr(bulk) == "<BulkCalls: <Flow: 0 bytes under way from 1 peers>>"

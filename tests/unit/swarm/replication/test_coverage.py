@@ -2,10 +2,10 @@
 
 import pytest
 
-from giaann_p2p.swarm.evidence import Word
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.judgement import Words, caught_up, covered, everywhere, may_begin
-from giaann_p2p.swarm.replica import State
+from giaann_p2p.swarm.replication.coverage import Words, caught_up, covered, everywhere, may_begin
+from giaann_p2p.swarm.replication.peer_reports import PeerReport
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.replica import ReplicaState
 from tests.helpers_swarm import JOB, NOW, A, B, C, applied
 
 
@@ -14,8 +14,8 @@ def words(**told: str) -> Words:
     return {Peer(name.encode() * 32): word(text) for name, text in told.items()}
 
 
-def word(text: str) -> Word:
-    return Word(State(text[0]), applied(*map(int, text[1:])), NOW)
+def word(text: str) -> PeerReport:
+    return PeerReport(ReplicaState(text[0]), applied(*map(int, text[1:])), NOW)
 
 
 @pytest.mark.parametrize(

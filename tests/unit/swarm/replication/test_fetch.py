@@ -11,11 +11,12 @@ from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.codec.parcel import encode, sizes_of
 from giaann_p2p.store.disk.fake_disk import FakeDisk
 from giaann_p2p.store.store import Store
-from giaann_p2p.swarm import deltas
-from giaann_p2p.swarm.actions import Apply, Call
-from giaann_p2p.swarm.evidence import Word
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.messages import (
+from giaann_p2p.swarm.members.placement import Placement
+from giaann_p2p.swarm.replication import delta_fetch
+from giaann_p2p.swarm.replication.peer_reports import PeerReport
+from giaann_p2p.swarm.wire.actions import Apply, Call
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.messages import (
     Compare,
     Fetch,
     Fetched,
@@ -23,11 +24,10 @@ from giaann_p2p.swarm.messages import (
     Offer,
     Part,
     Piece,
-    Refused,
+    Refusal,
 )
-from giaann_p2p.swarm.placement import Placement
-from giaann_p2p.swarm.replica import State
-from giaann_p2p.swarm.shardset import packed, unpacked
+from giaann_p2p.swarm.wire.replica import ReplicaState
+from giaann_p2p.swarm.wire.shardset import packed, unpacked
 from tests.helpers_swarm import (
     JOB,
     LAYOUT,
@@ -90,7 +90,7 @@ def test_what_is_lacking_is_asked_for_and_taken_in() -> None:
     one.answer(call, sent(other.answers.to(call.message)), NOW + 1)
     assert mine.digest() == theirs.digest()
     assert mine.sets(range(SHARDS)) == theirs.sets(range(SHARDS))
-    assert one.core.evidence.of(B, 0) is not None
+    assert one.core.reports.of(B, 0) is not None
     assert one.around.trusted == [B, B]
     one.tick(NOW + 1)
     assert [call.peer for call in one.calls if isinstance(call.message, Compare)] == [C, B]
@@ -192,7 +192,7 @@ def test_no_whole_shard_is_taken_of_who_is_barred_from_it() -> None:
     for later in range(4):
         one.tick(NOW + later)
         talk(one, other, NOW + later)
-    assert one.core.replicas.barred(shard) == {B}
+    assert one.core.replicas.excluded(shard) == {B}
     held = one.store.sets(range(SHARDS))
     assert held[shard] == applied(0)
     assert applied(0, 1) in held.values()
@@ -244,7 +244,7 @@ def test_two_that_let_go_of_what_the_other_lacks_come_to_the_same_by_what_they_r
 def test_it_goes_on_asking_for_what_is_remembered_and_of_so_many_peers_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(deltas, "MOST_UNPACKED", 1)  # one delta at a time
+    monkeypatch.setattr(delta_fetch, "MOST_UNPACKED", 1)  # one delta at a time
     one, other = sides(on_a_disk(0, 1, 2, 3), on_a_disk(0, 4, 5, 6))
     make_ready(other.core.replicas)
     gone = {Peer(number.to_bytes(32, "little")): {0} for number in range(256)}
@@ -289,7 +289,7 @@ def test_what_was_asked_for_in_vain_is_forgotten_of_peers_long_gone() -> None:
     one, _ = sides(store(), store())
     for number in range(300):
         stranger = Peer(number.to_bytes(32, "little"))
-        one.core.evidence.heard(stranger, 0, Word(State.READY, applied(number), NOW))
+        one.core.reports.heard(stranger, 0, PeerReport(ReplicaState.READY, applied(number), NOW))
         one.do(one.core._fetching.after(stranger, NOW), NOW)
     assert len(one.core._fetching._tried) == 256
 
@@ -297,7 +297,7 @@ def test_what_was_asked_for_in_vain_is_forgotten_of_peers_long_gone() -> None:
 def test_a_refusal_is_no_silence_and_another_time_it_is_asked_again() -> None:
     one, other, call = lied_to()
     one.around.trusted.clear()
-    one.answer(call, Refused("I am busy"), NOW + 1)
+    one.answer(call, Refusal("I am busy"), NOW + 1)
     assert (one.around.suspected, one.around.trusted) == ([], [B])
     assert [call for call in one.calls if call.peer == B] == []  # not at once
     one.tick(NOW + 20)
@@ -311,7 +311,7 @@ def test_what_unpacks_to_too_much_for_one_answer_is_asked_for_again(
     parcels = [LESSONS.parcel(chunk, shards(*range(SHARDS))) for chunk in (0, 1)]
     sizes = map(sizes_of, parcels)
     most = sum(told.neurons + told.connections + told.text for told in sizes)
-    monkeypatch.setattr(deltas, "MOST_UNPACKED", most)
+    monkeypatch.setattr(delta_fetch, "MOST_UNPACKED", most)
     one, other, call = fetching(store(), store(chunks=range(3)))
     one.answer(call, sent(other.answers.to(call.message)), NOW + 1)
     assert one.store.sets([0])[0] == applied(0, 1)
@@ -322,7 +322,7 @@ def test_what_unpacks_to_too_much_for_one_answer_is_asked_for_again(
 
 
 def test_a_single_delta_passes_whatever_it_unpacks_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deltas, "MOST_UNPACKED", 1)
+    monkeypatch.setattr(delta_fetch, "MOST_UNPACKED", 1)
     one, other, call = fetching(store(), store(chunks=range(2)))
     one.answer(call, sent(other.answers.to(call.message)), NOW + 1)
     assert one.store.sets([0])[0] == applied(0)
@@ -427,7 +427,7 @@ def test_a_lie_leads_to_suspicion_and_nothing_else(name: str) -> None:
 
 def test_any_kind_of_message_but_one_is_suspicious() -> None:
     for message in MESSAGES:
-        if not isinstance(message, Fetched | Refused):
+        if not isinstance(message, Fetched | Refusal):
             one, _, call = lied_to()
             one.answer(call, message, NOW + 1)
             assert one.around.suspected == [B]
@@ -452,7 +452,7 @@ def test_a_delta_that_no_model_makes_is_refused_by_the_store() -> None:
     nameless = encode(replace(LESSONS.part(1, 0), names={}))
     one.answer(call, Fetched([piece(1, 0, parcel=nameless)], NONE), NOW + 1)
     assert one.store.digest() == before
-    assert not one.core.replicas.all(State.READY).tolist()
+    assert not one.core.replicas.all(ReplicaState.READY).tolist()
 
 
 def test_all_is_fetched_in_the_end_whoever_has_what() -> None:

@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from giaann_p2p.swarm.flow import FIRST, LEAST, MOST, MOST_WAIT, Asked, Flow
-from giaann_p2p.swarm.identity import Peer
+from giaann_p2p.swarm.replication.flow import FIRST, LEAST, MOST, MOST_WAIT, Asked, Flow
+from giaann_p2p.swarm.wire.identity import Peer
 from tests.helpers_swarm import NOW, A, B
 
 WAIT = 4.0

@@ -3,19 +3,25 @@
 import pytest
 
 from giaann_p2p.store.applied import Applied
-from giaann_p2p.swarm import proving as module
-from giaann_p2p.swarm.actions import Action, Call, Weigh
-from giaann_p2p.swarm.answers import Answers
-from giaann_p2p.swarm.desk import Desk
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.messages import AskProof, Message, Proof, Pushed, Refused
-from giaann_p2p.swarm.placement import Placement
-from giaann_p2p.swarm.proving import LONGEST_REST, REST, SETTLING, TRIAL, Proving, Spare
-from giaann_p2p.swarm.replica import State
-from giaann_p2p.swarm.replicas import Replicas
-from giaann_p2p.swarm.shardset import packed, unpacked
-from giaann_p2p.swarm.shunned import FIRST_SHUN, MOST_SHUN
-from giaann_p2p.swarm.weighing import Weights, weighed
+from giaann_p2p.swarm.members.liar_backoff import FIRST_SHUN, MOST_SHUN
+from giaann_p2p.swarm.members.placement import Placement
+from giaann_p2p.swarm.replication import handover_proof as module
+from giaann_p2p.swarm.replication.answers import Answers
+from giaann_p2p.swarm.replication.handover_proof import (
+    LONGEST_REST,
+    REST,
+    SETTLING,
+    TRIAL,
+    HandoverProof,
+    Spare,
+)
+from giaann_p2p.swarm.replication.replicas import Replicas
+from giaann_p2p.swarm.replication.shard_fingerprint import Weights, weighed
+from giaann_p2p.swarm.wire.actions import Action, Call, Weigh
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.messages import AskProof, Message, Proof, Pushed, Refusal
+from giaann_p2p.swarm.wire.replica import ReplicaState
+from giaann_p2p.swarm.wire.shardset import packed, unpacked
 from tests.helpers_swarm import (
     NOW,
     SETTINGS,
@@ -28,6 +34,7 @@ from tests.helpers_swarm import (
     applied,
     sent,
     shards,
+    shared_by,
     store,
     update,
 )
@@ -45,11 +52,9 @@ class Trier:
         for shard in ALL:
             self.replicas.caught_up(shard, NOW)
         self.replicas.place(Placement.of(self.around.capacities, SHARDS, 3), NOW)
-        self.desk = Desk[Message | None, Action]()
-        self.weighing = Desk[Weights, Action]()
-        self.proving = Proving(
-            SETTINGS, self.replicas, self.around, self.desk, self.weighing, secret
-        )
+        shared = shared_by(self.replicas, self.around, self.store, secret=secret)
+        self.pending_calls, self.weighing = shared.calls, shared.weighings
+        self.handover = HandoverProof(shared)
         self.calls: list[Call] = []
         self.weighings: list[Weigh] = []
         self.late: set[int] = set()
@@ -61,7 +66,7 @@ class Trier:
         return {n: Spare(mine, owners(n), n not in self.late) for n, mine in sets.items()}
 
     def due(self, now: float, *numbers: int) -> None:
-        self.do(self.proving.due(self.spare(*numbers), now), now)
+        self.do(self.handover.due(self.spare(*numbers), now), now)
 
     def do(self, actions: list[Action], now: float) -> None:
         for action in actions:
@@ -80,12 +85,12 @@ class Trier:
 
     def answer(self, call: Call, answer: Message | None, now: float = NOW) -> None:
         self.calls.remove(call)
-        self.do(self.desk.done(call.number, answer, now), now)
+        self.do(self.pending_calls.done(call.number, answer, now), now)
 
     def show(self, *chunks: int, peers: tuple[Peer, ...] = (B, C, D), now: float = NOW) -> None:
         """Let some who hold what some chunks come to answer all that they are asked."""
         for peer in peers:
-            held = Answers(store(ALL, chunks), lambda shard: State.READY, peer)
+            held = Answers(store(ALL, chunks), lambda shard: ReplicaState.READY, peer)
             while mine := self.to(peer):
                 self.answer(mine[0], sent(held.to(sent(mine[0].message))), now)
 
@@ -93,7 +98,7 @@ class Trier:
         return [
             shard
             for shard, mine in self.store.sets(ALL).items()
-            if self.proving.shown(shard, mine, self.replicas.owners(shard), now)
+            if self.handover.shown(shard, mine, self.replicas.owners(shard), now)
         ]
 
 
@@ -115,33 +120,35 @@ def test_all_owners_show_that_they_hold_what_is_here() -> None:
     assert one.shown() == []
     one.show(1, 2, 3, peers=(D,))  # it has more meanwhile
     assert one.shown() == ALL
-    assert one.proving.shown_so_far == 3 * SHARDS
+    assert one.handover.shown_so_far == 3 * SHARDS
     assert one.shown(NOW + TRIAL - 0.1) == ALL
     assert one.shown(NOW + TRIAL) == []
-    assert repr(one.proving) == "<Proving: 4 shards on trial, 0 peers found wrong>"
+    assert repr(one.handover) == "<HandoverProof: 4 on trial, 0 found wrong>"
 
 
 def test_nothing_is_fetched_while_shards_are_on_trial() -> None:
     one = Trier(1)
-    assert all(map(one.proving.fetches, ALL))  # what drains is kept up
+    assert all(map(one.handover.fetches, ALL))  # what drains is kept up
     one.due(NOW, 1, 2)
-    assert [one.proving.fetches(shard) for shard in ALL] == [True, False, False, True]
+    assert [one.handover.fetches(shard) for shard in ALL] == [True, False, False, True]
     one.due(NOW + TRIAL, 0)
-    assert [one.proving.fetches(shard) for shard in ALL] == [False, True, True, True]
+    assert [one.handover.fetches(shard) for shard in ALL] == [False, True, True, True]
     one.around.capacities = {A: 1 << 30}
     one.replicas.place(Placement.of(one.around.capacities, SHARDS, 3), NOW)
-    assert all(map(one.proving.fetches, ALL))  # it is wanted again
+    assert all(map(one.handover.fetches, ALL))  # it is wanted again
 
 
 def test_what_was_never_ready_is_kept_up_only_when_it_could_not_go() -> None:
     one = Trier(1)
     one.replicas = Replicas(A, SHARDS, ALL)
     one.replicas.place(Placement.of(one.around.capacities, SHARDS, 3), NOW)
-    one.proving = Proving(SETTINGS, one.replicas, one.around, one.desk, one.weighing, b"")
-    assert not any(map(one.proving.fetches, ALL))
+    shared = shared_by(one.replicas, one.around, one.store, secret=b"")
+    one.pending_calls, one.weighing = shared.calls, shared.weighings
+    one.handover = HandoverProof(shared)
+    assert not any(map(one.handover.fetches, ALL))
     one.due(NOW)
     one.answer(one.to(B)[0], Proof(packed(shards(*ALL), SHARDS), [b""] * SHARDS))
-    assert all(map(one.proving.fetches, ALL))
+    assert all(map(one.handover.fetches, ALL))
 
 
 def test_each_trial_has_a_salt_that_only_its_peer_can_foresee() -> None:
@@ -160,8 +167,8 @@ def test_so_many_shards_are_on_trial_at_once(monkeypatch: pytest.MonkeyPatch) ->
     one.late = {0, 1}
     one.due(NOW)
     assert one.weighings[0].shards.tolist() == [2, 3]  # those first that may go soonest
-    assert not one.proving.fetches(0)
-    assert one.proving.fetches(1)
+    assert not one.handover.fetches(0)
+    assert one.handover.fetches(1)
 
 
 def test_shards_with_other_chunks_are_asked_for_one_after_the_other() -> None:
@@ -178,7 +185,7 @@ def test_who_shows_only_some_is_asked_for_the_rest() -> None:
     one = Trier(1)
     one.due(NOW)
     for peer in (B, C, D):
-        held = Answers(store(ALL, [1]), lambda shard: State.READY, peer)
+        held = Answers(store(ALL, [1]), lambda shard: ReplicaState.READY, peer)
         while calls := one.to(peer):
             told = held.to(calls[0].message)
             assert isinstance(told, Proof)
@@ -203,9 +210,9 @@ def test_what_is_not_covered_yet_is_given_a_moment() -> None:
     one.due(NOW)
     assert one.weighings[0].shards.tolist() == [0, 2, 3]
     one.due(NOW + SETTLING - 0.1)
-    assert not one.proving.fetches(1)
+    assert not one.handover.fetches(1)
     one.due(NOW + SETTLING)
-    assert one.proving.fetches(1)
+    assert one.handover.fetches(1)
     one.late = set()
     one.due(NOW + SETTLING + 1)
     assert len(one.weighings) == 1  # the other trial goes on
@@ -236,10 +243,10 @@ def test_other_owners_must_show_it_themselves() -> None:
 
 def test_who_began_anew_has_shown_nothing() -> None:
     one = Trier(1)
-    one.proving.restarted(C)  # with no trial
+    one.handover.restarted(C)  # with no trial
     one.due(NOW)
     one.show(1)
-    one.proving.restarted(C)
+    one.handover.restarted(C)
     assert one.shown() == []
     one.due(NOW + 1)
     assert [call.peer for call in one.calls] == [C]
@@ -268,7 +275,7 @@ def test_who_tells_it_wrong_is_in_doubt_and_lets_nothing_go(lie: bytes) -> None:
     one.answer(one.to(D)[0], Proof(packed(shards(*ALL), SHARDS), [lie] * SHARDS))
     assert one.shown() == []
     assert one.around.suspected == [D]
-    assert all(map(one.proving.fetches, ALL))
+    assert all(map(one.handover.fetches, ALL))
     one.due(NOW + FIRST_SHUN - 0.1)
     assert one.calls == []
     one.due(NOW + FIRST_SHUN)  # that one shard not for a long time
@@ -282,7 +289,7 @@ def test_who_tells_it_wrong_is_in_doubt_and_lets_nothing_go(lie: bytes) -> None:
 def test_what_another_says_is_of_no_use() -> None:
     one = Trier(1)
     one.due(NOW)
-    honest = Answers(store(ALL, [1]), lambda shard: State.READY, B)
+    honest = Answers(store(ALL, [1]), lambda shard: ReplicaState.READY, B)
     one.answer(one.to(D)[0], honest.to(question(one.to(D)[0])))
     assert one.around.suspected == [D]
 
@@ -293,7 +300,7 @@ def test_who_holds_something_else_is_found() -> None:
     other = store(ALL)
     other.apply([update(2, *ALL)._replace(chunk=1)])
     (call,) = one.to(D)
-    one.answer(call, Answers(other, lambda shard: State.READY, D).to(call.message))
+    one.answer(call, Answers(other, lambda shard: ReplicaState.READY, D).to(call.message))
     assert one.around.suspected == [D]
 
 
@@ -324,7 +331,7 @@ def test_who_answers_nonsense_is_asked_again(name: str) -> None:
 def test_who_is_busy_is_asked_again_and_not_in_doubt() -> None:
     one = Trier(1)
     one.due(NOW)
-    one.answer(one.to(D)[0], Refused("busy: later"))
+    one.answer(one.to(D)[0], Refusal("busy: later"))
     assert one.around.suspected == []
     one.due(NOW + HURRY)
     one.show(1)
@@ -338,8 +345,8 @@ def test_what_comes_when_a_trial_is_over_is_nothing() -> None:
     one.calls.remove(late)
     one.show(1)
     one.due(NOW + TRIAL)
-    held = Answers(store(ALL, [1]), lambda shard: State.READY, D)
-    one.do(one.desk.done(late.number, held.to(late.message), NOW + TRIAL), NOW + TRIAL)
+    held = Answers(store(ALL, [1]), lambda shard: ReplicaState.READY, D)
+    one.do(one.pending_calls.done(late.number, held.to(late.message), NOW + TRIAL), NOW + TRIAL)
     one.show(1, peers=(B, C))
     assert one.shown(NOW + TRIAL) == []
     assert one.weighing.done(999, {}, NOW) == []

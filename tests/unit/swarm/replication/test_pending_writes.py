@@ -4,12 +4,12 @@ import random
 from collections import Counter
 
 from giaann_p2p.errors import GiaannError, StoreFull
-from giaann_p2p.swarm.actions import Action, Leave
-from giaann_p2p.swarm.deeds import Deeds
+from giaann_p2p.swarm.replication.pending_writes import PendingWrites
+from giaann_p2p.swarm.wire.actions import Action, Leave
 
 
 def test_a_shard_is_awaited_until_all_is_told_whatever_came_of_it() -> None:
-    chance, deeds = random.Random(1), Deeds()
+    chance, deeds = random.Random(1), PendingWrites()
     told: list[tuple[int, GiaannError | None, float]] = []
     under_way: dict[int, set[int]] = {}
     for step in range(500):

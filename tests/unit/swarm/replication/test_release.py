@@ -2,9 +2,9 @@
 
 import pytest
 
-from giaann_p2p.swarm.actions import Release
-from giaann_p2p.swarm.evidence import Word
-from giaann_p2p.swarm.replica import State
+from giaann_p2p.swarm.replication.peer_reports import PeerReport
+from giaann_p2p.swarm.wire.actions import Release
+from giaann_p2p.swarm.wire.replica import ReplicaState
 from tests.helpers_swarm import (
     JOB,
     NOW,
@@ -38,8 +38,8 @@ def side_of(*members: bytes, chunks: tuple[int, ...] = ()) -> Side:
 def word(side: Side, peer: bytes, text: str, asked: float = NOW, numbers: list[int] = ALL) -> None:
     """Let a peer have said something like "r012" of some shards."""
     for shard in numbers:
-        said = Word(State(text[0]), applied(*map(int, text[1:])), asked)
-        side.core.evidence.heard(type(A)(peer), shard, said)
+        said = PeerReport(ReplicaState(text[0]), applied(*map(int, text[1:])), asked)
+        side.core.reports.heard(type(A)(peer), shard, said)
 
 
 def released(side: Side, now: float) -> dict[int, list[int]]:
@@ -155,6 +155,6 @@ def test_what_peers_said_who_have_no_part_in_a_shard_any_more_is_forgotten() -> 
     for peer in (B, D):
         word(side, peer, "s0")
     side.tick(NOW + EVERY)
-    known = [side.core.evidence.of(D, shard) is not None for shard in ALL]
+    known = [side.core.reports.of(D, shard) is not None for shard in ALL]
     assert known == [False, True, False, False]
-    assert side.core.evidence.of(B, 0) is not None
+    assert side.core.reports.of(B, 0) is not None

@@ -4,19 +4,18 @@ from collections.abc import Iterable
 
 import pytest
 
-from giaann_p2p.swarm import auditing as module
-from giaann_p2p.swarm.actions import Action, Call, Weigh
-from giaann_p2p.swarm.answers import Answers
-from giaann_p2p.swarm.auditing import AT_ONCE, EVASIONS, KEEPS, LASTS, Auditing
-from giaann_p2p.swarm.desk import Desk
-from giaann_p2p.swarm.evidence import Evidence, Word
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.messages import BUSY, AskProof, Message, Proof, Pushed, Refused
-from giaann_p2p.swarm.placement import Placement
-from giaann_p2p.swarm.replica import State
-from giaann_p2p.swarm.replicas import Replicas
-from giaann_p2p.swarm.shardset import packed, unpacked
-from giaann_p2p.swarm.weighing import Weights, weighed
+from giaann_p2p.swarm.members.placement import Placement
+from giaann_p2p.swarm.replication import replica_audit as module
+from giaann_p2p.swarm.replication.answers import Answers
+from giaann_p2p.swarm.replication.peer_reports import PeerReport
+from giaann_p2p.swarm.replication.replica_audit import AT_ONCE, EVASIONS, KEEPS, LASTS, ReplicaAudit
+from giaann_p2p.swarm.replication.replicas import Replicas
+from giaann_p2p.swarm.replication.shard_fingerprint import weighed
+from giaann_p2p.swarm.wire.actions import Action, Call, Weigh
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.messages import BUSY, AskProof, Message, Proof, Pushed, Refusal
+from giaann_p2p.swarm.wire.replica import ReplicaState
+from giaann_p2p.swarm.wire.shardset import packed, unpacked
 from tests.helpers_swarm import (
     NOW,
     SETTINGS,
@@ -29,13 +28,14 @@ from tests.helpers_swarm import (
     applied,
     sent,
     shards,
+    shared_by,
     store,
     update,
 )
 
 ALL = list(range(SHARDS))
 EVERY = SETTINGS.audit_every
-BUSILY = Refused(f"{BUSY}: not now")
+BUSILY = Refusal(f"{BUSY}: not now")
 
 
 class Auditor:
@@ -48,19 +48,9 @@ class Auditor:
         for shard in ALL:
             self.replicas.caught_up(shard, NOW)
         self.replicas.place(Placement.of(self.around.capacities, SHARDS, 3), NOW)
-        self.evidence = Evidence()
-        self.desk, self.weighing = Desk[Message | None, Action](), Desk[Weights, Action]()
-        self.auditing = Auditing(
-            SETTINGS,
-            3,
-            self.replicas,
-            self.around,
-            self.evidence,
-            self.desk,
-            self.weighing,
-            b"secret",
-            NOW,
-        )
+        shared = shared_by(self.replicas, self.around, self.store)
+        self.reports, self.auditing = shared.reports, ReplicaAudit(shared)
+        self.pending_calls, self.weighing = shared.calls, shared.weighings
         self.calls: list[Call] = []
         self.weighings: list[Weigh] = []
         self.weighs_at_once = SHARDS
@@ -69,7 +59,7 @@ class Auditor:
         """Begin an audit, with words of just now."""
         for peer in peers:
             for shard in ALL:
-                self.evidence.heard(peer, shard, Word(State.READY, applied(), now))
+                self.reports.heard(peer, shard, PeerReport(ReplicaState.READY, applied(), now))
         self.do(self.auditing.due(now), now)
 
     def do(self, actions: list[Action], now: float) -> None:
@@ -87,11 +77,11 @@ class Auditor:
 
     def answer(self, call: Call, answer: Message | None, now: float) -> None:
         self.calls.remove(call)
-        self.do(self.desk.done(call.number, answer, now), now)
+        self.do(self.pending_calls.done(call.number, answer, now), now)
 
     def shows(self, peer: Peer, now: float, *chunks: int) -> None:
         """Let somebody who holds what some chunks come to answer all that it is asked."""
-        held = Answers(store(ALL, chunks), lambda shard: State.READY, peer)
+        held = Answers(store(ALL, chunks), lambda shard: ReplicaState.READY, peer)
         while mine := self.to(peer):
             self.answer(mine[0], sent(held.to(sent(mine[0].message))), now)
 
@@ -120,7 +110,7 @@ def test_all_owners_are_asked_at_once_and_who_comes_to_the_same_is_not_named() -
     one.shows(C, NOW + EVERY, 1, 2, 3)  # it has more meanwhile
     assert one.wrong == {}
     assert one.auditing.changes == 0
-    assert repr(one.auditing) == "<Auditing: 1 audits, 0 peers named>"
+    assert repr(one.auditing) == "<ReplicaAudit: 1 audits, 0 peers named>"
 
 
 @pytest.mark.parametrize("order", [(B, C), (C, B)])
@@ -256,7 +246,7 @@ def test_an_audit_of_which_nothing_is_heard_ends_and_late_answers_do_not_count()
     one.audit(NOW + 2 * EVERY)
     assert one.auditing.audits == 2
     wrong = Proof(packed(shards(*ALL), SHARDS), [b"?" * 32] * SHARDS)
-    assert one.desk.done(late.number, wrong, NOW + 2 * EVERY) == []
+    assert one.pending_calls.done(late.number, wrong, NOW + 2 * EVERY) == []
     assert one.wrong == {}
 
 
@@ -273,7 +263,7 @@ def test_each_audit_has_a_salt_of_its_own() -> None:
 def test_only_those_are_asked_who_say_that_they_serve_just_now() -> None:
     one = Auditor(1)
     for shard in ALL:
-        one.evidence.heard(C, shard, Word(State.SYNCING, applied(), NOW + EVERY))
+        one.reports.heard(C, shard, PeerReport(ReplicaState.SYNCING, applied(), NOW + EVERY))
     one.audit(NOW + EVERY, (B,))
     assert {call.peer for call in one.calls} == {B}
     other = Auditor(1)
@@ -304,7 +294,7 @@ def test_shards_with_other_chunks_are_asked_for_one_after_the_other() -> None:
     assert isinstance(call.message, AskProof)
     assert unpacked(call.message.shards, SHARDS).tolist() == [0, 1, 2]
     one.shows(C, NOW + EVERY, 1)
-    held = Answers(store(ALL, [1]), lambda shard: State.READY, B)
+    held = Answers(store(ALL, [1]), lambda shard: ReplicaState.READY, B)
     one.answer(call, sent(held.to(sent(call.message))), NOW + EVERY)
     (last,) = one.to(B)
     assert isinstance(last.message, AskProof)

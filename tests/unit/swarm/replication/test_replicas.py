@@ -2,9 +2,9 @@
 
 import pytest
 
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.replica import State
-from giaann_p2p.swarm.replicas import Replicas
+from giaann_p2p.swarm.replication.replicas import Replicas
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.replica import ReplicaState
 from tests.helpers_swarm import NOW, A, B, C, make_ready, states
 
 
@@ -17,7 +17,7 @@ class Told:
     def owners(self, shard: int) -> tuple[Peer, ...]:
         return self._owners[shard]
 
-    def barred(self, shard: int) -> frozenset[Peer]:
+    def excluded(self, shard: int) -> frozenset[Peer]:
         return frozenset({A}) if shard == 1 and A not in self._owners[1] else frozenset()
 
 
@@ -42,11 +42,11 @@ def test_placement_begins_and_ends_things() -> None:
     assert replicas.place(Told("AB", "BC", "AC", "BC"), NOW + 5).tolist() == [2]
     assert states(replicas) == "rdss"
     assert replicas.disputed == [1]
-    assert replicas.barred(1) == {A}
+    assert replicas.excluded(1) == {A}
     assert replicas.unchanged_for(0, NOW + 12) == 12
     assert replicas.unchanged_for(3, NOW + 12) == float("inf")
     assert replicas.unchanged_for(1, NOW + 12) == 7
-    assert replicas.all(State.READY, State.DRAINING).tolist() == [0, 1]
+    assert replicas.all(ReplicaState.READY, ReplicaState.DRAINING).tolist() == [0, 1]
     assert replicas.place(Told("AB", "BC", "AC", "BC"), NOW + 9).tolist() == []
     assert replicas.unchanged_for(1, NOW + 12) == 7  # since it first was
     assert replicas.place(Told("AB", "AC", "AC", "BC"), NOW + 10).tolist() == []
@@ -83,5 +83,5 @@ def test_each_change_is_counted() -> None:
     replicas.place(Told("A", "B"), NOW)  # the owners may be others
     seen.append(replicas.changes)
     assert sorted(set(seen)) == seen
-    replicas.all(State.READY)
+    replicas.all(ReplicaState.READY)
     assert replicas.changes == seen[-1]

@@ -11,11 +11,12 @@ from giaann_p2p.store.disk.fake_disk import FakeDisk
 from giaann_p2p.store.layout import Shards
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.update import Update
-from giaann_p2p.swarm.identity import Identity
-from giaann_p2p.swarm.orphans import Orphans
-from giaann_p2p.swarm.voucher import sealing, vouched
-from giaann_p2p.swarm.withdrawing import Withdraw
-from giaann_p2p.swarm.withdrawn import roots_in
+from giaann_p2p.swarm.replication.retract import Withdraw
+from giaann_p2p.swarm.wire.identity import Identity
+from giaann_p2p.swarm.wire.orphans import Orphans
+from giaann_p2p.swarm.wire.voucher import sealing, vouched
+from giaann_p2p.swarm.wire.withdrawal_filter import Search, WithdrawalFilter
+from giaann_p2p.swarm.wire.withdrawn import roots_in
 from tests.helpers_swarm import (
     AUTHORS,
     JOB,
@@ -59,10 +60,12 @@ def in_memory() -> Store:
     return Store.in_memory(SPEC, LAYOUT, retain=True)
 
 
-def done(found: Store, members: Listed, number: int = 1) -> tuple[list[int], set[int]]:
+def done(
+    found: Store, members: Listed, number: int = 1, search: Search | None = None
+) -> tuple[list[int], set[int]]:
     """Withdraw; return which chunks were, and which are told as orphans."""
     orphans = Orphans()
-    deed = Withdraw(members, number, orphans)
+    deed = Withdraw(members, number, orphans, search or Search())
     gone = list[int]()
     while not deed.over:
         updates = deed.next(found)
@@ -147,3 +150,47 @@ def test_a_store_that_is_opened_again_finds_the_same() -> None:
         assert done(again, listed(2)) == ([], {1})
         assert done(again, listed(1, 2)) == ([1], set())
         assert list(again.digests()) == comes_to([0])
+
+
+NOBODY = Listed()
+
+
+@pytest.mark.parametrize(
+    ("search", "told"),
+    [
+        (Search(), set()),
+        (Search(WithdrawalFilter.of([JOB], [], 0)), {1, 2, 3}),
+        (Search(WithdrawalFilter.of([bytes(16)], [], 0)), set()),
+        (Search(WithdrawalFilter.of([], [LIAR.peer], 0)), {2}),
+        (Search(WithdrawalFilter.of([], [LIAR.peer, HONEST.peer], 0)), {1, 2, 3}),
+        (
+            Search(
+                WithdrawalFilter.of([], [LIAR.peer], 0),
+                disowned=lambda peer: peer == OTHER_LIAR.peer,
+            ),
+            {2},
+        ),
+        (
+            Search(
+                WithdrawalFilter(since=7),
+                Applied().plus(JOB, 1).plus(JOB, 2),
+                stands=lambda peer: peer == HONEST.peer,
+            ),
+            {2},
+        ),
+        (Search(WithdrawalFilter(since=7), Applied().plus(JOB, 3), stands=lambda peer: False), {3}),
+    ],
+)
+def test_what_the_founder_looks_for_is_told(search: Search, told: set[int]) -> None:
+    """Chunk 1 is an honest peer's, chunk 2 a liar's, chunk 3 both of them stand for."""
+    found = store(by(HONEST, chunk=1), by(LIAR, chunk=2), by(LIAR, HONEST, chunk=3))
+    assert done(found, NOBODY, search=search) == ([], told)
+
+
+def test_what_was_looked_for_is_withdrawn_by_the_next_list_and_stays_so() -> None:
+    found = store(by(HONEST, chunk=1), by(LIAR, chunk=2))
+    gone = Listed(roots={(JOB, 2): LESSONS.tree(2).root})
+    assert done(found, gone, number=2) == ([2], set())
+    assert found.content(0).digest == store(by(HONEST, chunk=1)).content(0).digest
+    again = Search(WithdrawalFilter.of([JOB], [], 0))
+    assert done(found, gone, number=3, search=again) == ([], {1})

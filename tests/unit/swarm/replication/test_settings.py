@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from giaann_p2p.errors import UsageError
-from giaann_p2p.swarm.settings import Settings
+from giaann_p2p.swarm.replication.settings import Settings
 
 FIELDS = Settings.__struct_fields__
 

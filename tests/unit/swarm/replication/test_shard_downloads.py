@@ -7,18 +7,34 @@ from giaann_p2p.model.delta import EMPTY as EMPTY_DELTA
 from giaann_p2p.store import transfer
 from giaann_p2p.store.content import Content
 from giaann_p2p.store.transfer import Export
-from giaann_p2p.swarm import arrivals
-from giaann_p2p.swarm.actions import Adopt, Apply, Call
-from giaann_p2p.swarm.answers import Answers
-from giaann_p2p.swarm.arrivals import at_once, part_of
-from giaann_p2p.swarm.flow import FIRST
-from giaann_p2p.swarm.messages import BUSY, AskPart, Fetch, Fetched, Offer, Offered, Part, Refused
-from giaann_p2p.swarm.replica import State
-from giaann_p2p.swarm.replicas import Replicas
-from giaann_p2p.swarm.settings import Settings
-from giaann_p2p.swarm.shardset import packed
+from giaann_p2p.swarm.replication import shard_downloads
+from giaann_p2p.swarm.replication.answers import Answers
+from giaann_p2p.swarm.replication.flow import FIRST
+from giaann_p2p.swarm.replication.replicas import Replicas
+from giaann_p2p.swarm.replication.settings import Settings
+from giaann_p2p.swarm.replication.shard_downloads import at_once, part_of
+from giaann_p2p.swarm.wire.actions import Adopt, Apply, Call
+from giaann_p2p.swarm.wire.messages import (
+    BUSY,
+    AskPart,
+    Fetch,
+    Fetched,
+    Offer,
+    Offered,
+    Part,
+    Refusal,
+)
+from giaann_p2p.swarm.wire.replica import ReplicaState
+from giaann_p2p.swarm.wire.shardset import packed
 from tests.helpers_swarm import JOB, NOW, SHARDS, A, B, C, applied, shards, store, update
-from tests.unit.swarm.helpers_arrivals import Arriving, answer_to, export_of, offered, piece, taught
+from tests.unit.swarm.replication.helpers_shard_downloads import (
+    Arriving,
+    answer_to,
+    export_of,
+    offered,
+    piece,
+    taught,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -36,11 +52,11 @@ def test_a_shard_comes_part_by_part_and_is_taken_in() -> None:
     mine = store([1])
     mine.adopt(one.adopted.content())
     assert mine.content(1).digest == taught(*range(20)).content(1).digest
-    assert len(one.arrivals) == 1
+    assert len(one.downloads) == 1
     assert one.again == []
     assert one.deeds.done(one.adopted.number, None, NOW + 3) == []
     assert one.again == [(B, NOW + 3)]  # to hear of what came there meanwhile
-    assert len(one.arrivals) == len(one.calls) == len(one.deeds) == 0
+    assert len(one.downloads) == len(one.calls) == len(one.deeds) == 0
     assert set(one.around.trusted) == {B}
 
 
@@ -56,7 +72,7 @@ def test_nothing_comes_of_which_all_is_here() -> None:
     one.store.apply([update(chunk, 1) for chunk in range(3)])
     one.want(1)
     one.answer(answer_to(Offer(1), export_of(1, 0, 2)))
-    assert (one.actions, len(one.arrivals), one.around.suspected) == ([], 0, [])
+    assert (one.actions, len(one.downloads), one.around.suspected) == ([], 0, [])
     one.want(1)
     one.answer(answer_to(Offer(1), export_of(1, 0, 2, 3)))
     assert one.asked == [Fetch(packed(shards(1), SHARDS), applied(3).to_bytes())]
@@ -66,7 +82,7 @@ def test_deltas_that_are_kept_there_come_before_the_shard() -> None:
     """Else a chunk that came there a moment ago would have no delta here."""
     one, sender = Arriving(), taught(*range(20))
     sender.release(JOB, range(18))
-    answers = Answers(sender, lambda shard: State.READY)
+    answers = Answers(sender, lambda shard: ReplicaState.READY)
     one.want(1)
     one.answer(answers.to(one.asked[0]))
     assert one.asked == [Fetch(packed(shards(1), SHARDS), applied(18, 19).to_bytes())]
@@ -85,7 +101,7 @@ def test_deltas_that_are_kept_there_come_before_the_shard() -> None:
 
 def test_deltas_are_asked_for_until_none_comes() -> None:
     one, sender = Arriving(), taught(*range(6))
-    answers = Answers(sender, lambda shard: State.READY)
+    answers = Answers(sender, lambda shard: ReplicaState.READY)
     one.want(1)
     one.answer(answers.to(Offer(1)))
     one.answer(Fetched([piece(chunk, 1) for chunk in (1, 2)], applied().to_bytes()))
@@ -105,7 +121,7 @@ def test_what_is_kept_nowhere_comes_with_the_offer() -> None:
     """So that most shards take one question."""
     one, sender = Arriving(), taught(*range(2))
     sender.release(JOB, range(2))
-    answers = Answers(sender, lambda shard: State.READY)
+    answers = Answers(sender, lambda shard: ReplicaState.READY)
     one.want(1, 2)
     for shard in (1, 2):
         one.answer(answers.to(Offer(shard)))
@@ -114,7 +130,7 @@ def test_what_is_kept_nowhere_comes_with_the_offer() -> None:
         assert isinstance(deed, Adopt)
         assert deed.content().digest == sender.content(shard).digest
         one.deeds.done(deed.number, None, NOW)
-    assert len(one.arrivals) == 0
+    assert len(one.downloads) == 0
 
 
 def test_a_part_that_comes_with_an_offer_counts_as_bytes() -> None:
@@ -123,8 +139,8 @@ def test_a_part_that_comes_with_an_offer_counts_as_bytes() -> None:
     part = export.part(0)
     one.answer(Offered(export.manifest.to_bytes(), applied().to_bytes(), part))
     assert one.actions == []
-    assert one.arrivals.due(NOW + len(part) - 1.0) == []
-    assert one.arrivals.due(NOW + len(part) + 0.1) != []
+    assert one.downloads.due(NOW + len(part) - 1.0) == []
+    assert one.downloads.due(NOW + len(part) + 0.1) != []
 
 
 @pytest.mark.parametrize(
@@ -151,7 +167,7 @@ def test_as_many_are_asked_for_as_the_last_one_lets_expect() -> None:
     export = export_of(0, *range(20))
     size = export.manifest.connections
     one = Arriving(transfers=4, under_way=3 * size)
-    one.arrivals._size = 3 * size  # the last one was larger
+    one.downloads._size = 3 * size  # the last one was larger
     one.want(*range(SHARDS))
     assert one.asked == [Offer(0), Offer(1)]
     one.answer(answer_to(Offer(0), export))
@@ -164,7 +180,7 @@ def test_as_many_are_asked_for_as_the_last_one_lets_expect() -> None:
 def test_no_more_is_asked_of_a_peer_than_comes_soon() -> None:
     """Of shards that have as many bytes as the last one; others are asked of others."""
     one = Arriving()
-    one.arrivals._size, one.arrivals._part = 1, FIRST // 2
+    one.downloads._size, one.downloads._part = 1, FIRST // 2
     other = one.bulk.flow.ask(B, FIRST // 2, NOW)
     one.want(1, 2, 3)
     assert one.asked == [Offer(1)]
@@ -180,7 +196,7 @@ def test_no_more_is_asked_of_a_peer_than_comes_soon() -> None:
 )
 def test_an_offer_brings_a_part_of_the_usual_length(last: int | None, most: int) -> None:
     one = Arriving()
-    one.arrivals._part = last
+    one.downloads._part = last
     one.want(1)
     (call,) = one.actions
     assert isinstance(call, Call)
@@ -191,11 +207,11 @@ def test_what_came_of_the_last_shard_tells_how_long_the_next_is() -> None:
     one, export = Arriving(), export_of(0, *range(20))
     one.want(0)
     one.answer(Offered(export.manifest.to_bytes(), applied().to_bytes(), export.part(0)))
-    assert one.arrivals._part == len(export.part(0))
+    assert one.downloads._part == len(export.part(0))
     two = Arriving()
     two.want(0)
     two.answer(offered(export.manifest))
-    assert two.arrivals._part == part_of(export.manifest)
+    assert two.downloads._part == part_of(export.manifest)
     assert 0.5 < part_of(export.manifest) / len(export.part(0)) < 2
 
 
@@ -219,14 +235,14 @@ def test_parts_are_asked_for_as_they_fit_and_waited_for_as_long_as_they_are() ->
 def test_what_is_not_taken_in_yet_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     one, exports = Arriving(), [export_of(shard, *range(20)) for shard in range(3)]
     most = len(exports[0].part(0)) + len(exports[1].part(0))
-    monkeypatch.setattr(arrivals, "_MOST_BYTES", most)
+    monkeypatch.setattr(shard_downloads, "_MOST_BYTES", most)
     one.want(*range(3))
     for export in exports[:2]:
         one.answer(Offered(export.manifest.to_bytes(), applied().to_bytes(), export.part(0)))
     one.actions.clear()
-    one.arrivals._arriving[0].asked.clear()
-    one.arrivals._arriving[1].asked.clear()
-    asked = [action.message for action in one.arrivals.due(NOW) if isinstance(action, Call)]
+    one.downloads._arriving[0].asked.clear()
+    one.downloads._arriving[1].asked.clear()
+    asked = [action.message for action in one.downloads.due(NOW) if isinstance(action, Call)]
     assert asked
     assert {question.shard for question in asked if isinstance(question, AskPart)} == {0}
 
@@ -239,8 +255,8 @@ def test_nobody_is_asked_who_does_not_answer() -> None:
     one.around.unreachable = {B}
     one.answer(None)
     assert one.actions == []
-    assert [type(action) for action in one.arrivals.due(NOW)] == [Call]
-    assert [arrival.peer for arrival in one.arrivals._arriving.values()] == [C]
+    assert [type(action) for action in one.downloads.due(NOW)] == [Call]
+    assert [arrival.peer for arrival in one.downloads._arriving.values()] == [C]
 
 
 def test_a_delta_for_no_shard_is_none() -> None:
@@ -260,7 +276,7 @@ def test_a_shard_of_which_all_chunks_came_as_deltas_does_not_come_whole() -> Non
     assert isinstance(deed, Apply)
     one.store.apply(deed.unpacked())
     assert one.deeds.done(deed.number, None, NOW) == []
-    assert len(one.arrivals) == len(one.calls) == len(one.deeds) == 0
+    assert len(one.downloads) == len(one.calls) == len(one.deeds) == 0
 
 
 def test_deltas_that_come_with_a_shard_count_as_bytes() -> None:
@@ -272,8 +288,8 @@ def test_deltas_that_come_with_a_shard_count_as_bytes() -> None:
     assert isinstance(deed, Apply)
     one.store.apply(deed.unpacked())
     assert one.deeds.done(deed.number, None, NOW) == []
-    assert one.arrivals.due(NOW + len(piece(4, 1).parcel) - 1.0) == []
-    assert len(one.arrivals.due(NOW + len(piece(4, 1).parcel))) == 1
+    assert one.downloads.due(NOW + len(piece(4, 1).parcel) - 1.0) == []
+    assert len(one.downloads.due(NOW + len(piece(4, 1).parcel))) == 1
 
 
 def test_a_shard_is_wanted_once_and_only_some_at_a_time() -> None:
@@ -293,16 +309,16 @@ def test_what_there_is_no_room_for_is_kept_and_tried_again(error: GiaannError) -
     one.serve(export)
     before = one.adopted
     assert one.deeds.done(before.number, error, NOW) == []
-    assert (len(one.arrivals), one.again, one.around.suspected) == (1, [], [])
+    assert (len(one.downloads), one.again, one.around.suspected) == (1, [], [])
     one.actions.clear()
     one.want(2)
     assert one.actions == []  # nothing more as long as there is no room
-    again, more = one.arrivals.due(NOW + 1)
+    again, more = one.downloads.due(NOW + 1)
     assert isinstance(again, Adopt)
     assert again.arrived is before.arrived
     assert isinstance(more, Call)
     assert one.deeds.done(again.number, None, NOW + 2) == []
-    assert (len(one.arrivals), one.again) == (1, [(B, NOW + 2)])
+    assert (len(one.downloads), one.again) == (1, [(B, NOW + 2)])
 
 
 def test_room_again_ends_the_wait_for_good() -> None:
@@ -312,7 +328,7 @@ def test_room_again_ends_the_wait_for_good() -> None:
             one.want(1, now=now)
             one.serve(export, now)
         one.deeds.done(one.adopted.number, error, now)
-        one.actions = one.arrivals.due(now + 1)
+        one.actions = one.downloads.due(now + 1)
     assert one.adopted.content().shards.tolist() == [1]  # after a second, not after two
 
 
@@ -323,8 +339,8 @@ def test_what_there_is_never_room_for_is_not_sent_again_at_once() -> None:
     while one.actions:
         assert one.deeds.done(one.adopted.number, StoreFull("full"), now) == []
         tries, now = tries + 1, now + 20
-        one.actions = one.arrivals.due(now)
-    assert (tries, len(one.arrivals), one.around.suspected) == (5, 0, [])
+        one.actions = one.downloads.due(now)
+    assert (tries, len(one.downloads), one.around.suspected) == (5, 0, [])
     last = now - 20
     one.want(1, now=last + 59)
     assert one.actions == []
@@ -340,7 +356,7 @@ def test_what_the_store_turns_down_is_not_sent_again_at_once() -> None:
     one.want(1)
     one.serve(export_of(1, 5))
     assert one.deeds.done(one.adopted.number, UsageError("each has others"), NOW) == []
-    assert (len(one.arrivals), one.again, one.around.suspected) == (0, [], [])
+    assert (len(one.downloads), one.again, one.around.suspected) == (0, [], [])
     one.actions.clear()
     one.want(1, 2)
     assert one.asked == [Offer(2)]
@@ -356,8 +372,8 @@ def test_deltas_that_there_is_no_room_for_are_asked_for_later() -> None:
     (deed,) = one.actions
     assert isinstance(deed, Apply)
     assert one.deeds.done(deed.number, StoreFull("full"), NOW) == []
-    assert one.arrivals.due(NOW + 0.9) == []
-    (call,) = one.arrivals.due(NOW + 1)
+    assert one.downloads.due(NOW + 0.9) == []
+    (call,) = one.downloads.due(NOW + 1)
     assert isinstance(call, Call)
     assert isinstance(call.message, Fetch)
 
@@ -375,8 +391,8 @@ def test_parts_wait_for_bandwidth(monkeypatch: pytest.MonkeyPatch) -> None:
         one.answer(Part(part))
     assert one.actions == []  # that was more than a second's worth
     size = sum(map(len, parts))
-    assert one.arrivals.due(NOW + size - 1.0) == []
-    call = one.arrivals.due(NOW + size + 0.1)[0]
+    assert one.downloads.due(NOW + size - 1.0) == []
+    call = one.downloads.due(NOW + size + 0.1)[0]
     assert isinstance(call, Call)
     assert call.message == AskPart(1, digest, 4)
 
@@ -388,7 +404,7 @@ def test_what_came_before_a_sender_failed_is_kept_for_the_next() -> None:
         one.answer(answer_to(one.asked[0], export))
     while one.actions:
         one.answer(None)
-    assert (one.around.suspected, len(one.arrivals)) == ([B], 0)
+    assert (one.around.suspected, len(one.downloads)) == ([B], 0)
     one.want(1, peer=C)
     assert one.serve(export) == 2 + len(export.manifest.parts) - 2
     assert one.adopted.content().digest == taught(*range(20)).content(1).digest
@@ -400,8 +416,8 @@ def test_a_refusal_is_no_silence_and_what_came_before_is_kept(answers: int) -> N
     one.want(1)
     for _ in range(answers):
         one.answer(answer_to(one.asked[0], export))
-    one.answer(Refused("not offered any longer"))
-    assert len(one.arrivals) == 0
+    one.answer(Refusal("not offered any longer"))
+    assert len(one.downloads) == 0
     while one.actions:
         one.answer(None)  # what else was asked for does not matter any more
     assert (one.around.suspected, one.around.trusted[-1]) == ([], B)
@@ -422,16 +438,16 @@ def test_what_came_of_something_else_is_not_used() -> None:
 def test_halves_are_kept_of_few_shards_and_of_none_that_went(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(arrivals, "_MOST_KEPT", 2)
+    monkeypatch.setattr(shard_downloads, "_MOST_KEPT", 2)
     one = Arriving()
     for shard in range(3):
         one.want(shard)
         one.answer(answer_to(Offer(shard), export_of(shard, *range(20))))
         one.answer(None)
-    assert list(one.arrivals._kept) == [1, 2]
+    assert list(one.downloads._kept) == [1, 2]
     one.replicas.covered(2, NOW)
-    one.arrivals.due(NOW)
-    assert list(one.arrivals._kept) == [1]
+    one.downloads.due(NOW)
+    assert list(one.downloads._kept) == [1]
 
 
 @pytest.mark.parametrize("parts", [0, 2])
@@ -445,7 +461,7 @@ def test_a_shard_that_went_meanwhile_is_asked_for_no_further(parts: int) -> None
     assert not [action for action in one.actions if not isinstance(action, Call)]
     while one.actions:
         one.answer(None)
-    assert (len(one.arrivals), one.around.suspected) == (0, [])
+    assert (len(one.downloads), one.around.suspected) == (0, [])
 
 
 def test_a_late_answer_does_not_disturb_the_next_try() -> None:
@@ -454,11 +470,11 @@ def test_a_late_answer_does_not_disturb_the_next_try() -> None:
     late = one.actions.pop()
     assert isinstance(late, Call)
     one.replicas.covered(1, NOW)
-    assert one.arrivals.due(NOW) == []
-    one.replicas = one.arrivals._replicas = Replicas(A, SHARDS, range(SHARDS))
+    assert one.downloads.due(NOW) == []
+    one.replicas = one.downloads._replicas = Replicas(A, SHARDS, range(SHARDS))
     one.want(1, peer=C)
     assert one.calls.done(late.number, None, NOW) == []
-    assert len(one.arrivals) == 1
+    assert len(one.downloads) == 1
     one.serve(export)
     assert one.adopted.content().shards.tolist() == [1]
 
@@ -467,15 +483,15 @@ def test_what_a_busy_peer_turned_away_comes_as_soon_as_something_else_has() -> N
     """Not only with the next comparison: a second for each helping."""
     one = Arriving(transfers=4)
     one.want(0, 1, 2, 3)
-    one.answer(Refused(f"{BUSY}: too many questions"))
-    one.answer(Refused(f"{BUSY}: too many questions"))
+    one.answer(Refusal(f"{BUSY}: too many questions"))
+    one.answer(Refusal(f"{BUSY}: too many questions"))
     assert one.asked == [Offer(2), Offer(3)]
     one.answer(answer_to(Offer(2), export_of(2, 7)))
-    one.answer(Refused(f"{BUSY}: too many questions"))  # only one was taken on
+    one.answer(Refusal(f"{BUSY}: too many questions"))  # only one was taken on
     one.serve(export_of(2, 7))
     assert one.take_in() is None
     assert one.asked == []
-    one.actions += one.arrivals.due(NOW)
+    one.actions += one.downloads.due(NOW)
     assert one.asked == [Offer(0), Offer(1)]  # that one, and one more
     assert one.around.suspected == []
 
@@ -485,17 +501,17 @@ def test_a_peer_that_is_always_busy_is_asked_for_one_shard_after_a_pause_and_hol
 ):
     one = Arriving(transfers=4)
     one.want(0, 1)
-    one.answer(Refused(BUSY))
-    one.answer(Refused(BUSY))
-    assert one.arrivals.due(NOW + 0.5) == []
+    one.answer(Refusal(BUSY))
+    one.answer(Refusal(BUSY))
+    assert one.downloads.due(NOW + 0.5) == []
     one.want(2, peer=C)
     assert one.asked == [Offer(2)]
-    one.actions += one.arrivals.due(NOW + 1)
+    one.actions += one.downloads.due(NOW + 1)
     assert one.asked == [Offer(2), Offer(0)]
 
 
 def test_a_shard_that_is_refused_for_good_is_not_asked_for_by_itself() -> None:
     one = Arriving()
     one.want(0)
-    one.answer(Refused("it is not here"))
-    assert one.arrivals.due(NOW + 60) == []
+    one.answer(Refusal("it is not here"))
+    assert one.downloads.due(NOW + 60) == []

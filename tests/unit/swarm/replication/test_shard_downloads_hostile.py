@@ -11,8 +11,8 @@ from giaann_p2p.store import transfer
 from giaann_p2p.store.codec.parcel import encode, sizes_of
 from giaann_p2p.store.content import Content
 from giaann_p2p.store.transfer import Export, Manifest
-from giaann_p2p.swarm.actions import Adopt
-from giaann_p2p.swarm.messages import (
+from giaann_p2p.swarm.wire.actions import Adopt
+from giaann_p2p.swarm.wire.messages import (
     AskPart,
     Fetched,
     Message,
@@ -20,11 +20,11 @@ from giaann_p2p.swarm.messages import (
     Offered,
     Part,
     Piece,
-    Refused,
+    Refusal,
 )
-from giaann_p2p.swarm.shardset import packed
+from giaann_p2p.swarm.wire.shardset import packed
 from tests.helpers_swarm import JOB, LESSONS, MESSAGES, SHARDS, B, C, applied, shards, store
-from tests.unit.swarm.helpers_arrivals import (
+from tests.unit.swarm.replication.helpers_shard_downloads import (
     MOST,
     Arriving,
     answer_to,
@@ -57,7 +57,7 @@ def test_a_lie_about_deltas(answer: Message | None) -> None:
     one.want(1)
     one.answer(answer_to(Offer(1), export_of(1, 4)))
     one.answer(answer)
-    assert (one.actions, one.around.suspected, len(one.arrivals)) == ([], [B], 0)
+    assert (one.actions, one.around.suspected, len(one.downloads)) == ([], [B], 0)
 
 
 def huge() -> Delta:
@@ -95,10 +95,10 @@ def test_a_lie_about_what_there_is(name: str) -> None:
     one.want(1)
     one.answer(LIES[name])
     assert (one.actions, one.around.suspected, one.around.trusted) == ([], [B], [])
-    assert len(one.arrivals) == len(one.calls) == 0
+    assert len(one.downloads) == len(one.calls) == 0
     one.want(1)  # the same lie again
     one.answer(LIES[name])
-    assert (one.actions, len(one.arrivals)) == ([], 0)
+    assert (one.actions, len(one.downloads)) == ([], 0)
     one.want(1, peer=C)
     one.serve(GOOD)
     assert one.adopted.content().digest == taught(1, 2, 3).content(1).digest
@@ -118,8 +118,8 @@ def test_an_offer_that_is_seen_to_be_none_when_it_is_unpacked(manifest: Manifest
     one.answer(Offered(manifest.to_bytes(), applied().to_bytes(), b""))
     assert isinstance(one.take_in(), MessageError)
     assert (one.actions, one.around.suspected, one.again) == ([], [B], [])
-    assert len(one.arrivals) == len(one.calls) == len(one.deeds) == 0
-    assert one.arrivals._rests == {}  # the shard is not to blame
+    assert len(one.downloads) == len(one.calls) == len(one.deeds) == 0
+    assert one.downloads._rests == {}  # the shard is not to blame
 
 
 PARTS: dict[str, Message | None] = {
@@ -139,7 +139,7 @@ def test_a_lie_about_a_part(name: str) -> None:
     one.answer(answer_to(Offer(1), GOOD))
     one.answer(answer_to(one.asked[0], GOOD))
     one.answer(PARTS[name])
-    assert (one.actions, one.around.suspected, len(one.arrivals)) == ([], [B], 0)
+    assert (one.actions, one.around.suspected, len(one.downloads)) == ([], [B], 0)
     one.want(1, peer=C)
     one.serve(GOOD)
     assert one.adopted.content().digest == taught(1, 2, 3).content(1).digest
@@ -173,7 +173,7 @@ def test_no_more_comes_than_was_promised() -> None:
         came += isinstance(one.asked[0], AskPart)
         one.answer(answer_to(one.asked[0], export))
     assert came == len(sizes)
-    assert len(one.arrivals) == 0
+    assert len(one.downloads) == 0
     assert one.around.suspected == [B]
 
 
@@ -197,15 +197,15 @@ def test_parts_that_come_to_nothing_are_not_kept(export: Export) -> None:
             else:
                 one.answer(answer_to(one.asked[0], export))
         assert one.around.suspected == [B] * suspicions
-        assert all(half.parts and half.parts.missing for half in one.arrivals._kept.values())
-        assert len(one.arrivals) == len(one.calls) == len(one.deeds) == 0
+        assert all(half.parts and half.parts.missing for half in one.downloads._kept.values())
+        assert len(one.downloads) == len(one.calls) == len(one.deeds) == 0
     one.want(1, peer=C)
     one.serve(GOOD)
     assert one.adopted.content().digest == taught(1, 2, 3).content(1).digest
 
 
 def test_any_kind_of_message_but_one_is_suspicious() -> None:
-    for message in [message for message in MESSAGES if not isinstance(message, Refused)]:
+    for message in [message for message in MESSAGES if not isinstance(message, Refusal)]:
         one = Arriving()
         one.want(1)
         one.answer(message)

@@ -7,8 +7,8 @@ from giaann_p2p.model.delta import total
 from giaann_p2p.model.fingerprint import Fingerprint, fingerprint
 from giaann_p2p.store.applied import WITHDRAWN, Applied
 from giaann_p2p.store.store import Store
-from giaann_p2p.swarm import weighing
-from giaann_p2p.swarm.weighing import PROOF_BYTES, proof_of, proofs, weighed
+from giaann_p2p.swarm.replication import shard_fingerprint
+from giaann_p2p.swarm.replication.shard_fingerprint import PROOF_BYTES, proof_of, proofs, weighed
 from tests.helpers_swarm import JOB, LESSONS, OTHER_JOB, A, B, applied, store, update
 
 SALT = b"salt of a test.."
@@ -32,7 +32,7 @@ def test_shards_are_weighed_as_they_are_now(monkeypatch: pytest.MonkeyPatch) -> 
     assert all(weight.chunks == applied(4, 5) for weight in found.values())
     assert np.array_equal(found[SHARD].print, of(4, 5))
     first = held.content(0).delta.connections
-    monkeypatch.setattr(weighing, "_MOST_WEIGHED", first - 1)
+    monkeypatch.setattr(shard_fingerprint, "_MOST_WEIGHED", first - 1)
     assert list(weighed(held, [0, 1, 2, 3], SALT)) == [0]
 
 
@@ -101,10 +101,10 @@ def test_what_is_lacking_is_not_shown() -> None:
 
 def test_too_many_chunks_are_not_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:
     held = store(chunks=range(5))
-    monkeypatch.setattr(weighing, "_MOST_DELTAS", 2)
+    monkeypatch.setattr(shard_fingerprint, "_MOST_DELTAS", 2)
     assert shown(held, applied(0, 1, 2)) == proof_of(of(0, 1, 2), A)
     assert shown(held, applied(0, 1)) == proof_of(of(0, 1), A)
-    monkeypatch.setattr(weighing, "_MOST_DELTAS", 1)
+    monkeypatch.setattr(shard_fingerprint, "_MOST_DELTAS", 1)
     assert shown(held, applied(0, 1, 2)) == b""
 
 
@@ -112,9 +112,9 @@ def test_only_so_much_is_shown_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever asks for a lot keeps a thread for no longer than that."""
     held = store(chunks=[4, 5])
     assert len(proofs(held, range(4), applied(4, 5), SALT, A)) == 4
-    monkeypatch.setattr(weighing, "_MOST_WEIGHED", 2 * held.content(0).delta.connections)
+    monkeypatch.setattr(shard_fingerprint, "_MOST_WEIGHED", 2 * held.content(0).delta.connections)
     assert 1 <= len(proofs(held, range(4), applied(4, 5), SALT, A)) < 4
-    monkeypatch.setattr(weighing, "_MOST_WEIGHED", 2 * weighing._A_DELTA)
+    monkeypatch.setattr(shard_fingerprint, "_MOST_WEIGHED", 2 * shard_fingerprint._A_DELTA)
     assert len(proofs(held, range(4), applied(4), SALT, A)) < 4  # deltas count, too
 
 

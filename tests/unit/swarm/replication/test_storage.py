@@ -8,15 +8,17 @@ import pytest
 from giaann_p2p.errors import DiskError
 from giaann_p2p.model.delta import EMPTY
 from giaann_p2p.sim.lessons import SPEC
+from giaann_p2p.store.applied import WITHDRAWN
 from giaann_p2p.store.codec.parcel import encode
-from giaann_p2p.swarm import storage as module
-from giaann_p2p.swarm.actions import Announce, Apply, Call, Drop, Hold, Leave, Reply
-from giaann_p2p.swarm.answers import Answers
-from giaann_p2p.swarm.evidence import Word
-from giaann_p2p.swarm.messages import AskProof, Fetched, Message, Proof, Push, Pushed, Refused
-from giaann_p2p.swarm.placement import Placement
-from giaann_p2p.swarm.replica import State
-from giaann_p2p.swarm.shardset import packed, unpacked
+from giaann_p2p.swarm.members.placement import Placement
+from giaann_p2p.swarm.replication import storage as module
+from giaann_p2p.swarm.replication.answers import Answers
+from giaann_p2p.swarm.replication.peer_reports import PeerReport
+from giaann_p2p.swarm.wire.actions import Announce, Apply, Call, Drop, Hold, Leave, Reply
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.messages import AskProof, Fetched, Message, Proof, Push, Pushed, Refusal
+from giaann_p2p.swarm.wire.replica import ReplicaState
+from giaann_p2p.swarm.wire.shardset import packed, unpacked
 from tests.helpers_swarm import (
     JOB,
     LESSONS,
@@ -37,6 +39,7 @@ from tests.helpers_swarm import (
     states,
     store,
     talk,
+    update,
 )
 
 ALL = list(range(SHARDS))
@@ -50,15 +53,15 @@ def side_of(*members: bytes, held: list[int] | None = None, chunks: tuple[int, .
 def word(side: Side, peer: bytes, text: str, asked: float = NOW, numbers: list[int] = ALL) -> None:
     """Let a peer have said something like "r012" of some shards."""
     for shard in numbers:
-        said = Word(State(text[0]), applied(*map(int, text[1:])), asked)
-        side.core.evidence.heard(type(A)(peer), shard, said)
+        said = PeerReport(ReplicaState(text[0]), applied(*map(int, text[1:])), asked)
+        side.core.reports.heard(type(A)(peer), shard, said)
 
 
 def show(side: Side, now: float, *chunks: int) -> list[bytes]:
     """Let all who are asked show that they hold what some chunks come to; return who was."""
     calls = [call for call in side.calls if isinstance(call.message, AskProof)]
     for call in calls:
-        held = Answers(store(ALL, chunks), lambda shard: State.READY, call.peer)
+        held = Answers(store(ALL, chunks), lambda shard: ReplicaState.READY, call.peer)
         side.answer(call, held.to(call.message), now)
     return [call.peer for call in calls]
 
@@ -74,7 +77,7 @@ def pushed(*numbers: int) -> Pushed:
 
 def reply(side: Side, question: Push) -> Message:
     side.done.clear()
-    side.do(side.core.asked(7, question, NOW), NOW)
+    side.do(side.core.asked(7, B, question, NOW), NOW)
     (said,) = side.told(Reply)
     assert said.ticket == 7
     return said.message
@@ -91,7 +94,7 @@ def test_what_placement_gives_is_held_and_told() -> None:
 
 def test_a_push_is_taken_in_before_it_is_acknowledged() -> None:
     side = side_of(A)
-    (apply,) = side.core.asked(7, push(1, 0, 2), NOW)
+    (apply,) = side.core.asked(7, B, push(1, 0, 2), NOW)
     assert isinstance(apply, Apply)
     side.store.apply(apply.unpacked())
     (said, *_) = side.core.stored(apply.number, None, NOW)
@@ -132,7 +135,7 @@ BAD_PUSHES = {
 @pytest.mark.parametrize("name", BAD_PUSHES)
 def test_a_push_of_nonsense_is_refused(name: str) -> None:
     side = side_of(A)
-    assert isinstance(reply(side, BAD_PUSHES[name]), Refused)
+    assert isinstance(reply(side, BAD_PUSHES[name]), Refusal)
     assert side.store.sets([1]) == {1: applied()}
 
 
@@ -147,7 +150,7 @@ def test_a_push_of_a_job_too_many_is_refused_and_other_jobs_go_on(
     assert reply(side, push(1, 0, 1, job=other)) == pushed(0, 1)
     before = side.store.sets(ALL)
     said = reply(side, push(1, 1, 2, job=third))  # shard 2 would have room
-    assert isinstance(said, Refused)
+    assert isinstance(said, Refusal)
     assert "no further one is begun here, for there are chunks of 2 jobs" in said.reason
     assert not said.is_busy
     assert side.store.sets(ALL) == before
@@ -156,26 +159,40 @@ def test_a_push_of_a_job_too_many_is_refused_and_other_jobs_go_on(
     assert reply(side, push(1, 0, 1, job=other)) == pushed(0, 1)  # again
 
 
+def test_a_job_of_which_all_is_withdrawn_makes_room_for_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "MOST_BEGUN", 1)
+    side = side_of(A)
+    other = b"another job....1"
+    for number in (1, 2):
+        assert reply(side, push(number, *ALL)) == pushed(*ALL)
+    for number in (1, 2):
+        assert isinstance(reply(side, push(1, *ALL, job=other)), Refusal)
+        side.store.apply([update(number, *ALL)._replace(chunk=number | WITHDRAWN)])
+    assert reply(side, push(1, *ALL, job=other)) == pushed(*ALL)
+
+
 def test_a_push_of_more_than_a_chunk_can_add_is_refused() -> None:
     side, count = side_of(A), 64 * SPEC.max_tokens + 1
     ones, none = np.ones(count, np.int64), np.zeros(count + 1, np.int64)
     neurons = np.arange(1, count + 1, dtype=np.uint64)
     bomb = replace(EMPTY, concept=neurons, feature=neurons, count=ones, row_starts=none)
     said = reply(side, Push(JOB, 1, packed(shards(1), SHARDS), encode(bomb)))
-    assert said == Refused("a parcel with neurons: 5121; at most 5120 may be")
+    assert said == Refusal("a parcel with neurons: 5121; at most 5120 may be")
 
 
 def test_a_push_that_the_store_fails_to_take_in_is_refused() -> None:
     side = side_of(A)
-    (apply,) = side.core.asked(7, push(1, 0), NOW)
+    (apply,) = side.core.asked(7, B, push(1, 0), NOW)
     assert isinstance(apply, Apply)
     assert side.core.stored(apply.number, DiskError("the disk is full"), NOW)[0] == Reply(
-        7, Refused("the disk is full")
+        7, Refusal("the disk is full")
     )
 
 
 def test_a_shard_is_taken_that_fits_into_the_memory_that_is_given() -> None:
-    assert side_of(A).core._arrivals._most == (1 << 30) // 9
+    assert side_of(A).core._downloads._most == (1 << 30) // 9
 
 
 def test_rows_of_other_shards_in_a_push_do_not_count() -> None:
@@ -244,6 +261,59 @@ def test_alone_it_waits_for_its_patience_and_begins() -> None:
     assert states(side.core.replicas) == "rrrr"
 
 
+def begins_beside_a_cold_copy(*having: Peer, seconds: float) -> str:
+    """Return the states of shards that A alone owns, so long after it first heard of copies."""
+    side = side_of(A, held=[])
+    side.around.cold_at = {0: [*having]}
+    side.around.unreachable = {D}
+    begun = NOW + SETTINGS.patience
+    for now in (NOW, begun, begun + seconds):
+        side.tick(now)
+    return states(side.core.replicas)
+
+
+def test_a_shard_of_which_another_has_a_cold_copy_waits_for_it_to_be_offered() -> None:
+    waits = SETTINGS.patience + SETTINGS.offer
+    assert begins_beside_a_cold_copy(B, seconds=waits - 1) == "srrr"
+    assert begins_beside_a_cold_copy(D, B, seconds=waits - 1) == "srrr"
+
+
+def test_but_not_for_ever_nor_for_who_does_not_answer_nor_for_its_own() -> None:
+    waits = SETTINGS.patience + SETTINGS.offer
+    assert begins_beside_a_cold_copy(B, seconds=waits) == "rrrr"
+    assert begins_beside_a_cold_copy(D, seconds=0) == "rrrr"
+    assert begins_beside_a_cold_copy(A, seconds=0) == "rrrr"
+    assert begins_beside_a_cold_copy(seconds=0) == "rrrr"
+
+
+def test_a_cold_copy_that_is_offered_is_waited_for_no_longer() -> None:
+    side = side_of(A, held=[])
+    side.around.cold_at = {0: [B]}
+    begun = NOW + SETTINGS.patience
+    for now in (NOW, begun):
+        side.tick(now)
+    assert states(side.core.replicas) == "srrr"
+    word(side, B, "s", begun + 1, numbers=[0])
+    side.tick(begun + 1)
+    assert states(side.core.replicas) == "rrrr"
+
+
+def test_who_comes_back_with_a_cold_copy_has_its_time_again() -> None:
+    side = side_of(A, B, C, held=[])
+    side.around.cold_at = {0: [D]}
+    begun, waits = NOW + SETTINGS.patience, SETTINGS.patience + SETTINGS.offer
+    side.tick(NOW)
+    side.tick(begun)
+    side.around.unreachable = {D}
+    side.tick(begun + 1)
+    side.around.unreachable = set()
+    side.tick(begun + 2)
+    for now, expected in ((begun + waits, "srrr"), (begun + 2 + waits, "rrrr")):
+        word(side, B, "s", now)
+        side.tick(now)
+        assert states(side.core.replicas) == expected
+
+
 def test_alone_without_the_directory_it_waits_however_long_it_takes() -> None:
     side = side_of(A, held=[])
     side.around.looked = None
@@ -305,7 +375,7 @@ def test_a_shard_goes_when_all_its_owners_have_it(
     assert states(side.core.replicas) == ("aaaa" if goes else "dddd")
     assert bool(side.told(Leave)) is goes
     assert side.store.shards.tolist() == ([] if goes else ALL)
-    assert (side.core.evidence.of(D, 0) is None) is goes
+    assert (side.core.reports.of(D, 0) is None) is goes
 
 
 def test_only_what_is_covered_goes_and_then_the_peer() -> None:
@@ -345,7 +415,7 @@ def test_a_shard_stays_while_something_is_taken_into_it(numbers: list[int]) -> N
     """What is acknowledged while others have what was here before would be lost with the shard."""
     side = drained()
     question = Push(JOB, 7, packed(shards(*numbers), SHARDS), LESSONS.parcel(7, shards(*numbers)))
-    (deed,) = side.core.asked(1, question, NOW + 39)
+    (deed,) = side.core.asked(1, B, question, NOW + SETTINGS.linger - 1)
     assert isinstance(deed, Apply)
     for peer in (B, C, D):
         word(side, peer, "r01", NOW + 40)
@@ -360,6 +430,43 @@ def test_a_shard_stays_while_something_is_taken_into_it(numbers: list[int]) -> N
         word(side, peer, "r017", NOW + 42)
     side.tick(NOW + 42)
     show(side, NOW + 42, 0, 1, 7)
+    assert len(side.store.shards) == 0
+
+
+def test_what_is_about_to_leave_memory_takes_nothing_in() -> None:
+    """Its owners could not show that they hold what changes with every push."""
+    side = drained()
+    side.core.leaving = False
+    question = push(7, 1)
+    (said,) = side.core.asked(1, B, question, NOW + SETTINGS.linger + 1)
+    assert said == Reply(1, pushed())
+    side.around.newcomers = {B}
+    (deed,) = side.core.asked(2, B, question, NOW + SETTINGS.linger + 1)
+    assert isinstance(deed, Apply)
+
+
+def test_beside_newcomers_nothing_leaves_memory() -> None:
+    side = drained()
+    side.core.leaving = False
+    for newcomers, gone in (({B, C, D}, False), (set[Peer](), True)):
+        side.around.newcomers = newcomers
+        for peer in (B, C, D):
+            word(side, peer, "r01", NOW + 40)
+        side.tick(NOW + 40)
+        show(side, NOW + 40, 0, 1)
+        assert bool(side.told(Drop)) is gone
+
+
+def test_who_leaves_waits_for_a_quorum_of_keepers() -> None:
+    side = drained()
+    side.around.newcomers = {C, D}
+    for peer in (C, D):
+        word(side, peer, "r01", NOW + 40)
+    side.tick(NOW + 40)
+    assert show(side, NOW + 40, 0, 1) == []
+    word(side, B, "r01", NOW + 40)  # the only one of standing that there is
+    side.tick(NOW + 40)
+    show(side, NOW + 40, 0, 1)
     assert len(side.store.shards) == 0
 
 
@@ -484,11 +591,11 @@ def test_what_those_say_who_are_barred_makes_no_replica_ready() -> None:
     shard = barring_c(side)
     word(side, C, "r01")
     side.tick(NOW)
-    assert side.core.replicas.barred(shard) == {C}
-    assert side.core.replicas.state(shard) is State.SYNCING
+    assert side.core.replicas.excluded(shard) == {C}
+    assert side.core.replicas.state(shard) is ReplicaState.SYNCING
     word(side, D, "r01")
     side.tick(NOW)
-    assert side.core.replicas.state(shard) is State.READY
+    assert side.core.replicas.state(shard) is ReplicaState.READY
 
 
 def test_a_shard_that_only_those_have_ready_who_are_barred_begins_with_a_quorum() -> None:
@@ -498,7 +605,7 @@ def test_a_shard_that_only_those_have_ready_who_are_barred_begins_with_a_quorum(
     side.tick(NOW)
     word(side, B, "s", NOW + SETTINGS.patience)
     side.tick(NOW + SETTINGS.patience)
-    assert side.core.replicas.state(shard) is State.READY
+    assert side.core.replicas.state(shard) is ReplicaState.READY
 
 
 def test_who_is_barred_lets_go_of_nothing_that_others_do_not_show() -> None:
@@ -512,7 +619,7 @@ def test_who_is_barred_lets_go_of_nothing_that_others_do_not_show() -> None:
     side.around.changes += 1
     side.tick(NOW + 1)
     assert side.core.replicas.disputed == [shard]
-    assert side.core.replicas.state(shard) is State.DRAINING
+    assert side.core.replicas.state(shard) is ReplicaState.DRAINING
     for later in range(1, 200):
         for peer in (B, C, D):
             word(side, peer, "r0", NOW + later)
@@ -536,7 +643,7 @@ def test_who_is_found_wrong_is_told_to_everybody() -> None:
     side.tick(later)
     before = side.told(Announce)[-1]
     assert before.wrong == {}
-    right = Answers(store(ALL, [0]), lambda shard: State.READY, B)
+    right = Answers(store(ALL, [0]), lambda shard: ReplicaState.READY, B)
     for call in [call for call in side.calls if isinstance(call.message, AskProof)]:
         question = call.message
         assert isinstance(question, AskProof)

@@ -3,7 +3,7 @@
 import pytest
 
 from giaann_p2p.errors import DiskError, GiaannError, StoreError, StoreFull, UsageError
-from giaann_p2p.swarm.strain import Strain
+from giaann_p2p.swarm.replication.store_backoff import StoreBackoff
 
 NOW = 1000.0
 FULL = StoreFull("the store is full")
@@ -11,38 +11,38 @@ FULL = StoreFull("the store is full")
 
 @pytest.mark.parametrize("error", [FULL, DiskError("no space left")])
 def test_each_failure_costs_twice_as_long(error: GiaannError) -> None:
-    strain = Strain()
-    assert not strain.rests(NOW)
+    store_backoff = StoreBackoff()
+    assert not store_backoff.rests(NOW)
     at = NOW
     for pause in (1, 2, 4, 8, 16, 32, 60, 60):
-        assert strain.told(error, at)
-        assert strain.rests(at + pause - 0.01)
+        assert store_backoff.told(error, at)
+        assert store_backoff.rests(at + pause - 0.01)
         at += pause
-        assert not strain.rests(at)
+        assert not store_backoff.rests(at)
 
 
 def test_failures_of_writes_on_their_way_count_as_one() -> None:
-    strain = Strain()
+    store_backoff = StoreBackoff()
     for at in (0, 0.5, 0.9):
-        assert strain.told(FULL, NOW + at)
-    assert not strain.rests(NOW + 1)
-    assert strain.told(FULL, NOW + 1)
-    assert strain.rests(NOW + 2.9)
-    assert not strain.rests(NOW + 3)
+        assert store_backoff.told(FULL, NOW + at)
+    assert not store_backoff.rests(NOW + 1)
+    assert store_backoff.told(FULL, NOW + 1)
+    assert store_backoff.rests(NOW + 2.9)
+    assert not store_backoff.rests(NOW + 3)
 
 
 def test_a_success_ends_it() -> None:
-    strain = Strain()
-    strain.told(FULL, NOW)
-    strain.told(FULL, NOW + 1)
-    assert not strain.told(None, NOW + 1.5)
-    assert not strain.rests(NOW + 1.5)
-    strain.told(FULL, NOW + 2)
-    assert not strain.rests(NOW + 3)
+    store_backoff = StoreBackoff()
+    store_backoff.told(FULL, NOW)
+    store_backoff.told(FULL, NOW + 1)
+    assert not store_backoff.told(None, NOW + 1.5)
+    assert not store_backoff.rests(NOW + 1.5)
+    store_backoff.told(FULL, NOW + 2)
+    assert not store_backoff.rests(NOW + 3)
 
 
 @pytest.mark.parametrize("error", [UsageError("each has others"), StoreError("one is wrong")])
 def test_what_is_not_the_stores_fault_is_none(error: GiaannError) -> None:
-    strain = Strain()
-    assert not strain.told(error, NOW)
-    assert not strain.rests(NOW)
+    store_backoff = StoreBackoff()
+    assert not store_backoff.told(error, NOW)
+    assert not store_backoff.rests(NOW)

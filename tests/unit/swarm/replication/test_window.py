@@ -1,6 +1,6 @@
 """How much is asked of a peer at once, by what it turned away."""
 
-from giaann_p2p.swarm.window import Windows
+from giaann_p2p.swarm.replication.window import Windows
 from tests.helpers_swarm import NOW, A, B
 
 PAUSE = 1.0

@@ -5,12 +5,12 @@ import numpy as np
 from giaann_p2p.store.applied import WITHDRAWN
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.update import Update
-from giaann_p2p.swarm.actions import Adopt
-from giaann_p2p.swarm.identity import Identity
-from giaann_p2p.swarm.messages import Push, Pushed, Refused
-from giaann_p2p.swarm.shardset import packed
-from giaann_p2p.swarm.terms import Terms
-from giaann_p2p.swarm.voucher import Notary, sealing, vouched
+from giaann_p2p.swarm.replication.delta_checks import DeltaChecks
+from giaann_p2p.swarm.wire.actions import Adopt
+from giaann_p2p.swarm.wire.identity import Identity
+from giaann_p2p.swarm.wire.messages import Push, Pushed, Refusal
+from giaann_p2p.swarm.wire.shardset import packed
+from giaann_p2p.swarm.wire.voucher import Notary, sealing, vouched
 from tests.helpers_swarm import (
     AUTHORS,
     JOB,
@@ -57,8 +57,8 @@ def store(*updates: Update) -> Store:
 def met(members: Listed, mine: Store, theirs: Store) -> tuple[Side, Side]:
     """Let an owner with a founder's list come together with another one, that may lie."""
     around = Around(A, B, C)
-    terms = Terms.of(SPEC, LAYOUT, Notary(SWARM_ID, LAYOUT, 1, members).check, members)
-    one, other = Side(A, around, mine, terms=terms), Side(B, around, theirs)
+    delta_checks = DeltaChecks.of(SPEC, LAYOUT, Notary(SWARM_ID, LAYOUT, 1, members).check, members)
+    one, other = Side(A, around, mine, delta_checks=delta_checks), Side(B, around, theirs)
     around.ready_at = {shard: [B] for shard in range(SHARDS)}
     for side in (other, one):
         side.tick(NOW)
@@ -140,13 +140,13 @@ def test_what_an_owner_has_of_the_disowned_is_taken_so_that_all_have_the_same() 
 def test_what_they_bring_themselves_is_not() -> None:
     around, members, replies = Around(A, B, C), listed(), []
     check = Notary(SWARM_ID, LAYOUT, 1, members).check
-    one = Side(A, around, store(), terms=Terms.of(SPEC, LAYOUT, check, members))
+    one = Side(A, around, store(), delta_checks=DeltaChecks.of(SPEC, LAYOUT, check, members))
     one.tick(NOW)
     for author in (HONEST, LIAR):
         came = by(author, 1)
         push = Push(JOB, 1, packed(ALL, SHARDS), bytes(came.parcel), came.seal)
-        one.do(one.core.asked(len(replies), push, NOW), NOW)
+        one.do(one.core.asked(len(replies), author.peer, push, NOW), NOW)
         replies.append(one.done[-1].message)
     assert isinstance(replies[0], Pushed)
-    assert isinstance(replies[1], Refused)
+    assert isinstance(replies[1], Refusal)
     assert "is disowned" in replies[1].reason

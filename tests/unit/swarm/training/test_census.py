@@ -6,11 +6,11 @@ import pytest
 from pyroaring import BitMap
 
 from giaann_p2p.store.applied import Applied
-from giaann_p2p.swarm.actions import Call
-from giaann_p2p.swarm.census import Census
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.messages import Compare, Compared, Message, Pushed, Refused
-from giaann_p2p.swarm.shardset import packed, unpacked
+from giaann_p2p.swarm.training.census import Census
+from giaann_p2p.swarm.wire.actions import Call
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.messages import Compare, Compared, Message, Pushed, Refusal
+from giaann_p2p.swarm.wire.shardset import packed, unpacked
 from tests.helpers_swarm import (
     JOB,
     MESSAGES,
@@ -186,7 +186,7 @@ def test_where_those_are_not_enough_all_are_asked() -> None:
     assert [one.asked(peer) for peer in (A, B, C)] == [ALL, [0, 1, 3], ALL]
 
 
-@pytest.mark.parametrize("answer", [None, Refused("busy"), GONE])
+@pytest.mark.parametrize("answer", [None, Refusal("busy"), GONE])
 def test_if_one_of_them_tells_nothing_the_others_are_asked_at_once(answer: Message | None) -> None:
     one = Counting(A, B, C)
     ready_at(one, A, B)
@@ -268,7 +268,7 @@ def test_what_is_the_same_as_nothing_is_nothing() -> None:
 
 LIES: dict[str, Message | None] = {
     "none in time": None,
-    "a refusal": Refused("busy"),
+    "a refusal": Refusal("busy"),
     "of another kind": Pushed(packed(shards(*ALL), SHARDS)),
     "too few states": Compared(b"rrr", [0] * SHARDS, [NOTHING]),
     "too many states": Compared(b"rrrrr", [0] * SHARDS, [NOTHING]),

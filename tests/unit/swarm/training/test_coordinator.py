@@ -6,33 +6,33 @@ import pytest
 from pyroaring import BitMap
 
 from giaann_p2p.store.seal import DIGEST
-from giaann_p2p.swarm.actions import Call
-from giaann_p2p.swarm.chunks import State
-from giaann_p2p.swarm.coordinator import Act, Coordinator, Lied, Over
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.jury import Jury
-from giaann_p2p.swarm.messages import (
+from giaann_p2p.swarm.training.chunks import ChunkState
+from giaann_p2p.swarm.training.coordinator import Coordinator, JobAction, Lied, Over
+from giaann_p2p.swarm.training.delta_agreement import DeltaAgreement
+from giaann_p2p.swarm.training.lease_settings import LeaseSettings
+from giaann_p2p.swarm.training.schedule import MOST_SLOTS, Schedule
+from giaann_p2p.swarm.training.trust import Trust
+from giaann_p2p.swarm.wire.actions import Call
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.messages import (
     Beat,
     Came,
     Heard,
     Learn,
     Learned,
     Message,
-    Refused,
+    Refusal,
     Skip,
     Taken,
 )
-from giaann_p2p.swarm.pace import Pace
-from giaann_p2p.swarm.schedule import MOST_SLOTS, Schedule
-from giaann_p2p.swarm.trust import Trust
-from giaann_p2p.swarm.voucher import vouched
+from giaann_p2p.swarm.wire.voucher import vouched
 from tests.helpers_swarm import AUTHORS, JOB, MESSAGES, NOW, OTHER_JOB, SWARM_ID, A, B, C, D, sent
 
 TRUE, FALSE = bytes(DIGEST), bytes([1]) * DIGEST
 P = [author.peer for author in AUTHORS]
 EACH = dict.fromkeys(P[:3], 1)
-PACE = Pace(lease=10, longest=100, rest=2, failures=2, losses=4)
-STRANGER = Refused("this is not known here as a worker at this job")
+PACE = LeaseSettings(lease=10, longest=100, rest=2, failures=2, losses=4)
+STRANGER = Refusal("this is not known here as a worker at this job")
 
 
 class InOrder:
@@ -47,10 +47,10 @@ def sentences(chunk: int) -> list[str]:
     return [f"Sentence {chunk}.", "Another one."]
 
 
-def jury(redundancy: int = 1, share: float = 0.0) -> tuple[Jury, Trust]:
+def agreement(redundancy: int = 1, share: float = 0.0) -> tuple[DeltaAgreement, Trust]:
     """Return those who decide what counts."""
     trust = Trust(bytes(16))
-    return Jury(SWARM_ID, JOB, redundancy, share, trust), trust
+    return DeltaAgreement(SWARM_ID, JOB, redundancy, share, trust), trust
 
 
 class Leading:
@@ -64,14 +64,14 @@ class Leading:
         share: float = 0.0,
     ) -> None:
         self.schedule = Schedule(InOrder(), committed, PACE, alone=redundancy == 1)
-        court, self.trust = jury(redundancy, share)
+        court, self.trust = agreement(redundancy, share)
         self.coordinator = Coordinator(JOB, self.schedule, sentences, court, self.trust)
         self.liars: list[Peer] = []
         self.over: list[Over] = []
         self.learned: list[int] = []
         self.do(self.coordinator.read(chunks, True, NOW))
 
-    def do(self, acts: list[Act]) -> list[tuple[Peer, int]]:
+    def do(self, acts: list[JobAction]) -> list[tuple[Peer, int]]:
         """Return who is to learn which chunk."""
         orders = []
         for act in acts:
@@ -120,7 +120,7 @@ class Leading:
         assert answer.leave == ([] if answer.bring else [chunk])
         return [bring.chunk for bring in answer.bring], self.do(acts)
 
-    def all(self, state: State) -> list[int]:
+    def all(self, state: ChunkState) -> list[int]:
         return list(self.schedule.chunks(state))
 
 
@@ -128,7 +128,7 @@ def test_leases_become_orders_with_the_chunks_sentences() -> None:
     one = Leading(4)
     assert one.seen({B: 1, A: 2}) == [(A, 0), (A, 1), (B, 2)]
     assert one.seen({B: 1, A: 2}) == []
-    assert one.all(State.LEASED) == [0, 1, 2]
+    assert one.all(ChunkState.LEASED) == [0, 1, 2]
 
 
 def test_orders_have_numbers_of_their_own_and_stand_when_they_are_taken() -> None:
@@ -140,7 +140,7 @@ def test_orders_have_numbers_of_their_own_and_stand_when_they_are_taken() -> Non
         assert one.coordinator.answered(number, Taken(), NOW) == []
     for message in (*MESSAGES, None):
         assert one.coordinator.answered(99, message, NOW) == []
-    assert one.all(State.LEASED) == [0, 1, 2]
+    assert one.all(ChunkState.LEASED) == [0, 1, 2]
 
 
 @pytest.mark.parametrize("answer", [None, *(m for m in MESSAGES if not isinstance(m, Taken))])
@@ -150,7 +150,7 @@ def test_an_order_that_is_not_taken_goes_to_another_and_costs_the_chunk_nothing(
     one = Leading(1)
     (call,) = [act for act in one.coordinator.seen({A: 1}, NOW) if isinstance(act, Call)]
     assert one.do(one.coordinator.answered(call.number, answer, NOW + 1)) == []
-    assert one.all(State.WAITING) == [0]
+    assert one.all(ChunkState.WAITING) == [0]
     assert one.seen({A: 1, B: 1}, NOW + 2) == [(B, 0)]
     assert one.beat(A, working=[0], now=NOW + 3) == (Heard([0]), [])  # it had taken it after all
 
@@ -160,7 +160,7 @@ def test_what_somebody_has_who_cannot_be_reached_goes_to_another_until_it_is_hea
     assert one.seen({A: 2, B: 1}) == [(A, 0), (A, 1), (B, 2)]
     assert one.do(one.coordinator.lost(A, NOW + 1)) == []
     assert one.do(one.coordinator.lost(C, NOW + 1)) == []
-    assert one.all(State.WAITING) == [0, 1]
+    assert one.all(ChunkState.WAITING) == [0, 1]
     assert one.beat(B, done=[2], now=NOW + 1) == (Heard([]), [(B, 0)])
     assert one.tick(NOW + 2) == []
     assert one.do(one.coordinator.announced(A, NOW + 2)) == [(A, 1)]
@@ -176,7 +176,7 @@ def test_what_is_committed_is_not_leased_again() -> None:
 def test_text_may_come_bit_by_bit() -> None:
     one = Leading.__new__(Leading)
     one.schedule, one.over, one.learned = Schedule(InOrder(), (), PACE), [], []
-    one.coordinator = Coordinator(JOB, one.schedule, sentences, *jury())
+    one.coordinator = Coordinator(JOB, one.schedule, sentences, *agreement())
     assert one.seen({A: 2}) == []
     assert one.do(one.coordinator.read(1, False, NOW)) == [(A, 0)]
     assert one.beat(A, done=[0]) == (Heard([]), [])
@@ -198,7 +198,7 @@ def test_who_leaves_has_its_chunks_learned_by_others() -> None:
     assert one.beat(A, working=[0]) == (STRANGER, [])
     assert one.seen({A: 1, B: 1}, NOW + 2) == [(A, 1)]
     assert one.seen({}, NOW + 3) == []
-    assert one.all(State.WAITING) == [0, 1]
+    assert one.all(ChunkState.WAITING) == [0, 1]
 
 
 def test_who_comes_with_work_keeps_it() -> None:
@@ -207,7 +207,7 @@ def test_who_comes_with_work_keeps_it() -> None:
     assert one.seen({A: 1, B: 1}) == [(B, 1)]
     one = Leading(3, committed=[1])
     one.seen({A: 2})
-    assert one.all(State.LEASED) == [0, 2]
+    assert one.all(ChunkState.LEASED) == [0, 2]
     assert one.beat(A, working=[0, 1, 2]) == (Heard([1]), [])
 
 
@@ -241,7 +241,7 @@ def test_who_is_about_to_leave_finishes_what_it_has_and_gets_no_more() -> None:
     assert one.seen({A: 0}) == []
     assert one.beat(A, working=[0], done=[1]) == (Heard([]), [])
     assert one.beat(A, done=[0]) == (Heard([]), [])
-    assert one.all(State.COMMITTED) == [0, 1]
+    assert one.all(ChunkState.COMMITTED) == [0, 1]
     assert one.seen({A: 0, B: 1}) == [(B, 2)]
 
 
@@ -266,7 +266,7 @@ def test_beats_prolong_leases() -> None:
         assert one.beat(A, working=[0], now=NOW + now) == (Heard([]), [])
         assert one.tick(NOW + now + 4) == []
     one.tick(NOW + 65)
-    assert one.all(State.WAITING) == [0]
+    assert one.all(ChunkState.WAITING) == [0]
 
 
 def test_done_and_failed_reach_the_schedule() -> None:
@@ -274,8 +274,8 @@ def test_done_and_failed_reach_the_schedule() -> None:
     one.seen({A: 2, B: 1})
     answer, orders = one.beat(A, done=[0], failed={1: "out of memory"})
     assert (answer, orders) == (Heard([]), [(A, 3)])
-    assert one.all(State.COMMITTED) == [0]
-    assert one.all(State.WAITING) == [1]
+    assert one.all(ChunkState.COMMITTED) == [0]
+    assert one.all(ChunkState.WAITING) == [1]
     assert one.tick(NOW + 1.9) == []
     assert one.tick(NOW + 2) == []  # A has failed on it
     assert one.beat(B, done=[2], now=NOW + 2) == (Heard([]), [(B, 1)])
@@ -286,7 +286,7 @@ def test_strangers_and_other_jobs_are_refused() -> None:
     one.seen({A: 1})
     assert one.beat(B, done=[0]) == (STRANGER, [])
     assert one.beat(A, done=[0], job=OTHER_JOB) == (STRANGER, [])
-    assert one.all(State.COMMITTED) == []
+    assert one.all(ChunkState.COMMITTED) == []
     assert one.beat(A, done=[0]) == (Heard([]), [(A, 1)])
 
 
@@ -305,19 +305,19 @@ def test_chunks_that_no_job_has_are_refused(told: Beat) -> None:
     one = Leading(2)
     one.seen({A: 1})
     answer, acts = one.coordinator.beat(A, told, NOW)
-    assert isinstance(answer, Refused)
+    assert isinstance(answer, Refusal)
     assert answer.reason.startswith("chunk")
     assert acts == []
-    assert one.all(State.LEASED) == [0]
+    assert one.all(ChunkState.LEASED) == [0]
 
 
 def test_what_was_good_in_a_beat_counts_although_the_rest_is_not() -> None:
     one = Leading(2)
     one.seen({A: 1})
     answer, orders = one.beat(A, done=[0, 9])
-    assert answer == Refused("chunk: there is no 9, the job has 2 by now")
+    assert answer == Refusal("chunk: there is no 9, the job has 2 by now")
     assert orders == [(A, 1)]
-    assert one.all(State.COMMITTED) == [0]
+    assert one.all(ChunkState.COMMITTED) == [0]
 
 
 def test_what_is_somebody_elses_by_now_is_told_with_the_next_beat_once() -> None:
@@ -379,7 +379,7 @@ def test_what_was_given_up_and_brought_all_the_same_is_not_told_of() -> None:
     for peer, chunk, now in ((A, 0, 1), (C, 0, 3)):
         one.beat(peer, failed={chunk: "no"}, now=NOW + now)
         one.tick(NOW + now + 2)
-    assert one.all(State.FAILED) == [0]
+    assert one.all(ChunkState.FAILED) == [0]
     assert one.over == []
     one.beat(C, done=[0], now=NOW + 6)  # and yet
     one.beat(B, done=[1], now=NOW + 7)
@@ -390,7 +390,7 @@ def test_a_worker_whose_only_order_was_lost_is_heard_of_by_its_record() -> None:
     leading = Leading(1)
     assert leading.seen({A: 1}) == [(A, 0)]
     assert leading.tick(NOW + 11) == []  # silent: it never got the order, so it has nothing to say
-    assert leading.all(State.WAITING) == [0]
+    assert leading.all(ChunkState.WAITING) == [0]
     assert leading.do(leading.coordinator.announced(B, NOW + 12)) == []
     assert leading.do(leading.coordinator.announced(A, NOW + 12)) == [(A, 0)]
 
@@ -399,13 +399,13 @@ def test_who_has_no_room_is_asked_again_when_heard_of_and_nothing_is_given_up() 
     leading = Leading(1)
     (call,) = [act for act in leading.coordinator.seen({A: 1}, NOW) if isinstance(act, Call)]
     for turn in range(10):  # far more often than a chunk may be lost
-        acts = leading.coordinator.answered(call.number, Refused("no slot is free"), NOW + turn)
+        acts = leading.coordinator.answered(call.number, Refusal("no slot is free"), NOW + turn)
         assert acts == []
-        assert leading.all(State.WAITING) == [0]
+        assert leading.all(ChunkState.WAITING) == [0]
         assert leading.tick(NOW + turn) == []
         acts = leading.coordinator.announced(A, NOW + turn)
         (call,) = [act for act in acts if isinstance(act, Call)]
-    assert leading.all(State.LEASED) == [0]
+    assert leading.all(ChunkState.LEASED) == [0]
 
 
 def test_what_is_learned_is_brought_when_nobody_is_to_look_again() -> None:
@@ -413,7 +413,7 @@ def test_what_is_learned_is_brought_when_nobody_is_to_look_again() -> None:
     one.seen({P[0]: 1})
     assert one.came(0) == ([0], [])
     assert one.came(0) == ([0], [])  # the answer was lost
-    assert one.all(State.LEASED) == [0]
+    assert one.all(ChunkState.LEASED) == [0]
     assert one.beat(P[0], done=[0]) == (Heard([]), [(P[0], 1)])
 
 
@@ -480,7 +480,7 @@ def test_who_brought_nothing_learns_no_more() -> None:
     one.trust.brought_nothing(B)
     assert one.seen({A: 1, B: 1, C: 1}) == [(C, 0)]
     assert one.beat(B, working=[0]) == (STRANGER, [])
-    assert not one.trust.is_liar(B)
+    assert B not in one.trust.liars
 
 
 def test_two_who_do_not_agree_are_not_believed_and_it_is_told() -> None:
@@ -505,9 +505,9 @@ def test_a_word_that_is_not_signed_is_refused() -> None:
     one.seen({P[0]: 1})
     told = Came(0, TRUE, vouched(AUTHORS[1], SWARM_ID, JOB, 0, TRUE))
     answer, acts = one.coordinator.beat(P[0], Beat(JOB, [0], [], [], [told]), NOW)
-    assert answer == Refused("came: this is not signed by who tells it")
+    assert answer == Refusal("came: this is not signed by who tells it")
     assert acts == []
-    assert one.all(State.LEASED) == [0]
+    assert one.all(ChunkState.LEASED) == [0]
 
 
 def test_a_word_on_a_chunk_that_is_anothers_is_left() -> None:

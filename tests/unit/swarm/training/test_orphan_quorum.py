@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from giaann_p2p.swarm.agreeing import Agreed, agreed
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.withdrawn import Chunk
+from giaann_p2p.swarm.training.orphan_quorum import Agreed, agreed
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.withdrawn import Chunk
 from tests.helpers_swarm import JOB, OTHER_JOB
 
 TRUE, FALSE = b"t" * 16, b"f" * 16

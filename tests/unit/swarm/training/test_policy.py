@@ -11,11 +11,12 @@ from giaann_p2p.model.delta import Delta, total
 from giaann_p2p.model.digest import digest
 from giaann_p2p.model.learn import learn
 from giaann_p2p.model.sequence import Ids
-from giaann_p2p.swarm.chunks import State
-from giaann_p2p.swarm.decisions import Lease
-from giaann_p2p.swarm.overlap import BUCKETS, Common, grouped, sketch
-from giaann_p2p.swarm.policy import AtRandom, LeastOverlap
-from giaann_p2p.swarm.schedule import Policy, Schedule
+from giaann_p2p.swarm.training.chunks import ChunkState
+from giaann_p2p.swarm.training.decisions import Lease
+from giaann_p2p.swarm.training.overlap import BUCKETS, Common, sketch
+from giaann_p2p.swarm.training.policy import AtRandom, LeastOverlap
+from giaann_p2p.swarm.training.schedule import Policy, Schedule
+from tests.benchmarks.grouping import grouped
 from tests.helpers import SMALL, assert_same, built
 
 JOB, OTHER = b"one job of many.", b"and another one."
@@ -129,7 +130,7 @@ def learned(policy: Policy, deltas: list[Delta], rng: random.Random) -> Delta:
         worker, chunk, _ = leased.pop(rng.randrange(len(leased)))
         done.append(deltas[chunk])
         actions = plan.done(worker, chunk, 1)
-    assert plan.chunks(State.COMMITTED) == BitMap(range(len(deltas)))
+    assert plan.chunks(ChunkState.COMMITTED) == BitMap(range(len(deltas)))
     assert len(done) == len(deltas)
     return total(done)
 

@@ -8,14 +8,14 @@ import pytest
 from pyroaring import BitMap
 
 from giaann_p2p.errors import MessageError, UsageError
-from giaann_p2p.swarm.chunks import MOVES, Event, State
-from giaann_p2p.swarm.decisions import Action, Finished, GaveUp, Lease, Revoke
-from giaann_p2p.swarm.pace import Pace
-from giaann_p2p.swarm.policy import AtRandom, LeastOverlap
-from giaann_p2p.swarm.schedule import MOST_SLOTS, Policy, Schedule
+from giaann_p2p.swarm.training.chunks import MOVES, ChunkState, Event
+from giaann_p2p.swarm.training.decisions import Action, Finished, GaveUp, Lease, Revoke
+from giaann_p2p.swarm.training.lease_settings import LeaseSettings
+from giaann_p2p.swarm.training.policy import AtRandom, LeastOverlap
+from giaann_p2p.swarm.training.schedule import MOST_SLOTS, Policy, Schedule
 
 A, B, C, D = b"a", b"b", b"c", b"d"
-PACE = Pace(lease=10, longest=100, rest=2, in_flight=8, failures=3, losses=4)
+PACE = LeaseSettings(lease=10, longest=100, rest=2, in_flight=8, failures=3, losses=4)
 
 
 class InOrder:
@@ -25,7 +25,9 @@ class InOrder:
         return waiting[0]
 
 
-def schedule(chunks: int, *workers: bytes, ended: bool = True, pace: Pace = PACE) -> Schedule:
+def schedule(
+    chunks: int, *workers: bytes, ended: bool = True, pace: LeaseSettings = PACE
+) -> Schedule:
     """A schedule at the time 0, each worker with one slot."""
     found = Schedule(InOrder(), pace=pace)
     for worker in workers:
@@ -37,14 +39,14 @@ def schedule(chunks: int, *workers: bytes, ended: bool = True, pace: Pace = PACE
 
 
 def test_the_table_of_moves() -> None:
-    moves = {(state, event) for state in State for event in MOVES[state]}
-    illegal = {(state, event) for state in State for event in Event} - moves
+    moves = {(state, event) for state in ChunkState for event in MOVES[state]}
+    illegal = {(state, event) for state in ChunkState for event in Event} - moves
     assert illegal == {
-        (State.WAITING, Event.RETURN),
-        (State.FAILED, Event.LEASE),
-        (State.FAILED, Event.RETURN),
-        (State.FAILED, Event.GIVE_UP),
-        *((State.COMMITTED, event) for event in Event),
+        (ChunkState.WAITING, Event.RETURN),
+        (ChunkState.FAILED, Event.LEASE),
+        (ChunkState.FAILED, Event.RETURN),
+        (ChunkState.FAILED, Event.GIVE_UP),
+        *((ChunkState.COMMITTED, event) for event in Event),
     }
 
 
@@ -94,7 +96,7 @@ def test_what_is_committed_already_is_not_leased() -> None:
     for chunk in (1, 4, 5):
         assert plan.done(A, chunk, 1) == []
     assert plan.ended(2) == [Finished()]
-    assert list(plan.chunks(State.COMMITTED)) == [0, 1, 2, 3, 4, 5, 7]
+    assert list(plan.chunks(ChunkState.COMMITTED)) == [0, 1, 2, 3, 4, 5, 7]
 
 
 def test_silence_ends_a_lease_and_the_silent_get_nothing() -> None:
@@ -103,7 +105,7 @@ def test_silence_ends_a_lease_and_the_silent_get_nothing() -> None:
     assert plan.heartbeat(B, [1], 6) == []
     assert plan.tick(9.9) == []
     assert plan.tick(10) == [Revoke(A, 0)]
-    assert plan.state(0) is State.WAITING
+    assert plan.state(0) is ChunkState.WAITING
     assert plan.due == 16
     assert plan.done(B, 1, 12) == [Lease(B, 0, 32)]  # twice as long: it ran out once
     assert plan.grown(3, 13) == []
@@ -142,7 +144,7 @@ def test_a_lease_ends_some_time_whatever_heartbeats_say() -> None:
 
 
 def test_leases_grow_up_to_32_times() -> None:
-    plan = schedule(1, A, pace=Pace(lease=1, longest=1, losses=99))
+    plan = schedule(1, A, pace=LeaseSettings(lease=1, longest=1, losses=99))
     spans = []
     for _ in range(8):
         now = plan.due
@@ -168,7 +170,7 @@ def test_done_counts_after_the_lease_too() -> None:
     plan = schedule(1, A)
     plan.tick(10)
     plan.joined(B, 1, 11)
-    assert plan.state(0) is State.LEASED
+    assert plan.state(0) is ChunkState.LEASED
     assert plan.done(A, 0, 12) == [Revoke(B, 0), Finished()]
     assert plan.done(B, 0, 13) == []
 
@@ -178,8 +180,8 @@ def test_strangers_change_nothing() -> None:
     assert plan.done(D, 0, 1) == plan.failed(D, 0, "?", 1) == plan.left(D, 1) == []
     assert plan.heartbeat(D, [0, 1], 1) == [Revoke(D, 0), Revoke(D, 1)]
     assert plan.failed(A, 1, "not mine", 1) == []
-    assert plan.state(0) is State.LEASED
-    assert plan.state(1) is State.WAITING
+    assert plan.state(0) is ChunkState.LEASED
+    assert plan.state(1) is ChunkState.WAITING
 
 
 def test_a_new_coordinator_finds_its_workers_at_work() -> None:
@@ -197,7 +199,7 @@ def test_a_new_coordinator_finds_its_workers_at_work() -> None:
     assert plan.heartbeat(B, [5], 1) == [Revoke(B, 5)]
     assert plan.joined(B, 9, 2) == [Lease(B, 5, 12)]
     assert plan.grown(9, 3) == [Lease(B, 6, 13), Lease(B, 8, 13)]  # 7 is done
-    assert list(plan.chunks(State.COMMITTED)) == [2, 3, 7]
+    assert list(plan.chunks(ChunkState.COMMITTED)) == [2, 3, 7]
 
 
 def test_nobody_takes_up_what_it_has_lost() -> None:
@@ -224,9 +226,9 @@ def test_a_failed_chunk_rests_and_goes_to_another() -> None:
     assert plan.tick(34) == [Lease(C, 0, 44)]
     reasons = ("out of memory", "bad text", "out of memory", "bad text", "x" * 200)
     assert plan.failed(C, 0, "x" * 999, 35) == [GaveUp(0, reasons), Finished()]
-    assert plan.state(0) is State.FAILED
+    assert plan.state(0) is ChunkState.FAILED
     assert plan.done(A, 0, 36) == []
-    assert plan.state(0) is State.COMMITTED
+    assert plan.state(0) is ChunkState.COMMITTED
 
 
 def test_it_waits_for_a_worker_that_has_not_failed() -> None:
@@ -277,13 +279,13 @@ def test_when_one_of_two_fails_the_other_goes_on() -> None:
     plan.heartbeat(A, [0], 18)
     assert plan.tick(20) == [Lease(B, 0, 30)]
     assert plan.failed(A, 0, "odd", 21) == []
-    assert plan.state(0) is State.LEASED
+    assert plan.state(0) is ChunkState.LEASED
     assert plan.tick(29) == []
     assert plan.tick(30) == [Revoke(B, 0), Lease(A, 0, 50)]  # B is silent, and so A tries again
 
 
 def test_two_leases_that_run_out_together_may_be_the_last() -> None:
-    plan = schedule(1, A, B, pace=Pace(lease=10, longest=100, losses=1))
+    plan = schedule(1, A, B, pace=LeaseSettings(lease=10, longest=100, losses=1))
     plan.heartbeat(A, [0], 9)
     plan.heartbeat(A, [0], 18)
     assert plan.tick(20) == [Lease(B, 0, 30)]
@@ -305,7 +307,7 @@ def test_two_leases_that_run_out_together_may_be_the_last() -> None:
 )
 def test_a_pace_that_cannot_be_is_said(changes: dict[str, int], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        Pace(**changes)
+        LeaseSettings(**changes)
 
 
 def test_what_no_worker_says_is_refused() -> None:
@@ -460,8 +462,8 @@ def run(policy: Policy, seed: int) -> World:
     world = World(policy, rng, poison, chunks)
     for step in range(20_000):
         world.step(calm=step > 1500)
-        assert world.plan.chunks(State.COMMITTED) == BitMap(world.committed)
-        assert world.plan.chunks(State.LEASED) == BitMap({chunk for _, chunk in world.leases})
+        assert world.plan.chunks(ChunkState.COMMITTED) == BitMap(world.committed)
+        assert world.plan.chunks(ChunkState.LEASED) == BitMap({chunk for _, chunk in world.leases})
         if world.finished:
             break
     assert world.finished == 1

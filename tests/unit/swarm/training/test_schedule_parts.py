@@ -5,11 +5,11 @@ import random
 import pytest
 
 from giaann_p2p.errors import UsageError
-from giaann_p2p.swarm.chunks import Chunks, Event, State
-from giaann_p2p.swarm.leases import Held, Leases
-from giaann_p2p.swarm.pace import Pace
-from giaann_p2p.swarm.past import Past
-from giaann_p2p.swarm.roster import Roster
+from giaann_p2p.swarm.training.chunk_failures import ChunkFailures
+from giaann_p2p.swarm.training.chunks import Chunks, ChunkState, Event
+from giaann_p2p.swarm.training.lease_settings import LeaseSettings
+from giaann_p2p.swarm.training.leases import Held, Leases
+from giaann_p2p.swarm.training.roster import Roster
 
 WORKERS = [b"a", b"b", b"c"]
 
@@ -27,9 +27,9 @@ def test_chunks_move_as_the_table_says() -> None:
     assert repr(chunks) == "<Chunks: 0 waiting, 0 leased, 3 committed, 1 failed>"
     with pytest.raises(UsageError, match="chunk 0 is committed: it cannot be leased"):
         chunks.move(0, Event.LEASE)
-    kept = chunks.all(State.COMMITTED)
+    kept = chunks.all(ChunkState.COMMITTED)
     kept.add(2)
-    assert chunks.state(2) is State.FAILED
+    assert chunks.state(2) is ChunkState.FAILED
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -78,7 +78,7 @@ def test_who_got_a_chunk_goes_to_the_end_of_the_queue() -> None:
 
 
 def test_a_verdict_has_reasons() -> None:
-    pace, past = Pace(failures=2, losses=3, rest=1), Past()
+    pace, past = LeaseSettings(failures=2, losses=3, rest=1), ChunkFailures()
     past.fail(b"a", "one", 0.0, pace)
     past.losers |= {b"x", b"y"}
     assert past.verdict(pace) == ()

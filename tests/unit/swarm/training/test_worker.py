@@ -3,9 +3,11 @@
 import pytest
 
 from giaann_p2p.store.layout import Shards
-from giaann_p2p.swarm.actions import Action, Call, Compute, Reply, Stop
-from giaann_p2p.swarm.identity import Peer
-from giaann_p2p.swarm.messages import (
+from giaann_p2p.swarm.training.worker import Lesson, Worker
+from giaann_p2p.swarm.training.writer import Writer
+from giaann_p2p.swarm.wire.actions import Action, Call, Compute, Reply, Stop
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.messages import (
     Beat,
     Bring,
     Came,
@@ -15,14 +17,12 @@ from giaann_p2p.swarm.messages import (
     Message,
     Push,
     Pushed,
-    Refused,
+    Refusal,
     Skip,
     Taken,
 )
-from giaann_p2p.swarm.shardset import packed
-from giaann_p2p.swarm.voucher import vouched, words_of
-from giaann_p2p.swarm.worker import Lesson, Worker
-from giaann_p2p.swarm.writer import Writer
+from giaann_p2p.swarm.wire.shardset import packed
+from giaann_p2p.swarm.wire.voucher import vouched, words_of
 from tests.helpers_swarm import (
     AUTHORS,
     JOB,
@@ -46,7 +46,7 @@ from tests.helpers_swarm import (
 ALL = packed(shards(*range(SHARDS)), SHARDS)
 TEXT = ["Bees make honey."]
 SKIPS = [Skip("too short", 1, 0)]
-FULL = Refused("no slot is free")
+FULL = Refusal("no slot is free")
 
 
 class Working:
@@ -530,7 +530,7 @@ def test_who_leaves_takes_no_more_and_is_done_when_all_is_told() -> None:
     one.order(1)
     one.order(2)
     one.worker.leave()
-    assert one.order(3) == Refused("this peer is leaving")
+    assert one.order(3) == Refusal("this peer is leaving")
     assert one.order(1, D) == Taken()  # it is on its way anyway
     one.computed(1)
     assert (one.worker.busy, one.worker.untold) == (2, False)
@@ -602,7 +602,7 @@ def test_a_word_is_asked_for_until_it_is_given_unless_nobody_leads_the_job(
     one.answer(C, answer)
     assert one.of(A) == []
     one.tick(NOW + 3)
-    if isinstance(answer, Refused):
+    if isinstance(answer, Refusal):
         assert one.of(C) == []
         assert one.worker.free == 2
     else:
@@ -644,7 +644,7 @@ def test_who_leads_the_job_next_says_the_word() -> None:
     assert one.of(D) == [beat([], [1])]
 
 
-OWED = Refused("say first whether to bring what was learned for you, or to leave it")
+OWED = Refusal("say first whether to bring what was learned for you, or to leave it")
 
 
 def hoarded(slots: int = 2) -> Working:
@@ -686,8 +686,8 @@ def test_what_no_owner_takes_keeps_no_slot_from_others() -> None:
     one = Working(slots=1)
     one.order(1)
     one.computed(1)
-    one.answer(A, Refused("two have to stand for this"))
-    one.answer(B, Refused("two have to stand for this"))
+    one.answer(A, Refusal("two have to stand for this"))
+    one.answer(B, Refusal("two have to stand for this"))
     assert one.order(7, D, OTHER_JOB, NOW + 5.1) == Taken()
     one.tick(NOW + 99)
     assert one.of(A) == one.of(B) == []  # nor is it pushed for ever

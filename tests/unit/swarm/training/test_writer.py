@@ -6,11 +6,11 @@ import pytest
 
 from giaann_p2p.model.digest import digest
 from giaann_p2p.store.layout import Shards
-from giaann_p2p.swarm import writer
-from giaann_p2p.swarm.actions import Call, Reply
-from giaann_p2p.swarm.messages import Message, Push, Pushed, Refused
-from giaann_p2p.swarm.shardset import packed, unpacked
-from giaann_p2p.swarm.writer import Act, Committed, Writer
+from giaann_p2p.swarm.training import writer
+from giaann_p2p.swarm.training.writer import Committed, WriteAction, Writer
+from giaann_p2p.swarm.wire.actions import Call, Reply
+from giaann_p2p.swarm.wire.messages import Message, Push, Pushed, Refusal
+from giaann_p2p.swarm.wire.shardset import packed, unpacked
 from tests.helpers_swarm import (
     JOB,
     LESSONS,
@@ -43,7 +43,7 @@ class Writing:
         self.committed: list[Committed] = []
         self.sent: list[int] = []
 
-    def do(self, acts: list[Act]) -> None:
+    def do(self, acts: list[WriteAction]) -> None:
         for act in acts:
             if isinstance(act, Call):
                 self.calls.append(act)
@@ -121,7 +121,7 @@ def test_an_acknowledgement_counts_once() -> None:
     assert one.committed == [Committed(JOB, 1)]
 
 
-@pytest.mark.parametrize("answer", [None, Refused("full"), Pushed(NONE)])
+@pytest.mark.parametrize("answer", [None, Refusal("full"), Pushed(NONE)])
 def test_who_has_it_not_is_asked_again_later_and_later(answer: Message | None) -> None:
     one = Writing(A)
     one.push()
@@ -207,7 +207,7 @@ def test_any_kind_of_message_but_two_is_suspicious() -> None:
         one = Writing(A)
         one.push()
         one.answer(A, message)
-        suspicious = not isinstance(message, Pushed | Refused)
+        suspicious = not isinstance(message, Pushed | Refusal)
         assert one.around.suspected == ([A] if suspicious else [])
 
 
@@ -256,7 +256,7 @@ def test_what_is_cut_by_shards_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
             side, question = sides[call.peer], call.message
             assert isinstance(question, Push)
             side.done.clear()
-            side.do(side.core.asked(1, question, now), now)
+            side.do(side.core.asked(1, A, question, now), now)
             (said,) = side.told(Reply)
             one.answer(call.peer, said.message, now)
         now += 10
@@ -287,7 +287,7 @@ def test_chunks_arrive_once_whatever_gets_lost(seed: int) -> None:
             side, question = sides[call.peer], call.message
             assert isinstance(question, Push)
             side.done.clear()
-            side.do(side.core.asked(1, question, now), now)
+            side.do(side.core.asked(1, A, question, now), now)
             (said,) = side.told(Reply)
             one.calls.remove(call)
             lost = rng.random() < 0.3
@@ -298,3 +298,142 @@ def test_chunks_arrive_once_whatever_gets_lost(seed: int) -> None:
         assert all(sum(chunk in some for some in taken) >= 2 for chunk in range(5))
         for side, some in zip(sides.values(), taken, strict=True):
             assert side.store.content(shard).digest == digest(LESSONS.content(shard, some))
+
+
+def test_who_says_when_to_come_again_is_asked_then_and_is_as_good_as_ever() -> None:
+    one = Writing(A, B)
+    one.push()
+    one.answer(A, Refusal("busy: come again in 7.0 s", 7.0))
+    one.answer(B, Pushed(ALL))
+    assert one.tick(NOW + 6.9) == []
+    assert one.tick(NOW + 7.1) == [A]
+    one.answer(A, Refusal("not now"), NOW + 7.1)
+    assert one.tick(NOW + 7.7) == [A]  # as early as after a first refusal
+    one.answer(A, Pushed(ALL), NOW + 7.7)
+    assert one.committed == [Committed(JOB, 1)]
+    assert one.around.suspected == []
+
+
+# Newcomers own the shards; A held them before, and still does.
+
+
+def _beside(newcomers: int = 3) -> Writing:
+    writing = Writing(*[B, C, D][:newcomers])
+    writing.around.newcomers = {B, C, D}
+    writing.around.beside_owners = {A: shards(*range(SHARDS))}
+    writing.around.others_there = {A}
+    return writing
+
+
+def test_those_beside_the_owners_get_it_too() -> None:
+    writing = _beside()
+    writing.push()
+    assert sorted(call.peer for call in writing.calls) == [A, B, C, D]
+
+
+def test_newcomers_alone_commit_nothing_while_a_keeper_has_the_shard() -> None:
+    writing = _beside()
+    writing.push()
+    for peer in (B, C, D):
+        writing.answer(peer, Pushed(ALL))
+    assert writing.committed == []
+    writing.answer(A, Pushed(ALL))
+    assert len(writing.committed) == 1
+
+
+def test_nor_do_they_where_the_keeper_is_full_until_it_has_room() -> None:
+    writing = _beside()
+    writing.push()
+    for peer in (B, C, D):
+        writing.answer(peer, Pushed(ALL))
+    writing.answer(A, Refusal("the store is full"))
+    writing.tick(NOW + 10)
+    assert writing.committed == []
+    writing.answer(A, Pushed(ALL))
+    assert len(writing.committed) == 1
+
+
+def test_nor_do_they_where_the_keeper_cannot_be_reached() -> None:
+    writing = _beside()
+    writing.push()
+    writing.around.unreachable = {A}
+    for peer in (B, C, D):
+        writing.answer(peer, Pushed(ALL))
+    writing.tick(NOW + 10)
+    assert writing.committed == []
+
+
+def test_keepers_that_went_away_are_named_once_all_else_is_there() -> None:
+    writing = _beside()
+    writing.around.away = [A]
+    writing.push()
+    writing.answer(B, Pushed(ALL))
+    assert writing.writer.awaited(JOB, NOW) == []
+    writing.answer(C, Pushed(ALL))
+    assert writing.writer.awaited(JOB, NOW) == [A]
+    assert writing.writer.awaited(b"another job.....", NOW) == []
+    writing.answer(A, Pushed(ALL))
+    assert writing.writer.awaited(JOB, NOW) == []
+
+
+def test_nobody_away_is_waited_for_once_a_keeper_has_it() -> None:
+    writing = _beside()
+    writing.around.newcomers, writing.around.away = set(), [A]
+    writing.push()
+    for peer in (B, C):
+        writing.answer(peer, Pushed(ALL))
+    assert writing.committed == []  # who holds it beside them has it not
+    assert writing.writer.awaited(JOB, NOW) == []
+
+
+def test_a_keeper_without_a_disk_is_none() -> None:
+    writing = _beside()
+    writing.around.without_disk = {A}
+    writing.around.others_there = {A, type(A)(b"E" * 32)}
+    writing.push()
+    for peer in (A, B, C, D):
+        writing.answer(peer, Pushed(ALL))
+    assert writing.committed == []
+
+
+def test_one_keeper_is_not_a_quorum() -> None:
+    writing = _beside()
+    writing.push()
+    writing.answer(A, Pushed(ALL))
+    assert writing.committed == []
+    writing.answer(B, Pushed(ALL))
+    assert len(writing.committed) == 1
+
+
+def test_a_writer_that_takes_all_for_equal_heeds_who_holds_on_to_a_shard() -> None:
+    writing = _beside()
+    writing.around.newcomers = set()
+    writing.push()
+    for peer in (B, C, D):
+        writing.answer(peer, Pushed(ALL))
+    assert writing.committed == []
+    writing.answer(A, Pushed(ALL))
+    assert len(writing.committed) == 1
+
+
+@pytest.mark.parametrize("answer", [None, Refusal("the store is full")])
+def test_but_does_not_wait_for_one_that_cannot_take_it(answer: Message | None) -> None:
+    writing = _beside()
+    writing.around.newcomers = set()
+    writing.push()
+    for peer in (B, C, D):
+        writing.answer(peer, Pushed(ALL))
+    if answer is None:
+        writing.around.unreachable = {A}
+    writing.answer(A, answer)
+    writing.tick(NOW + 1)
+    assert len(writing.committed) == 1
+
+
+def test_where_no_keeper_has_the_shard_none_is_waited_for() -> None:
+    writing = Writing(B, C, D)
+    writing.around.newcomers = {B, C, D}
+    writing.push()
+    for peer in (B, C):
+        writing.answer(peer, Pushed(ALL))
+    assert len(writing.committed) == 1

@@ -5,15 +5,15 @@ import pytest
 
 from giaann_p2p.errors import RecordError, TokenError
 from giaann_p2p.store.layout import Layout
-from giaann_p2p.swarm import messages
-from giaann_p2p.swarm.admission import MAY_ASK, Admission
-from giaann_p2p.swarm.directory import Directory
-from giaann_p2p.swarm.identity import Identity, Peer
-from giaann_p2p.swarm.manifest import Manifest
-from giaann_p2p.swarm.messages import AskDigests, AskManifest, Learn, Message, Offer, Push
-from giaann_p2p.swarm.record import Announcement, Role, signed
-from giaann_p2p.swarm.revoked import MOST_REVOKED, Revoked
-from giaann_p2p.swarm.token import EVERY, NONE, Rights, founded
+from giaann_p2p.swarm.members.directory import Directory
+from giaann_p2p.swarm.wire import messages
+from giaann_p2p.swarm.wire.admission import MAY_ASK, Admission
+from giaann_p2p.swarm.wire.identity import Identity, Peer
+from giaann_p2p.swarm.wire.manifest import Manifest
+from giaann_p2p.swarm.wire.messages import AskDigests, AskManifest, Learn, Message, Offer, Push
+from giaann_p2p.swarm.wire.record import Announcement, Role, signed
+from giaann_p2p.swarm.wire.revoked import MOST_REVOKED, Revoked
+from giaann_p2p.swarm.wire.token import EVERY, NONE, Rights, founded
 
 FOUNDER, MEMBER, SESSION, OTHER = (Identity.from_seed(bytes([n]) * 32) for n in range(1, 5))
 LAYOUT = Layout(shards=16)
@@ -84,7 +84,7 @@ def test_a_member_has_the_rights_of_its_token_while_it_lasts() -> None:
     ("shown", "words"),
     [
         (b"", "serves its members only"),
-        (b"rubbish", "no token"),
+        (b"rubbish", "not a token"),
         (token(member=OTHER.peer), "and not|, not"),
         (token(swarm=OPEN), "another swarm's"),
         (founded(OTHER, CLOSED.swarm_id, MEMBER.peer, EVERY, UNTIL).to_bytes(), "did not sign"),
@@ -121,7 +121,7 @@ def test_every_question_there_is_has_its_rights_and_an_answer_is_no_question() -
     answers = {
         *(messages.Pushed, messages.Rows, messages.Column, messages.Compared, messages.Fetched),
         *(messages.Offered, messages.Part, messages.Digests, messages.Taken, messages.Heard),
-        *(messages.Told, messages.ManifestIs, messages.Refused, messages.Proof),
+        *(messages.Continued, messages.ManifestIs, messages.Refusal, messages.Proof),
         messages.OrphansAre,
     }
     assert kinds - answers - {AskManifest} == set(MAY_ASK)
@@ -151,7 +151,7 @@ def test_with_somebody_goes_all_that_it_let_in() -> None:
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (b"", "no list"),
+        (b"", "not a list"),
         (bytes(3_500_000), "at most"),
         (Revoked(OPEN.swarm_id).next(FOUNDER, set()).to_bytes(), "another swarm's"),
         (Revoked(CLOSED.swarm_id).next(OTHER, {MEMBER.peer}).to_bytes(), "did not sign"),
@@ -219,3 +219,27 @@ def test_who_is_revoked_is_forgotten_at_once() -> None:
     assert directory.version(NOW) != before
     with pytest.raises(RecordError, match="revoked"):
         directory.merge(record("storage", token()), NOW + 1)
+
+
+@pytest.mark.parametrize("swarm", [OPEN, CLOSED])
+def test_a_token_can_vouch_for_a_machine_in_any_swarm(swarm: Manifest) -> None:
+    admission, rights = Admission(swarm), Rights.COMPUTE | Rights.STANDING
+    shown = token(rights, swarm=swarm)
+    assert admission.vouches(MEMBER.peer, shown, NOW)
+    assert not admission.vouches(OTHER.peer, shown, NOW)  # another's
+    assert not admission.vouches(MEMBER.peer, shown, UNTIL)
+    assert not admission.vouches(MEMBER.peer, b"", NOW)
+    assert not admission.vouches(MEMBER.peer, b"rubbish", NOW)
+    assert not admission.vouches(MEMBER.peer, token(Rights.COMPUTE, swarm=swarm), NOW)
+    made_up = founded(OTHER, swarm.swarm_id, MEMBER.peer, rights, UNTIL).to_bytes()
+    assert not admission.vouches(MEMBER.peer, made_up, NOW)
+    admission.learn(Revoked(swarm.swarm_id).next(FOUNDER, {MEMBER.peer}).to_bytes())
+    assert not admission.vouches(MEMBER.peer, shown, NOW)
+
+
+def test_a_delegate_vouches_if_it_is_vouched_for() -> None:
+    for rights, lets in ((Rights.STANDING, True), (NONE, False)):
+        delegate = Rights.COMPUTE | Rights.DELEGATE | rights
+        own = founded(FOUNDER, OPEN.swarm_id, MEMBER.peer, delegate, UNTIL)
+        given = own.given(MEMBER, OTHER.peer, Rights.COMPUTE | Rights.STANDING, UNTIL)
+        assert Admission(OPEN).vouches(OTHER.peer, given.to_bytes(), NOW) is lets

@@ -8,7 +8,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from giaann_p2p.errors import UsageError
-from giaann_p2p.swarm.identity import (
+from giaann_p2p.swarm.wire.identity import (
     _OWN,
     _SMALL,
     Identity,

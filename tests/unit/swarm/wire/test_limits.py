@@ -9,8 +9,8 @@ from giaann_p2p.model.learn import learn
 from giaann_p2p.model.sequence import SequenceBuilder
 from giaann_p2p.model.spec import CHUNK, ModelSpec
 from giaann_p2p.store.codec.parcel import decode, encode
-from giaann_p2p.swarm.limits import MOST_CONNECTIONS, of_answer, of_chunk, of_part, of_shard
-from giaann_p2p.swarm.messages import MOST_BYTES
+from giaann_p2p.swarm.wire.limits import MOST_CONNECTIONS, of_answer, of_chunk, of_part, of_shard
+from giaann_p2p.swarm.wire.messages import MOST_BYTES
 
 SPEC = ModelSpec(seed_tokens=4, max_tokens=9)
 

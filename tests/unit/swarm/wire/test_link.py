@@ -5,7 +5,7 @@ import shlex
 import pytest
 
 from giaann_p2p.errors import UsageError
-from giaann_p2p.swarm.link import Link, fault_of
+from giaann_p2p.swarm.wire.link import Link, fault_of
 
 SWARM = bytes(range(32))
 SWARM_TEXT = "aaaqeayeaudaocajbifqydiob4ibceqtcqkrmfyydenbwha5dypq"

@@ -9,11 +9,11 @@ from giaann_p2p.errors import MessageError, SpecError
 from giaann_p2p.model import lexicon
 from giaann_p2p.model.spec import EN_CORE_WEB_SM_3_8_0, ModelSpec
 from giaann_p2p.store.layout import Layout
-from giaann_p2p.swarm.identity import Identity
-from giaann_p2p.swarm.manifest import PROTOCOL, Manifest, Versions, swarm_id_of
+from giaann_p2p.swarm.wire.identity import Identity
+from giaann_p2p.swarm.wire.manifest import PROTOCOL, Manifest, Versions, swarm_id_of
 
 FOUNDER, STRANGER = (Identity.from_seed(bytes([n]) * 32) for n in (1, 2))
-GOLDEN = "d89d894b5a8faacd19d729e7890feb1fce815ec746abb03f1ddd0d075d9eb5bc"
+GOLDEN = "4ed5bc30149f22430f05ab0e201b71e8e2e489fcf73c232b803a87a9af2a5186"
 MANIFEST = Manifest.founded(
     FOUNDER, "bees", spec=ModelSpec(seed_tokens=8), layout=Layout(shards=64, blocks=4)
 )
@@ -156,7 +156,7 @@ def test_what_does_not_fit_is_named_with_its_remedy() -> None:
     other = Versions(protocol=PROTOCOL + 1, pipelines=("p1", "p2"), lexicon="l1")
     protocol, pipeline, words = MANIFEST.differences(other)
     assert protocol == (
-        "protocol: the swarm speaks 6, this giaann-p2p 7; "
+        "protocol: the swarm speaks 7, this giaann-p2p 8; "
         "install the release of giaann-p2p that the swarm was made with"
     )
     assert f"pipeline: the swarm needs {EN_CORE_WEB_SM_3_8_0}, here: p1, p2; inst" in pipeline

@@ -5,7 +5,7 @@ import pytest
 
 from giaann_p2p.errors import MessageError
 from giaann_p2p.store.layout import MOST_SHARDS
-from giaann_p2p.swarm.messages import (
+from giaann_p2p.swarm.wire.messages import (
     MOST_BYTES,
     VERSION,
     AnyMessage,

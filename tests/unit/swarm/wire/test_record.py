@@ -8,15 +8,14 @@ import pytest
 
 from giaann_p2p.errors import RecordError, UsageError
 from giaann_p2p.store.layout import Layout
-from giaann_p2p.swarm.identity import Identity, Peer, name_of, to_text
-from giaann_p2p.swarm.record import (
+from giaann_p2p.swarm.wire.identity import Identity, Peer, name_of, to_text
+from giaann_p2p.swarm.wire.record import (
     MOST_LIFETIME,
     MOST_NAMED,
     SKEW,
     Announcement,
     Load,
     Naming,
-    announce_again,
     bucket_of,
     namings,
     next_sequence,
@@ -26,7 +25,7 @@ from giaann_p2p.swarm.record import (
     signed,
     unproven,
 )
-from giaann_p2p.swarm.shardset import most_bytes, packed, unpacked
+from giaann_p2p.swarm.wire.shardset import most_bytes, packed, unpacked
 
 ONE, OTHER = (Identity.from_seed(bytes([n]) * 32) for n in (1, 2))
 SWARM, LAYOUT, NOW = bytes(range(32)), Layout(), 1_800_000_000
@@ -145,7 +144,7 @@ def test_old_records_and_wrong_clocks_are_refused(skew: int, why: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"protocol": 7}, "protocol: the peer speaks 7, this one 6"),
+        ({"protocol": 8}, "protocol: the peer speaks 8, this one 7"),
         ({"lifetime": MOST_LIFETIME + 1}, "Expected `int` <= 300 - at `lifetime`"),
         ({"lifetime": 0}, "Expected `int` >= 1 - at `lifetime`"),
         ({"lifetime": 30.5}, "Expected `int`, got `float` - at `lifetime`"),
@@ -170,7 +169,7 @@ def test_old_records_and_wrong_clocks_are_refused(skew: int, why: str) -> None:
         ({"device": "cpu"}, "role: a storage peer has no device"),
         ({"slots": 1}, "role: a storage peer has no device"),
         ({"role": "compute"}, "role: a compute peer has no shards"),
-        ({"ready": b"x" * 9000}, "a record has 65 to 6,530 bytes, not 9,"),
+        ({"ready": b"x" * 9000}, "a record has 65 to 6,596 bytes, not 9,"),
         ({"ready": b""}, "ready: a set of shards has 1 to 33 bytes, not 0"),
         ({"syncing": packed(np.array([256], np.uint16), 512)}, "syncing: .* shard 256 of 256"),
         ({"wrong": (Naming(OTHER.peer, b"\2"),)}, "wrong: a set of shards with 0 bytes of bits"),
@@ -233,11 +232,6 @@ def test_sequences_only_grow() -> None:
     assert next_sequence(1.5, last=1499) == 1500
     assert next_sequence(1.5, last=1500) == 1501
     assert next_sequence(1.5, last=9000) == 9001
-
-
-def test_a_record_is_followed_after_a_third_of_its_lifetime() -> None:
-    assert announce_again(PLAIN, 100.0) == 110.0
-    assert announce_again(changed(lifetime=300), 100.0) == 200.0
 
 
 def test_peers_spread_over_the_buckets() -> None:

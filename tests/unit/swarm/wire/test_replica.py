@@ -4,34 +4,35 @@ from itertools import product
 
 import pytest
 
-from giaann_p2p.swarm.replica import State, Turn, turned
+from giaann_p2p.swarm.wire.replica import ReplicaState, Turn, turned
 
 TURNS = [
-    (State.ABSENT, Turn.WANTED, State.SYNCING),
-    (State.SYNCING, Turn.CAUGHT_UP, State.READY),
-    (State.SYNCING, Turn.COVERED, State.ABSENT),
-    (State.READY, Turn.UNWANTED, State.DRAINING),
-    (State.DRAINING, Turn.WANTED, State.READY),
-    (State.DRAINING, Turn.COVERED, State.ABSENT),
+    (ReplicaState.ABSENT, Turn.WANTED, ReplicaState.SYNCING),
+    (ReplicaState.ABSENT, Turn.OFFERED, ReplicaState.SYNCING),
+    (ReplicaState.SYNCING, Turn.CAUGHT_UP, ReplicaState.READY),
+    (ReplicaState.SYNCING, Turn.COVERED, ReplicaState.ABSENT),
+    (ReplicaState.READY, Turn.UNWANTED, ReplicaState.DRAINING),
+    (ReplicaState.DRAINING, Turn.WANTED, ReplicaState.READY),
+    (ReplicaState.DRAINING, Turn.COVERED, ReplicaState.ABSENT),
 ]
 KNOWN = {(before, turn) for before, turn, _ in TURNS}
 
 
 @pytest.mark.parametrize(("before", "turn", "after"), TURNS)
-def test_a_turn(before: State, turn: Turn, after: State) -> None:
+def test_a_turn(before: ReplicaState, turn: Turn, after: ReplicaState) -> None:
     assert turned(before, turn) is after
 
 
 @pytest.mark.parametrize(
-    ("state", "turn"), [pair for pair in product(State, Turn) if pair not in KNOWN]
+    ("state", "turn"), [pair for pair in product(ReplicaState, Turn) if pair not in KNOWN]
 )
-def test_no_other_turn_can_be(state: State, turn: Turn) -> None:
+def test_no_other_turn_can_be(state: ReplicaState, turn: Turn) -> None:
     with pytest.raises(ValueError, match=f"{state.name.lower()} cannot be {turn.value}"):
         turned(state, turn)
 
 
 def test_who_serves_and_which_letters_travel() -> None:
-    assert [(state.value, state.serves) for state in State] == [
+    assert [(state.value, state.serves) for state in ReplicaState] == [
         ("a", False),
         ("s", False),
         ("r", True),

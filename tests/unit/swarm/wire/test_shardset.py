@@ -7,7 +7,7 @@ import pytest
 
 from giaann_p2p.errors import MessageError, UsageError
 from giaann_p2p.store.layout import Shards
-from giaann_p2p.swarm.shardset import most_bytes, packed, unpacked
+from giaann_p2p.swarm.wire.shardset import most_bytes, packed, unpacked
 
 
 def shards(*numbers: int) -> Shards:

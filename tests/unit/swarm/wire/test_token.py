@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from giaann_p2p.errors import TokenError
-from giaann_p2p.swarm.identity import Identity
-from giaann_p2p.swarm.token import EVERY, MOST_BYTES, Grant, Rights, Token, founded
+from giaann_p2p.swarm.wire.identity import Identity
+from giaann_p2p.swarm.wire.token import EVERY, MOST_BYTES, Grant, Rights, Token, founded
 
 FOUNDER, DELEGATE, MEMBER, SESSION, OTHER = (
     Identity.from_seed(bytes([number]) * 32) for number in range(1, 6)
@@ -108,7 +108,7 @@ def test_a_chain_ends() -> None:
         ("giaann-token:ab/c", "letters, digits"),
         ("giaann-token:abcde", "copy it whole"),
         ("giaann-token:" + "a" * 4000, "at most 1,024 bytes"),
-        (str(direct())[:-8], "no token"),
+        (str(direct())[:-8], "not a token"),
     ],
 )
 def test_what_is_no_token_is_told(text: str, words: str) -> None:
@@ -120,16 +120,16 @@ def test_what_is_no_token_is_told(text: str, words: str) -> None:
     "grant",
     [
         Grant(MEMBER.peer, 0, UNTIL, bytes(64)),
-        Grant(MEMBER.peer, 16, UNTIL, bytes(64)),
+        Grant(MEMBER.peer, 32, UNTIL, bytes(64)),
         Grant(MEMBER.peer, 1, -1, bytes(64)),
         Grant(MEMBER.peer, 1, 1 << 60, bytes(64)),
         Grant(MEMBER.peer, 1, UNTIL, bytes(65)),
     ],
 )
 def test_grants_out_of_bounds_are_no_token(grant: Grant) -> None:
-    with pytest.raises(TokenError, match="no token"):
+    with pytest.raises(TokenError, match="not a token"):
         Token.read(Token(SWARM, (grant,)).to_bytes())
-    with pytest.raises(TokenError, match="no token"):
+    with pytest.raises(TokenError, match="not a token"):
         Token.read(Token(SWARM, ()).to_bytes())
 
 

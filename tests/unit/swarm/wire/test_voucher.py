@@ -12,14 +12,14 @@ from giaann_p2p.store.codec.parcel import encode
 from giaann_p2p.store.layout import Shards
 from giaann_p2p.store.seal import DIGEST, Seal
 from giaann_p2p.store.update import anything
-from giaann_p2p.swarm.admission import Admission
-from giaann_p2p.swarm.identity import Identity
-from giaann_p2p.swarm.manifest import Manifest
-from giaann_p2p.swarm.messages import Piece, Push
-from giaann_p2p.swarm.shardset import packed
-from giaann_p2p.swarm.terms import Terms
-from giaann_p2p.swarm.token import Rights, founded
-from giaann_p2p.swarm.voucher import (
+from giaann_p2p.swarm.replication.delta_checks import DeltaChecks
+from giaann_p2p.swarm.wire.admission import Admission
+from giaann_p2p.swarm.wire.identity import Identity
+from giaann_p2p.swarm.wire.manifest import Manifest
+from giaann_p2p.swarm.wire.messages import Piece, Push
+from giaann_p2p.swarm.wire.shardset import packed
+from giaann_p2p.swarm.wire.token import Rights, founded
+from giaann_p2p.swarm.wire.voucher import (
     MOST_REDUNDANCY,
     Notary,
     Voucher,
@@ -73,8 +73,8 @@ class Came(NamedTuple):
         parcel = LESSONS.parcel(self.delta, self.told)
         seal = sealing(self.vouchers, TREE)(self.told)
         push = Push(self.job, self.chunk, packed(self.told, SHARDS), parcel, seal)
-        terms = Terms.of(SPEC, LAYOUT, notary(redundancy).check)
-        return terms.packed(push, self.told, self.here).unpacked().seal
+        delta_checks = DeltaChecks.of(SPEC, LAYOUT, notary(redundancy).check)
+        return delta_checks.packed(push, self.told, self.here).unpacked().seal
 
 
 @pytest.mark.parametrize("shards", [[0], [1, 2], [0, 1, 2, 3]])
@@ -108,7 +108,7 @@ def take(authors: list[Identity], members: Listed, chunk: int = CHUNK) -> None:
     """Take a delta in for which these stand, as it comes from another owner."""
     check = Notary(SWARM_ID, LAYOUT, 1, members).check
     piece = Piece(JOB, chunk, packed(ALL, SHARDS), PARCEL, sealing(by(*authors), TREE)(ALL))
-    Terms.of(SPEC, LAYOUT, check).packed(piece, ALL, ALL).unpacked()
+    DeltaChecks.of(SPEC, LAYOUT, check).packed(piece, ALL, ALL).unpacked()
 
 
 def test_what_only_the_disowned_stand_for_is_pushed_no_longer() -> None:
@@ -117,7 +117,7 @@ def test_what_only_the_disowned_stand_for_is_pushed_no_longer() -> None:
     def push(authors: list[Identity], members: Listed) -> None:
         seal = sealing(by(*authors), TREE)(ALL)
         came = Push(JOB, CHUNK, packed(ALL, SHARDS), PARCEL, seal)
-        Terms.of(SPEC, LAYOUT, anything, members).packed(came, ALL, ALL).unpacked()
+        DeltaChecks.of(SPEC, LAYOUT, anything, members).packed(came, ALL, ALL).unpacked()
 
     for authors, disowned in (([one], []), ([one], [other]), ([one, other], [one])):
         push(authors, Listed(*[gone.peer for gone in disowned]))
@@ -174,7 +174,7 @@ def test_words_that_are_none(words: bytes) -> None:
     parcel = LESSONS.parcel(CHUNK, ALL)
     push = Push(JOB, CHUNK, packed(ALL, SHARDS), parcel, Seal(words, TREE.shape))
     with pytest.raises(MessageError, match="whose word it is cannot be read"):
-        Terms.of(SPEC, LAYOUT, notary().check).packed(push, ALL, ALL).unpacked()
+        DeltaChecks.of(SPEC, LAYOUT, notary().check).packed(push, ALL, ALL).unpacked()
 
 
 @pytest.mark.parametrize("beside", [b"x", bytes(DIGEST), bytes(DIGEST * 40)])
@@ -184,13 +184,13 @@ def test_a_seal_that_is_broken(beside: bytes) -> None:
         JOB, CHUNK, packed(ALL, SHARDS), parcel, Seal(words_of(by(AUTHORS[0])), TREE.shape, beside)
     )
     with pytest.raises(GiaannError, match=r"a seal with (half a digest|a branch too many)"):
-        Terms.of(SPEC, LAYOUT, notary().check).packed(push, ALL, ALL).unpacked()
+        DeltaChecks.of(SPEC, LAYOUT, notary().check).packed(push, ALL, ALL).unpacked()
 
 
 def test_a_parcel_that_is_none_is_told_so_whoever_stands_for_it() -> None:
     push = Push(JOB, CHUNK, packed(ALL, SHARDS), encode(LESSONS.delta(1))[:-1])
     with pytest.raises(DamagedError):
-        Terms.of(SPEC, LAYOUT, notary().check).packed(push, ALL, ALL).unpacked()
+        DeltaChecks.of(SPEC, LAYOUT, notary().check).packed(push, ALL, ALL).unpacked()
 
 
 FOUNDER = AUTHORS[3]
@@ -209,7 +209,7 @@ def kept_by_members(vouchers: list[Voucher]) -> Seal:
     check = Notary(MEMBERS.swarm_id, LAYOUT, 1, Admission(MEMBERS)).check
     seal = sealing(vouchers, TREE)(ALL)
     push = Push(JOB, CHUNK, packed(ALL, SHARDS), LESSONS.parcel(CHUNK, ALL), seal)
-    return Terms.of(SPEC, LAYOUT, check).packed(push, ALL, ALL).unpacked().seal
+    return DeltaChecks.of(SPEC, LAYOUT, check).packed(push, ALL, ALL).unpacked().seal
 
 
 def test_a_members_work_counts_also_when_its_token_has_run_out() -> None:
@@ -236,3 +236,14 @@ def test_a_word_is_its_authors_for_one_thing_only() -> None:
     assert is_true(said, SWARM_ID, JOB, CHUNK, TREE.root)
     assert not is_true(said, SWARM_ID, JOB, CHUNK + 1, TREE.root)
     assert not is_true(said, SWARM_ID, JOB, CHUNK, bytes(DIGEST))
+
+
+def test_who_pushes_is_an_author() -> None:
+    delta_checks = DeltaChecks.of(SPEC, LAYOUT, anything, Listed())
+    seal = sealing(by(*AUTHORS[:2]), TREE)(ALL)
+    for author in AUTHORS[:2]:
+        delta_checks.check_sender(author.peer, seal)
+    with pytest.raises(MessageError, match="pushes a delta for which it does not stand"):
+        delta_checks.check_sender(AUTHORS[2].peer, seal)
+    with pytest.raises(MessageError, match="seal"):
+        delta_checks.check_sender(AUTHORS[0].peer, Seal())

@@ -1,0 +1,53 @@
+"""The steps of every command after it has joined a swarm: choose advice, and warn of losses."""
+
+import os
+import shlex
+import sys
+from typing import TYPE_CHECKING
+
+from giaann_p2p.cli.swarm import usual_folder
+from giaann_p2p.swarm.members.commands import Commands
+from giaann_p2p.terminal import complain
+
+if TYPE_CHECKING:
+    from giaann_p2p.client.session import Session
+
+
+def arrived(visiting: "Session") -> "LossWarning":
+    """Set the commands that advice names for this swarm, and warn of data that it has lost."""
+    visiting.commands = commands_of(visiting.manifest.swarm_id)
+    warning = LossWarning(visiting)
+    warning.look()
+    return warning
+
+
+def commands_of(swarm_id: bytes) -> Commands:
+    """Return the commands that start peers of a swarm: of a local swarm, or the general ones."""
+    if sys.platform != "linux":  # local swarms exist on Linux only
+        return Commands()
+    from giaann_p2p.local.here import folder_of
+
+    folder = folder_of(swarm_id)
+    if folder is None:
+        return Commands()
+    is_usual = str(folder) == os.path.realpath(usual_folder())
+    return Commands("" if is_usual else f" --dir {shlex.quote(str(folder))}")
+
+
+class LossWarning:
+    """Warns the user once of data that the swarm has lost."""
+
+    def __init__(self, visiting: "Session") -> None:
+        self._visiting, self._said = visiting, False
+
+    def __repr__(self) -> str:
+        return f"<LossWarning: {'given' if self._said else 'not given'}>"
+
+    def look(self) -> None:
+        """Warn if any data is lost, unless the warning was given before."""
+        if not self._said and (found := self._visiting.losses()):
+            self._said = True
+            complain(
+                f"the swarm has lost some of what it knew: {found.words(self._visiting.now)};"
+                " `giaann status --join LINK` shows more"
+            )

@@ -1,0 +1,103 @@
+"""The code that `giaann train` and `giaann solo train` share.
+
+A text that cannot be learned does not stop the others. After Ctrl-C the command reports what was
+learned, and that running it again continues from there.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+import typer
+
+from giaann_p2p.cli.present import NOTHING_TO_LEARN
+from giaann_p2p.errors import TextError
+from giaann_p2p.terminal import FAILED, INTERRUPTED, complain
+
+if TYPE_CHECKING:
+    from giaann_p2p import Trained
+
+Report = TypeVar("Report", bound="Trained")
+
+
+class Learning(Generic[Report]):
+    """Texts that are learned one after another, and the reports on them."""
+
+    def __init__(
+        self,
+        named: Iterable[Path],
+        files_of: Callable[[Path], Iterable[Path]],
+        tell: Callable[[Report], None],
+    ) -> None:
+        """Take names and a function that prints reports; raise TextError if no text can be read."""
+        self._tell = tell
+        self._reports: list[Report] = []
+        self._current: Report | None = None
+        self._failed = self._interrupted = False
+        self.files: list[Path] = []
+        self._find(named, files_of)
+
+    def __iter__(self) -> Iterator[Path]:
+        """Iterate over the files until the user interrupts."""
+        for file in self.files:
+            if self._interrupted:
+                return
+            yield file
+
+    def show(self, report: Report) -> None:
+        """Remember the latest report on the text being learned."""
+        self._current = report
+
+    @contextmanager
+    def attempt(self) -> Iterator[list[Report]]:
+        """Learn one text: the caller adds its reports to the yielded list."""
+        reports: list[Report] = []
+        try:
+            yield reports
+        except TextError as error:
+            complain(str(error))
+            self._failed = True
+        self._current = None
+        self._add(reports)
+
+    def cut_short(self) -> None:
+        """Count the unfinished text as interrupted, after Ctrl-C has ended the run immediately."""
+        self._interrupted = True
+        if self._current is not None:
+            self._current.interrupted = True
+            self._add([self._current])
+
+    def end(self, complete: Callable[[Report], bool] = lambda report: True) -> None:
+        """Report how the run ended; raise typer.Exit unless everything was learned."""
+        sentences = sum(report.sequences for report in self._reports)
+        if self._interrupted:
+            what = f"{sentences:,} sentence{'' if sentences == 1 else 's'} learned, and kept"
+            complain(f"interrupted; {what}: the same command continues from there")
+            raise typer.Exit(INTERRUPTED)
+        if not any(report.sequences or report.chunks_known for report in self._reports):
+            complain(f"nothing was learned: {NOTHING_TO_LEARN}")
+            raise typer.Exit(FAILED)
+        if self._failed or not all(map(complete, self._reports)):
+            raise typer.Exit(FAILED)
+
+    def _add(self, reports: list[Report]) -> None:
+        for report in reports:
+            self._tell(report)
+            self._interrupted |= report.interrupted
+        self._reports += reports
+
+    def _find(self, named: Iterable[Path], files_of: Callable[[Path], Iterable[Path]]) -> None:
+        faults = []
+        for one in named:
+            try:
+                self.files += files_of(one)
+            except TextError as error:
+                faults.append(error)
+        if faults and not self.files:
+            for fault in faults[:-1]:
+                complain(str(fault))
+            raise faults[-1]
+        for fault in faults:
+            complain(f"{fault}; continuing with the others")
+            self._failed = True

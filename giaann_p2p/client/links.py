@@ -1,0 +1,139 @@
+"""Reads join links as users give them: in full, or by the name under which one was saved.
+
+A link without a usable address is refused here, before anything slow is loaded or dialled. Saved
+links are in `links.json` in the user's configuration folder.
+"""
+
+import os
+import re
+from difflib import get_close_matches
+from pathlib import Path
+
+import msgspec
+
+from giaann_p2p.errors import DamagedError, UsageError
+from giaann_p2p.net.hive.peer_id import peer_of_address
+from giaann_p2p.store.disk.small_file import read_whole, write_whole
+from giaann_p2p.swarm.wire.link import Link
+
+_SCHEME = "giaann://"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
+_SWARM_LENGTH = 52
+_PEER_LENGTH, _PEER_HEAD = 52, "12D3KooW"
+"""Length of a libp2p peer id in letters, and the letters with which each id begins."""
+_SHOWN = 12
+_MOST_BYTES = 1 << 20
+
+
+class SavedLinks:
+    """The user's saved links, by name."""
+
+    def __init__(self, file: Path | None = None) -> None:
+        self._file = file or _usual_file()
+
+    def __repr__(self) -> str:
+        return f"<SavedLinks in {self._file}>"
+
+    def all(self) -> dict[str, str]:
+        """Return the links by name; DamagedError if the file cannot be read."""
+        data = read_whole(self._file, _MOST_BYTES)
+        if data is None:
+            return {}
+        try:
+            return msgspec.json.decode(data, type=dict[str, str])
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise DamagedError(f"{self._file} is damaged ({error}): mend or remove it") from None
+
+    def save(self, name: str, link: Link) -> None:
+        """Save a link under a name, replacing any link of that name."""
+        if not _NAME.fullmatch(name):
+            raise UsageError(
+                f"{name!r} is not a name: use up to 64 of the letters a to z, digits, . _ and -"
+            )
+        self._write(self.all() | {name: str(link)})
+
+    def forget(self, name: str) -> None:
+        """Delete a saved link."""
+        links = self.all()
+        if name not in links:
+            raise UsageError(f"no link is saved as {name!r}{_nearest(name, links)}")
+        del links[name]
+        self._write(links)
+
+    def _write(self, links: dict[str, str]) -> None:
+        try:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UsageError(f"{self._file.parent} cannot be made: {error.strerror}") from None
+        write_whole(self._file, msgspec.json.format(msgspec.json.encode(links), indent=2) + b"\n")
+
+
+def read_link(text: str) -> Link:
+    """Return the link given in full or by name; UsageError says what is wrong with it."""
+    text = text.strip()
+    if _NAME.fullmatch(text):
+        links = SavedLinks().all()
+        if text not in links:
+            raise UsageError(
+                f"{text!r} is neither a join link ({_SCHEME}...) nor a name of a saved one"
+                f"{_nearest(text, links)}; `giaann join LINK --as {text}` saves one"
+            )
+        text = links[text]
+    try:
+        link = Link.read(text)
+        _check_leads_somewhere(link)
+    except UsageError:
+        if _is_cut(text):
+            raise UsageError(
+                f"the join link is cut off behind {text[-_SHOWN:]!r}: copy it whole, to the end of"
+                " the line"
+            ) from None
+        raise
+    return link
+
+
+def full_link(text: str) -> str:
+    """Return the full text of a link given in full or by name."""
+    return str(read_link(text))
+
+
+def saved_names() -> list[str]:
+    """Return the names of all saved links."""
+    return sorted(SavedLinks().all())
+
+
+def _check_leads_somewhere(link: Link) -> None:
+    """Raise UsageError if no address of a link names a peer, or if its last address is cut off."""
+    faults = []
+    for address in link.addresses:
+        try:
+            peer_of_address(address)
+        except UsageError as error:
+            faults.append(str(error))
+    if len(faults) == len(link.addresses):
+        raise UsageError(f"the join link leads to nobody: {'; '.join(faults)}")
+    if faults and _is_cut(str(link)):
+        raise UsageError(faults[-1])
+
+
+def _is_cut(text: str) -> bool:
+    """Return whether a link ends within its swarm id, or within its last address."""
+    if not text.lower().startswith(_SCHEME):
+        return False
+    swarm, slash, addresses = text[len(_SCHEME) :].partition("/")
+    if not slash:
+        return len(swarm) <= _SWARM_LENGTH
+    last = addresses.rpartition(",")[2]
+    _, part, peer = f"/{last}".rpartition("/p2p/")
+    is_begun = peer[: len(_PEER_HEAD)] == _PEER_HEAD[: len(peer)]
+    return not part or (is_begun and len(peer) < _PEER_LENGTH)
+
+
+def _nearest(name: str, links: dict[str, str]) -> str:
+    found = get_close_matches(name, links, n=1)
+    return f"; did you mean {found[0]}?" if found else ""
+
+
+def _usual_file() -> Path:
+    base = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
+    return Path(base) / "giaann" / "links.json"

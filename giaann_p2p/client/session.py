@@ -1,0 +1,220 @@
+"""A client's session with a swarm: its directory, and reads of rows.
+
+A session has a key of its own, which is deleted afterwards; it announces nothing and serves
+nothing. Transient errors are retried silently, permanent ones are raised.
+"""
+
+import asyncio
+import logging
+import secrets
+import tempfile
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from giaann_p2p.client.lies import Lie, lie_of
+from giaann_p2p.client.roll_call import silent
+from giaann_p2p.errors import NotAdmitted, TokenError, UsageError
+from giaann_p2p.model.rows import Answer, Neuron
+from giaann_p2p.net.errors import Unreachable
+from giaann_p2p.net.hive.config import HostConfig
+from giaann_p2p.net.hive.key_file import open_key_file
+from giaann_p2p.node.members.gate import Gate
+from giaann_p2p.node.members.joining import joined
+from giaann_p2p.node.members.lookout import Lookout
+from giaann_p2p.node.members.member import Member
+from giaann_p2p.node.members.membership import Membership, needs, usual_folder_in
+from giaann_p2p.node.members.place import Place, placed
+from giaann_p2p.node.reading.reader import RowReader
+from giaann_p2p.swarm.members.commands import GENERAL
+from giaann_p2p.swarm.members.losses import Losses, losses
+from giaann_p2p.swarm.members.overview import Overview, overview
+from giaann_p2p.swarm.reading.disputes import Lied
+from giaann_p2p.swarm.reading.row_vote import SALT_BYTES, USUAL, Verify, checked
+from giaann_p2p.swarm.wire.identity import Peer, to_text
+from giaann_p2p.swarm.wire.link import Link
+from giaann_p2p.swarm.wire.manifest import Manifest, Versions
+from giaann_p2p.swarm.wire.token import Rights
+
+ANYWHERE = HostConfig(listen=("/ip4/127.0.0.1/tcp/0",))
+"""Default host configuration: no peer dials a client, but p2pd has to listen somewhere."""
+_LOG = logging.getLogger("giaann.client")
+_FIRST_LOOK = 10.0
+_MOST_LIES = 1024
+Shows = Callable[[Peer], bytes]
+_ASK_THE_DOCTOR = "`giaann doctor --join LINK` looks into it"
+for _name in ("giaann", "giaann_p2p"):  # without a handler, Python would print to the terminal
+    logging.getLogger(_name).addHandler(logging.NullHandler())
+
+
+class Session:
+    """A session with a swarm; `visit` starts one."""
+
+    def __init__(self, member: Member, place: Place, verify: float = USUAL) -> None:
+        """Begin; `verify` is the share of reads that is compared between peers (see `row_vote`)."""
+        context = member.context
+        self.manifest, self.gate, self.clock = context.manifest, context.gate, context.clock
+        self.place, self.lookout, self.around = place, member.lookout, member.lookout.view
+        self.commands = GENERAL
+        """Commands that advice to users names; a local swarm has others."""
+        self.verify = Verify(verify, secrets.token_bytes(SALT_BYTES))
+        self._lies: deque[Lie] = deque(maxlen=_MOST_LIES)
+        self.reading = RowReader(
+            context.transport,
+            self.manifest,
+            self.around,
+            self.clock,
+            verify=self.verify,
+            on_lie=self._found_out,
+        )
+
+    def __repr__(self) -> str:
+        return f"<Session to {self.manifest.name!r}>"
+
+    @property
+    def lies(self) -> list[Lie]:
+        """The wrong rows found so far that storage peers returned, in order of discovery."""
+        return list(self._lies)
+
+    @property
+    def now(self) -> float:
+        """The time by which records expire, in seconds since 1970."""
+        return self.lookout.time()
+
+    def overview(self, silent: Collection[Peer] = ()) -> Overview:
+        """Return the state of the swarm, by its peers' records; `silent` peers did not answer."""
+        now, manifest = self.now, self.manifest
+        return overview(
+            self.around.directory,
+            manifest.layout,
+            self.around.placement(now),
+            manifest.replicas,
+            manifest.quorum,
+            now,
+            silent,
+        )
+
+    def losses(self) -> Losses:
+        """Return the content that the swarm has lost."""
+        return losses(self.around.directory, self.manifest.layout, self.now)
+
+    def full(self) -> list[Peer]:
+        """Return the full storage peers, or none while every shard still accepts updates."""
+        found = self.overview()
+        return found.full if found.closed else []
+
+    async def silent_peers(self) -> frozenset[Peer]:
+        """Ask all peers with a live record; return those that do not answer."""
+        live = self.around.directory.live(self.now)
+        return await silent(self.place.transport, list({said.peer: None for said in live}))
+
+    def storage_peers(self) -> list[Peer]:
+        """Return the storage peers with a live record."""
+        live = self.around.directory.live(self.now)
+        return [said.peer for said in live if said.role == "storage"]
+
+    async def rows(self, neurons: Sequence[Neuron]) -> Answer:
+        """Return rows in the order asked for, None for a neuron without one.
+
+        Unreachable if the rows cannot be read within the reader's patience.
+        """
+        return await self.reading.rows(neurons)
+
+    def _found_out(self, lied: Lied) -> None:
+        self._lies.append(lie_of(lied))
+
+
+@asynccontextmanager
+async def visit(
+    link: Link,
+    config: HostConfig = ANYWHERE,
+    shows: Shows | None = None,
+    verify: float = USUAL,
+) -> AsyncIterator[Session]:
+    """Start a session with the swarm of a link; Unreachable if no peer answers.
+
+    `shows` returns the token for the session's key; by default it is derived from the token in the
+    user's client folder. `verify` is the share of the rows read that a second peer is asked for,
+    too; with 1 all rows are put to a vote before they are used.
+    """
+    checked(Verify(verify, bytes(SALT_BYTES)))  # fail before anything is started
+    shows = shows or Membership(usual_folder_in(link.swarm_id, "client")).shown
+    with tempfile.TemporaryDirectory(prefix="giaann-visit-") as folder:
+        key = Path(folder) / "key"
+        token = shows(open_key_file(key).peer)
+        async with (
+            placed(key, config, link.addresses, token) as place,
+            visited(await _met(place, link), place, verify) as visiting,
+        ):
+            yield visiting
+
+
+@asynccontextmanager
+async def visited(
+    manifest: Manifest, place: Place, verify: float = USUAL
+) -> AsyncIterator[Session]:
+    """Start a session with a swarm of known manifest; Unreachable without its directory."""
+    gate = Gate(manifest, place.transport, place.token)
+    _check(gate, place, Membership(usual_folder_in(manifest.swarm_id, "client")))
+    async with place.context(manifest, gate, _LOG) as context:
+        member = Member(context)
+        async with _looking(member):
+            visiting = Session(member, place, verify)
+            try:
+                yield visiting
+            finally:
+                await visiting.reading.close()
+
+
+async def _met(place: Place, link: Link) -> Manifest:
+    """Return the manifest from the first peer of the link that answers with it."""
+    if not place.book.peers:
+        raise UsageError(f"the join link leads to nobody: {'; '.join(place.book.strange)}")
+    try:
+        return await joined(place.transport, place.book.peers, link.swarm_id, Versions())
+    except Unreachable as error:
+        raise Unreachable(f"{' '.join(str(error).split())}; {_ASK_THE_DOCTOR}") from None
+
+
+@asynccontextmanager
+async def _looking(member: Member) -> AsyncIterator[None]:
+    """Look at the directory once, and then go on."""
+    tasks = [asyncio.create_task(member.lookout.run())]
+    try:
+        await _seen_first(member.lookout)
+        await member.revoking.look()  # so that no question goes to a revoked peer
+        tasks.append(asyncio.create_task(member.revoking.run()))
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _check(gate: Gate, place: Place, membership: Membership) -> None:
+    """Raise NotAdmitted, with advice, if this client may not use the swarm."""
+    try:
+        needs(gate.admission, place.host.me, place.token, Rights.CLIENT, time.time())
+    except TokenError as error:
+        why = str(error).partition(". The name of this peer is ")[0]  # this name is the session's
+        name = to_text(membership.identity.peer)
+        raise NotAdmitted(
+            f"{why}. The name of this machine's clients is {name}; when you have the token,"
+            " `giaann token accept TOKEN` keeps it"
+        ) from None
+
+
+async def _seen_first(lookout: Lookout) -> None:
+    try:
+        async with asyncio.timeout(_FIRST_LOOK):
+            await lookout.judged.wait()
+            if lookout.clock_fault:
+                raise UsageError(lookout.clock_fault)
+            await lookout.whole.wait()
+    except TimeoutError:
+        raise Unreachable(
+            "peers of the swarm answer, but their directory could not be read in "
+            f"{_FIRST_LOOK:g} s; {_ASK_THE_DOCTOR}"
+        ) from None

@@ -1,0 +1,37 @@
+"""A rate limit on opening streams: a peer that never stops opening them delays all others."""
+
+import msgspec
+
+from giaann_p2p.swarm.wire.identity import Peer
+
+MOST, WITHIN = 128, 10.0
+"""The most streams that one peer may open, within this many seconds. An honest peer opens one, and
+another if that is lost."""
+_MOST_PEERS = 4096
+
+
+class _Opened(msgspec.Struct):
+    since: float
+    count: int = 0
+
+
+class StreamCounts:
+    """Counts of streams, by the peer that opened them."""
+
+    def __init__(self, most: int = MOST, within: float = WITHIN, peers: int = _MOST_PEERS) -> None:
+        self._most, self._within, self._peers = most, within, peers
+        self._opened: dict[Peer, _Opened] = {}  # the latest to begin last
+
+    def __repr__(self) -> str:
+        return f"<StreamCounts of {len(self._opened)} peers>"
+
+    def too_many(self, peer: Peer, now: float) -> bool:
+        """Count a stream that a peer has opened; return whether it exceeds the limit."""
+        opened = self._opened.get(peer)
+        if opened is None or now - opened.since >= self._within:
+            self._opened.pop(peer, None)
+            opened = self._opened[peer] = _Opened(now)
+            if len(self._opened) > self._peers:
+                del self._opened[next(iter(self._opened))]
+        opened.count += 1
+        return opened.count > self._most

@@ -1,0 +1,1 @@
+"""The shells around the peer directory: joining, looking up, announcing, admission."""

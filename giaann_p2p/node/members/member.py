@@ -1,0 +1,108 @@
+"""What a node of any role does as a member of its swarm, so that each role adds only its own work.
+
+1. It sees the other peers, and is seen by them if it has a role.
+2. It fetches newer lists of revoked members. One that revokes the node itself ends it.
+3. Its lifetime, its calls and its file of known peers are here, too.
+"""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+
+from giaann_p2p.errors import NotAdmitted, PeerError
+from giaann_p2p.net.transport import Handler
+from giaann_p2p.node.calls import Calls
+from giaann_p2p.node.lifetime import Last, Lifetime, Part
+from giaann_p2p.node.members.context import Context
+from giaann_p2p.node.members.lookout import Lookout
+from giaann_p2p.node.members.presence import Complete, Presence
+from giaann_p2p.node.members.revoking import Revoking
+from giaann_p2p.swarm.members.peers_view import PeersView
+from giaann_p2p.swarm.members.standing import Standing
+from giaann_p2p.swarm.wire.identity import Peer, name_of
+from giaann_p2p.swarm.wire.record import ROLES, Role
+
+
+class Member:
+    """A node's membership while it runs; `presence` is None for one that announces nothing."""
+
+    def __init__(
+        self,
+        context: Context,
+        role: Role | None = None,
+        complete: Complete | None = None,
+        *,
+        sees: Sequence[Role] = ROLES,
+        standing: Standing | None = None,
+        restarted: Callable[[Peer], None] = lambda peer: None,
+    ) -> None:
+        """Begin; `complete` adds a role's own fields to the node's record.
+
+        `sees`: the roles whose records are read. `restarted` is called with a storage peer that
+        began anew.
+        """
+        self.context, self.me = context, context.identity.peer
+        self.lost = 0
+        """Number of connections that broke."""
+        manifest, gate = context.manifest, context.gate
+        self.lookout = Lookout(
+            context.board,
+            PeersView.of(self.me, manifest, gate.admission, standing),
+            manifest.layout,
+            manifest.swarm_id,
+            context.clock,
+            roles=sees,
+            restarted=restarted,
+            options=context.options,
+            log=context.log,
+        )
+        if context.book is not None:
+            context.book.directory = self.lookout.view.directory
+        self.presence: Presence | None = None
+        if role is not None and complete is not None:
+            self.presence = Presence(context, self.lookout, role, complete)
+        self.revoking = Revoking(gate, self.lookout, context.transport, context.log)
+        self.life = Lifetime(context.log)
+        self.calls = Calls(context.transport, self.life.fail)
+        gate.on_change(self._members_changed)
+
+    def announce(self) -> None:
+        """Post the record again, because its content has changed."""
+        if self.presence is not None:
+            self.presence.changed()
+
+    async def run(
+        self,
+        answer: Handler,
+        parts: Sequence[Part] = (),
+        last: Last | None = None,
+        executor: Executor | None = None,
+    ) -> None:
+        """Run until the node ends, with a role's own `parts`; `last` is awaited after all of them.
+
+        `executor` writes the file of known peers.
+        """
+        context = self.context
+        context.transport.serve(answer)
+        context.transport.on_lost(self._lost)
+        own = [self.lookout.run(), self.revoking.run()]
+        if self.presence is not None:
+            own.append(self.presence.run())
+        if context.acquaintances is not None:
+            own.append(context.acquaintances.run(self.lookout, executor))
+        await self.life.run([*own, *parts], last)
+
+    async def say_left(self) -> None:
+        """Announce that the node has left, unless it failed."""
+        if self.presence is not None and not self.life.has_failed:
+            await self.presence.say("left")
+            self.context.log.info("left")
+
+    def _members_changed(self) -> None:
+        if self.presence is not None and (why := self.context.gate.own_fault()):
+            self.life.fail(NotAdmitted(why))
+        self.lookout.view.directory.look_again(self.lookout.time())
+        self.announce()
+
+    def _lost(self, peer: bytes, error: PeerError) -> None:
+        self.lost += 1
+        self.context.log.debug("lost the connection to %s: %s", name_of(Peer(peer)), error)

@@ -1,0 +1,1 @@
+"""Reads rows from their owners, caches them, and answers prompts with them."""

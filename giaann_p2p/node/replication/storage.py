@@ -1,0 +1,329 @@
+"""A running storage peer: the shell around `swarm.replication.storage`.
+
+1. Nothing is decided before the first successful look at the DHT board, because a peer that knows
+   no others would take itself for the only one. Until then, questions are answered with what this
+   peer has.
+2. An update is acknowledged once it is on the disk, and only once.
+3. Beyond its bounds the peer refuses, with a reason, and stays up. An unexpected error ends it:
+   `run` raises it, and nothing is left running.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import msgspec
+
+from giaann_p2p.errors import GiaannError, StoreFull
+from giaann_p2p.node.counters import Counters
+from giaann_p2p.node.lifetime import Part
+from giaann_p2p.node.members.context import Context
+from giaann_p2p.node.members.member import Member
+from giaann_p2p.node.notes import take_in
+from giaann_p2p.node.replication.answering import Answering
+from giaann_p2p.node.replication.dispute_log import DisputeLog
+from giaann_p2p.node.replication.holdings import Holdings
+from giaann_p2p.node.replication.reception import Reception
+from giaann_p2p.node.replication.store_writer import Deed, StoreWriter, Wanted
+from giaann_p2p.node.rules import Rules
+from giaann_p2p.store.store import Store
+from giaann_p2p.swarm.members import standing
+from giaann_p2p.swarm.members.capacity import Room
+from giaann_p2p.swarm.members.standing import Standing
+from giaann_p2p.swarm.replication import known_sets
+from giaann_p2p.swarm.replication.delta_checks import DeltaChecks
+from giaann_p2p.swarm.replication.retract import Withdraw
+from giaann_p2p.swarm.replication.settings import Settings
+from giaann_p2p.swarm.replication.shard_fingerprint import weighed
+from giaann_p2p.swarm.replication.storage import StoragePeer
+from giaann_p2p.swarm.wire.actions import (
+    Action,
+    Adopt,
+    Announce,
+    Apply,
+    Call,
+    Leave,
+    Reply,
+    Weigh,
+)
+from giaann_p2p.swarm.wire.identity import Peer, name_of
+from giaann_p2p.swarm.wire.messages import Message, Push
+from giaann_p2p.swarm.wire.orphans import Orphans
+from giaann_p2p.swarm.wire.record import MOST_CAPACITY, Announcement, Load, missing_of, namings
+from giaann_p2p.swarm.wire.replica import ReplicaState
+from giaann_p2p.swarm.wire.shardset import packed
+from giaann_p2p.swarm.wire.voucher import Notary
+from giaann_p2p.units import readable_bytes
+
+
+class StorageNode:
+    """A storage peer. The caller owns the store, and closes it when `run` has ended."""
+
+    def __init__(
+        self, context: Context, store: Store, *, capacity: int, settings: Settings | None = None
+    ) -> None:
+        self.counters = Counters()
+        self._manifest, self._clock, self._log = context.manifest, context.clock, context.log
+        self._options, self.gate = context.options, context.gate
+        self._store, self._holdings = store, Holdings(store)
+        self._capacity, self._settings = capacity, settings or Settings()
+        self._threads = ThreadPoolExecutor(self._options.threads, "giaann-answers")
+        self._writer = ThreadPoolExecutor(2, "giaann-store")  # one for writes, one for snapshots
+        self.member = Member(
+            context,
+            "storage",
+            self._record,
+            standing=self._standing(context.identity.peer),
+            restarted=self._restarted,
+        )
+        self.me, self.lookout, self.calls = self.member.me, self.member.lookout, self.member.calls
+        self.delta_checks = self._new_checks()
+        self.core = self._new_core(context.secret)
+        self.store_writer = self._new_store_writer()
+        self._orphans = Orphans()
+        self.answering = Answering(
+            store, self._state_of, self._threads, self._options, self.me, self._orphans
+        )
+        self.gate.on_change(self._withdraw)
+        self.reception = Reception(
+            self.gate,
+            self.answering,
+            self.counters,
+            self._take,
+            lambda: self.store_writer.fullness,
+            self._options.queue_patience,
+        )
+        self._load, self._counted = Load(), (0, 0)
+        self.room, self._level = Room(capacity), ""
+        self._left = asyncio.Event()
+        self._told = ""
+        self._dispute_log = DisputeLog(self._log)
+
+    def __repr__(self) -> str:
+        return f"<StorageNode {name_of(self.me)}: {self.core.replicas!r}>"
+
+    @property
+    def ready(self) -> bool:
+        """Whether the peer knows the other peers, and none of its shards is still syncing."""
+        replicas = self.core.replicas
+        syncing = replicas.all(ReplicaState.SYNCING)
+        return self.reception.open and not len(syncing)
+
+    async def run(self) -> None:
+        """Run until the peer has left, is closed, or fails."""
+        held = len(self._store.shards)
+        self._log.info("%s: starting; %d shards on disk", name_of(self.me), held)
+        self._withdraw()
+        await self.member.run(self.reception.answer, self._parts(), self._end, self._threads)
+
+    def leave(self) -> None:
+        """Drain: hand over all shards, then end."""
+        if not self.core.leaving:
+            self._log.info("draining: %d shards are to be handed over", len(self._store.shards))
+            self._do(self.core.leave(self._clock()))
+            self.member.announce()
+
+    @property
+    def taught(self) -> bool:
+        """Whether any shard here has applied a chunk."""
+        return any(self._holdings.sets(self.core.replicas.held.tolist()).values())
+
+    def go(self) -> None:
+        """End now, and announce that this peer has left, because it has nothing to hand over.
+
+        Updates are refused from now on: this peer could otherwise acknowledge one that no other
+        peer has.
+        """
+        if not self._left.is_set():
+            self._log.info("nothing of a text is here, so there is nothing to hand over")
+            self.reception.close()
+            self._left.set()
+
+    async def close(self) -> None:
+        """End now, without a handover."""
+        await self.member.life.close()
+
+    # The node's parts, and their end.
+
+    def _standing(self, me: Peer) -> Standing:
+        """Return the book of standing, restored from the note of an earlier run."""
+        book = Standing(me, self._settings.standing, self._settings.founding)
+        take_in(book.restore, self._store.notes.get(standing.NOTE), self._log)
+        return book
+
+    def _new_core(self, secret: bytes) -> StoragePeer:
+        core = StoragePeer(
+            self.me,
+            self._capacity,
+            Rules.of(self._manifest),
+            self._settings,
+            self.lookout.view,
+            self._holdings,
+            self._store.shards,
+            self.delta_checks,
+            now := self._clock(),
+            secret,
+        )
+        restore = partial(core.known.restore, shards=self._manifest.layout.shards, now=now)
+        take_in(restore, self._store.notes.get(known_sets.NOTE), self._log)
+        return core
+
+    def _new_checks(self) -> DeltaChecks:
+        manifest = self._manifest
+        notary = Notary(
+            manifest.swarm_id, manifest.layout, manifest.redundancy, self.gate.admission
+        )
+        return DeltaChecks.of(manifest.spec, manifest.layout, notary.check, self.gate.admission)
+
+    def _new_store_writer(self, make: Callable[..., StoreWriter] = StoreWriter) -> StoreWriter:
+        return make(
+            self._store,
+            self._holdings,
+            self._stored,
+            write=self._writer,
+            beside=self._writer,
+            options=self._options,
+            clock=self._clock,
+            log=self._log,
+        )
+
+    def _parts(self) -> list[Part]:
+        return [self.store_writer.run(), self._tick(), self._departure()]
+
+    async def _end(self) -> None:
+        self.reception.close()
+        try:
+            await self.calls.end()
+            await self.answering.end()
+            if self._left.is_set():
+                await self.member.say_left()
+        finally:
+            self._threads.shutdown()
+            self._writer.shutdown()
+
+    async def _departure(self) -> None:
+        """End when all is handed over and the store writer is idle."""
+        await self._left.wait()
+        await self.store_writer.idle()
+        self.member.life.end()
+
+    async def _tick(self) -> None:
+        await self.lookout.whole.wait()
+        self.reception.open = True
+        while True:
+            self._count()
+            self._do(self.core.tick(self._clock()))
+            self._do(self.lookout.view.standing.note())
+            self._tell()
+            await asyncio.sleep(self._options.tick)
+
+    # Events, and the actions that follow from them.
+
+    def _do(self, actions: Sequence[Action], wanted: Wanted | None = None) -> None:
+        """Carry out actions; `wanted` returns whether the pushing peer still waits for them."""
+        for action in actions:
+            if isinstance(action, Call):
+                self.calls.start(action, partial(self._answered, action.number))
+            elif isinstance(action, Reply):
+                self.reception.reply(action)
+            elif isinstance(action, Announce):
+                self.member.announce()
+            elif isinstance(action, Leave):
+                self._left.set()
+            elif isinstance(action, Deed):
+                self.counters.repairs += isinstance(action, Adopt)
+                if isinstance(action, Apply) and wanted is None:
+                    self.counters.repairs += len(action.updates)
+                self.store_writer.do(action, wanted)
+            elif isinstance(action, Weigh):
+                self.member.life.start(self._weigh(action))
+
+    async def _weigh(self, action: Weigh) -> None:
+        work = partial(weighed, self._store, action.shards.tolist(), action.salt)
+        weights = await asyncio.get_running_loop().run_in_executor(self._threads, work)
+        self._do(self.core.weighed(action.number, weights, self._clock()))
+
+    def _answered(self, number: int, answer: Message | None) -> None:
+        self._do(self.core.answered(number, answer, self._clock()))
+
+    def _stored(self, number: int, error: GiaannError | None) -> None:
+        if isinstance(error, StoreFull):
+            self.room.refused(error.more)
+        self._do(self.core.stored(number, error, self._clock()))
+
+    def _restarted(self, peer: Peer) -> None:
+        self.core.restarted(peer)
+
+    def _state_of(self, shard: int) -> ReplicaState:
+        return self.core.replicas.state(shard)
+
+    def _withdraw(self) -> None:
+        """Drop what the founder has withdrawn, and search for more from disowned authors."""
+        admission, found = self.gate.admission, self.gate.admission.revoked
+        if found.disowned or found.sought or found.withdrawn:
+            search = self.core.search(found.sought)._replace(disowned=admission.disowned)
+            self.store_writer.do(Withdraw(admission, found.number, self._orphans, search))
+
+    def _take(self, ticket: int, sender: Peer, question: Push) -> None:
+        wanted = partial(self.reception.wants, ticket)
+        self._do(self.core.asked(ticket, sender, question, self._clock()), wanted)
+
+    # The node's record, load and log.
+
+    def _record(self, draft: Announcement) -> Announcement:
+        layout, said = self._manifest.layout, self.core.announcement()
+        return msgspec.structs.replace(
+            draft,
+            state="draining" if said.leaving else "active",
+            capacity=self._capacity,
+            used=min(self.room.used, MOST_CAPACITY),
+            ready=packed(said.ready, layout.shards),
+            syncing=packed(said.syncing, layout.shards),
+            wrong=namings(said.wrong, layout),
+            cold=packed(said.cold, layout.shards),
+            durable=self._store.cold.durable,
+            missing=missing_of(said.missing, layout.shards),
+            load=self._load,
+        )
+
+    def _count(self) -> None:
+        self.room.look(self._store.used, self._clock())
+        now = self.counters.reads, self.counters.pushes
+        reads, writes = (new - old for new, old in zip(now, self._counted, strict=True))
+        self._load = Load(
+            queue=len(self.store_writer),
+            reads=int(reads / self._options.tick),
+            writes=int(writes / self._options.tick),
+            growth=self.room.growth,
+        )
+        self._counted = now
+        if self.room.level != self._level:
+            self._level = self.room.level
+            self._warn_of_room()
+            self.member.announce()
+
+    def _warn_of_room(self) -> None:
+        if self._level:
+            self._log.warning(
+                "%s: %s of the %s of --capacity are taken; give more, or start more storage peers",
+                self._level,
+                readable_bytes(self.room.used),
+                readable_bytes(self._capacity),
+            )
+        else:
+            self._log.info("there is room again")
+
+    def _tell(self) -> None:
+        replicas = self.core.replicas
+        self._dispute_log.look(self.core.auditing.wrong(), replicas.disputed)
+        ready, draining = (
+            len(replicas.all(ReplicaState.READY)),
+            len(replicas.all(ReplicaState.DRAINING)),
+        )
+        told = f"ready {ready}/{ready + len(replicas.all(ReplicaState.SYNCING))} shards"
+        if draining:
+            told += f", {draining} to be handed over"
+        if told != self._told:
+            self._told = told
+            self._log.info(told)

@@ -1,0 +1,79 @@
+"""The event loop of one life of a simulated machine, on the clock that all machines share."""
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from giaann_p2p.net.clock import Clock, Event, T, VirtualLoop
+
+
+class MachineLoop(VirtualLoop):
+    """A loop that runs when an event of its machine does.
+
+    `happen` runs an event now; later if the machine stands still; never if its life is over.
+    """
+
+    def __init__(self, clock: Clock, happen: Callable[[Event], None]) -> None:
+        super().__init__(clock)
+        self.happen = happen
+        self.delay: Callable[[object], float] = lambda executor: 0.0
+        """Returns the seconds that work for an executor takes."""
+        self._works: dict[asyncio.Future[Any], Event] = {}
+        """The work of executors that is not done yet, the earliest first."""
+
+    def do(self, event: Event) -> None:
+        """Run an event, and all that follows from it at the same moment."""
+        before = asyncio._get_running_loop()
+        asyncio._set_running_loop(self)
+        try:
+            event()
+            while self._ready:
+                handle = self._ready.popleft()
+                if not handle.cancelled():
+                    handle._run()
+        finally:
+            asyncio._set_running_loop(before)
+
+    def run_in_executor(
+        self, executor: object, func: Callable[..., T], *args: object
+    ) -> asyncio.Future[T]:
+        """Run an executor's work inline, after its delay."""
+        seconds = self.delay(executor)
+        if not seconds:
+            return super().run_in_executor(executor, func, *args)
+        future: asyncio.Future[T] = self.create_future()
+
+        def work() -> None:
+            del self._works[future]
+            try:
+                future.set_result(func(*args))
+            except Exception as error:  # noqa: BLE001  (whatever it is, the waiter's to handle)
+                future.set_exception(error)
+
+        self._works[future] = work
+        self.call_later(seconds, work)
+        return future
+
+    def next_work(self) -> Event | None:
+        """Return the work that an executor is at, or None."""
+        return next(iter(self._works.values()), None)
+
+    def end(self) -> None:
+        """Cancel all tasks; nothing of them is left afterwards."""
+        for future in self._works:
+            future.cancel()
+        tasks = asyncio.all_tasks(self)
+        for task in tasks:
+            task.cancel()
+        self.do(lambda: None)
+        if left := [task for task in tasks if not task.done()]:
+            raise RuntimeError(f"a dead machine goes on: {left}")
+
+    def _due(self, timer: asyncio.TimerHandle) -> None:
+        if not timer.cancelled():
+            self.happen(partial(self._ring, timer))
+
+    def _ring(self, timer: asyncio.TimerHandle) -> None:
+        if not timer.cancelled():  # as it may be after the machine stood still
+            self.do(timer._run)

@@ -1,0 +1,58 @@
+"""Storage peers with huge capacity that join together, take all shards, and vanish for ever.
+
+They run the honest code: a laboratory with large machines and a power cut does the same. What other
+peers had acknowledged must survive, and what only the newcomers acknowledged must never have
+counted. There are two kinds of histories:
+
+- *young*: they vanish before they have standing, in two waves. Nothing at all may be lost.
+- *old*: they stay until they have standing, so the others make cold copies of their shards; then
+  they vanish. What only they took by then is lost with them, as with any owner; all else comes back
+  from cold copies.
+"""
+
+import random
+
+from giaann_p2p.sim.owner import Kind, Owner
+from giaann_p2p.sim.storage import join
+from giaann_p2p.sim.swarm import Swarm
+from giaann_p2p.swarm.replication.settings import Settings
+
+FOUNDING = 30.0
+_ROOM = 1 << 46
+_COUNTS = (3, 5, 10)
+_YOUNG = 0.8
+"""The share of the time until they have standing within which young newcomers vanish."""
+
+
+def settings() -> Settings:
+    """Return settings by which a young swarm can soon tell newcomers from founders."""
+    return Settings(founding=FOUNDING)
+
+
+class Newcomers:
+    """The newcomers of one history."""
+
+    def __init__(self, swarm: Swarm, end: float, old: bool) -> None:
+        self._swarm, self._end, self._old = swarm, end, old
+        self._rng = random.Random(f"{swarm.seed} newcomers")
+        self.there: list[Owner] = []
+        swarm.clock.at(self._rng.uniform(60, 100), self._join)
+
+    def _join(self) -> None:
+        swarm, now = self._swarm, self._swarm.clock.now
+        memory_only = self._rng.random() < 0.5
+        for _ in range(self._rng.choice(_COUNTS)):
+            kind = Kind(capacity=_ROOM, memory_only=memory_only, is_newcomer=True)
+            name = f"newcomer{sum(peer.kind.is_newcomer for peer in swarm.storages)}"
+            self.there.append(join(swarm, name, kind))
+        # A peer that came at `now` has standing when the oldest has been there for twice as long.
+        stays = 1.5 * now if self._old else self._rng.uniform(1, _YOUNG * now)
+        swarm.clock.at(min(now + stays, self._end), self._vanish)
+
+    def _vanish(self) -> None:
+        for peer in self.there:
+            peer.crash(lost=True)
+        self.there.clear()
+        again = self._swarm.clock.now + self._rng.uniform(10, 60)
+        if not self._old and again < self._end / 2:
+            self._swarm.clock.at(again, self._join)

@@ -1,0 +1,236 @@
+"""Cold copies: shards that were handed over and left memory, kept on disk as a last resort.
+
+A cold copy helps if the peers that took the shard over vanish. Each copy is a file of its own,
+`cold-00012` for shard 12: a header, a record that describes it, the shard's content, and an end
+mark. The file gets its name only when it is complete and synced, so after a crash a copy is whole
+or absent. Listing the copies reads the first record of each file, never the content.
+
+A copy never changes. To bring it up to date, the store adopts it, catches up, and cools it again.
+"""
+
+import contextlib
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from giaann_p2p.errors import DamagedError, DiskError, StoreError
+from giaann_p2p.store.applied import Applied
+from giaann_p2p.store.codec.parcel import Limits
+from giaann_p2p.store.content import Content
+from giaann_p2p.store.disk.files import Files
+from giaann_p2p.store.disk.record import (
+    HEAD_SIZE,
+    HEADER_SIZE,
+    Header,
+    Record,
+    behind,
+    head_of,
+    size_of,
+)
+from giaann_p2p.store.layout import MOST_SHARDS
+from giaann_p2p.store.records import Kind, content_of, content_record, promised_digest
+
+_NAME = re.compile(r"cold-(\d{5,})")
+_UNFINISHED = ".new"
+_UNFINISHED_NAME = re.compile(_NAME.pattern + re.escape(_UNFINISHED))
+_ABOUT, _END = 16, 254
+_FIRST_READ = 1 << 12
+"""The bytes read first of a file: the header and, unless it lists many jobs, the description."""
+
+
+class Cold(msgspec.Struct, frozen=True):
+    """The description of a copy, without its content."""
+
+    shard: int
+    chunks: Applied
+    connections: int
+    since: float
+    """The time at which the shard left memory, in seconds since 1970."""
+    nbytes: int
+    """The size of the copy's file in bytes."""
+
+
+class _About(msgspec.Struct, array_like=True):
+    shard: int
+    chunks: bytes
+    connections: int
+    since: float
+
+
+class ColdRoom:
+    """The copies of one store. Invariant: `copies` names exactly the files that are complete."""
+
+    def __init__(self, files: Files | None, identity: bytes, limits: Limits) -> None:
+        """Find the copies in the files; without files (a store in memory), no copy can be kept."""
+        self._files, self._limits = files, limits
+        self._identity = hashlib.blake2b(b"cold\0" + identity, digest_size=16).digest()
+        self.changes = 0
+        """A counter that grows with each change of `copies`."""
+        self.damaged: list[str] = []
+        """Files that cannot be read; they are left in place, and `fsck` names them."""
+        self.copies: Mapping[int, Cold] = self._found()
+        """The copies by shard. The mapping is replaced, never mutated, so that any thread may read
+        it."""
+
+    def __repr__(self) -> str:
+        return f"<ColdRoom: {len(self.copies)} shards, {self.nbytes:,} bytes>"
+
+    @property
+    def durable(self) -> bool:
+        """Whether copies can be kept: a store in memory has no disk."""
+        return self._files is not None
+
+    @property
+    def nbytes(self) -> int:
+        """The size of all copies on the disk, in bytes."""
+        return sum(copy.nbytes for copy in self.copies.values())
+
+    def put(self, held: Content, since: float) -> None:
+        """Write a copy of one shard, durably; it replaces an older copy.
+
+        `since`: the time at which the shard left memory, in seconds since 1970.
+        """
+        files = self._disk()
+        (shard,) = held.shards.tolist()
+        about = _About(shard, held.applied[0].to_bytes(), held.delta.connections, since)
+        records = [(_ABOUT, msgspec.msgpack.encode(about)), (Kind.CONTENT, content_record(held))]
+        size = self._write(files, name_of(shard), shard, records)
+        copy = Cold(shard, held.applied[0], held.delta.connections, since, size)
+        self._are_now({**self.copies, shard: copy})
+
+    def content(self, shard: int) -> Content:
+        """Return a copy's content; DamagedError if its digest is not the one written with it."""
+        files, name = self._disk(), name_of(shard)
+        try:
+            data = files.read(name)
+        except OSError as error:
+            raise DiskError(f"{files.path(name)}: {error.strerror}") from None
+        found = {record.kind: record for record in self._records(files, name, shard, data)}
+        held = content_of(found[Kind.CONTENT].payload, self._limits)
+        if held.shards.tolist() != [shard] or held.digest != promised_digest(
+            found[Kind.CONTENT].payload
+        ):
+            raise DamagedError(f"{files.path(name)} is damaged: its content has another digest")
+        return held
+
+    def forget(self, shards: Iterable[int]) -> None:
+        """Delete some copies."""
+        gone = [shard for shard in shards if shard in self.copies]
+        if not gone:
+            return
+        files = self._disk()
+        self._are_now({n: copy for n, copy in self.copies.items() if n not in gone})
+        try:
+            for shard in gone:
+                files.remove(name_of(shard))
+            files.sync()
+        except OSError as error:
+            raise DiskError(f"{files.path('')}: {error.strerror}; cold copies stay") from None
+
+    def tidy(self) -> None:
+        """Delete the unfinished files that a crash left."""
+        if self._files is None:
+            return
+        for name in self._files.names():
+            if _UNFINISHED_NAME.fullmatch(name):
+                with contextlib.suppress(OSError):  # retried at the next opening, or next copy
+                    self._files.remove(name)
+
+    def check(self) -> None:
+        """Read and verify all copies; raise DamagedError for the first damaged one."""
+        for name in self.damaged:
+            raise DamagedError(f"{self._disk().path(name)} is damaged: it cannot be read")
+        for shard in self.copies:
+            self.content(shard)
+
+    def _are_now(self, copies: Mapping[int, Cold]) -> None:
+        self.copies = copies
+        self.changes += 1
+
+    def _disk(self) -> Files:
+        if self._files is None:
+            raise StoreError("a store in memory keeps no cold copies")
+        return self._files
+
+    def _found(self) -> dict[int, Cold]:
+        found = {}
+        for name in self._names():
+            try:
+                copy = self._about(self._disk(), name)
+                found[copy.shard] = copy
+            except (DamagedError, OSError):
+                self.damaged.append(name)
+        return found
+
+    def _names(self) -> list[str]:
+        return [n for n in self._files.names() if _NAME.fullmatch(n)] if self._files else []
+
+    def _about(self, files: Files, name: str) -> Cold:
+        """Read a copy's description from the start of its file."""
+        start = files.read(name, _FIRST_READ)
+        head = head_of(start[HEADER_SIZE : HEADER_SIZE + HEAD_SIZE])
+        if head is not None and HEADER_SIZE + size_of(head.length) > len(start):
+            start = files.read(name, HEADER_SIZE + size_of(head.length))
+        header = self._header(files, name, start, int(name.rpartition("-")[2]))
+        record = header.find(memoryview(start), HEADER_SIZE)
+        if record is None or record.kind != _ABOUT:
+            raise DamagedError(f"{files.path(name)} is damaged at byte {HEADER_SIZE}")
+        try:
+            about = msgspec.msgpack.decode(record.payload, type=_About)
+        except msgspec.MsgspecError as error:
+            raise DamagedError(f"{files.path(name)} is damaged: {error}") from None
+        if about.shard != header.number or about.shard >= MOST_SHARDS:
+            raise DamagedError(f"{files.path(name)} holds another shard")
+        chunks = Applied.from_bytes(about.chunks)
+        return Cold(about.shard, chunks, about.connections, about.since, files.size(name))
+
+    def _header(self, files: Files, name: str, data: bytes, shard: int) -> Header:
+        wanted = Header(self._identity, shard, 0)
+        try:
+            found = Header.unpacked(data[:HEADER_SIZE])
+        except ValueError as error:
+            raise DamagedError(f"{files.path(name)} is damaged at byte 0: {error}") from None
+        if found != wanted:
+            raise DamagedError(f"{files.path(name)} belongs to another store, or had another name")
+        return found
+
+    def _records(self, files: Files, name: str, shard: int, data: bytes) -> list[Record]:
+        header, at = self._header(files, name, data, shard), HEADER_SIZE
+        found = list(header.records(memoryview(data)))
+        at = behind(found[-1]) if found else HEADER_SIZE
+        if [record.kind for record in found] != [_ABOUT, Kind.CONTENT, _END] or at != len(data):
+            raise DamagedError(f"{files.path(name)} is damaged at byte {at:,}")
+        return found
+
+    def _write(self, files: Files, name: str, shard: int, records: list[tuple[int, bytes]]) -> int:
+        """Write a file and rename it once it is synced; a failed write leaves no file behind."""
+        unfinished = name + _UNFINISHED
+        try:
+            if unfinished in files.names():
+                files.remove(unfinished)
+            file, header = files.create(unfinished), Header(self._identity, shard, 0)
+            try:
+                file.write(header.packed())
+                for kind, payload in [*records, (_END, b"")]:
+                    file.write(*header.record(kind, payload, file.size))
+                file.sync()
+            finally:
+                file.close()
+            files.rename(unfinished, name)
+            files.sync()
+            return files.size(name)
+        except BaseException as error:
+            with contextlib.suppress(OSError):  # retried by the next copy of this shard, or opening
+                files.remove(unfinished)
+            if not isinstance(error, OSError):
+                raise
+            raise DiskError(
+                f"{files.path(unfinished)}: {error.strerror}; no copy was made"
+            ) from None
+
+
+def name_of(shard: int) -> str:
+    """Return the file name of a shard's copy."""
+    return f"cold-{shard:05d}"

@@ -1,0 +1,61 @@
+"""Small files that are replaced atomically and read up to a bound."""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from giaann_p2p.errors import DamagedError, DiskError
+from giaann_p2p.store.disk.plain_file import open_draft, open_plain
+
+_MOST_JSON = 1 << 20
+_T = TypeVar("_T", bound=msgspec.Struct)
+
+
+def read_whole(path: Path, most: int) -> bytes | None:
+    """Return a file's content, cut at `most` + 1 bytes; None if there is no such file.
+
+    The additional byte shows the caller that a file is too long.
+    """
+    try:
+        with open_plain(path) as file:
+            return file.read(most + 1)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise DiskError(f"{path} cannot be read: {error.strerror}") from None
+
+
+def write_whole(path: Path, data: bytes, *, synced: bool = True) -> None:
+    """Replace a file's content atomically; return once the data is on the disk, if `synced`."""
+    draft = path.with_name(f".{path.name}.new")
+    try:
+        with open_draft(draft) as file:
+            file.write(data)
+            if synced:
+                file.flush()
+                os.fsync(file.fileno())
+        draft.replace(path)
+    except OSError as error:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
+        raise DiskError(f"{path} cannot be written: {error.strerror}") from None
+
+
+def read_json(path: Path, kind: type[_T]) -> _T | None:
+    """Return what a file says; None if there is none, DamagedError if it is not valid."""
+    if (data := read_whole(path, _MOST_JSON)) is None:
+        return None
+    if len(data) > _MOST_JSON:
+        raise DamagedError(f"{path} is too long: more than {_MOST_JSON:,} bytes; remove it")
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise DamagedError(f"{path} is not what was written: {error}; remove it") from None
+
+
+def write_json(path: Path, value: msgspec.Struct) -> None:
+    """Replace a file's content without waiting for the disk; a crash of the machine may undo it."""
+    write_whole(path, msgspec.json.encode(value), synced=False)

@@ -1,0 +1,135 @@
+"""The journal of a store: its log, its snapshots, and the lock that all of its writes take.
+
+A write is logged, then applied. If it cannot be applied after it was logged, memory lags behind the
+log, so the journal is sealed: it refuses further writes, and no snapshot is made of that memory.
+A store in memory has a journal without files, which only orders its writes.
+"""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+
+from giaann_p2p.errors import DiskError, UsageError
+from giaann_p2p.store import snapshot
+from giaann_p2p.store.disk.record import Place
+from giaann_p2p.store.disk.replay import file_numbers
+from giaann_p2p.store.layout import Shards
+from giaann_p2p.store.opening import Disk
+from giaann_p2p.store.records import Kind, content_record, note_record, shards_record
+from giaann_p2p.store.state import StoreState
+from giaann_p2p.store.undisturbed import undisturbed
+
+_LEAST_LOG = 8 << 20
+_LOG_TO_SNAPSHOT = 2
+"""The next snapshot is due once the log exceeds `_LEAST_LOG` bytes, and this multiple of the last
+snapshot's size. A short log opens faster: each update in it takes a millisecond, even if it adds
+little."""
+
+
+class Journal:
+    """Makes the writes of one store durable, in the order in which they are applied."""
+
+    def __init__(
+        self, state: StoreState, disk: Disk | None, sealed: str, clock: Callable[[], float]
+    ) -> None:
+        self.lock = threading.Lock()
+        """Held by each write, and by each read that must not see half a write."""
+        self._state, self._disk, self._clock = state, disk, clock
+        self._sealed = sealed  # the reason why writes are refused; empty if they are accepted
+        self._snapshotting = threading.RLock()
+        self._snapshot_size = snapshot.size(disk.files) if disk else 0
+        self._first = (disk and snapshot.newest(disk.files)) or 1  # first log file to replay
+        numbers = file_numbers(disk.files) if disk else []
+        self._old = {number for number in numbers if number < self._first}  # files before that
+
+    def __repr__(self) -> str:
+        where = self._disk.files.path("") if self._disk else "memory"
+        return f"<Journal in {where}{': ' if self._sealed else ''}{self._sealed}>"
+
+    def close(self) -> None:
+        """Refuse writes from now on, and close the log; a running snapshot is aborted."""
+        self._sealed = self._sealed or "this store is closed"
+        with self._snapshotting, self.lock:
+            if self._disk:
+                self._disk.log.close()
+
+    def check(self) -> None:
+        """Raise UsageError if writes are refused; each write calls it once it has the lock.
+
+        A context manager written in Python could not take the lock as well: Ctrl-C may come when
+        it has the lock and its block has not begun, and then nothing would ever release it.
+        """
+        if self._sealed:
+            raise UsageError(self._sealed)
+
+    @contextmanager
+    def logged(self, records: Sequence[tuple[int, bytes]]) -> Iterator[Sequence[Place | None]]:
+        """Log records, then let the caller apply them; yields the place of each record.
+
+        If applying them fails, the journal is sealed.
+        """
+        with undisturbed():
+            places: Sequence[Place | None] = [None] * len(records)
+            if self._disk:
+                places = self._disk.log.append(records, self._clock())
+                self._state.archive.move(self._disk.log.moves())
+            try:
+                yield places
+            except BaseException as error:
+                self._sealed = f"what is in memory lags behind the log ({error!r}): open it anew"
+                raise
+
+    def sync(self) -> None:
+        """Return when everything acknowledged is on the disk."""
+        with self.lock:
+            self.check()
+            if self._disk:
+                self._disk.log.sync()
+
+    @property
+    def snapshot_due(self) -> bool:
+        """Whether the log is so long that a snapshot should replace it."""
+        if self._disk is None:
+            return False
+        return self._disk.log.size > max(_LEAST_LOG, _LOG_TO_SNAPSHOT * self._snapshot_size)
+
+    def snapshot(self) -> None:
+        """Write a snapshot, then delete the log files that it replaces; writes go on meanwhile."""
+        if self._disk is None:
+            return
+        files, log = self._disk.files, self._disk.log
+        with self._snapshotting:
+            with self.lock, undisturbed():
+                self.check()
+                number = log.roll()
+                self._state.archive.move(log.moves())
+                notes, shards = dict(self._state.notes), self._state.shards  # as the file starts
+            records = self._records(notes, shards)
+            self._snapshot_size = snapshot.write(files, self._disk.identity, number, records)
+            with self.lock:
+                self._first = number
+                self._forget()
+            snapshot.forget_before(files, number)
+
+    def forget_released(self) -> None:
+        """Delete the old log files that released records kept; the caller holds the lock."""
+        if not self._old <= self._state.archive.files:
+            with suppress(DiskError):  # retried by the next release, or snapshot
+                self._forget()
+
+    def _records(self, notes: dict[str, bytes], shards: Shards) -> Iterator[tuple[int, bytes]]:
+        yield Kind.HOLD, shards_record(shards.tolist())
+        for key, value in notes.items():
+            yield Kind.NOTE, note_record(key, value)
+        for part in self._state.parts(shards):
+            with self.lock:
+                self.check()  # memory must not be written down once the journal is sealed
+                captured = self._state.capture(part)
+            yield Kind.CONTENT, content_record(self._state.content(captured))
+
+    def _forget(self) -> None:
+        """Delete the log files before the snapshot, except those with kept records."""
+        if self._disk:
+            kept = self._state.archive.files
+            self._disk.log.forget_before(self._first, kept)
+            self._old = {number for number in kept if number < self._first}

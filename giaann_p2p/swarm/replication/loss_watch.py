@@ -1,0 +1,54 @@
+"""Checks periodically that the chunks once known of each shard still exist: see `KnownSets`."""
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+
+from giaann_p2p.store.applied import Applied
+from giaann_p2p.swarm.replication.known_sets import KnownSets
+from giaann_p2p.swarm.replication.readiness import Readiness
+from giaann_p2p.swarm.replication.shared import Shared
+from giaann_p2p.swarm.wire.replica import ReplicaState
+
+_EVERY = 5.0
+"""Seconds between two checks."""
+
+
+class LossWatch:
+    """Looks for lost chunks on behalf of one peer; the findings are in `known`."""
+
+    def __init__(self, shared: Shared, readiness: Readiness) -> None:
+        self.known = KnownSets()
+        self._replicas, self._others, self._held = shared.replicas, shared.others, shared.held
+        self._readiness, self._looked_at = readiness, shared.begun
+
+    def __repr__(self) -> str:
+        return f"<LossWatch: {self.known!r}>"
+
+    def look(self, now: float) -> None:
+        """Compare the known set of each shard with the sets that exist, if a check is due.
+
+        After a restart the first check waits until other peers had time to report: the known sets
+        are restored at once, so everything would seem lost.
+        """
+        if now - self._looked_at < _EVERY or not self._readiness.has_waited(now):
+            return
+        self._looked_at = now
+        for shard, mine in self._held.sets(self._replicas.all(ReplicaState.READY).tolist()).items():
+            self.known.saw(shard, mine, self._held.size_of(shard), now)
+        found = {n: sets for n in self.known.of() if (sets := self._found(n, now)) is not None}
+        self.known.compare(found, now)
+
+    def _found(self, shard: int, now: float) -> Iterable[Applied] | None:
+        """Return the existing sets of a shard, local ones first; None if this peer cannot know.
+
+        A peer cannot know them for a shard that it does not hold while another peer has it ready.
+        """
+        copy = self._held.cold.copies.get(shard)
+        kept = [copy.chunks] if copy else []
+        mine = self._held.sets([shard]).get(shard)
+        if mine is None:
+            return None if self._others.ready(shard, now) else kept
+        return chain([mine], kept, self._said_of(shard, now))
+
+    def _said_of(self, shard: int, now: float) -> Iterator[Applied]:
+        yield from (word.chunks for word in self._readiness.words(shard, now).values())

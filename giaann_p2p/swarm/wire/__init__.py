@@ -1,0 +1,1 @@
+"""Messages and signed values that peers exchange. Nothing here makes a decision."""

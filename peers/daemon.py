@@ -1,0 +1,84 @@
+"""A daemon on its swarm's network, from its start to its end: the same for every role."""
+
+import logging
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+from prometheus_client.core import Metric
+
+from giaann_p2p.local.status_file import Status
+from giaann_p2p.node.members.acquaintances import Acquaintances
+from giaann_p2p.node.members.context import Context
+from giaann_p2p.node.members.membership import usual_folder_in
+from giaann_p2p.node.members.place import Place
+from giaann_p2p.swarm.wire.identity import name_of
+from giaann_p2p.swarm.wire.link import Link
+from giaann_p2p.swarm.wire.manifest import Manifest, Versions
+from giaann_p2p.swarm.wire.token import Rights
+from peers.folder import Folder
+from peers.metrics import Metrics
+from peers.network import gate_of, manifest_of, network
+from peers.options import Options
+from peers.process import Departure, Lasting, last, seen
+
+NO_RIGHTS = Rights(0)
+
+
+class Daemon(NamedTuple):
+    """What a daemon has once it is on the network and has its swarm's manifest."""
+
+    options: Options
+    folder: Folder
+    place: Place
+    known: Acquaintances
+    manifest: Manifest
+
+    def context(
+        self, name: str, rights: Rights = NO_RIGHTS
+    ) -> AbstractAsyncContextManager[Context]:
+        """Take part in the DHT board; raise TokenError if the daemon's token lacks rights.
+
+        `name` is that of the node's logger.
+        """
+        gate = gate_of(self.folder, self.place, self.manifest, rights)
+        return self.place.context(self.manifest, gate, logging.getLogger(name), self.known)
+
+    async def run(
+        self,
+        node: Lasting,
+        status: Callable[[], Status],
+        read: Callable[[], Iterable[Metric]],
+        departure: Departure | None = None,
+    ) -> int:
+        """Run a node to its end, its status and metrics published; return the exit code."""
+        host = self.place.host
+        own = {"peer": name_of(host.me), "listen": host.config.listen[0]}
+
+        def told() -> Status:
+            return msgspec.structs.replace(status(), **own)
+
+        async with seen(self.options, told, Metrics(read, host).page):
+            return await last(node, departure)
+
+
+@asynccontextmanager
+async def joined(
+    options: Options,
+    link: Link,
+    role: str,
+    here: Versions | None = None,
+    *,
+    computes: bool = False,
+) -> AsyncIterator[Daemon]:
+    """Join the swarm of a link, with the folder of the options or the role's usual one.
+
+    `here` is what is installed on this machine, which has to fit the swarm.
+    """
+    with Folder(Path(options.data_dir or usual_folder_in(link.swarm_id, role))) as folder:
+        known = Acquaintances(folder.known_peers)
+        async with network(folder, options, link.addresses, known) as place:
+            manifest = await manifest_of(folder, place, link.swarm_id, here, computes=computes)
+            yield Daemon(options, folder, place, known, manifest)

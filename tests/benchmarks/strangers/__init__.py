@@ -1,0 +1,1 @@
+"""Training while strangers push poison at full rate, beside training alone."""

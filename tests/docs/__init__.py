@@ -1,0 +1,1 @@
+"""Every block of commands or code in README.md and docs/ runs as it stands."""

@@ -1,0 +1,54 @@
+"""A clock that is wrong is told by others' records, and by nothing that a stranger could forge."""
+
+import msgspec
+import pytest
+
+from giaann_p2p.store.layout import Layout
+from giaann_p2p.swarm.members.clock_fault import clock_fault
+from giaann_p2p.swarm.wire.identity import Identity
+from giaann_p2p.swarm.wire.record import SKEW, Announcement, signed, signed_as
+
+NOW, SWARM, LAYOUT = 1_800_000_000, bytes(32), Layout()
+ME, *OTHERS = (Identity.from_seed(bytes([number]) * 32) for number in range(1, 5))
+
+
+def record(who: Identity, ahead: float, by: Identity | None = None) -> bytes:
+    said = Announcement(
+        swarm_id=SWARM,
+        peer=who.peer,
+        role="storage",
+        incarnation=1,
+        sequence=1,
+        issued=NOW + int(ahead),
+    )
+    return signed(who, said) if by is None else signed_as(by, said)
+
+
+def fault(*records: bytes) -> str:
+    return clock_fault(records, ME.peer, NOW, SWARM, LAYOUT)
+
+
+@pytest.mark.parametrize(("ahead", "word"), [(7200, "behind"), (-9000, "ahead of")])
+def test_a_clock_that_fits_nobodys_record_is_wrong(ahead: int, word: str) -> None:
+    by = f"{abs(ahead):,} s {word} that of"
+    assert f"{by} all 3 other peers: set it" in fault(*[record(one, ahead) for one in OTHERS])
+    assert f"{by} the only other peer: set it" in fault(record(OTHERS[0], ahead))
+
+
+def test_one_record_that_fits_is_enough_whatever_others_bring() -> None:
+    old = [record(one, -2 * SKEW - 600) for one in OTHERS[1:]]
+    assert fault(*old)
+    assert not fault(*old, record(OTHERS[0], SKEW - 1))
+    assert not fault()
+
+
+def test_ones_own_record_says_nothing_of_the_clock() -> None:
+    assert not fault(record(ME, 2 * SKEW))
+    assert fault(record(ME, 0), record(OTHERS[0], 2 * SKEW))
+
+
+def test_what_nobody_signed_says_nothing() -> None:
+    forged = record(OTHERS[0], 2 * SKEW, by=OTHERS[1])
+    assert not fault(forged, b"", b"rubbish" * 20)
+    body = msgspec.msgpack.encode([1, 2])
+    assert not fault(OTHERS[0].sign("record", body) + body)

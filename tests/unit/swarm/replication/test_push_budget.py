@@ -1,0 +1,204 @@
+"""What authors may push: newcomers little, all of them together little more, who stands enough."""
+
+import numpy as np
+import pytest
+
+from giaann_p2p.errors import UsageError
+from giaann_p2p.model.columns import Word
+from giaann_p2p.model.delta import EMPTY, Delta
+from giaann_p2p.model.learn import learn
+from giaann_p2p.model.sequence import SequenceBuilder
+from giaann_p2p.store.update import Update
+from giaann_p2p.swarm.replication.push_budget import (
+    LEAST,
+    MOST,
+    MOST_AUTHORS,
+    SENTENCE,
+    Bill,
+    PushBudget,
+    cost_of,
+)
+from giaann_p2p.swarm.replication.settings import Settings
+from giaann_p2p.swarm.wire.actions import Apply, Reply
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.messages import Push, Pushed, Refusal
+from giaann_p2p.swarm.wire.shardset import packed
+from tests.helpers_swarm import (
+    JOB,
+    LESSONS,
+    NOW,
+    SHARDS,
+    SPEC,
+    A,
+    Around,
+    B,
+    C,
+    Side,
+    applied,
+    shards,
+    store,
+)
+
+MINUTE = 60
+ALL = list(range(SHARDS))
+TEXT = [f"text{n}" for n in range(20)]
+
+
+def delta_of(*sentences: list[str]) -> Delta:
+    builder = SequenceBuilder(SPEC.branches)
+    for words in sentences:
+        builder.add([Word(text, text, not at % 3, 0, len(text)) for at, text in enumerate(words)])
+    return learn(builder.build(), SPEC)
+
+
+def push_of(number: int, job: bytes = JOB) -> Push:
+    return Push(job, number, b"", b"")
+
+
+def author(number: int) -> Peer:
+    return Peer(number.to_bytes(len(A), "little"))
+
+
+def try_push(
+    budget: PushBudget,
+    who: Peer,
+    now: float,
+    *,
+    stands: bool = False,
+    cost: float = 64.0,
+    push: Push | None = None,
+) -> bool:
+    """Push a chunk of a job that is here; tell whether it is taken."""
+    said = budget.bill(who, stands, push or push_of(1), [applied(0)], now)
+    if isinstance(said, Refusal):
+        return False
+    said._cost = cost
+    said.settle()
+    return True
+
+
+def flood(budget: PushBudget, authors: int, seconds: int, **how: float) -> int:
+    """Have so many newcomers push ten times a second each, for so long; count what is taken."""
+    steps = [NOW + step / 10 for step in range(10 * seconds)]
+    return sum(try_push(budget, author(n), now, **how) for now in steps for n in range(authors))
+
+
+def test_a_sentence_is_some_steps_of_strength() -> None:
+    many = [[f"{word}{n}" for word in TEXT] for n in range(64)]
+    assert 32 < cost_of(delta_of(*many)) < 128
+    assert cost_of(EMPTY) == LEAST
+
+
+def test_what_repeats_counts_as_often_as_it_does() -> None:
+    once, often = delta_of(TEXT), delta_of(*[TEXT] * 64)
+    assert often.connections == once.connections
+    assert cost_of(often) > 8 * 64 * float(once.strength.sum()) / (1 << 16) / 5 / SENTENCE
+    assert cost_of(often) <= MOST
+
+
+def test_one_newcomer_has_its_rate_and_all_have_twice_that() -> None:
+    settings = Settings()
+    own, all_ = settings.newcomer_sentences / 64, settings.newcomers_sentences / 64
+    assert own <= flood(PushBudget(settings, NOW), 1, MINUTE) <= own + 4
+    for authors in (10, 100):
+        assert all_ <= flood(PushBudget(settings, NOW), authors, MINUTE) <= all_ + 8
+
+
+def test_poison_that_repeats_gets_through_twice_a_minute() -> None:
+    assert flood(PushBudget(Settings(), NOW), 100, 10 * MINUTE, cost=960.0) <= 10 * 2 + 8
+
+
+def test_who_stands_pays_nothing_for_a_flood() -> None:
+    budget = PushBudget(Settings(), NOW)
+    flood(budget, 100, MINUTE)
+    taken = sum(try_push(budget, B, NOW + MINUTE + n / 9, stands=True) for n in range(9 * MINUTE))
+    assert taken == 9 * MINUTE  # 576 sentences a second
+
+
+def test_one_that_stands_is_bounded_as_well() -> None:
+    budget, settings = PushBudget(Settings(), NOW), Settings()
+    taken = sum(try_push(budget, B, NOW + n / 82, stands=True) for n in range(82 * MINUTE))
+    assert taken <= 1.3 * settings.standing_sentences / 64
+
+
+def test_new_jobs_have_a_budget_of_their_own() -> None:
+    budget, settings = PushBudget(Settings(), NOW), Settings()
+    taken = 0
+    for step in range(10 * MINUTE):
+        push = push_of(0, job=step.to_bytes(16, "little"))
+        taken += try_push(budget, author(step), NOW + step / 10, cost=LEAST, push=push)
+    assert taken <= 2 * settings.newcomers_jobs
+
+
+def test_a_refusal_says_when_to_come_again() -> None:
+    budget = PushBudget(Settings(), NOW)
+    while isinstance(said := budget.bill(B, False, push_of(1), [applied(0)], NOW), Bill):
+        said._cost = 64.0
+        said.settle()
+    assert said.is_busy
+    assert "a newcomer may push 960 sentences and 4 new jobs a minute here" in said.reason
+    assert 0 < said.again <= 4.01
+    assert f"come again in {said.again:.1f} s" in said.reason
+    assert not try_push(budget, B, NOW + said.again / 2)
+    assert try_push(budget, B, NOW + said.again + 0.01)
+
+
+def test_what_is_here_already_costs_nothing() -> None:
+    budget = PushBudget(Settings(), NOW)
+    for _ in range(1000):
+        assert isinstance(budget.bill(B, False, push_of(0), [applied(0)], NOW), Bill)
+
+
+def test_authors_in_any_number_take_bounded_room() -> None:
+    budget = PushBudget(Settings(), NOW)
+    assert try_push(budget, A, NOW, stands=True, cost=float(MOST))
+    flood(budget, 2 * MOST_AUTHORS, 1)
+    assert len(budget._authors) <= MOST_AUTHORS
+    assert (A, True) in budget._authors  # not pushed out by newcomers
+
+
+@pytest.mark.parametrize("rate", ["newcomer_sentences", "standing_jobs"])
+def test_rates_are_above_nothing(rate: str) -> None:
+    with pytest.raises(UsageError, match="must be above 0"):
+        Settings(**{rate: 0.0})
+
+
+def side_of(settings: Settings) -> Side:
+    around = Around(A)
+    around.newcomers.add(C)
+    side = Side(A, around, store(ALL, [0]), settings=settings)
+    side.tick(NOW)
+    return side
+
+
+def asked(side: Side, who: Peer, number: int, now: float = NOW) -> Reply:
+    some = shards(*ALL)
+    question = Push(JOB, number, packed(some, SHARDS), LESSONS.parcel(number, some))
+    side.done.clear()
+    side.do(side.core.asked(1, who, question, now), now)
+    return side.told(Reply)[-1]
+
+
+def test_an_owner_holds_newcomers_to_their_budget_and_others_not() -> None:
+    side = side_of(Settings(newcomer_sentences=960.0, newcomers_sentences=960.0))
+    told = [asked(side, C, number).message for number in range(1, 40)]
+    assert isinstance(told[0], Pushed)
+    assert isinstance(told[-1], Refusal)
+    assert told[-1].again > 0
+    assert side.core.budget.refused
+    assert all(isinstance(asked(side, B, number).message, Pushed) for number in range(40, 80))
+
+
+def test_the_true_cost_is_charged_when_a_delta_was_unpacked() -> None:
+    side = side_of(Settings())
+    (apply,) = side.core.asked(
+        1, C, Push(JOB, 1, packed(shards(*ALL), SHARDS), LESSONS.parcel(1, shards(*ALL))), NOW
+    )
+    assert isinstance(apply, Apply)
+    purse = side.core.budget._authors[C, False]
+    assert purse.sentences.level(NOW) == purse.sentences.most - 64
+    unpacked: list[Update] = apply.unpacked()
+    side.store.apply(unpacked)
+    side.core.stored(apply.number, None, NOW)
+    cost = cost_of(unpacked[0].delta)
+    assert np.isclose(purse.sentences.level(NOW), purse.sentences.most - cost)
