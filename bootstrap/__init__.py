@@ -1,1 +1,1 @@
-"""The bootstrap peer: founds a swarm, keeps its manifest, and introduces peers to each other."""
+"""The bootstrap peer: founds a swarm, serves its manifest, and introduces peers to each other."""

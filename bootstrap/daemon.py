@@ -1,4 +1,4 @@
-"""The bootstrap peer's process."""
+"""The bootstrap peer's process: it founds or joins a swarm, and serves it until it is ended."""
 
 import ipaddress
 import logging
@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from bootstrap.command import bootstrap
 from bootstrap.metrics import metrics_of
 from bootstrap.node import BootstrapNode
 from bootstrap.options import BootstrapOptions
@@ -17,15 +16,16 @@ from giaann_p2p.local.status_file import READY, Status
 from giaann_p2p.net.hive.key_file import open_key_file
 from giaann_p2p.net.hive.outside import outside
 from giaann_p2p.node.members.acquaintances import Acquaintances
-from giaann_p2p.node.members.membership import Giver, usual_folder
+from giaann_p2p.node.members.membership import TokenIssuer, usual_folder
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.wire.link import MOST_ADDRESSES, Link
 from giaann_p2p.swarm.wire.manifest import Manifest
 from giaann_p2p.terminal import say
-from peers.command import exit_code
+from peers.command import command, exit_code
 from peers.daemon import Daemon, joined
 from peers.folder import Folder
 from peers.network import network
+from peers.process import run
 
 _LOG = logging.getLogger("giaann.bootstrap")
 _IP = re.compile(r"/ip[46]/([^/]+)/")
@@ -41,7 +41,7 @@ async def serve(options: BootstrapOptions) -> int:
 
 
 async def _found(options: BootstrapOptions, folder: Folder) -> int:
-    """Found a swarm, or serve the swarm that this folder has founded; return the exit code.
+    """Found a swarm, or serve the one that was founded in this folder; return the exit code.
 
     Nothing is founded if the peer cannot listen, for example because its port is taken.
     """
@@ -70,18 +70,18 @@ def _own_token(folder: Folder, founded: Manifest) -> bytes | None:
     """Return the token of the founder's own peer; None in an open swarm."""
     if founded.admission == "open":
         return None
-    return Giver(folder.path).own(time.time()).to_bytes()
+    return TokenIssuer(folder.path).own(time.time()).to_bytes()
 
 
 def _path(options: BootstrapOptions) -> Path:
-    """Return the folder of a founder."""
+    """Return the data folder of a founding peer: the option, or the default for its swarm."""
     if options.data_dir:
         return Path(options.data_dir)
     return usual_folder(re.sub(r"[^\w-]", "_", options.new), "bootstrap")
 
 
 def _founded(options: BootstrapOptions, folder: Folder) -> Manifest:
-    """Return the manifest of the swarm that this folder has founded; found it if there is none."""
+    """Return the manifest of the swarm founded in this folder; found the swarm if there is none."""
     if (kept := folder.manifest()) is not None:
         if options.new and options.new != kept.name:
             raise UsageError(
@@ -135,6 +135,11 @@ def _is_private(address: str) -> bool:
         return False
 
 
+def start(options: BootstrapOptions) -> None:
+    """Run a bootstrap peer in this process until it has left."""
+    run(serve(options), options)
+
+
 def main(arguments: list[str]) -> int:
-    """Run as a process of its own, and return the exit code."""
-    return exit_code(bootstrap, arguments)
+    """Run `giaann bootstrap` with these arguments; return the exit code."""
+    return exit_code(command(BootstrapOptions, start), arguments)

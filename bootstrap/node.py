@@ -20,7 +20,7 @@ class BootstrapNode:
         self.lookout = self.member.lookout
 
     async def run(self) -> None:
-        """Serve until the node is closed."""
+        """Serve the manifest and the DHT board until the node is told to end."""
         await self.member.run(self._answer)
 
     def leave(self) -> None:
@@ -28,7 +28,7 @@ class BootstrapNode:
         self.member.life.end()
 
     async def close(self) -> None:
-        """End now."""
+        """End the bootstrap node, and wait until it has ended."""
         await self.member.life.close()
 
     async def _answer(self, peer: Peer, body: bytes) -> bytes:

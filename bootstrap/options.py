@@ -1,5 +1,6 @@
 """A bootstrap peer's options."""
 
+from pathlib import Path
 from typing import Annotated
 
 from giaann_p2p.errors import UsageError
@@ -8,7 +9,9 @@ from peers.options import Options, told
 
 
 class BootstrapOptions(Options, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A bootstrap peer's options; those that shape a new swarm cannot be changed afterwards."""
+    """A bootstrap peer's options. Those that shape a new swarm cannot be changed afterwards."""
+
+    summary = "Found a swarm, print its join link, and introduce its peers."
 
     new: Annotated[
         str,
@@ -33,7 +36,7 @@ class BootstrapOptions(Options, frozen=True, kw_only=True, forbid_unknown_fields
     quorum: Annotated[
         int,
         told(
-            "How many of them must have an update on disk before it counts; 0 for a majority.",
+            "Replicas that must have an update on disk before it counts; 0 for a majority.",
             ge=0,
             le=MOST_REPLICAS,
         ),
@@ -67,3 +70,12 @@ class BootstrapOptions(Options, frozen=True, kw_only=True, forbid_unknown_fields
         if self.new and self.join:
             raise UsageError("give --new to found a swarm, or --join to serve one, not both")
         self.watch  # noqa: B018  (raises UsageError for values that cannot be used)
+
+    def check(self) -> None:
+        """Raise UsageError if neither an option nor the data folder names a swarm to serve."""
+        founded = self.data_dir and (Path(self.data_dir) / "manifest.json").exists()
+        if not (self.new or self.join or founded):
+            before = f"{self.data_dir} has founded no swarm yet: " if self.data_dir else ""
+            raise UsageError(
+                f"{before}give --new NAME to found a swarm, or --join LINK to serve one"
+            )

@@ -1,1 +1,1 @@
-"""The swarm's daemons: thin programs around `giaann_p2p`."""
+"""The daemons of a swarm's peers: thin programs around the library `giaann_p2p`."""

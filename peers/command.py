@@ -1,4 +1,4 @@
-"""A daemon's command, built from its options: one flag per field, and --config for a file."""
+"""Builds a daemon's command from its options: one flag per field, and --config for a TOML file."""
 
 import inspect
 from collections.abc import Callable
@@ -16,14 +16,16 @@ from peers.options import Options, described, options
 Kind = TypeVar("Kind", bound=Options)
 
 
-def command(kind: type[Kind], run: Callable[[Kind], None], summary: str) -> Callable[..., None]:
-    """Return a function for typer that reads the options and calls `run` with them."""
+def command(kind: type[Kind], run: Callable[[Kind], None]) -> Callable[..., None]:
+    """Return a command for typer that reads and checks a daemon's options, and runs it."""
 
     def told(config: Path | None = None, **given: object) -> None:
         found = options(kind, {n: v for n, v in given.items() if v not in (None, [])}, config)
-        run(_with_whole_link(found))
+        found = _with_whole_link(found)
+        found.check()
+        run(found)
 
-    told.__doc__ = summary
+    told.__doc__ = kind.summary
     texts = described(kind)
     fields = sorted(msgspec.structs.fields(kind), key=lambda field: not field.required)
     parameters = [_parameter(field, texts[field.name]) for field in fields] + [_CONFIG]
@@ -46,7 +48,7 @@ _CONFIG = inspect.Parameter(
 
 
 def exit_code(told: Callable[..., None], arguments: list[str]) -> int:
-    """Run a command as a process of its own would, and return its exit code."""
+    """Run a daemon's command with these arguments; return the exit code for its process."""
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     app.command(epilog=EXIT_CODES)(told)
     try:
@@ -78,7 +80,7 @@ def _parameter(field: msgspec.structs.FieldInfo, told: msgspec.Meta) -> inspect.
 
 
 def _default(value: object) -> str:
-    """Return a default as the help shows it; an empty text if the default is empty or required."""
+    """Return an option's default as the help shows it; empty if it has none or an empty one."""
     if value in ("", (), False, msgspec.NODEFAULT):
         return ""
     shown = ", ".join(value) if isinstance(value, tuple) else value

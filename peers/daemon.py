@@ -1,4 +1,4 @@
-"""A daemon on its swarm's network, from its start to its end: the same for every role."""
+"""The life of a daemon on its swarm's network: the same for every role."""
 
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -12,8 +12,8 @@ from prometheus_client.core import Metric
 from giaann_p2p.local.status_file import Status
 from giaann_p2p.node.members.acquaintances import Acquaintances
 from giaann_p2p.node.members.context import Context
+from giaann_p2p.node.members.joined_host import JoinedHost
 from giaann_p2p.node.members.membership import usual_folder_in
-from giaann_p2p.node.members.place import Place
 from giaann_p2p.swarm.wire.identity import name_of
 from giaann_p2p.swarm.wire.link import Link
 from giaann_p2p.swarm.wire.manifest import Manifest, Versions
@@ -25,23 +25,24 @@ from peers.options import Options
 from peers.process import Departure, Lasting, last, seen
 
 NO_RIGHTS = Rights(0)
+"""The rights required of a daemon that needs none, such as a bootstrap peer."""
 
 
 class Daemon(NamedTuple):
-    """What a daemon has once it is on the network and has its swarm's manifest."""
+    """A daemon that is on the network and has its swarm's manifest."""
 
     options: Options
     folder: Folder
-    place: Place
+    place: JoinedHost
     known: Acquaintances
     manifest: Manifest
 
     def context(
         self, name: str, rights: Rights = NO_RIGHTS
     ) -> AbstractAsyncContextManager[Context]:
-        """Take part in the DHT board; raise TokenError if the daemon's token lacks rights.
+        """Take part in the DHT board; raise TokenError if the daemon's token lacks these rights.
 
-        `name` is that of the node's logger.
+        `name` is the name of the node's logger.
         """
         gate = gate_of(self.folder, self.place, self.manifest, rights)
         return self.place.context(self.manifest, gate, logging.getLogger(name), self.known)
@@ -53,7 +54,7 @@ class Daemon(NamedTuple):
         read: Callable[[], Iterable[Metric]],
         departure: Departure | None = None,
     ) -> int:
-        """Run a node to its end, its status and metrics published; return the exit code."""
+        """Run a node to its end and publish its status and metrics; return the exit code."""
         host = self.place.host
         own = {"peer": name_of(host.me), "listen": host.config.listen[0]}
 
@@ -73,9 +74,9 @@ async def joined(
     *,
     computes: bool = False,
 ) -> AsyncIterator[Daemon]:
-    """Join the swarm of a link, with the folder of the options or the role's usual one.
+    """Join the swarm of a link, with the data folder in the options or the role's default one.
 
-    `here` is what is installed on this machine, which has to fit the swarm.
+    `here` are the software versions on this machine; they must fit the swarm's manifest.
     """
     with Folder(Path(options.data_dir or usual_folder_in(link.swarm_id, role))) as folder:
         known = Acquaintances(folder.known_peers)

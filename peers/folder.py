@@ -1,4 +1,4 @@
-"""A daemon's folder, held by one process at a time.
+"""A daemon's data folder, locked by one process at a time.
 
     peer.key          the peer's identity; a copy of it can act as this peer
     manifest.json     the swarm's manifest; checked against the swarm's id at each read
@@ -26,13 +26,13 @@ from giaann_p2p.swarm.wire.manifest import MOST_BYTES, Manifest
 
 
 class Folder:
-    """A daemon's folder: paths of its files, and a lock while it is entered."""
+    """A daemon's data folder: the paths of its files, and a lock while it is entered."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._held = contextlib.ExitStack()
         self._new: list[Path] = []
-        """Parent folders created for this one, the innermost first; removed at the end if empty."""
+        """Parent folders created by entering, innermost first; removed at exit if empty."""
 
     def __repr__(self) -> str:
         return f"<Folder: {self.path}>"
@@ -42,7 +42,9 @@ class Folder:
         try:
             self._held.enter_context(locked(self.path))
         except StoreError as error:
-            raise type(error)(f"{error}; is another daemon running in it? One a folder") from None
+            raise type(error)(
+                f"{error}; is another daemon running in it? Each daemon needs its own --data-dir"
+            ) from None
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -53,7 +55,10 @@ class Folder:
 
     @contextlib.contextmanager
     def tried(self) -> Iterator[Callable[[], None]]:
-        """Empty the folder at the end, if it is empty now and the yielded `keep` is not called."""
+        """Delete all files at the context's end if the folder was empty before, for a failed start.
+
+        Calling the yielded function keeps the files.
+        """
         made = not any(self.path.iterdir())
 
         def keep() -> None:
@@ -68,7 +73,7 @@ class Folder:
 
     @property
     def membership(self) -> Membership:
-        """The folder's membership: its key, its token, and its list of revoked members."""
+        """The membership files in the folder: key, token, and list of revoked members."""
         return Membership(self.path)
 
     @property
@@ -88,7 +93,7 @@ class Folder:
 
     @property
     def standing(self) -> Path:
-        """Path of the file that says how long a compute peer has seen each storage peer.
+        """Path of a compute peer's book of standing: how long it has seen each storage peer.
 
         A storage peer keeps this book in its store.
         """
@@ -101,7 +106,7 @@ class Folder:
 
     @property
     def store_bytes(self) -> int:
-        """Bytes that the store takes on the disk."""
+        """Bytes that a storage peer's store takes on the disk."""
         found = 0
         for file in self.store.glob("*"):
             with contextlib.suppress(FileNotFoundError):  # a snapshot has replaced this log
@@ -109,7 +114,10 @@ class Folder:
         return found
 
     def manifest(self, swarm_id: bytes | None = None) -> Manifest | None:
-        """Return the manifest, or None; raise UsageError if it belongs to another swarm."""
+        """Return the swarm's manifest in the folder, or None.
+
+        Raise UsageError if it belongs to another swarm than `swarm_id`.
+        """
         data = read_whole(self.path / "manifest.json", MOST_BYTES)
         if data is None:
             return None
@@ -121,21 +129,21 @@ class Folder:
             ) from None
 
     def keep_manifest(self, manifest: Manifest) -> None:
-        """Save the manifest."""
+        """Save the swarm's manifest in the folder."""
         write_whole(self.path / "manifest.json", manifest.to_bytes())
 
     def listen(self, wanted: Sequence[str]) -> tuple[str, ...]:
-        """Return the addresses to listen on, with the ports of last time in place of port 0."""
+        """Return the addresses to listen on: port 0 becomes the port that the last run got."""
         data = read_whole(self.path / "listen.json", MOST_BYTES)
         if data is None:
             return tuple(wanted)
         try:
             last = msgspec.json.decode(data, type=dict[str, str])
         except (msgspec.MsgspecError, UnicodeDecodeError):
-            return tuple(wanted)  # the ports of last time are only a preference
+            return tuple(wanted)  # the ports of the last run are only a preference
         return tuple(last.get(address, address) for address in wanted)
 
     def keep_listen(self, wanted: Sequence[str], got: Sequence[str]) -> None:
-        """Save the address obtained for each address wanted."""
+        """Save the address that each wanted address got, for the next run."""
         pairs = dict(zip(wanted, got, strict=True))
         write_whole(self.path / "listen.json", msgspec.json.encode(pairs))

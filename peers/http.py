@@ -5,8 +5,8 @@ page gets an error, and so does a request whose Host is not a loopback name. The
 rebinding: a web site can point its own name at 127.0.0.1 and read the answer in its visitor's
 browser, but such requests carry the site's name as Host.
 
-prometheus_client's own server makes pages in threads, beside the loop that changes what they show,
-and bounds neither the time nor the number of its connections.
+prometheus_client's own server will not do: it makes pages in threads, while the event loop changes
+the data that they show, and it bounds neither the duration nor the number of its connections.
 """
 
 import asyncio
@@ -20,9 +20,11 @@ from giaann_p2p.errors import UsageError
 
 _LOG = logging.getLogger("giaann.http")
 _MOST_HEAD = 8192
+"""Maximum length of a request's head, in bytes."""
 _WITHIN = 5.0
-"""Time for a whole request and its answer, in seconds."""
+"""Timeout of a whole request with its response, in seconds."""
 _MOST_AT_ONCE = 16
+"""Maximum number of open connections; a further one is closed at once."""
 _REASONS = {
     200: "OK",
     400: "Bad Request",
@@ -37,7 +39,7 @@ _LOOPBACK = re.compile(rb"(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d*)?", re.IGNO
 
 
 class Page(NamedTuple):
-    """A response: its status code, body and content type."""
+    """An HTTP response: its status code, body and content type."""
 
     status: int
     body: bytes
@@ -45,7 +47,7 @@ class Page(NamedTuple):
 
 
 class HttpServer:
-    """Serves pages by path; a page's function is called for each request."""
+    """Serves HTTP pages by path; a page's function is called for each request."""
 
     def __init__(self, pages: Mapping[str, Callable[[], Page]]) -> None:
         self._pages = pages
@@ -54,11 +56,11 @@ class HttpServer:
 
     @property
     def port(self) -> int:
-        """The port on which the server listens; 0 if it does not listen."""
+        """The port on which the HTTP server listens; 0 if it does not listen."""
         return self._server.sockets[0].getsockname()[1] if self._server else 0
 
     async def start(self, host: str, port: int) -> None:
-        """Start to listen; raise UsageError if the port cannot be bound."""
+        """Start the HTTP server; raise UsageError if the port cannot be bound."""
         try:
             self._server = await asyncio.start_server(
                 self._serve, host, port, limit=_MOST_HEAD, backlog=_MOST_AT_ONCE
@@ -70,7 +72,7 @@ class HttpServer:
             ) from None
 
     async def close(self) -> None:
-        """Stop listening."""
+        """Stop the HTTP server from listening."""
         if self._server:
             self._server.close()
             await self._server.wait_closed()
@@ -96,22 +98,22 @@ class HttpServer:
             request, *headers = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
             method, target, version = request.decode("ascii").split(" ")
         except (ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            return Page(400, b"this is no HTTP request\n")
+            return Page(400, b"this is not an HTTP request\n")
         if not version.startswith("HTTP/1."):
-            return Page(400, b"only HTTP/1.1 is spoken here\n")
+            return Page(400, b"only HTTP/1.1 is supported here\n")
         if not _is_for_this_machine(headers):
             return Page(421, b"only requests to localhost or 127.0.0.1 are answered here\n")
         if method not in ("GET", "HEAD"):
-            return Page(405, b"there is nothing here but to GET\n")
+            return Page(405, b"only GET and HEAD are allowed here\n")
         page = self._pages.get(target.partition("?")[0])
         if page is None:
             known = "\n".join(self._pages)
-            return Page(404, f"there is no such page; there are:\n{known}\n".encode())
+            return Page(404, f"there is no such page; these exist:\n{known}\n".encode())
         try:
             found = page()
         except Exception:  # noqa: BLE001  (a failing page must not end the daemon)
-            _LOG.exception("the page %s cannot be made", target)
-            return Page(500, b"this page cannot be made now; the log says why\n")
+            _LOG.exception("the page %s could not be made", target)
+            return Page(500, b"this page could not be made; the log says why\n")
         return found if method == "GET" else found._replace(body=b"")
 
 

@@ -12,7 +12,7 @@ _LEVELS = {
     logging.ERROR: "error",
 }
 _OURS = ("giaann", "giaann_p2p")
-"""Names of the loggers of the daemons and their nodes, and of the library's modules."""
+"""Names of the top loggers: of the daemons with their nodes, and of the library's modules."""
 
 
 class _Lines(logging.Formatter):
@@ -39,17 +39,17 @@ class _Json(logging.Formatter):
 
 
 def _level(record: logging.LogRecord) -> str:
-    """Return the usual name of a record's level, because libraries may rename levels."""
+    """Return the usual name of a log record's level, because libraries may rename levels."""
     return _LEVELS.get(record.levelno, record.levelname.lower())
 
 
 def _fit_to_print(text: str) -> str:
-    """Return a text with unprintable characters replaced: parts of it come from strangers."""
+    """Return a text with unprintable characters replaced, because strangers may have written it."""
     return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
 def log_to_stderr(*, as_json: bool, level: str = "info") -> None:
-    """Log what `giaann_p2p` and the daemons report, from this level up, to standard error."""
+    """Write the log of the daemon and of `giaann_p2p`, from this level up, to standard error."""
     handler = logging.StreamHandler()
     handler.setFormatter(_Json() if as_json else _Lines())
     for name in _OURS:

@@ -1,4 +1,4 @@
-"""Prometheus metrics, read at each request from counters that exist anyway."""
+"""Prometheus metrics, read at each request from the counters that a node keeps anyway."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
@@ -22,7 +22,7 @@ from peers.http import Page
 
 
 class Watched(Protocol):
-    """The p2pd whose metrics are shown: implemented by `Host`."""
+    """The p2pd process whose metrics are shown; `Host` implements it."""
 
     @property
     def deaths(self) -> int:
@@ -41,10 +41,10 @@ class Watched(Protocol):
 
 
 class Metrics(Collector):
-    """A page of metrics, including the process's own, all read at each request."""
+    """A page of metrics: those of the node, of its process and of its p2pd, as of the request."""
 
     def __init__(self, read: Callable[[], Iterable[Metric]], host: Watched | None = None) -> None:
-        """Begin; `read` returns the metrics, and `host` (if any) has the p2pd to show."""
+        """Create a page; `read` returns the node's metrics, and `host` has the p2pd, if any."""
         self._read, self._host = read, host
         self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)
@@ -58,12 +58,12 @@ class Metrics(Collector):
         yield GaugeMetricFamily("giaann_tasks", "Tasks in the event loop.", value=_tasks())
 
     def page(self) -> Page:
-        """Return the page in Prometheus's text format."""
+        """Return the page of metrics in Prometheus's text format."""
         return Page(200, generate_latest(self._registry), CONTENT_TYPE_LATEST)
 
 
 def p2pd_metrics(host: Watched) -> Iterator[Metric]:
-    """Return metrics of a peer's p2pd: its resources, and the actions of its watchdog."""
+    """Return metrics of a peer's p2pd process: its resources, and the work of its watchdog."""
     yield from counters(
         giaann_p2pd_restarts=(
             "Times that p2pd has ended and was restarted.",
@@ -119,7 +119,7 @@ def counters(**values: tuple[str, float]) -> Iterator[Metric]:
 
 
 def histogram(name: str, text: str, times: Histogram) -> Metric:
-    """Return a histogram with its present counts."""
+    """Return a histogram of durations, with its present counts, as a Prometheus metric."""
     buckets, total = [], 0
     for bound, count in zip([*map(str, BOUNDS), "+Inf"], times.counts, strict=True):
         total += count
@@ -130,7 +130,7 @@ def histogram(name: str, text: str, times: Histogram) -> Metric:
 
 
 def _tasks() -> int:
-    """Return the number of tasks; 0 if the page is read outside an event loop."""
+    """Return the number of tasks in the event loop; 0 outside an event loop."""
     try:
         return len(asyncio.all_tasks())
     except RuntimeError:

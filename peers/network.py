@@ -1,4 +1,4 @@
-"""Takes a daemon onto the network with its folder's key, ports, token and manifest."""
+"""Takes a daemon onto the network with the key, ports, token and manifest in its data folder."""
 
 import asyncio
 import logging
@@ -13,9 +13,9 @@ from giaann_p2p.net.hive.daemon import DaemonError
 from giaann_p2p.net.hive.peer_id import peer_of_address
 from giaann_p2p.node.members.acquaintances import Acquaintances
 from giaann_p2p.node.members.gate import Gate
+from giaann_p2p.node.members.joined_host import JoinedHost, joined_host
 from giaann_p2p.node.members.joining import joined
 from giaann_p2p.node.members.membership import needs
-from giaann_p2p.node.members.place import Place, placed
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.manifest import Manifest, Versions
 from giaann_p2p.swarm.wire.token import Rights
@@ -24,9 +24,11 @@ from peers.options import Options
 
 _LOG = logging.getLogger("giaann.daemon")
 _BACKOFF = Backoff(first=5.0, longest=60.0)
+"""Pauses between tries to get the manifest from another peer, in seconds."""
 _MOST_RELAYS = 3
 """Number of relays at which a peer that cannot be dialled keeps a reservation."""
 _CIRCUIT = "/p2p-circuit"
+"""Part of the address of a peer that can be reached only through a relay."""
 
 
 @asynccontextmanager
@@ -36,14 +38,14 @@ async def network(
     named: Sequence[str],
     known: Acquaintances,
     token: bytes | None = None,
-) -> AsyncIterator[Place]:
-    """Join the network as the folder's member, on the ports of last time if they are free."""
+) -> AsyncIterator[JoinedHost]:
+    """Join the network with the folder's key, on the ports of the last run if they are free."""
     token = _token(folder, options) if token is None else token
     last, named = folder.listen(options.listen), [*named, *known.addresses]
     async with AsyncExitStack() as stack:
 
-        async def listening_at(listen: tuple[str, ...]) -> Place:
-            entered = placed(folder.key, _config(options, listen, named), named, token)
+        async def listening_at(listen: tuple[str, ...]) -> JoinedHost:
+            entered = joined_host(folder.key, _config(options, listen, named), named, token)
             return await stack.enter_async_context(entered)
 
         try:
@@ -51,11 +53,11 @@ async def network(
         except DaemonError as error:
             if last == options.listen:
                 raise
-            _LOG.warning("the ports of last time are taken, using free ones: %s", error)
+            _LOG.warning("the ports of the last run are taken, using free ones: %s", error)
             place = await listening_at(options.listen)
         if options.relay and not place.host.config.trusted_relays:
             _LOG.warning(
-                "--relay: no peer is known yet that could relay; restart this one when there is one"
+                "--relay: no known peer can relay yet; restart this peer when there is one"
             )
         for strange in place.book.strange:
             _LOG.warning("%s", strange)
@@ -74,7 +76,7 @@ def _config(options: Options, listen: tuple[str, ...], named: Sequence[str]) -> 
 
 
 def relays_of(named: Sequence[str]) -> tuple[str, ...]:
-    """Return one address of each of the first peers that can relay and need no relay themselves."""
+    """Return an address of each of the first few peers that can be dialled without a relay."""
     found: dict[Peer, str] = {}
     for address in named:
         with suppress(UsageError):
@@ -83,8 +85,8 @@ def relays_of(named: Sequence[str]) -> tuple[str, ...]:
     return tuple(found.values())[:_MOST_RELAYS]
 
 
-def gate_of(folder: Folder, place: Place, manifest: Manifest, rights: Rights) -> Gate:
-    """Return a daemon's gate; raise TokenError if its token lacks the rights that it needs."""
+def gate_of(folder: Folder, place: JoinedHost, manifest: Manifest, rights: Rights) -> Gate:
+    """Return the gate of a daemon; raise TokenError if its token lacks the rights it needs."""
     membership = folder.membership
     gate = Gate(manifest, place.transport, place.token, keep=membership.keep_revoked)
     gate.recall(membership.revoked())
@@ -102,15 +104,15 @@ def _token(folder: Folder, options: Options) -> bytes:
 
 async def manifest_of(
     folder: Folder,
-    place: Place,
+    place: JoinedHost,
     swarm_id: bytes,
     here: Versions | None = None,
     *,
     computes: bool = False,
 ) -> Manifest:
-    """Return the swarm's manifest: the one kept here, else another peer's; retry until one answers.
+    """Return the swarm's manifest: from the folder, else from another peer, retrying with backoff.
 
-    Raise UsageError if the versions installed here do not fit the swarm.
+    Raise UsageError if the software versions `here` do not fit the swarm.
     """
     here = here or Versions()
     if (kept := folder.manifest(swarm_id)) is not None:

@@ -1,13 +1,13 @@
 """A daemon's options: one class defines the command line, the TOML file and the manual.
 
-A field's description is its help text. The file uses the fields' names. The command line overrides
-the file, and the file overrides the default.
+A field's description is its help text. The TOML file uses the fields' names. The command line
+overrides the file, and the file overrides the defaults.
 """
 
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args, get_origin
 
 import msgspec
 
@@ -24,12 +24,15 @@ def told(
 
 
 _LEAST_P2PD = 80_000_000
+"""Smallest memory limit of p2pd that is accepted, in bytes."""
 _MOST_PORT = (1 << 16) - 1
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Options of every daemon."""
+    """The options that daemons of every role have."""
 
+    summary: ClassVar[str]
+    """What the daemon does, in one sentence: the help of its command."""
     data_dir: Annotated[
         str,
         told(
@@ -65,7 +68,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     relay: Annotated[
         bool,
         told(
-            "Be reachable through other peers if none of this one's addresses can be "
+            "Be reachable through other peers if none of this peer's addresses can be "
             "dialled. Slower; forward a port instead if you can."
         ),
     ] = False
@@ -74,7 +77,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         told(
             "Memory limit of p2pd, the process that carries the connections. Above it strangers "
             "are disconnected; if that does not help, or above three times the limit, p2pd is "
-            "restarted. A peer with more than 500 others may need more.",
+            "restarted. A peer that is connected to more than 500 others may need more.",
             "SIZE",
         ),
     ] = "150MB"
@@ -94,18 +97,21 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     ] = "text"
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"],
-        told("Least severity to log."),
+        told("Lowest severity to log."),
     ] = "info"
     status_file: Annotated[
         str, told("File to keep this peer's state in, for a supervisor.", "FILE")
     ] = ""
 
+    def check(self) -> None:
+        """Raise UsageError if this machine or folder cannot serve with these options."""
+
     @property
     def watch(self) -> WatchLimits:
-        """Limits of p2pd; UsageError if they are below what p2pd needs to run."""
+        """Resource limits of the p2pd process; UsageError if its memory limit is too small."""
         limits = WatchLimits(memory=nbytes(self.p2pd_memory))
         if limits.memory < _LEAST_P2PD:
-            raise UsageError(f"p2pd-memory must be at least 80MB; it is {self.p2pd_memory}")
+            raise UsageError(f"--p2pd-memory must be at least 80MB; it is {self.p2pd_memory}")
         return limits
 
 
@@ -115,7 +121,7 @@ _PATH = re.compile(r"`\$\.(\w+)(?:\[\.*\d*\])?`")
 
 
 def options(kind: type[Kind], given: Mapping[str, Any], file: Path | None = None) -> Kind:
-    """Return a daemon's options: given values first, then those of the file, then the defaults."""
+    """Return a daemon's options: from the given values, else from the file, else the defaults."""
     values = {**_of_file(file, kind), **given} if file else dict(given)
     for name, text in described(kind).items():
         if name not in values and _field(kind, name).required:
@@ -132,7 +138,7 @@ def options(kind: type[Kind], given: Mapping[str, Any], file: Path | None = None
 
 
 def described(kind: type[Options]) -> dict[str, msgspec.Meta]:
-    """Return each option's metadata by name."""
+    """Return the metadata of each of a daemon's options, by the option's name."""
     return {
         field.name: next(
             one for one in reversed(field.type.__metadata__) if isinstance(one, msgspec.Meta)

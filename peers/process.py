@@ -23,10 +23,13 @@ from peers.options import Options
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _LOOK_EVERY = 0.2
+"""Seconds between two checks of the status, or of a handover's progress."""
 _TIDY_EVERY = 60.0
+"""Seconds between two returns of freed memory to the system."""
 _FIRST_WORD, _WORD_EVERY = 2.0, 60.0
 """Seconds until a leaving daemon first logs what it waits for, and seconds between repetitions."""
 _RETRY = 10.0
+"""Seconds until a status file that could not be written is tried again."""
 LOG = logging.getLogger("giaann.daemon")
 
 
@@ -34,15 +37,15 @@ class Lasting(Protocol):
     """A node that runs until it is asked to leave."""
 
     async def run(self) -> None:
-        """Run until the node has left, is closed, or fails."""
+        """Run the node until it has left, is closed, or fails."""
         ...
 
     def leave(self) -> None:
-        """Hand over what other peers need, then end."""
+        """Start to leave: hand over what other peers need, then end."""
         ...
 
     async def close(self) -> None:
-        """End now, without a handover."""
+        """End the node now, without a handover."""
         ...
 
 
@@ -52,17 +55,17 @@ class Departure(NamedTuple):
     within: float
     """Time limit of the handover, in seconds; 0 means no limit."""
     left: Callable[[], str]
-    """Returns a phrase: what is still to be handed over, and what prevents that."""
+    """Returns a phrase: what is not handed over yet, and what prevents that."""
     kept: Callable[[], str]
-    """Returns a sentence: what happens to the rest if it is not handed over."""
+    """Returns a sentence: what happens to shards that are not handed over."""
     decided: Callable[[], Decision]
-    """Returns whether to go on waiting."""
+    """Returns whether the daemon waits on for its handover, or leaves."""
     go: Callable[[], None]
     """Ends a daemon that has nothing to hand over."""
 
 
 def run(main: Coroutine[Any, Any, int], options: Options) -> None:
-    """Run a daemon to its end; a signal before it has started cancels it."""
+    """Run a daemon to its end; a signal that arrives before its node runs cancels it."""
     log_to_stderr(as_json=options.log == "json", level=options.log_level)
     keep_together()
 
@@ -74,7 +77,7 @@ def run(main: Coroutine[Any, Any, int], options: Options) -> None:
         try:
             return await task
         except asyncio.CancelledError:
-            LOG.info("ended before it had started")
+            LOG.info("ended by a signal before it had started")
             return 0
 
     if code := uvloop.run(guarded()):
@@ -82,9 +85,9 @@ def run(main: Coroutine[Any, Any, int], options: Options) -> None:
 
 
 async def last(node: Lasting, departure: Departure | None = None) -> int:
-    """Run a node to its end, and return the exit code.
+    """Run a node to its end, and return the daemon's exit code.
 
-    The first signal asks the node to leave; a second one, or the end of the time limit, ends it.
+    The first signal asks the node to leave. A second signal ends it, and so does the time limit.
     """
     loop = asyncio.get_running_loop()
     tasks: list[asyncio.Task[None]] = []
@@ -95,7 +98,7 @@ async def last(node: Lasting, departure: Departure | None = None) -> int:
         tasks.append(loop.create_task(node.close()))
 
     def first() -> None:
-        LOG.info("leaving; a second signal ends it at once")
+        LOG.info("leaving; a second signal ends this peer at once")
         for number in _SIGNALS:
             loop.add_signal_handler(number, second)
         node.leave()
@@ -117,10 +120,10 @@ async def last(node: Lasting, departure: Departure | None = None) -> int:
 
 
 async def _tidying() -> None:
-    """Give freed memory back to the system every minute.
+    """Give freed memory back to the system every minute, until cancelled.
 
-    A daemon runs for long, and memory that it needed once, for example to send a shard, leaves
-    holes of some ten megabytes.
+    Otherwise memory that a long-running daemon needed once, for example to send a shard, would stay
+    taken: some ten megabytes.
     """
     while True:
         await asyncio.sleep(_TIDY_EVERY)
@@ -152,7 +155,8 @@ async def _told(departure: Departure, end: asyncio.Timeout) -> Decision:
             when = end.when()
             long = "as long as it takes" if when is None else f"{max(0, when - now):.0f} s more"
             ends = "a second signal ends it now"
-            LOG.info("%s; it waits %s, and %s. %s", departure.left(), long, ends, departure.kept())
+            words = departure.left(), long, ends, departure.kept()
+            LOG.info("%s; this peer waits %s, and %s. %s", *words)
         await asyncio.sleep(min(_LOOK_EVERY, due - now))
     return decision
 
@@ -198,7 +202,7 @@ def _pages(
 
 
 async def _kept(file: StatusFile, told: Callable[[], Status]) -> None:
-    """Write the status file whenever the status changes; retry 10 s after a disk error."""
+    """Write the status file whenever the daemon's status changes; retry 10 s after a disk error."""
     last: Status | None = None
     while True:
         if (now := told()) != last:

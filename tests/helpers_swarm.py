@@ -1,7 +1,7 @@
 """Storage peers to be connected by hand: surroundings that say what they are told, real stores."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.layout import Layout, Shards
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.update import Update, anything
+from giaann_p2p.swarm.members.claims import Mask
 from giaann_p2p.swarm.members.exclusion import Named
 from giaann_p2p.swarm.members.placement import Placement
 from giaann_p2p.swarm.replication.answers import Answers
@@ -23,7 +24,6 @@ from giaann_p2p.swarm.replication.settings import Settings
 from giaann_p2p.swarm.replication.shard_fingerprint import weighed
 from giaann_p2p.swarm.replication.shared import Shared
 from giaann_p2p.swarm.replication.storage import StoragePeer
-from giaann_p2p.swarm.training.writer import Flags
 from giaann_p2p.swarm.wire.actions import (
     Action,
     Adopt,
@@ -32,9 +32,10 @@ from giaann_p2p.swarm.wire.actions import (
     Drop,
     Hold,
     Release,
-    Weigh,
+    TakeFingerprints,
 )
 from giaann_p2p.swarm.wire.identity import Identity, Peer
+from giaann_p2p.swarm.wire.manifest import Rules
 from giaann_p2p.swarm.wire.messages import (
     Ask,
     AskColumn,
@@ -45,8 +46,7 @@ from giaann_p2p.swarm.wire.messages import (
     AskProof,
     AskRevoked,
     Beat,
-    Bring,
-    Came,
+    BeatAck,
     Column,
     Compare,
     Compared,
@@ -55,8 +55,8 @@ from giaann_p2p.swarm.wire.messages import (
     Digests,
     Fetch,
     Fetched,
-    Heard,
     Learn,
+    LearnAck,
     Learned,
     ManifestIs,
     Message,
@@ -68,15 +68,17 @@ from giaann_p2p.swarm.wire.messages import (
     Proof,
     Push,
     Pushed,
+    PushOrder,
     Read,
     Refusal,
+    Result,
     RevokedIs,
     Rows,
     Skip,
-    Taken,
     decode,
     encode,
 )
+from giaann_p2p.swarm.wire.record import Naming
 from giaann_p2p.swarm.wire.replica import ReplicaState
 from giaann_p2p.swarm.wire.shardset import packed
 from giaann_p2p.swarm.wire.voucher import Sealing, Voucher, sealing, vouched
@@ -92,14 +94,6 @@ A, B, C, D = (Peer(letter * 32) for letter in (b"A", b"B", b"C", b"D"))
 Kind = TypeVar("Kind")
 
 
-class Rules(NamedTuple):
-    """What a swarm's manifest says."""
-
-    shards: int = SHARDS
-    replicas: int = 3
-    quorum: int = 2
-
-
 class Around:
     """Surroundings that are what a test says, and note what they are told."""
 
@@ -113,7 +107,7 @@ class Around:
         self.newcomers: set[Peer] = set()
         self.others_there: set[Peer] = set()
         self.without_disk: set[Peer] = set()
-        self.named_by: dict[Peer, dict[Peer, Shards]] = {}
+        self.named_by: Named = {}
         self.looked: float | None = NOW
         self.unreachable: set[Peer] = set()
         self.newcomers: set[Peer] = set()
@@ -154,7 +148,7 @@ class Around:
     def witnesses(self, shard: int, now: float) -> Sequence[Peer]:
         return [*self._holders(shard), *self.gone_with.get(shard, [])]
 
-    def reachable(self, peer: Peer, now: float) -> bool:
+    def not_suspected(self, peer: Peer, now: float) -> bool:
         return peer not in self.unreachable
 
     def standing_now(self) -> Callable[[Peer], bool]:
@@ -172,7 +166,7 @@ class Around:
     def stands(self, peer: Peer) -> bool:
         return peer not in self.newcomers
 
-    def kept(self, now: float) -> Flags:
+    def kept(self, now: float) -> Mask:
         there = {*self.capacities, *self.others_there}
         return np.full(SHARDS, any(map(self.keeps, there)))
 
@@ -187,6 +181,11 @@ class Around:
 
     def heard(self, peer: Peer) -> None:
         self.trusted.append(peer)
+
+
+def accused(whom: Peer, numbers: Shards, count: int = SHARDS) -> tuple[Naming]:
+    """Return a record's accusation of one peer, for some shards out of `count`."""
+    return (Naming(whom, packed(numbers, count)),)
 
 
 def shards(*numbers: int) -> Shards:
@@ -259,7 +258,7 @@ def shared_by(
     secret: bytes = b"secret",
 ) -> Shared:
     """Return what the parts of a storage peer's decisions share, to try one of them alone."""
-    return Shared(settings, Rules(), replicas, around, held, TERMS, secret, NOW)
+    return Shared(settings, Rules(SHARDS), replicas, around, held, TERMS, secret, NOW)
 
 
 class Side:
@@ -278,7 +277,7 @@ class Side:
         self.core = StoragePeer(
             me,
             1 << 30,
-            rules or Rules(),
+            rules or Rules(SHARDS),
             settings,
             around,
             self.store,
@@ -305,7 +304,7 @@ class Side:
                 for shards, chunks in action.parts:
                     for job in chunks:
                         self.store.release(job, chunks.of(job), shards.tolist())
-            elif isinstance(action, Weigh):
+            elif isinstance(action, TakeFingerprints):
                 found = weighed(self.store, action.shards.tolist(), action.salt)
                 self.do(self.core.weighed(action.number, found, now), now)
             elif isinstance(action, Apply | Adopt):
@@ -382,16 +381,16 @@ MESSAGES: list[Message] = [
     AskDigests(SHARDS_OF_ALL),
     Digests(packed(shards(0), SHARDS), [Digest(b"r", b"of chunks", b"of content", 5, 70)]),
     Learn(JOB, 4, ["Bees make honey.", "Wasps make none."]),
-    Taken(),
+    LearnAck(),
     Beat(
         JOB,
         [1, 2],
         [Learned(3, 60, [Skip("too short", 4, 7)], 999)],
         [(4, "out of memory")],
-        [Came(1, ROOT, vouch(JOB, 1, ROOT))],
+        [Result(1, ROOT, vouch(JOB, 1, ROOT))],
         [AUTHORS[0].peer],
     ),
-    Heard([2], [Bring(1, [vouch(JOB, 1, ROOT)])]),
+    BeatAck([2], [PushOrder(1, [vouch(JOB, 1, ROOT)])]),
     Ask(bytes(16), "Bees make", Manner(beam=Beam(), timing="seq"), bytes(32)),
     Continued(" honey", ["zorp"], [TOKEN], "end"),
     AskManifest(),

@@ -1,4 +1,4 @@
-"""The steps of every command after it has joined a swarm: choose advice, and warn of losses."""
+"""Runs after a command has joined a swarm: chooses its advice, and warns of data loss."""
 
 import os
 import shlex
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def arrived(visiting: "Session") -> "LossWarning":
-    """Set the commands that advice names for this swarm, and warn of data that it has lost."""
+    """Choose the commands that messages recommend for this swarm, and warn of data that it lost."""
     visiting.commands = commands_of(visiting.manifest.swarm_id)
     warning = LossWarning(visiting)
     warning.look()
@@ -22,8 +22,8 @@ def arrived(visiting: "Session") -> "LossWarning":
 
 
 def commands_of(swarm_id: bytes) -> Commands:
-    """Return the commands that start peers of a swarm: of a local swarm, or the general ones."""
-    if sys.platform != "linux":  # local swarms exist on Linux only
+    """Return the commands that start peers of a swarm; they differ if it runs on this machine."""
+    if sys.platform != "linux":  # local swarms run on Linux only
         return Commands()
     from giaann_p2p.local.here import folder_of
 
@@ -35,7 +35,7 @@ def commands_of(swarm_id: bytes) -> Commands:
 
 
 class LossWarning:
-    """Warns the user once of data that the swarm has lost."""
+    """Warns the user, only once, of data that the swarm has lost."""
 
     def __init__(self, visiting: "Session") -> None:
         self._visiting, self._said = visiting, False
@@ -44,7 +44,7 @@ class LossWarning:
         return f"<LossWarning: {'given' if self._said else 'not given'}>"
 
     def look(self) -> None:
-        """Warn if any data is lost, unless the warning was given before."""
+        """Warn if the swarm has lost data, unless the warning was given before."""
         if not self._said and (found := self._visiting.losses()):
             self._said = True
             complain(

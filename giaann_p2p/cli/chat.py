@@ -1,4 +1,4 @@
-"""`giaann chat`: answers one line after another, until the input ends."""
+"""`giaann chat`: answers prompts line by line, until the input ends."""
 
 import signal
 import sys
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from giaann_p2p.client.portal import Portal
 
 _HELP = """\
-Each line is a prompt; the answer is written after it.
-Ctrl-C stops an answer, Ctrl-D ends.
+Each line is a prompt; its answer is written after it.
+Ctrl-C stops an answer, Ctrl-D ends the chat.
 /timing NAME  how strictly memory must match: auto, exact, seq, none, biased
-/max N        stop after N tokens
+/max N        stop each answer after N tokens
 /stats        show what each token cost, or stop showing it
-/help         this
-/quit         end"""
+/help         show this help
+/quit         end the chat"""
 
 
 class _Settings(msgspec.Struct):
@@ -47,7 +47,7 @@ def chat(
     verify: Verify = False,
     device: Device = "auto",
 ) -> None:
-    """Continue one line after another from what a swarm knows; /help lists the commands."""
+    """Answer prompts line by line from what a swarm has learned; /help lists the commands."""
     settings = _Settings(timing.value, max_tokens, stats)
     if sys.stdin.isatty():
         with suppress(ImportError):  # without readline, lines cannot be edited
@@ -109,7 +109,7 @@ async def _answered(ask: "Oracle", line: str, settings: _Settings) -> None:
 
 
 def _order(line: str, settings: _Settings) -> None:
-    """Carry out a line that begins with /."""
+    """Carry out a command of the chat, a line that begins with /."""
     word, _, argument = line.partition(" ")
     if word == "/help":
         say(_HELP)
@@ -121,4 +121,4 @@ def _order(line: str, settings: _Settings) -> None:
     elif word == "/max" and argument.isdecimal() and int(argument):
         settings.max_tokens = int(argument)
     else:
-        complain(f"{line!r} is an unknown command; /help lists all")
+        complain(f"{line!r} is not a command; /help lists all commands")

@@ -1,4 +1,4 @@
-"""`giaann column`: shows what a swarm has learned about a noun."""
+"""`giaann column`: shows what a swarm learned about a noun."""
 
 import asyncio
 from collections.abc import Callable
@@ -20,16 +20,17 @@ if TYPE_CHECKING:
 def column(
     join: Join,
     concept: Annotated[
-        str, typer.Argument(metavar="NOUN", help="In the singular: anarchism, or 'civil war'.")
+        str,
+        typer.Argument(metavar="NOUN", help="A noun in the singular: anarchism, or 'civil war'."),
     ],
     words: Annotated[int, typer.Option(min=1, max=256, help="How many words to show.")] = 16,
     leads: Annotated[
-        int, typer.Option(min=1, max=64, help="How many connections of each to show.")
+        int, typer.Option(min=1, max=64, help="How many words to show that each one leads to.")
     ] = 4,
     verify: Verify = False,
     as_json: Json = False,
 ) -> None:
-    """Show a noun's column: its words, how often they occurred, and what each leads to."""
+    """Show a noun's column: its words, how often each occurred, and what each leads to."""
     if not concept.strip():
         raise UsageError("the noun is empty: give one, for example anarchism or 'civil war'")
     import msgspec
@@ -62,7 +63,7 @@ def _show(found: "Column") -> None:
         show(_table(found))
         say(f"{found.concept}: {found.size:,} words, {len(found.words):,} of them shown")
     else:
-        say(f"{found.concept}: the swarm has not learned this noun; give nouns in the singular")
+        say(f"{found.concept}: the swarm has not learned this noun; try its singular")
 
 
 def _table(found: "Column") -> Table:

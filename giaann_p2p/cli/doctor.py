@@ -1,4 +1,4 @@
-"""`giaann doctor`: checks whether a peer on this machine can join a swarm, and why not."""
+"""`giaann doctor`: checks whether a peer on this machine can join a swarm, and if not, why."""
 
 import asyncio
 from pathlib import Path
@@ -27,18 +27,21 @@ def doctor(
         ),
     ] = None,
     announce: Annotated[
-        list[str] | None, typer.Option(metavar="ADDRESS", help="Address that it will announce.")
+        list[str] | None,
+        typer.Option(metavar="ADDRESS", help="Address that the peer will announce."),
     ] = None,
-    relay: Annotated[bool, typer.Option("--relay", help="It will use relays.")] = False,
-    data_dir: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Its folder.")] = None,
+    relay: Annotated[bool, typer.Option("--relay", help="The peer will use relays.")] = False,
+    data_dir: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="The peer's data folder.")
+    ] = None,
     capacity: Annotated[
-        str, typer.Option(metavar="SIZE", help="Memory that it will give.")
+        str, typer.Option(metavar="SIZE", help="Memory that the peer will offer.")
     ] = "1GiB",
     as_json: Json = False,
 ) -> None:
-    """Find out why a peer cannot join a swarm from here; give this command the peer's options.
+    """Find out why a peer cannot join a swarm from this machine; pass the options of that peer.
 
-    The exit code is 0 if nothing is in the way, and 1 if something is.
+    The exit code is 0 if nothing keeps the peer from joining, and 1 if something does.
     """
     from giaann_p2p.client.doctor.examine import Plan, examined
 
@@ -72,7 +75,7 @@ def doctor(
 
 
 def _tell(finding: "Finding") -> None:
-    """Print a finding; unprintable characters are replaced, because it may quote a peer."""
+    """Print a finding, without unprintable characters: it may quote a peer."""
     say(printable(f"{_MARKS[finding.verdict]} {finding.check}: {finding.said}"))
     if finding.remedy:
         say(printable(f"        -> {finding.remedy}"))

@@ -1,4 +1,4 @@
-"""`giaann status` and `giaann fsck`: a swarm's health, and a comparison of its replicas."""
+"""`giaann status` and `giaann fsck`: show a swarm's health, and compare its replicas."""
 
 import asyncio
 import sys
@@ -36,24 +36,27 @@ Join = Annotated[
         help=_LINK,
     ),
 ]
-"""A link or a saved name on the command line; the command receives the full link."""
+"""A link, or the name of a saved one, on the command line. The command gets the full link."""
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 _EVERY, _SECOND = 2.0, 1.0
+"""Seconds between two looks at a swarm, and between updates of a countdown."""
 
 
 def status(
     join: Join,
     watch: Annotated[
-        bool, typer.Option("--watch", help="Show it again every two seconds, until Ctrl-C.")
+        bool, typer.Option("--watch", help="Repeat every two seconds, until Ctrl-C.")
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Show a swarm's peers, and how well they hold its shards.
+    """Show a swarm's peers, and whether its shards have all their replicas.
 
-    The exit code is 0 if every shard has all its replicas, and 1 if some lack some.
+    The exit code is 0 if every shard has all its replicas, and 1 if some replica is lacking.
     """
     if watch and as_json:
-        raise typer.BadParameter("--json prints one report, --watch goes on: give one of them")
+        raise typer.BadParameter(
+            "--json prints a single report, and --watch goes on: give one of them"
+        )
 
     async def seen(joined: Callable[[], None]) -> bool:
         from giaann_p2p.client.session import visit
@@ -88,7 +91,7 @@ def _told(visiting: "Session", found: "Overview") -> "RenderableType":
 
 
 async def _watched(visiting: "Session") -> bool:
-    if not sys.stdout.isatty():  # a pipe gets one report after another
+    if not sys.stdout.isatty():  # into a pipe, print one report after another
         while True:
             await _shown(visiting, as_json=False)
             await asyncio.sleep(_EVERY)
@@ -103,21 +106,21 @@ def fsck(
     join: Join,
     against: Annotated[
         Path | None,
-        typer.Option(metavar="DB", help="A solo database that should hold the same."),
+        typer.Option(metavar="DB", help="A solo database that should have the same content."),
     ] = None,
     wait: Annotated[
         float,
-        typer.Option(min=0, metavar="SECONDS", help="How long replicas may take to catch up."),
+        typer.Option(min=0, metavar="SECONDS", help="How long to wait for replicas to agree."),
     ] = 30.0,
     no_wait: Annotated[
-        bool, typer.Option("--no-wait", help="Report at once what differs: --wait 0.")
+        bool, typer.Option("--no-wait", help="Report at once what differs, like --wait 0.")
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Compare all replicas of a swarm's shards, and print a digest of the whole.
+    """Compare all replicas of a swarm's shards, and print a digest of the swarm's content.
 
-    The exit code is 0 if every shard is served, all its replicas are equal, and the digest is that
-    of the solo database, if one is given.
+    The exit code is 0 if every shard is served, its replicas are equal, nothing was lost, and the
+    digest equals that of the solo database, if one is given.
     """
 
     async def compared(joined: Callable[[], None]) -> "Report":
@@ -157,7 +160,7 @@ def fsck(
 
 
 async def _paused(end: float) -> None:
-    """Pause until the next attempt, and show for how long attempts will go on."""
+    """Pause until the next comparison, and show how many seconds are left until `end`."""
     loop = asyncio.get_running_loop()
     again = min(loop.time() + _EVERY, end)
     with errors.status("") if errors.is_terminal else nullcontext() as shown:
@@ -168,7 +171,7 @@ async def _paused(end: float) -> None:
 
 
 def _why_not_yet(report: "Report") -> str:
-    """Return why a report is not final yet."""
+    """Return why the comparison is repeated: some replicas differ, or some peers are silent."""
     if not report.agrees:
         return "not all replicas agree yet"
     silent = len(report.silent)
@@ -176,7 +179,7 @@ def _why_not_yet(report: "Report") -> str:
 
 
 def _digest_of(database: Path) -> str:
-    """Return the digest of a solo database."""
+    """Return the digest of a solo database's content."""
     from giaann_p2p.solo.directory import existing
 
     existing(database)

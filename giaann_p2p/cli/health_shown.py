@@ -1,4 +1,4 @@
-"""Renders a swarm's health for people and for programs."""
+"""Renders a swarm's health: tables and lines for people, JSON for programs."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,8 @@ from giaann_p2p.units import readable_bytes, span
 if TYPE_CHECKING:
     from giaann_p2p.swarm.members.capacity import Filling
     from giaann_p2p.swarm.members.checkup import Report
-    from giaann_p2p.swarm.members.overview import Overview, Seen
+    from giaann_p2p.swarm.members.figures import Seen
+    from giaann_p2p.swarm.members.overview import Overview
 
 _STYLES = {
     "healthy": "green",
@@ -30,7 +31,7 @@ _MOST_NAMED = 8
 
 
 def overview_shown(swarm: str, found: "Overview", commands: Commands = GENERAL) -> RenderableType:
-    """Return a table of the peers with the verdict below; its advice names these commands."""
+    """Return a table of the peers, and the verdict with advice that names these `commands`."""
     table = Table(box=None, pad_edge=False, collapse_padding=True, header_style="bold")
     for column, justify in _COLUMNS:
         table.add_column(column, justify=justify, no_wrap=True)
@@ -108,16 +109,16 @@ def _nearly_full(filling: "Sequence[Filling]") -> str:
 
 
 def overview_json(found: "Overview") -> dict[str, Any]:
-    """Return the overview for JSON."""
+    """Return an overview of a swarm as plain values, for JSON."""
     return {"verdict": found.verdict, **_plain(found)}
 
 
 def report_lines(report: "Report", expected: str, now: float) -> Iterator[str]:
-    """Yield the report's totals, its faults, and whether its digest is as expected."""
+    """Yield the lines of a check's report: totals, faults, and whether the digest is `expected`."""
     yield f"{report.shards} shards, {report.rows:,} rows, {report.connections:,} connections"
     for shards, what in (
         (report.lost, "served by nobody"),
-        (report.apart, "with replicas that have learned different chunks, or not all yet"),
+        (report.apart, "with replicas that have different chunks, at least for now"),
         (report.under, "with too few replicas"),
     ):
         if shards:
@@ -125,25 +126,27 @@ def report_lines(report: "Report", expected: str, now: float) -> Iterator[str]:
     if lost := report.losses.shards:
         yield f"{report.losses.words(now)}: {_some(map(str, lost), len(lost))}"
     for one in report.damaged:
-        yield f"shard {one.shard} differs, though it learned the same, at {_names(one.peers)}"
+        what = "differs from replicas with the same chunks"
+        yield f"shard {one.shard} {what}, at {_names(one.peers)}"
     if report.silent:
         yield f"no answer from {_names(report.silent)}"
     if report.digest:
         yield f"digest {report.digest}"
     if expected:
         yield f"solo   {expected}"
-        yield "the swarm holds the same" if report.digest == expected else "that is not the same"
+        agree = "agree" if report.digest == expected else "differ"
+        yield f"the swarm and the solo database {agree}"
     if report.agrees:
-        yield "every shard is served, and all that serve one hold the same"
+        yield "every shard is served, and its replicas agree"
 
 
 def report_json(report: "Report") -> dict[str, Any]:
-    """Return the report for JSON."""
+    """Return the report of a check as plain values, for JSON."""
     return {"agrees": report.agrees, **_plain(report)}
 
 
 def _plain(value: msgspec.Struct) -> dict[str, Any]:
-    """Return a struct as plain values, with peers by their full names."""
+    """Return a struct as plain values; peers' ids become their full names."""
     return {name: _named(one) for name, one in msgspec.structs.asdict(value).items()}
 
 

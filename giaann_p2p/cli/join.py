@@ -1,4 +1,4 @@
-"""`giaann join`: saves join links under names, which every command accepts instead."""
+"""`giaann join`: saves join links under names, which every command accepts as links."""
 
 from typing import Annotated
 
@@ -10,13 +10,19 @@ from giaann_p2p.terminal import say, say_json
 
 def join(
     link: Annotated[
-        str | None, typer.Argument(metavar="[LINK]", help="The link; without it, all are listed.")
+        str | None,
+        typer.Argument(
+            metavar="[LINK]", help="The link to save; without it, all saved links are listed."
+        ),
     ] = None,
     name: Annotated[
         str | None, typer.Option("--as", metavar="NAME", help="Save the link under this name.")
     ] = None,
     forget: Annotated[
-        str | None, typer.Option("--forget", metavar="NAME", help="Forget a saved link.")
+        str | None,
+        typer.Option(
+            "--forget", metavar="NAME", help="Delete the link that is saved under this name."
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:

@@ -1,7 +1,7 @@
-"""The code that `giaann train` and `giaann solo train` share.
+"""The code that `giaann train` and `giaann solo train` share: learning several texts in turn.
 
-A text that cannot be learned does not stop the others. After Ctrl-C the command reports what was
-learned, and that running it again continues from there.
+If a text cannot be learned, the others still are. After Ctrl-C the command reports what was
+learned, and that the same command continues from there.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -22,7 +22,7 @@ Report = TypeVar("Report", bound="Trained")
 
 
 class Learning(Generic[Report]):
-    """Texts that are learned one after another, and the reports on them."""
+    """A list of texts that are learned one after another, and the reports on them."""
 
     def __init__(
         self,
@@ -30,7 +30,10 @@ class Learning(Generic[Report]):
         files_of: Callable[[Path], Iterable[Path]],
         tell: Callable[[Report], None],
     ) -> None:
-        """Take names and a function that prints reports; raise TextError if no text can be read."""
+        """List the files of all names, by `files_of`; `tell` prints a report.
+
+        Names without a readable file are reported; if all are, TextError is raised.
+        """
         self._tell = tell
         self._reports: list[Report] = []
         self._current: Report | None = None
@@ -39,19 +42,19 @@ class Learning(Generic[Report]):
         self._find(named, files_of)
 
     def __iter__(self) -> Iterator[Path]:
-        """Iterate over the files until the user interrupts."""
+        """Iterate over the files, until the user interrupts the command."""
         for file in self.files:
             if self._interrupted:
                 return
             yield file
 
     def show(self, report: Report) -> None:
-        """Remember the latest report on the text being learned."""
+        """Remember the latest report on the text that is being learned."""
         self._current = report
 
     @contextmanager
     def attempt(self) -> Iterator[list[Report]]:
-        """Learn one text: the caller adds its reports to the yielded list."""
+        """Enclose the learning of one text; the caller adds its reports to the yielded list."""
         reports: list[Report] = []
         try:
             yield reports
@@ -62,14 +65,14 @@ class Learning(Generic[Report]):
         self._add(reports)
 
     def cut_short(self) -> None:
-        """Count the unfinished text as interrupted, after Ctrl-C has ended the run immediately."""
+        """Report the unfinished text as interrupted, after Ctrl-C ended its learning at once."""
         self._interrupted = True
         if self._current is not None:
             self._current.interrupted = True
             self._add([self._current])
 
     def end(self, complete: Callable[[Report], bool] = lambda report: True) -> None:
-        """Report how the run ended; raise typer.Exit unless everything was learned."""
+        """Report how the command ended; raise typer.Exit unless every text is `complete`."""
         sentences = sum(report.sequences for report in self._reports)
         if self._interrupted:
             what = f"{sentences:,} sentence{'' if sentences == 1 else 's'} learned, and kept"
@@ -88,6 +91,7 @@ class Learning(Generic[Report]):
         self._reports += reports
 
     def _find(self, named: Iterable[Path], files_of: Callable[[Path], Iterable[Path]]) -> None:
+        """List the files of all names; TextError if there are none."""
         faults = []
         for one in named:
             try:

@@ -1,4 +1,4 @@
-"""The entry point of `giaann`: its sub-commands, and the exit code of an error."""
+"""The entry point of the command `giaann`: its sub-commands, and the exit codes of errors."""
 
 import sys
 from typing import Annotated
@@ -66,12 +66,12 @@ def _options(
 
 
 def main() -> None:
-    """Run the command and exit with its code."""
+    """Run the command line; print errors as messages, and exit with their codes."""
     try:
         with ctrl_c_told():
             app(prog_name="giaann")
     except GiaannError as error:
         complain(str(error))
         sys.exit(error.exit_code)
-    except KeyboardInterrupt:  # Ctrl-C before the command had begun; `ctrl_c_told` has reported it
+    except KeyboardInterrupt:  # Ctrl-C before the command began; `ctrl_c_told` reported it
         sys.exit(INTERRUPTED)

@@ -1,4 +1,4 @@
-"""Options of every command that generates answers, and their conversion for the library."""
+"""Options of commands that generate answers, and their conversion to the library's settings."""
 
 import sys
 from enum import StrEnum
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class TimingName(StrEnum):
-    """Names of timings, as on the command line."""
+    """The values of `--timing`: how strictly memory must match a prompt."""
 
     AUTO = "auto"
     EXACT = "exact"
@@ -25,7 +25,7 @@ class TimingName(StrEnum):
 
 
 class FeedName(StrEnum):
-    """The token that is fed after each prediction, as named on the command line."""
+    """The values of `--feed`: the token that is fed after each prediction."""
 
     TRUE = "true"
     OWN = "own"
@@ -44,16 +44,21 @@ Timing = Annotated[
 ]
 BeamSize = Annotated[
     str | None,
-    typer.Option(metavar="WIDTHxDEPTH", help="Look ahead: 3x4 follows the 3 best ways 4 tokens."),
+    typer.Option(
+        metavar="WIDTHxDEPTH", help="Look ahead: 3x4 follows the 3 best continuations for 4 tokens."
+    ),
 ]
-Stream = Annotated[bool, typer.Option("--stream", help="Write each word as it comes.")]
+Stream = Annotated[bool, typer.Option("--stream", help="Print each word as it comes.")]
 Explain = Annotated[bool, typer.Option("--explain", help="Show why each token was chosen.")]
 Feed = Annotated[
-    FeedName, typer.Option(help="After each prediction feed the true token or its own.")
+    FeedName,
+    typer.Option(help="Token that is fed after each prediction: the true or the predicted one."),
 ]
 SeedTokens = Annotated[
     int | None,
-    typer.Option(min=1, metavar="S", help="Seed of each sentence. \\[default: the model's]"),
+    typer.Option(
+        min=1, metavar="S", help="Tokens given of each sentence. \\[default: the model's]"
+    ),
 ]
 GradedStrengths = Annotated[
     bool, typer.Option("--graded-strengths", help="Stronger connections pass on more activation.")
@@ -68,34 +73,34 @@ Device = Annotated[
 
 
 def text_of(text: str) -> str:
-    """Return the prompt; read it from standard input for -; raise PromptError if it is empty."""
+    """Return the prompt, read from standard input if the argument is -; PromptError if empty."""
     found = sys.stdin.buffer.read().decode(errors="replace").strip() if text == "-" else text
     return checked_prompt(readable(found))
 
 
 def variant_of(strengths: bool, activations: bool) -> "Variant":
-    """Return the model variant of the two flags."""
+    """Return the model variant for --graded-strengths and --graded-activations."""
     from giaann_p2p import Variant
 
     return Variant(graded_strengths=strengths, graded_activations=activations)
 
 
 def beam_of(text: str | None) -> "Beam | None":
-    """Parse a beam, given as WIDTHxDEPTH."""
+    """Parse the value of --beam, WIDTHxDEPTH; None without the option."""
     if text is None:
         return None
     from giaann_p2p import Beam
 
     width, _, depth = text.partition("x")
     if not (width.isdecimal() and depth.isdecimal() and int(width) and int(depth)):
-        raise typer.BadParameter(f"{text!r} is not WIDTHxDEPTH, as 3x4", param_hint="--beam")
+        raise typer.BadParameter(f"{text!r} is not WIDTHxDEPTH, such as 3x4", param_hint="--beam")
     return Beam(width=int(width), depth=int(depth))
 
 
 def manner_of(
     max_tokens: int, timing: str, beam: str | None, strengths: bool, activations: bool
 ) -> "Manner":
-    """Return the library's settings for these options."""
+    """Return the library's settings for the options of a command that answers prompts."""
     from giaann_p2p.model.manner import Manner
 
     return Manner(

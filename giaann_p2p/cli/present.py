@@ -1,4 +1,4 @@
-"""Renders results: lines for people, plain values for JSON."""
+"""Renders the results of commands: lines for people, plain values for JSON."""
 
 import re
 from typing import TYPE_CHECKING, Any
@@ -14,12 +14,13 @@ if TYPE_CHECKING:
     from giaann_p2p.swarm.wire.messages import Cost
 
 _MOST_TOLD = 5
+"""Maximum number of chunks given up that are printed with their reasons."""
 _ORDERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 NOTHING_TO_LEARN = "a sentence to learn needs a noun, and more tokens than the model's seed"
 
 
 def trained_line(report: "Trained") -> str:
-    """Return a line that says how much of a text was learned."""
+    """Return a line that says how much of a text was learned, and what was skipped."""
     if report.known:
         chunks = f"{report.chunks_known:,} chunks"
         return f"{report.name}: known already ({chunks}); --epochs learns it again"
@@ -40,7 +41,7 @@ def trained_line(report: "Trained") -> str:
 
 
 def trained_json(report: "Trained") -> dict[str, Any]:
-    """Return all counts of a report on a text, for JSON."""
+    """Return a report on a learned text as plain values, for JSON."""
     skips = {
         reason.value: {"count": count, "first_line": report.skips.first_lines[reason]}
         for reason, count in report.skips.counts.items()
@@ -49,7 +50,7 @@ def trained_json(report: "Trained") -> dict[str, Any]:
 
 
 def standing_line(report: "TrainReport", standing: "TrainProgress") -> str:
-    """Return a line on the progress of a text that a swarm is learning."""
+    """Return a line on how far a swarm has learned a text."""
     if standing.lacking:
         return f"waiting for {standing.lacking}"
     of = "" if standing.chunks is None else f" of {standing.chunks:,}"
@@ -60,7 +61,7 @@ def standing_line(report: "TrainReport", standing: "TrainProgress") -> str:
 
 
 def taught_line(report: "TrainReport") -> str:
-    """Return a line that says how much of a text a swarm learned."""
+    """Return a line that says how much of a text a swarm learned, in one epoch."""
     line = trained_line(report)
     if report.epoch > 1:
         line = line.replace(": ", f", epoch {report.epoch}: ", 1)
@@ -70,7 +71,7 @@ def taught_line(report: "TrainReport") -> str:
 
 
 def taught_json(report: "TrainReport") -> dict[str, Any]:
-    """Return all counts of a swarm's report on a text, for JSON."""
+    """Return a report on a text that a swarm learned as plain values, for JSON."""
     given_up = {
         str(chunk): {"line": told.line, "reasons": list(told.reasons)}
         for chunk, told in report.given_up.items()
@@ -86,38 +87,38 @@ def taught_json(report: "TrainReport") -> dict[str, Any]:
 
 
 def liar_lines(report: "TrainReport") -> "Iterator[str]":
-    """Yield a line for each worker excluded because its result differed from the others'."""
+    """Yield a line for each compute peer that got no more work, because others contradicted it."""
     for peer in sorted(report.liars):
         yield (
             f"{report.name}: the result of peer {peer} differs from that of others, so it gets no "
-            "more work of this text: its machine or its version is faulty, or it lies"
+            "more work on this text: its machine or its version is faulty, or it lies"
         )
 
 
 def unbrought_lines(report: "TrainReport") -> "Iterator[str]":
-    """Yield a line for each worker excluded because no owner has what it reported as pushed."""
+    """Yield a line for each compute peer that got no more work, because no owner has its chunks."""
     for peer, count in sorted(report.unbrought.items()):
         chunks = "a chunk" if count == 1 else f"{count:,} chunks"
         yield (
-            f"{report.name}: no owner knows of {chunks} that peer {peer} says it has pushed to "
-            "them; others learn that again, and it gets no more work of this text: it lies, or the "
-            "owners have lost what they had"
+            f"{report.name}: no owner has {chunks} that peer {peer} reported as pushed; others "
+            "learn that again, and it gets no more work on this text: either it lies, or the "
+            "owners have lost what it pushed"
         )
 
 
 def given_up_lines(report: "TrainReport") -> "Iterator[str]":
-    """Yield a line for each of the first 5 chunks that could not be learned, with the reasons."""
+    """Yield a line for each chunk that could not be learned, 5 at most, with the reasons."""
     for told in list(report.given_up.values())[:_MOST_TOLD]:
         reasons = "; ".join(dict.fromkeys(told.reasons))
         yield f"{report.name}:{told.line}: 64 sentences could not be learned: {reasons}"
     if (more := len(report.given_up) - _MOST_TOLD) > 0:
-        yield f"{report.name}: and {more:,} times 64 more"
+        yield f"{report.name}: and {more:,} more chunks of 64 sentences"
     if report.given_up:
         yield "run the same command again to retry them"
 
 
 def generation_json(answer: "Generation") -> dict[str, Any]:
-    """Return an answer and its tokens for JSON."""
+    """Return an answer with its tokens as plain values, for JSON."""
     return {
         "prompt": answer.prompt,
         "text": answer.text,
@@ -129,7 +130,7 @@ def generation_json(answer: "Generation") -> dict[str, Any]:
 
 
 def token_json(token: "Token") -> dict[str, Any]:
-    """Return a token with its neuron, score and number of candidates, for JSON."""
+    """Return a token with its neuron, score and number of candidates as plain values, for JSON."""
     return {
         "text": token.text,
         "word": token.word,
@@ -142,7 +143,7 @@ def token_json(token: "Token") -> dict[str, Any]:
 
 
 def token_line(token: "Token") -> str:
-    """Return a line with a token's neuron, score and number of candidates."""
+    """Return a line with a token's word, timing, score, number of candidates and neuron."""
     return (
         f"  {token.word:<24} {token.timing:<6} score {token.score:7.3f}  "
         f"of {token.candidates:>4} candidates  {token.name.concept}/{token.name.feature or '*'}"
@@ -150,13 +151,13 @@ def token_line(token: "Token") -> str:
 
 
 def nothing_line(answer: "Generation", timing: str) -> str:
-    """Return a line that says that an answer is empty, with the unknown words of its prompt."""
-    unknown = f"; new to it: {', '.join(answer.unknown)}" if answer.unknown else ""
+    """Return a line that says that there is no answer, with the prompt's unknown words."""
+    unknown = f"; never learned: {', '.join(answer.unknown)}" if answer.unknown else ""
     return f"nothing comes to mind (timing {timing}){unknown}"
 
 
 def cost_json(cost: "Cost") -> dict[str, Any]:
-    """Return a token's cost for JSON."""
+    """Return the cost of a token as plain values, for JSON; times are in milliseconds."""
     return {
         "ms": cost.micros / 1000,
         "waited_ms": cost.waited / 1000,
@@ -168,18 +169,18 @@ def cost_json(cost: "Cost") -> dict[str, Any]:
 
 
 def stats_json(answer: "Answer") -> dict[str, Any]:
-    """Return the costs of an answer's prompt and of each token, for JSON."""
+    """Return the costs of a prompt and of each token of its answer as plain values, for JSON."""
     begun = None if answer.begun is None else cost_json(answer.begun)
     return {"begun": begun, "costs": list(map(cost_json, answer.costs))}
 
 
 def shown(text: str) -> str:
-    """Return a text of other peers with terminal control characters replaced."""
+    """Return a peer's text with its control characters replaced, except tabs and newlines."""
     return _ORDERS.sub("\ufffd", text)
 
 
 def cost_line(what: str, how: str, cost: "Cost") -> str:
-    """Return a line with the cost of a token or a prompt."""
+    """Return a line with the cost of a token, or of a prompt: time, rows, round trips, bytes."""
     return (
         f"  {what:<24} {how:<6} {cost.micros / 1000:8.2f} ms, {cost.waited / 1000:8.2f} waiting;  "
         f"{cost.kept:>4} of {cost.rows:>4} rows at hand, {cost.trips:>3} round trips, "
@@ -188,7 +189,7 @@ def cost_line(what: str, how: str, cost: "Cost") -> str:
 
 
 def costs_lines(tokens: "Sequence[Token]", begun: "Cost", costs: "Sequence[Cost]") -> list[str]:
-    """Return lines with the costs of a prompt and of each token, and the mean per token."""
+    """Return lines with the costs of a prompt and of each token, and the mean cost of a token."""
     lines = [cost_line("(the prompt)", "", begun)]
     lines += [
         cost_line(token.word, token.timing, cost) for token, cost in zip(tokens, costs, strict=True)
@@ -207,7 +208,7 @@ def costs_lines(tokens: "Sequence[Token]", begun: "Cost", costs: "Sequence[Cost]
 
 
 def score_line(score: "Score") -> str:
-    """Return a line with a score's accuracy and counts."""
+    """Return a line with the accuracy and the counts of an evaluation."""
     tokens = f"{score.right_words:,} of {score.predicted:,} tokens right"
     others = f"{score.silent:,} without a candidate, {score.unreached:,} unreached"
     left_out = _left_out(score.too_short, "the seed", score.skipped)
@@ -216,17 +217,17 @@ def score_line(score: "Score") -> str:
 
 
 def _left_out(too_short: int, given: str, skipped: int) -> str:
-    """Return a phrase on the sentences that do not count, so that totals can be compared."""
+    """Return a phrase that says how many sentences were left out, and why; empty if none were."""
     why = []
     if too_short:
         why.append(f"{too_short:,} with nothing after {given}")
     if skipped:
-        why.append(f"{skipped:,} that training skips, too")
-    return f", without {' and '.join(why)}" if why else ""
+        why.append(f"{skipped:,} that training skips")
+    return f"; left out: {' and '.join(why)}" if why else ""
 
 
 def score_json(score: "Score") -> dict[str, Any]:
-    """Return a score's counts, accuracies and rate, for JSON."""
+    """Return the counts, accuracies and rate of an evaluation as plain values, for JSON."""
     return {
         **vars(score),
         "accuracy": score.accuracy,
@@ -248,7 +249,7 @@ def recalled_lines(result: "Recalled", with_missed: bool) -> str:
 
 
 def recalled_json(result: "Recalled") -> dict[str, Any]:
-    """Return the counts and the missed sentences, for JSON."""
+    """Return the result of a recall, with the missed sentences, as plain values, for JSON."""
     missed = [{"prompt": begun, "rest": rest, "said": said} for begun, rest, said in result.missed]
     counts = {"sentences": result.sentences, "recalled": result.recalled, "share": result.share}
     others = {"too_short": result.too_short, "skipped": result.skipped}
@@ -256,7 +257,7 @@ def recalled_json(result: "Recalled") -> dict[str, Any]:
 
 
 def checked_lines(checked: "Checked") -> list[str]:
-    """Return lines that name each problem, or a line that says that there is none."""
+    """Return lines with the problems of a checked brain, or with its digest if it has none."""
     size = f"{checked.nbytes:,} bytes in {checked.files:,} files"
     if checked.problems:
         count = len(checked.problems)
@@ -288,7 +289,7 @@ def _text_line(job: "Job") -> str:
 
 
 def failed_lines(outcome: "Outcome", replay: str) -> str:
-    """Return lines with a failed history's problems, and the command that replays it."""
+    """Return lines with the problems of a simulated history, and the command that replays it."""
     return "\n".join(
         [
             f"seed {outcome.seed} failed at {outcome.settled:,.0f} s:",
@@ -299,7 +300,7 @@ def failed_lines(outcome: "Outcome", replay: str) -> str:
 
 
 def replay_command(seed: int, size: "Size") -> str:
-    """Return the command that replays a history with its trace."""
+    """Return the command that replays a simulated history and prints its trace."""
     usual = type(size)()
     others = [
         f"--{name}" if value is True else f"--{name} {value:g}"
@@ -310,7 +311,7 @@ def replay_command(seed: int, size: "Size") -> str:
 
 
 def summary_lines(summary: "Summary") -> str:
-    """Return lines with the totals of many histories."""
+    """Return lines with the totals of many simulated histories."""
     hours, times = summary.virtual_seconds / 3600, summary.virtual_seconds / summary.seconds
     failed = ", ".join(map(str, summary.failed))
     slowest = f"seed {summary.slowest}: all was well {summary.settled_after:,.0f} s after"
@@ -331,7 +332,7 @@ def summary_lines(summary: "Summary") -> str:
 
 
 def summary_json(summary: "Summary", played: "list[Played]", with_trace: bool) -> dict[str, Any]:
-    """Return the totals and each seed's outcome, for JSON."""
+    """Return the totals of simulated histories, and each outcome, as plain values, for JSON."""
     outcomes = []
     for outcome, seconds in played:
         told = outcome._asdict()

@@ -1,4 +1,4 @@
-"""`giaann prompt` and `giaann eval`: answers and accuracy of a swarm."""
+"""`giaann prompt` and `giaann eval`: continue a prompt, and measure a swarm's accuracy."""
 
 import asyncio
 from collections.abc import Callable
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from giaann_p2p.client.prompting import Answer
 
 Local = Annotated[
-    bool, typer.Option("--local", help="Compute on this machine, and ask storage peers only.")
+    bool, typer.Option("--local", help="Compute on this machine, with rows of the storage peers.")
 ]
 Stats = Annotated[bool, typer.Option("--stats", help="Show what each token cost.")]
 
@@ -66,9 +66,9 @@ def prompt(
     device: Device = "auto",
     as_json: Json = False,
 ) -> None:
-    """Continue a prompt from what a swarm knows, and print both.
+    """Continue a prompt from what a swarm has learned, and print both.
 
-    Its compute peers find the answer; if one fails meanwhile, another continues.
+    The swarm's compute peers compute the answer; if one fails meanwhile, another continues.
     """
     manner = manner_of(max_tokens, timing, beam, graded_strengths, graded_activations)
     text = text_of(text)
@@ -103,7 +103,7 @@ def prompt(
 
 
 async def streamed(answer: "Answer", as_json: bool, stats: bool = False) -> None:
-    """Write an answer as it comes; as JSON, a line on the prompt and one for each token."""
+    """Print an answer as it comes; as JSON, a line about the prompt, then one for each token."""
     first = await anext(answer, None)
     if as_json:
         say_json({"completion": answer.completion, "unknown": answer.unknown})
@@ -122,7 +122,7 @@ async def streamed(answer: "Answer", as_json: bool, stats: bool = False) -> None
 
 
 def show_more(answer: "Answer", done: "Generation", *, explain: bool, stats: bool) -> None:
-    """Show each token's score and its cost, if wanted."""
+    """Print the score of each token (`explain`) and its cost (`stats`)."""
     if explain:
         for token in done.tokens:
             say(present.shown(present.token_line(token)))
@@ -147,7 +147,7 @@ def evaluate(
 ) -> None:
     """Measure how many tokens of a text a swarm predicts right (top-1, after the seed).
 
-    This machine computes, with rows from the storage peers.
+    The predictions are computed on this machine, with rows of the storage peers.
     """
     from giaann_p2p.solo.source import check
 

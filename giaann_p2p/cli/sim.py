@@ -1,4 +1,4 @@
-"""`giaann sim`: runs a simulated swarm through random faults, and checks its promises."""
+"""`giaann sim`: runs a simulated swarm through random faults, and checks what it promises."""
 
 import math
 import os
@@ -25,12 +25,13 @@ if TYPE_CHECKING:
 _MOST_SEED = (1 << 63) - 1
 _MOST_SEEDS = 1_000_000
 _NEWCOMERS_MINUTES = 2
+"""Minimum duration of faults for --newcomers, in minutes."""
 
 Seeds = Annotated[
     str | None,
-    typer.Option(metavar="A-B", help="Which histories: 0-299 or 3,7,10-19. \\[default: 0-9]"),
+    typer.Option(metavar="A-B", help="Histories to simulate: 0-299 or 3,7,10-19. \\[default: 0-9]"),
 ]
-Seed = Annotated[int | None, typer.Option(min=0, max=_MOST_SEED, help="A single history.")]
+Seed = Annotated[int | None, typer.Option(min=0, max=_MOST_SEED, help="Simulate a single history.")]
 Script = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Play a script instead; see docs/simulator.md.")
 ]
@@ -39,7 +40,7 @@ Computes = Annotated[
     typer.Option(min=1, max=100, help="Compute peers; one more client leases chunks to them."),
 ]
 Hostile = Annotated[
-    int, typer.Option(min=0, max=90, help="Peers that lie, forge and flood, besides all of those.")
+    int, typer.Option(min=0, max=90, help="More peers, which lie, forge and flood.")
 ]
 Newcomers = Annotated[
     bool,
@@ -47,29 +48,25 @@ Newcomers = Annotated[
         "--newcomers", help="Large storage peers join at once, take all shards, and vanish."
     ),
 ]
-Real = Annotated[
-    bool,
-    typer.Option(
-        "--real",
-        help="Run the real storage nodes: slower, and sees the store writer, lookout and"
-        " reception too.",
-    ),
-]
 
 
 def _seeds(text: str) -> list[int]:
-    """Parse seeds: 7, 0-99, or several of these separated by commas."""
+    """Parse the value of --seeds: 7, 0-99, or several of these separated by commas."""
     found: list[int] = []
     for part in text.split(","):
         low, _, high = part.partition("-")
         ends = [low.strip(), high.strip() if "-" in part else low.strip()]
         if not all(end.isascii() and end.isdecimal() for end in ends):
-            raise typer.BadParameter(f"{part!r} is neither a seed nor a range of them, as 0-99")
+            raise typer.BadParameter(
+                f"{part!r} is neither a seed nor a range of them, such as 0-99"
+            )
         first, last = map(int, ends)
         if first > last:
             raise typer.BadParameter(f"{part!r} ends before it begins; write {last}-{first}")
         if last > _MOST_SEED or len(found) + last - first >= _MOST_SEEDS:
-            raise typer.BadParameter(f"{part!r} is too much: seeds go up to 2^63, a million a run")
+            raise typer.BadParameter(
+                f"{part!r} is too much: seeds are below 2^63, a million a run at most"
+            )
         found += range(first, last + 1)
     return found
 
@@ -84,22 +81,21 @@ def sim(
     clients: Annotated[int, typer.Option(min=1, max=100, help="Clients that push and read.")] = 1,
     computes: Computes = 2,
     minutes: Annotated[
-        float, typer.Option(min=0, max=10_000, help="For how many minutes faults occur.")
+        float, typer.Option(min=0, max=10_000, help="Number of minutes for which faults occur.")
     ] = 7.0,
     chunks: Annotated[
         int, typer.Option(min=1, max=1000, help="How many chunks each client pushes.")
     ] = 25,
     hostile: Hostile = 0,
     newcomers: Newcomers = False,
-    real: Real = False,
     workers: Annotated[int, typer.Option(min=0, help="Processes; 0: one per core.")] = 0,
     trace: Annotated[bool, typer.Option("--trace", help="Print every event, a line each.")] = False,
     keep_going: Annotated[
-        bool, typer.Option("--keep-going", help="Continue after a seed that failed.")
+        bool, typer.Option("--keep-going", help="Continue after a history that failed.")
     ] = False,
     json_output: Annotated[bool, typer.Option("--json", help="Write JSON, for programs.")] = False,
 ) -> None:
-    """Simulate a swarm's worst days in memory, and check that it keeps its promises.
+    """Simulate a swarm with many faults in memory, and check that it keeps its promises.
 
     A seed determines one history of crashes, torn disks, cut links, lost messages
     and peers that come and go. Then all faults end, and everything must be there.
@@ -113,21 +109,23 @@ def sim(
         return
     wanted = _wanted(seeds, seed)
     if newcomers and hostile:
-        raise typer.BadParameter("--newcomers and --hostile are different histories: one only")
+        raise typer.BadParameter(
+            "--newcomers and --hostile are different histories: give one of them"
+        )
     if newcomers and minutes < _NEWCOMERS_MINUTES:
         raise typer.BadParameter("newcomers join in the second minute: give --minutes 2 or more")
     if math.isnan(minutes):
-        raise typer.BadParameter("minutes must be a number")
+        raise typer.BadParameter("--minutes must be a number")
     if trace and len(wanted) > 1:
-        raise typer.BadParameter("a trace is of one history: name it with --seed")
-    size = Size(storages, clients, computes, minutes, chunks, hostile, newcomers, real)
+        raise typer.BadParameter("--trace is for a single history: name it with --seed")
+    size = Size(storages, clients, computes, minutes, chunks, hostile, newcomers)
     _run(wanted, size, workers or os.cpu_count() or 1, trace, keep_going, json_output)
 
 
 def _run(
     wanted: list[int], size: "Size", workers: int, trace: bool, keep_going: bool, json_output: bool
 ) -> None:
-    """Play histories and print the results; typer.Exit if one fails."""
+    """Simulate histories and print the results; typer.Exit if one fails."""
     from giaann_p2p.sim.seeds import Played, play, summary
 
     begun, played, failed, interrupted = time.perf_counter(), list[Played](), 0, False
@@ -140,7 +138,7 @@ def _run(
                 bar.update(len(played) / len(wanted), f"{passed:,} passed, {failed:,} failed")
                 if failed and not keep_going:
                     break
-        except KeyboardInterrupt:  # report the results found before Ctrl-C
+        except KeyboardInterrupt:  # still report the histories that ended before Ctrl-C
             interrupted = True
     total = summary(played, size, time.perf_counter() - begun)
     if json_output:
@@ -167,14 +165,14 @@ def _show(played: "list[Played]", size: "Size", trace: bool) -> None:
 
 def _wanted(seeds: str | None, seed: int | None) -> list[int]:
     if seeds is not None and seed is not None:
-        raise typer.BadParameter("name seeds by --seed or by --seeds, not by both")
+        raise typer.BadParameter("give --seed or --seeds, not both")
     if seed is not None:
         return [seed]
     return _seeds("0-9" if seeds is None else seeds)
 
 
 def _script(file: Path, seeds: str | None, seed: int | None) -> None:
-    """Play a script and show its outcome; fail if the script expects another one."""
+    """Play a script and print its outcome; typer.Exit if the script expects a different one."""
     from giaann_p2p import TextError
     from giaann_p2p.sim.scenario import expects, play
 
@@ -189,5 +187,5 @@ def _script(file: Path, seeds: str | None, seed: int | None) -> None:
     found = play(text, seed or 0, str(file))
     say(found, end="")
     if expects(text) and found != text:
-        complain(f"{readable(str(file))} expects something else")
+        complain(f"the outcome is not what {readable(str(file))} expects")
         raise typer.Exit(FAILED)

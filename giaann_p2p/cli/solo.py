@@ -1,4 +1,4 @@
-"""`giaann solo`: the single-machine brain."""
+"""`giaann solo`: the commands for a brain on a single machine."""
 
 from collections.abc import Callable
 from enum import StrEnum
@@ -54,7 +54,7 @@ app = typer.Typer(
 
 
 class Format(StrEnum):
-    """Names of export formats."""
+    """The values of `--format`: the formats of an export."""
 
     TSV = "tsv"
     JSONL = "jsonl"
@@ -91,12 +91,14 @@ def train(
     ] = 0,
     seed_tokens: Annotated[
         int | None,
-        typer.Option(metavar="S", help="Size of the segments, for a new brain. \\[default: 12]"),
+        typer.Option(
+            metavar="S", help="Size of the segments of a new brain, in tokens. \\[default: 12]"
+        ),
     ] = None,
     device: Device = "auto",
     json_output: Json = False,
 ) -> None:
-    """Learn texts: a known one is not learned again, an interrupted one is continued."""
+    """Learn texts; known ones are not learned again, interrupted ones are continued."""
     spec = _spec(seed_tokens)
 
     def tell(report: "Trained") -> None:
@@ -238,7 +240,9 @@ def export(
 ) -> None:
     """Write every connection to standard output."""
     if header and format_ is not Format.TSV:
-        raise typer.BadParameter("--header is for --format tsv: JSON lines name their fields")
+        raise typer.BadParameter(
+            "--header needs --format tsv, because JSON lines name their fields"
+        )
     existing(db)
     from giaann_p2p.solo.export import TSV_HEADER, json_line, tsv_line
 
@@ -325,7 +329,7 @@ def _spec(seed_tokens: int | None) -> "ModelSpec | None":
 
 
 def _stream(answer: "Answer", as_json: bool) -> None:
-    """Write an answer as it comes; as JSON, a line on the prompt, each token, and the end."""
+    """Print an answer as it comes; as JSON, a line each for the prompt, each token, and the end."""
     if as_json:
         say_json({"completion": answer.completion, "unknown": answer.unknown})
         for token in answer:

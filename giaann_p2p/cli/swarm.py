@@ -1,10 +1,10 @@
-"""`giaann swarm`: starts, shows, disturbs and ends a swarm on this machine."""
+"""`giaann swarm`: starts, shows, disturbs and ends a swarm that runs on this machine."""
 
 import os
 import shlex
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -40,6 +40,7 @@ app = typer.Typer(
 )
 
 _LOOK_EVERY = 0.2
+"""Seconds between two looks at a swarm."""
 
 
 def _directory(name: str) -> Path:
@@ -61,7 +62,9 @@ Dir = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Write JSON, for programs.")]
 Redundancy = Annotated[
     int | None,
-    typer.Option(min=1, max=8, help="Compute peers that must agree on each chunk. \\[default: 1]"),
+    typer.Option(
+        min=1, max=8, help="Compute peers that have to agree on each chunk. \\[default: 1]"
+    ),
 ]
 Names = Annotated[
     list[str], typer.Argument(metavar="NAME...", help="Peers, for example storage-1.")
@@ -72,13 +75,13 @@ Names = Annotated[
 def up(
     folder: Dir = None,
     storage: Annotated[
-        int | None, typer.Option(min=0, help="Storage peers, at least. \\[default: 3]")
+        int | None, typer.Option(min=0, help="Minimum number of storage peers. \\[default: 3]")
     ] = None,
     compute: Annotated[
-        int | None, typer.Option(min=0, help="Compute peers, at least. \\[default: 0]")
+        int | None, typer.Option(min=0, help="Minimum number of compute peers. \\[default: 0]")
     ] = None,
     bootstrap: Annotated[
-        int | None, typer.Option(min=1, help="Bootstrap peers, at least. \\[default: 1]")
+        int | None, typer.Option(min=1, help="Minimum number of bootstrap peers. \\[default: 1]")
     ] = None,
     replicas: Annotated[
         int | None, typer.Option(min=1, help="How many peers hold each shard. \\[default: 2]")
@@ -92,23 +95,25 @@ def up(
         typer.Option(metavar="SIZE", help="Memory of each storage peer. \\[default: 1GiB]"),
     ] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Announce it even if this machine has less.")
+        bool, typer.Option("--force", help="Accept a capacity that exceeds this machine's memory.")
     ] = False,
     name: Annotated[str | None, typer.Option(help="The swarm's name. \\[default: local]")] = None,
     restart: Annotated[
         bool, typer.Option("--restart", help="Restart peers that end by themselves.")
     ] = False,
     grace: Annotated[
-        float, typer.Option(min=0, help="Seconds that peers have to end in good order.")
+        float,
+        typer.Option(min=0, help="Seconds that peers have to shut down before they are killed."),
     ] = 10.0,
     detach: Annotated[
-        bool, typer.Option("--detach", help="Return when all are ready; `down` ends them.")
+        bool,
+        typer.Option("--detach", help="Return when all are ready; `giaann swarm down` ends them."),
     ] = False,
     json_output: Json = False,
 ) -> None:
-    """Start a swarm, and show its peers until Ctrl-C, which ends them; a second one kills them.
+    """Start a swarm, and show its peers until Ctrl-C ends them; a second Ctrl-C kills them.
 
-    A folder that has held a swarm gets it back: the same peers, data, ports and link.
+    If the folder has held a swarm, that one starts again: the same peers, data, ports and link.
     """
     from giaann_p2p.local.swarm import LocalSwarm
 
@@ -124,15 +129,21 @@ def up(
         "force": force or None,
     }
     place = _folder(folder)
-    spec = _spec(place, {key: value for key, value in given.items() if value is not None})
-    if spec.capacity and not spec.force:
-        check_capacity(nbytes(spec.capacity), memory())
+    spec = _checked_spec(place, given)
     swarm = LocalSwarm(place, spec, restarts=restart, grace=grace, attached=not detach)
     _run(swarm, detach, json_output, folder)
 
 
+def _checked_spec(folder: Path, given: Mapping[str, object]) -> "Spec":
+    """Return the spec of the swarm to start; UsageError if this machine has too little memory."""
+    spec = _spec(folder, {key: value for key, value in given.items() if value is not None})
+    if spec.capacity and not spec.force:
+        check_capacity(nbytes(spec.capacity), memory())
+    return spec
+
+
 def _run(swarm: "LocalSwarm", detach: bool, json_output: bool, folder: Path | None) -> None:
-    """Start a swarm, and end it at a signal or an error; with `detach`, leave it once ready."""
+    """Start a swarm and end it on a signal or an error; with `detach`, leave it once ready."""
     from giaann_p2p.local.errors import EndedError
 
     with _ended_by_signals(swarm) as asked:
@@ -172,12 +183,16 @@ def status(folder: Dir = None, json_output: Json = False) -> None:
 
 @app.command()
 def add(
-    role: Annotated[str, typer.Argument(metavar="ROLE", help="storage, compute or bootstrap.")],
-    count: Annotated[int, typer.Argument(min=1, metavar="[N]", help="How many.")] = 1,
+    role: Annotated[
+        str, typer.Argument(metavar="ROLE", help="The role: storage, compute or bootstrap.")
+    ],
+    count: Annotated[
+        int, typer.Argument(min=1, metavar="[N]", help="How many peers to start.")
+    ] = 1,
     folder: Dir = None,
     json_output: Json = False,
 ) -> None:
-    """Start more peers, and write their names."""
+    """Start more peers, and print their names."""
     names = _remote(folder).add(role, count)
     say_json(names) if json_output else say("\n".join(names))
 
@@ -187,7 +202,10 @@ def kill(
     names: Names,
     folder: Dir = None,
     signal_name: Annotated[
-        str, typer.Option("--signal", metavar="SIGNAL", help="KILL, TERM, USR1, ... or a number.")
+        str,
+        typer.Option(
+            "--signal", metavar="SIGNAL", help="The signal: KILL, TERM, USR1, ... or a number."
+        ),
     ] = "KILL",
 ) -> None:
     """Kill peers as a power cut would, or send them another signal.
@@ -230,7 +248,7 @@ def down(
     folder: Dir = None,
     now: Annotated[bool, typer.Option("--now", help="Kill the peers instead of waiting.")] = False,
     erase: Annotated[
-        bool, typer.Option("--erase", help="Remove the folder, data and all.")
+        bool, typer.Option("--erase", help="Also remove the folder, with all data.")
     ] = False,
 ) -> None:
     """End a swarm; return when none of its processes runs any more."""
@@ -249,7 +267,9 @@ def down(
 
 @app.command()
 def logs(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A peer, or supervisor, or zygote.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="The name of a peer; or supervisor, or zygote.")
+    ],
     folder: Dir = None,
     lines: Annotated[
         int, typer.Option("--lines", "-n", min=0, help="Number of lines to show.")
@@ -270,7 +290,7 @@ def logs(
 
 
 def usual_folder() -> Path:
-    """Return the default folder of a local swarm."""
+    """Return the default folder of a swarm on this machine."""
     state = os.environ.get("XDG_STATE_HOME", "")
     base = Path(state) if state.startswith("/") else Path.home() / ".local" / "state"
     return base / "giaann" / "swarm"
@@ -287,7 +307,7 @@ def _remote(folder: Path | None) -> "Remote":
 
 
 def _spec(folder: Path, given: dict[str, object]) -> "Spec":
-    """Return the shape of the swarm in the folder, or of a new one, with the given changes."""
+    """Return the settings of the swarm in a folder, or else the defaults, with `given` changes."""
     import msgspec
 
     from giaann_p2p.local.folder import Folder
@@ -303,7 +323,7 @@ def _all_ready(answer: "Answer") -> bool:
 
 @contextmanager
 def _ended_by_signals(swarm: "LocalSwarm") -> Iterator[list[int]]:
-    """Collect the signals that ask for the end; a second one kills the peers."""
+    """Yield a list that collects the signals that ask for the end; the second kills the peers."""
     asked: list[int] = []
 
     def ask(number: int, _frame: object) -> None:
@@ -321,6 +341,7 @@ def _ended_by_signals(swarm: "LocalSwarm") -> Iterator[list[int]]:
 
 
 def _until_ready(swarm: "LocalSwarm", asked: list[int]) -> None:
+    """Wait until all peers are ready; LocalSwarmError if that takes too long or a peer ends."""
     until = time.monotonic() + swarm.spec.start_within
     while not swarm.is_ready(until):
         if asked:
@@ -329,7 +350,7 @@ def _until_ready(swarm: "LocalSwarm", asked: list[int]) -> None:
 
 
 def _show(swarm: "LocalSwarm", asked: list[int], json_output: bool, folder: Path | None) -> None:
-    """Show the peers until a signal asks for the end."""
+    """Show the peers until a signal asks for the end; print the link once all are ready."""
     told = False
     with Live(
         console=errors,
@@ -345,7 +366,7 @@ def _show(swarm: "LocalSwarm", asked: list[int], json_output: bool, folder: Path
                 live.update(screen, refresh=True)
             if not told and _all_ready(answer):
                 told = True
-                live.stop()  # the table gives way to lines that stay on the screen
+                live.stop()  # the table makes way for lines that stay on the screen
                 _tell(swarm, json_output, folder)
                 live.start()
             time.sleep(_LOOK_EVERY)

@@ -1,4 +1,4 @@
-"""Renders a swarm on this machine: a table for people, plain values for JSON."""
+"""Renders the state of a swarm on this machine: a table for people, plain values for JSON."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ _GAP = "  "
 
 
 def table(answer: "Answer") -> str:
-    """Return a table with a line per peer, without columns that are empty for all of them."""
+    """Return a table with one line per peer; columns that are empty for all peers are left out."""
     rows = [_TITLES, *(_row(peer) for peer in answer.peers)]
     kept = [at for at in range(len(_TITLES)) if any(row[at] for row in rows[1:])]
     widths = [max(len(row[at]) for row in rows) for at in kept]
@@ -25,13 +25,13 @@ def table(answer: "Answer") -> str:
 
 
 def health(answer: "Answer") -> str:
-    """Return a line that says how many peers are ready."""
+    """Return a line that says how many of the peers are ready."""
     ready = sum(peer.state == "ready" for peer in answer.peers)
     return f"{ready} of {len(answer.peers)} peers are ready"
 
 
 def swarm_json(answer: "Answer", folder: Path) -> dict[str, Any]:
-    """Return all that the supervisor knows of a swarm, for JSON."""
+    """Return what the supervisor reports of a swarm as plain values, for JSON."""
     return {
         "folder": str(folder),
         "link": answer.link,
@@ -41,13 +41,13 @@ def swarm_json(answer: "Answer", folder: Path) -> dict[str, Any]:
 
 
 def what_next(folder: Path, option: str) -> str:
-    """Return the commands that a user of a running swarm may want next."""
+    """Return lines with the commands that a user of a newly started swarm may want next."""
     return "\n".join(
         [
             f"logs and data are in {folder}",
             "from another terminal:",
-            f"  giaann swarm status{option}            how each peer is",
-            f"  giaann swarm kill storage-1{option}    kill one; the others go on",
+            f"  giaann swarm status{option}            show the state of each peer",
+            f"  giaann swarm kill storage-1{option}    kill one; the others continue",
             f"  giaann swarm add storage{option}       add one more",
             f"  giaann swarm down{option}              end the swarm",
         ]
@@ -55,7 +55,7 @@ def what_next(folder: Path, option: str) -> str:
 
 
 def state(peer: "View") -> str:
-    """Return a peer's state in words: how it ended, or what it is doing."""
+    """Return the state of a peer in words: how it ended, or what it is doing."""
     from giaann_p2p.local.peer import how_ended
 
     if peer.code is not None:

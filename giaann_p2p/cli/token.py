@@ -1,4 +1,4 @@
-"""`giaann token`: membership of swarms, for founders and for members."""
+"""`giaann token`: issues and keeps tokens, revokes peers, and withdraws what they taught."""
 
 import asyncio
 import time
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Tokens for members of a swarm, and revocation and withdrawal in any swarm.",
+    help="Admit peers to a swarm, revoke them, and withdraw what they taught.",
 )
 Name = Annotated[
     str, typer.Argument(metavar="PEER", help="The peer's name, as `giaann token name` prints it.")
@@ -42,7 +42,9 @@ def name(
     ] = "client",
     data_dir: Annotated[
         Path | None,
-        typer.Option("--data-dir", metavar="FOLDER", help="The daemon's, if not the usual one."),
+        typer.Option(
+            "--data-dir", metavar="FOLDER", help="The daemon's folder, if it is not the default."
+        ),
     ] = None,
 ) -> None:
     """Print the name of this machine's peer, to send to the founder or a delegate.
@@ -54,7 +56,9 @@ def name(
     from giaann_p2p.swarm.wire.link import Link
 
     if role not in ("client", "storage", "compute", "bootstrap"):
-        raise typer.BadParameter(f"--role is client, storage, compute or bootstrap, not {role!r}")
+        raise typer.BadParameter(
+            f"--role must be client, storage, compute or bootstrap, not {role!r}"
+        )
     folder = data_dir or usual_folder_in(Link.read(join).swarm_id, role)
     say(to_text(Membership(folder).identity.peer))
 
@@ -68,42 +72,48 @@ def issue(
         typer.Option(
             "--as",
             metavar="RIGHTS",
-            help="Its rights: storage, compute, client, delegate; several separated by commas. "
+            help="The peer's rights: storage, compute, client, delegate; separated by commas. "
             "A delegate may issue tokens, too.",
         ),
     ] = "client",
-    days: Annotated[int, typer.Option(min=1, max=36500, help="Days until it expires.")] = 365,
+    days: Annotated[
+        int, typer.Option(min=1, max=36500, help="Days until the token expires.")
+    ] = 365,
     standing: Annotated[
         bool,
         typer.Option(
             "--standing",
-            help="Also give it standing at once. A newcomer's pushes are limited, and its replicas "
-            "do not count yet. Works in open swarms, too.",
+            help="Also give the peer standing at once. A newcomer's pushes are limited, and its "
+            "replicas do not count yet. Works in open swarms, too.",
         ),
     ] = False,
 ) -> None:
     """Issue a token to a peer, as the founder or one of its delegates, and print it."""
-    from giaann_p2p.node.members.membership import Giver
+    from giaann_p2p.node.members.membership import TokenIssuer
     from giaann_p2p.swarm.wire.identity import peer_of
     from giaann_p2p.swarm.wire.token import Rights
 
     until = int(time.time()) + days * _DAY
     may = Rights.named(rights) | (Rights.STANDING if standing else Rights(0))
-    say(str(Giver(data_dir).given(peer_of(peer), may, until)))
+    say(str(TokenIssuer(data_dir).given(peer_of(peer), may, until)))
 
 
 @app.command("accept")
 def accept(
-    token: Annotated[str, typer.Argument(metavar="TOKEN", help="The token, or a file with it.")],
+    token: Annotated[
+        str, typer.Argument(metavar="TOKEN", help="The token, or a file that contains it.")
+    ],
     role: Annotated[
-        str, typer.Option("--role", help="Which of this machine's peers it is for.")
+        str, typer.Option("--role", help="Which of this machine's peers the token is for.")
     ] = ("client"),
     data_dir: Annotated[
         Path | None,
-        typer.Option("--data-dir", metavar="FOLDER", help="The daemon's, if not the usual one."),
+        typer.Option(
+            "--data-dir", metavar="FOLDER", help="The daemon's folder, if it is not the default."
+        ),
     ] = None,
 ) -> None:
-    """Keep a token that was issued to a peer on this machine, its client by default."""
+    """Save a token that was issued to a peer on this machine, its client by default."""
     from giaann_p2p.swarm.wire.token import Token
 
     swarm_id = Token.from_text(text_of(token)).swarm_id
@@ -111,12 +121,14 @@ def accept(
 
     membership = Membership(data_dir or usual_folder_in(swarm_id, role))
     kept = membership.accept(token)
-    say(f"kept in {membership.folder}: {_lasts(kept)}")
+    say(f"saved in {membership.folder}: {_lasts(kept)}")
 
 
 @app.command("inspect")
 def inspect(
-    token: Annotated[str, typer.Argument(metavar="TOKEN", help="The token, or a file with it.")],
+    token: Annotated[
+        str, typer.Argument(metavar="TOKEN", help="The token, or a file that contains it.")
+    ],
     as_json: Json = False,
 ) -> None:
     """Show what a token grants, without checking it; `giaann doctor` checks it with the swarm."""
@@ -142,30 +154,30 @@ def inspect(
 
 @app.command("revoke")
 def revoke(
-    peers: Annotated[list[str], typer.Argument(metavar="PEER...", help="Their names.")],
+    peers: Annotated[list[str], typer.Argument(metavar="PEER...", help="The names of the peers.")],
     join: Join,
     data_dir: GiversFolder,
     restore: Annotated[
-        bool, typer.Option("--restore", help="Remove them from the list of the revoked instead.")
+        bool, typer.Option("--restore", help="Remove them from the list of revoked peers instead.")
     ] = False,
     disown: Annotated[
         bool,
-        typer.Option("--disown", help="Also withdraw what they alone taught."),
+        typer.Option("--disown", help="Also withdraw what only these peers taught."),
     ] = False,
     as_json: Json = False,
 ) -> None:
     """Revoke peers at once, with all peers that they have admitted.
 
-    Only the founder can, also in an open swarm. All peers are informed; one that
-    is away learns of it when it returns. --disown also removes what they alone
-    taught from all columns, as far back as most owners remember (`giaann storage
-    --remember`); `giaann token withdraw` looks again.
+    Only the founder can do this, also in an open swarm. All peers are told; a peer
+    that is away learns of it when it returns. --disown also removes what only the
+    revoked peers taught from all columns, as far back as most owners remember
+    (`giaann storage --remember`); `giaann token withdraw` searches again.
     """
     from giaann_p2p.cli.withdrawing import Founding
-    from giaann_p2p.node.members.membership import Giver
+    from giaann_p2p.node.members.membership import TokenIssuer
     from giaann_p2p.swarm.wire.identity import peer_of
 
-    giver, named = Giver(data_dir), {peer_of(one) for one in peers}
+    giver, named = TokenIssuer(data_dir), {peer_of(one) for one in peers}
     if restore and disown:
         raise UsageError("--restore and --disown exclude each other: give one of them")
     founding = Founding(join, giver, as_json=as_json)
@@ -183,12 +195,16 @@ def withdraw(
     author: Annotated[
         list[str] | None,
         typer.Option(
-            "--by", metavar="PEER", help="Chunks that this peer alone taught; may be repeated."
+            "--by", metavar="PEER", help="Chunks that only this peer taught; may be repeated."
         ),
     ] = None,
     job: Annotated[
         list[str] | None,
-        typer.Option("--job", metavar="JOB", help="All chunks of this job, by any peer."),
+        typer.Option(
+            "--job",
+            metavar="JOB",
+            help="All chunks of this job, taught by any peer; may be repeated.",
+        ),
     ] = None,
     since: Annotated[
         str,
@@ -204,17 +220,17 @@ def withdraw(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Withdraw what disowned peers alone taught, and what --by, --job and --since find.
+    """Withdraw what only disowned peers taught, and what --by, --job and --since find.
 
-    `giaann token revoke --disown` does the former, too; a second search helps if
-    owners were away, or did not answer. Only the founder can.
+    `giaann token revoke --disown` also does the former; a second search helps if owners
+    were away, or did not answer. Only the founder can do this.
     """
     from giaann_p2p.cli.searching import sought_of
     from giaann_p2p.cli.withdrawing import Founding
-    from giaann_p2p.node.members.membership import Giver
+    from giaann_p2p.node.members.membership import TokenIssuer
 
     sought = sought_of(author or (), job or (), since, time.time())
-    giver = Giver(data_dir)
+    giver = TokenIssuer(data_dir)
     if not sought and not giver.list.disowned:
         raise UsageError(
             "nobody is disowned: run `giaann token revoke PEER --disown` first, or name what to "

@@ -1,4 +1,4 @@
-"""`giaann train`: lets a swarm learn texts."""
+"""`giaann train`: has a swarm learn texts."""
 
 import asyncio
 from collections.abc import Callable
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class PolicyName(StrEnum):
-    """Names of policies, as on the command line."""
+    """The values of `--policy`: how the next chunk to learn is chosen."""
 
     OVERLAP = "overlap"
     RANDOM = "random"
@@ -39,7 +39,7 @@ class PolicyName(StrEnum):
 Policy = Annotated[
     PolicyName,
     typer.Option(
-        help="Which chunk is next: the one with least overlap with those in work, or a random one."
+        help="How to choose the next chunk: with least overlap with those in flight, or at random."
     ),
 ]
 Batch = Annotated[
@@ -48,7 +48,7 @@ Batch = Annotated[
         min=1,
         max=4096,
         metavar="B",
-        help="Most chunks of 64 sentences in flight, over all compute peers together.",
+        help="Most chunks of 64 sentences in flight, at all compute peers together.",
     ),
 ]
 Redundancy = Annotated[
@@ -90,12 +90,12 @@ def train(
     patience: Annotated[
         float,
         typer.Option(
-            min=0, metavar="SECONDS", help="How long to wait for peers if there are none."
+            min=0, metavar="SECONDS", help="How long to wait for missing peers before giving up."
         ),
     ] = 60.0,
     json_output: Annotated[bool, typer.Option("--json", help="Write JSON, for programs.")] = False,
 ) -> None:
-    """Let a swarm learn texts; what it knows is not learned again.
+    """Have a swarm learn texts; what it knows is not learned again.
 
     You can stop at any time; the same command, run by anybody, continues from there. The exit code
     is 0 if everything is learned.
@@ -122,13 +122,13 @@ def train(
 
 
 def _files(text: Path) -> list[Path]:
-    """Return a name's files: itself, or all *.txt files of a directory in sorted order."""
+    """Return the files that an argument names: a file, or all *.txt files in a directory."""
     if str(text) == "-" or not text.is_dir():
         check(text)
         return [text]
     found = sorted(file for file in text.rglob("*.txt") if file.is_file())
     if not found:
-        raise TextError(f"{text} has no *.txt file in it")
+        raise TextError(f"{text} contains no *.txt file")
     return found
 
 
@@ -139,7 +139,7 @@ async def _trained(
     interrupt: Interrupt,
     as_json: bool,
 ) -> None:
-    """Let the swarm learn all texts, and report each as soon as it is learned."""
+    """Have the swarm learn all texts in turn, and report each as soon as it is learned."""
     async with AsyncExitStack() as held:
         with joining(as_json):
             from giaann_p2p.client.session import visit

@@ -1,4 +1,4 @@
-"""`--verify`, and the report on liars, for every command that reads rows itself."""
+"""The option `--verify` and the report on liars, for all commands that read rows themselves."""
 
 from collections.abc import Iterator
 from itertools import groupby
@@ -17,35 +17,35 @@ Verify = Annotated[
     typer.Option(
         "--verify",
         help="Use only rows that a majority of their owners confirm, instead of comparing 2 of 100 "
-        "afterwards; compute on this machine.",
+        "afterwards; answers are computed on this machine.",
     ),
 ]
 _SOON, _SURE = 1.0, 20.0
-"""Seconds within which honest peers agree, and within which liars are found; see
-`swarm.reading.disputes`."""
+"""Seconds within which honest peers usually agree, and within which liars are found (see
+`swarm.reading.disputes`)."""
 
 
 def share_of(verify: bool) -> float:
-    """Return the share of the rows to compare: all rows for --verify, else the usual share."""
+    """Return the share of the rows to compare between peers: all for --verify, else the default."""
     from giaann_p2p.swarm.reading.row_vote import USUAL
 
     return 1.0 if verify else USUAL
 
 
 async def settled(visiting: "Session") -> None:
-    """If owners returned different rows, wait until it is known which of them lie."""
+    """If owners returned different rows, wait until it is decided which rows are wrong."""
     if not await visiting.reading.settled(_SOON):
         complain(
             "storage peers returned different rows; it takes up to 20 seconds to find out which "
-            "are wrong, Ctrl-C skips that"
+            "are wrong; Ctrl-C skips that"
         )
         await visiting.reading.settled(_SURE)
 
 
 def complain_of(visiting: "Session", known: int = 0, at_last: bool = True) -> int:
-    """Report the lies found beyond the first `known` ones; return their total number.
+    """Print the lies found, except the first `known`, which were printed before; return the total.
 
-    With `at_last`, report disputes that could not be settled, too.
+    With `at_last`, also report the disputes that could not be decided.
     """
     lies = visiting.lies
     lines = list(lie_lines(lies[known:]))
@@ -64,35 +64,35 @@ def complain_of(visiting: "Session", known: int = 0, at_last: bool = True) -> in
 
 
 def lies_json(visiting: "Session") -> dict[str, Any]:
-    """Return the lies found and the number of unsettled disputes, for JSON."""
+    """Return the lies found and the number of undecided disputes as plain values, for JSON."""
     import msgspec
 
     return {"lies": msgspec.to_builtins(visiting.lies), "undecided": visiting.reading.in_dispute}
 
 
 def lie_lines(lies: "list[Lie]") -> Iterator[str]:
-    """Yield one line per lying peer."""
+    """Yield a line for each peer that returned wrong rows."""
     for peer, found in groupby(sorted(lies, key=lambda lie: lie.peer), lambda lie: lie.peer):
         first, *more = found
         what = "less than most other owners know" if first.behind else "wrong rows"
         word = first.concept if first.feature is None else f"{first.concept}/{first.feature}"
-        others = f", and {len(more)} more" if more else ""
+        others = f" (and {len(more)} more)" if more else ""
         yield (
-            f"peer {peer} returned {what}: of {word} in shard {first.shard} {_said(first.told)}, "
-            f"where the others say {_said(first.true)}{others}; it is asked no more"
+            f"peer {peer} returned {what}: {_said(first.told)} for {word} in shard {first.shard}, "
+            f"where the other owners returned {_said(first.true)}{others}; it is not asked any more"
         )
 
 
 def _said(told: "ToldRow | None") -> str:
     if told is None:
-        return "nothing"
-    times = "once" if told.occurrences == 1 else f"{told.occurrences:,} times"
+        return "no row"
+    times = "1 occurrence" if told.occurrences == 1 else f"{told.occurrences:,} occurrences"
     many = "1 connection" if told.connections == 1 else f"{told.connections:,} connections"
-    return f"that it occurred {times} and has {many}"
+    return f"{times} and {many}"
 
 
 def undecided_lines(count: int) -> list[str]:
-    """Return a line on the disputes that could not be settled, if there are any."""
+    """Return a line about the disputes that could not be decided; none if there are none."""
     if not count:
         return []
     times = "once" if count == 1 else f"{count} times"

@@ -1,8 +1,8 @@
-"""`giaann token revoke` and `withdraw`: publish the founder's list, and withdraw chunks.
+"""`giaann token revoke` and `giaann token withdraw`: publish the founder's list, withdraw chunks.
 
-The founder sends its list to all peers, asks the owners which chunks match (those that disowned
-peers alone taught, and those that it searches for), adds what a majority reports, and sends the
-list again.
+The founder sends its list to all peers. Then it asks the owners for the chunks that only disowned
+peers taught, and for those that it searches for. It adds the chunks that a majority of the owners
+reports to the list, and sends the list again.
 """
 
 import time
@@ -14,7 +14,7 @@ from giaann_p2p.client.revoking import tell
 from giaann_p2p.client.session import Session, visit
 from giaann_p2p.client.withdrawing import orphans
 from giaann_p2p.errors import TokenError
-from giaann_p2p.node.members.membership import Giver
+from giaann_p2p.node.members.membership import TokenIssuer
 from giaann_p2p.swarm.training.orphan_quorum import Agreed
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.link import Link
@@ -23,14 +23,15 @@ from giaann_p2p.swarm.wire.withdrawn import MOST
 from giaann_p2p.terminal import FAILED, say, say_json
 
 _SESSION = 3600
-_AGAIN = "`giaann token withdraw` looks once more"
+"""Seconds for which the token of the founder's session is valid."""
+_AGAIN = "run `giaann token withdraw` later to search again"
 
 
 class Founding:
-    """One run of such a command, with its progress and its report."""
+    """One run of `giaann token revoke` or `withdraw`: its progress, and its report."""
 
     def __init__(
-        self, join: str, giver: Giver, *, as_json: bool = False, dry_run: bool = False
+        self, join: str, giver: TokenIssuer, *, as_json: bool = False, dry_run: bool = False
     ) -> None:
         self._link, self._giver = Link.read(join), giver
         self._as_json, self._dry_run = as_json, dry_run
@@ -38,14 +39,14 @@ class Founding:
         self._found: Agreed | None = None
 
     async def carry_out(self, *, withdraws: bool) -> None:
-        """Publish the list, and withdraw if wanted; raise typer.Exit if no peer was reached."""
+        """Publish the founder's list, then withdraw chunks; typer.Exit if no peer was reached."""
         async with visit(self._link, shows=self._shows) as visiting:
             self._check_newest(visiting)
             await self._tell(visiting)
             if withdraws and self._heard:
                 await self._withdraw(visiting)
             elif withdraws:
-                self._say(f"nothing is withdrawn yet; later, {_AGAIN}")
+                self._say(f"nothing is withdrawn yet; {_AGAIN}")
         if self._as_json:
             say_json(self._as_told())
         if not self._heard or (self._found and self._found.silent == self._found.asked):
@@ -58,19 +59,20 @@ class Founding:
         return self._giver.given(session, Rights.CLIENT, until).to_bytes()
 
     def _check_newest(self, visiting: Session) -> None:
-        """If the swarm has a newer list than this folder, save that list and raise TokenError."""
+        """If the swarm has a newer list than the founder's folder, save it and raise TokenError."""
         theirs, ours = visiting.gate.admission.revoked, self._giver.list
         if theirs.number >= ours.number and theirs != ours:
             self._giver.membership.keep_revoked(theirs.to_bytes())
             raise TokenError(
                 f"the swarm already has list {theirs.number}, which was not in "
-                f"{self._giver.membership.folder}; it is there now: run the same command again"
+                f"{self._giver.membership.folder}; it is saved there now: run the same command "
+                "again"
             )
 
     async def _tell(self, visiting: Session) -> None:
         now = self._giver.list
         self._heard, self._peers = await tell(visiting, now.to_bytes())
-        visiting.gate.learn(now.to_bytes())  # only now, because revoked peers are informed, too
+        visiting.gate.learn(now.to_bytes())  # only now, because revoked peers are told, too
         gone = f"{len(now.peers)} revoked"
         if now.disowned:
             gone += f", {len(now.disowned)} of them disowned"
@@ -87,8 +89,8 @@ class Founding:
         _, self._no_room = self._giver.withdraw(found.roots)
         if self._no_room:
             self._say(
-                f"there is no room for {_many(self._no_room, 'chunk')} of these: the list holds "
-                f"{MOST:,} at most"
+                f"{_many(self._no_room, 'chunk')} of these cannot be withdrawn: the list has room"
+                f" for {MOST:,} at most"
             )
         await self._tell(visiting)
 
@@ -119,22 +121,22 @@ class Founding:
 
 
 def shown(found: Agreed) -> list[str]:
-    """Return the report on what the owners agree to withdraw, as lines."""
+    """Return lines that report which chunks the owners agree to withdraw."""
     if not found.asked:
-        return ["there are no owners: nobody holds anything"]
+        return ["no storage peer owns any shard, so nothing can be withdrawn"]
     if found.silent == found.asked:
-        return [f"none of {_many(found.asked, 'owner')} answers; later, {_AGAIN}"]
+        return [f"none of {_many(found.asked, 'owner')} answered; {_AGAIN}"]
     lines = []
     if found.silent:
-        lines.append(f"{found.silent} of {found.asked} owners did not answer; later, {_AGAIN}")
+        lines.append(f"{found.silent} of {found.asked} owners did not answer; {_AGAIN}")
     if found.left:
         lines.append(
-            f"left as it is: {_many(len(found.left), 'chunk')}, of which too few of "
-            f"{found.asked} owners tell"
+            f"not withdrawn: {_many(len(found.left), 'chunk')}, reported by too few of "
+            f"{_many(found.asked, 'owner')}"
         )
     jobs = found.by_job()
     if not jobs:
-        return [*lines, "nothing is there to be withdrawn, by what owners tell"]
+        return [*lines, "the owners report nothing to withdraw"]
     lines += [f"job {job.hex()}: {_many(count, 'chunk')}" for job, count in jobs.items()]
     return [*lines, f"to be withdrawn: {_many(len(found.roots), 'chunk')}"]
 

@@ -1,1 +1,1 @@
-"""A swarm from its users' side: clients that train and ask it, and hold no shards."""
+"""Clients of a swarm: they train and prompt it, but are no peers and hold no shards."""

@@ -1,4 +1,4 @@
-"""Collects the digests of all replicas from the storage peers, and compares them: `giaann fsck`."""
+"""Collects the digests of all replicas from the storage peers and compares them (`giaann fsck`)."""
 
 import asyncio
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from giaann_p2p.swarm.wire.messages import AskDigests, Digest, Digests, Refusal,
 from giaann_p2p.swarm.wire.shardset import packed, unpacked
 
 _WITHIN = 30.0
-"""Timeout of one answer, in seconds; a peer spends about a second on the digests in it."""
+"""Timeout of one request, in seconds. A peer needs about a second to compute one answer."""
 
 
 async def checked(
@@ -26,7 +26,10 @@ async def checked(
     within: float = _WITHIN,
     losses: Losses = NONE,
 ) -> Report:
-    """Compare the replicas of all shards at these peers, asking all peers at once."""
+    """Ask all `peers` at once for the digests of all shards, and compare the replicas.
+
+    `within` is the timeout of each request, in seconds. `losses` are copied into the report.
+    """
     asked = [_told(transport, peer, manifest.layout.shards, within) for peer in peers]
     answers = await asyncio.gather(*asked)
     told = {peer: answer for peer, answer in zip(peers, answers, strict=True) if answer}
@@ -37,7 +40,7 @@ async def checked(
 async def _told(
     transport: Transport, peer: Peer, count: int, within: float
 ) -> dict[int, Digest] | None:
-    """Return a peer's digests of all shards, over as many questions as needed; None if it fails."""
+    """Return a peer's digests of all shards, in as many requests as needed; None if one fails."""
     left: Shards = np.arange(count).astype(np.uint16)
     found: dict[int, Digest] = {}
     try:
@@ -53,12 +56,16 @@ async def _told(
 
 
 def _read(answer: object, asked: Shards, count: int) -> tuple[Shards, list[Digest]]:
+    """Return the shards that an answer covers, with their digests; MessageError if it is invalid.
+
+    An answer must cover the first of the shards `asked`, one or more. `count`: shards of the swarm.
+    """
     if isinstance(answer, Refusal):
         raise MessageError(answer.reason)
     if not isinstance(answer, Digests):
-        raise MessageError("no answer to a question for digests")
+        raise MessageError("the answer does not contain digests")
     shards = unpacked(answer.shards, count)
     first = asked[: len(shards)]
     if not len(shards) or shards.tolist() != first.tolist() or len(answer.found) != len(shards):
-        raise MessageError("digests of other shards than the first of those asked for")
+        raise MessageError("the digests are not those of the shards that were asked for")
     return shards, answer.found

@@ -1,4 +1,4 @@
-"""Reads a concept's column: its words, how often they occurred, and where each one leads."""
+"""Reads a concept's column: its words, how often each occurred, and which words it leads to."""
 
 import asyncio
 import struct
@@ -22,37 +22,43 @@ from giaann_p2p.swarm.wire.messages import AskColumn, Refusal, decode, encode
 from giaann_p2p.swarm.wire.messages import Column as Told
 
 _WITHIN = 5.0
+"""Timeout of one request, in seconds."""
+_PATIENCE = 10.0
+"""Seconds to wait for the first peer that serves a shard: a swarm that starts has none yet."""
+_LOOK_EVERY = 0.25
+"""Seconds between two looks for such a peer."""
 _NUMBER = 8
+"""Size of a feature's id in an answer, in bytes."""
 
 
 class Leads(msgspec.Struct, frozen=True):
-    """A word that connections lead to."""
+    """A word to which a word of the column has connections."""
 
     concept: str
     feature: str | None
-    """Word within the concept's column; None for the noun itself."""
+    """The word beside the concept's noun; None if the word is that noun itself."""
     strength: float
-    """Summed strength of all connections to the word."""
+    """Sum of the strengths of all these connections."""
 
 
 class ColumnWord(msgspec.Struct, frozen=True):
-    """A word of a column; its feature is None for the column's own noun."""
+    """A word of a concept's column; `feature` is None for the concept's own noun."""
 
     feature: str | None
     occurrences: int
     connections: int
     leads: list[Leads]
-    """The words to which the strongest connections lead, strongest first."""
+    """The words that this word leads to most strongly, strongest first."""
 
 
 class Column(msgspec.Struct, frozen=True):
-    """A concept's column."""
+    """A concept's column: its size, and its most frequent words."""
 
     concept: str
     size: int
-    """Number of words of the column."""
+    """Number of all words in the column, of which `words` may hold only some."""
     words: list[ColumnWord]
-    """The column's most frequent words, most frequent first."""
+    """The most frequent words of the column, most frequent first."""
 
 
 class _Target(NamedTuple):
@@ -61,16 +67,17 @@ class _Target(NamedTuple):
 
 
 async def column(visiting: Session, concept: str, words: int = 16, leads: int = 4) -> Column:
-    """Return a column; a column that was never learned has no words.
+    """Return a noun's column; it has no words if the swarm never learned the noun.
 
-    Unreachable if no holder of one of its shards answers. If the session verifies all reads by a
-    vote, the list of words is put to a vote, too; then also Unreachable if no majority of the
-    replicas answers.
+    At most `words` words are returned, each with at most `leads` words that it leads to.
+    Raises Unreachable if nobody who holds one of the column's shards answers. If the session puts
+    all reads to a vote, the owners vote on the list of words, too; then Unreachable is also raised
+    if no majority of the replicas answers.
     """
     name = "_".join(concept.lower().split())
     number = word_id(name)
     lists = await _features(visiting, number)
-    # The column's most frequent words are among the most frequent words of its blocks.
+    # The most frequent words of the column are among those of its blocks.
     some = dict.fromkeys(feature for one in lists for feature in one[:words])
     rows = await visiting.rows([Neuron(number, feature) for feature in some])
     found = sorted((row for row in rows if row), key=lambda row: -row.count)[:words]
@@ -89,7 +96,7 @@ async def column(visiting: Session, concept: str, words: int = 16, leads: int = 
 
 
 async def _features(visiting: Session, concept: int) -> list[tuple[int, ...]]:
-    """Return one list of features for each block, or for each owner; features may repeat."""
+    """Return a column's features as lists: one for each block or, if voted, for each owner."""
     shards = shards_of(visiting.manifest.layout, concept)
     if visiting.verify.all:
         return [one for shard in shards for one in await _elected(visiting, shard, concept)]
@@ -97,8 +104,8 @@ async def _features(visiting: Session, concept: int) -> list[tuple[int, ...]]:
 
 
 def shards_of(layout: Layout, concept: int) -> list[int]:
-    """Return the shards of a column's blocks."""
-    # A feature's block follows from its hash, so try enough features to hit every block.
+    """Return the shards that hold the blocks of a concept's column."""
+    # The hash of a feature determines its block, so enough features hit every block.
     features = np.arange(64 * layout.blocks, dtype=np.uint64) if layout.blocks > 1 else [PRIME]
     many = np.array(features, np.uint64)
     shards = layout.shards_of(np.full(len(many), concept, np.uint64), many)
@@ -106,57 +113,72 @@ def shards_of(layout: Layout, concept: int) -> list[int]:
 
 
 async def _told(visiting: Session, shard: int, concept: int) -> tuple[int, ...]:
-    """Ask the ready holders of a shard one after the other; return the first answer."""
+    """Ask the holders of a shard for a column's features, in turn; return the first answer."""
     faults: list[str] = []
-    for peer in visiting.around.ready(shard, visiting.lookout.time()):
+    for peer in await _serving(visiting, shard):
         told = await _said(visiting, peer, concept)
         if isinstance(told, tuple):
             return told
         faults.append(told)
-    why = "; ".join(faults) or "no peer has it ready"
+    why = "; ".join(faults) or f"no peer has served it for {_PATIENCE:g} s"
     raise Unreachable(
-        f"nobody could tell of the columns in shard {shard} ({why}); see `giaann status`"
+        f"no peer returned the column's words in shard {shard} ({why}); see `giaann status`"
     )
 
 
+async def _serving(visiting: Session, shard: int) -> list[Peer]:
+    """Return the peers that serve a shard; wait a while for the first one, as reads of rows do."""
+    clock = asyncio.get_running_loop().time
+    until = clock() + _PATIENCE
+    while clock() < until:
+        if peers := visiting.around.ready(shard, visiting.lookout.time()):
+            return peers
+        await asyncio.sleep(_LOOK_EVERY)
+    return []
+
+
 async def _elected(visiting: Session, shard: int, concept: int) -> list[tuple[int, ...]]:
-    """Ask all owners of a shard; return each list without features that no majority names."""
+    """Ask all owners of a shard for a column's features; return one list for each answer.
+
+    The lists contain only features that a majority of the replicas named.
+    """
     placement = visiting.around.placement(visiting.lookout.time())
     owners, need = placement.owners(shard), majority(placement.replicas)
     answers = await asyncio.gather(*(_said(visiting, peer, concept) for peer in owners))
     told = [answer for answer in answers if isinstance(answer, tuple)]
     if len(told) < need:
         faults = [answer for answer in answers if isinstance(answer, str)]
-        why = "; ".join(faults) or "they are not there"
+        why = "; ".join(faults) or "the others are not there"
         raise Unreachable(
-            f"only {len(told)} of the {placement.replicas} replicas of shard {shard} could tell"
-            f" which words the column has, and {need} have to ({why}); see `giaann status`, and"
-            " ask again"
+            f"only {len(told)} of the {placement.replicas} replicas of shard {shard} returned the"
+            f" column's words, but {need} must agree ({why}); see `giaann status`, then try again"
         )
     named = Counter(feature for one in told for feature in set(one))
     return [tuple(feature for feature in one if named[feature] >= need) for one in told]
 
 
 async def _said(visiting: Session, peer: Peer, concept: int) -> tuple[int, ...] | str:
-    """Return a column's features at a peer, most frequent first, or an error message."""
+    """Return a column's features at a peer, most frequent first; an error message if it fails."""
     question = encode(AskColumn(struct.pack("<Q", concept)))
     try:
         data = await visiting.place.transport.call(peer, question, timeout=_WITHIN)
         answer = decode(data)
         if isinstance(answer, Told):
             return _numbers(answer.features)
-        raise MessageError(answer.reason if isinstance(answer, Refusal) else "another answer")
+        raise MessageError(answer.reason if isinstance(answer, Refusal) else "unexpected answer")
     except PeerError as error:
         return f"{name_of(peer)}: {error}"
 
 
 def _numbers(data: bytes) -> tuple[int, ...]:
+    """Return the ids in an answer; MessageError if its length is no multiple of 8 bytes."""
     if len(data) % _NUMBER:
-        raise MessageError(f"{len(data)} bytes are no array of {_NUMBER} bytes each")
+        raise MessageError(f"{len(data)} bytes are not a whole number of {_NUMBER}-byte ids")
     return struct.unpack(f"<{len(data) // _NUMBER}Q", data)
 
 
 def _strongest(row: Row, most: int) -> list[_Target]:
+    """Return the neurons to which a row leads most strongly, at most `most` of them."""
     total = np.bincount(row.target, row.strength, len(row.target_concept)).astype(np.int64)
     best = np.argsort(-total, kind="stable")[:most]
     fields = (row.target_concept[best], row.target_feature[best], total[best])
@@ -165,6 +187,7 @@ def _strongest(row: Row, most: int) -> list[_Target]:
 
 
 async def _names(visiting: Session, neurons: Iterable[Neuron]) -> dict[Neuron, Name]:
+    """Return the names of neurons, read from their rows; neurons without a row are left out."""
     wanted = list(Counter(neurons))
     rows = await visiting.rows(wanted) if wanted else []
     return {neuron: row.name for neuron, row in zip(wanted, rows, strict=True) if row}

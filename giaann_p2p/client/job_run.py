@@ -1,7 +1,7 @@
-"""One pass over a text with the compute peers: the shell around `swarm.training.coordinator`.
+"""One pass over a text, learned by compute peers: the I/O around `swarm.training.coordinator`.
 
-The owner of a run calls `tick` a few times a second. The run is over at the end of the text; chunks
-that are still in flight then are left to their compute peers.
+The owner of a run calls `tick` a few times a second. The run is over when the text has been read to
+its end and each of its chunks is committed or given up.
 """
 
 import asyncio
@@ -27,14 +27,16 @@ from giaann_p2p.swarm.training.schedule import Schedule
 from giaann_p2p.swarm.training.trust import Trust
 from giaann_p2p.swarm.wire.actions import Call
 from giaann_p2p.swarm.wire.identity import Peer, name_of
-from giaann_p2p.swarm.wire.messages import Beat, Heard, Learned, Message
+from giaann_p2p.swarm.wire.messages import Beat, BeatAck, Learned, Message
 
 _MOST_EARLY = 1 << 16
+"""Maximum number of reports held about chunks that have not been read yet."""
 _LONG_WORD = 4
+"""Minimum number of letters of a word that counts towards a chunk's topic."""
 
 
 class Tally:
-    """Adds learned chunks to a report, each chunk once."""
+    """Adds up learned chunks in a report, and counts each chunk only once."""
 
     def __init__(self, report: TrainReport) -> None:
         self.report = report
@@ -44,7 +46,11 @@ class Tally:
         return f"<Tally of {len(self._counted):,} chunks>"
 
     def count(self, learned: Learned, sentences: Sequence[Sentence]) -> None:
-        """Count a chunk; cap or check a worker's figures by the chunk's sentences."""
+        """Count a learned chunk, unless it was counted before.
+
+        The worker's figures are not trusted: they are capped by the number of `sentences` of the
+        chunk, and skips of sentences that the chunk does not have are ignored.
+        """
         report = self.report
         report.given_up.pop(learned.chunk, None)
         if learned.chunk in self._counted:
@@ -61,7 +67,7 @@ class Tally:
 
 
 class JobRun:
-    """Reads the text, leases its chunks, and keeps the report of one pass."""
+    """One pass over a text: reads it, leases its chunks to workers, and keeps the report."""
 
     def __init__(
         self,
@@ -76,22 +82,22 @@ class JobRun:
         agreement: DeltaAgreement,
         trust: Trust,
     ) -> None:
-        """Begin; `news` is set when a chunk was read, a worker reported, or the run is over."""
+        """Prepare; `news` is set when a chunk was read, a worker reported, or the run is over."""
         self.pages = pages
         self.over = False
         self._schedule, self._policy = schedule, policy
         self._coordinator = Coordinator(job, schedule, pages.texts, agreement, trust)
         self._calls, self._clock, self._tally, self._news = calls, clock, tally, news
-        self._early: dict[int, Learned] = {}  # reports on chunks that are not read yet
+        self._early: dict[int, Learned] = {}  # reports about chunks that have not been read yet
         self._lines: dict[int, int] = {}  # first line of each failed chunk
-        self._awaited: dict[Peer, list[Peer]] = {}  # by worker, from its last report
+        self._awaited: dict[Peer, list[Peer]] = {}  # by worker, as of its last report
 
     def __repr__(self) -> str:
         return f"<JobRun: {self._schedule!r}>"
 
     @property
     def working(self) -> int:
-        """The number of compute peers that have a chunk."""
+        """The number of compute peers that have a chunk to learn."""
         return self._schedule.working
 
     @property
@@ -101,16 +107,16 @@ class JobRun:
 
     @property
     def done(self) -> Mapping[Peer, BitMap]:
-        """The chunks that each compute peer was the first to report as committed."""
+        """For each compute peer, the chunks that it was the first to report as committed."""
         return self._coordinator.done
 
     @property
     def awaited(self) -> list[Peer]:
-        """The absent storage peers that workers wait for."""
+        """The absent storage peers without which the workers' updates cannot be committed."""
         return sorted({peer for said in self._awaited.values() for peer in said})
 
     async def read(self) -> None:
-        """Read the text to its end, no faster than it is learned."""
+        """Read the text to its end; pause while too many chunks wait to be learned."""
         while not self.pages.ended:
             chunk = await self.pages.next()
             if chunk is not None:
@@ -119,7 +125,11 @@ class JobRun:
             self._news.set()
 
     def tick(self, workers: Mapping[Peer, int], announced: Iterable[Peer]) -> None:
-        """Do what is due; `announced` are the compute peers with a new record."""
+        """Grant and expire leases, and forget failed chunks.
+
+        `workers` maps each present compute peer to its number of slots. `announced` are the compute
+        peers that have posted a new record since the last call, so they are alive.
+        """
         now = self._clock()
         self._do(self._coordinator.seen(workers, now))
         self._awaited = {peer: said for peer, said in self._awaited.items() if peer in workers}
@@ -127,18 +137,18 @@ class JobRun:
             self._do(self._coordinator.announced(peer, now))
         self._do(self._coordinator.tick(now))
         for chunk in self._schedule.chunks(ChunkState.FAILED):
-            if chunk in self.pages:  # free the chunk's place, so that reading can go on
+            if chunk in self.pages:  # make room, so that reading can go on
                 self._lines[chunk] = self._forget(chunk)[0].line
 
     def lost(self, peer: Peer) -> None:
-        """Note that a worker cannot be reached."""
+        """Handle a worker that cannot be reached: lease its chunks to others."""
         self._do(self._coordinator.lost(peer, self._clock()))
 
     def beat(self, peer: Peer, beat: Beat) -> Message:
-        """Take a worker's report; return the answer to it."""
+        """Handle a worker's heartbeat; return the answer to it."""
         answer, acts = self._coordinator.beat(peer, beat, self._clock())
         self._do(acts)
-        if isinstance(answer, Heard):  # otherwise this peer does not work for this job
+        if isinstance(answer, BeatAck):  # the report was not refused
             self._awaited[peer] = beat.awaited
         self._news.set()
         return answer
@@ -187,6 +197,6 @@ class JobRun:
 
 
 def _words(sentences: Sequence[str]) -> Ids:
-    """Return the ids of a chunk's words of 4 letters or more, which indicate its topic."""
+    """Return the ids of a chunk's words of 4 letters or more, because these show its topic."""
     words = {word for text in sentences for word in text.lower().split() if len(word) >= _LONG_WORD}
     return np.array(sorted(map(word_id, words)), np.uint64)

@@ -1,4 +1,4 @@
-"""Reports of peers that were found to return wrong rows, as plain values for users."""
+"""Wrong rows that storage peers returned, as plain values for users."""
 
 import msgspec
 
@@ -8,32 +8,32 @@ from giaann_p2p.swarm.wire.identity import name_of
 
 
 class ToldRow(msgspec.Struct, frozen=True):
-    """A row, as a peer returned it for a word."""
+    """The size of the row that a peer returned for a word."""
 
     occurrences: int
     connections: int
 
 
 class Lie(msgspec.Struct, frozen=True):
-    """A storage peer's row that differs from that of most owners of its shard."""
+    """A wrong row: the peer that returned it differs from most owners of the row's shard."""
 
     peer: str
     shard: int
     concept: str
-    """The noun in whose column the word is."""
+    """The noun whose column contains the word."""
     feature: str | None
-    """The word within the column; None for the noun itself."""
+    """The word beside that noun; None if the row is that of the noun itself."""
     told: ToldRow | None
-    """The peer's first answer; None: there is no such word."""
+    """The peer's first answer; None if it said that there is no such row."""
     true: ToldRow | None
-    """The answer of the other owners. It may have the same counts and differ in targets or
-    strengths."""
+    """The answer of the other owners; None if they have no such row. It may have the same counts as
+    `told`, and differ only in targets or strengths."""
     behind: bool
-    """Whether the peer's row is correct but incomplete."""
+    """Whether the peer's row is merely incomplete, and correct in all that it contains."""
 
 
 def lie_of(found: Lied) -> Lie:
-    """Return a reader's finding as a plain value."""
+    """Convert the outcome of a reader's dispute to a plain value."""
     row = found.true or found.told
     concept, feature = row.name if row else (f"concept {found.neuron.concept:016x}", None)
     told, true = _told(found.told), _told(found.true)

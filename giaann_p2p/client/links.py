@@ -1,7 +1,7 @@
-"""Reads join links as users give them: in full, or by the name under which one was saved.
+"""Reads join links as users give them: in full, or by the name under which a link was saved.
 
-A link without a usable address is refused here, before anything slow is loaded or dialled. Saved
-links are in `links.json` in the user's configuration folder.
+Links without a usable address are rejected here, before a command loads anything slow or dials a
+peer. Saved links are in the file `giaann/links.json` in the user's configuration folder.
 """
 
 import os
@@ -19,10 +19,13 @@ from giaann_p2p.swarm.wire.link import Link
 _SCHEME = "giaann://"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 _SWARM_LENGTH = 52
+"""Length of a swarm's id in a link, in letters."""
 _PEER_LENGTH, _PEER_HEAD = 52, "12D3KooW"
-"""Length of a libp2p peer id in letters, and the letters with which each id begins."""
+"""Length of a libp2p peer id in letters, and the letters with which every such id begins."""
 _SHOWN = 12
+"""Number of letters from the end of a cut link that an error message quotes."""
 _MOST_BYTES = 1 << 20
+"""Maximum size of the file of saved links, in bytes."""
 
 
 class SavedLinks:
@@ -42,18 +45,19 @@ class SavedLinks:
         try:
             return msgspec.json.decode(data, type=dict[str, str])
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise DamagedError(f"{self._file} is damaged ({error}): mend or remove it") from None
+            raise DamagedError(f"{self._file} is damaged ({error}): repair or remove it") from None
 
     def save(self, name: str, link: Link) -> None:
-        """Save a link under a name, replacing any link of that name."""
+        """Save a link under a name; it replaces a link saved under that name before."""
         if not _NAME.fullmatch(name):
             raise UsageError(
-                f"{name!r} is not a name: use up to 64 of the letters a to z, digits, . _ and -"
+                f"{name!r} is not a valid name: use at most 64 letters a to z, digits, . _ and -,"
+                " and begin with a letter or a digit"
             )
         self._write(self.all() | {name: str(link)})
 
     def forget(self, name: str) -> None:
-        """Delete a saved link."""
+        """Delete a saved link; UsageError if there is none of that name."""
         links = self.all()
         if name not in links:
             raise UsageError(f"no link is saved as {name!r}{_nearest(name, links)}")
@@ -64,19 +68,19 @@ class SavedLinks:
         try:
             self._file.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise UsageError(f"{self._file.parent} cannot be made: {error.strerror}") from None
+            raise UsageError(f"{self._file.parent} cannot be created: {error.strerror}") from None
         write_whole(self._file, msgspec.json.format(msgspec.json.encode(links), indent=2) + b"\n")
 
 
 def read_link(text: str) -> Link:
-    """Return the link given in full or by name; UsageError says what is wrong with it."""
+    """Return the link that a text is, or names; UsageError says what is wrong with the text."""
     text = text.strip()
     if _NAME.fullmatch(text):
         links = SavedLinks().all()
         if text not in links:
             raise UsageError(
-                f"{text!r} is neither a join link ({_SCHEME}...) nor a name of a saved one"
-                f"{_nearest(text, links)}; `giaann join LINK --as {text}` saves one"
+                f"{text!r} is neither a join link ({_SCHEME}...) nor the name of a saved one"
+                f"{_nearest(text, links)}; `giaann join LINK --as {text}` saves a link"
             )
         text = links[text]
     try:
@@ -85,7 +89,7 @@ def read_link(text: str) -> Link:
     except UsageError:
         if _is_cut(text):
             raise UsageError(
-                f"the join link is cut off behind {text[-_SHOWN:]!r}: copy it whole, to the end of"
+                f"the join link is cut off after {text[-_SHOWN:]!r}: copy all of it, to the end of"
                 " the line"
             ) from None
         raise
@@ -93,7 +97,7 @@ def read_link(text: str) -> Link:
 
 
 def full_link(text: str) -> str:
-    """Return the full text of a link given in full or by name."""
+    """Return a link in full, given in full or by the name under which it was saved."""
     return str(read_link(text))
 
 
@@ -103,7 +107,7 @@ def saved_names() -> list[str]:
 
 
 def _check_leads_somewhere(link: Link) -> None:
-    """Raise UsageError if no address of a link names a peer, or if its last address is cut off."""
+    """Raise UsageError if none of a link's addresses names a peer, or the last one is cut off."""
     faults = []
     for address in link.addresses:
         try:
@@ -111,13 +115,13 @@ def _check_leads_somewhere(link: Link) -> None:
         except UsageError as error:
             faults.append(str(error))
     if len(faults) == len(link.addresses):
-        raise UsageError(f"the join link leads to nobody: {'; '.join(faults)}")
+        raise UsageError(f"the join link has no usable address: {'; '.join(faults)}")
     if faults and _is_cut(str(link)):
         raise UsageError(faults[-1])
 
 
 def _is_cut(text: str) -> bool:
-    """Return whether a link ends within its swarm id, or within its last address."""
+    """Return whether a text looks like a link that ends within its swarm id or last address."""
     if not text.lower().startswith(_SCHEME):
         return False
     swarm, slash, addresses = text[len(_SCHEME) :].partition("/")
@@ -130,6 +134,7 @@ def _is_cut(text: str) -> bool:
 
 
 def _nearest(name: str, links: dict[str, str]) -> str:
+    """Return a suggestion of a similar saved name for an error message; empty if there is none."""
     found = get_close_matches(name, links, n=1)
     return f"; did you mean {found[0]}?" if found else ""
 

@@ -1,4 +1,4 @@
-"""Chooses the source of answers to a client's prompts: the swarm's compute peers, or the client."""
+"""Chooses where prompts are answered: by the swarm's compute peers, or in the client's process."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -13,13 +13,13 @@ from giaann_p2p.swarm.wire.link import Link
 
 
 class Oracle(NamedTuple):
-    """Answers prompts: call it with a prompt, and iterate over the result."""
+    """Answers prompts: call it with a prompt, and iterate over the answer for its tokens."""
 
     answer: Callable[[str, Manner], Answer]
     visiting: Session
 
     def __call__(self, prompt: str, manner: Manner) -> Answer:
-        """Start an answer."""
+        """Start to answer a prompt; return the answer to iterate over."""
         return self.answer(prompt, manner)
 
 
@@ -27,10 +27,11 @@ class Oracle(NamedTuple):
 async def oracle(
     link: str, local: bool = False, device: str = "auto", verify: float = USUAL
 ) -> AsyncIterator[Oracle]:
-    """Answer prompts from the knowledge of a link's swarm; `local` computes in this process.
+    """Join a link's swarm and yield an `Oracle` that answers prompts from what the swarm learned.
 
-    `verify` applies to rows that are read in this process (see `visit`). With 1 prompts are always
-    computed here, because the answers of compute peers cannot be put to a vote.
+    `local`: compute the answers in this process, on `device`, instead of at compute peers.
+    `verify`: the share of the rows read in this process that is verified (see `visit`). With 1,
+    answers are always computed here, because the answers of compute peers cannot be voted on.
     """
     async with visit(Link.read(link), verify=verify) as visiting:
         if not (local or visiting.verify.all):

@@ -1,7 +1,7 @@
-"""The chunks of a text, read slightly ahead of the learners and held until they are learned.
+"""The chunks of a text, read slightly ahead of the workers and held until they are learned.
 
-The number of chunks and characters held is bounded, however long the text is. Reading runs in a
-thread, because it takes milliseconds.
+The number of chunks and characters held is bounded, however long the text is. Each chunk is read in
+a thread, because reading one takes milliseconds and would block the event loop.
 """
 
 import asyncio
@@ -15,14 +15,15 @@ from giaann_p2p.model.text import Sentence
 from giaann_p2p.solo.corpus import Corpus
 
 _MOST_CHARACTERS = 1 << 26
+"""Number of characters held at which reading pauses."""
 _NOTHING: list[Sentence] = []
 
 
 class Pages:
-    """A text's chunks as a bounded buffer between its reader and its learners."""
+    """A bounded buffer of a text's chunks, between the reading and the learning of the text."""
 
     def __init__(self, corpus: Corpus, spec: ModelSpec, known: BitMap, most: int) -> None:
-        """Begin; `known`: chunks that need not be learned or held; `most`: most chunks held."""
+        """Hold `most` chunks at most; `known` chunks need no learning, so they are not held."""
         self.read = 0
         """Number of chunks read so far, known ones included."""
         self.ended = False
@@ -44,7 +45,7 @@ class Pages:
         return chunk in self._held
 
     async def next(self) -> int | None:
-        """Read one more chunk when there is room, and return its number; None at the end."""
+        """Wait for room, read the next chunk and return its number; None at the end of the text."""
         await self._room.wait()
         found = await asyncio.to_thread(next, self._chunks, None)
         if found is None:
@@ -58,7 +59,7 @@ class Pages:
         return number
 
     def texts(self, chunk: int) -> list[str]:
-        """Return a chunk's sentences."""
+        """Return the sentences of a chunk that is held."""
         return [sentence.text for sentence in self._held[chunk]]
 
     def forget(self, chunk: int) -> Sequence[Sentence]:
@@ -69,6 +70,7 @@ class Pages:
         return found
 
     def _mind(self) -> None:
+        """Let reading go on, or pause it, depending on whether the buffer has room."""
         full = len(self._held) >= self._most or self._characters >= _MOST_CHARACTERS
         if full:
             self._room.clear()

@@ -1,8 +1,8 @@
-"""An event loop in a thread of its own, for synchronous callers.
+"""An event loop in a thread of its own, so that synchronous callers can run coroutines.
 
 A call blocks until its coroutine has ended. If the caller is interrupted meanwhile, for example by
-Ctrl-C, the coroutine is cancelled and has ended before the interrupt propagates. With anyio's
-portal it has not: cancelling its future returns at once, while the coroutine still runs.
+Ctrl-C, the coroutine is cancelled, and has ended before the interrupt reaches the caller. anyio's
+portal does not ensure that: it cancels a future and returns while the coroutine still runs.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class Portal:
-    """Runs coroutines for callers in any thread. Close it at the end."""
+    """Runs coroutines, in a thread of its own, for callers in any thread. Close it at the end."""
 
     def __init__(self) -> None:
         self._loop = uvloop.new_event_loop()
@@ -27,7 +27,7 @@ class Portal:
         self._thread.start()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Return what a coroutine returns, or raise what it raises."""
+        """Run a coroutine to its end; return its result, or raise its exception."""
         begun = self._begun(work)
         try:
             begun.over.wait()
@@ -52,7 +52,7 @@ class Portal:
         begun.result()
 
     def close(self) -> None:
-        """Stop the loop and its thread."""
+        """Stop the event loop and end its thread."""
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
@@ -63,12 +63,12 @@ class Portal:
     ) -> "_Begun[T]":
         if self._loop.is_closed():
             work.close()
-            raise UsageError("it is closed already; join the swarm again")
+            raise UsageError("the connection to the swarm is closed; join the swarm again")
         return _Begun(self._loop, work, then)
 
 
 class _Begun(Generic[T]):
-    """A coroutine that runs in the loop's thread."""
+    """A coroutine that runs in the thread of a portal's event loop."""
 
     def __init__(
         self,
@@ -90,13 +90,13 @@ class _Begun(Generic[T]):
         loop.call_soon_threadsafe(begin)
 
     def end(self) -> None:
-        """Cancel the coroutine unless it has ended; return when it has ended."""
+        """Cancel the coroutine if it still runs, and wait until it has ended."""
         if not self.over.is_set():
             self._loop.call_soon_threadsafe(self._cancel)
             self.over.wait()
 
     def result(self) -> T:
-        """Return the coroutine's result, or raise its exception."""
+        """Return the result of the ended coroutine, or raise its exception."""
         return self._task.result()
 
     def _cancel(self) -> None:

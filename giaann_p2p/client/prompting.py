@@ -1,7 +1,7 @@
 """Prompts to a swarm, answered by its compute peers, with failover from one to another.
 
-Iterate over a `SwarmAnswer` for its tokens. Nothing runs in the background: an abandoned answer
-leaves nothing to clean up here, and the compute peer's session expires.
+Iterate over a `SwarmAnswer` for its tokens. Nothing runs in the background, so a client may simply
+abandon an answer: it has nothing to clean up, and the compute peer's state for the prompt expires.
 """
 
 import asyncio
@@ -24,17 +24,19 @@ from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.messages import BUSY, Cost, Message, Refusal, decode, encode
 
 _NUMBER_BYTES = 16
+"""Size of the random number that identifies a prompt, in bytes."""
 _TIMEOUT, _PATIENCE = 1.0, 45.0
+"""Seconds until a request to a peer fails, and without a new token until the prompt fails."""
 
 
 class Answer(ABC):
-    """An answer to a prompt: iterate over it for its tokens; its fields hold those so far."""
+    """An answer to a prompt: iterate over it for its tokens. Its fields cover the tokens so far."""
 
     def __init__(self, prompt: str) -> None:
         self.prompt = prompt
         self.tokens: list[Token] = []
         self.costs: list[Cost] = []
-        """The cost of each token, in the order of `tokens`."""
+        """The cost of each token so far, in the order of `tokens`."""
 
     def __aiter__(self) -> AsyncIterator[Token]:
         return self
@@ -49,7 +51,7 @@ class Answer(ABC):
         return token
 
     async def all(self) -> Generation:
-        """Iterate to the end; return the whole answer, with the tokens iterated before."""
+        """Wait for the rest of the answer; return all of it, including the tokens so far."""
         async for _ in self:
             pass
         stopped = self.stopped or "end"
@@ -58,36 +60,36 @@ class Answer(ABC):
     @property
     @abstractmethod
     def completion(self) -> str:
-        """The completion of the prompt's last word, known from the first token on."""
+        """The missing rest of the prompt's last word; known from the first token on."""
 
     @property
     @abstractmethod
     def unknown(self) -> list[str]:
-        """The words of the prompt that were never learned; see `Generation`."""
+        """The words of the prompt that the swarm never learned, as in `Generation.unknown`."""
 
     @property
     @abstractmethod
     def stopped(self) -> Stopped | None:
-        """Why the answer has ended; None while it goes on."""
+        """Why the answer ended: `end` or `limit`, as in `Generation`; None until it has ended."""
 
     @property
     @abstractmethod
     def begun(self) -> Cost | None:
-        """The cost of taking in the prompt; None before that is done."""
+        """The cost of processing the prompt, before the first token; None until that is done."""
 
     @abstractmethod
     async def _next(self) -> tuple[Token, Cost] | None:
-        """Return the next token; None at the end."""
+        """Return the next token and its cost; None at the end of the answer."""
 
 
 class ComputePeers:
-    """The compute peers in the directory, as `prompt_routing.ComputeLoads`."""
+    """The compute peers in the directory, with their loads; implements `ComputeLoads`."""
 
     def __init__(self, around: PeersView, time: Callable[[], float]) -> None:
         self._around, self._time = around, time
 
     def loads(self, now: float) -> Mapping[Peer, int]:
-        """Return the live, active compute peers, each with its load: queued chunks and prompts."""
+        """Return the live, active compute peers, each with its load: queued chunks plus prompts."""
         live = self._around.directory.live(self._time())
         computing = (said for said in live if said.role == "compute" and said.state == "active")
         return {said.peer: said.load.queue + said.load.reads for said in computing}
@@ -109,9 +111,11 @@ class SwarmAnswer(Answer):
         patience: float = _PATIENCE,
         commands: Commands = GENERAL,
     ) -> None:
-        """Begin; in seconds: `timeout` of a request, `patience` without progress.
+        """Prepare an answer; nothing is sent until its first token is asked for.
 
-        `commands` are the commands that advice to users names.
+        `number` identifies the prompt at the compute peers; the default is random. `timeout`:
+        seconds until a request fails. `patience`: seconds without a new token until the prompt
+        fails. `commands`: the commands that error messages recommend.
         """
         super().__init__(prompt)
         number = number or secrets.token_bytes(_NUMBER_BYTES)
@@ -130,27 +134,27 @@ class SwarmAnswer(Answer):
 
     @property
     def completion(self) -> str:
-        """The completion of the prompt's last word, known from the first token on."""
+        """The missing rest of the prompt's last word; known from the first token on."""
         return self._asking.completion
 
     @property
     def unknown(self) -> list[str]:
-        """The words of the prompt that were never learned; see `Generation`."""
+        """The words of the prompt that the swarm never learned, as in `Generation.unknown`."""
         return self._asking.unknown
 
     @property
     def stopped(self) -> Stopped | None:
-        """Why the answer has ended; None while it goes on."""
+        """Why the answer ended: `end` or `limit`, as in `Generation`; None until it has ended."""
         return None if self._coming else self._stopped
 
     @property
     def begun(self) -> Cost | None:
-        """The cost of taking in the prompt; None before that is done."""
+        """The cost of processing the prompt, before the first token; None until that is done."""
         return self._asking.begun
 
     @property
     def peers(self) -> list[Peer]:
-        """The compute peers that were asked, in the order of their first request."""
+        """The compute peers that have been asked so far, in the order of their first request."""
         return self._asking.peers
 
     async def _next(self) -> tuple[Token, Cost] | None:
@@ -159,7 +163,7 @@ class SwarmAnswer(Answer):
         return self._coming.pop(0) if self._coming else None
 
     async def _go_on(self) -> None:
-        """Ask a peer, or wait until the next attempt is due."""
+        """Send one request and handle its answer, or wait until the next attempt is due."""
         if self._failed is not None:
             raise _error(self._failed, self._commands)
         if not self._begun:
@@ -185,7 +189,7 @@ class SwarmAnswer(Answer):
                 self._failed = act
 
     async def _answer(self, call: Call) -> Message | None:
-        """Return a peer's answer; None if it is unreadable or late."""
+        """Make a call and return the answer; None if the call fails or the answer is unreadable."""
         try:
             question = encode(call.message)
             return decode(await self._transport.call(call.peer, question, timeout=call.timeout))
@@ -196,7 +200,7 @@ class SwarmAnswer(Answer):
 
 
 def ask(visiting: Session, prompt: str, manner: Manner) -> SwarmAnswer:
-    """Return an answer by the compute peers of a session's swarm."""
+    """Return the answer to a prompt by the compute peers of a session's swarm."""
     lookout = visiting.lookout
     others = ComputePeers(visiting.around, lookout.time)
     return SwarmAnswer(
@@ -210,10 +214,11 @@ def ask(visiting: Session, prompt: str, manner: Manner) -> SwarmAnswer:
 
 
 def _refused(refusal: net.Refused) -> Refusal:
-    """Map a refusal by a peer's transport to a Refusal: busy, unless the prompt is too long.
+    """Convert a refusal by a peer's transport to a `Refusal`, marked as busy if a retry may help.
 
-    A peer may have just started, be leaving, or have no room, none of which is the prompt's fault.
-    So only a prompt that no peer could take in is a final refusal; otherwise a retry may succeed.
+    Only a prompt that is too long is refused for good, because no peer would accept it. Other
+    refusals are not the prompt's fault: the peer may have just started, be leaving, or have no
+    room.
     """
     if refusal.reason is net.Reason.TOO_LONG:
         return Refusal(str(refusal))
@@ -221,14 +226,15 @@ def _refused(refusal: net.Refused) -> Refusal:
 
 
 def _error(failed: Failed, commands: Commands) -> Exception:
+    """Return the exception for a failed prompt, with advice to the user."""
     if failed.failure is Failure.PROMPT:
         return PromptError(failed.reason)
     if failed.failure is Failure.NOBODY:
         return NobodyComputes(
-            f"nobody computes in this swarm now; start a compute peer{commands.where} with"
-            f" `{commands.add('compute')}`, or compute here: --local"
+            f"no compute peer is in this swarm now; start one{commands.where} with"
+            f" `{commands.add('compute')}`, or compute on this machine: --local"
         )
     return net.Unreachable(
-        f"no compute peer could go on from the prompt; the last one said: {failed.reason};"
-        " ask again later, or compute here: --local"
+        f"no compute peer could continue the prompt; the last error: {failed.reason};"
+        " try again later, or compute on this machine: --local"
     )

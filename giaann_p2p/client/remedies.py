@@ -1,4 +1,4 @@
-"""Messages that explain why training is stalled, and what to do about it."""
+"""Messages to users that explain why training is stalled, and what to do about it."""
 
 from collections.abc import Sequence
 
@@ -7,31 +7,32 @@ from giaann_p2p.swarm.members.commands import Commands
 from giaann_p2p.swarm.wire.identity import Peer, name_of
 
 _MOST_NAMED = 8
+"""Maximum number of peers named in a message."""
 
 
 def sent_away(report: TrainReport) -> str:
-    """Return a sentence that names the distrusted compute peers; empty if there are none.
+    """Return the beginning of a message that names distrusted compute peers; empty without any.
 
-    The sentence explains why live peers get no more chunks.
+    Users see these peers alive, so the message has to explain why they get no more chunks.
     """
     if not (names := sorted(report.liars | report.unbrought.keys())):
         return ""
-    return f"{', '.join(names)} did not do as they said, and learn nothing more; of others, "
+    return f"{', '.join(names)} gave false results or reports, and get no more work; besides them, "
 
 
 def no_workers(redundancy: int, commands: Commands) -> str:
-    """Return the advice for too few compute peers."""
+    """Return the message that there are too few compute peers, with advice."""
     add, where = commands.add("compute"), commands.where
     if redundancy > 1:
         return (
-            f"{redundancy} compute peers have to come to the same, and there are fewer; start"
-            f" more of them{where} with `{add}`"
+            f"fewer than {redundancy} compute peers are in the swarm, but {redundancy} have to"
+            f" agree on each chunk; start more{where} with `{add}`"
         )
     return f"no compute peer is in the swarm; start one{where} with `{add}`"
 
 
 def no_room(full: Sequence[Peer], commands: Commands) -> str:
-    """Return the advice for full storage peers."""
+    """Return the message that storage peers are full, with advice."""
     return (
         f"the swarm is full: there is no room left at {_named(full)}; start more storage peers with"
         f" `{commands.add('storage')}`, or {commands.larger}"
@@ -39,12 +40,12 @@ def no_room(full: Sequence[Peer], commands: Commands) -> str:
 
 
 def no_keepers(awaited: Sequence[Peer], commands: Commands) -> str:
-    """Return the advice for updates that cannot be committed without keepers that have gone."""
+    """Return the message that updates wait for keepers that have gone, with advice."""
     return (
-        "an update counts once a storage peer of long standing has it, and of some shards only"
-        f" newcomers are there; start these peers again, {commands.again}: {_named(awaited)}. If"
-        " they cannot come back, the founder can vouch for those that are there: `giaann token"
-        " issue NAME --standing`"
+        "an update counts once a storage peer of long standing has it, but some shards are held by"
+        f" newcomers only; start these peers again, {commands.again}: {_named(awaited)}. If they"
+        " cannot come back, the founder can give standing to newcomers: `giaann token issue"
+        " --data-dir FOLDER --standing NAME`"
     )
 
 

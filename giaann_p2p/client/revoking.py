@@ -1,4 +1,4 @@
-"""Sends a list of revoked members to a swarm; peers not reached get it from the others."""
+"""Sends the list of revoked members to a swarm; unreached peers get it from others by gossip."""
 
 import asyncio
 
@@ -8,11 +8,13 @@ from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.messages import RevokedIs, decode, encode
 
 _WITHIN = 6.0
+"""Timeout of one call, in seconds."""
 _AT_ONCE = 64
+"""Maximum number of concurrent calls."""
 
 
 async def tell(visiting: Session, revoked: bytes) -> tuple[int, int]:
-    """Send the list to all live peers; return how many accepted it, and how many were asked."""
+    """Send a revocation list to all live peers; return how many accepted it, of how many asked."""
     turns = asyncio.Semaphore(_AT_ONCE)
     live = visiting.around.directory.live(visiting.lookout.time())
     peers = {said.peer for said in live} | {*visiting.place.book.peers}

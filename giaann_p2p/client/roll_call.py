@@ -1,4 +1,4 @@
-"""Asks peers whether they are alive, because a directory's record may be half a minute old."""
+"""Asks peers whether they are alive; a killed peer stays in the directory for half a minute."""
 
 import asyncio
 from collections.abc import Sequence
@@ -12,18 +12,19 @@ from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.messages import AskManifest, encode
 
 _WITHIN = Settings().call_timeout
-"""Timeout of one try, in seconds: the same as between peers. It has to cover the first connection,
-which takes half a dozen round trips."""
+"""Timeout of one attempt, in seconds: the same as between peers. It has to cover opening the
+connection, which takes half a dozen round trips."""
 _TRIES = 3
-"""Number of tries, because the first connection over a line that loses packets may take longer than
-one timeout."""
+"""Number of attempts per peer: over a line that loses packets, opening the connection may take
+longer than one timeout."""
 _AT_ONCE = 64
+"""Maximum number of peers asked concurrently."""
 
 
 async def silent(
     transport: Transport, peers: Sequence[Peer], within: float = _WITHIN
 ) -> frozenset[Peer]:
-    """Return the peers that do not answer; a refusal counts as an answer."""
+    """Call all peers; return those that do not answer. A refusal counts as an answer."""
     turns = asyncio.Semaphore(_AT_ONCE)
 
     async def answers(peer: Peer) -> bool:

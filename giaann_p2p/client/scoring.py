@@ -1,4 +1,4 @@
-"""Measures how well a swarm predicts a text: `model.evaluate` over its storage peers' rows."""
+"""Measures how well a swarm predicts a text: `model.evaluate` over rows of its storage peers."""
 
 import asyncio
 import time
@@ -21,6 +21,7 @@ from giaann_p2p.solo.source import Source
 _AT_ONCE = 8
 """Number of sequences scored concurrently, so that their questions for rows share reads."""
 Progress = Callable[[Score, float], None]
+"""Callback with the score so far, and the share of the text that has been read, 0 to 1."""
 
 
 async def scored(
@@ -34,7 +35,11 @@ async def scored(
     device: str = "auto",
     progress: Progress = lambda _counts, _share: None,
 ) -> Score:
-    """Measure top-1 accuracy on a text; see `Score`."""
+    """Measure how many tokens of a text a swarm predicts right (top-1), with rows read through it.
+
+    `seed_tokens`: tokens given of each sentence; None for the model's setting. `feed`: whether the
+    `true` or the predicted token (`own`) is fed after each prediction.
+    """
     async with thinking(visiting, resolve(device)) as ready:
         with opened(source) as corpus:
             return await scored_over(ready, corpus, seed_tokens, timing, feed, variant, progress)
@@ -49,10 +54,12 @@ async def scored_over(
     variant: Variant | None = None,
     progress: Progress = lambda _counts, _share: None,
 ) -> Score:
-    """Measure top-1 accuracy over any source of rows."""
+    """Measure how many tokens of an open text are predicted right, from the rows of `ready`."""
     seed = ready.spec.seed_tokens if seed_tokens is None else seed_tokens
     if feed not in set(Feed) or seed < 1:
-        raise UsageError(f"feed is {', '.join(Feed)} ({feed}), seed_tokens 1 or more ({seed})")
+        raise UsageError(
+            f"feed must be {' or '.join(Feed)}, not {feed}; seed_tokens 1 or more, not {seed}"
+        )
     chosen, way = timings(timing), Feed(feed)
     minds = [Mind(ready.spec, chosen, variant, ready.device) for _ in range(_AT_ONCE)]
     scores = [Score() for _ in minds]
@@ -60,7 +67,7 @@ async def scored_over(
     sequences = _sequences(ready, corpus, scores[0])
 
     async def work(mind: Mind, score: Score) -> None:
-        for sequence in sequences:  # one iterator, shared by all workers
+        for sequence in sequences:  # all workers take from this one iterator
             ready.rows.ahead(name.neuron for name in names_of(sequence))
             steps = score_sequence(mind, sequence, seed, way, score)
             await ready.through(steps, Bill())
@@ -74,7 +81,7 @@ async def scored_over(
 
 
 def _sequences(ready: Thinking, corpus: Corpus, score: Score) -> Iterator[Sequences]:
-    """Iterate over the learnable sequences of a text; the score counts skipped sentences."""
+    """Yield the sequences of a text that training would learn; count the others as skipped."""
     parser = Parser(ready.spec)
     for chunk in chunks(corpus.sentences(max_chars(ready.spec))):
         for parsed in parser.parse([chunk]):
@@ -83,6 +90,7 @@ def _sequences(ready: Thinking, corpus: Corpus, score: Score) -> Iterator[Sequen
 
 
 def _sum(scores: list[Score], began: float) -> Score:
+    """Return the sum of scores; its time is that since `began`, a time of `perf_counter`."""
     whole = Score(seconds=time.perf_counter() - began)
     for name in vars(whole):
         if name != "seconds":

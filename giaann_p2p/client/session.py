@@ -1,7 +1,7 @@
-"""A client's session with a swarm: its directory, and reads of rows.
+"""A client's session with a swarm: it reads the directory and rows, but is not a peer itself.
 
-A session has a key of its own, which is deleted afterwards; it announces nothing and serves
-nothing. Transient errors are retried silently, permanent ones are raised.
+A session announces nothing and serves nothing. Its key is made for it, and deleted afterwards.
+Transient errors are retried silently; permanent errors are raised.
 """
 
 import asyncio
@@ -22,11 +22,11 @@ from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.net.hive.config import HostConfig
 from giaann_p2p.net.hive.key_file import open_key_file
 from giaann_p2p.node.members.gate import Gate
+from giaann_p2p.node.members.joined_host import JoinedHost, joined_host
 from giaann_p2p.node.members.joining import joined
 from giaann_p2p.node.members.lookout import Lookout
 from giaann_p2p.node.members.member import Member
 from giaann_p2p.node.members.membership import Membership, needs, usual_folder_in
-from giaann_p2p.node.members.place import Place, placed
 from giaann_p2p.node.reading.reader import RowReader
 from giaann_p2p.swarm.members.commands import GENERAL
 from giaann_p2p.swarm.members.losses import Losses, losses
@@ -42,23 +42,26 @@ ANYWHERE = HostConfig(listen=("/ip4/127.0.0.1/tcp/0",))
 """Default host configuration: no peer dials a client, but p2pd has to listen somewhere."""
 _LOG = logging.getLogger("giaann.client")
 _FIRST_LOOK = 10.0
+"""Seconds within which the directory has to be read when a session starts."""
 _MOST_LIES = 1024
+"""Maximum number of lies remembered; the newest are kept."""
 Shows = Callable[[Peer], bytes]
-_ASK_THE_DOCTOR = "`giaann doctor --join LINK` looks into it"
-for _name in ("giaann", "giaann_p2p"):  # without a handler, Python would print to the terminal
+"""A function that returns the token for a session's key, given as the peer of that key."""
+_ASK_THE_DOCTOR = "`giaann doctor --join LINK` finds out why"
+for _name in ("giaann", "giaann_p2p"):  # without a handler, Python prints to the terminal
     logging.getLogger(_name).addHandler(logging.NullHandler())
 
 
 class Session:
-    """A session with a swarm; `visit` starts one."""
+    """A client's session with a swarm; `visit` starts one."""
 
-    def __init__(self, member: Member, place: Place, verify: float = USUAL) -> None:
-        """Begin; `verify` is the share of reads that is compared between peers (see `row_vote`)."""
+    def __init__(self, member: Member, place: JoinedHost, verify: float = USUAL) -> None:
+        """Use a `member` at a `place`; `verify` is the share of reads to compare between peers."""
         context = member.context
         self.manifest, self.gate, self.clock = context.manifest, context.gate, context.clock
         self.place, self.lookout, self.around = place, member.lookout, member.lookout.view
         self.commands = GENERAL
-        """Commands that advice to users names; a local swarm has others."""
+        """The commands that messages recommend to users; they differ for a local swarm."""
         self.verify = Verify(verify, secrets.token_bytes(SALT_BYTES))
         self._lies: deque[Lie] = deque(maxlen=_MOST_LIES)
         self.reading = RowReader(
@@ -75,16 +78,16 @@ class Session:
 
     @property
     def lies(self) -> list[Lie]:
-        """The wrong rows found so far that storage peers returned, in order of discovery."""
+        """The wrong rows that storage peers returned, as found so far, oldest finding first."""
         return list(self._lies)
 
     @property
     def now(self) -> float:
-        """The time by which records expire, in seconds since 1970."""
+        """The current time in seconds since 1970; peers' records expire by it."""
         return self.lookout.time()
 
     def overview(self, silent: Collection[Peer] = ()) -> Overview:
-        """Return the state of the swarm, by its peers' records; `silent` peers did not answer."""
+        """Return the state of the swarm, by its peers' records; `silent` peers do not answer."""
         now, manifest = self.now, self.manifest
         return overview(
             self.around.directory,
@@ -97,16 +100,16 @@ class Session:
         )
 
     def losses(self) -> Losses:
-        """Return the content that the swarm has lost."""
+        """Return the shards that the swarm has lost, by its peers' records."""
         return losses(self.around.directory, self.manifest.layout, self.now)
 
     def full(self) -> list[Peer]:
-        """Return the full storage peers, or none while every shard still accepts updates."""
+        """Return the full storage peers; none while every shard still accepts updates."""
         found = self.overview()
         return found.full if found.closed else []
 
     async def silent_peers(self) -> frozenset[Peer]:
-        """Ask all peers with a live record; return those that do not answer."""
+        """Call all peers that have a live record; return those that do not answer."""
         live = self.around.directory.live(self.now)
         return await silent(self.place.transport, list({said.peer: None for said in live}))
 
@@ -116,9 +119,9 @@ class Session:
         return [said.peer for said in live if said.role == "storage"]
 
     async def rows(self, neurons: Sequence[Neuron]) -> Answer:
-        """Return rows in the order asked for, None for a neuron without one.
+        """Return the rows of neurons, in the same order; None for a neuron that has no row.
 
-        Unreachable if the rows cannot be read within the reader's patience.
+        Raises Unreachable if the rows cannot be read within the reader's patience.
         """
         return await self.reading.rows(neurons)
 
@@ -135,9 +138,9 @@ async def visit(
 ) -> AsyncIterator[Session]:
     """Start a session with the swarm of a link; Unreachable if no peer answers.
 
-    `shows` returns the token for the session's key; by default it is derived from the token in the
-    user's client folder. `verify` is the share of the rows read that a second peer is asked for,
-    too; with 1 all rows are put to a vote before they are used.
+    `shows` returns the token for the session's key; by default the token is derived from that in
+    the user's client folder. `verify` is the share of the rows read that are also read from a
+    second peer and compared; with 1, the owners vote on every row before it is used.
     """
     checked(Verify(verify, bytes(SALT_BYTES)))  # fail before anything is started
     shows = shows or Membership(usual_folder_in(link.swarm_id, "client")).shown
@@ -145,7 +148,7 @@ async def visit(
         key = Path(folder) / "key"
         token = shows(open_key_file(key).peer)
         async with (
-            placed(key, config, link.addresses, token) as place,
+            joined_host(key, config, link.addresses, token) as place,
             visited(await _met(place, link), place, verify) as visiting,
         ):
             yield visiting
@@ -153,9 +156,9 @@ async def visit(
 
 @asynccontextmanager
 async def visited(
-    manifest: Manifest, place: Place, verify: float = USUAL
+    manifest: Manifest, place: JoinedHost, verify: float = USUAL
 ) -> AsyncIterator[Session]:
-    """Start a session with a swarm of known manifest; Unreachable without its directory."""
+    """Start a session with a swarm of known manifest; Unreachable if its directory is not read."""
     gate = Gate(manifest, place.transport, place.token)
     _check(gate, place, Membership(usual_folder_in(manifest.swarm_id, "client")))
     async with place.context(manifest, gate, _LOG) as context:
@@ -168,10 +171,10 @@ async def visited(
                 await visiting.reading.close()
 
 
-async def _met(place: Place, link: Link) -> Manifest:
-    """Return the manifest from the first peer of the link that answers with it."""
+async def _met(place: JoinedHost, link: Link) -> Manifest:
+    """Return the swarm's manifest, from the first peer of a link that answers."""
     if not place.book.peers:
-        raise UsageError(f"the join link leads to nobody: {'; '.join(place.book.strange)}")
+        raise UsageError(f"the join link has no usable address: {'; '.join(place.book.strange)}")
     try:
         return await joined(place.transport, place.book.peers, link.swarm_id, Versions())
     except Unreachable as error:
@@ -180,11 +183,11 @@ async def _met(place: Place, link: Link) -> Manifest:
 
 @asynccontextmanager
 async def _looking(member: Member) -> AsyncIterator[None]:
-    """Look at the directory once, and then go on."""
+    """Read the directory once, then keep reading it in the background during the block."""
     tasks = [asyncio.create_task(member.lookout.run())]
     try:
         await _seen_first(member.lookout)
-        await member.revoking.look()  # so that no question goes to a revoked peer
+        await member.revoking.look()  # so that no revoked peer is asked
         tasks.append(asyncio.create_task(member.revoking.run()))
         yield
     finally:
@@ -193,20 +196,21 @@ async def _looking(member: Member) -> AsyncIterator[None]:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _check(gate: Gate, place: Place, membership: Membership) -> None:
-    """Raise NotAdmitted, with advice, if this client may not use the swarm."""
+def _check(gate: Gate, place: JoinedHost, membership: Membership) -> None:
+    """Raise NotAdmitted, with advice, if the swarm does not admit this client."""
     try:
         needs(gate.admission, place.host.me, place.token, Rights.CLIENT, time.time())
     except TokenError as error:
         why = str(error).partition(". The name of this peer is ")[0]  # this name is the session's
         name = to_text(membership.identity.peer)
         raise NotAdmitted(
-            f"{why}. The name of this machine's clients is {name}; when you have the token,"
-            " `giaann token accept TOKEN` keeps it"
+            f"{why}. Send the name of this machine's clients, {name}, to the founder; when you have"
+            " the token, run `giaann token accept TOKEN`"
         ) from None
 
 
 async def _seen_first(lookout: Lookout) -> None:
+    """Wait for the first look at the directory; Unreachable if it takes too long."""
     try:
         async with asyncio.timeout(_FIRST_LOOK):
             await lookout.judged.wait()

@@ -6,8 +6,8 @@
         swarm.train(Path("text.txt"))
         print(swarm.generate("Bees make honey from", max_tokens=20).text)
 
-A client announces nothing and serves nothing: it is not a peer. Transient errors are retried
-silently; permanent ones are raised, with advice.
+A client is not a peer: it announces nothing and serves nothing. Transient errors are retried
+silently. Permanent errors are raised, and their messages say what to do.
 """
 
 from collections.abc import AsyncIterator, Callable, Generator, Iterator, Sequence
@@ -34,7 +34,7 @@ from giaann_p2p.swarm.members.overview import Overview
 from giaann_p2p.swarm.reading.row_vote import USUAL
 
 Watch = Callable[[TrainReport, TrainProgress], None]
-"""Callback, a few times a second, with a text's report so far and the progress of its job."""
+"""Callback with the report so far and the progress of a text; called a few times a second."""
 
 
 def _unwatched(_report: TrainReport, _standing: TrainProgress) -> None:
@@ -42,7 +42,7 @@ def _unwatched(_report: TrainReport, _standing: TrainProgress) -> None:
 
 
 class AsyncSwarm:
-    """A swarm, for coroutines: `async with AsyncSwarm.join(link) as swarm`."""
+    """A client of a swarm, for coroutines: `async with AsyncSwarm.join(link) as swarm`."""
 
     def __init__(self, visiting: Session, local: bool = False) -> None:
         """Use an open session; `local` computes answers in this process from the swarm's rows."""
@@ -59,14 +59,15 @@ class AsyncSwarm:
     async def join(
         cls, link: str, local: bool = False, verify: float = USUAL
     ) -> AsyncIterator[Self]:
-        """Connect to the swarm of a link, or of a link's saved name (`giaann join`).
+        """Connect to the swarm of a link, given in full or by its saved name (`giaann join`).
 
-        Unreachable if no peer answers.
+        Raises Unreachable if no peer answers.
 
         `local`: answer prompts in this process, for swarms without compute peers.
-        `verify`: the share of the rows read in this process that a second peer is asked for, too.
-        With 1 every row is put to a vote of its owners before it is used, Unreachable if there is
-        no majority, and prompts are answered in this process. `lies` lists the wrong rows found.
+        `verify`: the share of the rows read in this process that are also read from a second peer
+        and compared; `lies` lists the wrong rows found. With 1, the owners of each row vote on it
+        before it is used, reads without a majority raise Unreachable, and prompts are answered in
+        this process.
         """
         async with visit(read_link(link), verify=verify) as visiting:
             swarm = cls(visiting, local)
@@ -82,24 +83,24 @@ class AsyncSwarm:
     def lies(self) -> list[Lie]:
         """The wrong rows that storage peers returned, as found so far.
 
-        After owners differ, it takes some fifteen seconds to decide which of them is wrong. The
-        wrong peer is then not read for a minute, and for twice as long after each further lie.
+        When owners return different rows, it takes about 15 seconds to decide which of them is
+        wrong. That peer is then not read for a minute, doubled after each further lie.
         """
         return self._visiting.lies
 
     def status(self) -> Overview:
-        """Return the live peers and the state of the shards, by the peers' own records."""
+        """Return the live peers and the state of the shards, according to the peers' records."""
         return self._visiting.overview()
 
     async def fsck(self) -> Report:
-        """Compare the digests of all replicas of all shards; return the result."""
+        """Compare the digests of all replicas of all shards; return the report."""
         visiting = self._visiting
         peers = visiting.storage_peers()
         transport, losses = visiting.place.transport, visiting.losses()
         return await checked(transport, visiting.manifest, peers, losses=losses)
 
     async def column(self, noun: str, words: int = 16, leads: int = 4) -> Column:
-        """Return a noun's column: its words, and where each one leads."""
+        """Return a noun's column: its most frequent words, and the words that each leads to."""
         return await column(self._visiting, noun, words, leads)
 
     async def train(
@@ -114,13 +115,13 @@ class AsyncSwarm:
         progress: Watch = _unwatched,
         should_stop: Callable[[], bool] = lambda: False,
     ) -> list[TrainReport]:
-        """Have texts learned: strings, or files given as paths. Each is learned once per epoch.
+        """Have the swarm learn texts, once per epoch: strings, or files given as paths.
 
-        This may be cancelled, killed and restarted at any time, because the swarm knows what it has
-        learned. LackingPeers if for `patience` seconds there are no peers to learn it. A chunk
+        Training may be cancelled, killed and restarted at any time, because the swarm knows what it
+        has learned. LackingPeers is raised if no peers can learn it for `patience` seconds. A chunk
         counts once `redundancy` compute peers, or as many as the swarm requires, have computed the
-        same result independently; with 1, a share `check` of the chunks is learned by a second
-        peer. Peers with wrong results are in the reports (`liars`).
+        same result independently. With 1, a share `check` of the chunks, 0 to 1, is learned by a
+        second peer to find wrong results. Peers with wrong results are in the reports (`liars`).
         """
         if self._trainer is None:
             self._trainer = Trainer(self._visiting)
@@ -151,7 +152,7 @@ class AsyncSwarm:
         beam: Beam | None = None,
         variant: Variant | None = None,
     ) -> Answer:
-        """Continue a prompt: iterate over the answer for its tokens, as they come."""
+        """Continue a prompt; iterate over the returned answer for its tokens as they come."""
         manner = Manner(
             max_tokens=max_tokens, timing=timing, beam=beam, variant=variant or Variant()
         )
@@ -167,7 +168,7 @@ class AsyncSwarm:
         beam: Beam | None = None,
         variant: Variant | None = None,
     ) -> Generation:
-        """Continue a prompt by at most `max_tokens` tokens."""
+        """Continue a prompt by at most `max_tokens` tokens; return the complete answer."""
         answer = await self.stream(
             prompt, max_tokens=max_tokens, timing=timing, beam=beam, variant=variant
         )
@@ -186,7 +187,7 @@ class AsyncSwarm:
 
 
 class BlockingAnswer(Iterator[Token]):
-    """An answer for synchronous callers: iterate over it for its tokens, as they come."""
+    """An answer for synchronous callers: iterate over it for its tokens as they come."""
 
     def __init__(self, portal: Portal, answer: Answer) -> None:
         self._answer = answer
@@ -202,21 +203,21 @@ class BlockingAnswer(Iterator[Token]):
 
     @property
     def completion(self) -> str:
-        """The completion of the prompt's last word, known from the first token on."""
+        """The missing rest of the prompt's last word; known from the first token on."""
         return self._answer.completion
 
     @property
     def unknown(self) -> list[str]:
-        """The words of the prompt that were never learned; see `Generation`."""
+        """The words of the prompt that the swarm never learned, as in `Generation.unknown`."""
         return self._answer.unknown
 
     @property
     def stopped(self) -> str | None:
-        """Why the answer has ended: `limit` or `end`, see `Generation`; None while it goes on."""
+        """Why the answer ended: `end` or `limit`, as in `Generation`; None until it has ended."""
         return self._answer.stopped
 
     def all(self) -> Generation:
-        """Iterate to the end; return the whole answer, with the tokens iterated before."""
+        """Wait for the rest of the answer; return all of it, including the tokens so far."""
         for _ in self:
             pass
         answer = self._answer
@@ -226,25 +227,25 @@ class BlockingAnswer(Iterator[Token]):
         )
 
     def close(self) -> None:
-        """Cancel the answer."""
+        """Cancel the answer; tokens that have not come yet never come."""
         self._tokens.close()
 
 
 class Swarm:
-    """A swarm: `with Swarm.join(link) as swarm`. Its methods block; Ctrl-C cancels them cleanly.
+    """A client of a swarm, for synchronous callers: `with Swarm.join(link) as swarm`.
 
-    The class is thread-safe.
+    Its methods block, and Ctrl-C cancels them cleanly. It is thread-safe.
     """
 
     def __init__(self, portal: Portal, joined: AbstractAsyncContextManager[AsyncSwarm]) -> None:
-        """Enter `joined` in the portal's loop; `join` is the usual way to make one."""
+        """Enter `joined` in the event loop of `portal`. Use `join` instead, which makes both."""
         self._portal, self._joined = portal, joined
         self._swarm = portal.run(_entered(joined))
         self._closed = False
 
     @classmethod
     def join(cls, link: str, local: bool = False, verify: float = USUAL) -> Self:
-        """Connect to the swarm of a link; see `AsyncSwarm.join`."""
+        """Connect to the swarm of a link; `AsyncSwarm.join` describes the arguments."""
         portal = Portal()
         try:
             return cls(portal, AsyncSwarm.join(link, local, verify))
@@ -267,7 +268,7 @@ class Swarm:
         return f"<Swarm {self._swarm.name!r}>"
 
     def close(self) -> None:
-        """Disconnect and end the thread; more calls do nothing."""
+        """Disconnect from the swarm and end its thread; further calls do nothing."""
         if not self._closed:
             self._closed = True
             try:
@@ -281,7 +282,7 @@ class Swarm:
         return self._swarm.name
 
     def status(self) -> Overview:
-        """Return the live peers and the state of the shards, by the peers' own records."""
+        """Return the live peers and the state of the shards, according to the peers' records."""
 
         async def told() -> Overview:
             return self._swarm.status()
@@ -290,7 +291,7 @@ class Swarm:
 
     @property
     def lies(self) -> list[Lie]:
-        """The wrong rows that storage peers returned, as found so far; see `AsyncSwarm.lies`."""
+        """The wrong rows that storage peers returned, as found so far, like `AsyncSwarm.lies`."""
 
         async def told() -> list[Lie]:
             return self._swarm.lies
@@ -298,11 +299,11 @@ class Swarm:
         return self._portal.run(told())
 
     def fsck(self) -> Report:
-        """Compare the digests of all replicas of all shards; return the result."""
+        """Compare the digests of all replicas of all shards; return the report."""
         return self._portal.run(self._swarm.fsck())
 
     def column(self, noun: str, words: int = 16, leads: int = 4) -> Column:
-        """Return a noun's column: its words, and where each one leads."""
+        """Return a noun's column: its most frequent words, and the words that each leads to."""
         return self._portal.run(self._swarm.column(noun, words, leads))
 
     def train(
@@ -317,7 +318,7 @@ class Swarm:
         progress: Watch = _unwatched,
         should_stop: Callable[[], bool] = lambda: False,
     ) -> Sequence[TrainReport]:
-        """Have texts learned; see `AsyncSwarm.train`. `progress` is called in another thread."""
+        """Have the swarm learn texts, as `AsyncSwarm.train`; another thread calls `progress`."""
         return self._portal.run(
             self._swarm.train(
                 *sources,
@@ -341,7 +342,7 @@ class Swarm:
         beam: Beam | None = None,
         variant: Variant | None = None,
     ) -> BlockingAnswer:
-        """Continue a prompt: iterate over the answer for its tokens, as they come."""
+        """Continue a prompt; iterate over the returned answer for its tokens as they come."""
         begun = self._swarm.stream(
             prompt, max_tokens=max_tokens, timing=timing, beam=beam, variant=variant
         )
@@ -356,7 +357,7 @@ class Swarm:
         beam: Beam | None = None,
         variant: Variant | None = None,
     ) -> Generation:
-        """Continue a prompt by at most `max_tokens` tokens."""
+        """Continue a prompt by at most `max_tokens` tokens; return the complete answer."""
         return self._portal.run(
             self._swarm.generate(
                 prompt, max_tokens=max_tokens, timing=timing, beam=beam, variant=variant

@@ -1,6 +1,6 @@
-"""Answers computed in the client from a swarm's rows, for swarms without compute peers.
+"""Answers that the client computes itself from a swarm's rows, for swarms without compute peers.
 
-Importing this module imports spaCy and torch, which is slow.
+Importing this module takes seconds, because it imports spaCy and torch.
 """
 
 from collections.abc import AsyncIterator
@@ -17,10 +17,11 @@ from giaann_p2p.node.reading.thinking import Thinking, Thought
 from giaann_p2p.swarm.wire.messages import Cost
 
 _CACHE_BYTES = 1 << 28
+"""Size of the row cache, in bytes."""
 
 
 class OwnAnswer(Answer):
-    """An answer computed in this process."""
+    """An answer to a prompt that is computed in this process."""
 
     def __init__(self, thinking: Thinking, prompt: str, manner: Manner) -> None:
         super().__init__(prompt)
@@ -29,22 +30,22 @@ class OwnAnswer(Answer):
 
     @property
     def completion(self) -> str:
-        """The completion of the prompt's last word, known from the first token on."""
+        """The missing rest of the prompt's last word; known from the first token on."""
         return self._thought.completion
 
     @property
     def unknown(self) -> list[str]:
-        """The words of the prompt that were never learned; see `Generation`."""
+        """The words of the prompt that the swarm never learned, as in `Generation.unknown`."""
         return self._thought.unknown
 
     @property
     def stopped(self) -> Stopped | None:
-        """Why the answer has ended; None while it goes on."""
+        """Why the answer ended: `end` or `limit`, as in `Generation`; None until it has ended."""
         return self._thought.stopped
 
     @property
     def begun(self) -> Cost | None:
-        """The cost of taking in the prompt; None before that is done."""
+        """The cost of processing the prompt, before the first token; None until that is done."""
         return self._begun
 
     async def _next(self) -> tuple[Token, Cost] | None:
@@ -57,7 +58,7 @@ class OwnAnswer(Answer):
 
 @asynccontextmanager
 async def thinking(visiting: Session, device: torch.device) -> AsyncIterator[Thinking]:
-    """Provide a `Thinking` over a session's rows, with a row cache of 256 MiB."""
+    """Yield a `Thinking` over the rows that a session reads, with a row cache of 256 MiB."""
     reading = visiting.reading
     rows = RowCache(reading.rows, _CACHE_BYTES, received=lambda: reading.calls.bytes_in)
     ready = Thinking(rows, visiting.manifest.spec, device)

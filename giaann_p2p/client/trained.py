@@ -1,4 +1,4 @@
-"""The result of training on a text, and its progress meanwhile, as plain values."""
+"""The progress and the result of training a swarm on a text, as plain values."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -9,7 +9,7 @@ from giaann_p2p.solo.reports import Trained
 
 
 class Lacking(StrEnum):
-    """The peers or the room that a job waits for."""
+    """What a stalled training job waits for."""
 
     COMPUTE = "compute peers"
     STORAGE = "storage peers"
@@ -18,34 +18,35 @@ class Lacking(StrEnum):
 
 
 class LackingPeers(PeerError):  # noqa: N818  (what it is, not what went wrong)
-    """No peer can learn the text, or no peer has room for it; learned chunks are kept."""
+    """Training gave up waiting for peers, or for room at them; what was learned is kept."""
 
 
 class TrainProgress(NamedTuple):
-    """The progress of a job."""
+    """The progress of a training job."""
 
     share: float
-    """Learned share of the text, 0 to 1; an estimate until the text has been read to its end."""
+    """Share of the text that is learned, 0 to 1; an estimate until the whole text has been read."""
     committed: int
-    """Number of committed chunks, those known before included."""
+    """Number of committed chunks, including those committed before this job began."""
     chunks: int | None
-    """Number of all chunks of the text; None until it has been read to its end."""
+    """Number of chunks of the text; None until the whole text has been read."""
     peers: int
-    """Number of compute peers that have a chunk."""
+    """Number of compute peers that have a chunk to learn."""
     rate: float
-    """Sentences per second since the start of the job."""
+    """Average number of sentences learned per second since the job began."""
     lacking: Lacking | None = None
     """What the job waits for; None if the job is not stalled."""
     remedy: str = ""
-    """Reason and advice, if the job is stalled."""
+    """If the job is stalled: why, and what to do about it."""
 
 
 class GivenUp(NamedTuple):
-    """A chunk that no compute peer could learn."""
+    """A chunk that training gave up, because no compute peer could learn it."""
 
     line: int
     """Number of the line of the text at which the chunk begins."""
     reasons: tuple[str, ...]
+    """Why compute peers could not learn the chunk."""
 
 
 @dataclass
@@ -56,17 +57,18 @@ class TrainReport(Trained):
     pushed: int = 0
     """Number of bytes pushed to the owners of the shards."""
     checked: int = 0
-    """Number of chunks that more than one peer learned independently."""
+    """Number of chunks that more than one compute peer learned, and so checked."""
     liars: set[str] = field(default_factory=set)
-    """Compute peers whose result differed from that of the other peers; they got no more chunks."""
+    """Compute peers that others contradicted: their result for a chunk was different. They got no
+    more chunks."""
     unbrought: dict[str, int] = field(default_factory=dict)
-    """Compute peers that reported chunks as committed that no owner knew of in the end, each with
-    the number of these chunks; they got no more chunks."""
+    """Compute peers that reported chunks as committed that no owner had in the end, each with the
+    number of such chunks. They got no more chunks."""
     given_up: dict[int, GivenUp] = field(default_factory=dict)
-    """Chunks that could not be learned, by number. Training on the same text again retries these
-    chunks."""
+    """Chunks that could not be learned, by chunk number. Training on the same text again retries
+    them."""
 
     @property
     def complete(self) -> bool:
-        """Whether the swarm has learned all of the text."""
+        """Whether training ended with all of the text learned."""
         return not (self.interrupted or self.given_up)

@@ -1,9 +1,9 @@
-"""Trains a swarm on a text: chunks that are not committed yet are leased to compute peers.
+"""Trains a swarm on a text: leases the chunks that are not committed yet to compute peers.
 
 1. A job has no state of its own. Its id is derived from the text, and the owners of the shards
-   report which chunks are committed. So a job may be stopped, killed and restarted, by any client,
-   and even run by two at once.
-2. Memory does not grow with the text: see `pages`.
+   report which chunks are committed. So any client may stop, kill and restart a job, and two
+   clients may even run it at once.
+2. Memory does not grow with the text, because `pages` holds only some chunks at a time.
 3. At the end the owners are asked again, and chunks that they lack are learned again. So a chunk is
    reported as learned only if the owners have it, whatever happened to peers meanwhile. A compute
    peer that reported chunks as committed that no owner knows of gets no more work from this client.
@@ -44,51 +44,54 @@ from giaann_p2p.swarm.wire.manifest import MOST_REDUNDANCY
 from giaann_p2p.swarm.wire.messages import AskManifest, Beat, Message, Refusal, decode, encode
 
 _TICK = 0.25
+"""Maximum number of seconds between two looks at a job."""
 _TIMEOUT = 4.0
+"""Timeout of a call to a peer, in seconds."""
 _AHEAD = 32
-"""Number of chunks read ahead of those in flight, for the policy to choose from."""
+"""Number of chunks read ahead of those in flight, so that the policy has a choice."""
 _LATE = 1.0
-"""Seconds to wait for further answers to a census after a sufficient number has come."""
+"""Seconds to wait for further answers to a census after a quorum has answered."""
 _AGAIN = 2.0
-"""Seconds between two attempts to reach a compute peer."""
+"""Seconds between two attempts to reconnect to a compute peer."""
 _STALLED = 5.0
 """Seconds without a newly committed chunk after which the job counts as stalled."""
 _A_WHILE = 2.0
-"""Seconds for which peers must be lacking before that is reported."""
+"""Seconds for which peers must be lacking before users are told."""
 _ROUNDS = 5
 """Maximum number of passes over a text while its owners lack some of it."""
 _NAMES = 8
-"""Maximum number of job ids under which a text is learned, while chunks learned of it are
-withdrawn."""
+"""Maximum number of job ids under which a text is learned. Each withdrawal of chunks of the text
+requires a new id."""
 _LOOKS, _BETWEEN = 6, 1.0
-"""At the end, the maximum number of further censuses, and the seconds between them: some owners get
-a chunk later than others."""
+"""Maximum number of further censuses at the end of a pass, and the seconds between them. They wait
+for owners that get a chunk later than others."""
 MOST_BATCH = 4096
+"""Maximum of `TrainOptions.batch`."""
 
 Watch = Callable[[TrainReport, TrainProgress], None]
 PolicyName = Literal["overlap", "random"]
 
 
 class TrainOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Settings for learning a text."""
+    """The settings for training a swarm on a text."""
 
     epochs: int = 1
-    """Number of passes over the text; each is a job of its own, one after the other."""
+    """Number of times that the text is learned. Each time is a job of its own."""
     policy: PolicyName = "overlap"
-    """Choice of the next chunk: `overlap` takes a chunk that has little in common with the chunks
+    """How the next chunk is chosen: `overlap` takes one that has little in common with the chunks
     in flight, so that fewer updates meet at the same owners; `random` takes any."""
     batch: int = 64
-    """Maximum number of chunks in flight at all compute peers together. More: more peers have work.
-    Each chunk takes some 10 KB of the client's memory, and its work is lost if the job is
-    stopped."""
+    """Maximum number of chunks in flight, at all compute peers together. A larger batch gives work
+    to more peers. But each chunk takes some 10 KB of the client's memory, and work on chunks in
+    flight is lost when the job is stopped."""
     redundancy: int = 1
-    """Number of compute peers that have to compute the same result independently before a chunk
-    counts; the swarm's founder may require more."""
+    """Number of compute peers that must compute the same result independently before a chunk
+    counts. The swarm's founder may require more."""
     check: float = 0.02
-    """Share of the chunks that a second peer learns, too, to detect wrong results. The share is
-    higher for peers with few confirmed results."""
+    """Share of the chunks, 0 to 1, that a second peer also learns, to detect wrong results. It is
+    higher for peers with few confirmed results, unless it is 0."""
     patience: float = 60.0
-    """Seconds to wait while there are no peers to learn or to store, or these have no room."""
+    """Seconds for which to wait for missing compute or storage peers, or for room at them."""
 
     def __post_init__(self) -> None:
         if self.epochs < 1:
@@ -107,7 +110,7 @@ class TrainOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class Trainer:
-    """Trains the swarm of a session. Use one for each session, and close it before the session."""
+    """Trains the swarm of a session. Use one trainer per session; close it before the session."""
 
     def __init__(self, visiting: Session) -> None:
         self._visiting = visiting
@@ -128,9 +131,11 @@ class Trainer:
         watch: Watch = lambda report, standing: None,
         should_stop: Callable[[], bool] = lambda: False,
     ) -> list[TrainReport]:
-        """Have a text learned; return a report for each epoch, the last one perhaps interrupted.
+        """Have the swarm learn a text; return a report for each epoch that was begun.
 
-        TextError if the text cannot be read, LackingPeers if peers are lacking for too long.
+        `should_stop` is called a few times a second; when it returns True, training stops, and the
+        last report is marked as interrupted. Raises TextError if the text cannot be read, and
+        LackingPeers if peers are lacking for too long.
         """
         manner = manner or TrainOptions()
         reports = []
@@ -143,7 +148,7 @@ class Trainer:
         return reports
 
     async def close(self) -> None:
-        """End all calls."""
+        """Cancel all calls to peers."""
         await self._calls.end()
 
     async def _learn(
@@ -158,7 +163,7 @@ class Trainer:
         report, needless = TrainReport(corpus.name, corpus.size, epoch=epoch), BitMap()
         for _ in range(_NAMES):
             if number in self._jobs:
-                raise UsageError(f"{corpus.name} is being learned already: wait until that is done")
+                raise UsageError(f"{corpus.name} is already being learned: wait until that ends")
             job = _Job(
                 self._visiting, self._calls, number, corpus, manner, report, self._trust, needless
             )
@@ -169,11 +174,11 @@ class Trainer:
                 del self._jobs[number]
             if report.interrupted or not job.withdrawn:
                 return report
-            # Sets of applied chunks only grow, so withdrawn chunks are learned under another id.
+            # A withdrawn chunk stays applied under its job id, so it is learned under another id.
             number, needless = again(number), job.chunks - job.withdrawn
         raise LackingPeers(
-            f"{corpus.name}: what is learned of it is withdrawn again and again; ask the swarm's "
-            "founder whose work is disowned"
+            f"{corpus.name}: what is learned of it keeps being withdrawn; ask the swarm's founder "
+            "which compute peers are disowned"
         )
 
     async def _answer(self, peer: bytes, body: bytes) -> bytes:
@@ -181,7 +186,7 @@ class Trainer:
         self._visiting.gate.check(Peer(peer), question)
         if isinstance(question, Beat) and (job := self._jobs.get(question.job)) is not None:
             return encode(job.beat(Peer(peer), question))
-        return encode(Refusal("nothing is asked of a client but to hear how its jobs get on"))
+        return encode(Refusal("a client accepts no requests but the reports on its jobs"))
 
     def _lost(self, peer: Peer) -> None:
         for job in self._jobs.values():
@@ -193,7 +198,7 @@ class Trainer:
 
 
 class _Job:
-    """One job: one epoch of a text, under one id."""
+    """A job: one epoch of a text, under one job id."""
 
     def __init__(
         self,
@@ -206,14 +211,14 @@ class _Job:
         trust: Trust,
         needless: BitMap,
     ) -> None:
-        """Begin; `needless`: chunks that need not be learned under this id."""
+        """Prepare; chunks in `needless` are skipped, because another job id covers them."""
         self.lost: set[Peer] = set()
-        """Peers whose connections broke since the last tick."""
+        """Peers whose connections broke since the last tick; they are to be reconnected."""
         self.chunks = self.withdrawn = BitMap()
-        """At the end: all chunks of the text, and those withdrawn with their disowned authors."""
+        """At the end: all chunks of the text, and those that the founder has withdrawn."""
         self._needless = needless
         self._known: Callable[[BitMap], BitMap] = BitMap.copy
-        """Returns the subset of some chunks that may have been committed, by the last census."""
+        """Returns those of the given chunks that may be committed, according to the last census."""
         self._visiting, self._calls, self._number = visiting, calls, number
         self._corpus, self._manner, self._report = corpus, manner, report
         self._clock, self._others = visiting.clock, visiting.lookout.view
@@ -225,14 +230,14 @@ class _Job:
         self._loop = asyncio.get_running_loop()
         self._began = self._loop.time()
         self._lacking_since: float | None = None
-        self._progress = 0, self._began  # chunks learned by this run, and the time of the last one
-        self._retry: dict[Peer, float] = {}  # time of the next attempt to connect to each lost peer
-        self._heard: dict[Peer, tuple[int, int]] = {}  # each peer's newest record
+        self._progress = 0, self._began  # chunks learned by this job, and the time of the last one
+        self._retry: dict[Peer, float] = {}  # when to reconnect to each lost peer
+        self._heard: dict[Peer, tuple[int, int]] = {}  # versions of the newest records
         self._should_stop: Callable[[], bool]
         self._watch: Watch
 
     async def run(self, watch: Watch, should_stop: Callable[[], bool]) -> None:
-        """Learn what the owners lack, in several passes if needed, until they have all of it."""
+        """Have the chunks learned that the owners lack, in several passes if needed."""
         self._watch, self._should_stop = watch, should_stop
         try:
             known = committed = await self._count()
@@ -247,8 +252,8 @@ class _Job:
                     return
                 self._ask_after(missing, led)
             raise LackingPeers(
-                f"{self._corpus.name}: storage peers lose what is learned again and again; look at"
-                " `giaann status`, then train it again"
+                f"{self._corpus.name}: storage peers keep losing what is learned; see `giaann"
+                " status`, then train it again"
             )
         except _Stopped:
             self._report.interrupted = True
@@ -256,22 +261,22 @@ class _Job:
             self._report.seconds = self._loop.time() - self._began
 
     def beat(self, peer: Peer, beat: Beat) -> Message:
-        """Take a worker's report; return the answer to it."""
+        """Handle a worker's heartbeat; return the answer to it."""
         if self._leading is None:
-            return Refusal("this job is not led yet; tell again later")
+            return Refusal("this job is not running now; report again later")
         admission = self._visiting.gate.admission
-        for came in beat.came:  # else peers with the same result would push what no owner accepts
-            if why := admission.authored(came.voucher.author, came.voucher.token):
+        for result in beat.results:  # an owner would refuse every push with this voucher
+            if why := admission.authored(result.voucher.author, result.voucher.token):
                 return Refusal(f"came: {why}")
         return self._leading.beat(peer, beat)
 
     def fail(self, error: BaseException) -> None:
-        """Make `run` raise an error."""
+        """Make `run` raise this error."""
         self._fault = error
         self._news.set()
 
     def _ask_after(self, missing: BitMap, led: JobRun) -> None:
-        """Find and distrust the workers that reported chunks as committed that no owner knows."""
+        """Distrust workers that reported chunks as committed that no owner knows of."""
         unknown = missing - self._known(missing)
         for peer, done in led.done.items():
             if count := len(done & unknown):
@@ -280,7 +285,7 @@ class _Job:
                 names[name_of(peer)] = names.get(name_of(peer), 0) + count
 
     async def _go_through(self, committed: BitMap) -> JobRun:
-        """Make one pass over the text, for the chunks not committed; return its `JobRun`."""
+        """Make one pass over the text and have uncommitted chunks learned; return the pass."""
         manner = self._manner
         most = manner.batch + _AHEAD
         pages = Pages(self._corpus, self._visiting.manifest.spec, committed, most)
@@ -325,7 +330,7 @@ class _Job:
         return leading
 
     def _stalled(self, leading: JobRun) -> Lacking | None:
-        """Return why no chunk gets committed: full peers or absent keepers; None if unknown."""
+        """Return why no chunk has been committed for a while; None if unknown, or not stalled."""
         now, chunks = self._loop.time(), self._report.chunks
         if chunks != self._progress[0]:
             self._progress = chunks, now
@@ -336,7 +341,7 @@ class _Job:
         return Lacking.KEEPERS if leading.awaited else None
 
     def _announced(self) -> list[Peer]:
-        """Return the compute peers that have posted a new record since the last call."""
+        """Return the compute peers that have announced a new record since the last call."""
         live = self._others.directory.live(self._visiting.lookout.time())
         said = {one.peer: (one.incarnation, one.sequence) for one in live if one.role == "compute"}
         news = [peer for peer, newest in said.items() if self._heard.get(peer) != newest]
@@ -344,7 +349,7 @@ class _Job:
         return news
 
     def _keep_in_touch(self, workers: Mapping[Peer, int]) -> None:
-        """Reconnect to lost compute peers, because they cannot dial a client; they may be dead."""
+        """Reconnect to lost compute peers, because they cannot dial a client; some may be dead."""
         now = self._loop.time()
         for peer in self.lost:
             self._retry.setdefault(peer, now)
@@ -361,7 +366,7 @@ class _Job:
                 self._leading.lost(peer)
 
     async def _settled(self, chunks: int) -> BitMap:
-        """Return the committed chunks, once that is all of them or after `_LOOKS` more censuses."""
+        """Return the committed chunks, after waiting a few seconds for those not committed yet."""
         wanted = BitMap(range(chunks)) - BitMap(self._report.given_up)
         committed = await self._count()
         for _ in range(_LOOKS):
@@ -372,7 +377,7 @@ class _Job:
         return committed
 
     async def _count(self) -> BitMap:
-        """Take a census: ask the owners which chunks are committed."""
+        """Take a census: ask the owners which chunks are committed, and return those."""
         manifest = self._visiting.manifest
         census = Census(
             self._number, manifest.layout.shards, manifest.quorum, self._others, _TIMEOUT
@@ -431,7 +436,7 @@ class _Job:
         return TrainProgress(share, committed, chunks, leading.working, rate, lacking, remedy)
 
     def _remedy(self, lacking: Lacking) -> str:
-        """Return the message for what is lacking: the reason, and advice."""
+        """Return a message on what is lacking: the reason, and what to do about it."""
         if lacking is Lacking.COMPUTE:
             return remedies.sent_away(self._report) + remedies.no_workers(
                 self._redundancy, self._visiting.commands
@@ -440,17 +445,20 @@ class _Job:
             return remedies.no_room(self._visiting.full(), self._visiting.commands)
         if lacking is Lacking.KEEPERS and self._leading is not None:
             return remedies.no_keepers(self._leading.awaited, self._visiting.commands)
-        return "too few storage peers answer to tell what is learned; see `giaann status`"
+        return (
+            "too few storage peers answer to find out what is already learned; see `giaann status`"
+        )
 
     def _kept(self) -> str:
-        """Return a sentence on what is kept of a text that is not learned to its end."""
+        """Return a sentence that says how much of a text was learned, and how to go on."""
         if self._leading is None:
-            return "What was learned is kept: the same command goes on"
+            return "What was learned is kept; run the same command again to continue"
         if not (chunks := self._leading.committed):
-            return f"Nothing of {self._corpus.name} is learned yet: the same command begins with it"
+            what = f"Nothing of {self._corpus.name} is learned yet"
+            return f"{what}; run the same command again to start"
         what = f"{chunks:,} chunk{'' if chunks == 1 else 's'} of {self._corpus.name}"
-        return f"What was learned is kept, {what}: the same command goes on"
+        return f"What was learned is kept ({what}); run the same command again to continue"
 
 
 class _Stopped(Exception):  # noqa: N818  (nothing went wrong)
-    """The caller stopped the job."""
+    """The caller asked the job to stop."""

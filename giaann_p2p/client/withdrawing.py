@@ -1,4 +1,7 @@
-"""Asks a swarm's owners, for its founder, which chunks only disowned peers have vouched for."""
+"""Asks the owners of shards, for the founder, which chunks are orphans.
+
+An orphan is a chunk for which only disowned peers have vouched, or that the founder searches for.
+"""
 
 import asyncio
 from collections.abc import Sequence
@@ -12,15 +15,18 @@ from giaann_p2p.swarm.wire.messages import AskOrphans, OrphansAre, Refusal, deco
 from giaann_p2p.swarm.wire.withdrawn import MOST, Chunk, fault_of, roots_in
 
 _WITHIN = 10.0
+"""Timeout of one request, in seconds."""
 _PATIENCE = 60.0
-"""Seconds to wait for owners that are still searching: each reads all deltas that it remembers
-(the option `--remember`)."""
+"""Seconds to wait for an owner that is still searching: it reads all deltas that it remembers (see
+`giaann storage --remember`)."""
 _PAUSE = 0.5
+"""Seconds until a busy owner is asked again."""
 _AT_ONCE = 16
+"""Maximum number of owners asked concurrently."""
 
 
 async def orphans(visiting: Session, number: int, patience: float = _PATIENCE) -> Agreed:
-    """Ask all owners for the orphans by list `number`; return the orphans that they agree on."""
+    """Ask all owners for the orphans by the founder's list `number`; return those they agree on."""
     placement = visiting.around.placement(visiting.lookout.time())
     owners = [peer for peer in placement.peers if len(placement.shards_of(peer))]
     return await asked(visiting.place.transport, owners, number, patience)
@@ -29,9 +35,9 @@ async def orphans(visiting: Session, number: int, patience: float = _PATIENCE) -
 async def asked(
     transport: Transport, owners: Sequence[Peer], number: int, patience: float
 ) -> Agreed:
-    """Ask some owners for their orphans; return the orphans that they agree on.
+    """Ask owners for the orphans by the founder's list `number`; return those they agree on.
 
-    `patience`: time to wait for each owner, in seconds.
+    `patience`: seconds to wait for each owner; an owner that takes longer counts as silent.
     """
     turns = asyncio.Semaphore(_AT_ONCE)
 
@@ -48,7 +54,7 @@ async def asked(
 
 
 async def _orphans(transport: Transport, owner: Peer, number: int) -> dict[Chunk, bytes]:
-    """Return an owner's orphans, fetched page by page; MessageError if they are malformed."""
+    """Fetch all orphans that an owner reports, page by page; MessageError if they are malformed."""
     found = dict[Chunk, bytes]()
     page = 0
     while True:
@@ -58,7 +64,7 @@ async def _orphans(transport: Transport, owner: Peer, number: int) -> dict[Chunk
             await asyncio.sleep(_PAUSE)
             continue
         if not isinstance(answer, OrphansAre):
-            raise MessageError("no answer to a question for orphans")
+            raise MessageError("the answer does not contain orphans")
         if fault := fault_of(answer.found):
             raise MessageError(f"orphans: {fault}")
         if answer.number != number:  # the owner has a newer list: start again

@@ -1,9 +1,9 @@
 """A swarm on this machine: many real peer processes on loopback, in one folder, supervised.
 
-One process, the supervisor, watches all peers (`supervisor`). It has them forked from another, the
-zygote, which has imported what they need, because the imports take seconds and hundreds of
-megabytes (`zygote`). The process that started the swarm, and any later client, talks to the
-supervisor over a socket in the folder (`control`, `swarm`). If any of these processes is killed,
-the others end everything. Neither the supervisor nor its clients import torch or hivemind. All of
-it is for Linux.
+The supervisor is a process that watches all peers (`supervisor`). Another process, the zygote,
+imports the modules that peers need, which takes seconds and hundreds of megabytes, and forks the
+peers (`zygote`). The process that started the swarm, and any later client, talks to the supervisor
+over a socket in the folder (`control`, `remote`). If the supervisor, the zygote or (unless the
+swarm is detached) the process that started it is killed, the others end the whole swarm. Neither
+the supervisor nor its clients import torch or hivemind. Everything here is for Linux only.
 """

@@ -1,4 +1,4 @@
-"""Turns a process forked from the zygote into a peer: only the imported modules are kept."""
+"""Turns a process that was forked from the zygote into a peer; it keeps only imported modules."""
 
 import io
 import os
@@ -15,21 +15,22 @@ from giaann_p2p.local import linux
 from giaann_p2p.local.orders import Spawn
 
 _INTERRUPTED = 128 + signal.SIGINT
+"""Exit code of a peer that SIGINT ended."""
 
 
 def become(peer: Spawn, parent: int, let_go: Callable[[], None]) -> NoReturn:
-    """Run the peer, and exit with its code; all signals must be blocked when this is called.
+    """Run a peer in this forked process, and exit with its code. The caller blocks all signals.
 
-    `let_go` closes the file descriptors that the parent had open.
+    `parent`: the zygote's process id. `let_go` closes the file descriptors inherited from it.
     """
     code = 1
     try:
         linux.die_with_parent()
-        if os.getppid() == parent:  # else the parent died before the death signal was set
+        if os.getppid() == parent:  # else it died before `die_with_parent`
             let_go()
             _settle(peer)
             code = _call(peer)
-    except BaseException:  # noqa: BLE001  (nothing may return into the zygote's loop)
+    except BaseException:  # noqa: BLE001  (a fork must not return into the zygote's loop)
         traceback.print_exc()
     finally:
         with suppress(OSError, ValueError):
@@ -40,6 +41,7 @@ def become(peer: Spawn, parent: int, let_go: Callable[[], None]) -> NoReturn:
 
 
 def _settle(peer: Spawn) -> None:
+    """Give the process the peer's name, streams, environment, folder, arguments and signals."""
     os.setsid()
     linux.call_it(peer.name)
     _take_streams(peer.log)
@@ -58,12 +60,12 @@ def _take_streams(log: str) -> None:
     os.close(nothing)
     os.close(output)
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # the type that Python creates
+        if isinstance(stream, io.TextIOWrapper):  # the usual type
             stream.reconfigure(line_buffering=True)
 
 
 def _forget_chance() -> None:
-    """Reseed all random generators, so that no two peers draw the same numbers."""
+    """Reseed all random generators: otherwise all forked peers would draw the same numbers."""
     random.seed()
     if "numpy" in sys.modules:
         import_module("numpy").random.seed()
@@ -80,6 +82,7 @@ def _take_signals() -> None:
 
 
 def _call(peer: Spawn) -> int:
+    """Call the peer's entry function; return the exit code of the process."""
     module, _, function = peer.entry.partition(":")
     try:
         return _code(getattr(import_module(module), function)(peer.arguments))
@@ -90,10 +93,10 @@ def _call(peer: Spawn) -> int:
 
 
 def _code(result: object) -> int:
-    """Return the exit code that Python would derive from a result."""
+    """Return the exit code that `sys.exit(result)` would give; print a result that is no number."""
     if result is None:
         return 0
     if isinstance(result, int):
         return result & 0xFF
-    print(result, file=sys.stderr)  # noqa: T201  (sys.exit does that with words)
+    print(result, file=sys.stderr)  # noqa: T201  (as sys.exit does)
     return 1

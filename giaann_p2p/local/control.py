@@ -1,7 +1,7 @@
-"""The supervisor's control protocol over its socket: JSON, one message per line.
+"""The supervisor's control protocol, over a Unix socket: JSON, one message per line.
 
-Only the owner may use it: the socket's folder admits nobody else, and the user of each connection
-is checked. Every answer has the state of the swarm, or the error in the question.
+Only the user who started the swarm may use it, and root: the socket's folder admits nobody else,
+and the user of each connection is checked. Every answer has the state of the swarm, or an error.
 """
 
 import asyncio
@@ -18,39 +18,39 @@ from giaann_p2p.errors import GiaannError, UsageError
 from giaann_p2p.local.peer import View
 
 MOST_QUESTION = 1 << 16
+"""Maximum length of a request, in bytes."""
 _CREDENTIALS = struct.Struct("3i")  # process, user, group
 
 
 class Look(msgspec.Struct, frozen=True, tag="look"):
-    """Return the state of the swarm."""
+    """A request for the state of the swarm."""
 
     memory: bool = False
-    """Whether to measure the memory of each peer as well, which takes some milliseconds per
-    peer."""
+    """Whether to measure the memory of each peer, too; that takes some milliseconds per peer."""
 
 
 class Add(msgspec.Struct, frozen=True, tag="add"):
-    """Start more peers."""
+    """A request to start more peers."""
 
     role: str
     count: int = 1
 
 
 class Kill(msgspec.Struct, frozen=True, tag="kill"):
-    """Send a peer a signal; KILL, STOP and CONT also reach all processes that it has started."""
+    """A request to send a peer a signal; KILL, STOP, CONT also reach all processes it started."""
 
     name: str
     number: int
 
 
 class Restart(msgspec.Struct, frozen=True, tag="restart"):
-    """End a peer if it runs, and start it with the same data and ports."""
+    """A request to end a peer if it runs, and to start it with the same data and ports."""
 
     name: str
 
 
 class Down(msgspec.Struct, frozen=True, tag="down"):
-    """End everything; a second one, or one with `now`, kills instead of waiting."""
+    """A request to end the swarm; a second one, or one with `now`, kills instead of waiting."""
 
     now: bool = False
 
@@ -60,36 +60,38 @@ read_question = msgspec.json.Decoder(Question).decode
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of the swarm, after the question has taken effect."""
+    """The state of the swarm after a request has taken effect, or the error of the request."""
 
     error: str = ""
+    """Why the request failed; empty on success."""
     usage: bool = False
-    """Whether the error is the client's mistake."""
+    """Whether the error is a mistake in the request."""
     link: str = ""
+    """The swarm's join link; empty until the first peer has reported it."""
     pid: int = 0
     """The supervisor's process id."""
     peers: list[View] = []
     started: list[str] = []
-    """The names of peers started for this question."""
+    """The names of the peers that an `Add` has started."""
 
 
 read_answer = msgspec.json.Decoder(Answer).decode
 
 
 class Counter:
-    """The server of the control socket."""
+    """The server of the control socket: it answers each request by calling `answer`."""
 
     def __init__(self, answer: Callable[[Question], Awaitable[Answer]]) -> None:
         self._answer = answer
         self._serving: set[asyncio.Task[None]] = set()
 
     async def open(self, path: Path) -> None:
-        """Listen on a socket at this path."""
+        """Start to listen on a socket at `path`."""
         door = _door(path)
         self._server = await asyncio.start_unix_server(self._serve, sock=door, limit=MOST_QUESTION)
 
     async def close(self) -> None:
-        """Stop listening, and end all connections; answers in their buffers are still sent."""
+        """Stop listening and end all connections; answers already written are still sent."""
         self._server.close()
         for task in self._serving:
             task.cancel()
@@ -106,7 +108,7 @@ class Counter:
                     writer.write(msgspec.json.encode(await self._answered(line)) + b"\n")
                     await writer.drain()
         except (OSError, ValueError, asyncio.CancelledError):
-            pass  # the client is gone, its question is too long, or the supervisor ends
+            pass  # the client left, its request is too long, or the supervisor ends
         finally:
             writer.close()
             with suppress(OSError):
@@ -116,28 +118,29 @@ class Counter:
         try:
             question = read_question(line)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            return Answer(error=f"that is not a question: {error}", usage=True)
+            return Answer(error=f"invalid request: {error}", usage=True)
         try:
             return await self._answer(question)
         except GiaannError as error:
             return Answer(error=str(error), usage=isinstance(error, UsageError))
         except OSError as error:
-            return Answer(error=f"the supervisor could not do it: {error}")
+            return Answer(error=f"the supervisor failed to do it: {error}")
 
 
 def _door(path: Path) -> socket.socket:
-    """Return a socket that only its owner can use."""
+    """Bind a Unix socket that only this user can use."""
     door = socket.socket(socket.AF_UNIX)
     try:
         door.bind(str(path))
         path.chmod(0o600)
     except OSError as error:
         door.close()
-        raise UsageError(f"{path} cannot be listened at: {error.strerror}") from None
+        raise UsageError(f"cannot listen on the socket {path}: {error.strerror}") from None
     return door
 
 
 def _may_ask(connection: socket.socket) -> bool:
+    """Return whether the process at the other end belongs to this user, or to root."""
     found = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
     _, user, _ = _CREDENTIALS.unpack(found)
     return user in (os.getuid(), 0)

@@ -1,15 +1,15 @@
-"""Errors of a swarm on this machine."""
+"""Errors of swarms that run on this machine."""
 
 from giaann_p2p.errors import GiaannError
 
 
 class LocalSwarmError(GiaannError):
-    """A swarm on this machine could not start, or has ended; the message has the reason."""
+    """A swarm on this machine failed to start, to obey or to end; the message says why."""
 
 
 class NotRunningError(LocalSwarmError):
-    """No supervisor answers for the swarm: it has not been started, or has ended."""
+    """No supervisor runs for the swarm: it was not started, or has ended."""
 
 
 class EndedError(NotRunningError):
-    """The swarm has ended in good order, because a user ended it."""
+    """The swarm has ended in good order, because a user asked for it."""

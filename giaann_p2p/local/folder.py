@@ -1,15 +1,16 @@
 """The folder of a swarm on this machine.
 
-    lock                   held by the supervisor while it lives; has its process id in it
+    lock                   locked by the supervisor while it runs; contains its process id
     swarm.json             the swarm's spec, its join link, its peers and their ports
-    run/                   sockets; or a link to a folder with a short path, if this folder's path
-                           is too long for sockets
-    logs/NAME.log          of each peer, of the supervisor and of the zygote
-    peers/NAME/data/       the peer's own data
-    peers/NAME/status.json the status that the peer reports
+    run/                   sockets; a symlink to a folder with a shorter path if the path of this
+                           one is too long for sockets
+    logs/NAME.log          the logs of each peer, of the supervisor and of the zygote
+    peers/NAME/data/       a peer's own data
+    peers/NAME/status.json the status that a peer reports
 
-While a supervisor holds the lock, no other process changes any of it. The next process that gets
-the lock first removes what a killed supervisor has left: processes, sockets, statuses.
+While a supervisor holds the lock, no process but those of its swarm changes anything in the folder.
+A process that gets the lock first removes what a killed supervisor has left: processes, sockets and
+statuses.
 """
 
 import fcntl
@@ -28,14 +29,15 @@ from giaann_p2p.local.status_file import StatusFile
 from giaann_p2p.store.disk.small_file import read_json, write_json
 
 _MOST_RUN = 80
-"""The most bytes of the path of run/: a socket's path may have up to 107, which includes the
-socket's own name and, for a peer's socket, a folder's name."""
+"""Maximum length of the path of run/, in bytes. Linux limits the whole path of a socket to 107
+bytes, and that includes the socket's name and, for a peer's socket, the name of its folder."""
 _PREFIX = "giaann-run-"
 _ENDS_WITHIN = 5.0
+"""Seconds within which killed processes have to end."""
 
 
 class Known(msgspec.Struct, frozen=True, kw_only=True):
-    """The record of a peer, from which it restarts with the same name, role and ports."""
+    """What is kept of a peer, so that it can restart with the same name, role and ports."""
 
     name: str
     role: str
@@ -44,7 +46,7 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """The record of a swarm."""
+    """What is kept of a swarm, so that it can restart with the same settings, link and peers."""
 
     spec: Spec
     link: str = ""
@@ -52,7 +54,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Folder:
-    """The paths in a swarm's folder, and its record."""
+    """The folder of a swarm on this machine: its paths, and its record."""
 
     def __init__(self, path: Path) -> None:
         self.path = Path(os.path.realpath(path))
@@ -62,16 +64,16 @@ class Folder:
 
     @property
     def run(self) -> Path:
-        """The folder of the sockets, with links resolved to the short path."""
+        """The folder of the sockets, with symlinks resolved, so that its path is short enough."""
         return Path(os.path.realpath(self.path / "run"))
 
     @property
     def socket(self) -> Path:
-        """The supervisor's socket."""
+        """The path of the supervisor's socket."""
         return self.run / "control.sock"
 
     def log(self, name: str) -> Path:
-        """Return the path of a process's log."""
+        """Return the path of the log of a peer, of the supervisor or of the zygote."""
         return self.path / "logs" / f"{name}.log"
 
     def data(self, name: str) -> Path:
@@ -83,15 +85,15 @@ class Folder:
         return self.path / "peers" / name / "status.json"
 
     def record(self) -> Record | None:
-        """Read the swarm's record; None if there is none."""
+        """Read the swarm's record; None if the folder has none yet."""
         return read_json(self.path / "swarm.json", Record)
 
     def keep(self, record: Record) -> None:
-        """Write the swarm's record."""
+        """Write the swarm's record to disk."""
         write_json(self.path / "swarm.json", record)
 
     def erase(self) -> None:
-        """Remove the folder and all in it; StoreError if it is no swarm's, or in use."""
+        """Remove the folder and its content; StoreError if it is in use, or not a swarm's."""
         if not (self.path / "lock").exists():
             raise StoreError(f"{self.path} is not a swarm's folder; nothing was removed")
         with Hold(self):
@@ -99,7 +101,7 @@ class Folder:
 
 
 class Hold:
-    """The lock on a folder; taking it removes the remnants of a killed supervisor."""
+    """The lock on a swarm's folder; taking it removes what a killed supervisor left behind."""
 
     def __init__(self, folder: Folder) -> None:
         self.folder = folder
@@ -126,7 +128,7 @@ class Hold:
         self.close()
 
     def prepare(self) -> None:
-        """Create the folders for sockets and logs."""
+        """Create the folders of the sockets and of the logs."""
         (self.folder.path / "logs").mkdir(exist_ok=True)
         run = self.folder.path / "run"
         if len(os.fsencode(run)) <= _MOST_RUN:
@@ -146,13 +148,14 @@ class Hold:
 
 
 def _make(path: Path) -> None:
+    """Create a swarm's folder; UsageError if that fails, or if the folder has other content."""
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         strange = not (path / "lock").exists() and any(path.iterdir())
     except OSError as error:
-        raise UsageError(f"{path} cannot be a swarm's folder: {error.strerror}") from None
+        raise UsageError(f"{path} cannot be used as a swarm's folder: {error.strerror}") from None
     if strange:
-        raise UsageError(f"{path} has other things in it; name a new folder, or an empty one")
+        raise UsageError(f"{path} has other content; name a new folder, or an empty one")
 
 
 def _locked(lock: int) -> bool:
@@ -164,12 +167,13 @@ def _locked(lock: int) -> bool:
 
 
 def _number(lock: int) -> int:
+    """Return the process id in a lock file; 0 if there is none."""
     text = os.pread(lock, 20, 0)
     return int(text) if text.isdigit() else 0
 
 
 def _clear(folder: Folder) -> None:
-    """Remove what a killed supervisor has left."""
+    """Remove what a killed supervisor left: processes, sockets and statuses."""
     linux.kill_marked(folder.path, _ENDS_WITHIN)
     _remove_run(folder.path / "run")
     for status in folder.path.glob("peers/*/status.json"):
@@ -179,7 +183,7 @@ def _clear(folder: Folder) -> None:
 def _remove_run(run: Path) -> None:
     if run.is_symlink():
         target = Path(os.path.realpath(run))
-        if target.name.startswith(_PREFIX) and target.is_dir():  # otherwise it is not ours
+        if target.name.startswith(_PREFIX) and target.is_dir():  # else we did not make it
             shutil.rmtree(target, ignore_errors=True)
         run.unlink()
     elif run.exists():
@@ -187,7 +191,10 @@ def _remove_run(run: Path) -> None:
 
 
 def _short_folder() -> Path:
+    """Create a temporary folder whose path is short enough for sockets."""
     for parent in (tempfile.gettempdir(), "/tmp"):  # noqa: S108  (mkdtemp makes it ours alone)
         if len(os.fsencode(parent)) + len(_PREFIX) + 9 <= _MOST_RUN:
             return Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
-    raise UsageError("no folder has a path that is short enough for sockets")
+    raise UsageError(
+        "no temporary folder has a path short enough for sockets; set TMPDIR to a shorter one"
+    )

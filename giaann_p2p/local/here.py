@@ -1,4 +1,4 @@
-"""Finds the swarms that run on this machine, by the processes of their peers."""
+"""Finds the folder of a swarm that runs on this machine, by the processes of its peers."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from giaann_p2p.swarm.wire.link import Link
 
 
 def folder_of(swarm_id: bytes) -> Path | None:
-    """Return the folder of the swarm with this id, if this user runs it on this machine."""
+    """Return the folder of a swarm, given its id; None if this user does not run that swarm."""
     for path in linux.folders():
         if _id_of(Folder(path)) == swarm_id:
             return path
@@ -17,9 +17,9 @@ def folder_of(swarm_id: bytes) -> Path | None:
 
 
 def _id_of(folder: Folder) -> bytes | None:
-    """Return the id of the swarm in a folder; None if it cannot be read, or not yet."""
+    """Return the id of the swarm in a folder; None if it has none yet, or it is unreadable."""
     try:
         record = folder.record()
         return Link.read(record.link).swarm_id if record and record.link else None
-    except GiaannError:  # another swarm; its own commands report what is wrong with it
+    except GiaannError:  # the commands of that swarm report it
         return None

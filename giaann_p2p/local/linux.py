@@ -1,4 +1,4 @@
-"""Linux-only process functions: see proc(5) and prctl(2)."""
+"""Functions about processes that only Linux has; proc(5) and prctl(2) document the interfaces."""
 
 import ctypes
 import os
@@ -13,47 +13,48 @@ from giaann_p2p.errors import UsageError
 from giaann_p2p.local.errors import LocalSwarmError
 
 MARK = "GIAANN_LOCAL_SWARM"
-"""An environment variable of each process of a swarm; its value is the swarm's folder."""
+"""Environment variable that marks each process of a local swarm; it has the swarm's folder."""
 
 _SET_DEATH_SIGNAL, _SET_NAME, _SET_SUBREAPER = 1, 15, 36
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _LIBC.prctl.argtypes = [ctypes.c_int, *[ctypes.c_ulong] * 4]
 _PROC = Path("/proc")
 _PAUSE = 0.02
+"""Seconds between two looks at processes that are being killed."""
 
 
 class Memory(NamedTuple):
     """The memory of a process, in bytes."""
 
     shared: int
-    """The process's share of memory that it shares with other processes."""
+    """The process's part of the memory that it shares: each page is divided among its users."""
     private: int
-    """The memory that only the process itself uses."""
+    """The memory that no other process uses."""
 
 
 def die_with_parent() -> None:
-    """Have this process killed when its parent ends."""
+    """Have the kernel kill this process when its parent ends."""
     _prctl(_SET_DEATH_SIGNAL, signal.SIGKILL)
 
 
 def adopt_orphans() -> None:
-    """Become the parent of all descendants whose parents end (a subreaper)."""
+    """Make this process the parent of all its descendants whose parents end (a subreaper)."""
     _prctl(_SET_SUBREAPER, 1)
 
 
 def call_it(name: str) -> None:
-    """Set this process's name, as ps and top show it; the first 15 bytes count."""
+    """Set the name of this process that ps and top show; Linux keeps its first 15 bytes."""
     text = ctypes.create_string_buffer(os.fsencode(name))
     _prctl(_SET_NAME, ctypes.addressof(text))
 
 
 def threads() -> int:
-    """Return the number of this process's threads, including those that Python does not know."""
+    """Return the number of threads of this process, including threads that Python did not start."""
     return sum(1 for _ in Path("/proc/self/task").iterdir())
 
 
 def children(pid: int) -> list[int]:
-    """Return a process's children; none if there is no such process."""
+    """Return the process ids of a process's children; none if there is no such process."""
     found: list[int] = []
     with suppress(OSError):
         for task in (_PROC / str(pid) / "task").iterdir():
@@ -62,7 +63,7 @@ def children(pid: int) -> list[int]:
 
 
 def descendants(pid: int) -> list[int]:
-    """Return a process's children, their children, and so on."""
+    """Return the process ids of a process's children, of their children, and so on."""
     found = children(pid)
     for one in found:
         found += children(one)
@@ -91,17 +92,17 @@ def memory(pid: int) -> Memory | None:
 
 
 def marked(folder: Path) -> list[int]:
-    """Return the processes of the swarm in a folder, as far as this user may see them."""
+    """Return the ids of all processes of the swarm in a folder that this user may see."""
     return [pid for pid, its in _marks() if its == folder]
 
 
 def folders() -> set[Path]:
-    """Return the folders of all swarms that run on this machine, as far as this user may see."""
+    """Return the folders of all local swarms whose processes this user may see."""
     return {folder for _, folder in _marks()}
 
 
 def _marks() -> Iterator[tuple[int, Path]]:
-    """Yield each process of a swarm, with the swarm's folder."""
+    """Yield the id of each process of a local swarm, with the swarm's folder."""
     mark = os.fsencode(f"{MARK}=")
     for process in _PROC.iterdir():
         if process.name.isdecimal():
@@ -112,11 +113,16 @@ def _marks() -> Iterator[tuple[int, Path]]:
 
 
 def kill_marked(folder: Path, within: float) -> None:
-    """Kill every process of the swarm in a folder; return when none is left."""
+    """Kill all processes of the swarm in a folder, and wait until they have ended.
+
+    Raises LocalSwarmError if one of them still runs after `within` seconds.
+    """
     until = time.monotonic() + within
     while left := marked(folder):
         if time.monotonic() > until:
-            raise LocalSwarmError(f"process {left[0]} of {folder} does not end; see what it does")
+            raise LocalSwarmError(
+                f"process {left[0]} of the swarm in {folder} does not end; end it, and try again"
+            )
         for pid in left:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
@@ -124,13 +130,15 @@ def kill_marked(folder: Path, within: float) -> None:
 
 
 def signal_named(name: str) -> signal.Signals:
-    """Return the signal that a text such as KILL, SIGKILL or 9 names."""
+    """Return the signal named by a text such as KILL, SIGKILL or 9; UsageError if there is none."""
     text = name.strip().upper()
     with suppress(KeyError):
         return signal.Signals[text if text.startswith("SIG") else f"SIG{text}"]
     with suppress(ValueError):
         return signal.Signals(int(text))
-    raise UsageError(f"{name!r} is not a signal; take one as KILL, TERM, STOP or a number")
+    raise UsageError(
+        f"{name!r} is not a signal; give a name such as KILL, TERM or STOP, or a number"
+    )
 
 
 def _prctl(option: int, value: int) -> None:

@@ -1,4 +1,4 @@
-"""The supervisor's side of the zygote: it sends orders, receives news, and notices its death."""
+"""The supervisor's connection to the zygote: it sends orders, and receives news."""
 
 import asyncio
 import os
@@ -14,13 +14,14 @@ from giaann_p2p.local.folder import Folder
 from giaann_p2p.local.orders import Failed, News, Order, Ready, line_of, read_news
 
 _ENDS_WITHIN = 5.0
+"""Seconds within which the zygote has to end before it is killed."""
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
-"""Environment variables that limit thread pools. No pool may exist when peers are forked; and one
-thread per peer is enough when a machine runs many."""
+"""Environment variables that limit thread pools to one thread. The zygote must have no other thread
+when it forks peers, and one thread per peer is enough where one machine runs many."""
 
 
 class Nursery:
-    """The supervisor's connection to one zygote."""
+    """The zygote, as the supervisor sees it: a process, and the connection to it."""
 
     def __init__(self, folder: Folder, on_news: Callable[[News], None]) -> None:
         self._folder = folder
@@ -28,10 +29,10 @@ class Nursery:
         self._process: subprocess.Popen[bytes] | None = None
         self._writer: asyncio.StreamWriter | None = None
         self.ended = asyncio.Event()
-        """Set when the zygote has ended, and all its peers with it."""
+        """Set once the zygote, and all its peers with it, has ended."""
 
     async def start(self, modules: Sequence[str], within: float) -> None:
-        """Start the zygote and wait for its imports; LocalSwarmError if they fail."""
+        """Start the zygote and wait for its imports; LocalSwarmError if they fail or are late."""
         ours, theirs = socket.socketpair()
         with theirs:
             self._process = _run(self._folder, theirs.fileno(), modules)
@@ -40,25 +41,27 @@ class Nursery:
             async with asyncio.timeout(within):
                 line = await self._reader.readline()
         except TimeoutError:
-            raise LocalSwarmError(f"the imports of peers took more than {within:g} s") from None
+            raise LocalSwarmError(
+                f"importing the peers' modules took more than {within:g} s; see logs/zygote.log"
+            ) from None
         first = read_news(line) if line else Failed("see logs/zygote.log")
         if not isinstance(first, Ready):
             why = first.why if isinstance(first, Failed) else repr(first)
-            raise LocalSwarmError(f"what peers need could not be imported: {why}")
+            raise LocalSwarmError(f"the peers' modules could not be imported: {why}")
         self._listener = asyncio.create_task(self._listen())
 
     @property
     def pid(self) -> int:
-        """The process id of the zygote; 0 before it is started."""
+        """The process id of the zygote; 0 before its start."""
         return 0 if self._process is None else self._process.pid
 
     def tell(self, order: Order) -> None:
-        """Send an order; does nothing if the zygote has ended."""
+        """Send an order to the zygote; do nothing if it has ended."""
         if self._writer is not None and not self.ended.is_set():
             self._writer.write(line_of(order))
 
     async def close(self) -> None:
-        """End the zygote and everything that it has forked."""
+        """End the zygote, and all processes that it has forked."""
         if self._writer is not None:
             self._writer.close()
             with suppress(OSError):
@@ -82,11 +85,12 @@ class Nursery:
 
 
 def places() -> str:
-    """Return this process's import path, for a child that has to import the same modules."""
+    """Return the import path of this process, for a child that must import the same modules."""
     return os.pathsep.join(os.path.abspath(place) for place in sys.path)  # noqa: PTH100
 
 
 def _run(folder: Folder, line: int, modules: Sequence[str]) -> "subprocess.Popen[bytes]":
+    """Start the zygote's process; `line` is the file descriptor of its end of the socket."""
     command = [sys.executable, "-P", "-m", "giaann_p2p.local.zygote", str(line), str(folder.path)]
     run = str(folder.run)
     environment = {

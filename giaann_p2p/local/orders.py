@@ -1,4 +1,4 @@
-"""The messages between supervisor and zygote: JSON, one message per line."""
+"""The messages between the supervisor and the zygote: JSON, one message per line."""
 
 import socket
 from typing import NoReturn
@@ -7,58 +7,58 @@ import msgspec
 
 
 class Spawn(msgspec.Struct, frozen=True, kw_only=True, tag="spawn"):
-    """Fork a peer."""
+    """An order to fork a peer."""
 
     name: str
     entry: str
-    """The function to call, as module:function."""
+    """The function that the peer runs, as module:function."""
     arguments: list[str]
-    """The arguments of that call."""
+    """The command-line arguments of the peer, passed to that function as a list."""
     log: str
     """The file to which the peer's output is appended."""
     folder: str
     """The peer's working directory."""
     environment: dict[str, str] = {}
-    """Environment variables in addition to those of the zygote."""
+    """Environment variables that the peer has in addition to those of the zygote."""
 
 
 class Signal(msgspec.Struct, frozen=True, tag="signal"):
-    """Send a peer a signal; does nothing if it has ended."""
+    """An order to send a peer a signal; it has no effect if the peer has ended."""
 
     name: str
     number: int
     everyone: bool = False
-    """Whether to send it also to the processes that the peer started."""
+    """Whether the processes that the peer has started get the signal, too."""
 
 
 class Ready(msgspec.Struct, frozen=True, tag="ready"):
-    """All modules are imported."""
+    """News: the zygote has imported all modules."""
 
     pid: int
 
 
 class Failed(msgspec.Struct, frozen=True, tag="failed"):
-    """A module could not be imported; the zygote ends."""
+    """News: the zygote could not import a module, and ends."""
 
     why: str
 
 
 class Spawned(msgspec.Struct, frozen=True, tag="spawned"):
-    """A peer has started."""
+    """News: a peer was forked."""
 
     name: str
     pid: int
 
 
 class OrderRefused(msgspec.Struct, frozen=True, tag="refused"):
-    """A peer could not be forked."""
+    """News: a peer could not be forked."""
 
     name: str
     why: str
 
 
 class Ended(msgspec.Struct, frozen=True, tag="ended"):
-    """A peer has ended, with an exit code or, negative, by a signal."""
+    """News: a peer has ended; `code` is its exit code or, negative, the signal that ended it."""
 
     name: str
     pid: int
@@ -66,7 +66,7 @@ class Ended(msgspec.Struct, frozen=True, tag="ended"):
 
 
 class Paused(msgspec.Struct, frozen=True, tag="paused"):
-    """A peer was stopped or continued."""
+    """News: a peer was stopped (SIGSTOP) or continued (SIGCONT)."""
 
     name: str
     pid: int
@@ -81,27 +81,27 @@ read_news = msgspec.json.Decoder(News).decode
 
 
 def line_of(message: Order | News) -> bytes:
-    """Return a message as it is sent."""
+    """Return the line of JSON in which a message is sent."""
     return msgspec.json.encode(message) + b"\n"
 
 
 class Hangup(Exception):  # noqa: N818  (nothing is wrong)
-    """The supervisor is gone."""
+    """The supervisor has closed its end of the connection."""
 
 
 class Line:
-    """The zygote's end of the connection."""
+    """The zygote's end of its connection to the supervisor."""
 
     def __init__(self, line: socket.socket) -> None:
         self._line = line
         self._rest = b""
 
     def fileno(self) -> int:
-        """Return the file descriptor to poll."""
+        """Return the file descriptor of the connection, for poll(2)."""
         return self._line.fileno()
 
     def orders(self) -> list[Order]:
-        """Return the orders that have arrived; Hangup if the supervisor is gone."""
+        """Read from the connection; return complete orders. Hangup if the supervisor is gone."""
         try:
             data = self._line.recv(1 << 16)
         except OSError:
@@ -112,14 +112,14 @@ class Line:
         return [read_order(line) for line in lines]
 
     def tell(self, news: News) -> None:
-        """Send news; Hangup if the supervisor is gone."""
+        """Send news to the supervisor; Hangup if it is gone."""
         try:
             self._line.sendall(line_of(news))
         except OSError:
             self._hang_up()
 
     def close(self) -> None:
-        """Close this end."""
+        """Close the zygote's end of the connection."""
         self._line.close()
 
     def _hang_up(self) -> NoReturn:

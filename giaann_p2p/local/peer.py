@@ -1,8 +1,9 @@
-"""A peer as its supervisor sees it: its state is derived from process events and status reports.
+"""A peer as its supervisor sees it: process events and the peer's status reports give its state.
 
-1. A peer is STARTING from its start until its first status report; then RUNNING, or READY.
-2. It is STOPPED while its process is stopped, no matter what it reported.
-3. It is ENDED as soon as its process has ended; its last report no longer counts.
+1. A peer is STARTING until its first status report. Then it is READY if it reports that, otherwise
+   RUNNING.
+2. A peer is STOPPED while its process is stopped, no matter what it reported.
+3. A peer is ENDED as soon as its process has ended; its last report no longer counts.
 """
 
 from enum import StrEnum
@@ -17,6 +18,7 @@ from giaann_p2p.local.status_file import READY, Status
 
 _BACKOFF = Backoff(first=0.5, longest=30.0)
 _SETTLED = 60.0
+"""Duration of a run, in seconds, from which the backoff starts anew."""
 
 
 class ProcessState(StrEnum):
@@ -30,7 +32,7 @@ class ProcessState(StrEnum):
 
 
 class View(msgspec.Struct, frozen=True, kw_only=True):
-    """A peer's state as clients see it."""
+    """The state of a peer, as clients of the supervisor see it."""
 
     name: str
     role: str
@@ -40,21 +42,24 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     pid: int
     """The process id; 0 if the peer does not run."""
     code: int | None
-    """The result of the last run: an exit code or, negative, a signal; None while the peer has not
+    """How the peer ended: its exit code or, negative, the signal that ended it; None if it has not
     ended."""
     seconds: float
-    """The seconds for which the peer has run, or since it ended."""
+    """Seconds since the peer started or, if it has ended, since its end."""
     restarts: int
+    """Number of times that the peer was restarted."""
     peer: str
+    """The peer's identity; empty until it has reported one."""
     listen: str
+    """The address that the peer listens on; empty until it is known."""
     metrics_port: int
+    """The port of the peer's metrics; 0 if there is none, or none yet."""
     memory: int = 0
-    """The memory in bytes, including the processes that the peer started; 0 if it was not
-    measured."""
+    """Memory of the peer and of all processes that it started, in bytes; 0 if not measured."""
 
 
 class Peer:
-    """A peer and the events of its process."""
+    """A peer in the supervisor: the events of its process determine its state."""
 
     def __init__(self, known: Known) -> None:
         self.known = known
@@ -63,14 +68,14 @@ class Peer:
         self.status: Status | None = None
         self.paused = False
         self.wanted = True
-        """Whether the peer should run: no client has asked for its end."""
+        """Whether the peer should run; False once a client has asked for its end."""
         self.restarts = 0
         self.again_at = float("inf")
-        """The time at which the peer is to be restarted, in seconds since 1970."""
+        """When to restart the peer, in seconds since 1970; infinity for never."""
         self._begun = False
         self._since = 0.0
         self.backoff = _BACKOFF
-        """The pause before a restart; each run that ends early doubles it."""
+        """Backoff of automatic restarts: each run of less than a minute doubles the pause."""
 
     def __repr__(self) -> str:
         return f"<Peer {self.known.name}: {self.state}>"
@@ -82,7 +87,7 @@ class Peer:
 
     @property
     def alive(self) -> bool:
-        """Whether the peer has started and has not ended."""
+        """Whether the peer was started and has not ended."""
         return self._begun and self.code is None
 
     @property
@@ -98,21 +103,21 @@ class Peer:
 
     @property
     def listen(self) -> str:
-        """The address that the peer listens on, or will listen on."""
+        """The address on which the peer listens, or is to listen."""
         return self.known.listen or LISTEN
 
     def begin(self, now: float) -> None:
-        """Note that the peer's process is being started."""
+        """Record that the peer's process is being started; `now` is in seconds since 1970."""
         self.pid, self.code, self.status, self.paused, self.wanted = 0, None, None, False, True
         self._begun, self.again_at, self._since = True, float("inf"), now
 
     def end(self, code: int, now: float) -> None:
-        """Note that the peer's process has ended."""
+        """Record that the peer's process has ended, with an exit code or, negative, by a signal."""
         self.backoff = (self.backoff if now - self._since < _SETTLED else _BACKOFF).failed(now)
         self.pid, self.code, self.paused, self._since = 0, code, False, now
 
     def hear(self, status: Status | None) -> bool:
-        """Take a status report; return whether it is new and from the present process."""
+        """Record a status report; return whether it is new and from the peer's present process."""
         if status == self.status or status is None or not self.pid or status.pid != self.pid:
             return False
         self.status = status
@@ -124,7 +129,7 @@ class Peer:
         return True
 
     def view(self, now: float, memory: int = 0) -> View:
-        """Return the peer's state as clients see it."""
+        """Return the peer's state for clients; `memory` is in bytes."""
         status = self.status or Status(state="")
         return View(
             name=self.name,
@@ -143,7 +148,7 @@ class Peer:
 
 
 def how_ended(code: int) -> str:
-    """Describe an exit code in words."""
+    """Return a phrase for an exit code or, negative, for the signal that ended a process."""
     if code >= 0:
         return f"ended with exit code {code}"
     try:

@@ -1,4 +1,4 @@
-"""A client of a swarm on this machine: it sends requests to the supervisor."""
+"""A client of a swarm on this machine: it sends requests to the swarm's supervisor."""
 
 import os
 import select
@@ -15,45 +15,46 @@ from giaann_p2p.local.errors import LocalSwarmError, NotRunningError
 from giaann_p2p.local.folder import Folder
 
 _ANSWERS_WITHIN = 120.0
+"""Timeout of a request, in seconds; a restart waits for the peer to shut down."""
 _FOREVER = float("inf")
 
 
 class Remote:
-    """The supervisor of the swarm in a folder.
+    """Controls the swarm that runs in a folder, through its supervisor.
 
-    Each call raises UsageError if the request is invalid, and NotRunningError if no swarm runs
-    there.
+    Each method raises UsageError if the request is invalid, and NotRunningError if no swarm runs in
+    the folder.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = Folder(folder)
 
     def look(self, memory: bool = False) -> Answer:
-        """Return the state of the swarm; with `memory`, also how much memory each peer takes."""
+        """Return the state of the swarm; with `memory`, also the memory that each peer uses."""
         return self._ask(Look(memory))
 
     def add(self, role: str, count: int = 1) -> list[str]:
-        """Start more peers, and return their names."""
+        """Start `count` more peers of a role, and return their names."""
         return self._ask(Add(role, count)).started
 
     def kill(self, name: str, number: int = signal.SIGKILL) -> None:
-        """Send a peer a signal; KILL, STOP and CONT also reach all that it has started."""
+        """Send a peer a signal; KILL, STOP and CONT also reach all processes that it started."""
         self._ask(Kill(name, number))
 
     def stop(self, name: str) -> None:
-        """Stop a peer's processes (SIGSTOP)."""
+        """Freeze a peer, and all processes that it started (SIGSTOP)."""
         self.kill(name, signal.SIGSTOP)
 
     def cont(self, name: str) -> None:
-        """Continue a stopped peer (SIGCONT)."""
+        """Let a frozen peer continue (SIGCONT)."""
         self.kill(name, signal.SIGCONT)
 
     def restart(self, name: str) -> None:
-        """End a peer if it runs, and start it with the same data and ports."""
+        """Restart a peer with the same data and ports; if it runs, it is ended first."""
         self._ask(Restart(name))
 
     def down(self, now: bool = False, within: float = _FOREVER) -> None:
-        """End everything, and return when nothing is left; `now`: kill instead of waiting."""
+        """End the swarm; return when no process of it is left. `now`: kill instead of waiting."""
         supervisor = self.ask_down(now)
         try:
             if not wait_for(supervisor, within):
@@ -62,7 +63,7 @@ class Remote:
             os.close(supervisor)
 
     def ask_down(self, now: bool = False) -> int:
-        """Begin to end everything; return a pidfd of the supervisor, which ends last."""
+        """Begin to end the swarm; return a pidfd of the supervisor, which ends last."""
         supervisor = os.pidfd_open(self.look().pid)
         try:
             self._ask(Down(now))
@@ -97,13 +98,13 @@ class Remote:
                     f" {self.folder.path} starts one"
                 ) from None
             raise LocalSwarmError(
-                f"the swarm in {self.folder.path} cannot be asked: {error.strerror or error}"
+                f"cannot connect to the swarm in {self.folder.path}: {error.strerror or error}"
             ) from None
         return line
 
 
 def wait_for(process: int, within: float) -> bool:
-    """Wait for the end of a process, by its pidfd; return whether it has ended."""
+    """Wait up to `within` seconds for a process, given as a pidfd; return whether it ended."""
     waiting = select.poll()
     waiting.register(process, select.POLLIN)
     return bool(waiting.poll(None if within == _FOREVER else within * 1000))

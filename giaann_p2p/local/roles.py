@@ -1,4 +1,4 @@
-"""The roles of peers: their entry points, counts and command lines."""
+"""The roles of peers in a swarm on this machine: their entry points, counts and command lines."""
 
 from pathlib import Path
 
@@ -16,49 +16,52 @@ ENTRIES = {
 }
 LISTEN = "/ip4/127.0.0.1/tcp/0"
 _MOST_PEERS = 500
+"""Maximum number of peers of one role."""
 _PATIENCE = "4"
-"""The seconds for `--patience`: the peers of one machine are started together, so a peer that comes
-back does so at once."""
+"""Seconds for the option `--patience` of storage peers. It is short because the peers of a machine
+start together: a peer that comes back at all comes back at once."""
 
 
 class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The configuration of a swarm; only the first bootstrap peer gets the first four fields."""
+    """The settings of a swarm; only the first bootstrap peer gets the first four."""
 
     name: str = "local"
     shards: int = 256
     replicas: int = 2
     redundancy: int = 1
     capacity: str = ""
-    """The memory of each storage peer; empty for the default."""
+    """The memory that each storage peer offers, such as 1GiB; empty for the default."""
     force: bool = False
-    """Whether the capacity may be more than this machine has."""
+    """Whether the capacity may exceed what this machine has."""
     entries: dict[str, str] = msgspec.field(default_factory=ENTRIES.copy)
-    """The entry point of each role: module:function, which takes a list of arguments."""
+    """The entry point of each role: module:function, called with a list of arguments."""
     arguments: dict[str, list[str]] = {}
-    """Further arguments of the command line, by role."""
+    """Additional command-line arguments of peers, by role."""
     environment: dict[str, str] = {}
-    """Environment variables for all peers."""
+    """Additional environment variables of all peers."""
     bootstraps: int = 1
     storages: int = 3
     computes: int = 0
     restarts: bool = False
-    """Whether peers that end by themselves are restarted, with backoff."""
+    """Whether peers that end by themselves are restarted, with exponential backoff."""
     grace: float = 10.0
-    """The seconds that peers have to shut down before they are killed."""
+    """Seconds that peers have to shut down before they are killed."""
     start_within: float = 60.0
-    """The seconds that the imports may take, and that the first peer may take to report its
-    link."""
+    """Seconds that the zygote's imports may take, and that the first peer may take to report the
+    swarm's link."""
     temporary: bool = False
     """Whether the folder is removed when the swarm ends."""
     attached: bool = True
-    """Whether the swarm ends with the process that has started it."""
+    """Whether the swarm ends when the process that started it ends."""
 
     def __post_init__(self) -> None:
         if self.bootstraps < 1:
-            raise UsageError("a swarm has at least one bootstrap peer, which the others join")
+            raise UsageError(
+                "a swarm needs at least one bootstrap peer, through which the others join"
+            )
         for role, count in self.counts.items():
             if not 0 <= count <= _MOST_PEERS:
-                raise UsageError(f"{count} {role} peers are not possible: take 0 to {_MOST_PEERS}")
+                raise UsageError(f"{count} {role} peers are not possible: give 0 to {_MOST_PEERS}")
         for role, entry in self.entries.items():
             if not all(entry.partition(":")):
                 raise UsageError(f"{role}: {entry!r} is not module:function")
@@ -70,15 +73,17 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     @property
     def modules(self) -> list[str]:
-        """The modules that are imported before peers are forked."""
+        """The modules that the zygote imports before it forks peers."""
         entries = [self.entries[role] for role, count in self.counts.items() if count]
         return list(dict.fromkeys(entry.partition(":")[0] for entry in entries))
 
 
 def role_named(name: str) -> str:
-    """Return the role; UsageError if there is no such role."""
+    """Return the name if it is a role's; otherwise raise UsageError."""
     if name not in ROLES:
-        raise UsageError(f"there is no role {name!r}{nearest(name, ROLES)}; {', '.join(ROLES)}")
+        raise UsageError(
+            f"there is no role {name!r}{nearest(name, ROLES)}; give {' or '.join(ROLES)}"
+        )
     return name
 
 
@@ -92,7 +97,7 @@ def arguments_of(
     listen: str = LISTEN,
     metrics_port: int = 0,
 ) -> list[str]:
-    """Return the command line of a peer; without a link it founds the swarm."""
+    """Return the command-line arguments of a peer; with an empty `link` it founds the swarm."""
     found = ["--data-dir", str(data), "--listen", listen, "--status-file", str(status_file)]
     if link:
         found = ["--join", link, *found]

@@ -1,9 +1,9 @@
-"""The supervisor's process: `python -m giaann_p2p.local.supervise FOLDER`; `LocalSwarm` starts it.
+"""The supervisor's process: `python -m giaann_p2p.local.supervise FOLDER`. `LocalSwarm` starts it.
 
-It reads one line with the swarm's spec, and writes one line when it accepts requests, or why it
-does not. It ends with the process that started it, noticed by the end of its input, unless the spec
-says that it stays. SIGTERM shuts it down in good order; a second one, or SIGQUIT, kills instead of
-waiting. Its last line of output says why the swarm has ended.
+The process reads one line of input: the swarm's spec. It writes a line when it accepts requests, or
+else one that says why it cannot, and a last line that says why the swarm has ended. If the spec
+attaches the swarm to the process that started it, the end of input shuts it down. SIGTERM shuts it
+down in good order; a second SIGTERM, or SIGQUIT, kills the peers instead of waiting.
 """
 
 import asyncio
@@ -26,15 +26,16 @@ _LOG = logging.getLogger(__name__)
 
 
 class Word(msgspec.Struct, frozen=True):
-    """The outcome of the supervisor's start or run; both fields are empty on success."""
+    """A line of the supervisor's output: whether it could start, and later how the swarm ended."""
 
     error: str = ""
+    """What went wrong; empty on success."""
     usage: bool = False
-    """Whether the error is a mistake of the process that started it."""
+    """Whether the error is a mistake of the process that started the supervisor."""
 
 
 def main() -> int:
-    """Run the supervisor."""
+    """Run the supervisor until the swarm has ended; return the exit code."""
     os.umask(0o077)
     try:
         spec = msgspec.json.decode(_first_line(), type=Spec)
@@ -73,23 +74,25 @@ async def _run(folder: Folder, spec: Spec) -> None:
 
 
 def _fits(folder: Folder, record: Record, spec: Spec) -> None:
+    """Raise UsageError if the spec changes settings that are fixed when a swarm is founded."""
     for name in ("name", "shards", "replicas", "redundancy"):
         before, now = getattr(record.spec, name), getattr(spec, name)
         if before != now:
             raise UsageError(
-                f"the swarm in {folder.path} has {name} {before}, for good; {name} {now} needs"
-                " another folder"
+                f"the swarm in {folder.path} was founded with {name} {before}, which cannot change;"
+                f" for {name} {now}, name another folder"
             )
 
 
 def _end_of_input(supervisor: Supervisor) -> None:
+    """Read input; at its end, shut the swarm down, because the process that started it is gone."""
     if not os.read(sys.stdin.fileno(), 1 << 10):
         asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
         supervisor.down()
 
 
 def _first_line() -> bytes:
-    """Read one line, and leave all input after it unread."""
+    """Read one line of input byte by byte, so that nothing after it is consumed."""
     line = bytearray()
     while (byte := os.read(sys.stdin.fileno(), 1)) not in (b"", b"\n"):
         line += byte
@@ -104,7 +107,7 @@ def _write_log(file: Path) -> None:
 
 
 def _say(word: Word) -> None:
-    with suppress(OSError):  # nobody reads any more
+    with suppress(OSError):  # the process that started this one is gone
         os.write(sys.stdout.fileno(), msgspec.json.encode(word) + b"\n")
 
 

@@ -1,15 +1,14 @@
 """Supervises the peers of a swarm on this machine, and serves the requests of clients.
 
-The rules:
-
-1. The first bootstrap peer starts alone, because the others need its link; then all others start at
+1. The first bootstrap peer starts alone, because the others need its link. Then all others start at
    once.
-2. A peer that has ended is restarted only on request, or automatically if the spec says so.
-3. Signals that stop, continue or kill reach all processes that a peer has started, as if its
-   machine did; others reach the peer alone, which has to end its own processes in good order.
-4. Shutdown is SIGTERM, SIGTERM again after a second (it skips the handover: the peer comes back, or
-   nobody is left to hand over to), and SIGKILL after the grace period. It applies to one peer that
-   restarts, or at the end to all of them together. No process is left, however a peer ends.
+2. A peer that has ended is restarted on request or, if the spec says so, automatically.
+3. Signals that stop, continue or kill a peer reach all processes that it has started, as if its
+   machine hung or failed. Other signals reach the peer alone, which has to end its own processes.
+4. To shut a peer down, it gets SIGTERM, SIGTERM again after a second, and SIGKILL after the grace
+   period. The second SIGTERM skips the handover: either the peer comes back, or nobody is left to
+   hand over to. A peer is shut down before a restart, and all peers together at the end. No process
+   is left, however a peer ends.
 """
 
 import asyncio
@@ -34,17 +33,22 @@ from giaann_p2p.local.suggest import nearest
 
 _LOG = logging.getLogger(__name__)
 _LOOK_EVERY = 0.05
+"""Seconds between two looks at the peers' status files."""
 _ASK_AGAIN = 1.0
+"""Seconds from the first SIGTERM to the second."""
 _KILLED_WITHIN = 5.0
+"""Seconds to wait for the end of peers that were killed."""
 _MOST_ADDED = 100
+"""Maximum number of peers that one request may add."""
 _REACH_ALL = (signal.SIGKILL, signal.SIGSTOP, signal.SIGCONT)
 _REFUSED = 127
+"""Exit code of a peer that could not be forked."""
 _FIRST = f"{BOOTSTRAP}-1"
-"""The name of the peer that founds the swarm; it gets the same arguments each time."""
+"""Name of the peer that founds the swarm; a restart passes it the same arguments as its start."""
 
 
 class Supervisor:
-    """The supervisor of one swarm."""
+    """The supervisor of one swarm: it starts, watches and ends its peers."""
 
     def __init__(self, folder: Folder, spec: Spec, record: Record | None = None) -> None:
         self._folder = folder
@@ -58,11 +62,11 @@ class Supervisor:
         self._restarting: set[str] = set()
 
     async def open(self) -> None:
-        """Begin to serve requests."""
+        """Start to serve the requests of clients."""
         await self._counter.open(self._folder.socket)
 
     async def run(self) -> None:
-        """Run the swarm until a client ends it; LocalSwarmError if something else does."""
+        """Run the swarm until a client or a signal ends it; LocalSwarmError if a failure does."""
         work = asyncio.create_task(self._work())
         ending = asyncio.create_task(self._ending.wait())
         try:
@@ -74,7 +78,7 @@ class Supervisor:
             await self._down()
 
     def down(self, now: bool = False) -> None:
-        """End everything; the second time, or with `now`, kill instead of waiting."""
+        """Begin to end the swarm; the second time, or with `now`, kill instead of waiting."""
         if now or self._ending.is_set():
             self._hurry.set()
         self._ending.set()
@@ -89,16 +93,16 @@ class Supervisor:
             while not gone.done():
                 done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
                 for task in done:
-                    task.result()  # raises the task's error
+                    task.result()  # raise the task's error, if it failed
         finally:
             await _cancelled(*pending)
         raise LocalSwarmError(
-            f"process {self._nursery.pid}, from which all peers were forked, has been killed;"
-            " all peers have ended with it"
+            f"process {self._nursery.pid}, from which all peers were forked, was killed; all peers"
+            " have ended with it"
         )
 
     async def _begin(self) -> None:
-        """Start the peers of the record, and as many more as the spec asks for."""
+        """Start the peers of the swarm's record, and as many more as the spec asks for."""
         for role, count in self._spec.counts.items():
             there = sum(peer.known.role == role for peer in self._peers.values())
             for _ in range(count - there):
@@ -112,13 +116,14 @@ class Supervisor:
                 self._start(peer)
 
     async def _link_of(self, first: Peer) -> str:
+        """Return the link that the first peer reports; LocalSwarmError if it ends, or is late."""
         until = time.monotonic() + self._spec.start_within
         while first.status is None or not first.status.link:
             if first.code is not None:
                 raise LocalSwarmError(how_it_ended(first.name, first.code, self._folder))
             if time.monotonic() > until:
                 raise LocalSwarmError(
-                    f"{first.name} has not told its link in {self._spec.start_within:g} s;"
+                    f"{first.name} has not reported its link in {self._spec.start_within:g} s;"
                     f" see {self._folder.log(first.name)}"
                 )
             await self._change()
@@ -164,10 +169,10 @@ class Supervisor:
             match news:
                 case Spawned():
                     peer.pid = news.pid
-                    _LOG.info("%s begins as process %d", news.name, news.pid)
+                    _LOG.info("%s started as process %d", news.name, news.pid)
                 case Paused():
                     peer.paused = news.paused
-                    _LOG.info("%s %s", news.name, "is stopped" if news.paused else "goes on")
+                    _LOG.info("%s %s", news.name, "is stopped" if news.paused else "continues")
                 case OrderRefused():
                     _LOG.error("%s cannot be started: %s", news.name, news.why)
                     self._end(peer, _REFUSED)
@@ -184,7 +189,7 @@ class Supervisor:
             peer.again_at = peer.backoff.until
 
     async def _watch(self) -> None:
-        """Read the peers' status files, and restart peers that are due."""
+        """Read the peers' status files, and restart the peers that are due; run until cancelled."""
         while True:
             if [peer for peer in self._peers.values() if self._look_at(peer)]:
                 self._keep()
@@ -197,12 +202,13 @@ class Supervisor:
             await asyncio.sleep(_LOOK_EVERY)
 
     def _look_at(self, peer: Peer) -> bool:
+        """Read a peer's status file; return whether it has news."""
         if not peer.pid:
             return False
         try:
             return peer.hear(StatusFile(self._folder.status(peer.name)).read())
         except GiaannError as error:
-            _LOG.warning("%s tells what cannot be read: %s", peer.name, error)
+            _LOG.warning("the status file of %s cannot be read: %s", peer.name, error)
             return False
 
     def _keep(self) -> None:
@@ -210,7 +216,7 @@ class Supervisor:
         self._folder.keep(Record(spec=self._spec, link=self._link, peers=known))
 
     async def _change(self) -> None:
-        """Wait for a change, or 50 ms at most."""
+        """Wait until some peer's state changes, but at most 50 ms."""
         self._changed.clear()
         with suppress(TimeoutError):
             async with asyncio.timeout(_LOOK_EVERY):
@@ -246,10 +252,10 @@ class Supervisor:
     def _add(self, role: str, count: int) -> list[str]:
         role_named(role)
         if not 1 <= count <= _MOST_ADDED:
-            raise UsageError(f"{count} peers cannot be added: take 1 to {_MOST_ADDED}")
+            raise UsageError(f"{count} peers cannot be added: give 1 to {_MOST_ADDED}")
         self._not_ending()
         if not self._link:
-            raise LocalSwarmError("the first peer has not begun yet; wait until it is ready")
+            raise LocalSwarmError("the first peer has not started yet; try again when it is ready")
         added = [self._new(role) for _ in range(count)]
         for peer in added:
             self._start(peer)
@@ -260,7 +266,9 @@ class Supervisor:
         if number not in signal.valid_signals():
             raise UsageError(f"there is no signal {number}")
         if not peer.alive:
-            raise UsageError(f"{peer.name} does not run; start it again with restart")
+            raise UsageError(
+                f"{peer.name} is not running; `giaann swarm restart {peer.name}` starts it"
+            )
         if number in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT):
             peer.wanted = False
         self._send(peer, number)
@@ -268,7 +276,7 @@ class Supervisor:
     async def _restart(self, peer: Peer) -> None:
         self._not_ending()
         if peer.name in self._restarting:
-            raise UsageError(f"{peer.name} is being restarted already")
+            raise UsageError(f"{peer.name} is already being restarted")
         self._restarting.add(peer.name)
         try:
             if peer.alive:
@@ -295,7 +303,7 @@ class Supervisor:
     # Shutdown.
 
     async def _leave(self, peers: list[Peer]) -> None:
-        """Send SIGTERM twice, then SIGKILL to peers that have not ended within the grace period."""
+        """Shut peers down: SIGTERM twice, and SIGKILL after the grace period."""
         until = time.monotonic() + self._spec.grace
         ask_again = time.monotonic() + _ASK_AGAIN
         self._ask_to_leave(peers)
@@ -307,12 +315,13 @@ class Supervisor:
         until = time.monotonic() + _KILLED_WITHIN
         for peer in peers:
             if peer.alive:
-                _LOG.warning("%s does not leave, and is killed", peer.name)
+                _LOG.warning("%s did not end in time, and is killed", peer.name)
                 self._send(peer, signal.SIGKILL)
         while _any_alive(peers) and time.monotonic() < until and not self._gone():
             await self._change()
 
     def _ask_to_leave(self, peers: list[Peer]) -> None:
+        """Send SIGTERM, and SIGCONT, because a stopped process does not react to SIGTERM."""
         for peer in peers:
             if peer.alive:
                 self._send(peer, signal.SIGTERM)
@@ -329,7 +338,7 @@ class Supervisor:
             await self._leave(list(self._peers.values()))
         await self._nursery.close()
         await self._counter.close()
-        _LOG.info("all has ended")
+        _LOG.info("the swarm has ended")
 
 
 def _any_alive(peers: list[Peer]) -> bool:
@@ -337,7 +346,7 @@ def _any_alive(peers: list[Peer]) -> bool:
 
 
 def _memory(processes: list[int]) -> dict[int, int]:
-    """Return the memory in bytes of each process, with all processes that it has started."""
+    """Return the memory of each process, in bytes, including all processes that it has started."""
     found = {}
     for process in processes:
         sizes = [linux.memory(one) for one in (process, *linux.descendants(process))]

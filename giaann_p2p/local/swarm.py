@@ -5,8 +5,8 @@
         swarm.kill("storage-2")
         swarm.add("storage")
 
-When the block ends nothing is left: no process, no socket, and no file but those in its folder; a
-swarm without a folder has a temporary one, which is removed, too.
+When the block ends, no process and no socket is left, and no file outside the swarm's folder.
+Without the argument `folder`, the folder is a temporary one, and is removed, too.
 """
 
 import os
@@ -37,13 +37,16 @@ from giaann_p2p.local.suggest import nearest
 from giaann_p2p.local.supervise import Word
 
 _PAUSE = 0.02
+"""Seconds between two looks at the peers."""
 _FAREWELL_WITHIN = 15.0
+"""Seconds to wait for the end of a supervisor that does not answer any more."""
 _NEVER = float("inf")
 _ENDS_BEYOND_GRACE = 20.0
+"""Seconds after the peers' grace period after which the supervisor is killed."""
 
 
 class LocalSwarm(Remote):
-    """A swarm that this process starts: `Remote` has the operations, and `Spec` the settings."""
+    """A swarm that this process starts; the settings are those of `Spec`."""
 
     def __init__(
         self, folder: Path | None = None, spec: Spec | None = None, **changes: object
@@ -73,11 +76,11 @@ class LocalSwarm(Remote):
 
     @property
     def link(self) -> str:
-        """The link by which others join; empty until the first peer has reported it."""
+        """The swarm's join link; empty until the first peer has reported it."""
         return self.look().link
 
     def start(self) -> None:
-        """Start the supervisor, which starts the peers; return as soon as it answers."""
+        """Start the supervisor, which starts the peers; return once it accepts requests."""
         process = self._process = subprocess.Popen(  # noqa: S603  (our own program)
             [sys.executable, "-P", "-m", "giaann_p2p.local.supervise", str(self.folder.path)],
             stdin=subprocess.PIPE,
@@ -92,14 +95,14 @@ class LocalSwarm(Remote):
         self._greeted(process)
 
     def let_go(self) -> None:
-        """Detach: let the swarm outlive this process; only for one that is not attached."""
+        """Let the swarm outlive this process; its spec must have `attached=False`."""
         if self._process is not None:
             _close_pipes(self._process)
-            self._process.returncode = 0  # it is not waited for
+            self._process.returncode = 0  # so that Python does not wait for it
             self._process = None
 
     def close(self, now: bool = False) -> None:
-        """End everything; `now`: kill instead of waiting."""
+        """End the swarm and wait for its end; `now`: kill the peers instead of waiting for them."""
         process = self._process
         if process is not None:
             try:
@@ -113,27 +116,28 @@ class LocalSwarm(Remote):
             finally:
                 _close_pipes(process)
                 self._process = None
-            if process.returncode < 0:  # it was killed, and has left remnants
+            if process.returncode < 0:  # it was killed: clean up after it
                 with suppress(GiaannError), Hold(self.folder):
                     pass
         if self.spec.temporary:
             shutil.rmtree(self.folder.path, ignore_errors=True)
 
     def hurry(self) -> None:
-        """Kill everything instead of waiting; return at once."""
+        """Have the supervisor kill all peers instead of waiting for them; return at once."""
         if self._process is not None:
             self._process.send_signal(signal.SIGQUIT)
 
     def wait_ready(self, names: Collection[str] = (), within: float | None = None) -> None:
-        """Return when these peers are ready, or all; LocalSwarmError if one of them has ended."""
+        """Wait until the named peers are ready, or all; LocalSwarmError if one ends, or is late."""
         until = time.monotonic() + (self.spec.start_within if within is None else within)
         while not self.is_ready(until, names):
             time.sleep(_PAUSE)
 
     def is_ready(self, until: float = _NEVER, names: Collection[str] = ()) -> bool:
-        """Return whether these peers are ready, or all.
+        """Return whether the named peers are ready or, without names, all peers.
 
-        LocalSwarmError if one has ended, or if they are not ready by a time of the monotonic clock.
+        Raises LocalSwarmError if one of them has ended, or if they are not ready at `until`, a time
+        of `time.monotonic`.
         """
         peers = self._chosen(names)
         for peer in peers:
@@ -143,12 +147,14 @@ class LocalSwarm(Remote):
             f"{peer.name} is {peer.state}" for peer in peers if peer.state != ProcessState.READY
         ]
         if (late or not peers) and time.monotonic() > until:
-            what = ", ".join(late) or "none has begun"
-            raise LocalSwarmError(f"not all peers are ready in time: {what}")
+            what = ", ".join(late) or "none has started"
+            raise LocalSwarmError(
+                f"not all peers are ready in time: {what}; their logs may say why"
+            )
         return bool(peers) and not late
 
     def wait_ended(self, name: str, within: float = 30.0) -> int:
-        """Return the exit code of a peer or, negative, the signal that ended it."""
+        """Wait until a peer ends; return its exit code or, negative, the signal that ended it."""
         until = time.monotonic() + within
         while (code := self.peer(name).code) is None:
             if time.monotonic() > until:
@@ -157,18 +163,18 @@ class LocalSwarm(Remote):
         return code
 
     def peers(self) -> list[View]:
-        """Return the state of each peer."""
+        """Return the state of every peer."""
         return self.look().peers
 
     def peer(self, name: str) -> View:
-        """Return the state of a peer."""
+        """Return the state of a peer; UsageError if there is none of that name."""
         peers = {peer.name: peer for peer in self.peers()}
         if name not in peers:
             raise UsageError(f"there is no peer {name!r}{nearest(name, peers)}")
         return peers[name]
 
     def started_by(self, name: str) -> dict[int, str]:
-        """Return the processes that a peer has started, with the names of their programs."""
+        """Return the ids of all processes that a peer has started, with their programs' names."""
         return {pid: linux.command(pid) for pid in linux.descendants(self.peer(name).pid)}
 
     def _chosen(self, names: Collection[str]) -> list[View]:
@@ -184,11 +190,11 @@ class LocalSwarm(Remote):
 
     @staticmethod
     def _farewell(process: "subprocess.Popen[bytes]") -> NotRunningError:
-        """Return the reason why the swarm has ended."""
+        """Return an error that says why the swarm has ended, from the supervisor's last line."""
         try:
             code = process.wait(_FAREWELL_WITHIN)
         except subprocess.TimeoutExpired:
-            return NotRunningError("the supervisor does not answer; end it, or look into its log")
+            return NotRunningError("the supervisor does not answer; see its log, or kill it")
         word = _word(process)
         if word is None:
             return NotRunningError(
@@ -196,10 +202,11 @@ class LocalSwarm(Remote):
             )
         if word.error:
             return NotRunningError(word.error)
-        return EndedError("the swarm has ended, as somebody wished")
+        return EndedError("the swarm has ended, because a user asked for it")
 
     @staticmethod
     def _greeted(process: "subprocess.Popen[bytes]") -> None:
+        """Wait for the supervisor's first line; raise its error if it could not start."""
         word = _word(process)
         if word is None:
             _, told = process.communicate()

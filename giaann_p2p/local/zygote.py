@@ -1,15 +1,17 @@
 """The process that peers are forked from: `python -m giaann_p2p.local.zygote FD FOLDER MODULE...`.
 
-Importing hivemind and torch takes seconds and hundreds of megabytes. This process does it once, and
-the processes that it forks share all that memory. The rules:
+Importing hivemind and torch takes seconds and hundreds of megabytes. The zygote does it once, and
+the peers that it forks share that memory.
 
-- It has one thread and no event loop, because a fork would copy locks that nobody unlocks again.
-- It takes orders over a socket (see `orders`), and reports what happens to the peers.
-- It is the parent of all orphans of its peers, and kills them: no process outlives its peer.
-- When the socket closes it kills everything and ends. When it is killed, its peers are, too.
+- The zygote has one thread and no event loop: a fork would copy locks that other threads hold, and
+  nobody would ever release the copies.
+- The zygote takes orders over a socket (see `orders`), and reports what happens to the peers.
+- When a peer ends, the zygote adopts the processes that the peer has started, and kills them.
+- When the socket closes, the zygote kills all its descendants and ends. When the zygote is killed,
+  the kernel kills its peers.
 
-The standard library's forkserver skips what cannot be imported without a word, does not notice when
-a process is stopped or continued, and adopts no orphans.
+The standard library's forkserver does not suffice: it silently skips modules that cannot be
+imported, does not notice that a process was stopped or continued, and adopts no orphans.
 """
 
 import gc
@@ -45,17 +47,17 @@ _ANY = os.WEXITED | os.WSTOPPED | os.WCONTINUED | os.WNOHANG
 
 
 class Zygote:
-    """The peers by process, and the connection to the supervisor."""
+    """The process that forks peers: it obeys the supervisor, and reports what happens to peers."""
 
     def __init__(self, line: Line) -> None:
         self._line = line
         self._me = os.getpid()
-        self._names: dict[int, str] = {}  # by process
+        self._names: dict[int, str] = {}  # names of peers, by process id
         self._woken, self._waker = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self._told_to_end = False
 
     def run(self) -> None:
-        """Obey orders until the socket closes or SIGTERM arrives; then kill every process."""
+        """Obey orders until the socket closes or SIGTERM arrives; then kill all descendants."""
         signal.set_wakeup_fd(self._waker, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
         signal.signal(signal.SIGTERM, self._end)
@@ -93,7 +95,10 @@ class Zygote:
     def _spawn(self, peer: Spawn) -> None:
         if (threads := linux.threads()) != 1:
             self._line.tell(
-                OrderRefused(peer.name, f"what was imported has begun {threads - 1} threads")
+                OrderRefused(
+                    peer.name,
+                    f"the imported modules started {threads - 1} threads, so it is unsafe to fork",
+                )
             )
             return
         sys.stdout.flush()
@@ -102,7 +107,7 @@ class Zygote:
         try:
             pid = os.fork()
         except OSError as error:
-            self._line.tell(OrderRefused(peer.name, f"no process can be made: {error.strerror}"))
+            self._line.tell(OrderRefused(peer.name, f"no process can be forked: {error.strerror}"))
             return
         else:
             if not pid:
@@ -113,13 +118,14 @@ class Zygote:
         self._line.tell(Spawned(peer.name, pid))
 
     def _let_go(self) -> None:
+        """Close the zygote's file descriptors, in a process forked from it."""
         signal.set_wakeup_fd(-1)
         self._line.close()
         os.close(self._woken)
         os.close(self._waker)
 
     def _reap(self) -> None:
-        """Report what happened to peers."""
+        """Report which peers have ended, or were stopped or continued; reap ended processes."""
         while found := self._next():
             pid, status = found.si_pid, found.si_status
             name = self._names.get(pid)
@@ -140,13 +146,13 @@ class Zygote:
             return None
 
     def _kill_orphans(self) -> None:
-        """Kill processes whose parents have ended; the children of those are adopted next."""
+        """Kill adopted processes, whose parents have ended. Their children are adopted next."""
         for pid in linux.children(self._me):
             if pid not in self._names:
                 _send(pid, signal.SIGKILL, everyone=False)
 
     def _kill_all(self) -> None:
-        """Kill all descendants: when a process dies, its children become children of this one."""
+        """Kill all descendants; when one dies, its children become children of this process."""
         while left := linux.children(self._me):
             for pid in left:
                 _send(pid, signal.SIGKILL, everyone=pid in self._names)
@@ -159,19 +165,19 @@ def _send(pid: int, number: int, everyone: bool) -> None:
         if everyone:
             try:
                 os.killpg(pid, number)
-            except ProcessLookupError:  # it has no group of its own yet
+            except ProcessLookupError:  # it has no process group of its own yet
                 os.kill(pid, number)
         else:
             os.kill(pid, number)
 
 
 def prepare(modules: Iterable[str]) -> None:
-    """Import the modules that peers will need, so that forks share their memory."""
-    gc.disable()  # it would move or mark memory, which is then no longer shared
+    """Import the modules that peers need, so that all forked peers share their memory."""
+    gc.disable()  # it would write to memory pages, which would then no longer be shared
     for module in modules:
         import_module(module)
     if program := sys.modules.get("giaann_p2p.net.hive.program"):
-        with suppress(GiaannError):  # each peer that needs it reports the error
+        with suppress(GiaannError):  # each peer that needs the program reports the error
             program.known_program()
     gc.collect()
     gc.freeze()
@@ -179,15 +185,15 @@ def prepare(modules: Iterable[str]) -> None:
 
 
 def main() -> int:
-    """Run the zygote."""
-    number, _folder, *modules = sys.argv[1:]  # the folder is there to be seen in ps
+    """Run the zygote; return the exit code."""
+    number, _folder, *modules = sys.argv[1:]  # the folder is an argument so that ps shows it
     line = Line(socket.socket(fileno=int(number)))
     linux.adopt_orphans()
     linux.call_it("giaann-zygote")
     try:
         prepare(modules)
     except Exception as error:  # noqa: BLE001  (a module may raise anything)
-        traceback.print_exc()  # into its log; the supervisor gets the last line
+        traceback.print_exc()  # into the log; the supervisor gets the last line
         with suppress(Hangup):
             line.tell(Failed(f"{type(error).__name__}: {error}"))
         return 1

@@ -1,17 +1,18 @@
 """Timers by request: a heap in which setting, postponing and cancelling a timer are all cheap.
 
-Most requests finish long before their timer is due. A timer that was postponed or cancelled
-therefore stays in the heap (lazy deletion) until it reaches the top, or until most of the heap is
-stale and it is rebuilt.
+Most requests finish long before their timers are due. So a postponed or cancelled timer stays in
+the heap (lazy deletion) until it reaches the top, or until most of the heap is stale and the heap
+is rebuilt.
 """
 
 from heapq import heapify, heappop, heappush
 
 NEVER = float("inf")
+"""The time of a timer that is not set."""
 
 
 class Alarms:
-    """The times at which requests are due."""
+    """The timers of requests; at most one timer per request."""
 
     def __init__(self) -> None:
         self._due: dict[int, float] = {}
@@ -21,7 +22,7 @@ class Alarms:
         return len(self._heap)
 
     def set(self, request: int, when: float) -> None:
-        """Make a request due at a time, which replaces any time set before."""
+        """Set a request's timer to a time, replacing any earlier setting."""
         before = self._due.get(request, NEVER)
         self._due[request] = when
         if when < before:
@@ -34,7 +35,7 @@ class Alarms:
         self._due.pop(request, None)
 
     def next(self) -> float:
-        """Return the earliest time at which a request is due; NEVER if there is none."""
+        """Return the earliest time at which a request is due; NEVER if no timer is set."""
         while self._heap:
             when, request = self._heap[0]
             due = self._due.get(request, NEVER)
@@ -46,7 +47,7 @@ class Alarms:
         return NEVER
 
     def pop(self, now: float) -> list[int]:
-        """Return the requests that are due, the earliest first, and forget them."""
+        """Return the requests that are due, the earliest first, and remove their timers."""
         due: list[int] = []
         while self.next() <= now:
             _, request = heappop(self._heap)

@@ -1,8 +1,8 @@
-"""The peer directory's interface: where peers post their records (see `swarm.wire.record`).
+"""The interface of the peer directory, where peers post their records (`swarm.wire.record`).
 
-A board is kept by many peers, so a record found on it may be forged, old or a duplicate; each
-reader verifies it. Results are grouped by the peer that returned them, so that one peer's flood of
-records cannot crowd out the records of the others.
+Many peers keep the directory, so a record found there may be forged, old or a duplicate; each
+reader verifies it. Look-ups return one list per peer that answered, so that a flood of records from
+one peer cannot crowd out the records that others returned.
 """
 
 from typing import Protocol
@@ -11,15 +11,15 @@ from giaann_p2p.swarm.wire.record import Role
 
 
 class Board(Protocol):
-    """The peer directory as one peer sees it."""
+    """One peer's access to the peer directory."""
 
     async def post(self, role: Role, record: bytes, lifetime: float) -> None:
-        """Post this peer's own record for some seconds; Unreachable if no other peer took it."""
+        """Post this peer's record for some seconds; raise Unreachable if no other peer took it."""
         ...
 
     async def look(self, role: Role) -> list[list[bytes]]:
-        """Return the records of a role, one list per peer that answered; Unreachable if none did.
+        """Return a role's records, one list per peer that answered; raise Unreachable if none did.
 
-        So an empty result means that other peers answered and know of no record.
+        An empty result means that other peers answered and know of no record.
         """
         ...

@@ -10,7 +10,7 @@ from giaann_p2p.net.limits import FREE
 
 
 class Outgoing:
-    """A body to be sent, one chunk per turn."""
+    """A request or response body to be sent, one chunk per turn."""
 
     __slots__ = (
         "_at",
@@ -28,12 +28,12 @@ class Outgoing:
     def __init__(self, whole: Kind, request: int, body: bytes) -> None:
         self.request = request
         self.announced = False
-        """Whether its first frame has been taken for sending, so that the peer will know of the
-        body."""
+        """Whether the body's first frame has been taken for sending, so that the peer will know of
+        the body."""
         self.complete = False
-        """Whether all of the body has been taken for sending."""
+        """Whether the whole body has been taken for sending."""
         self.parked = False
-        """Whether the body waits for credit."""
+        """Whether the body waits for credit from the receiver."""
         self._whole = whole
         self._body: Buffer = body
         self._at = 0
@@ -48,7 +48,7 @@ class Outgoing:
         return len(self._body)
 
     def turn(self, sealer: Sealer) -> list[Buffer]:
-        """Return the frames of one turn; the body is parked if its next turn needs more credit."""
+        """Return the frames of one turn; set `parked` if the next turn needs more credit."""
         pieces: list[Buffer] = []
         if not self.announced:
             self.announced = True
@@ -71,9 +71,11 @@ class Outgoing:
         return pieces
 
     def credit(self, more: int) -> None:
-        """Add credit; MessageError if it exceeds the bytes that are left to be sent."""
+        """Add credit from the receiver; raise MessageError if it exceeds the bytes left to send."""
         if not 0 < more <= len(self._body) - self._at - self._credit:
-            raise MessageError(f"credit for {more:,} bytes, which are not to come")
+            raise MessageError(
+                f"invalid credit for {more:,} bytes: it must fit what is left of the body"
+            )
         self._credit += more
         self.parked = self._lacks_credit()
 
@@ -86,13 +88,15 @@ class Outgoing:
 
 
 class Incoming:
-    """A long body being received; it holds only the bytes that have arrived."""
+    """A long body being received; only the bytes that have arrived take memory."""
 
     __slots__ = ("_body", "_digest", "_granted", "_window", "length")
 
     def __init__(self, length: int, window: int) -> None:
         if length <= CHUNK:
-            raise MessageError(f"a long body of {length:,} bytes, which one frame could carry")
+            raise MessageError(
+                f"a body of {length:,} bytes was sent as a long one, but it fits into one frame"
+            )
         self.length = length
         self._window = window
         self._granted = min(FREE, length)
@@ -103,7 +107,7 @@ class Incoming:
         return f"<Incoming: {self._body.tell():,} of {self.length:,} bytes>"
 
     def grant(self) -> int:
-        """Return how much more credit to give; 0 while more than half of the window is left."""
+        """Return how many more bytes of credit to give; 0 while over half of the window is left."""
         got = self._body.tell()
         wanted = min(self.length, got + self._window)
         if wanted == self._granted or 2 * (self._granted - got) > self._window:
@@ -112,23 +116,24 @@ class Incoming:
         return more
 
     def take(self, chunk: memoryview) -> None:
-        """Append the next chunk; MessageError if its length is not the one that must come next."""
+        """Append this body's next chunk; raise MessageError if the chunk has the wrong length."""
         got = self._body.tell()
         if len(chunk) != min(CHUNK, self.length - got):
             raise MessageError(
-                f"a chunk of {len(chunk):,} bytes at {got:,} of a body of {self.length:,}"
+                f"a chunk of {len(chunk):,} bytes is wrong at offset {got:,} of a body of"
+                f" {self.length:,} bytes"
             )
         self._body.write(chunk)
         self._digest.update(chunk)
 
     def finish(self, ending: memoryview) -> bytes:
-        """Return the whole body; MessageError unless length and checksum match what arrived."""
+        """Return the whole body; raise MessageError if its length or checksum is wrong."""
         length, checksum = ENDING.unpack(ending)
         got = self._body.tell()
         if not length == got == self.length:
             raise MessageError(
-                f"the end mark of a body says {length:,} bytes; {got:,} of {self.length:,} came"
+                f"the end frame says {length:,} bytes, but {got:,} of {self.length:,} bytes arrived"
             )
         if checksum != self._digest.intdigest():
-            raise MessageError("the checksum of a body does not fit its bytes")
+            raise MessageError("the checksum of a body does not match its bytes")
         return self._body.getvalue()

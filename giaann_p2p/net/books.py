@@ -1,9 +1,9 @@
-"""The request table of one connection: which requests are open, and which resources each holds.
+"""The request table of one connection: which requests are open, and which resources each one holds.
 
-1. Requests of this side have numbers of one parity, those of the peer of the other; each new
-   request has a higher number than the last one of its side.
-2. A request returns everything it holds (room, a place in the outbox, an alarm) when it leaves the
-   table, however it ended.
+1. Requests of this side have numbers of one parity, and requests of the peer have the other parity.
+   Each new request has a higher number than the one before it from the same side.
+2. When a request leaves the table, for whatever reason, it gives back everything that it holds:
+   room, a place in the outbox, and a timer.
 """
 
 from giaann_p2p.errors import MessageError
@@ -32,7 +32,7 @@ class Books:
     ) -> None:
         self.limits = limits
         self.serving = limits
-        """The limits on the peer's requests; they are lower for a stranger."""
+        """The limits on the peer's requests, which are lower for a stranger."""
         self.outbox = outbox
         self.room_in = room_in
         self.room_out = room_out
@@ -55,20 +55,20 @@ class Books:
         )
 
     def is_mine(self, request: int) -> bool:
-        """Return whether a request number belongs to this side."""
+        """Return whether a request number belongs to this side, by its parity."""
         return request % 2 == self._parity
 
     def enter_mine(self) -> Exchange:
-        """Open a request of this side, under the next number."""
+        """Add a new request of this side to the table, under the next number."""
         request, self._next = self._next, self._next + 2
         exchange = self.open[request] = Exchange(request, LinkState.ASKING)
         self.mine += 1
         return exchange
 
     def enter_theirs(self, request: int, state: LinkState) -> Exchange:
-        """Open a request of the peer; MessageError if this number cannot come next."""
+        """Add a request of the peer; raise MessageError if its number is out of order."""
         if request <= self._last or request % 2 == self._parity:
-            raise MessageError(f"request {request} begins after request {self._last}")
+            raise MessageError(f"request {request} is out of order after request {self._last}")
         self._last = request
         exchange = self.open[request] = Exchange(request, state)
         self.theirs += 1
@@ -82,7 +82,7 @@ class Books:
         return True
 
     def leave(self, exchange: Exchange) -> None:
-        """Remove a request, and return all that it held."""
+        """Remove a request from the table, and give back all resources that it held."""
         request = exchange.request
         del self.open[request]
         if request % 2 == self._parity:
@@ -98,11 +98,11 @@ class Books:
             self.outbox.drop(exchange.outgoing)
 
     def known(self, frame: Frame) -> Exchange | None:
-        """Return the request if it is open, None if it has ended; MessageError if unknown."""
+        """Return a frame's request, None if it has ended; raise MessageError if it never began."""
         exchange = self.open.get(frame.request)
         if exchange is None:
             first = self._next if self.is_mine(frame.request) else self._last + 1
             if not 0 < frame.request < first:
                 name = frame.kind.name.lower()
-                raise MessageError(f"{name} of request {frame.request}, which has not begun")
+                raise MessageError(f"{name} frame for request {frame.request}, which has not begun")
         return exchange

@@ -1,14 +1,14 @@
 """The protocol of one connection: requests both ways over one ordered byte stream, without I/O.
 
-The driver feeds incoming bytes, sends the pieces from `to_send`, and calls `tick` at the time from
-`wake`. Every request ends in exactly one `Responded` or `Failed`, by its deadline at the latest,
-unless it is cancelled; every `Requested` may be answered until it is `Cancelled`. No matter what
-the peer sends, the only error that results is a PeerError inside a `Failed`, and no more is held
-than the limits allow. The protocol's rules are in states.py.
+The driver feeds incoming bytes to `feed`, sends the pieces that `to_send` returns, and calls `tick`
+at the time that `wake` returns. Every request ends in exactly one `Responded` or `Failed`, by its
+deadline at the latest, unless this side cancels it. Every `Requested` may be answered until it is
+`Cancelled`. Whatever the peer sends, the only error that results is a PeerError inside a `Failed`,
+and memory stays within the limits. The rules of the protocol are in states.py.
 
 This module handles what concerns the whole connection: dispatch of frames, time, goodbyes and the
-end. books.py keeps the requests; caller.py makes those of this side, server.py takes those of the
-peer, and traffic.py moves the bodies of both.
+end. books.py keeps the table of open requests, caller.py handles requests of this side, server.py
+those of the peer, and traffic.py moves the bodies of both.
 """
 
 from collections.abc import Callable
@@ -24,16 +24,16 @@ from giaann_p2p.net.limits import Limits
 from giaann_p2p.net.outbox import Outbox
 from giaann_p2p.net.room import Room
 from giaann_p2p.net.server import Server
-from giaann_p2p.net.states import CALLER, Deed, LinkState, Phase, next_phase
+from giaann_p2p.net.states import CALLER, LinkState, LocalEvent, Phase, next_phase
 from giaann_p2p.net.traffic import Traffic
 
 TURN = 1 << 20
-"""The approximate number of bytes that `to_send` returns at once; urgent frames cannot overtake
-them later."""
+"""The approximate number of bytes that `to_send` returns per call; urgent frames that are queued
+later cannot overtake them."""
 
 
 class Connection:
-    """One side of a connection; `number` must be drawn at random for each."""
+    """One side of a connection; `number` must be drawn at random for each connection."""
 
     def __init__(
         self,
@@ -47,24 +47,26 @@ class Connection:
         greeting: bytes = b"",
         door: Callable[[bytes], str] = lambda greeting: "",
     ) -> None:
-        """Take the greeting to send, and a door.
+        """Create this side of a connection, which sends `greeting` to the peer.
 
-        The door returns why the peer's greeting makes it a stranger, or an empty string.
+        `door` judges the peer by its greeting: it returns why the peer is a stranger, or an empty
+        string.
         """
         self.phase = Phase.OPEN
         self.error: PeerError | None = None
         """The reason why the connection ended; None while it is open, or if both sides said
         goodbye."""
         self.farewell = False
-        """Whether the last frame tells the peer why the connection ends."""
+        """Whether the last frame to be sent tells the peer why the connection ends."""
         self.round_trip: float | None = None
-        """The time from the last ping to its answer, in seconds; None before the first answer."""
+        """The time from the last answered ping to its answer, in seconds; None before the first
+        answer."""
         self.greeting = b""
-        """The peer's greeting."""
+        """The greeting that the peer sent in its hello; empty until then."""
         self.strange = ""
         """The reason why the peer is a stranger; empty if it is none."""
         self._door, self._dialled, self._since = door, dialled, now
-        self._left = NEVER  # when this side said goodbye
+        self._left = NEVER  # the time when this side said goodbye
         self._limits = limits or Limits()
         self._room_in = Room(self._limits.bytes_in, room_in)
         self._room_out = Room(self._limits.bytes_out, room_out)
@@ -86,7 +88,11 @@ class Connection:
         self._greeted = False
         self._pings = 0
         self._pinged = now
-        self._on: dict[Kind, Callable[[Frame, list[Event]], None]] = {
+        self._on = self._handlers()
+
+    def _handlers(self) -> dict[Kind, Callable[[Frame, list[Event]], None]]:
+        """Return the method that handles each kind of frame."""
+        return {
             Kind.HELLO: lambda frame, events: self._hear_hello(frame),
             Kind.PING: lambda frame, events: self._answer_ping(frame),
             Kind.PONG: lambda frame, events: self._time_ping(frame),
@@ -112,7 +118,7 @@ class Connection:
 
     @property
     def over(self) -> bool:
-        """Whether nothing more will happen; frames that are still to be sent tell the peer why."""
+        """Whether the connection has ended; a last frame with the reason may still be unsent."""
         return self.phase is Phase.OVER
 
     @property
@@ -122,24 +128,24 @@ class Connection:
 
     @property
     def asking(self) -> bool:
-        """Whether requests may be made."""
+        """Whether this side may still make requests."""
         return self.phase is Phase.OPEN
 
     @property
     def idle(self) -> bool:
-        """Whether no request is open either way."""
+        """Whether no request is open in either direction."""
         return not self._open
 
     @property
     def sends(self) -> bool:
-        """Whether anything is waiting to be sent."""
+        """Whether any frame waits to be sent."""
         return bool(self._outbox)
 
     def request(self, body: bytes, deadline: float, now: float | None = None) -> int:
-        """Send a request and return its number; Refused if too much is in flight already.
+        """Send a request and return its number; raise Refused if too much is in flight already.
 
-        A caller that asks little may leave `now` out: the time only dates the request for the
-        estimate of how long requests wait to be sent.
+        `now` dates the request, for the estimate of how long requests wait to be sent. A caller
+        that makes few requests may leave it out.
         """
         if not self.asking:
             raise Unreachable("the connection to the peer is closing; nothing was sent")
@@ -148,15 +154,15 @@ class Connection:
         return self._caller.request(body, deadline)
 
     def cancel(self, request: int) -> None:
-        """Stop waiting for an answer; does nothing if the request has ended."""
+        """Stop waiting for the answer to a request of this side; do nothing if it has ended."""
         self._caller.cancel(request)
 
     def respond(self, request: int, body: bytes) -> None:
-        """Answer a request; does nothing if it is no longer open."""
+        """Answer a request of the peer; do nothing if it is no longer open."""
         self._server.respond(request, body)
 
     def refuse(self, request: int, why: Refused) -> None:
-        """Report that a request gets no answer; does nothing if it is no longer open."""
+        """Refuse a request of the peer with a reason; do nothing if it is no longer open."""
         self._server.refuse(request, why)
 
     def goodbye(self) -> None:
@@ -164,21 +170,21 @@ class Connection:
         if self.phase is Phase.OPEN:
             self._outbox.put(Kind.GOODBYE)
             self._left = self._books.now
-        self.phase = next_phase(self.phase, Deed.LEAVE)
+        self.phase = next_phase(self.phase, LocalEvent.LEAVE)
 
     def refuse_all(self, why: Refused) -> list[Event]:
-        """End the connection at once, and tell the peer why."""
+        """End the connection at once, and tell the peer the reason."""
         return self._end(Broken(f"this peer ended the connection: {why}"), why)
 
     def look_again(self) -> list[Event]:
-        """Check the peer's greeting again; if it has become a stranger, say so and end."""
+        """Judge the peer's greeting again; if the peer is now a stranger, end the connection."""
         before, self.strange = self.strange, self._door(self.greeting) if self._greeted else ""
         if self.strange and not before:
             return self.refuse_all(Refused(Reason.STRANGER, self.strange))
         return []
 
     def to_send(self, most: int = TURN) -> list[Buffer]:
-        """Return the next pieces to write, about `most` bytes in all; none if nothing waits."""
+        """Return the next pieces to write, about `most` bytes in all; empty if nothing waits."""
         if not self._outbox:
             return []
         pieces, moved = self._outbox.take(most)
@@ -191,7 +197,7 @@ class Connection:
     # Events of the stream and of time.
 
     def feed(self, data: Buffer, now: float) -> list[Event]:
-        """Process bytes that were read."""
+        """Process bytes that were read from the stream, and return the resulting events."""
         events: list[Event] = []
         if self.over:
             return events
@@ -201,8 +207,8 @@ class Connection:
                 if not self.over:
                     self._on[frame.kind](frame, events)
         except MessageError as error:
-            why = Refused(Reason.FAILED, f"what you sent cannot be: {error}")
-            events += self._end(Broken(f"the peer broke the rules: {error}"), why)
+            why = Refused(Reason.FAILED, f"protocol violation: {error}")
+            events += self._end(Broken(f"the peer violated the protocol: {error}"), why)
         self._check_over()
         return events
 
@@ -211,11 +217,11 @@ class Connection:
         return self._break("the stream ended before the peer said goodbye", now)
 
     def lost(self, words: str, now: float) -> list[Event]:
-        """Process an error of the stream, after which it can no longer be read or written."""
+        """Process an error that broke the stream: every request that is still open fails."""
         return self._break(f"the connection to the peer was lost: {words}", now)
 
     def wake(self) -> float:
-        """Return the time at which `tick` must be called next."""
+        """Return the time at which `tick` must be called next; NEVER if the connection is over."""
         if self.over:
             return NEVER
         silent = self._heard + self._limits.silent_after
@@ -224,7 +230,7 @@ class Connection:
         )
 
     def tick(self, now: float) -> list[Event]:
-        """Process the passing of time."""
+        """Process timeouts and pings that are due at `now`, and return the resulting events."""
         events: list[Event] = []
         if self.over:
             return events
@@ -234,7 +240,7 @@ class Connection:
             side.expire(self._open[request], events)
         if now >= self._heard + self._limits.silent_after:
             silence = f"silent for {now - self._heard:.1f} s"
-            return events + self._end(Broken(f"the peer is {silence}, and counts as gone"))
+            return events + self._end(Broken(f"the peer has been {silence}, and counts as gone"))
         if now >= self._stays_until():
             return events + self.refuse_all(self._why_it_goes())
         if now >= self._said + self._limits.ping_after:
@@ -258,7 +264,9 @@ class Connection:
     def _time_ping(self, frame: Frame) -> None:
         (number,) = NUMBER.unpack(frame.payload)
         if number > self._pings:
-            raise MessageError(f"an answer to ping {number}, of {self._pings}")
+            raise MessageError(
+                f"a pong came for ping {number}, but only {self._pings} pings were sent"
+            )
         if number == self._pings:
             self.round_trip = self._books.now - self._pinged
 
@@ -297,16 +305,16 @@ class Connection:
 
     def _why_it_goes(self) -> Refused:
         if not self._greeted:
-            return Refused(Reason.STRANGER, "you did not say hello")
+            return Refused(Reason.STRANGER, "no hello arrived in time")
         if self.phase is Phase.LEAVING:
-            return Refused(Reason.LEAVING, "you did not answer a goodbye")
+            return Refused(Reason.LEAVING, "no reply to the goodbye arrived in time")
         return Refused(Reason.STRANGER, self.strange)
 
     def _stays_until(self) -> float:
         """Return when to drop the peer unless it makes progress; NEVER if it may stay.
 
-        The peer is dropped for a missing hello, for an unanswered goodbye, or as a stranger; a
-        stranger that was dialled from here may stay.
+        A peer is dropped if it sends no hello, does not reply to a goodbye, or is a stranger that
+        opened the connection. A stranger that this side dialled may stay.
         """
         if not self._greeted:
             return self._since + self._limits.greeting_within
@@ -330,7 +338,7 @@ class Connection:
         return self._end(Broken(words))
 
     def _end(self, error: PeerError, why: Refused | None = None) -> list[Event]:
-        """End the connection at once: every open request fails."""
+        """End the connection at once: every open request fails or is cancelled."""
         events: list[Event] = []
         if self.over:
             return events

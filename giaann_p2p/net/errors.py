@@ -1,11 +1,11 @@
-"""The ways in which a call to another peer can fail, by whether the request was carried out.
+"""Errors of a call to another peer, classified by whether the peer carried out the request.
 
-| error         | was it carried out? | what to do                                        |
-|---------------|---------------------|---------------------------------------------------|
-| `Unreachable` | no                  | ask another peer, or retry later                  |
-| `Refused`     | no, or it failed    | by its reason: wait, ask another, ask differently |
-| `TimedOut`    | perhaps             | retry only what is idempotent                     |
-| `Broken`      | perhaps             | retry only what is idempotent                     |
+| error         | was it carried out? | what to do                                               |
+|---------------|---------------------|----------------------------------------------------------|
+| `Unreachable` | no                  | ask another peer, or retry later                         |
+| `Refused`     | no, or it failed    | by reason: wait, ask another peer, or change the request |
+| `TimedOut`    | perhaps             | retry only what is idempotent                            |
+| `Broken`      | perhaps             | retry only what is idempotent                            |
 """
 
 from enum import IntEnum
@@ -22,30 +22,31 @@ class Reason(IntEnum):
     LEAVING = 2
     """The peer is about to leave the swarm."""
     TOO_LONG = 3
-    """The request, or the response that it asks for, is longer than a message may be."""
+    """The request, or the response to it, is longer than a message may be."""
     STALLED = 4
-    """The rest of the request, or credit for the response, did not arrive for too long."""
+    """The request or the response made no progress for too long: the rest of the request, or credit
+    for the response, did not arrive."""
     FAILED = 5
-    """The peer tried and failed; the message says why."""
+    """The peer tried to answer and failed; the message says why."""
     STRANGER = 6
-    """The peer does not serve this peer, or not with this greeting; the message says what would
-    help."""
+    """The refusing peer treats the caller as a stranger, for example because the caller's token is
+    missing or has expired; the message says what would help."""
 
 
 class Unreachable(PeerError):  # noqa: N818  (what it is, not what went wrong)
-    """Nothing of the request was sent to the peer."""
+    """Nothing of the request was sent to the peer, so the peer has not carried it out."""
 
 
 class NoConnection(Unreachable):
-    """No connection came about in time: the peer may be down, or packets were lost."""
+    """No connection to the peer opened in time: the peer may be down, or packets were lost."""
 
 
 class NobodyYet(Unreachable):
-    """No other peer is known: this peer is the first of its swarm, and others will dial it."""
+    """No other peer is known: this one is the first of its swarm, and others will dial it."""
 
 
 class TimedOut(PeerError):  # noqa: N818
-    """The peer has not answered before the deadline."""
+    """The peer did not answer before the deadline; it may have carried out the request."""
 
 
 class Broken(PeerError):  # noqa: N818
@@ -53,7 +54,7 @@ class Broken(PeerError):  # noqa: N818
 
 
 class Refused(PeerError):  # noqa: N818
-    """The peer, or this peer on its behalf, refused the request."""
+    """The peer refused the request, or this peer refused to send it, with a reason code."""
 
     def __init__(self, reason: Reason, words: str) -> None:
         super().__init__(words)
@@ -73,7 +74,7 @@ class Refused(PeerError):  # noqa: N818
         """
         code, *_ = data
         if code not in _REASONS:
-            raise MessageError(f"the reason of an error is {code}, which is none")
+            raise MessageError(f"an error frame has the unknown reason code {code}")
         words = bytes(data[1:]).decode(errors="replace")
         return cls(Reason(code), "".join(c if c.isprintable() else "?" for c in words))
 

@@ -6,28 +6,28 @@ from giaann_p2p.errors import PeerError
 
 
 class Requested(msgspec.Struct, frozen=True, gc=False):
-    """The peer has sent a request, to be answered or refused under this number."""
+    """The peer has sent a request, which is to be answered or refused under this number."""
 
     request: int
     body: bytes
 
 
 class Responded(msgspec.Struct, frozen=True, gc=False):
-    """The peer has answered."""
+    """The peer has answered a request of this side."""
 
     request: int
     body: bytes
 
 
 class Failed(msgspec.Struct, frozen=True):
-    """A request of this side will get no answer."""
+    """A request of this side has failed, and will get no answer."""
 
     request: int
     error: PeerError
 
 
 class Cancelled(msgspec.Struct, frozen=True, gc=False):
-    """The peer no longer waits for this answer, or it could not be delivered."""
+    """A request of the peer has ended early: it was cancelled, or its answer cannot be sent."""
 
     request: int
 

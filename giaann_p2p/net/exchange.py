@@ -1,23 +1,24 @@
-"""One request and its response, from when one side knows of it until it has ended on that side."""
+"""One request and its response, as one side of a connection keeps track of them."""
 
 from giaann_p2p.net.bodies import Incoming, Outgoing
 from giaann_p2p.net.states import LinkState
 
 
 class Exchange:
-    """One side's state of a request."""
+    """The state of one request and its response on this side of a connection."""
 
     __slots__ = ("held", "incoming", "outgoing", "request", "state")
 
     def __init__(self, request: int, state: LinkState) -> None:
         self.request = request
+        """The number of the request on its connection."""
         self.state = state
         self.incoming: Incoming | None = None
-        """A long body being received."""
+        """The long body being received; None if there is none."""
         self.outgoing: Outgoing | None = None
-        """A body that is not completely sent."""
+        """The body that is not completely sent yet; None if there is none."""
         self.held = 0
-        """The bytes of room that the request has reserved for incoming data."""
+        """The bytes of incoming data for which this request holds room."""
 
     def __repr__(self) -> str:
         return f"<Exchange {self.request}: {self.state.name.lower()}>"

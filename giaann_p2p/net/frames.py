@@ -3,16 +3,17 @@
 A frame is a header of 24 bytes (checksum u64, mark 3 bytes, kind u8, length u32, request u64,
 little-endian) and its payload. The rules:
 
-1. The first frame each way is a hello; its payload is a number drawn by its sender, and a greeting
-   such as a token. The number plus the count of frames so far seeds the checksum of each later
-   frame. So a frame that was changed, dropped, repeated, reordered or taken from another stream
-   fails its checksum.
-2. Each kind bounds its lengths, and they are checked as soon as the header has arrived: a reader
-   holds at most one incomplete frame, and never allocates memory for bytes that have not arrived.
+1. The first frame in each direction is a hello. Its payload is a random number drawn by the sender,
+   and a greeting such as a token. That number plus the count of frames so far seeds the checksum of
+   each later frame, so a frame that was changed, dropped, repeated, reordered or taken from another
+   stream fails its checksum.
+2. Each kind of frame has bounds on its length, which are checked as soon as the header has arrived.
+   So a reader holds at most one incomplete frame, and never allocates memory for bytes that have
+   not arrived.
 3. After the first invalid frame nothing more is read.
 
-A byte of a frame that arrives within one `feed` is hashed in place and not copied; a frame that
-arrives in pieces is copied once, no matter how small the pieces are.
+A frame that arrives whole within one `feed` is hashed in place and not copied; a frame that arrives
+in pieces is copied once, no matter how small the pieces are.
 """
 
 from enum import IntEnum
@@ -26,9 +27,9 @@ from giaann_p2p.errors import MessageError, UsageError
 CHUNK = 1 << 18
 """The most bytes of one frame's payload; longer bodies are cut into chunks of this size."""
 LONGEST_GREETING = 1 << 10
-"""The most bytes of a greeting."""
+"""The most bytes of the greeting in a hello frame."""
 LONGEST_ERROR = 1 << 10
-"""The most bytes of an error frame's payload: its code and message."""
+"""The most bytes of an error frame's payload: the reason's code and the message."""
 
 Buffer = bytes | bytearray | memoryview
 
@@ -37,44 +38,46 @@ _HEADER = Struct("<Q3sBIQ")
 _SEALED = Struct("<3sBIQ")  # the part of the header that the checksum covers
 _SUM = Struct("<Q")
 HEADER = _HEADER.size
-_COVERED = _SUM.size  # the checksum covers all from here on
+"""The length of a frame's header in bytes."""
+_COVERED = _SUM.size  # the offset from which on the checksum covers everything
 _WORD = (1 << 64) - 1
-_JOIN = 1 << 12  # up to here, copying a payload behind its header beats handing over two pieces
+_JOIN = 1 << 12  # joining header and payload is faster up to this size
 
 
 class Kind(IntEnum):
-    """The type of a frame."""
+    """The kinds of frames."""
 
     HELLO = 1
-    """The stream begins: the number that seeds the checksums, and a greeting."""
+    """The first frame of a stream: the number that seeds the checksums, and a greeting."""
     REQUEST = 2
     """A whole request, in one frame."""
     RESPONSE = 3
     """A whole response, in one frame."""
     ERROR = 4
-    """There will be no response: a code and a message. Request 0: the whole connection ends."""
+    """The request gets no response; the payload is a reason code and a message. With request number
+    0, the whole connection ends."""
     LONG = 5
-    """A long request or response begins; the payload is its length."""
+    """A long request or response begins; the payload is its length in bytes."""
     CHUNK = 6
     """The next chunk of a long body."""
     END = 7
-    """A long body is complete: its length and checksum."""
+    """A long body is complete; the payload is its length and checksum."""
     CANCEL = 8
-    """The caller no longer waits for this response."""
+    """The caller no longer waits for the response to this request."""
     CREDIT = 9
-    """This many more bytes of this body may be sent."""
+    """Credit: the payload is how many more bytes of this request's body may be sent."""
     PING = 10
-    """Answer with a pong of this number."""
+    """A sign of life; the receiver answers with a pong of the same number."""
     PONG = 11
-    """The answer to the ping of this number."""
+    """The answer to the ping with the same number."""
     GOODBYE = 12
     """The sender makes no more requests; open requests go on."""
 
 
 NUMBER = Struct("<Q")
-"""The payload of long, credit, ping and pong, and the first part of a hello's."""
+"""The payload of long, credit, ping and pong frames, and the start of a hello frame's payload."""
 ENDING = Struct("<QQ")
-"""The payload of an end frame: length, checksum."""
+"""The payload of an end frame: the body's length and checksum."""
 
 _KINDS = {kind.value: kind for kind in Kind}
 _LENGTHS = {
@@ -96,7 +99,7 @@ _LATER = frozenset(Kind) - _FIRST
 
 
 class Frame(msgspec.Struct, frozen=True, gc=False):
-    """One frame; the payload may be a view of the bytes that were fed, so copy it to keep it."""
+    """One received frame; copy its payload to keep it, because it may view the fed bytes."""
 
     kind: Kind
     request: int
@@ -104,7 +107,7 @@ class Frame(msgspec.Struct, frozen=True, gc=False):
 
 
 class Framer:
-    """Parses the frames of one stream."""
+    """Parses the frames of one stream, and checks them."""
 
     def __init__(self) -> None:
         self._have = bytearray()  # the incomplete frame
@@ -118,14 +121,14 @@ class Framer:
 
     @property
     def nbytes(self) -> int:
-        """The number of bytes held of an incomplete frame."""
+        """The number of bytes held of a frame that is still incomplete."""
         return len(self._have)
 
     def feed(self, data: Buffer) -> list[Frame]:
-        """Return the frames that these bytes complete; MessageError if one is invalid.
+        """Return the frames that these bytes complete; raise MessageError if one is invalid.
 
-        The valid frames fed together with an invalid one are lost with it, and every later call
-        raises the same error.
+        If a frame is invalid, the valid ones that were fed in the same call are lost, and every
+        later call raises the same error.
         """
         if self._error:
             raise MessageError(self._error)
@@ -146,7 +149,7 @@ class Framer:
         return frames
 
     def _complete(self, data: memoryview, frames: list[Frame]) -> int:
-        """Complete the pending frame if possible; return how many new bytes were used for it."""
+        """Add new bytes to the incomplete frame, and return how many of them belong to it."""
         have = self._have
         at = max(0, HEADER - len(have))
         have += data[:at]
@@ -161,20 +164,21 @@ class Framer:
         return at + len(taken)
 
     def _size(self, data: Buffer, at: int) -> int:
-        """Return the size of the frame at an offset; MessageError if its header is invalid."""
+        """Return the size of the frame at an offset; raise MessageError on an invalid header."""
         length: int
         _, mark, code, length, _ = _HEADER.unpack_from(data, at)
         if mark != _MARK:
             raise MessageError(_foreign(mark))
         kind = _KINDS.get(code)
         if kind is None or kind not in (_LATER if self._count else _FIRST):
-            place = "later frame" if self._count else "first frame"
-            raise MessageError(f"a {place} of kind {code if kind is None else kind.name.lower()}")
+            place = "a later frame" if self._count else "the first frame"
+            name = code if kind is None else kind.name.lower()
+            raise MessageError(f"{place} of a stream cannot be of kind {name}")
         least, most = _LENGTHS[kind]
         if not least <= length <= most:
             raise MessageError(
-                f"the length of a frame of kind {kind.name.lower()} is {length:,};"
-                f" {least:,} to {most:,} bytes can be"
+                f"a frame of kind {kind.name.lower()} has {length:,} bytes;"
+                f" {least:,} to {most:,} are allowed"
             )
         return HEADER + length
 
@@ -182,7 +186,7 @@ class Framer:
         checksum, _, code, _, request = _HEADER.unpack_from(data, at)
         found = xxh3_64_intdigest(data[at + _COVERED : at + size], self._seed + self._count & _WORD)
         if found != checksum:
-            raise MessageError(f"the checksum of frame {self._count} does not fit its bytes")
+            raise MessageError(f"the checksum of frame {self._count} does not match its bytes")
         payload = data[at + HEADER : at + size]
         if not self._count:
             (self._seed,) = NUMBER.unpack_from(payload)
@@ -191,19 +195,19 @@ class Framer:
 
 
 class Sealer:
-    """Writes the frames of one stream; `number` must be drawn at random for each."""
+    """Encodes the frames of one stream; `number` must be drawn at random for each stream."""
 
     def __init__(self, number: int, greeting: bytes = b"") -> None:
         if not 0 <= number <= _WORD:
-            raise UsageError(f"the number of a stream has 64 bits; it is {number}")
+            raise UsageError(f"the number of a stream must fit into 64 bits; it is {number}")
         self._seed = 0
         self._count = 0
         self.hello = b"".join(self.seal(Kind.HELLO, 0, NUMBER.pack(number) + greeting))
-        """The first bytes of the stream."""
+        """The hello frame, which must be sent as the first bytes of the stream."""
         self._seed = number
 
     def seal(self, kind: Kind, request: int, payload: Buffer = b"") -> list[Buffer]:
-        """Return the next frame, in one piece or two; send frames in the order of these calls."""
+        """Return the next frame in one or two pieces; send frames in the order of these calls."""
         length = len(payload)
         least, most = _LENGTHS[kind]
         if not least <= length <= most:
@@ -222,5 +226,7 @@ class Sealer:
 def _foreign(mark: bytes) -> str:
     if mark[:2] == _MARK[:2]:
         theirs, ours = mark[2:].decode("latin-1"), _MARK[2:].decode()
-        return f"frames of version {theirs!r}, this peer speaks {ours!r}: bring both up to date"
-    return f"no frame begins with {mark!r}"
+        return (
+            f"a frame has version {theirs!r}, but its receiver speaks {ours!r}: update both peers"
+        )
+    return f"a frame has the unknown mark {mark!r}; its sender speaks another protocol"

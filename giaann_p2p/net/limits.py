@@ -1,4 +1,4 @@
-"""Limits of connections: sizes, counts and timeouts."""
+"""Limits of connections between peers: sizes, counts and timeouts."""
 
 import msgspec
 
@@ -7,9 +7,8 @@ from giaann_p2p.net.frames import CHUNK
 from giaann_p2p.swarm.wire.messages import MOST_BYTES
 
 FREE = 4 * CHUNK
-"""The number of bytes of a long body that may be sent before the other side has given credit:
-bodies up to this size cost no extra round trip, and a body that is refused wastes no more than this
-on the way."""
+"""The bytes of a long body that may be sent before the other side has given credit. Bodies up to
+this size need no extra round trip, and a refused body wastes at most this much traffic."""
 
 
 def _check(holds: bool, message: str) -> None:
@@ -18,43 +17,44 @@ def _check(holds: bool, message: str) -> None:
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Limits of each connection; the two sides may differ."""
+    """The limits of one connection; its two sides may have different ones."""
 
     calls: int = 1024
-    """The most open requests each way. More: more small calls in flight; each costs about 1 KiB."""
+    """The most open requests in each direction. More: more small calls in flight; each open request
+    takes about 1 KiB."""
     longest: int = MOST_BYTES
     """The most bytes of a request or response; longer ones are refused."""
     bytes_in: int = 1 << 27
-    """The most bytes of unanswered requests and of responses being received, counted as they
-    arrive. Above this, requests are refused as busy. At least `longest`."""
+    """The most bytes in memory of unanswered requests and of responses being received, counted as
+    they arrive. Above this, requests are refused as busy. At least `longest`."""
     bytes_out: int = 1 << 27
-    """The most bytes of requests and responses still to be sent. At least `longest`."""
+    """The most bytes of requests and responses that wait to be sent. At least `longest`."""
     unsent_for: float = 0.5
-    """The seconds that a request may wait before it is sent, estimated from the requests before it;
-    the first MiB is exempt. Above this, this side refuses the request as busy. Less: a caller that
-    asks too much learns it sooner. More: bursts pass that take the peer, or the line, that long to
-    absorb."""
+    """The most seconds that a new request may wait to be sent, estimated from the requests before
+    it. A request that would wait longer is refused on this side as busy, unless less than 1 MiB is
+    queued. Less: a caller that asks for too much learns it sooner. More: this side accepts bursts
+    that the peer, or the line, takes that long to absorb."""
     window: int = 1 << 22
-    """The most bytes of one long body in flight: a body moves at most window / round trip a second.
-    A multiple of CHUNK, at least FREE."""
+    """The most bytes of one long body in flight, which limits a body's speed to window / round
+    trip. A multiple of CHUNK, at least FREE."""
     ping_after: float = 5.0
-    """The seconds without sending anything after which a ping is sent as a sign of life. Less: more
-    small frames. More: a failure is noticed later. At most a third of `silent_after`, so that two
-    pings may be late."""
+    """The seconds after which a side that has sent nothing sends a ping, as a sign of life. Less:
+    more small frames. More: a failure is noticed later. At most a third of `silent_after`, so that
+    two pings may be late."""
     silent_after: float = 15.0
-    """The seconds without a byte from the peer after which it counts as gone."""
+    """The seconds without a byte from the peer after which the peer counts as gone."""
     stalled_after: float = 60.0
     """The seconds without progress after which an incoming request, or a response that the peer
     does not read, is dropped."""
     greeting_within: float = 10.0
-    """The seconds within which a peer has to say hello."""
+    """The seconds that a peer has to say hello; then the connection ends."""
     stranger_calls: int = 4
-    """The same as `calls`, for a stranger."""
+    """The most open requests of a stranger: `calls` for a peer that is not admitted."""
     stranger_longest: int = 1 << 13
-    """The same as `longest`, for requests of a stranger and responses to it: more than a manifest
-    takes."""
+    """The most bytes of a stranger's request, or of a response to it. Enough for a swarm's
+    manifest."""
     stranger_within: float = 10.0
-    """The seconds after which a stranger's connection ends."""
+    """The seconds after which a connection that a stranger opened ends."""
 
     def __post_init__(self) -> None:
         for name in (
@@ -81,7 +81,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         )
 
     def for_strangers(self) -> "Limits":
-        """Return the limits for a stranger."""
+        """Return the limits for the requests of a stranger: a peer that the door does not admit."""
         return msgspec.structs.replace(
             self,
             calls=min(self.calls, self.stranger_calls),
@@ -90,28 +90,28 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class TransportLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Limits of all connections of a peer together."""
+    """The limits of all connections of a peer together."""
 
     connection: Limits = Limits()
-    """Limits of each connection."""
+    """The limits of each single connection."""
     connections: int = 512
-    """The most connections. A further one replaces a stranger's, or else the one that is idle for
-    longest; if there is neither, it is refused as busy."""
+    """The most connections. When all are in use, a new one replaces a stranger's, or else the one
+    that is idle for longest; if there is neither, the new one is refused as busy."""
     per_peer: int = 4
-    """The most connections of one peer: one in use, and others that are closing."""
+    """The most connections to one peer: one in use, and others that are closing."""
     bytes_in: int = 1 << 30
-    """The same as `Limits.bytes_in`, for all connections together. At least that value."""
+    """The sum of `Limits.bytes_in` over all connections. At least the limit of one connection."""
     bytes_out: int = 1 << 30
-    """The same as `Limits.bytes_out`, for all connections together. At least that value."""
+    """The sum of `Limits.bytes_out` over all connections. At least the limit of one connection."""
     dial_within: float = 5.0
-    """The seconds for opening a stream, after which the peer counts as unreachable."""
+    """The seconds that a dial may take; then the peer counts as unreachable."""
     settled_after: float = 2.0
-    """The seconds after which a new connection is no longer taken for a simultaneous dial: a peer
-    that dials again has lost the old one. More than a dial takes."""
+    """The seconds within which two connections, one dialled by each side, count as simultaneous
+    dials. A peer that dials later has lost the older connection. More than a dial takes."""
     drain_within: float = 5.0
-    """The seconds that `close` waits for open calls. 0: they end at once."""
+    """The seconds that `close` waits for open calls. 0: `close` ends them at once."""
     linger: float = 1.0
-    """The seconds for telling a peer why a connection ends."""
+    """The seconds that a peer has to read why its connection ends."""
 
     def __post_init__(self) -> None:
         for name in ("connections", "per_peer", "dial_within", "linger"):
@@ -120,4 +120,7 @@ class TransportLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
             _check(getattr(self, name) >= 0, f"{name} must be at least 0")
         for name in ("bytes_in", "bytes_out"):
             least = getattr(self.connection, name)
-            _check(getattr(self, name) >= least, f"{name} must be at least that of a connection")
+            _check(
+                getattr(self, name) >= least,
+                f"{name} must be at least that of one connection, {least:,}",
+            )

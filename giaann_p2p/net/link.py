@@ -1,11 +1,13 @@
 """The driver of one connection: reads and writes its stream, runs its timer, wakes its callers.
 
-The protocol is in connection.py; this is only I/O. A link runs as one task, which ends when the
-connection is over; no task, timer or waiter outlives it. Fast path: incoming data is processed as
-it arrives, handlers that return at once are answered at once, and short frames are sent at once
-where there is room, so a small call needs no task on either side. Everything else goes through the
-tasks that read and write. Many requests that arrive together are spread over many turns of the
-loop, so that other peers have theirs in between.
+The protocol is in connection.py; this module only does I/O. A link runs as one task, which ends
+when the connection is over; no task, timer or waiter outlives it.
+
+Small calls take a fast path that needs no task on either side: incoming data is processed as it
+arrives, a handler that returns bytes is answered at once, and short frames are sent at once while
+the stream has room. The tasks that read and write do everything else. If many requests arrive
+together, they are spread over several turns of the event loop, so that other peers get their turns
+in between.
 """
 
 import asyncio
@@ -22,15 +24,15 @@ from giaann_p2p.net.transport import ByteStream, Handler, OnAnswer
 from giaann_p2p.swarm.wire.identity import Peer
 
 _SHORT = 1 << 16
-"""The approximate number of bytes that are sent without the writer task."""
+"""The approximate number of bytes that may be sent at once without the writer task."""
 _MOST_ANSWERS, _MOST_ANSWERED = 32, 1 << 16
-"""The most requests handled in one turn of the loop, and about the most bytes of immediate answers;
-each limit amounts to some milliseconds of work."""
-_UNEXPECTED = "this peer failed in a way that it did not expect"
+"""The most requests handled in one turn of the event loop, and about the most bytes of their
+immediate answers. Each limit is worth some milliseconds of work."""
+_UNEXPECTED = "unexpected error while serving a peer; the log of the serving peer shows it"
 
 
 class Link:
-    """A connection to a peer, over a stream."""
+    """The driver of one connection to a peer over a byte stream."""
 
     def __init__(
         self,
@@ -48,9 +50,11 @@ class Link:
         self.dialled = dialled
         self.connection = connection
         self.in_use = False
-        """Whether calls use the link, or used it until it was lost."""
+        """Whether calls use this connection, or used it until it was lost."""
         self._loop = asyncio.get_running_loop()
         self.since = self.used = self._loop.time()
+        """The times when this connection began, and when it last had a request in either
+        direction."""
         self._stream = stream
         self._linger = linger
         self._handler = handler
@@ -58,10 +62,10 @@ class Link:
         self._waiting: dict[int, OnAnswer] = {}
         self._answering: dict[int, asyncio.Task[None]] = {}
         self._put_off: dict[int, bytes] = {}  # requests that wait for a later turn of the loop
-        self._answers = self._answered = 0  # in this turn
+        self._answers = self._answered = 0  # counts of this turn: requests and bytes
         self._next_turn: asyncio.Handle | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._rings_at = NEVER  # uvloop's timers that are due at once do not give their time
+        self._rings_at = NEVER  # uvloop's timers that are due at once lack `when()`
         self._work = asyncio.Event()  # there may be something to send
         self._writing = True  # the writer task is sending, so nothing else may
         self._left: list[Buffer] = []  # pieces that could not be sent at once
@@ -73,7 +77,7 @@ class Link:
         return f"<Link to {self.peer[:4].hex()}: {self.connection!r}>"
 
     async def call(self, payload: bytes, deadline: float) -> bytes:
-        """Send a request, and return the answer."""
+        """Send a request and return the peer's answer; raise a PeerError if there is none."""
         future: asyncio.Future[bytes] = self._loop.create_future()
 
         def told(answer: bytes | PeerError) -> None:
@@ -91,7 +95,7 @@ class Link:
             self.forget(number)
 
     def ask(self, payload: bytes, deadline: float, told: OnAnswer) -> int:
-        """Send a request and return its number; `told` is called with the answer or the error."""
+        """Send a request and return its number; `told` gets the answer or the error later."""
         self.used = self._loop.time()
         number = self.connection.request(payload, deadline, self.used)
         self._waiting[number] = told
@@ -99,40 +103,40 @@ class Link:
         return number
 
     def forget(self, number: int) -> None:
-        """Stop waiting for an answer; does nothing if there was one."""
+        """Stop waiting for a request's answer; do nothing if it has arrived."""
         if self._waiting.pop(number, None) is not None:
             self.connection.cancel(number)
             self._stir()
 
     @property
     def is_strange(self) -> bool:
-        """Whether a stranger has opened the link, so that it must make room for others."""
+        """Whether a stranger opened this connection, so that it must make room for others."""
         return not self.dialled and bool(self.connection.strange) and not self.connection.over
 
     @property
     def may_leave(self) -> bool:
-        """Whether the link is idle and not closing, so that it can make room for another."""
+        """Whether this connection is idle and not closing, so it can be closed to make room."""
         return self.connection.idle and self.connection.asking
 
     @property
     def is_idler(self) -> bool:
-        """Whether no request is open, and the peer owes a hello or goodbye: it may be cancelled."""
+        """Whether this connection is idle and may be dropped: it awaits a hello or goodbye."""
         connection = self.connection
         said_nothing = not connection.greeted or not (connection.asking or connection.over)
         return said_nothing and connection.idle and not self.task.cancelling()
 
     def look_again(self) -> None:
-        """Check whether the peer has become a stranger."""
+        """Judge the peer's greeting again; if the peer is now a stranger, end the connection."""
         self._tell(self.connection.look_again())
         self._stir()
 
     def goodbye(self) -> None:
-        """Make no more requests over this connection."""
+        """Make no more requests over this connection; it ends when the open ones have ended."""
         self.connection.goodbye()
         self._stir()
 
     def end(self, why: Refused) -> None:
-        """End the connection now, and tell the peer why."""
+        """End the connection now, and tell the peer the reason."""
         self._tell(self.connection.refuse_all(why))
         self._stir()
 
@@ -146,7 +150,7 @@ class Link:
             await self._ended.wait()
             await asyncio.wait({writer}, timeout=self._linger)
         finally:
-            self._tell(self.connection.lost("it was closed here", self._loop.time()))
+            self._tell(self.connection.lost("this peer closed it", self._loop.time()))
             for due in (self._timer, self._next_turn):
                 if due is not None:
                     due.cancel()
@@ -161,7 +165,7 @@ class Link:
                 self._stream.abort()
 
     def _mind(self, task: asyncio.Task[None]) -> None:
-        """End the connection if reading or writing failed with an unexpected error."""
+        """End the connection if its reader or writer task failed with an unexpected error."""
         if not task.cancelled() and (error := task.exception()) is not None:
             self._fail(error)
 
@@ -184,10 +188,10 @@ class Link:
         self._stir()
 
     def _hear(self, data: bytes) -> None:
-        """Process bytes that the stream delivers, outside of any task."""
+        """Process bytes as the stream delivers them, outside of any task."""
         try:
             self._take(data)
-        except Exception as error:  # noqa: BLE001  (the stream could only drop it)
+        except Exception as error:  # noqa: BLE001  (the stream would only drop it)
             self._fail(error)
 
     def _take(self, data: bytes) -> None:
@@ -210,7 +214,7 @@ class Link:
                 await self._work.wait()
                 self._writing = True
         except OSError as error:
-            # The peer reads no more; it may have sent the reason, which is still to be read.
+            # The peer reads no more. It may have sent the reason, so wait for the reader to get it.
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._ended.wait(), self._linger)
             self._tell(self.connection.lost(str(error), self._loop.time()))
@@ -231,7 +235,7 @@ class Link:
             self._serve_some()
 
     def _serve_some(self) -> None:
-        """Serve as many requests as one turn of the loop allows, in order of arrival."""
+        """Serve waiting requests in order of arrival, as many as fit into one turn of the loop."""
         self._answers = self._answered = 0
         while self._put_off and self._answers < _MOST_ANSWERS and self._answered < _MOST_ANSWERED:
             request = next(iter(self._put_off))
@@ -244,12 +248,12 @@ class Link:
         self._stir()
 
     def _serve(self, request: int, body: bytes) -> None:
-        """Answer a request at once if the handler can; otherwise let a task wait for the answer."""
+        """Answer a request at once if the handler can; otherwise start a task for the answer."""
         self.used = self._loop.time()
         handler = self._handler()
         try:
             if handler is None:
-                raise Refused(Reason.FAILED, "this peer serves nothing")
+                raise Refused(Reason.FAILED, "this peer answers no calls yet")
             answer = handler(self.peer, body)
         except Exception as error:  # noqa: BLE001  (a stranger's request must not end this peer)
             self._refuse(request, error)
@@ -264,13 +268,13 @@ class Link:
     async def _answer(self, request: int, answer: Awaitable[bytes]) -> None:
         try:
             self.connection.respond(request, await answer)
-        except Exception as error:  # noqa: BLE001  (as above)
+        except Exception as error:  # noqa: BLE001  (a stranger's request must not end this peer)
             self._refuse(request, error)
         self._answering.pop(request, None)
         self._stir()
 
     def _refuse(self, request: int, error: Exception) -> None:
-        """Report why there is no answer; only this project's own errors are passed on verbatim."""
+        """Tell the peer why it gets no answer; only the text of a GiaannError is passed on."""
         if isinstance(error, Refused):
             why = error
         elif isinstance(error, GiaannError):
@@ -281,7 +285,7 @@ class Link:
         self.connection.refuse(request, why)
 
     def _stir(self) -> None:
-        """React to a change: send what is ready, set the timer, or notice the end."""
+        """Send what is ready, update the timer, and notice if the connection has ended."""
         self._send()
         if self.connection.over:
             self._ended.set()
@@ -294,7 +298,7 @@ class Link:
             self._timer = self._loop.call_at(when, self._ring, when)
 
     def _send(self) -> None:
-        """Send short frames at once; leave the rest, and any error, to the writer task."""
+        """Send short frames at once; leave longer ones, and any error, to the writer task."""
         if not self._writing and self._stream.room:
             pieces = self.connection.to_send(_SHORT)
             try:

@@ -1,8 +1,9 @@
 """In-memory byte streams between peers of one process, with fault injection.
 
-Made for the virtual-time loop of clock.py: with the same seed, a run is the same to the last byte.
-Faults are set per direction, from one peer to another, at any time: see `Way` and the methods of
-`Network`. A stream keeps its bytes in order and complete until it breaks, as TCP does.
+These streams are for the virtual-time loop of clock.py: two runs with the same seed are identical
+to the last byte. Faults can be set at any time, per direction from one peer to another: see `Way`
+and the methods of `Network`. As with TCP, a stream keeps its bytes complete and in order until it
+breaks.
 """
 
 import asyncio
@@ -17,34 +18,36 @@ from giaann_p2p.net.transport import ByteStream
 from giaann_p2p.swarm.wire.identity import Peer
 
 CAPACITY = 1 << 18
-"""The number of bytes in flight or unread in one direction of a stream from which on a writer has
-to wait."""
+"""The number of bytes in flight or unread in one direction of a stream at which a writer has to
+wait."""
 _SEGMENT = 1 << 16
-_PATIENCE = 0.5  # seconds between two tries of a dial that does not get through
+"""The most bytes of a segment, the unit in which bytes are delayed and delivered."""
+_PATIENCE = 0.5  # seconds between two tries of a dial without an answer
 
 _END = b""
 _RESET = None
 
 
 class Way(msgspec.Struct, kw_only=True):
-    """The properties of the network from one peer to another; they may be changed at any time."""
+    """The properties of the network from one peer to another; may be changed at any time."""
 
     latency: tuple[float, float] = (0.0, 0.0)
     """The minimum and maximum seconds of delay, drawn for each segment."""
     bandwidth: float = 0.0
-    """The bytes a second, for all streams together; 0 means unlimited."""
+    """The bandwidth in bytes per second, shared by all streams of this direction; 0 means
+    unlimited."""
     blocked: bool = False
-    """Whether nothing arrives, not even an end, until the way is unblocked: a cut line, or a
-    stopped process."""
+    """Whether nothing arrives, not even the end of a stream, until the direction is unblocked. This
+    models a cut line or a stopped process."""
     dials: bool = True
     """Whether dials get an answer; if not, they wait for ever."""
     doubled: float = 0.0
-    """The probability that a dial shows up twice at the other side; the second stream stays
+    """The probability that one dial opens two streams at the other side; the second one stays
     silent."""
 
 
 class Network:
-    """Peers in one process; `chance` draws latencies and where segments are cut."""
+    """The simulated network of peers in one process; `chance` draws delays and segment sizes."""
 
     def __init__(self, chance: random.Random, note: Callable[[str], None] | None = None) -> None:
         self._chance = chance
@@ -59,40 +62,40 @@ class Network:
 
     @property
     def streams(self) -> int:
-        """The number of streams that are open at one side at least."""
+        """The number of streams that are open on at least one side."""
         return len({frozenset((id(pipe), id(pipe.back))) for pipe in self._pipes})
 
     def node(self, peer: Peer) -> "Node":
-        """Return a peer's own view of the network."""
+        """Return the interface by which one peer uses this network."""
         return Node(self, peer)
 
     # Faults.
 
     def way(self, source: Peer, target: Peer) -> Way:
-        """Return the settings of one direction, which may be changed; to block it, call `block`."""
+        """Return the settings of one direction, which may be changed; use `block` to block it."""
         return self._ways.setdefault((source, target), Way())
 
     def block(self, source: Peer, target: Peer, blocked: bool = True) -> None:
-        """Block one direction, or unblock it."""
+        """Block the direction from one peer to another, or unblock it."""
         self._say("block" if blocked else "open", source, target)
         self.way(source, target).blocked = blocked
         for pipe in self._between(source, target):
             pipe.arm()
 
     def freeze(self, peer: Peer, others: Sequence[Peer], frozen: bool = True) -> None:
-        """Stop a peer as its neighbours see it, without closing anything, or resume it."""
+        """Make a peer look stopped to its neighbours without closing anything, or resume it."""
         for other in others:
             self.block(peer, other, frozen)
             self.block(other, peer, frozen)
 
     def reset(self, one: Peer, other: Peer) -> None:
-        """Break all streams between two peers."""
+        """Break all streams between two peers; both sides get an error."""
         self._say("reset", one, other)
         for pipe in [*self._between(one, other), *self._between(other, one)]:
             pipe.break_off()
 
     def end(self, source: Peer, target: Peer) -> None:
-        """End one peer's stream to another in the middle, as if the sender had closed it."""
+        """End all streams from one peer to another early, as if the sender had closed them."""
         self._say("end", source, target)
         for pipe in self._between(source, target):
             pipe.cut_short()
@@ -100,7 +103,7 @@ class Network:
     # Operation.
 
     async def dial(self, source: Peer, target: Peer) -> "Stream":
-        """Open a stream, as soon as both directions are open and dials are answered."""
+        """Open a stream between two peers, once both directions are open and dials are answered."""
         there, back = self.way(source, target), self.way(target, source)
         await asyncio.sleep(self.delay(there))
         while there.blocked or back.blocked or not there.dials:  # noqa: ASYNC110  (as TCP does)
@@ -116,11 +119,11 @@ class Network:
         return stream
 
     def listen(self, peer: Peer, accept: Callable[[Peer, ByteStream], None]) -> None:
-        """Deliver a peer's incoming streams to a callback."""
+        """Pass each stream that others open to a peer to a callback."""
         self._listening[peer] = accept
 
     def stop(self, peer: Peer) -> None:
-        """Refuse dials to a peer."""
+        """Refuse further dials to a peer."""
         self._listening.pop(peer, None)
 
     def delay(self, way: Way) -> float:
@@ -128,7 +131,7 @@ class Network:
         return self._chance.uniform(*way.latency)
 
     def arrival(self, pipe: "_Pipe", size: int) -> float:
-        """Return when bytes that are sent now arrive."""
+        """Return the time at which `size` bytes sent now arrive."""
         ends = (pipe.source, pipe.target)
         way, now = self.way(*ends), asyncio.get_running_loop().time()
         sent = max(now, self._free.get(ends, 0.0))
@@ -138,15 +141,15 @@ class Network:
         return sent + self.delay(way)
 
     def segment(self) -> int:
-        """Draw the size of the next segment."""
+        """Draw the size of the next segment in bytes."""
         return self._chance.randint(1, _SEGMENT)
 
     def delivered(self, pipe: "_Pipe", what: str) -> None:
-        """Record that something has arrived."""
+        """Report an arrival to the network's `note` callback."""
         self._say(what, pipe.source, pipe.target)
 
     def forget(self, pipe: "_Pipe") -> None:
-        """Forget a pipe on which nothing will arrive any more."""
+        """Forget a pipe that will deliver nothing more."""
         self._pipes.pop(pipe, None)
 
     def _connect(self, source: Peer, target: Peer) -> "Stream":
@@ -170,67 +173,67 @@ class Network:
 
 
 class Node:
-    """One peer's streams."""
+    """One peer's access to a simulated network."""
 
     def __init__(self, network: Network, me: Peer) -> None:
         self.network = network
         self.me = me
 
     async def dial(self, peer: Peer) -> ByteStream:
-        """Open a stream."""
+        """Open a stream to another peer."""
         return await self.network.dial(self.me, peer)
 
     def listen(self, accept: Callable[[Peer, ByteStream], None]) -> None:
-        """Take the streams that others open."""
+        """Pass each stream that another peer opens to a callback."""
         self.network.listen(self.me, accept)
 
     def stop(self) -> None:
-        """Take no more streams."""
+        """Accept no more streams from other peers."""
         self.network.stop(self.me)
 
 
 class Stream:
-    """One side of a stream."""
+    """One side of an in-memory stream."""
 
     def __init__(self, outgoing: "_Pipe", incoming: "_Pipe") -> None:
         self._outgoing = outgoing
         self._incoming = incoming
 
     async def read(self) -> bytes:
-        """Return the bytes that have arrived; none at the end."""
+        """Return the bytes that have arrived; return b"" at the end of the stream."""
         return await self._incoming.read()
 
     def deliver(self, to: Callable[[bytes], None]) -> None:
-        """Deliver incoming bytes to a callback from now on."""
+        """Pass incoming bytes to a callback from now on."""
         self._incoming.deliver_to = to
 
     async def write(self, pieces: Sequence[Buffer]) -> None:
-        """Send; return when everything is in flight."""
+        """Send some pieces in order; return when all of them are in flight."""
         await self._outgoing.write(b"".join(pieces))
 
     @property
     def room(self) -> bool:
-        """Whether a write would not wait."""
+        """Whether `write` would return without waiting."""
         return self._outgoing.room
 
     def put(self, pieces: Sequence[Buffer]) -> None:
-        """Send at once."""
+        """Send some pieces at once, without waiting."""
         self._outgoing.put(b"".join(pieces))
 
     def close(self) -> None:
-        """Close after all that was sent has arrived."""
+        """Close the stream once everything that was sent has arrived; nothing more is read."""
         self._outgoing.send(_END)
         self._incoming.deafen()
 
     def abort(self) -> None:
-        """Reset at once."""
+        """Reset the stream at once, in both directions."""
         self._outgoing.send(_RESET)
         self._outgoing.shut()
         self._incoming.deafen()
 
 
 class _Pipe:
-    """One direction of a stream."""
+    """One direction of an in-memory stream."""
 
     back: "_Pipe"
 
@@ -238,7 +241,7 @@ class _Pipe:
         self.source = source
         self.target = target
         self._network = network
-        # When each segment arrives, unless one before it is later: segments are not reordered.
+        # Arrival time and bytes of each segment; a segment never arrives before an earlier one.
         self._flying: deque[tuple[float, bytes | None]] = deque()
         self._arrived: deque[bytes] = deque()
         self._size = 0  # bytes in flight and arrived
@@ -327,18 +330,18 @@ class _Pipe:
             self._network.forget(self)
 
     def break_off(self) -> None:
-        """Break the pipe: both sides get an error."""
+        """Break this direction of a stream: its reader and its writer get an error."""
         self.deafen()
         self.shut()
 
     def cut_short(self) -> None:
-        """Let the reader see an end now; segments in flight and later writes are lost."""
+        """Make the reader see an end now; segments in flight and later writes are lost."""
         self._flying.clear()
         self._size = sum(map(len, self._arrived))
         self._finish()
 
     def deafen(self) -> None:
-        """Stop reading, and drop what arrived."""
+        """Stop reading from this pipe, and drop what has arrived."""
         self._deaf = True
         self._arrived.clear()
         self._size = 0
@@ -347,7 +350,7 @@ class _Pipe:
             self._network.forget(self)
 
     def shut(self) -> None:
-        """Stop writing."""
+        """Stop writing to this pipe; later writes fail."""
         self._shut = True
         self._changed.set()
 

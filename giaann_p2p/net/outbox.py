@@ -1,8 +1,7 @@
-"""The send queue of one connection: a bulk body never holds up small ones.
+"""The send queue of one connection, in which a long body never holds up short ones.
 
-Short control frames go first. Bodies take turns of one chunk each (round robin); a body without
-credit is parked until it gets some. The first turns of bodies come in the order in which they were
-added.
+Short control frames go first. Bodies take turns of one chunk each (round robin), in the order in
+which they were added. A body without credit is parked until it gets some.
 """
 
 from collections import deque
@@ -14,7 +13,7 @@ from giaann_p2p.net.frames import HEADER, Buffer, Kind, Sealer
 
 
 class Outbox:
-    """The frames of one stream that wait to be sent."""
+    """The send queue of one stream: control frames, and bodies that take turns."""
 
     def __init__(self, number: int, most_urgent: int, greeting: bytes = b"") -> None:
         self._most_urgent = most_urgent
@@ -22,7 +21,7 @@ class Outbox:
         self._hello: list[Buffer] = [self._sealer.hello]
         self._urgent: deque[tuple[Kind, int, bytes]] = deque()
         self._turns: deque[Outgoing | None] = deque()  # None: a goodbye
-        self._dropped: set[Outgoing] = set()  # still in turns
+        self._dropped: set[Outgoing] = set()  # dropped bodies that are still in `_turns`
 
     def __len__(self) -> int:
         return len(self._hello) + len(self._urgent) + len(self._turns) - len(self._dropped)
@@ -32,28 +31,28 @@ class Outbox:
 
     @property
     def urgent(self) -> int:
-        """The number of control frames that wait."""
+        """The number of control frames that wait to be sent."""
         return len(self._urgent)
 
     def put(self, kind: Kind, request: int = 0, payload: bytes = b"") -> None:
-        """Queue a control frame ahead of all bodies; a goodbye goes behind those queued so far."""
+        """Queue a control frame ahead of all bodies; but a goodbye goes behind queued bodies."""
         if kind is Kind.GOODBYE:
             self._turns.append(None)
         else:
             self._urgent.append((kind, request, payload))
 
     def check(self) -> None:
-        """Raise MessageError if the peer makes this side answer, and never reads the answers."""
+        """Raise MessageError if too many control frames wait because the peer reads none."""
         if len(self._urgent) > self._most_urgent:
             most = self._most_urgent
-            raise MessageError(f"{most:,} short answers wait for you to read them")
+            raise MessageError(f"more than {most:,} control frames wait unread")
 
     def add(self, body: Outgoing) -> None:
-        """Queue a body; it takes turns from now on."""
+        """Queue a body, which takes turns with the others from now on."""
         self._turns.append(body)
 
     def drop(self, body: Outgoing) -> None:
-        """Send no more of a body."""
+        """Stop sending a body, and release its bytes."""
         if not body.parked and not body.complete:
             self._dropped.add(body)
         body.forget()
@@ -62,20 +61,20 @@ class Outbox:
             self._dropped.clear()
 
     def clear(self) -> None:
-        """Drop everything that is queued."""
+        """Drop all frames and bodies that are queued."""
         self._urgent.clear()
         self._turns.clear()
         self._dropped.clear()
 
     def take(self, most: int) -> tuple[list[Buffer], Iterable[Outgoing]]:
-        """Return the next pieces, about `most` bytes together, and the bodies that had turns."""
+        """Return the next pieces, about `most` bytes in all, and the bodies they come from."""
         pieces, self._hello = self._hello, []
         size = 0
         while self._urgent and size < most:
             frame = self._sealer.seal(*self._urgent.popleft())
             pieces += frame
             size += HEADER
-        moved: dict[Outgoing, None] = {}  # in this order, each once
+        moved: dict[Outgoing, None] = {}  # an ordered set
         while self._turns and size < most:
             body = self._turns.popleft()
             if body is None:

@@ -1,4 +1,4 @@
-"""Calls that are retried when a peer stays silent: a few lost packets can delay one by seconds."""
+"""Retries of calls to a silent peer, because a few lost packets can delay a call by seconds."""
 
 from giaann_p2p.net.errors import NoConnection, TimedOut
 from giaann_p2p.net.transport import Transport
@@ -10,9 +10,10 @@ async def called(
 ) -> bytes:
     """Return a peer's answer, retrying after `within` seconds of silence, `tries` times in all.
 
-    Only for idempotent requests. Any error but silence is an answer, too, and is raised at once;
-    so is the silence of the last try. Calls share a dial, and one that ends while it waits for an
-    old dial has not tried itself: so `within` should exceed the transport's `dial_within`.
+    Use this only for idempotent requests. Only silence is retried: any other error, and the silence
+    of the last try, is raised. Concurrent calls to a peer share one dial, so a call that joins a
+    dial in progress can time out without a dial of its own. Therefore `within` should exceed the
+    transport's `dial_within`.
     """
     for _ in range(tries - 1):
         try:

@@ -7,24 +7,24 @@ from giaann_p2p.net.events import Cancelled, Event, Requested
 from giaann_p2p.net.exchange import Exchange
 from giaann_p2p.net.frames import NUMBER, Frame, Kind
 from giaann_p2p.net.refusals import no_room, too_long
-from giaann_p2p.net.states import Deed, LinkState, Phase, next_phase, next_state
+from giaann_p2p.net.states import LinkState, LocalEvent, Phase, next_phase, next_state
 from giaann_p2p.net.traffic import Traffic
 
 
 class Server:
-    """Takes requests and sends responses, by rules 8 to 10 of states.py."""
+    """Takes the peer's requests and sends the responses, by rules 8 to 10 of states.py."""
 
     def __init__(self, books: Books, traffic: Traffic) -> None:
         self._books = books
         self._traffic = traffic
 
     def respond(self, request: int, body: bytes) -> None:
-        """Answer a request; does nothing if it is no longer open."""
+        """Answer a request of the peer; do nothing if it is no longer open."""
         books, limits, size = self._books, self._books.serving, len(body)
         exchange = books.open.get(request)
         if exchange is None:
             return
-        following = next_state(exchange.state, Deed.ANSWER)
+        following = next_state(exchange.state, LocalEvent.ANSWER)
         if size > limits.longest:
             self.refuse(request, too_long("the response", size, limits.longest))
         elif not books.room_out.take(size):
@@ -35,22 +35,22 @@ class Server:
             self._traffic.put_off(exchange)
 
     def refuse(self, request: int, why: Refused) -> None:
-        """Report that a request gets no answer; does nothing if it is no longer open."""
+        """Refuse a request of the peer with a reason; do nothing if it is no longer open."""
         exchange = self._books.open.get(request)
         if exchange is not None:
-            next_state(exchange.state, Deed.REFUSE)
+            next_state(exchange.state, LocalEvent.REFUSE)
             self._books.leave(exchange)
             self._books.outbox.put(Kind.ERROR, request, why.to_bytes())
 
     def expire(self, exchange: Exchange, events: list[Event]) -> None:
-        """Refuse a request whose body has not moved for too long."""
-        after = f"nothing of it moved for {self._books.serving.stalled_after:g} s"
+        """Refuse a peer's request because its body, or its response's body, has stalled."""
+        after = f"the transfer made no progress for {self._books.serving.stalled_after:g} s"
         if exchange.state is LinkState.ANSWERING:
             events.append(Cancelled(exchange.request))
         self.refuse(exchange.request, Refused(Reason.STALLED, after))
 
     def take_request(self, frame: Frame, phase: Phase, events: list[Event]) -> None:
-        """Take a whole request, or refuse it; MessageError if the protocol does not allow it."""
+        """Accept or refuse a one-frame request; raise MessageError if it breaks a rule."""
         size = len(frame.payload)
         exchange = self._admit(frame, phase, size)
         if exchange is not None:
@@ -58,7 +58,7 @@ class Server:
             events.append(Requested(frame.request, bytes(frame.payload)))
 
     def take_long(self, frame: Frame, phase: Phase) -> None:
-        """Begin to receive a long request, or refuse it, by the same rules as a whole one."""
+        """Begin to receive a long request, or refuse it; raise MessageError if it breaks a rule."""
         (size,) = NUMBER.unpack(frame.payload)
         incoming = Incoming(size, self._books.serving.window)
         exchange = self._admit(frame, phase, size)
@@ -66,12 +66,12 @@ class Server:
             self._traffic.expect(exchange, incoming)
 
     def overflow(self, exchange: Exchange, size: int, events: list[Event]) -> None:
-        """Refuse a request because there is no room for the rest of it."""
+        """Refuse a peer's request because there is no room for the rest of it."""
         self.refuse(exchange.request, no_room("a request", size))
         self._books.outbox.check()
 
     def take_cancel(self, frame: Frame, events: list[Event]) -> None:
-        """Drop a request whose caller no longer waits for the answer."""
+        """Drop a request because the peer no longer waits for the answer."""
         exchange = self._books.known(frame)
         if exchange is not None:
             state, exchange.state = exchange.state, next_state(exchange.state, frame.kind)
@@ -80,14 +80,15 @@ class Server:
                 events.append(Cancelled(frame.request))
 
     def _admit(self, frame: Frame, phase: Phase, size: int) -> Exchange | None:
-        """Open a request if the limits allow it; otherwise refuse it and return None."""
+        """Open a peer's request if the limits allow it; otherwise refuse it and return None."""
         books, limits = self._books, self._books.serving
         next_phase(phase, frame.kind)
         exchange = books.enter_theirs(frame.request, next_state(LinkState.UNKNOWN, frame.kind))
         if size > limits.longest:
             why = too_long("a request", size, limits.longest)
         elif books.theirs > limits.calls:
-            why = Refused(Reason.BUSY, f"{limits.calls:,} of your requests are open already")
+            words = f"{limits.calls:,} requests of the caller are open already; try again later"
+            why = Refused(Reason.BUSY, words)
         elif not books.room_in.fits(size):
             why = no_room("a request", size)
         else:

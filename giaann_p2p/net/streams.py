@@ -1,15 +1,17 @@
 """Calls over byte streams: one connection per pair of peers, dialled on demand.
 
-1. A call uses the existing connection, or waits for the dial that all calls to this peer share.
-2. When both sides dial at once, both keep the connection that the lower id dialled, and drain the
-   other. A peer that dials although there is an older connection has lost it: the new one is used,
-   the old one drained.
-3. A stream that a peer has opened is used for calls to it only once it has said hello.
-4. A lost connection is dialled again by the next call. A call is retried automatically only if
+1. A call uses the existing connection. If there is none, it waits for a dial that all calls to this
+   peer share.
+2. When both sides dial at once, both keep the connection that the peer with the lower id dialled,
+   and drain the other one. When a peer dials although there is an older connection, it has lost the
+   older one: calls use the new connection, and the old one is drained.
+3. A connection that a peer has opened is used for calls to that peer only after the peer has said
+   hello.
+4. After a connection is lost, the next call dials again. A call is retried automatically only if
    nothing of it was sent.
-5. Connections, bytes and dials are bounded; above a limit a peer is refused, and told why.
-6. Where there is a door, a peer whose greeting does not admit it is a stranger: it may ask little,
-   its connection ends soon, and it never displaces a peer that is no stranger.
+5. Connections, bytes and dials are bounded. A peer above a limit is refused, with the reason.
+6. If a door is set, a peer whose greeting the door does not admit is a stranger: it may ask little,
+   its connection ends soon, and it never displaces a peer that is not a stranger.
 """
 
 import asyncio
@@ -28,17 +30,17 @@ from giaann_p2p.net.transport import ByteStream, Door, Handler, OnAnswer, OnLost
 from giaann_p2p.swarm.wire.identity import Peer
 
 _TRIES = 4
-"""The most connections that may end under one call: an old one, one that gave way, and some
-spare."""
+"""The most connections that one call tries. A connection may end before the call is sent: because
+it was old, or because it lost against a simultaneous dial. The other tries are spare."""
 
 
 def draw_number() -> int:
-    """Return a random number that seeds a stream's checksums."""
+    """Return a random 64-bit number that seeds the checksums of one stream."""
     return secrets.randbits(64)
 
 
 class StreamTransport:
-    """A transport made of byte streams; construct it inside a running loop."""
+    """A transport over byte streams; construct it inside a running event loop."""
 
     def __init__(
         self,
@@ -47,14 +49,14 @@ class StreamTransport:
         draw: Callable[[], int] = draw_number,
         greeting: bytes = b"",
     ) -> None:
-        """Take the greeting to send to each peer, such as a token: see `guard`."""
+        """Create a transport that sends `greeting`, such as a token, to each peer; see `guard`."""
         self.limits = limits or TransportLimits()
         self._streams = streams
         self._draw = draw
         self._loop = asyncio.get_running_loop()
         self._room_in = Room(self.limits.bytes_in)
         self._room_out = Room(self.limits.bytes_out)
-        self._links: dict[Peer, Link] = {}  # that calls use
+        self._links: dict[Peer, Link] = {}  # the connection to each peer that calls use
         self._all: dict[Link, None] = {}
         self._dials: dict[Peer, asyncio.Task[Link | Unreachable | Refused]] = {}
         self._handler: Handler | None = None
@@ -69,31 +71,34 @@ class StreamTransport:
 
     @property
     def me(self) -> Peer:
-        """This peer."""
+        """The public key of this peer."""
         return self._streams.me
 
     @property
     def connections(self) -> int:
-        """The number of connections, closing ones included."""
+        """The number of connections, including those that are closing."""
         return len(self._all)
 
     def round_trip(self, peer: Peer) -> float | None:
-        """Return the round trip of the last ping in seconds, if it is known."""
+        """Return the round trip of the last ping to a peer, in seconds; None if it is not known."""
         link = self._links.get(peer)
         return link.connection.round_trip if link is not None else None
 
     def serve(self, handler: Handler) -> None:
-        """Answer the calls of other peers from now on."""
+        """Answer the calls of other peers with a handler from now on."""
         self._handler = handler
 
     def guard(self, door: Door) -> None:
-        """Apply the limits for strangers from now on; call it again when the door has changed."""
+        """Restrict strangers from now on: peers whose greeting the door does not admit.
+
+        Call this again whenever the door would judge greetings differently than before.
+        """
         self._door = door
         for link in list(self._all):
             link.look_again()
 
     def greeting_of(self, peer: Peer) -> bytes:
-        """Return a peer's greeting; empty if it has sent none, or is not connected."""
+        """Return the greeting that a peer sent; empty if it sent none or is not connected."""
         link = self._links.get(peer)
         if link is not None and link.connection.greeted:
             return link.connection.greeting
@@ -101,28 +106,28 @@ class StreamTransport:
         return max(shown, key=len, default=b"")
 
     def serves(self, peer: Peer) -> bool:
-        """Return whether a peer is connected, has said hello, and is no stranger."""
+        """Return whether a peer is connected, has said hello, and is not a stranger."""
         links = [link for link in self._all if link.peer == peer]
         return any(link.connection.greeted and not link.is_strange for link in links)
 
     def on_lost(self, lost: OnLost) -> None:
-        """Register a callback for lost peers."""
+        """Register a callback for lost connections to peers."""
         self._lost.append(lost)
 
     async def call(self, peer: Peer, payload: bytes, *, timeout: float) -> bytes:  # noqa: ASYNC109
-        """Return a peer's answer; Unreachable, Refused, TimedOut or Broken if there is none."""
+        """Return a peer's answer; raise Unreachable, Refused, TimedOut or Broken on failure."""
         self._check_may_call(peer)
         deadline = self._loop.time() + timeout
         for _ in range(_TRIES):
             link = self._usable(peer) or await self._dialled(peer, deadline)
-            with suppress(Unreachable):  # it ended, or gave way to another, with nothing sent
+            with suppress(Unreachable):  # the connection ended before the call was sent
                 return await link.call(payload, deadline)
         raise Unreachable("connections to the peer end as soon as they begin; nothing was sent")
 
     def ask(
         self, peer: Peer, payload: bytes, *, timeout: float, told: OnAnswer
     ) -> Callable[[], None] | None:
-        """Call over the existing connection, without a task; `Transport` documents it."""
+        """Call over an existing connection, without a task, as `Transport.ask` defines it."""
         self._check_may_call(peer)
         link = self._usable(peer)
         if link is None:
@@ -131,7 +136,7 @@ class StreamTransport:
         return partial(link.forget, number)
 
     async def close(self) -> None:
-        """Drain open calls for `drain_within` seconds, then end the rest; no task is left."""
+        """Let open calls finish within `drain_within` seconds, end the rest; leave no task."""
         self._closed = True
         self._streams.stop()
         dials = list(self._dials.values())
@@ -149,16 +154,16 @@ class StreamTransport:
 
     def _check_may_call(self, peer: Peer) -> None:
         if self._closed:
-            raise UsageError("this transport is closed: make no calls over it")
+            raise UsageError("this transport is closed; open another one to make calls")
         if peer == self.me:
-            raise UsageError("a peer does not call itself: call the handler")
+            raise UsageError("a peer cannot call itself: call the handler directly")
 
     def _usable(self, peer: Peer) -> Link | None:
         link = self._links.get(peer)
         return link if link is not None and link.connection.asking else None
 
     async def _dialled(self, peer: Peer, deadline: float) -> Link:
-        """Return the link of a shared dial, which goes on if this caller stops waiting."""
+        """Return the connection of a shared dial, which goes on even if this caller gives up."""
         dial = self._dials.get(peer)
         if self._closed:
             raise Unreachable("this transport was closed; nothing was sent")
@@ -166,7 +171,7 @@ class StreamTransport:
             dial = self._dials[peer] = self._loop.create_task(self._dial(peer))
         await asyncio.wait({dial}, timeout=deadline - self._loop.time())
         if not dial.done():
-            raise NoConnection("the peer did not take a connection in time; nothing was sent")
+            raise NoConnection("the peer did not accept a connection in time; nothing was sent")
         if dial.cancelled():
             raise Unreachable("this transport was closed; nothing was sent")
         found = dial.result()
@@ -175,7 +180,7 @@ class StreamTransport:
         raise _again(found)
 
     async def _dial(self, peer: Peer) -> Link | Unreachable | Refused:
-        """Dial a peer; an error is returned, because no caller may be left to raise it to."""
+        """Dial a peer; return an error, not raise it, because all callers may have given up."""
         try:
             if self._of(peer) >= self.limits.per_peer or not self._makes_place():
                 return Refused(Reason.BUSY, _full(self.limits))
@@ -194,11 +199,11 @@ class StreamTransport:
         return self._links[peer]
 
     def _accept(self, peer: Peer, stream: ByteStream) -> None:
-        """Take a stream that a peer has opened; it counts towards the limit from its hello on."""
+        """Accept a stream that a peer has opened; it counts towards the limit from its hello on."""
         if len(self._all) >= 2 * self.limits.connections:
             idler = next((one for one in self._all if one.is_idler), None)
             if idler is None:
-                stream.abort()  # those that were refused are still being told why
+                stream.abort()  # the others are still sending refusals
                 return
             idler.task.cancel()
         per_peer = self._of(peer) < self.limits.per_peer
@@ -241,7 +246,7 @@ class StreamTransport:
             link.end(Refused(Reason.BUSY, _full(self.limits)))
 
     def _adopt(self, link: Link) -> None:
-        """Choose between a new link and the existing one for calls, and drain the other."""
+        """Choose a new or the existing connection for calls to the peer, and drain the other."""
         known = self._links.get(link.peer)
         if known is None or not known.connection.asking or self._replaces(link, known):
             self._links[link.peer] = link
@@ -269,10 +274,10 @@ class StreamTransport:
         return sum(link.peer == peer for link in self._all)
 
     def _makes_place(self, new: Link | None = None) -> bool:
-        """Return whether one more connection fits, after closing another if need be.
+        """Return whether one more connection fits, after closing another one if necessary.
 
-        It closes a stranger's connection first, then an idle one; an idle one is never closed for a
-        stranger.
+        A stranger's connection is closed first, then the one that is idle for longest. An idle
+        connection is never closed to admit a stranger.
         """
         others = [
             link
@@ -292,7 +297,7 @@ class StreamTransport:
 
 
 def _again(error: Unreachable | Refused) -> Unreachable | Refused:
-    """Return a copy of an error, so that each waiting caller raises its own."""
+    """Return a copy of a dial's error, so that each caller waiting for the dial raises its own."""
     if isinstance(error, Refused):
         return Refused(error.reason, str(error))
     return type(error)(str(error))

@@ -1,9 +1,9 @@
-"""The bodies of one connection in transit, both ways, and their effect on the request table.
+"""The bodies of requests and responses in transit on one connection, in both directions.
 
-A short body is one frame; a long one moves by chunks and credit. Room is reserved as bytes arrive:
-an announced body costs nothing yet, and so keeps no other one out. A body of the peer's request may
-not stand still for longer than `stalled_after` seconds; a request of this side has its own deadline
-instead.
+A short body is one frame; a long one moves in chunks, as credit allows. Room is reserved for bytes
+as they arrive, so a body that is only announced keeps no other one out. A body of the peer's
+request, or of the response to it, may stand still for at most `stalled_after` seconds; a request of
+this side has its own deadline instead.
 """
 
 from giaann_p2p.net.bodies import Incoming, Outgoing
@@ -11,28 +11,28 @@ from giaann_p2p.net.books import Books
 from giaann_p2p.net.events import Event, Requested, Responded
 from giaann_p2p.net.exchange import Exchange
 from giaann_p2p.net.frames import NUMBER, Frame, Kind
-from giaann_p2p.net.states import CALLER, Deed, LinkState, next_state
+from giaann_p2p.net.states import CALLER, LinkState, LocalEvent, next_state
 
 
 class Traffic:
-    """Moves the bodies of one connection, and updates the state of their requests."""
+    """Moves the bodies of one connection, and updates the states of their requests."""
 
     def __init__(self, books: Books) -> None:
         self._books = books
 
     def send(self, exchange: Exchange, whole: Kind, body: bytes) -> None:
-        """Queue a body to be sent; room for it is already reserved."""
+        """Queue a body to be sent, for which the caller has reserved room."""
         exchange.outgoing = Outgoing(whole, exchange.request, body)
         self._books.outbox.add(exchange.outgoing)
 
     def expect(self, exchange: Exchange, incoming: Incoming) -> None:
-        """Begin to receive a long body."""
+        """Begin to receive a long body, and give the sender its first credit."""
         exchange.incoming = incoming
         self.put_off(exchange)
         self._give_credit(exchange.request, incoming)
 
     def sent(self, body: Outgoing) -> None:
-        """Note that a body had a turn."""
+        """Note that part of a body was taken for sending; finish the request after the last."""
         books, exchange = self._books, self._books.open[body.request]
         books.backlog.took_turn(body.request, books.now)
         if not body.complete:
@@ -40,12 +40,12 @@ class Traffic:
         else:
             books.room_out.give(body.nbytes)
             exchange.outgoing = None
-            exchange.state = next_state(exchange.state, Deed.SENT)
+            exchange.state = next_state(exchange.state, LocalEvent.SENT)
             if exchange.state is LinkState.DONE:
                 books.leave(exchange)
 
     def take_chunk(self, frame: Frame) -> Exchange | None:
-        """Append a chunk to its body; return the request if there is no room for the chunk."""
+        """Append a chunk to its body; return the request only if there is no room for the chunk."""
         exchange = self._books.known(frame)
         if exchange is None:
             return None
@@ -59,7 +59,7 @@ class Traffic:
         return None
 
     def take_end(self, frame: Frame, events: list[Event]) -> None:
-        """Complete a long body."""
+        """Complete a long body: report a request to be served, or the response to a request."""
         exchange = self._books.known(frame)
         if exchange is None or exchange.incoming is None:
             return
@@ -75,7 +75,7 @@ class Traffic:
             events.append(Requested(frame.request, body))
 
     def take_credit(self, frame: Frame, events: list[Event]) -> None:
-        """Take credit for a body that is being sent."""
+        """Process credit from the peer, which lets this side send more of a body."""
         (more,) = NUMBER.unpack(frame.payload)
         exchange = self._books.known(frame)
         if exchange is None:
@@ -90,7 +90,7 @@ class Traffic:
             self.put_off(exchange)
 
     def put_off(self, exchange: Exchange) -> None:
-        """Note that a body moves, which postpones its stall timer."""
+        """Restart the stall timer of a peer's request, because its body has moved."""
         if exchange.state not in CALLER:
             books = self._books
             books.alarms.set(exchange.request, books.now + books.limits.stalled_after)

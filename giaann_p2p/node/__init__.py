@@ -1,1 +1,1 @@
-"""The asyncio shells of peers: they feed events to `swarm` and carry out what it decides."""
+"""Asyncio shells around the decision code of `swarm`: they feed it events and act on its orders."""

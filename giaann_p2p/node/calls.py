@@ -1,4 +1,4 @@
-"""A peer's outgoing calls that are not answered yet.
+"""A peer's outgoing calls, from the request to the answer or the timeout.
 
 A call over an existing connection needs no task: the stream that receives the answer passes it
 straight to the callback. A task is started only if the peer has to be dialled first.
@@ -22,23 +22,25 @@ Then = Callable[[Message | None], None]
 
 
 class _Asked:
-    """A call in flight."""
+    """An outgoing call that has no answer yet."""
 
     def __init__(self, then: Then, data: bytes, deadline: float) -> None:
         self.then, self.data, self.deadline = then, data, deadline
         self.drop: Callable[[], object] = lambda: None
-        """Function that stops waiting for the answer."""
+        """Stops waiting for the answer to this call."""
 
 
 class Calls:
-    """Starts calls and dispatches their answers.
+    """Sends calls to other peers, and passes each answer to its callback.
 
-    `failed` is called with a bug: an exception that a `Then` raised.
+    `failed` receives any exception that a callback raises, because that is a bug in this peer.
     """
 
     def __init__(self, transport: Transport, failed: Callable[[BaseException], None]) -> None:
         self.made = self.unanswered = 0
+        """Totals: calls made, and calls that ended without a readable answer."""
         self.bytes_out = self.bytes_in = 0
+        """Totals in bytes: requests sent, and answers received."""
         self._transport, self._failed = transport, failed
         self._open: dict[_Asked, Call] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -50,7 +52,7 @@ class Calls:
         return f"<Calls: {len(self)} open, {self.made:,} made>"
 
     def start(self, call: Call, then: Then) -> None:
-        """Send a call; `then` is called with the outcome, never before this method returns."""
+        """Send a call; `then` receives its answer or None, but only after this method returned."""
         self.made += 1
         loop = asyncio.get_running_loop()
         asked = _Asked(then, b"", loop.time() + call.timeout)
@@ -58,7 +60,7 @@ class Calls:
         try:
             asked.data = encode(call.message)
             drop = self._transport.ask(
-                call.peer, asked.data, timeout=call.timeout, told=partial(self._told, asked)
+                call.peer, asked.data, timeout=call.timeout, told=partial(self._on_answer, asked)
             )
         except GiaannError:  # too much is in flight, or this transport is closed
             asked.drop = loop.call_soon(self._over, asked, None).cancel
@@ -70,13 +72,13 @@ class Calls:
             self._start_task(asked)
 
     def cancel(self, unwanted: Callable[[Call], bool]) -> None:
-        """Drop some calls; their `then` is not called."""
+        """Drop the calls for which `unwanted` returns True, without calling their callbacks."""
         for asked in [asked for asked, call in self._open.items() if unwanted(call)]:
             del self._open[asked]
             asked.drop()
 
     async def end(self) -> None:
-        """Drop all calls; return when no task is left."""
+        """Drop all calls, and wait until the tasks that carried them have ended."""
         self.cancel(lambda call: True)
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
@@ -94,7 +96,7 @@ class Calls:
         except GiaannError:  # unreachable, refused, late, or closed here
             self._over(asked, None)
 
-    def _told(self, asked: _Asked, answer: bytes | PeerError) -> None:
+    def _on_answer(self, asked: _Asked, answer: bytes | PeerError) -> None:
         if isinstance(answer, bytes):
             self._over(asked, answer)
         elif isinstance(answer, Unreachable) and asked in self._open:
@@ -103,7 +105,7 @@ class Calls:
             self._over(asked, None)
 
     def _over(self, asked: _Asked, data: bytes | None) -> None:
-        """Decode an answer and pass it to `then`, unless the call was dropped."""
+        """Decode a call's answer and pass it to the callback, unless the call was dropped."""
         if self._open.pop(asked, None) is None:
             return
         answer = None
@@ -121,10 +123,10 @@ class Calls:
 
 
 def fail(waiting: Iterable[asyncio.Future[T]], error: BaseException) -> None:
-    """Set an unexpected error on all pending futures; if there are none, report it to the loop."""
+    """Set an unexpected error on each pending future; if none is pending, report it to the loop."""
     told = [future for future in waiting if not future.done()]
     for future in told:
         future.set_exception(error)
     if not told:
-        words = "a peer failed in a way that it did not expect"
+        words = "an unexpected error in this peer"
         asyncio.get_running_loop().call_exception_handler({"message": words, "exception": error})

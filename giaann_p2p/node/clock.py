@@ -1,8 +1,8 @@
 """A peer's clock: seconds since 1970 that never go backwards.
 
-The wall clock is read once, and elapsed time is added to that. So a change or jump of the machine's
-clock has no effect here. Time during which the machine slept counts as elapsed, where the system
-reports it.
+The wall clock is read once, at the start, and elapsed time is added to that. So changing the
+machine's clock has no effect on a running peer. Time during which the machine slept counts as
+elapsed, if the operating system reports it.
 """
 
 import time
@@ -10,14 +10,14 @@ from collections.abc import Callable
 
 
 def passed() -> float:
-    """Return seconds since an arbitrary start, including sleep where the system counts it."""
+    """Return seconds since an arbitrary start; they include sleep where the system counts it."""
     if hasattr(time, "CLOCK_BOOTTIME"):
         return time.clock_gettime(time.CLOCK_BOOTTIME)
     return time.monotonic()
 
 
 class Clock:
-    """A peer's own clock; tests replace its sources by a loop's virtual time or a wrong clock."""
+    """A peer's clock. Tests replace its two sources, by virtual time or by a wrong clock."""
 
     def __init__(
         self, wall: Callable[[], float] = time.time, since: Callable[[], float] = passed

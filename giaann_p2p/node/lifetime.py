@@ -1,4 +1,4 @@
-"""Runs the tasks of a peer as one: if one task fails, or the peer is told to end, all tasks end."""
+"""Runs a peer's tasks as one unit: if one fails, or the peer is told to end, all of them end."""
 
 import asyncio
 import logging
@@ -6,11 +6,13 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any
 
 Part = Coroutine[Any, Any, None]
+"""One of a peer's tasks, such as its periodic tick."""
 Last = Callable[[], Awaitable[None]]
+"""Cleanup that runs after all of a peer's tasks have ended."""
 
 
 class Lifetime:
-    """A peer's tasks from `run` to their end. An unexpected error ends them; `run` raises it."""
+    """The tasks of a running peer. An unexpected error in one ends all, and `run` raises it."""
 
     def __init__(self, log: logging.Logger) -> None:
         self._log = log
@@ -24,16 +26,19 @@ class Lifetime:
 
     @property
     def is_over(self) -> bool:
-        """Whether the lifetime is ending or has ended."""
+        """Whether the peer is ending or has ended."""
         return self._over.is_set()
 
     @property
     def has_failed(self) -> bool:
-        """Whether the lifetime ends because of an unexpected error."""
+        """Whether the peer ends because of an unexpected error."""
         return self._fault is not None
 
     async def run(self, parts: Sequence[Part], last: Last | None = None) -> None:
-        """Run all parts until the end; `last` is awaited after all of them have ended."""
+        """Run all parts until one fails or the peer is told to end; then cancel them, await `last`.
+
+        Raise the unexpected error that ended the peer, if there was one.
+        """
         self._ended.clear()
         for part in parts:
             self.start(part)
@@ -45,7 +50,7 @@ class Lifetime:
             raise self._fault
 
     def start(self, part: Part) -> asyncio.Task[None]:
-        """Run one more part as a task."""
+        """Start one more part as a task; an unexpected error in it ends all parts."""
 
         def over(task: asyncio.Task[None]) -> None:
             self._tasks.discard(task)
@@ -58,18 +63,18 @@ class Lifetime:
         return task
 
     def fail(self, error: BaseException) -> None:
-        """End because of an unexpected error; `run` raises the first such error."""
+        """End all parts because of an unexpected error; `run` raises the first such error."""
         if self._fault is None:
             self._fault = error
-            self._log.error("ends, for it cannot go on: %s", str(error) or repr(error))
+            self._log.error("this peer has to end: %s", str(error) or repr(error))
         self._over.set()
 
     def end(self) -> None:
-        """End now, without waiting."""
+        """Tell all parts to end, without waiting for them."""
         self._over.set()
 
     async def close(self) -> None:
-        """End now; return when all parts and `last` are done."""
+        """End all parts; return when they and the cleanup in `last` are done."""
         self._over.set()
         await self._ended.wait()
 

@@ -1,4 +1,4 @@
-"""Restores state that an earlier run of a peer noted down, as far as it can be read."""
+"""Restores state that an earlier run of this peer saved, if it can be read."""
 
 import logging
 from collections.abc import Callable
@@ -7,13 +7,13 @@ from giaann_p2p.errors import UsageError
 
 
 def take_in(restore: Callable[[bytes], None], data: bytes | None, log: logging.Logger) -> None:
-    """Restore a note of an earlier run, if there is one.
+    """Restore the state that an earlier run saved as `data`, if it saved any.
 
-    A note that cannot be read is logged and ignored, because a peer still works without it.
+    Unreadable data is logged and ignored, because the peer can work without it.
     """
     if data is None:
         return
     try:
         restore(data)
     except UsageError as error:
-        log.warning("%s; it is ignored, and written anew", error)
+        log.warning("%s; it is ignored, and a new one will be written", error)

@@ -1,4 +1,4 @@
-"""Settings of the shells in `node`; those of decisions are in `swarm.replication.settings`."""
+"""Settings of a peer's asyncio shells; `swarm.replication.settings` has those of its decisions."""
 
 from math import inf
 
@@ -9,68 +9,71 @@ from giaann_p2p.swarm.wire.record import LIFETIME
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Intervals, timeouts and bounds of a peer's shells. Seconds, unless another unit is named."""
+    """Intervals, timeouts and bounds of a peer's asyncio shells; times are in seconds."""
 
     tick: float = 1.0
-    """Interval between two ticks of a peer's decisions."""
+    """Seconds between two ticks; at each tick a storage peer reviews its shards and its load."""
     look_every: float = 3.0
-    """Interval between two looks at the DHT board. Less: joins and departures are noticed sooner;
-    more: fewer look-ups, one for each role and peer."""
+    """Seconds between two looks at the DHT board. Less: joins and departures are noticed sooner;
+    more: fewer look-ups in the DHT (each look makes one for each role)."""
     look_within: float = 5.0
-    """Timeout of a look at the DHT board, and of a post."""
+    """Timeout of a look at the DHT board or a post to it, in seconds."""
     grace: float = LIFETIME / 3
-    """Time for which records go on ageing after the last successful look at the DHT board. Then
-    their clock stops, because an unreachable board says nothing about the peers. Grace and the
-    interval between two announcements, a third of a record's lifetime, must sum to less than that
-    lifetime."""
+    """Seconds for which records go on ageing after the last successful look at the DHT board. Then
+    the clock by which they expire stops, because an unreachable board says nothing about the peers.
+    Invariant: grace, plus a third of a record's lifetime (the interval between two announcements),
+    is less than that lifetime."""
     post_every: float = 1.0
-    """Minimum interval between two posts of this peer's own record. Less: others learn sooner what
-    is ready here; more: fewer stores in the DHT."""
+    """Minimum seconds between two posts of this peer's own record. Less: other peers learn of its
+    changes sooner; more: fewer stores in the DHT."""
     retry: float = 1.0
-    """Pause before a change that the disk refused is tried again."""
+    """Seconds until a change that the disk refused is tried again."""
     snapshot_retry: float = 60.0
-    """Pause before a failed snapshot is tried again; nothing waits for a snapshot."""
+    """Seconds until a failed snapshot is tried again; nothing waits for a snapshot."""
     queue_bytes: int = 64 << 20
-    """Bytes of updates that may wait for the store; from here on a push is refused as busy."""
+    """Bytes of updates that may wait for the store; at this bound a push is refused as busy."""
     queue_deeds: int = 4096
-    """Number of changes that may wait for the store; from here on a push is refused as busy."""
+    """Number of changes that may wait for the store; at this bound a push is refused as busy."""
     queue_seconds: float = 1.5
-    """Estimated seconds of work that may wait for the store; from here on a push is refused as
-    busy. The estimate comes from recent writes. Well below the pushers' timeout of 4 s: an update
-    that its pusher has given up on is wasted work and is pushed again."""
+    """Seconds of work that may wait for the store, estimated from recent writes; at this bound a
+    push is refused as busy. Keep it well below the pushers' timeout of 4 s: an update whose pusher
+    has given up is wasted work, and is pushed again."""
     queue_anyway: int = 64
-    """Number of updates that may wait whatever the estimate says, up to `queue_bytes_anyway`. They
-    are made durable together, so the time of a single update predicts little about them."""
+    """Number of waiting updates below which `queue_seconds` is ignored, unless they reach
+    `queue_bytes_anyway`. A short queue is made durable as one group, so the estimated time of a
+    single update predicts little about it."""
     queue_bytes_anyway: int = 4 << 20
-    """Bytes of updates that may wait whatever the estimate says, up to `queue_anyway` updates."""
+    """Bytes of waiting updates below which `queue_seconds` is ignored, unless their number reaches
+    `queue_anyway`."""
     queue_patience: float = 2.0
-    """Time for which an update may wait when the store turns out slower than estimated; then it is
-    refused. More than `queue_seconds`; together with `group_seconds` and a second on the network it
-    is less than the pushers' timeout."""
+    """Seconds for which an update may wait for its write to begin; then it is refused. It applies
+    when the store is slower than estimated, so keep it above `queue_seconds`. Keep it, plus
+    `group_seconds`, plus a second on the network, below the pushers' timeout of 4 s."""
     group_seconds: float = 0.5
-    """Target time for one group of updates; half of it is for unpacking them. Less: an update is
-    acknowledged sooner under load; more: fewer waits for the disk."""
+    """Target duration of writing one group of updates, in seconds; half of it is for unpacking.
+    Less: an update is acknowledged sooner under load; more: fewer waits for the disk."""
     group_bytes: int = 8 << 20
-    """Bytes of updates that are made durable at once. More: fewer waits for the disk; less: an
+    """Bytes of updates that are made durable as one group. More: fewer waits for the disk; less: an
     update waits less for the others of its group."""
     group_connections: int = 1 << 17
-    """Connections of whole shards that are made durable at once. More: fewer waits for the disk;
-    less: concurrent reads of the store wait less, a few hundredths of a second for this many."""
+    """Connections in the whole shards that are made durable as one group. More: fewer waits for the
+    disk; less: concurrent reads wait less (a few hundredths of a second at the default)."""
     threads: int = 2
-    """Number of threads that answer requests which take too long for the event loop."""
+    """Number of threads that answer the requests that take too long for the event loop."""
     waiting: int = 128
-    """Number of requests that may wait for one of these threads; a further one is refused as
+    """Number of requests that may wait for an answering thread; a further one is refused as
     busy."""
     waiting_of_peer: int = 40
-    """Number of requests of a single peer that may wait; a further one is refused as busy. Less: no
-    peer can monopolise the threads; more: a peer with many requests at once is refused less often.
-    More than `Settings.transfers`, because a joining peer asks for so many shards at once."""
+    """Number of one peer's requests that may wait for an answering thread; a further one is refused
+    as busy. Less: no peer can monopolise the threads; more: fewer refusals for a peer with many
+    requests at once. Keep it above `Settings.transfers`, because a joining peer asks for that many
+    shards at once."""
     inline_neurons: int = 16
-    """Maximum number of rows of a read that is answered in the event loop: handing a read to a
-    thread takes about as long."""
+    """Maximum number of rows in a read that is answered in the event loop. So few rows take no
+    longer than handing the read to a thread. `inline_connections` must hold, too."""
     inline_connections: int = 4096
     """Maximum number of connections in the rows of a read that is answered in the event loop: about
-    two milliseconds of work. Both `inline_` bounds apply."""
+    two milliseconds of work. `inline_neurons` must hold, too."""
 
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:
@@ -78,6 +81,6 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
                 raise UsageError(f"options: {name} must be more than 0, and finite; it is {value}")
         if self.grace + LIFETIME / 3 >= LIFETIME:
             raise UsageError(
-                f"options: grace and a third of a record's life must come to less than its life,"
-                f" {LIFETIME} s; grace is {self.grace} s"
+                f"options: grace plus a third of a record's lifetime must be less than that"
+                f" lifetime, {LIFETIME} s; grace is {self.grace} s"
             )

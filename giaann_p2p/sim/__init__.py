@@ -1,1 +1,1 @@
-"""A whole swarm in one process on virtual time: the real decision code under injected faults."""
+"""Simulates a whole swarm in one process on virtual time: real nodes under injected faults."""

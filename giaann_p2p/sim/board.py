@@ -6,36 +6,35 @@ since the look before it, one list per sender.
 """
 
 import asyncio
-from typing import TYPE_CHECKING
+import random
 
 from giaann_p2p.net.errors import Unreachable
+from giaann_p2p.sim.node import Node
+from giaann_p2p.sim.world import World
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.record import Role
 
-if TYPE_CHECKING:
-    from giaann_p2p.sim.machine import Machine
-
 _TAKES = 0.05
-"""The most seconds that a look or a post takes."""
+"""The most virtual seconds that a look at the directory, or a post to it, takes."""
 
 
 class SimBoard:
-    """The board of one life of a machine."""
+    """The peer directory as a machine sees it between one start and its next crash."""
 
-    def __init__(self, machine: "Machine") -> None:
-        self._machine, self._swarm = machine, machine.swarm
+    def __init__(self, machine: Node, rng: random.Random, world: World) -> None:
+        self._machine, self._rng, self._world = machine, rng, world
         self._looked = set[Role]()
         self._heard: dict[Peer, list[bytes]] = {}
-        """The records that have arrived since the last look, by sender."""
+        """The records that have arrived since the last look at the directory, by sender."""
 
     def hear(self, sender: Peer, record: bytes) -> None:
-        """Keep a record for the next look."""
+        """Keep a record from another machine for the next look at the directory."""
         self._heard.setdefault(sender, []).append(record)
 
     async def post(self, role: Role, record: bytes, lifetime: float) -> None:
         """Send this peer's record to all machines; Unreachable if there is none to be reached."""
         await self._reach()
-        self._swarm.publish(self._machine, record)
+        self._world.publish(self._machine, record)
 
     async def look(self, role: Role) -> list[list[bytes]]:
         """Return records, one list per machine; Unreachable if none is reached.
@@ -46,11 +45,11 @@ class SimBoard:
         found, self._heard = list(self._heard.values()), {}
         if role not in self._looked:
             self._looked.add(role)
-            found += self._swarm.records_seen_from(self._machine)
+            found += self._world.records_seen_from(self._machine)
         return found
 
     async def _reach(self) -> None:
         if self._machine.alive:  # it is not when a dead machine's tasks are cancelled
-            await asyncio.sleep(_TAKES * self._machine.rng.random())
-        if not self._machine.alive or not self._swarm.is_heard(self._machine):
+            await asyncio.sleep(_TAKES * self._rng.random())
+        if not self._machine.alive or not self._world.is_heard(self._machine):
             raise Unreachable("no machine with a part of the peer directory can be reached")

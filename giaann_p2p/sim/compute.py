@@ -11,7 +11,7 @@ from giaann_p2p.node.training.compute import ComputeNode
 from giaann_p2p.node.training.learner import Made, Task
 from giaann_p2p.sim.lessons import Lessons
 from giaann_p2p.sim.machine import Machine
-from giaann_p2p.sim.swarm import Swarm
+from giaann_p2p.sim.world import World
 from giaann_p2p.store.seal import leaves_of, to_bytes
 from giaann_p2p.swarm.wire.token import Rights
 
@@ -21,19 +21,19 @@ _FAILS = 0.02
 
 
 class ComputePeer(Machine):
-    """A machine with a compute peer."""
+    """A simulated machine that runs a compute node."""
 
-    def __init__(self, swarm: Swarm, name: str, skew: float) -> None:
-        super().__init__(swarm, name, skew, Rights.COMPUTE)
+    def __init__(self, world: World, name: str, skew: float) -> None:
+        super().__init__(world, name, skew, Rights.COMPUTE)
 
     def made(self, context: Context) -> ComputeNode:
-        """Return a new node."""
-        learning = LookUp(self.swarm.lessons, self.rng, self.say)
+        """Return a new compute node."""
+        learning = LookUp(self.world.lessons, self.rng, self.say)
         return ComputeNode(context, learning, slots=_SLOTS, device="a simulation")
 
 
 class LookUp:
-    """Learns by looking prepared lessons up; the text of a chunk is its number."""
+    """Learns a chunk by looking up its prepared result; a chunk's text is just its number."""
 
     def __init__(self, lessons: Lessons, rng: random.Random, say: Callable[[str], None]) -> None:
         self._lessons, self._rng, self._say = lessons, rng, say
@@ -51,9 +51,3 @@ class LookUp:
         }
         self._say(f"has learned chunk {chunk}")
         return Made(parcels, lessons.parcel(chunk, everything), leaves, 1, [])
-
-
-def join(swarm: Swarm) -> None:
-    """Add another compute peer."""
-    name = f"compute{len(swarm.computes)}"
-    swarm.computes.append(ComputePeer(swarm, name, swarm.skew()))

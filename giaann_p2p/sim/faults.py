@@ -11,8 +11,7 @@ from typing import NamedTuple
 from giaann_p2p.sim.client import Client
 from giaann_p2p.sim.compute import ComputePeer
 from giaann_p2p.sim.node import Node
-from giaann_p2p.sim.owner import QUICK_DISK, Owner
-from giaann_p2p.sim.storage import join
+from giaann_p2p.sim.storage import QUICK_DISK, Storage
 from giaann_p2p.sim.swarm import Swarm
 from giaann_p2p.sim.trainer import Trainer
 from giaann_p2p.swarm.wire.identity import Identity, Peer
@@ -53,7 +52,7 @@ KINDS = (
 
 
 class Faults:
-    """Injects faults until an end time, and then repairs them all."""
+    """Injects random faults into a swarm until an end time, and then repairs them all."""
 
     def __init__(self, swarm: Swarm, end: float) -> None:
         self._swarm, self._end = swarm, end
@@ -79,7 +78,7 @@ class Faults:
         getattr(self, "_" + kind.replace(" ", "_"))()
 
     def heal(self) -> None:
-        """End all faults."""
+        """End all faults, and restart all peers that are dead and not lost for ever."""
         self._healed = True
         swarm = self._swarm
         swarm.trace.note(swarm.clock.now, "world", "is whole again")
@@ -87,7 +86,7 @@ class Faults:
         swarm.network.slow.clear()
         swarm.network.weather = type(swarm.network.weather)()
         for node in swarm.nodes:
-            if isinstance(node, Owner):
+            if isinstance(node, Storage):
                 node.disk_delay = QUICK_DISK
                 node.disk.capacity = None
             if node.stopped:
@@ -96,18 +95,18 @@ class Faults:
                 self._restart(node)
 
     def _restart(self, node: Node) -> None:
-        if isinstance(node, Owner) and (node.left or node.lost):
+        if isinstance(node, Storage) and (node.left or node.lost):
             return
-        if not node.alive and isinstance(node, Owner | Client | Trainer | ComputePeer):
+        if not node.alive and isinstance(node, Storage | Client | Trainer | ComputePeer):
             node.restart()
 
     def _later(self, low: float, high: float) -> float:
         return self._rng.uniform(low, high)
 
-    def _running(self) -> list[Owner]:
+    def _running(self) -> list[Storage]:
         return [node for node in self._swarm.storages if node.alive and not node.stopped]
 
-    def _staying(self) -> list[Owner]:
+    def _staying(self) -> list[Storage]:
         return [
             node
             for node in self._swarm.storages
@@ -173,7 +172,7 @@ class Faults:
         node.disk.capacity = used + self._rng.randrange(2000)
         self._swarm.clock.after(self._later(5, 60), lambda: self._space(node))
 
-    def _space(self, node: Owner) -> None:
+    def _space(self, node: Storage) -> None:
         node.say("has space again")
         node.disk.capacity = None
 
@@ -185,7 +184,7 @@ class Faults:
         node.disk_delay = self._rng.choice((0.2, 1.0, 3.0))
         self._swarm.clock.after(self._later(5, 60), lambda: self._quick(node))
 
-    def _quick(self, node: Owner) -> None:
+    def _quick(self, node: Storage) -> None:
         node.disk_delay = QUICK_DISK
 
     def _weather(self) -> None:
@@ -198,7 +197,7 @@ class Faults:
 
     def _join(self) -> None:
         if len(self._staying()) < _MOST_STORAGES:
-            join(self._swarm)
+            self._swarm.add_storage()
 
     def _leave(self) -> None:
         staying = [node for node in self._staying() if node.alive and not node.stopped]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from giaann_p2p.sim.owner import Owner
+from giaann_p2p.sim.storage import Storage
 from giaann_p2p.sim.swarm import Swarm
 from giaann_p2p.swarm.training.orphan_quorum import Agreed, agreed
 from giaann_p2p.swarm.wire.identity import Peer
@@ -11,11 +11,11 @@ from giaann_p2p.swarm.wire.withdrawn import Chunk, roots_in
 
 
 def disown(swarm: Swarm, peers: Iterable[Peer]) -> None:
-    """Publish a list by which these peers are disowned."""
+    """Publish a list of the founder that revokes and disowns these peers."""
     now, gone = swarm.admission.revoked, {*peers}
     liars = {*now.disowned, *gone}
     following = now.next(swarm.founder, {*now.peers, *gone}, liars)
-    swarm.admission.learn(following.to_bytes())
+    swarm.revoke(following)
 
 
 def withdraw(swarm: Swarm) -> Agreed:
@@ -33,12 +33,12 @@ def withdraw(swarm: Swarm) -> Agreed:
     )
     now = swarm.admission.revoked
     following = now.next(swarm.founder, {*now.peers}, now.disowned, found.roots)
-    swarm.admission.learn(following.to_bytes())
+    swarm.revoke(following)
     return found
 
 
-def _said(peer: Owner) -> dict[Chunk, bytes] | None:
-    number, roots = peer.swarm.admission.revoked.number, dict[Chunk, bytes]()
+def _said(peer: Storage) -> dict[Chunk, bytes] | None:
+    number, roots = peer.gate.admission.revoked.number, dict[Chunk, bytes]()
     page, pages = 0, 1
     while page < pages:
         answer = peer.answers.to(AskOrphans(number, page))

@@ -28,12 +28,12 @@ _MOST_ROWS = 256
 
 @cache
 def lessons_of(layout: Layout) -> "Lessons":
-    """Return the lessons for a layout; all histories share one object."""
+    """Return the lessons for a layout; all histories of a process share them."""
     return Lessons(layout)
 
 
 class Lessons:
-    """Numbered chunks, the same in every simulation."""
+    """Numbered chunks and their learned results, the same in every simulation."""
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
@@ -87,7 +87,7 @@ class Lessons:
         return total([EMPTY, *(self.part(chunk, shard) for chunk in chunks)])
 
     def rows(self, shard: int, chunks: frozenset[int]) -> DeltaRows:
-        """Return the content of such a shard as rows to be read."""
+        """Return the content of a shard that has applied the given chunks, as rows to be read."""
         key = shard, chunks
         if key not in self._rows:
             if len(self._rows) == _MOST_ROWS:

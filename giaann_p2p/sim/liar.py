@@ -10,7 +10,7 @@ import numpy as np
 
 from giaann_p2p.net.transport import OnAnswer
 from giaann_p2p.sim.node import Node
-from giaann_p2p.sim.swarm import Swarm
+from giaann_p2p.sim.world import World
 from giaann_p2p.swarm.replication.shard_fingerprint import PROOF_BYTES
 from giaann_p2p.swarm.wire.identity import Identity, Peer
 from giaann_p2p.swarm.wire.messages import (
@@ -31,19 +31,19 @@ _CAPACITY = 1 << 47
 
 
 class Liar(Node):
-    """A peer that only announces and answers falsely."""
+    """A stranger that announces and answers falsely, and does nothing else."""
 
-    def __init__(self, swarm: Swarm, name: str) -> None:
-        self.identity = Identity.from_seed(random.Random(f"{swarm.seed} {name}").randbytes(32))
+    def __init__(self, world: World, name: str) -> None:
+        self.identity = Identity.from_seed(random.Random(f"{world.seed} {name}").randbytes(32))
         peer = self.identity.peer
-        around = swarm.view_of(peer)
-        super().__init__(name, peer, swarm.clock, swarm.network, swarm.trace, around, 0.0)
-        self.swarm = swarm
-        self.rng = random.Random(f"{swarm.seed} {name} lies")
+        around = world.view_of(peer)
+        super().__init__(name, peer, world.clock, world.network, world.trace, around, 0.0)
+        self.world = world
+        self.rng = random.Random(f"{world.seed} {name} lies")
         self._announce()
 
     def asked(self, sender: Peer, question: Message, reply: OnAnswer) -> None:
-        """Answer with a lie."""
+        """Answer every question with a lie."""
         reply(encode(self._answer(question)))
 
     def _answer(self, question: Message) -> Message:
@@ -51,17 +51,17 @@ class Liar(Node):
             count = len(question.marks)
             return Compared(ReplicaState.READY.value.encode() * count, [-1] * count, [])
         if isinstance(question, AskProof):
-            count = len(unpacked(question.shards, self.swarm.layout.shards))
+            count = len(unpacked(question.shards, self.world.layout.shards))
             proofs = [self.rng.randbytes(PROOF_BYTES) for _ in range(count)]
             return Proof(question.shards, proofs)
         return Refusal("not now")
 
     def _announce(self) -> None:
-        count = self.swarm.layout.shards
+        count = self.world.layout.shards
         record = signed(
             self.identity,
             Announcement(
-                swarm_id=self.swarm.swarm_id,
+                swarm_id=self.world.swarm_id,
                 peer=self.peer,
                 role="storage",
                 incarnation=1,
@@ -72,10 +72,10 @@ class Liar(Node):
                 syncing=packed(np.empty(0, np.uint16), count),
             ),
         )
-        self.swarm.publish(self, record)
+        self.world.publish(self, record)
         self.later(_ANNOUNCE, self._announce)
 
 
-def join(swarm: Swarm) -> None:
-    """Add another liar."""
-    swarm.hostiles.append(Liar(swarm, f"liar{len(swarm.hostiles)}"))
+def join(world: World) -> None:
+    """Add another stranger that claims all shards."""
+    world.hostiles.append(Liar(world, f"liar{len(world.hostiles)}"))

@@ -9,21 +9,21 @@ from giaann_p2p.net.clock import Clock, Event, T, VirtualLoop
 
 
 class MachineLoop(VirtualLoop):
-    """A loop that runs when an event of its machine does.
+    """An event loop that runs whenever an event of its machine is due.
 
-    `happen` runs an event now; later if the machine stands still; never if its life is over.
+    `happen` runs an event: now, or later if the machine is stopped, or never if it has crashed.
     """
 
     def __init__(self, clock: Clock, happen: Callable[[Event], None]) -> None:
         super().__init__(clock)
         self.happen = happen
         self.delay: Callable[[object], float] = lambda executor: 0.0
-        """Returns the seconds that work for an executor takes."""
+        """Returns the virtual seconds that work for an executor takes."""
         self._works: dict[asyncio.Future[Any], Event] = {}
-        """The work of executors that is not done yet, the earliest first."""
+        """The executors' work that is not done yet, the earliest first."""
 
     def do(self, event: Event) -> None:
-        """Run an event, and all that follows from it at the same moment."""
+        """Run an event, and all callbacks that become due at the same moment."""
         before = asyncio._get_running_loop()
         asyncio._set_running_loop(self)
         try:
@@ -38,7 +38,7 @@ class MachineLoop(VirtualLoop):
     def run_in_executor(
         self, executor: object, func: Callable[..., T], *args: object
     ) -> asyncio.Future[T]:
-        """Run an executor's work inline, after its delay."""
+        """Run an executor's work in this thread, after the virtual seconds that it takes."""
         seconds = self.delay(executor)
         if not seconds:
             return super().run_in_executor(executor, func, *args)
@@ -56,11 +56,11 @@ class MachineLoop(VirtualLoop):
         return future
 
     def next_work(self) -> Event | None:
-        """Return the work that an executor is at, or None."""
+        """Return the oldest work of an executor that is not done yet, or None."""
         return next(iter(self._works.values()), None)
 
     def end(self) -> None:
-        """Cancel all tasks; nothing of them is left afterwards."""
+        """Cancel all tasks and let them end; RuntimeError if one does not."""
         for future in self._works:
             future.cancel()
         tasks = asyncio.all_tasks(self)

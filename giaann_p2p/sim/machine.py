@@ -1,7 +1,7 @@
-"""A machine that runs a real node of `giaann_p2p.node`, life after life.
+"""A simulated machine that runs a real node of `giaann_p2p.node`, and restarts it after a crash.
 
-The node's event loop, transport and board are made anew for each life. So a crash drops all that
-the node was about to do, and while the machine stands still, everything waits.
+Each start makes a new event loop, transport and board. So a crash drops all that the node was about
+to do, and while the machine is stopped, everything waits.
 """
 
 import asyncio
@@ -19,9 +19,10 @@ from giaann_p2p.node.members.lookout import Lookout
 from giaann_p2p.sim.board import SimBoard
 from giaann_p2p.sim.loop import MachineLoop
 from giaann_p2p.sim.node import RECORD, Node
-from giaann_p2p.sim.swarm import Swarm
 from giaann_p2p.sim.transport import SimTransport
+from giaann_p2p.sim.world import World
 from giaann_p2p.swarm.wire.identity import Identity, Peer
+from giaann_p2p.swarm.wire.messages import Message
 from giaann_p2p.swarm.wire.token import Rights
 
 _LEVELS = {
@@ -29,11 +30,11 @@ _LEVELS = {
     logging.WARNING: "WARNING",
     logging.ERROR: "ERROR",
 }
-"""The usual names, because libraries that happen to be loaded may rename levels."""
+"""The usual names of log levels, because libraries that happen to be loaded may rename them."""
 
 
 class RealNode(Protocol):
-    """What a machine has to know of the node that it runs."""
+    """The part of a node that a machine uses."""
 
     lookout: Lookout
 
@@ -43,56 +44,73 @@ class RealNode(Protocol):
 
 
 class Machine(Node):
-    """A machine; a subclass makes its node."""
+    """A simulated machine; a subclass makes its node."""
 
-    def __init__(self, swarm: Swarm, name: str, skew: float, rights: Rights) -> None:
-        self.identity = Identity.from_seed(random.Random(f"{swarm.seed} {name}").randbytes(32))
+    kind_of_gate = Gate
+    """The class of access control that the node gets."""
+
+    def __init__(self, world: World, name: str, skew: float, rights: Rights) -> None:
+        self.identity = Identity.from_seed(random.Random(f"{world.seed} {name}").randbytes(32))
         peer = self.identity.peer
-        swarm.admit(peer, rights)
-        around = swarm.view_of(peer)
-        super().__init__(name, peer, swarm.clock, swarm.network, swarm.trace, around, skew)
-        self.swarm = swarm
-        self.rng = random.Random(f"{swarm.seed} {name} chance")
+        world.admit(peer, rights)
+        around = world.view_of(peer)
+        super().__init__(name, peer, world.clock, world.network, world.trace, around, skew)
+        self.world = world
+        self.rng = random.Random(f"{world.seed} {name} chance")
         self.log = TraceLog(self.say)
         self.begin()
 
     def begin(self) -> None:
-        """Start, or restart after a crash."""
+        """Start a node on this machine, for the first time or after a crash."""
         happen = partial(self._happen, self._life)
         self.loop = MachineLoop(self.clock, happen)
         self.loop.set_exception_handler(self._complain)
-        self.transport = SimTransport(self.peer, self.network, self.loop, self.swarm.token_of)
-        self.board = SimBoard(self)
+        self.transport = SimTransport(self.peer, self.network, self.loop, self.world.token_of)
+        self.board = SimBoard(self, self.rng, self.world)
         self.loop.do(self._start)
 
     @abstractmethod
     def made(self, context: Context) -> RealNode:
-        """Return a new node."""
+        """Return a new node for this machine."""
 
     def deliver(self, sender: Peer, data: bytes, reply: OnAnswer) -> None:
-        """Take a record for the next look at the board, or a question."""
+        """Keep a record for the node's next look at the directory, or pass it a question."""
         if data[:1] == RECORD:
             self.board.hear(sender, data[1:])
         else:
             self.loop.do(partial(self.transport.arrived, sender, data, reply))
 
+    def admits(self, sender: Peer, question: Message) -> bool:
+        """Return whether a peer may ask this question, by the token that it shows."""
+        token = self.world.token_of(sender)
+        return not self.gate.admission.refusal(sender, token, question, self.now)
+
+    def learn_revoked(self, data: bytes) -> None:
+        """Give the node a newer list of revoked peers; a dead node gets it at its next start."""
+
+        def learn() -> None:
+            self.gate.learn(data)
+
+        self._happen(self._life, partial(self.loop.do, learn))
+
     def die(self) -> None:
-        """End at once."""
+        """Kill the machine at once: all tasks of its node are cancelled."""
         super().die()
         self.transport.closed = True
         self.loop.end()
 
     def _start(self) -> None:
-        token = self.swarm.token_of(self.peer)
-        gate = Gate(self.swarm.manifest, self.transport, token, lambda: self.now)
-        gate.admission = self.swarm.admission
+        token = self.world.token_of(self.peer)
+        self.gate = self.kind_of_gate(self.world.manifest, self.transport, token, lambda: self.now)
+        revoked = self.world.admission.revoked
+        self.gate.recall(revoked.to_bytes() if revoked.number else None)
         self.node = self.made(
             Context(
                 identity=self.identity,
-                manifest=self.swarm.manifest,
+                manifest=self.world.manifest,
                 transport=self.transport,
                 board=self.board,
-                gate=gate,
+                gate=self.gate,
                 clock=lambda: self.now,
                 incarnation=self.rng.getrandbits(63),
                 log=self.log,
@@ -103,23 +121,23 @@ class Machine(Node):
         self._task.add_done_callback(self._ended)
 
     def ended(self) -> None:
-        """Do what follows when the node has ended by itself, without an error."""
+        """React when the node has ended by itself, without an error."""
 
     def _ended(self, life: "asyncio.Task[None]") -> None:
         if life.cancelled():
             return
         if (error := life.exception()) is not None:
-            self.swarm.promises.broken(f"{self.name} ends: {error!r}")
+            self.world.promises.broken(f"{self.name} ends: {error!r}")
         else:
             self.ended()
 
     def _complain(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         what = context.get("exception") or context["message"]
-        self.swarm.promises.broken(f"{self.name} has an error: {what!r}")
+        self.world.promises.broken(f"{self.name} has an error: {what!r}")
 
 
 class TraceLog(logging.Logger):
-    """A node's log, as lines of the trace, each marked by its level."""
+    """A node's log, which becomes lines of the trace, each with its level."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         super().__init__("simulation", logging.INFO)

@@ -12,8 +12,7 @@ counted. There are two kinds of histories:
 
 import random
 
-from giaann_p2p.sim.owner import Kind, Owner
-from giaann_p2p.sim.storage import join
+from giaann_p2p.sim.storage import Kind, Storage
 from giaann_p2p.sim.swarm import Swarm
 from giaann_p2p.swarm.replication.settings import Settings
 
@@ -35,7 +34,7 @@ class Newcomers:
     def __init__(self, swarm: Swarm, end: float, old: bool) -> None:
         self._swarm, self._end, self._old = swarm, end, old
         self._rng = random.Random(f"{swarm.seed} newcomers")
-        self.there: list[Owner] = []
+        self.there: list[Storage] = []
         swarm.clock.at(self._rng.uniform(60, 100), self._join)
 
     def _join(self) -> None:
@@ -44,7 +43,7 @@ class Newcomers:
         for _ in range(self._rng.choice(_COUNTS)):
             kind = Kind(capacity=_ROOM, memory_only=memory_only, is_newcomer=True)
             name = f"newcomer{sum(peer.kind.is_newcomer for peer in swarm.storages)}"
-            self.there.append(join(swarm, name, kind))
+            self.there.append(swarm.add_storage(name, kind))
         # A peer that came at `now` has standing when the oldest has been there for twice as long.
         stays = 1.5 * now if self._old else self._rng.uniform(1, _YOUNG * now)
         swarm.clock.at(min(now + stays, self._end), self._vanish)

@@ -16,12 +16,12 @@ from giaann_p2p.swarm.wire.record import Announcement
 EPOCH = 1.8e9
 """The seconds since 1970 that the machines' clocks show at the beginning, apart from their skew."""
 RECORD = b"\0"
-"""The mark before a record, which no other message begins with."""
+"""The byte before a record on the network; no other message begins with it."""
 _TICK = 1.0
 
 
 class Node:
-    """The common base of all simulated peers and clients."""
+    """The base of all simulated processes: machines, clients, trainers and hostile peers."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class Node:
 
     @property
     def now(self) -> float:
-        """This machine's clock, in seconds since 1970."""
+        """The time that this node's clock shows, in seconds since 1970; it may be wrong."""
         return EPOCH + self.clock.now + self._skew
 
     def say(self, what: str) -> None:
@@ -52,7 +52,7 @@ class Node:
         self.trace.note(self.clock.now, self.name, what)
 
     def later(self, seconds: float, event: Callable[[], None]) -> None:
-        """Schedule an event here; it is dropped if this life is over by then."""
+        """Schedule an event of this node; it is dropped if the node dies before it is due."""
         self.clock.after(seconds, partial(self._happen, self._life, event))
 
     def _happen(self, life: int, event: Callable[[], None]) -> None:
@@ -67,7 +67,7 @@ class Node:
     def ask(
         self, peer: Peer, message: Message, timeout: float, then: Callable[[Message | None], None]
     ) -> None:
-        """Ask a peer; `then` gets its answer, or None if there is none or it cannot be decoded."""
+        """Ask a peer; `then` gets its answer, or None if there is none that can be decoded."""
         answered = partial(self._answered_in, self._life, then)
         self.network.ask(self.peer, peer, encode(message), timeout, answered)
 
@@ -83,7 +83,7 @@ class Node:
         self.later(_TICK, self.every_tick)
 
     def tick(self) -> None:
-        """Carry out the actions that are due."""
+        """Do what is due each second; by default nothing."""
 
     def deliver(self, sender: Peer, data: bytes, reply: OnAnswer) -> None:
         """Take a record or a question; `reply` answers."""
@@ -96,12 +96,12 @@ class Node:
                 self.asked(sender, question, reply)
 
     def asked(self, sender: Peer, question: Message, reply: OnAnswer) -> None:
-        """Answer a question, if this kind of node answers it."""
+        """Answer a question; by default it stays unanswered."""
 
     def learn(self, data: bytes) -> None:
-        """Take a record into the directory."""
+        """Add another peer's record to this node's directory."""
         try:
-            said = self.around.learn(data, self.now, self.restarted)
+            said = self.around.learn(data, self.now, lambda peer: None)
         except RecordError as error:
             self.say(f"refuses a record: {error}")
         else:
@@ -109,32 +109,32 @@ class Node:
                 self.learned(said)
 
     def learned(self, said: Announcement) -> None:
-        """React to a record with news."""
+        """React to a record that changed the directory."""
 
-    def restarted(self, peer: Peer) -> None:
-        """React to the restart of another machine."""
+    def learn_revoked(self, data: bytes) -> None:
+        """Do nothing with the founder's newer list: plain nodes share the swarm's admission."""
 
     def restart(self) -> None:
-        """Start again after the end of a life."""
+        """Start this node again after a crash."""
         self.alive = True
         self.say("begins again")
         self.begin()
 
     def begin(self) -> None:
-        """Start a life."""
+        """Start this node, for the first time or after a crash."""
 
     def die(self) -> None:
-        """End at once."""
+        """Kill this node at once: all its scheduled events are dropped."""
         self.alive, self.stopped = False, False
         self._life += 1
         self.network.waiting.pop(self.peer, None)
 
     def stop(self) -> None:
-        """Stop silently, as by SIGSTOP."""
+        """Freeze this node, as SIGSTOP does: messages to it wait."""
         self.stopped = True
 
     def go_on(self) -> None:
-        """Continue where it stopped."""
+        """Let a frozen node continue where it stopped."""
         self.stopped = False
         self.network.go_on(self.peer)
 
@@ -144,7 +144,7 @@ def _read(then: Callable[[Message | None], None], data: bytes | PeerError) -> No
 
 
 def readable(data: bytes | PeerError) -> Message | None:
-    """Return a message; None if it is none, or an error came in its place."""
+    """Return the decoded message, or None for an error or invalid bytes."""
     if isinstance(data, PeerError):
         return None
     try:

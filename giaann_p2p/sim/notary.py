@@ -11,22 +11,39 @@ from giaann_p2p.swarm.wire.voucher import Notary
 _MOST = 4096
 
 
-def checked(manifest: Manifest, members: Admission) -> Callable[[Update], None]:
-    """Return a swarm's check with a cache, whose key is all that the result depends on."""
-    notary = Notary(manifest.swarm_id, manifest.layout, manifest.redundancy, members)
-    found = dict[tuple[object, ...], GiaannError | None]()
+class Notaries:
+    """The checks that all peers of one swarm make; they share one cache.
 
-    def check(update: Update) -> None:
-        what = update.job, update.chunk, update.shards.tobytes(), bytes(update.parcel), update.seal
-        of = members.revoked.number, what
-        if of not in found:
-            if len(found) >= _MOST:
-                found.clear()
-            found[of] = _error(notary, update)
-        if error := found[of]:
-            raise error
+    The cache's key is all that a result depends on: the delta, and the number of the founder's
+    list that the checking peer has.
+    """
 
-    return check
+    def __init__(self, manifest: Manifest) -> None:
+        self._manifest = manifest
+        self._found: dict[tuple[object, ...], GiaannError | None] = {}
+
+    def check(self, members: Admission) -> Callable[[Update], None]:
+        """Return the check of a peer with this admission; it raises a GiaannError."""
+        manifest, found = self._manifest, self._found
+        notary = Notary(manifest.swarm_id, manifest.layout, manifest.redundancy, members)
+
+        def check(update: Update) -> None:
+            of = (
+                members.revoked.number,
+                update.job,
+                update.chunk,
+                update.shards.tobytes(),
+                bytes(update.parcel),
+                update.seal,
+            )
+            if of not in found:
+                if len(found) >= _MOST:
+                    found.clear()
+                found[of] = _error(notary, update)
+            if error := found[of]:
+                raise error
+
+        return check
 
 
 def _error(notary: Notary, update: Update) -> GiaannError | None:

@@ -1,33 +1,31 @@
 """The promises of a swarm, checked with a view of the whole simulation."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from giaann_p2p.model.rows import Answer, Neuron, Question, Row, Rows
+from giaann_p2p.sim.holder import Holder
 from giaann_p2p.sim.lessons import Lessons
+from giaann_p2p.sim.node import Node
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.layout import Shards
 from giaann_p2p.swarm.wire.actions import Release
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.replica import ReplicaState
 
-if TYPE_CHECKING:
-    from giaann_p2p.sim.client import Client
-    from giaann_p2p.sim.owner import Owner
-
 Chunk = tuple[bytes, int]
+"""A job's id, and the number of one of its chunks."""
 
 
 class Promises:
     """Records the promises that peers make, and checks that they are kept."""
 
     def __init__(
-        self, lessons: Lessons, replicas: int, quorum: int, peers: "Sequence[Owner]"
+        self, lessons: Lessons, replicas: int, quorum: int, peers: Sequence[Holder]
     ) -> None:
         self._peers = peers
         self._lessons, self._replicas, self._quorum = lessons, replicas, quorum
-        self._acked: dict[tuple[Chunk, int], set[Owner]] = {}
-        self._durable: dict[Owner, dict[int, set[Chunk]]] = {}
+        self._acked: dict[tuple[Chunk, int], set[Holder]] = {}
+        self._durable: dict[Holder, dict[int, set[Chunk]]] = {}
         self.committed: set[Chunk] = set()
         self.may_lose_all_owners = False
         """Whether all peers of standing that acknowledged a chunk may be lost in this history."""
@@ -38,40 +36,39 @@ class Promises:
         """Record a broken promise."""
         self.faults.append(what)
 
-    def acked(self, peer: "Owner", job: bytes, chunk: int, shards: Shards) -> None:
+    def acked(self, peer: Holder, job: bytes, chunk: int, shards: Shards) -> None:
         """Record that a peer acknowledged a chunk as durable."""
         for shard in shards.tolist():
             self._acked.setdefault(((job, chunk), shard), set()).add(peer)
             self._durable.setdefault(peer, {}).setdefault(shard, set()).add((job, chunk))
 
-    def reopened(self, peer: "Owner") -> None:
-        """Check that a peer has all it acknowledged, after it restarted from a crash."""
-        shards = {} if peer.kind.memory_only else self._durable.get(peer, {})
-        for shard, chunks in shards.items():
-            found = _kept(peer, shard)
+    def reopened(self, peer: Holder) -> None:
+        """Check that a peer with a disk has all it acknowledged, after a crash and a restart."""
+        for shard, chunks in self._durable.get(peer, {}).items():
+            found = peer.kept(shard)
             missing = [chunk for chunk in chunks if chunk not in found]
             if missing:
                 self.broken(f"{peer.name} forgot {len(missing)} chunks of shard {shard} in a crash")
 
-    def let_go(self, peer: "Owner", held: dict[int, Applied]) -> None:
+    def let_go(self, peer: Holder, held: dict[int, Applied]) -> None:
         """Check that enough others have all chunks of the shards that a peer drops."""
         self.forgot(peer)
         for shard, chunks in held.items():
-            if self.may_lose_all_owners and chunks <= _kept(peer, shard):
+            if self.may_lose_all_owners and chunks <= peer.kept(shard):
                 continue  # the owners that proved to have it may have been lost just now
             others = [other for other in self._peers if other is not peer and other.keeps]
-            having = [other for other in others if chunks <= _chunks(other, shard)]
+            having = [other for other in others if chunks <= other.chunks(shard)]
             if chunks and len(having) < min(self._quorum, len(others)):
                 self.broken(f"{peer.name} let go of shard {shard}, which {len(having)} others have")
 
-    def forgot(self, peer: "Owner") -> None:
+    def forgot(self, peer: Holder) -> None:
         """Note that a peer drops shards or cold copies: only the chunks left are still promised."""
         durable = self._durable.get(peer, {})
         for shard in [*durable]:
             if shard not in peer.store.shards:
-                durable[shard] &= set(_flat(_kept(peer, shard)))
+                durable[shard] &= set(_flat(peer.kept(shard)))
 
-    def known(self, peer: "Owner", decided: Release) -> dict[int, set[Peer]]:
+    def known(self, peer: Holder, decided: Release) -> dict[int, set[Peer]]:
         """Return, by shard, the peers known to hold the deltas that a peer is about to release."""
         return {
             shard: {*peer.around.witnesses(shard, peer.now), *peer.core.replicas.owners(shard)}
@@ -79,7 +76,7 @@ class Promises:
             for shard in shards.tolist()
         }
 
-    def released(self, peer: "Owner", decided: Release, known: Mapping[int, set[Peer]]) -> None:
+    def released(self, peer: Holder, decided: Release, known: Mapping[int, set[Peer]]) -> None:
         """Check that a peer that releases deltas can still be merged with all replicas known to it.
 
         A replica that lacks the deltas takes a whole shard, and adds its further chunks from its
@@ -91,7 +88,7 @@ class Promises:
             for shard in shards.tolist():
                 for other in self._peers:
                     counts = other.keeps and other.peer in known[shard]
-                    theirs = _chunks(other, shard) if counts else Applied()
+                    theirs = other.chunks(shard) if counts else Applied()
                     if theirs and not chunks <= theirs and not _can_be_one(peer, other, shard):
                         self.broken(
                             f"{peer.name} and {other.name} each let go of what the other lacks "
@@ -105,7 +102,7 @@ class Promises:
             peers = self._acked.get(((job, chunk), shard), set())
             if len(peers) >= self._quorum:
                 continue
-            having = {p for p in self._peers if p.keeps and (job, chunk) in _chunks(p, shard)}
+            having = {p for p in self._peers if p.keeps and (job, chunk) in p.chunks(shard)}
             if len(peers | having) < self._quorum:
                 self.broken(f"chunk {chunk} is taken to be safe; shard {shard} has it once")
 
@@ -122,40 +119,39 @@ class Promises:
         problems += self._kept(there)
         return problems or self._contents(there)
 
-    def _contents(self, there: list["Owner"]) -> list[str]:
+    def _contents(self, there: list[Holder]) -> list[str]:
         found = []
         for peer in there:
             for shard in peer.core.replicas.all(ReplicaState.READY).tolist():
                 found += self._content(shard, peer)
         return found
 
-    def _shard(self, shard: int, there: list["Owner"]) -> list[str]:
+    def _shard(self, shard: int, there: list[Holder]) -> list[str]:
         states = {peer: peer.core.replicas.state(shard) for peer in there}
         ready = [peer for peer, state in states.items() if state is ReplicaState.READY]
         problems = [
             f"shard {shard} is still {state.name.lower()} at {peer.name}"
             for peer, state in states.items()
-            if state in (ReplicaState.SYNCING, ReplicaState.DRAINING)
-            and not _is_beside(peer, shard)
+            if state in (ReplicaState.SYNCING, ReplicaState.DRAINING) and not peer.is_beside(shard)
         ]
         if len(ready) != min(self._replicas, len(there)):
             problems.append(f"shard {shard} has {len(ready)} ready replicas")
-        sets = [_chunks(peer, shard) for peer in ready]
+        sets = [peer.chunks(shard) for peer in ready]
         if any(chunks != sets[0] for chunks in sets):
             problems.append(f"shard {shard} has replicas with different chunks")
         return problems
 
-    def _content(self, shard: int, peer: "Owner") -> list[str]:
+    def _content(self, shard: int, peer: Holder) -> list[str]:
         held = peer.store.content(shard)
         if held.digest != self._lessons.digest(shard, numbers(held.applied[0])):
             return [f"shard {shard} at {peer.name} is not what its chunks come to"]
         return []
 
-    def _kept(self, there: list["Owner"]) -> list[str]:
+    def _kept(self, there: list[Holder]) -> list[str]:
         problems = []
         ready = {
             shard: [
-                _chunks(peer, shard)
+                peer.chunks(shard)
                 for peer in there
                 if peer.core.replicas.state(shard) is ReplicaState.READY
             ]
@@ -169,21 +165,21 @@ class Promises:
                 problems.append(f"chunk {chunk} was acknowledged for shard {shard} and is lost")
         return problems
 
-    def _is_gone(self, peer: "Owner") -> bool:
-        """Return whether a peer can bring nothing back.
+    def _is_gone(self, peer: Holder) -> bool:
+        """Return whether a peer is gone with all its data.
 
         A peer that leaves hands its shards over to owners of standing, and takes its cold copies
         away.
         """
         return peer.lost or (self.may_lose_all_owners and peer.left)
 
-    def accepted(self, client: "Client", neurons: list[Neuron], rows: Answer, asked: float) -> None:
+    def accepted(self, client: Node, neurons: list[Neuron], rows: Answer, asked: float) -> None:
         """Do nothing when a client accepts the rows that it requested: `served` checks them."""
 
     def avoided(self, peer: Peer) -> None:
         """Do nothing when a client avoids a peer that lied: `accepted` checks the lie's effect."""
 
-    def named(self, by: "Owner", peer: Peer) -> None:
+    def named(self, by: Node, peer: Peer) -> None:
         """Record a broken promise if a peer reports an honest peer as wrong."""
         if any(peer == one.peer for one in self._peers):
             self.broken(f"{by.name} calls wrong what an honest peer holds")
@@ -196,28 +192,17 @@ class Promises:
         """Record as broken that an honest compute peer was excluded: no owner has its results."""
         self.broken("an honest compute peer was taken for one that brings nothing")
 
-    def served(self, peer: "Owner", asked: Iterable[Neuron], answer: Rows) -> None:
+    def served(self, peer: Holder, asked: Iterable[Neuron], answer: Rows) -> None:
         """Check that a peer's served rows come from exactly its chunks at that moment."""
         by_shard: dict[int, list[Neuron]] = {}
         for neuron in asked:
             by_shard.setdefault(self._lessons.layout.shard_of(*neuron), []).append(neuron)
         for shard, neurons in by_shard.items():
-            whole = self._lessons.rows(shard, numbers(_chunks(peer, shard)))
+            whole = self._lessons.rows(shard, numbers(peer.chunks(shard)))
             question = Question(neurons)
             pairs = zip(answer.read(question), whole.read(question), strict=True)
             if any(content_of(told) != content_of(held) for told, held in pairs):
                 self.broken(f"{peer.name} serves rows of shard {shard} that are wrong")
-
-
-def _chunks(peer: "Owner", shard: int) -> Applied:
-    return peer.store.sets([shard]).get(shard, Applied())
-
-
-def _is_beside(peer: "Owner", shard: int) -> bool:
-    """Return whether a peer holds a shard beside owners that it takes for newcomers."""
-    replicas = peer.core.replicas
-    owners = replicas.owners(shard)
-    return peer.peer not in owners and not all(map(peer.around.stands, owners))
 
 
 def _flat(applied: Applied) -> Iterator[Chunk]:
@@ -225,20 +210,8 @@ def _flat(applied: Applied) -> Iterator[Chunk]:
         yield from ((job, chunk) for chunk in applied.of(job))
 
 
-def _kept(peer: "Owner", shard: int) -> Applied:
-    """Return the chunks of a shard that a peer has in memory or in a cold copy."""
-    copy = peer.store.cold.copies.get(shard)
-    return _chunks(peer, shard) | copy.chunks if copy else _chunks(peer, shard)
-
-
-def _can_be_one(one: "Owner", other: "Owner", shard: int) -> bool:
-    return _has_bare_of(one, other, shard) or _has_bare_of(other, one, shard)
-
-
-def _has_bare_of(one: "Owner", other: "Owner", shard: int) -> bool:
-    """Return whether one peer has all that the other has without deltas."""
-    bare = _chunks(other, shard) - other.store.retained_for(shard)
-    return bare <= _chunks(one, shard)
+def _can_be_one(one: Holder, other: Holder, shard: int) -> bool:
+    return one.can_give_rest_to(other, shard) or other.can_give_rest_to(one, shard)
 
 
 def numbers(applied: Applied) -> frozenset[int]:

@@ -4,12 +4,10 @@ import random
 import traceback
 from typing import NamedTuple
 
-from giaann_p2p.sim import compute
 from giaann_p2p.sim import newcomers as newcoming
 from giaann_p2p.sim.client import Client, Habit
 from giaann_p2p.sim.faults import Faults
 from giaann_p2p.sim.hostile import cast
-from giaann_p2p.sim.storage import join
 from giaann_p2p.sim.swarm import Swarm
 from giaann_p2p.sim.trainer import Trainer
 from giaann_p2p.store.undisturbed import undisturbed
@@ -18,7 +16,6 @@ TROUBLE = 420.0
 PATIENCE = 780.0
 """The virtual seconds after the last fault within which all promises must hold again."""
 _LOOK_EVERY = 5.0
-_STEP = 5.0
 _READ_EVERY = 2.0
 """The most virtual seconds between two reads of a client in a swarm with hostile peers."""
 
@@ -51,18 +48,16 @@ def run(
     hostile: int = 0,
     calm: bool = False,
     newcomers: bool = False,
-    real: bool = False,
 ) -> Outcome:
     """Run one history; in a calm one, hostile peers are the only fault.
 
     With `newcomers`, some peers join and vanish; the newcomers of an odd seed stay until they have
-    standing. With `real`, storage peers run the real node.
+    standing.
     """
     if newcomers:
         swarm = Swarm(seed, everything, newcoming.settings())
     else:
         swarm = cast.founded(seed, hostile, everything) if hostile else Swarm(seed, everything)
-    swarm.real = real
     habit = Habit(_READ_EVERY, cast.BEGINS, cast.VERIFY) if hostile else Habit()
     try:
         with undisturbed():
@@ -77,8 +72,7 @@ def run(
         for line in traceback.format_exc().splitlines():
             swarm.trace.note(swarm.clock.now, "world", line)
     finally:
-        with undisturbed():
-            swarm.close()
+        swarm.close()
     return Outcome(
         seed,
         problems,
@@ -97,13 +91,13 @@ def _populate(
 ) -> None:
     seed = swarm.seed
     for _ in range(storages):
-        join(swarm)
+        swarm.add_storage()
     for i in range(clients):
         job = random.Random(f"{seed} job {i}").randbytes(16)
         mine = list(range(i * 1000, i * 1000 + chunks))
         swarm.clients.append(Client(swarm, f"client{i}", job, mine, swarm.skew(), habit))
     for _ in range(computes):
-        compute.join(swarm)
+        swarm.add_compute()
     job = random.Random(f"{seed} job").randbytes(16)
     swarm.trainers.append(Trainer(swarm, "trainer", job, 5000, chunks, swarm.skew()))
 
@@ -111,20 +105,10 @@ def _populate(
 def _problems(swarm: Swarm, trouble: float, patience: float, calm: bool) -> list[str]:
     if not calm:
         Faults(swarm, trouble)
-    _run_until(swarm, trouble)
+    swarm.run_until(trouble)
     cast.leave(swarm)
     problems = swarm.problems()
     while problems and swarm.clock.now < trouble + patience and not swarm.promises.faults:
-        _run_until(swarm, swarm.clock.now + _LOOK_EVERY)
+        swarm.run_until(swarm.clock.now + _LOOK_EVERY)
         problems = swarm.problems()
     return problems
-
-
-def _run_until(swarm: Swarm, end: float) -> None:
-    """Run up to a time; Ctrl-C takes effect between two steps.
-
-    In the middle of an event it would leave a real node's tasks in a state that nothing ends.
-    """
-    while swarm.clock.now < end:
-        with undisturbed():
-            swarm.clock.run_until(min(swarm.clock.now + _STEP, end))

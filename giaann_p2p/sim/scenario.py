@@ -1,4 +1,4 @@
-"""A history as a script: commands, and below each one its expected result.
+"""Plays a history from a script of commands, with the expected result below each one.
 
     storages 5
     client push 0-9
@@ -15,6 +15,7 @@ as a change of these lines. `#` begins a comment; lines with `> ` are expected o
 
 import random
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, nullcontext
 from itertools import islice
 
 from giaann_p2p.errors import UsageError
@@ -22,9 +23,9 @@ from giaann_p2p.sim import liar
 from giaann_p2p.sim.client import Client
 from giaann_p2p.sim.network import Weather
 from giaann_p2p.sim.node import Node
-from giaann_p2p.sim.owner import QUICK_DISK, Owner
-from giaann_p2p.sim.storage import join
+from giaann_p2p.sim.storage import QUICK_DISK, Storage
 from giaann_p2p.sim.swarm import Swarm
+from giaann_p2p.store.undisturbed import undisturbed
 from giaann_p2p.swarm.replication.settings import Settings
 from giaann_p2p.swarm.wire.replica import ReplicaState
 
@@ -35,8 +36,10 @@ _MOST_PEERS = 200
 _NAMELESS = "name a node, as peer0 or client0; all stands for all storage peers"
 _MOST_TOLD = 4
 """The most problems that `check` prints."""
-_SUMMED_UP = ("has <Replicas", "pushes chunk", "chunk ")
+_SUMMED_UP = ("INFO: ", "pushes chunk", "chunk ")
 """The beginnings of trace lines that are left out, because `run` and `status` sum them up."""
+_LASTING = ("run", "settle")
+"""The commands that let time pass; Ctrl-C may interrupt them between two steps."""
 
 Words = list[str]
 Command = Callable[["Scenario", Words], Iterable[str] | None]
@@ -48,15 +51,15 @@ def play(script: str, seed: int = 0, name: str = "script") -> str:
     UsageError names the line that cannot be played.
     """
     scenario, lines = Scenario(seed), list[str]()
-    for number, line in enumerate(script.splitlines(), 1):
-        if line.startswith(_EXPECTED):
-            continue
-        lines.append(line)
-        try:
-            lines += [f"{_EXPECTED} {told}" for told in scenario.do(line)]
-        except UsageError as error:
-            raise UsageError(f"{name}:{number}: {line!r}: {error}") from None
-    scenario.swarm.close()
+    with closing(scenario.swarm):
+        for number, line in enumerate(script.splitlines(), 1):
+            if line.startswith(_EXPECTED):
+                continue
+            lines.append(line)
+            try:
+                lines += [f"{_EXPECTED} {told}" for told in scenario.do(line)]
+            except UsageError as error:
+                raise UsageError(f"{name}:{number}: {line!r}: {error}") from None
     return "".join(line + "\n" for line in lines)
 
 
@@ -66,14 +69,14 @@ def expects(script: str) -> bool:
 
 
 class Scenario:
-    """A swarm in which only the commanded faults happen."""
+    """A swarm in which only the faults of a script happen."""
 
     def __init__(self, seed: int = 0, settings: Settings | None = None) -> None:
         self.swarm = Swarm(seed, everything=True, settings=settings)
         self._told = 0
 
     def do(self, line: str) -> list[str]:
-        """Carry out a line; return its output."""
+        """Carry out one line of a script; return the lines that it prints."""
         words = line.partition("#")[0].split()
         if not words:
             return []
@@ -83,7 +86,8 @@ class Scenario:
         for name, command in COMMANDS.items():
             size = len(name.split())
             if words[:size] == name.split():
-                said = list(command(self, words[size:]) or ())
+                with nullcontext() if name in _LASTING else undisturbed():
+                    said = list(command(self, words[size:]) or ())
                 return [*self._news(), *said]
         raise UsageError(f"there is no such command; there are {', '.join([*COMMANDS, 'push'])}")
 
@@ -97,12 +101,12 @@ class Scenario:
     def storages(self, words: Words) -> None:
         """Add storage peers, all at the same moment."""
         for _ in range(_whole(words, _MOST_PEERS - len(self.swarm.storages))):
-            join(self.swarm)
+            self.swarm.add_storage()
 
     def join(self, words: Words) -> None:
         """Add a storage peer."""
         _none(words)
-        join(self.swarm)
+        self.swarm.add_storage()
 
     def liars(self, words: Words) -> None:
         """Add strangers that claim all shards, and hold none."""
@@ -130,7 +134,7 @@ class Scenario:
         """Let the given seconds pass."""
         seconds = _number(words, _MOST_SECONDS)
         left = {client: client.left for client in self.swarm.clients}
-        self.swarm.clock.run_until(self.swarm.clock.now + seconds)
+        self.swarm.run_until(self.swarm.clock.now + seconds)
         for client, before in left.items():
             if before:
                 yield _committed(client)
@@ -140,7 +144,7 @@ class Scenario:
         begun, most = self.swarm.clock.now, _number(words, _MOST_SECONDS)
         problems = self.swarm.problems()
         while problems and self.swarm.clock.now < begun + most:
-            self.swarm.clock.run_until(min(self.swarm.clock.now + _LOOK_EVERY, begun + most))
+            self.swarm.run_until(min(self.swarm.clock.now + _LOOK_EVERY, begun + most))
             problems = self.swarm.problems()
         took = self.swarm.clock.now - begun
         yield f"not settled within {most:g} s" if problems else f"settled within {took:g} s"
@@ -148,7 +152,7 @@ class Scenario:
     def crash(self, words: Words) -> None:
         """Kill processes at once; unsynced data may be lost."""
         for node in self._running(words):
-            if isinstance(node, Owner):
+            if isinstance(node, Storage):
                 node.crash()
             else:
                 node.say("crashes")
@@ -169,9 +173,9 @@ class Scenario:
         for node in self._some(words):
             if node.alive:
                 raise UsageError(f"{node.name} is running; it cannot restart")
-            if isinstance(node, Owner) and (node.lost or node.left):
+            if isinstance(node, Storage) and (node.lost or node.left):
                 raise UsageError(f"{node.name} is gone for ever; it cannot restart")
-            if isinstance(node, Owner | Client):
+            if isinstance(node, Storage | Client):
                 node.restart()
 
     def stop(self, words: Words) -> None:
@@ -301,10 +305,10 @@ class Scenario:
                 raise UsageError(f"{node.name} does not run")
         return nodes
 
-    def _running_storages(self, names: Words) -> list[Owner]:
+    def _running_storages(self, names: Words) -> list[Storage]:
         return [_storage(node) for node in self._running(names)]
 
-    def _storage(self, names: Words) -> Owner:
+    def _storage(self, names: Words) -> Storage:
         _none(names[1:])
         return _storage(self._node(names[0] if names else ""))
 
@@ -341,8 +345,8 @@ COMMANDS: dict[str, Command] = {
 }
 
 
-def _storage(node: Node) -> Owner:
-    if not isinstance(node, Owner):
+def _storage(node: Node) -> Storage:
+    if not isinstance(node, Storage):
         raise UsageError(f"{node.name} is no storage peer")
     return node
 

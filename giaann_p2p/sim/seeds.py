@@ -16,12 +16,15 @@ _DEATH = (
     "a simulating process died, perhaps for want of memory: "
     "go on with fewer processes (--workers 1)"
 )
+_COLLECT_AFTER = 50_000
+"""The number of objects made between two garbage collections in a worker process: more than
+Python's usual 700, because collections take time."""
 _AHEAD = 3
 """The number of histories queued per process, because some take twice as long as others."""
 
 
 class Size(NamedTuple):
-    """The size of each history."""
+    """The peers, chunks and minutes of each history."""
 
     storages: int = 8
     clients: int = 1
@@ -36,8 +39,6 @@ class Size(NamedTuple):
     """The number of hostile peers, in addition to the other peers."""
     newcomers: bool = False
     """Whether large storage peers join together and vanish; see `newcomers`."""
-    real: bool = False
-    """Whether storage peers run the real node."""
 
 
 class Played(NamedTuple):
@@ -84,7 +85,7 @@ def play(
 
 
 def summary(played: Sequence[Played], size: Size, seconds: float) -> Summary:
-    """Sum up the results of some seeds."""
+    """Return the totals of the results of some seeds."""
     outcomes = [one.outcome for one in played]
     passed = [outcome for outcome in outcomes if not outcome.problems]
     slowest = max(passed, key=lambda outcome: outcome.settled, default=None)
@@ -116,7 +117,6 @@ def _play(size: Size, everything: bool, seed: int) -> Played:
         everything=everything,
         hostile=size.hostile,
         newcomers=size.newcomers,
-        real=size.real,
     )
     return Played(outcome, time.perf_counter() - begun)
 
@@ -131,7 +131,8 @@ def _played_elsewhere(
 
 
 def _among_others(work: "partial[Played]", seed: int) -> Played:
-    """Run one of a process's histories; freezing spares its modules from garbage collection."""
+    """Run one history of a worker process; garbage collection spares its modules, and is rare."""
     if not gc.get_freeze_count():
         gc.freeze()
+        gc.set_threshold(_COLLECT_AFTER)
     return work(seed)

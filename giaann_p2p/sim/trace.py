@@ -18,7 +18,7 @@ class Line(NamedTuple):
 
 
 class Trace:
-    """The lines of a trace: all of them, or the last ones."""
+    """The log lines of one history: all of them, or the last 400."""
 
     def __init__(self, everything: bool = False) -> None:
         self.told: deque[Line] = deque(maxlen=None if everything else _LAST)
@@ -29,5 +29,5 @@ class Trace:
         return list(map(str, self.told))
 
     def note(self, now: float, who: str, what: str) -> None:
-        """Add a line."""
+        """Add a line to the trace."""
         self.told.append(Line(now, who, what))

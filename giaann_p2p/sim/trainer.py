@@ -12,7 +12,7 @@ from pyroaring import BitMap
 
 from giaann_p2p.net.transport import OnAnswer
 from giaann_p2p.sim.node import Node
-from giaann_p2p.sim.swarm import Swarm
+from giaann_p2p.sim.world import World
 from giaann_p2p.swarm.training.census import Census
 from giaann_p2p.swarm.training.chunks import ChunkState
 from giaann_p2p.swarm.training.coordinator import Coordinator, JobAction, Lied, Over
@@ -38,26 +38,26 @@ class Trainer(Node):
     """The coordinator of one job; after a restart it remembers nothing."""
 
     def __init__(
-        self, swarm: Swarm, name: str, job: bytes, first: int, chunks: int, skew: float
+        self, world: World, name: str, job: bytes, first: int, chunks: int, skew: float
     ) -> None:
-        identity = Identity.from_seed(random.Random(f"{swarm.seed} {name}").randbytes(32))
-        swarm.admit(identity.peer, Rights.CLIENT)
-        around = swarm.view_of(identity.peer)
-        super().__init__(name, identity.peer, swarm.clock, swarm.network, swarm.trace, around, skew)
-        self.swarm, self.job = swarm, job
+        identity = Identity.from_seed(random.Random(f"{world.seed} {name}").randbytes(32))
+        world.admit(identity.peer, Rights.CLIENT)
+        around = world.view_of(identity.peer)
+        super().__init__(name, identity.peer, world.clock, world.network, world.trace, around, skew)
+        self.world, self.job = world, job
         self._first, self._chunks = first, chunks
         self.begin()
 
     def begin(self) -> None:
-        """Start, or restart after a crash."""
-        self.around = self.swarm.view_of(self.peer)
-        seed = random.Random(f"{self.swarm.seed} {self.name} trust").randbytes(16)
+        """Start the trainer, or restart it after a crash with nothing remembered."""
+        self.around = self.world.view_of(self.peer)
+        seed = random.Random(f"{self.world.seed} {self.name} trust").randbytes(16)
         self._trust = Trust(seed)
         self.done = False
         self.liars: set[Peer] = set()
         self._led: Mapping[Peer, BitMap] = {}
         self._begin_again()
-        self.swarm.introduce(self)
+        self.world.introduce(self)
         self.later(1.0, self.every_tick)
 
     def _begin_again(self, led: Mapping[Peer, BitMap] | None = None) -> None:
@@ -68,7 +68,7 @@ class Trainer(Node):
         self._ask_owners()
 
     def _ask_owners(self) -> None:
-        rules = self.swarm.rules
+        rules = self.world.rules
         self._census = Census(self.job, rules.shards, rules.quorum, self.around, _TIMEOUT)
 
     def learned(self, said: Announcement) -> None:
@@ -77,7 +77,7 @@ class Trainer(Node):
             self._do(self._coordinator.announced(said.peer, self.now))
 
     def asked(self, sender: Peer, question: Message, reply: OnAnswer) -> None:
-        """Take the report of a worker."""
+        """Answer the report of a compute peer on its leased chunks."""
         if isinstance(question, Beat) and self._coordinator is not None:
             answer, acts = self._coordinator.beat(sender, question, self.now)
             reply(encode(answer))
@@ -123,16 +123,16 @@ class Trainer(Node):
         for peer, done in self._led.items():
             if done & unknown:
                 self._trust.brought_nothing(peer)
-                self.swarm.promises.brought_nothing(peer)
+                self.world.promises.brought_nothing(peer)
                 self.say(f"sends away who has not brought {len(done & unknown)} chunks")
 
     def _lead(self, committed: BitMap) -> None:
         """Lease the chunks that are not committed."""
         others = range(self._first)  # chunk numbers of a simulation are unique over jobs
-        rules, known = self.swarm.rules, committed | BitMap(others)
+        rules, known = self.world.rules, committed | BitMap(others)
         self._schedule = Schedule(AtRandom(self.job), known, alone=rules.redundancy == 1)
         agreement = DeltaAgreement(
-            self.swarm.swarm_id, self.job, rules.redundancy, _CHECKED, self._trust
+            self.world.swarm_id, self.job, rules.redundancy, _CHECKED, self._trust
         )
         self._coordinator = Coordinator(
             self.job, self._schedule, lambda chunk: [str(chunk)], agreement, self._trust
@@ -155,7 +155,7 @@ class Trainer(Node):
                 self.ask(act.peer, act.message, act.timeout, partial(self._answered, act.number))
             elif isinstance(act, Lied):
                 self.liars.add(act.peer)
-                self.swarm.promises.found_out(act.peer)
+                self.world.promises.found_out(act.peer)
                 self.say(f"sends away who came to something else of chunk {act.chunk}")
             elif isinstance(act, Over) and self._coordinator is not None:
                 self.say(f"is done, but for {sorted(act.given_up)}")
@@ -171,11 +171,11 @@ class Trainer(Node):
         """Record the chunks committed by now, except those that hostile peers reported."""
         if self._schedule is not None and self._coordinator is not None:
             committed = self._schedule.chunks(ChunkState.COMMITTED)
-            for peer in self.swarm.hostiles:
+            for peer in self.world.hostiles:
                 committed -= self._coordinator.done.get(peer.peer, BitMap())
             self._note_all(committed)
 
     def _note_all(self, committed: BitMap) -> None:
         for chunk in committed - BitMap(range(self._first)):
-            if (self.job, chunk) not in self.swarm.promises.committed:
-                self.swarm.promises.commit(self.job, chunk)
+            if (self.job, chunk) not in self.world.promises.committed:
+                self.world.promises.commit(self.job, chunk)

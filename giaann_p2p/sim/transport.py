@@ -13,20 +13,20 @@ from giaann_p2p.swarm.wire.identity import Peer
 
 
 class SimTransport:
-    """A machine's transport in one of its lives; `greeting` returns the token that a peer shows."""
+    """A machine's transport until its next crash; `greeting` returns the token of a peer."""
 
     def __init__(
         self, me: Peer, network: Network, loop: MachineLoop, greeting: Callable[[Peer], bytes]
     ) -> None:
         self.me = me
         self.closed = False
-        """Whether this life is over, so that nothing is sent any more."""
+        """Whether the machine has crashed since, so that nothing is sent any more."""
         self._network, self._loop, self._greeting = network, loop, greeting
         self._handler: Handler = _refuse
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def call(self, peer: Peer, payload: bytes, *, timeout: float) -> bytes:  # noqa: ASYNC109
-        """Return a peer's answer; a PeerError if there is none."""
+        """Return a peer's answer; raise a PeerError if there is none."""
         answer: asyncio.Future[bytes | PeerError] = self._loop.create_future()
         stop = self.ask(peer, payload, timeout=timeout, told=answer.set_result)
         try:
@@ -61,7 +61,7 @@ class SimTransport:
         return waiting.clear
 
     def arrived(self, sender: Peer, body: bytes, reply: OnAnswer) -> None:
-        """Have a question answered by the node."""
+        """Let the node answer a question, and send its answer."""
         try:
             answer = self._handler(sender, body)
         except GiaannError as error:
@@ -75,7 +75,7 @@ class SimTransport:
         task.add_done_callback(self._tasks.discard)
 
     def serve(self, handler: Handler) -> None:
-        """Answer the calls of other peers from now on."""
+        """Answer the calls of other peers with `handler` from now on."""
         self._handler = handler
 
     def guard(self, door: Door) -> None:
@@ -89,7 +89,7 @@ class SimTransport:
         """Do nothing, because there are no connections."""
 
     async def close(self) -> None:
-        """Send nothing more."""
+        """Send nothing more over this transport."""
         self.closed = True
 
 

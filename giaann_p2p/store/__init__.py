@@ -1,1 +1,1 @@
-"""Columns in memory and on disk: shards of rows, a log, snapshots; no network, no asyncio."""
+"""Stores a model's columns in memory and on disk; uses neither the network nor asyncio."""

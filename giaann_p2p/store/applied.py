@@ -1,8 +1,8 @@
-"""The set of chunks that a shard has applied, by job: it makes delivery idempotent.
+"""The set of chunks that a shard has applied, by job; the set makes delivery idempotent.
 
-Withdrawing a chunk removes all of it from the shard. The withdrawal is itself an element, the
-chunk's number with the highest bit set, and is added beside the chunk like a tombstone. So sets
-only grow: merging two is their union, and the content of a shard is a function of its set.
+Withdrawing a chunk subtracts its delta from the shard. The chunk stays in the set, and a tombstone
+joins it: the chunk's number with the highest bit set. So sets only grow: merging two sets is their
+union, and the content of a shard is a function of its set.
 """
 
 import hashlib
@@ -18,28 +18,34 @@ from giaann_p2p.errors import DamagedError, MessageError
 
 JOB_BYTES = 16
 MOST_BEGUN = 1 << 15
-"""The most jobs with chunks in one shard. A shard at this limit refuses chunks of any further job,
-no matter which peer sends them. Jobs that are withdrawn as a whole do not count. A set of this many
-jobs takes 1.3 MB on the wire, and each new chunk copies the list of jobs."""
+"""The most jobs whose chunks one shard may have. At this limit a shard refuses the chunks of any
+further job, whichever peer sends them. Jobs that are withdrawn as a whole do not count. A set of
+this many jobs takes 1.3 MB on the wire, and each new chunk copies the list of jobs."""
 MOST_JOBS = 4 * MOST_BEGUN
-"""The most jobs in a set that another peer sends. Owners that were filled to `MOST_BEGUN` with
-different jobs can still merge their sets, and a set of this size still fits into a message."""
+"""The most jobs in a set that another peer sends. The limit is above `MOST_BEGUN`, so that owners
+that each reached `MOST_BEGUN` with different jobs can still merge their sets. A set of this size
+fits into one message."""
 MOST_CHUNKS = 1 << 26
-"""The most chunks in a set that another peer sends: a few bytes can encode millions of chunks, and
-each takes 2 bytes of memory once the set is used."""
+"""The most chunks in a set that another peer sends. Without this limit, a few bytes could encode
+millions of chunks, and each takes 2 bytes of memory once the set is used."""
 SET_BYTES = 230
-"""The memory of one job's set besides its elements, in bytes."""
+"""The memory that one job's set of chunks takes besides the chunk numbers, in bytes."""
 WITHDRAWN = 1 << 31
-"""The bit that marks a chunk number as the withdrawal of that chunk."""
+"""The bit that turns a chunk's number into its withdrawal mark."""
 _DENSE = 1 << 13
-"""The most bytes that one job's set takes for 65,536 consecutive chunk numbers."""
+"""The most bytes of memory that one job's set takes for 65,536 consecutive chunk numbers: a bit for
+each number."""
 
 _Pairs = list[tuple[bytes, bytes]]
 _FewPairs = Annotated[_Pairs, msgspec.Meta(max_length=MOST_JOBS)]
 
 
 class Applied:
-    """One shard's chunks, by job. Immutable, so that threads and shards can share one."""
+    """The chunks that one shard has applied, by job.
+
+    A set is immutable, so threads can share one, and so can shards that have applied the same
+    chunks.
+    """
 
     def __init__(self, sets: dict[bytes, BitMap] | None = None) -> None:
         self._sets = sets or {}
@@ -72,27 +78,30 @@ class Applied:
 
     @property
     def jobs(self) -> int:
-        """The number of jobs that the chunks belong to."""
+        """The number of jobs that the set's chunks belong to."""
         return len(self._sets)
 
     @property
     def begun(self) -> int:
-        """The number of jobs with a chunk that is not withdrawn.
+        """The number of jobs with at least one chunk that is not withdrawn.
 
-        The other jobs stay in the set, because it only grows; the founder's list bounds their
-        number.
+        Fully withdrawn jobs stay in the set, because sets only grow. The founder's list of
+        withdrawals bounds their number.
         """
         return sum(not _is_withdrawn(chunks) for chunks in self._sets.values())
 
     @property
     def nbytes(self) -> int:
-        """The approximate size in memory, in bytes."""
+        """The approximate memory that the set takes, in bytes."""
         sparse, dense = 2 * len(self), len(self) // 8 + _DENSE * len(self._sets)
         return SET_BYTES * len(self._sets) + min(sparse, dense)
 
     @property
     def fingerprint(self) -> int:
-        """A hash: equal for equal sets, rarely equal for others; valid in this process only."""
+        """A quick hash: equal sets have equal fingerprints, and different sets rarely do.
+
+        A fingerprint is valid only within this process.
+        """
         if self._fingerprint is None:
             marks = (_mark(job, chunks) for job, chunks in self._sets.items())
             self._fingerprint = reduce(xor, marks, 0)
@@ -100,13 +109,13 @@ class Applied:
 
     @property
     def digest(self) -> bytes:
-        """16 bytes that are equal exactly for equal sets, in any process."""
+        """A hash of 16 bytes that equal sets share in every process, and different sets do not."""
         if not self._digest:
             self._digest = hashlib.blake2b(self.to_bytes(), digest_size=16).digest()
         return self._digest
 
     def of(self, job: bytes) -> BitMap:
-        """Return a job's chunks."""
+        """Return one job's chunk numbers, including its withdrawal marks."""
         return self._sets.get(job, BitMap())
 
     def __le__(self, other: "Applied") -> bool:
@@ -130,38 +139,38 @@ class Applied:
         return Applied({job: chunks for job, chunks in both.items() if chunks})
 
     def meets(self, other: "Applied") -> bool:
-        """Return whether the two sets have a chunk in common."""
+        """Return whether this set and another one have a chunk in common."""
         return any(chunks.intersect(other.of(job)) for job, chunks in self._sets.items())
 
     @property
     def withdrawn(self) -> "Applied":
-        """The chunks that were withdrawn."""
+        """The chunks of this set that were withdrawn, without their withdrawal marks."""
         return Applied(
             {job: back for job, chunks in self._sets.items() if (back := withdrawn_of(chunks))}
         )
 
     @property
     def left(self) -> "Applied":
-        """The chunks that were not withdrawn."""
+        """The chunks of this set that were not withdrawn, without any withdrawal marks."""
         back = self.withdrawn
         return self - back - back.withdrawals if back else self
 
     @property
     def wanted(self) -> "Applied":
-        """The elements that a peer must fetch to have this set: all but the withdrawn chunks.
+        """The elements that a peer must fetch to obtain this set: all except withdrawn chunks.
 
-        A withdrawal stands for its chunk, which need not be fetched as well.
+        The withdrawal mark is enough: a peer that has it need not fetch the withdrawn chunk.
         """
         back = self.withdrawn
         return self - back if back else self
 
     @property
     def withdrawals(self) -> "Applied":
-        """The withdrawals of these chunks."""
+        """The withdrawal marks for the chunks of this set."""
         return Applied({job: chunks.shift(WITHDRAWN) for job, chunks in self._sets.items()})
 
     def plus(self, job: bytes, chunk: int) -> "Applied":
-        """Return this set with one more chunk; the other jobs' chunks are shared, not copied."""
+        """Return a copy of this set with one more chunk; it shares the other jobs' chunks."""
         if (job, chunk) in self:
             return self
         before = self.of(job)
@@ -173,7 +182,7 @@ class Applied:
         return found
 
     def sharing(self, other: "Applied") -> "Applied":
-        """Return an equal set that shares the memory of all jobs that are equal in `other`."""
+        """Return an equal set that reuses `other`'s memory for each job with the same chunks."""
         known = {
             job: theirs for job, theirs in other._sets.items() if theirs == self._sets.get(job)
         }
@@ -181,43 +190,46 @@ class Applied:
         return Applied({**known, **new})
 
     def to_bytes(self) -> bytes:
-        """Return the canonical encoding of this set."""
+        """Return the canonical encoding of this set: equal sets have equal bytes."""
         return msgspec.msgpack.encode(
             [(job, _bytes(self._sets[job])) for job in sorted(self._sets)]
         )
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "Applied":
-        """Decode what `to_bytes` returned; DamagedError if it is something else."""
+        """Decode a set that `to_bytes` encoded; DamagedError if the bytes are malformed."""
         try:
             return cls._of(msgspec.msgpack.decode(data, type=_Pairs))
         except (msgspec.MsgspecError, ValueError, IndexError) as error:
-            raise DamagedError(f"no set of chunks: {error}") from None
+            raise DamagedError(f"invalid set of chunks: {error}") from None
 
     @classmethod
     def received(cls, data: bytes) -> "Applied":
-        """Decode a set from another peer: MessageError if too large, DamagedError if malformed.
+        """Decode a set that another peer sent, and check its size.
 
-        The number of jobs is checked before any of them is decoded.
+        DamagedError if it is malformed or has more than `MOST_JOBS` jobs; MessageError if it has
+        more than `MOST_CHUNKS` chunks. The number of jobs is checked before any job is decoded.
         """
         try:
             found = cls._of(msgspec.msgpack.decode(data, type=_FewPairs))
         except (msgspec.MsgspecError, ValueError, IndexError) as error:
-            raise DamagedError(f"no set of chunks of up to {MOST_JOBS:,} jobs: {error}") from None
+            raise DamagedError(
+                f"invalid set of chunks, or more than {MOST_JOBS:,} jobs: {error}"
+            ) from None
         if len(found) > MOST_CHUNKS:
-            raise MessageError(f"a set of {len(found):,} chunks; {MOST_CHUNKS:,} are taken at most")
+            raise MessageError(f"a set has {len(found):,} chunks; the limit is {MOST_CHUNKS:,}")
         return found
 
     @classmethod
     def _of(cls, pairs: _Pairs) -> "Applied":
         sets = {job: BitMap.deserialize(chunks) for job, chunks in pairs}
         if len(sets) < len(pairs) or any(len(job) != JOB_BYTES for job in sets):
-            raise DamagedError("no set of chunks: a job is named twice, or by no job's name")
+            raise DamagedError("invalid set of chunks: a job occurs twice or has an invalid name")
         return cls(sets)
 
 
 def withdrawn_of(chunks: BitMap) -> BitMap:
-    """Return which of a job's chunks were withdrawn."""
+    """Return which chunks of a job were withdrawn, without their withdrawal marks."""
     if not chunks or chunks.max() < WITHDRAWN:  # the usual case
         return BitMap()
     back = chunks.copy()
@@ -226,7 +238,7 @@ def withdrawn_of(chunks: BitMap) -> BitMap:
 
 
 def _is_withdrawn(chunks: BitMap) -> bool:
-    """Return whether all of a job's chunks are withdrawn."""
+    """Return whether every chunk of a job is withdrawn."""
     if not chunks or chunks.max() < WITHDRAWN:  # the usual case
         return False
     plain = chunks.copy()

@@ -1,14 +1,14 @@
-"""The archive of single deltas: owners copy them from each other until all owners have them.
+"""The archive of a store's single deltas, which owners copy from each other until all have them.
 
-A store on a disk already has each delta in its log, in the record that brought it, so the archive
-is an index: for each record its place, and the shards that it is kept for. A store in memory keeps
-the record itself. Invariant: at most one record is kept for each shard of a chunk; a later record
-replaces an earlier one.
+A store on a disk already has each delta in its log, in the record that brought it. So the archive
+is an index: for each record, it has the record's place and the shards that it is kept for. A store
+in memory keeps the record itself. Invariant: for each chunk and shard, at most one record is kept;
+a later record replaces an earlier one.
 
-Only releases are logged, not the index. Opening a store rebuilds it from the heads of old records.
-Released records may reappear if records were moved or damaged; this costs disk space and nothing
-else. Records behind a damaged place are not found. The store does without them: their deltas are
-part of the shard, and the other owners have them, too.
+The index is not logged; only releases are. Opening a store rebuilds the index from the heads of old
+records. A released record may reappear if records were moved or damaged; this costs disk space and
+nothing else. Records after a damaged place are not found. The store can do without them, because
+their deltas are already part of the shards, and the other owners have them, too.
 """
 
 from collections import Counter
@@ -35,11 +35,11 @@ class _Group:
 
 
 class Archive:
-    """An index of the deltas that are kept."""
+    """An index of the deltas that a store keeps, by chunk and by shard."""
 
     def __init__(self) -> None:
         self.spare = Spare()
-        """Records that were released but not forgotten yet."""
+        """A cache of released records, from which the oldest are evicted first."""
         self._kept: dict[bytes, dict[int, list[Kept]]] = {}  # by job and chunk
         self._groups: dict[bytes, _Group] = {}  # by shards
         self._files: Counter[int] = Counter()  # kept records by log file
@@ -50,39 +50,40 @@ class Archive:
 
     @property
     def nbytes(self) -> int:
-        """The approximate size in memory, in bytes."""
+        """The approximate memory that the archive takes, in bytes."""
         return KEPT_BYTES * self._count + self._in_memory + self.spare.nbytes
 
     @property
     def size(self) -> int:
-        """The size of the kept records in bytes, on the disk or in memory."""
+        """The size of all kept records in bytes, on the disk or in memory."""
         return self._size
 
     @property
     def files(self) -> set[int]:
-        """The numbers of the log files that must stay.
+        """The numbers of the log files that must not be deleted.
 
-        The file after each one stays, too, because it states where that one ends.
+        Each file with a record must stay, and so must its successor, whose header states where the
+        file ends.
         """
         used = {number for number, count in self._files.items() if count} | self.spare.files
         return {at for number in used for at in (number, number + 1)}
 
     def of_chunk(self, job: bytes, chunk: int) -> list[Kept]:
-        """Return the records of a chunk: those kept, and those released but not forgotten yet."""
+        """Return a chunk's records: the kept ones, and the released ones that are still cached."""
         return [*self.find(job, chunk), *self.spare.find(job, chunk)]
 
     @property
     def everything(self) -> list[Kept]:
-        """All records: those kept, and those released but not forgotten yet."""
+        """All records: the kept ones, and the released ones that are still cached."""
         kept = [one for jobs in self._kept.values() for some in jobs.values() for one in some]
         return [*kept, *self.spare]
 
     def chunks(self, job: bytes) -> BitMap:
-        """Return the chunks of a job with a kept record."""
+        """Return the chunks of a job for which at least one record is kept."""
         return BitMap(self._kept.get(job, ()))
 
     def of(self, shard: int) -> Applied:
-        """Return the chunks with a record that is kept for a shard."""
+        """Return the chunks whose delta for one shard is kept."""
         found: dict[bytes, BitMap] = {}
         for group in self._groups.values():
             if shard in group.shards:
@@ -91,11 +92,11 @@ class Archive:
         return Applied(found)
 
     def find(self, job: bytes, chunk: int) -> list[Kept]:
-        """Return the kept records of a chunk."""
+        """Return the kept records of a chunk, without released ones."""
         return list(self._kept.get(job, {}).get(chunk, ()))
 
     def add(self, one: Kept) -> None:
-        """Keep a delta; it replaces older records of its chunk for the same shards."""
+        """Keep a delta's record; it replaces older records of the chunk for the same shards."""
         self.forget(one.job, one.chunk, one.shards)
         if len(one.shards):
             self._put(one, one.shards)
@@ -108,12 +109,12 @@ class Archive:
                 self._leave(one, one.shards[~gone])
 
     def kept(self, job: bytes, chunks: BitMap, shards: Shards) -> BitMap:
-        """Return the given chunks whose deltas are kept for any of the given shards."""
+        """Return which of the given chunks have a delta kept for any of the given shards."""
         groups = [of for of in self._groups.values() if among(of.shards, shards).any()]
         return chunks & BitMap.union(*(of.chunks.get(job, BitMap()) for of in groups), BitMap())
 
     def release(self, job: bytes, chunks: BitMap, shards: Shards) -> None:
-        """Release the deltas of some chunks for some shards: they move to `spare`."""
+        """Release the deltas of some chunks for some shards: the records move to `spare`."""
         for group in list(self._groups.values()):
             gone = among(group.shards, shards)
             if gone.any():
@@ -122,7 +123,7 @@ class Archive:
                     self.spare.add(replace(one, shards=group.shards[gone]))
 
     def drop(self, shards: Iterable[int]) -> None:
-        """Stop keeping records for the given shards, which are dropped from the store."""
+        """Stop keeping records for shards that the store no longer holds."""
         gone = np.unique(np.fromiter(shards, np.uint16))
         self.spare.drop(gone)
         for group in list(self._groups.values()):
@@ -131,7 +132,7 @@ class Archive:
                 self._leave_group(group, group.chunks, group.shards[~dropped])
 
     def keep_only(self, ledger: Ledger) -> None:
-        """Keep only records of chunks that a held shard has applied."""
+        """Keep a record for a shard only if the shard is held and has applied the chunk."""
         known = {shard for group in self._groups.values() for shard in group.shards.tolist()}
         self.drop(shard for shard in known if shard not in ledger)
         for shard in ledger.shards:
@@ -140,7 +141,7 @@ class Archive:
                 self.forget(job, chunk, shard[np.newaxis])
 
     def move(self, moves: Mapping[Place, Place]) -> None:
-        """Update the places of records that the log has rewritten."""
+        """Update the places of records that the log has rewritten into another file."""
         if not moves:
             return
         self.spare.move(moves)
@@ -150,7 +151,7 @@ class Archive:
                 self._put(replace(one, place=followed(one.place, moves)), one.shards)
 
     def discard(self, one: Kept) -> None:
-        """Stop keeping a record."""
+        """Stop keeping a record, for all of its shards."""
         left = [other for other in self.find(one.job, one.chunk) if other is not one]
         if left:
             self._kept[one.job][one.chunk] = left
@@ -164,7 +165,7 @@ class Archive:
     def _leave_group(
         self, group: _Group, chunks: Mapping[bytes, BitMap], left: Shards
     ) -> list[Kept]:
-        """Keep some records of a group for fewer shards; return the records as they were."""
+        """Narrow a group's records of some chunks to the shards `left`; return the old records."""
         found = [
             one
             for job, chunk in _pairs(chunks)
@@ -176,13 +177,13 @@ class Archive:
         return found
 
     def _leave(self, one: Kept, shards: Shards) -> None:
-        """Keep a record for fewer shards."""
+        """Narrow a kept record to fewer shards; discard it if none are left."""
         self.discard(one)
         if len(shards):
             self._put(one, shards)
 
     def _put(self, one: Kept, shards: Shards) -> None:
-        """Keep a record for these shards."""
+        """Add a record to the index, as kept for the given shards."""
         group = self._groups.setdefault(shards.tobytes(), _Group(shards))
         group.chunks.setdefault(one.job, BitMap()).add(one.chunk)
         # All records of a group share one array; `dataclasses.replace` takes ten times as long.

@@ -1,4 +1,4 @@
-"""The memory limit of a store: each write is checked against it before it is applied."""
+"""The memory limit of a store; every write is checked against it before it is applied."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,32 +12,34 @@ from giaann_p2p.store.state import StoreState
 from giaann_p2p.store.update import Update
 
 _CONNECTION = 9
-"""Bytes per connection; counted twice: in the batch that adds it, and again when it is merged."""
+"""Bytes per added connection. They count twice: for the batch that adds the connection, and for the
+shard that it is merged into."""
 _NEURON = 96
-"""Bytes per new neuron: its ids, its index entries, its row, and a part of its name."""
+"""Bytes per new neuron: for its ids, its index entries, its row, and a part of its name."""
 _MERGING = 80
-"""Bytes per connection of a shard that are needed temporarily to merge and write the shard."""
+"""Temporary bytes per connection of a shard, while the shard is merged and written."""
 _WORD, _SHARD, _BATCH = 150, SET_BYTES + 8, 1000
-"""Bytes per word besides its text, per chunk in a shard's sets, and per empty update."""
+"""Bytes per word besides its text, bytes per chunk for each shard that applies it, and bytes per
+empty update."""
 
 
 @dataclass(frozen=True)
 class Budget:
-    """A limit in bytes; None means unlimited."""
+    """The memory limit of a store in bytes; None means unlimited."""
 
     nbytes: int | None = None
 
     @staticmethod
     def used(state: StoreState) -> int:
-        """Return the bytes in use, including the reserve for merging the largest shard."""
+        """Return the bytes that a store uses, with a reserve for merging its largest shard."""
         return state.nbytes + _MERGING * state.columns.largest
 
     def admit(
         self, state: StoreState, updates: Sequence[Update], planned: Sequence[Shards], kept: int = 0
     ) -> None:
-        """Raise StoreFull unless the updates fit, with the `kept` bytes of their archive.
+        """Raise StoreFull unless the updates fit, together with `kept` bytes for archiving them.
 
-        `planned`: for each update the shards to which it is new.
+        `planned`: for each update, the shards to which it is new.
         """
         if self.nbytes is None:
             return
@@ -48,7 +50,10 @@ class Budget:
         self._admit(state, grown + kept)
 
     def admit_content(self, state: StoreState, held: Iterable[Content]) -> None:
-        """Raise StoreFull unless shards from other stores fit, adopted one after the other."""
+        """Raise StoreFull unless the content of shards from other stores fits.
+
+        The shards are adopted one by one, so only the largest needs memory for merging.
+        """
         deltas = [one.delta for one in held]
         largest = max((delta.connections for delta in deltas), default=0)
         self._admit(state, sum(map(_growth, deltas)) + _MERGING * largest)

@@ -1,11 +1,12 @@
 """Cold copies: shards that were handed over and left memory, kept on disk as a last resort.
 
-A cold copy helps if the peers that took the shard over vanish. Each copy is a file of its own,
-`cold-00012` for shard 12: a header, a record that describes it, the shard's content, and an end
-mark. The file gets its name only when it is complete and synced, so after a crash a copy is whole
-or absent. Listing the copies reads the first record of each file, never the content.
+A cold copy can restore a shard if the peers that took it over vanish. Each copy is a file of its
+own, `cold-00012` for shard 12: a header, a record that describes the copy, the shard's content, and
+an end mark. The file gets its name only when it is complete and synced, so after a crash a copy is
+whole or absent. Listing the copies reads the first record of each file, never the content.
 
-A copy never changes. To bring it up to date, the store adopts it, catches up, and cools it again.
+A copy never changes. To renew one, the store adopts its content, catches up with the shard's
+owners, and writes a new copy.
 """
 
 import contextlib
@@ -37,11 +38,12 @@ _UNFINISHED = ".new"
 _UNFINISHED_NAME = re.compile(_NAME.pattern + re.escape(_UNFINISHED))
 _ABOUT, _END = 16, 254
 _FIRST_READ = 1 << 12
-"""The bytes read first of a file: the header and, unless it lists many jobs, the description."""
+"""The number of bytes to read first: they hold a copy's header and, unless it lists many jobs, its
+description."""
 
 
 class Cold(msgspec.Struct, frozen=True):
-    """The description of a copy, without its content."""
+    """The description of one cold copy, without its content."""
 
     shard: int
     chunks: Applied
@@ -49,7 +51,7 @@ class Cold(msgspec.Struct, frozen=True):
     since: float
     """The time at which the shard left memory, in seconds since 1970."""
     nbytes: int
-    """The size of the copy's file in bytes."""
+    """The size of the cold copy's file in bytes."""
 
 
 class _About(msgspec.Struct, array_like=True):
@@ -60,35 +62,42 @@ class _About(msgspec.Struct, array_like=True):
 
 
 class ColdRoom:
-    """The copies of one store. Invariant: `copies` names exactly the files that are complete."""
+    """The cold copies of one store.
+
+    Invariant: `copies` has exactly the copies whose files are complete and readable.
+    """
 
     def __init__(self, files: Files | None, identity: bytes, limits: Limits) -> None:
-        """Find the copies in the files; without files (a store in memory), no copy can be kept."""
+        """Find the cold copies among a store's files.
+
+        `files` is None for a store in memory, which cannot keep cold copies.
+        """
         self._files, self._limits = files, limits
         self._identity = hashlib.blake2b(b"cold\0" + identity, digest_size=16).digest()
         self.changes = 0
-        """A counter that grows with each change of `copies`."""
+        """A counter that grows whenever `copies` changes."""
         self.damaged: list[str] = []
-        """Files that cannot be read; they are left in place, and `fsck` names them."""
+        """The names of copies that cannot be read. They are left in place, and `fsck` reports
+        them."""
         self.copies: Mapping[int, Cold] = self._found()
-        """The copies by shard. The mapping is replaced, never mutated, so that any thread may read
-        it."""
+        """The cold copies by shard. The mapping is replaced, never mutated, so that any thread may
+        read it."""
 
     def __repr__(self) -> str:
         return f"<ColdRoom: {len(self.copies)} shards, {self.nbytes:,} bytes>"
 
     @property
     def durable(self) -> bool:
-        """Whether copies can be kept: a store in memory has no disk."""
+        """Whether cold copies can be kept; a store in memory has no disk to keep them on."""
         return self._files is not None
 
     @property
     def nbytes(self) -> int:
-        """The size of all copies on the disk, in bytes."""
+        """The size of all cold copies on the disk, in bytes."""
         return sum(copy.nbytes for copy in self.copies.values())
 
     def put(self, held: Content, since: float) -> None:
-        """Write a copy of one shard, durably; it replaces an older copy.
+        """Write a cold copy of one shard durably; it replaces an older copy of the shard.
 
         `since`: the time at which the shard left memory, in seconds since 1970.
         """
@@ -101,7 +110,10 @@ class ColdRoom:
         self._are_now({**self.copies, shard: copy})
 
     def content(self, shard: int) -> Content:
-        """Return a copy's content; DamagedError if its digest is not the one written with it."""
+        """Return the content of a shard's cold copy.
+
+        DamagedError if it does not match the digest that was written with it.
+        """
         files, name = self._disk(), name_of(shard)
         try:
             data = files.read(name)
@@ -112,11 +124,13 @@ class ColdRoom:
         if held.shards.tolist() != [shard] or held.digest != promised_digest(
             found[Kind.CONTENT].payload
         ):
-            raise DamagedError(f"{files.path(name)} is damaged: its content has another digest")
+            raise DamagedError(
+                f"{files.path(name)} is damaged: its content does not match its digest"
+            )
         return held
 
     def forget(self, shards: Iterable[int]) -> None:
-        """Delete some copies."""
+        """Delete the cold copies of some shards; shards without one are ignored."""
         gone = [shard for shard in shards if shard in self.copies]
         if not gone:
             return
@@ -127,10 +141,12 @@ class ColdRoom:
                 files.remove(name_of(shard))
             files.sync()
         except OSError as error:
-            raise DiskError(f"{files.path('')}: {error.strerror}; cold copies stay") from None
+            raise DiskError(
+                f"{files.path('')}: {error.strerror}; some cold copies may remain"
+            ) from None
 
     def tidy(self) -> None:
-        """Delete the unfinished files that a crash left."""
+        """Delete the unfinished cold copies that a crash left behind."""
         if self._files is None:
             return
         for name in self._files.names():
@@ -139,7 +155,7 @@ class ColdRoom:
                     self._files.remove(name)
 
     def check(self) -> None:
-        """Read and verify all copies; raise DamagedError for the first damaged one."""
+        """Read and verify all cold copies; raise DamagedError for the first damaged one."""
         for name in self.damaged:
             raise DamagedError(f"{self._disk().path(name)} is damaged: it cannot be read")
         for shard in self.copies:
@@ -168,7 +184,7 @@ class ColdRoom:
         return [n for n in self._files.names() if _NAME.fullmatch(n)] if self._files else []
 
     def _about(self, files: Files, name: str) -> Cold:
-        """Read a copy's description from the start of its file."""
+        """Read the description of a cold copy from the start of its file."""
         start = files.read(name, _FIRST_READ)
         head = head_of(start[HEADER_SIZE : HEADER_SIZE + HEAD_SIZE])
         if head is not None and HEADER_SIZE + size_of(head.length) > len(start):
@@ -182,7 +198,7 @@ class ColdRoom:
         except msgspec.MsgspecError as error:
             raise DamagedError(f"{files.path(name)} is damaged: {error}") from None
         if about.shard != header.number or about.shard >= MOST_SHARDS:
-            raise DamagedError(f"{files.path(name)} holds another shard")
+            raise DamagedError(f"{files.path(name)} is damaged: it describes another shard")
         chunks = Applied.from_bytes(about.chunks)
         return Cold(about.shard, chunks, about.connections, about.since, files.size(name))
 
@@ -193,7 +209,7 @@ class ColdRoom:
         except ValueError as error:
             raise DamagedError(f"{files.path(name)} is damaged at byte 0: {error}") from None
         if found != wanted:
-            raise DamagedError(f"{files.path(name)} belongs to another store, or had another name")
+            raise DamagedError(f"{files.path(name)} belongs to another store or was renamed")
         return found
 
     def _records(self, files: Files, name: str, shard: int, data: bytes) -> list[Record]:
@@ -205,7 +221,10 @@ class ColdRoom:
         return found
 
     def _write(self, files: Files, name: str, shard: int, records: list[tuple[int, bytes]]) -> int:
-        """Write a file and rename it once it is synced; a failed write leaves no file behind."""
+        """Write a file, and rename it once it is synced; return its size in bytes.
+
+        A failed write leaves no file behind.
+        """
         unfinished = name + _UNFINISHED
         try:
             if unfinished in files.names():
@@ -227,10 +246,10 @@ class ColdRoom:
             if not isinstance(error, OSError):
                 raise
             raise DiskError(
-                f"{files.path(unfinished)}: {error.strerror}; no copy was made"
+                f"{files.path(unfinished)}: {error.strerror}; no cold copy was written"
             ) from None
 
 
 def name_of(shard: int) -> str:
-    """Return the file name of a shard's copy."""
+    """Return the file name of a shard's cold copy."""
     return f"cold-{shard:05d}"

@@ -1,4 +1,4 @@
-"""The content of some shards, with the set of chunks that each of them is the sum of."""
+"""The content of some shards: their rows, and for each shard the set of chunks it is the sum of."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,25 +14,28 @@ from giaann_p2p.store.layout import Layout, Shards
 
 @dataclass(frozen=True, eq=False)
 class Content:
-    """The content of some shards, with the set of chunks that each of them is the sum of.
+    """The rows of some shards, and for each shard the set of chunks that it is the sum of.
 
-    Invariant: `applied[i]` is the set of `shards[i]`.
+    Invariant: `applied[i]` is the set of chunks of `shards[i]`.
     """
 
     shards: Shards
     applied: list[Applied]
     delta: Delta
     parcel: bytes | memoryview = b""
-    """The delta's encoding, if it was received as bytes; else it is encoded when needed."""
+    """The encoded delta, if it was received as bytes; otherwise empty, and encoded when needed."""
 
     @cached_property
     def digest(self) -> int:
-        """A digest of the rows: equal exactly for equal rows."""
+        """A digest of the rows: equal rows have equal digests, and different rows do not."""
         return digest(self.delta)
 
 
 def by_shard(held: Content, layout: Layout) -> Iterator[Content]:
-    """Split checked content by shard; one shard, which is what peers send, needs no split."""
+    """Split content into one part per shard; the content must be checked already.
+
+    Content of a single shard, which is what peers send, is yielded unchanged.
+    """
     if len(held.shards) == 1:
         yield held
         return

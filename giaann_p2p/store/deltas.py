@@ -1,4 +1,4 @@
-"""Reads kept deltas, from a store's log or from memory.
+"""Reads kept deltas from a store's log, or from memory if the store has no log.
 
 The caller must hold the store's write lock.
 """
@@ -20,20 +20,21 @@ from giaann_p2p.store.update import Parcel, cut, parcel_of, update_head, update_
 
 
 class Deltas:
-    """The kept deltas of one store, in its log if it has a disk."""
+    """Reads the deltas that one store keeps: from its log if it has a disk, else from memory."""
 
     def __init__(self, state: StoreState, disk: Disk | None) -> None:
         self.unreadable = Unreadable()
-        """The requested records that could not be read."""
+        """Counts the kept records that could not be read when they were requested."""
         self._state, self._disk = state, disk
 
     def __repr__(self) -> str:
         return f"<Deltas: {self._state.archive!r}, {self.unreadable!r}>"
 
     def records(self, job: bytes, chunk: int, shards: Ints) -> list[tuple[Shards, memoryview]]:
-        """Read a chunk's records for some shards; each comes with the requested shards it is for.
+        """Read a chunk's kept records for some shards.
 
-        DamagedError for a record that is not what was written; it is not kept any longer.
+        Each record comes with those of the given shards that it is kept for. DamagedError for a
+        record that is not what was written; the archive then discards that record.
         """
         found = []
         for kept in self._state.archive.find(job, chunk):
@@ -47,20 +48,23 @@ class Deltas:
         return found
 
     def of(self, shard: int, job: bytes, chunk: int) -> Delta:
-        """Return the delta that a shard got from a chunk, which must be kept."""
+        """Return the delta that a shard got from a chunk; the delta must be kept."""
         (found,) = self.records(job, chunk, np.array([shard]))
         layout = self._state.columns.layout
         return cut(update_of(found[1], self._state.limits), found[0], layout).delta
 
     def parcels_of(self, job: bytes, chunk: int, shards: Shards) -> Iterator[Parcel]:
-        """Yield a chunk's parcels for some shards: kept, or released but not forgotten yet."""
+        """Yield a chunk's parcels for some shards, from its kept and its still cached records."""
         for kept in self._state.archive.of_chunk(job, chunk):
             found = self.parcel(kept, shards)
             if found is not None:
                 yield found
 
     def parcel(self, kept: Kept, shards: Shards) -> Parcel | None:
-        """Return a record cut to some shards; None if it is for none of them, or is unreadable."""
+        """Return a record as a parcel, cut to some shards.
+
+        None if the record is kept for none of these shards, or cannot be read.
+        """
         shards = shards[among(shards, kept.shards)]
         if not len(shards):
             return None
@@ -78,5 +82,5 @@ class Deltas:
         files = self._disk.files
         record = record_at(files, self._disk.identity, kept.place, kept.size)
         if update_head(record.payload)[:2] != (kept.job, kept.chunk):
-            raise damaged(files, *kept.place, "what stands there is another chunk")
+            raise damaged(files, *kept.place, "the record is of another chunk")
         return record.payload

@@ -17,18 +17,21 @@ from giaann_p2p.store.store import Store
 
 @dataclass
 class Checked:
-    """The result of a check."""
+    """The result of checking a store's files."""
 
     files: int = 0
     nbytes: int = 0
     problems: list[str] = field(default_factory=list)
-    """The problems found; each names the file and the place in it."""
+    """One message for each problem found; it names the file and the place in the file."""
     digest: str | None = None
-    """The digest of the whole store, if it can be read."""
+    """The digest of the whole store; None if there are problems."""
 
 
 def fsck(files: Files) -> Checked:
-    """Check all files of a store and the state that they produce; change nothing."""
+    """Check all files of a store, and the state that they produce, without changing anything.
+
+    A writer may be active: if it removes files during a check, the check starts over.
+    """
     while True:
         names, newest = files.names(), _newest(files)
         try:
@@ -38,7 +41,7 @@ def fsck(files: Files) -> Checked:
                 raise
             continue  # a writer removed files meanwhile
         if not checked.problems or _newest(files) == newest:
-            return checked  # otherwise a writer made a snapshot meanwhile, and removed files
+            return checked  # otherwise the problems may come from a writer that removed files
 
 
 def _checked(files: Files) -> Checked:
@@ -59,33 +62,35 @@ def _problems(files: Files) -> Iterator[str]:
     try:
         if not home.exists(files):
             raise DamagedError(f"there is no store in {files.path('')}")
-        deed = home.read(files)
+        parameters = home.read(files)
         first = snapshot.newest(files) or 1
     except GiaannError as error:
         yield str(error)
         return
-    found = list(verify(files, deed.identity, first))
+    found = list(verify(files, parameters.identity, first))
     for problem in found:
         yield f"{files.path(problem.file)} is damaged at byte {problem.offset:,}: {problem.what}"
     try:
-        _check_sums(files, deed)
-        ColdRoom(files, deed.identity, StoreState(deed.spec, deed.layout).limits).check()
+        _check_sums(files, parameters)
+        ColdRoom(
+            files, parameters.identity, StoreState(parameters.spec, parameters.layout).limits
+        ).check()
         if not found:
-            seen(files, deed)
+            seen(files, parameters)
     except GiaannError as error:
         yield str(error)
 
 
-def _check_sums(files: Files, deed: home.Deed) -> None:
-    """Compare each part of the snapshot with the digest that was written with it."""
+def _check_sums(files: Files, parameters: home.StoreParameters) -> None:
+    """Compare each part of the newest snapshot with the digest that was written with it."""
     number = snapshot.newest(files)
     if number is None:
         return
-    limits = StoreState(deed.spec, deed.layout).limits
-    for record in snapshot.read(files, deed.identity, number):
+    limits = StoreState(parameters.spec, parameters.layout).limits
+    for record in snapshot.read(files, parameters.identity, number):
         if record.kind != Kind.CONTENT:
             continue
         held = content_of(record.payload, limits)
         if held.digest != promised_digest(record.payload):
             name, offset = snapshot.name_of(number), record.place.offset
-            raise snapshot.damaged(files, name, offset, "what it holds has another digest")
+            raise snapshot.damaged(files, name, offset, "the content does not match its digest")

@@ -1,4 +1,4 @@
-"""The directory of a store: its description file, and the lock that admits one writer."""
+"""The directory of a store: its description file, and the lock that allows only one writer."""
 
 import contextlib
 import fcntl
@@ -22,23 +22,23 @@ FORMAT = 3
 _LEFT = re.compile(r"(log|snapshot|cold)-\d+(\.new)?")
 
 
-class Deed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The parameters of a store, fixed when it is created; they are the file `store.json`."""
+class StoreParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The parameters of a store, fixed at its creation and written to the file `store.json`."""
 
     format: int = FORMAT
     id: str
-    """A random id, which distinguishes this store's files from those of any other store."""
+    """A random id, which distinguishes the files of this store from those of any other store."""
     layout: Layout
     spec: ModelSpec
 
     @property
     def identity(self) -> bytes:
-        """16 bytes, a hash of all these parameters, that every other file of the store carries."""
+        """A hash of all parameters, 16 bytes long, that every other file of the store carries."""
         return hashlib.blake2b(msgspec.json.encode(self, order="sorted"), digest_size=16).digest()
 
 
 def exists(files: Files) -> bool:
-    """Return whether there is a store; StoreError if only its description file is missing."""
+    """Return whether the files are a store; StoreError if only the description file is missing."""
     try:
         names = files.names()
     except FileNotFoundError:
@@ -46,23 +46,25 @@ def exists(files: Files) -> bool:
     except OSError as error:
         raise DiskError(f"{files.path('')}: {error.strerror}") from None
     if NAME not in names and _NEW not in names and any(map(_LEFT.fullmatch, names)):
-        raise StoreError(f"{files.path(NAME)} is missing, but other files of the store are there")
+        raise StoreError(
+            f"{files.path(NAME)} is missing, but other files of the store are there: restore it"
+        )
     return NAME in names
 
 
-def draft(files: Files, spec: ModelSpec, layout: Layout) -> Deed:
+def draft(files: Files, spec: ModelSpec, layout: Layout) -> StoreParameters:
     """Write the description of a new store under a temporary name.
 
-    Files of an earlier attempt are removed: that store was never used.
+    Files that an unfinished creation left behind are removed, because that store was never used.
     """
-    deed = Deed(id=secrets.token_hex(16), layout=layout, spec=spec)
+    parameters = StoreParameters(id=secrets.token_hex(16), layout=layout, spec=spec)
     try:
         for name in files.names():
             if name == _NEW or _LEFT.fullmatch(name):
                 files.remove(name)
         file = files.create(_NEW)
         try:
-            file.write(msgspec.json.format(msgspec.json.encode(deed), indent=2) + b"\n")
+            file.write(msgspec.json.format(msgspec.json.encode(parameters), indent=2) + b"\n")
             file.sync()
         finally:
             file.close()
@@ -70,12 +72,12 @@ def draft(files: Files, spec: ModelSpec, layout: Layout) -> Deed:
     except OSError as error:
         with contextlib.suppress(OSError):
             files.remove(_NEW)  # no store depends on it yet
-        raise DiskError(f"{files.path(_NEW)}: {error.strerror}; no store was made") from None
-    return deed
+        raise DiskError(f"{files.path(_NEW)}: {error.strerror}; no store was created") from None
+    return parameters
 
 
 def sign(files: Files) -> None:
-    """Complete a new store, now that it has its log: give the description its final name."""
+    """Complete a new store, which has its log by now: give its description the final name."""
     try:
         files.rename(_NEW, NAME)
         files.sync()
@@ -83,8 +85,8 @@ def sign(files: Files) -> None:
         raise DiskError(f"{files.path(NAME)}: {error.strerror}") from None
 
 
-def read(files: Files) -> Deed:
-    """Read a store's description."""
+def read(files: Files) -> StoreParameters:
+    """Read a store's description file; DamagedError if it is malformed."""
     try:
         data = files.read(NAME)
         found = msgspec.json.decode(data, type=_Version)
@@ -92,7 +94,7 @@ def read(files: Files) -> Deed:
             raise StoreError(
                 f"{files.path(NAME)} has format {found.format}; this version reads {FORMAT}"
             )
-        return msgspec.json.decode(data, type=Deed)
+        return msgspec.json.decode(data, type=StoreParameters)
     except OSError as error:
         raise DiskError(f"{files.path(NAME)}: {error.strerror}") from None
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, SpecError) as error:
@@ -105,9 +107,10 @@ class _Version(msgspec.Struct):
 
 @contextlib.contextmanager
 def locked(directory: Path) -> Iterator[None]:
-    """Lock the directory for writing, creating it if needed; StoreError if it is locked already.
+    """Hold a directory's write lock, creating the directory if needed.
 
-    A directory that is empty afterwards is removed, so that a mistyped command leaves no trace.
+    StoreError if it is locked already. A directory that is empty afterwards is removed, so that a
+    mistyped command leaves no trace.
     """
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -129,7 +132,7 @@ def locked(directory: Path) -> Iterator[None]:
         try:
             yield
         finally:
-            with contextlib.suppress(OSError):  # not empty: it stays
+            with contextlib.suppress(OSError):  # a directory that is not empty stays
                 directory.rmdir()
     finally:
         os.close(handle)

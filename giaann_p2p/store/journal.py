@@ -1,8 +1,8 @@
-"""The journal of a store: its log, its snapshots, and the lock that all of its writes take.
+"""The journal of a store: its log, its snapshots, and the lock that all writes take.
 
-A write is logged, then applied. If it cannot be applied after it was logged, memory lags behind the
-log, so the journal is sealed: it refuses further writes, and no snapshot is made of that memory.
-A store in memory has a journal without files, which only orders its writes.
+A write is logged, then applied. If a logged write cannot be applied, memory lags behind the log.
+The journal is then sealed: it refuses further writes, and makes no snapshot of that memory. A store
+in memory has a journal without files, which only orders the writes.
 """
 
 import threading
@@ -21,9 +21,9 @@ from giaann_p2p.store.undisturbed import undisturbed
 
 _LEAST_LOG = 8 << 20
 _LOG_TO_SNAPSHOT = 2
-"""The next snapshot is due once the log exceeds `_LEAST_LOG` bytes, and this multiple of the last
-snapshot's size. A short log opens faster: each update in it takes a millisecond, even if it adds
-little."""
+"""A snapshot is due once the log exceeds both `_LEAST_LOG` bytes and this multiple of the last
+snapshot's size. A store with a short log opens faster, because replaying an update takes a
+millisecond, however little it adds."""
 
 
 class Journal:
@@ -33,7 +33,8 @@ class Journal:
         self, state: StoreState, disk: Disk | None, sealed: str, clock: Callable[[], float]
     ) -> None:
         self.lock = threading.Lock()
-        """Held by each write, and by each read that must not see half a write."""
+        """The store's write lock: held by each write, and by each read that must not see half of a
+        write."""
         self._state, self._disk, self._clock = state, disk, clock
         self._sealed = sealed  # the reason why writes are refused; empty if they are accepted
         self._snapshotting = threading.RLock()
@@ -47,26 +48,26 @@ class Journal:
         return f"<Journal in {where}{': ' if self._sealed else ''}{self._sealed}>"
 
     def close(self) -> None:
-        """Refuse writes from now on, and close the log; a running snapshot is aborted."""
+        """Refuse further writes, and close the log; a snapshot in progress is aborted."""
         self._sealed = self._sealed or "this store is closed"
         with self._snapshotting, self.lock:
             if self._disk:
                 self._disk.log.close()
 
     def check(self) -> None:
-        """Raise UsageError if writes are refused; each write calls it once it has the lock.
+        """Raise UsageError if writes are refused; each write calls this once it holds the lock.
 
-        A context manager written in Python could not take the lock as well: Ctrl-C may come when
-        it has the lock and its block has not begun, and then nothing would ever release it.
+        No context manager of this class takes the lock and checks at once: if Ctrl-C came after it
+        took the lock and before the caller's block began, nothing would ever release the lock.
         """
         if self._sealed:
             raise UsageError(self._sealed)
 
     @contextmanager
     def logged(self, records: Sequence[tuple[int, bytes]]) -> Iterator[Sequence[Place | None]]:
-        """Log records, then let the caller apply them; yields the place of each record.
+        """Log records, then let the caller's block apply them; yields the place of each record.
 
-        If applying them fails, the journal is sealed.
+        If the block fails, the journal is sealed, because memory lags behind the log.
         """
         with undisturbed():
             places: Sequence[Place | None] = [None] * len(records)
@@ -76,11 +77,11 @@ class Journal:
             try:
                 yield places
             except BaseException as error:
-                self._sealed = f"what is in memory lags behind the log ({error!r}): open it anew"
+                self._sealed = f"memory lags behind the log ({error!r}); open the store again"
                 raise
 
     def sync(self) -> None:
-        """Return when everything acknowledged is on the disk."""
+        """Sync the log: return once every acknowledged write is on the disk."""
         with self.lock:
             self.check()
             if self._disk:
@@ -94,7 +95,10 @@ class Journal:
         return self._disk.log.size > max(_LEAST_LOG, _LOG_TO_SNAPSHOT * self._snapshot_size)
 
     def snapshot(self) -> None:
-        """Write a snapshot, then delete the log files that it replaces; writes go on meanwhile."""
+        """Write a snapshot, then delete the log files that it replaces.
+
+        Other threads may write to the store meanwhile.
+        """
         if self._disk is None:
             return
         files, log = self._disk.files, self._disk.log
@@ -103,7 +107,8 @@ class Journal:
                 self.check()
                 number = log.roll()
                 self._state.archive.move(log.moves())
-                notes, shards = dict(self._state.notes), self._state.shards  # as the file starts
+                # Notes and shards as they are when the new log file starts.
+                notes, shards = dict(self._state.notes), self._state.shards
             records = self._records(notes, shards)
             self._snapshot_size = snapshot.write(files, self._disk.identity, number, records)
             with self.lock:
@@ -112,7 +117,7 @@ class Journal:
             snapshot.forget_before(files, number)
 
     def forget_released(self) -> None:
-        """Delete the old log files that released records kept; the caller holds the lock."""
+        """Delete the old log files that no archived record needs; the caller holds the lock."""
         if not self._old <= self._state.archive.files:
             with suppress(DiskError):  # retried by the next release, or snapshot
                 self._forget()
@@ -128,7 +133,7 @@ class Journal:
             yield Kind.CONTENT, content_record(self._state.content(captured))
 
     def _forget(self) -> None:
-        """Delete the log files before the snapshot, except those with kept records."""
+        """Delete the log files that the snapshot replaces, except those the archive needs."""
         if self._disk:
             kept = self._state.archive.files
             self._disk.log.forget_before(self._first, kept)

@@ -1,4 +1,4 @@
-"""A record with a chunk's delta that is kept: its place, and the shards that it is kept for."""
+"""An archived delta: where its record is, and which shards it is kept for."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,12 +8,12 @@ from giaann_p2p.store.layout import Shards
 from giaann_p2p.store.update import update_head
 
 KEPT_BYTES = 500
-"""Bytes of memory that a kept record takes besides its own bytes."""
+"""Bytes of memory that each kept record takes besides the record's own bytes."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Kept:
-    """A kept delta: that of one chunk for some shards."""
+    """One chunk's delta, kept for some shards."""
 
     job: bytes
     chunk: int
@@ -21,19 +21,19 @@ class Kept:
     size: int
     """The size of the record in bytes."""
     place: Place | None
-    """The record's place in the log; None in a store without a log."""
+    """Where the record is in the log; None in a store without a log."""
     record: bytes = b""
-    """The record's payload, in a store without a log."""
+    """The record's payload in a store without a log; otherwise empty."""
 
 
 def kept_of(record: memoryview, place: Place | None) -> Kept:
-    """Return the archive's entry for an update's record; `place` is None without a log."""
+    """Return the archive's entry for an update's record; `place`: None in a store without a log."""
     size = size_of(len(record))
     return Kept(*update_head(record), size, place, b"" if place else bytes(record))
 
 
 def followed(place: Place, moves: Mapping[Place, Place]) -> Place:
-    """Return the current place of a record that may have been moved several times."""
+    """Return the current place of a record, which may have been moved several times."""
     while place in moves:
         place = moves[place]
     return place

@@ -1,6 +1,7 @@
-"""Maps a row to its shard, by its column; or by its block, if columns are cut into blocks.
+"""Maps each row to a shard: by its column, or by its block if columns are cut into blocks.
 
-Every peer computes this mapping by itself, so it is part of the swarm's manifest and never changes.
+Every peer computes this mapping for itself, so the number of shards and of blocks is part of the
+swarm's manifest and never changes.
 """
 
 from typing import Any
@@ -40,13 +41,16 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return number.astype(np.uint16)
 
     def shard_of(self, concept: int, feature: int) -> int:
-        """Return the shard of one neuron's row: `shards_of` in one microsecond, not twenty."""
+        """Return the shard of one neuron's row; twenty times as fast as `shards_of` for one row."""
         block = _mixed_one(feature) & (self.blocks - 1) if self.blocks > 1 else 0
         return _mixed_one(concept + block * _GOLDEN & _WORD) & (self.shards - 1)
 
 
 def among(some: npt.NDArray[Any], others: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Return which of `some` are in `others`, both ascending; ten times as fast as `np.isin`."""
+    """Return for each value of `some` whether it is in `others`, which must ascend.
+
+    This is ten times as fast as `np.isin` if both arrays ascend.
+    """
     if not len(others):
         return np.zeros(len(some), np.bool_)
     found: npt.NDArray[np.bool_] = others.take(others.searchsorted(some), mode="clip") == some
@@ -54,7 +58,7 @@ def among(some: npt.NDArray[Any], others: npt.NDArray[Any]) -> npt.NDArray[np.bo
 
 
 def _mixed(x: Ids) -> Ids:
-    """Spread every bit over all bits, as the generator splitmix64 does."""
+    """Hash each value: mix its bits as the generator splitmix64 does."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(_MIX_1)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(_MIX_2)
     return x ^ (x >> np.uint64(31))

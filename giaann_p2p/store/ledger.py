@@ -1,7 +1,7 @@
-"""The chunks that each held shard has applied. Shards with equal sets share one set object.
+"""The set of chunks that each held shard has applied. Shards with equal sets share one set object.
 
-In most stores a chunk therefore costs one entry, whatever the number of shards. A shard that gets
-a different chunk leaves its group, and rejoins it once it has caught up.
+So in most stores a chunk costs one entry, however many shards there are. A shard that applies a
+different chunk leaves its group of shards, and rejoins it once the sets are equal again.
 """
 
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ _ABSENT = -1
 
 
 class Ledger:
-    """Sets of applied chunks, by shard."""
+    """The set of applied chunks of each shard that a store holds."""
 
     def __init__(self, shards: int) -> None:
         self._group = np.full(shards, _ABSENT, np.int64)  # by shard
@@ -38,16 +38,16 @@ class Ledger:
 
     @property
     def nbytes(self) -> int:
-        """The approximate size in memory, in bytes."""
+        """The approximate memory that the ledger takes, in bytes."""
         return self._group.nbytes + sum(chunks.nbytes for chunks in list(self._sets.values()))
 
     def of(self, shard: int) -> Applied:
-        """Return a shard's chunks; UsageError if it is not held."""
+        """Return the chunks that a shard has applied; UsageError if the shard is not held."""
         (group,) = self._groups_of(np.array([shard]))
         return self._sets[int(group)]
 
     def some(self, shards: Iterable[int]) -> dict[int, Applied]:
-        """Return the chunks of each of the given shards that is held."""
+        """Return the applied chunks of the given shards, without shards that are not held."""
         most, group_of, sets = len(self._group), self._group.item, self._sets
         return {
             shard: sets[group]
@@ -56,7 +56,7 @@ class Ledger:
         }
 
     def lacking(self, job: bytes, chunk: int, shards: Shards) -> Shards:
-        """Return the given shards, all of them held, that have not applied a chunk."""
+        """Return which of the given shards have not applied a chunk; all must be held."""
         groups = self._groups_of(shards)
         kinds = set(groups.tolist())
         having = [group for group in kinds if (job, chunk) in self._sets[group]]
@@ -77,19 +77,19 @@ class Ledger:
             self._group[part] = self._group_of(chunks.plus(job, chunk))
 
     def hold(self, shard: int, applied: Applied) -> None:
-        """Hold a shard with this set; it replaces the set that the shard had."""
+        """Hold a shard with the given set of applied chunks, which replaces any earlier set."""
         self.drop(shard)
         self._group[shard] = self._group_of(applied)
 
     def drop(self, shard: int) -> None:
-        """Stop holding a shard."""
+        """Remove a shard, which is no longer held, and its set of applied chunks."""
         group = int(self._group[shard])
         self._group[shard] = _ABSENT
         if group != _ABSENT and group not in self._group:
             self._forget(group)
 
     def _group_of(self, chunks: Applied) -> int:
-        """Return the group of the shards with this set, creating it if needed."""
+        """Return the group of shards that have applied these chunks, creating it if needed."""
         known = self._known.get(chunks.fingerprint)
         if known is not None and self._sets[known] == chunks:
             return known

@@ -1,4 +1,4 @@
-"""Opens the store in some files, creating it if there is none."""
+"""Opens a store from its files, for writing or only to look at it."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ from giaann_p2p.store.state import StoreState
 
 @dataclass(frozen=True)
 class Disk:
-    """The files of a store, its identity, and its log."""
+    """What a store with a disk writes to: its files, the identity in them, and its log."""
 
     files: Files
     identity: bytes
@@ -32,32 +32,35 @@ def opened(
     retain: bool,
     spare: int,
 ) -> tuple[StoreState, Disk]:
-    """Return a store's state, and the disk that its writes go to; create the store if needed."""
+    """Open a store for writing, creating it if needed; return its state and its disk.
+
+    UsageError if the store has another model or layout than the given ones.
+    """
     if not home.exists(files):
-        deed = home.draft(files, spec or ModelSpec(), layout or Layout())
-        recover(files, deed.identity)[0].close()
+        parameters = home.draft(files, spec or ModelSpec(), layout or Layout())
+        recover(files, parameters.identity)[0].close()
         home.sign(files)
-    deed = home.read(files)
-    _check_same(files, deed, spec, layout)
-    state, log = recovered(files, deed, sync, retain, spare)
+    parameters = home.read(files)
+    _check_same(files, parameters, spec, layout)
+    state, log = recovered(files, parameters, sync, retain, spare)
     give_back()
-    return state, Disk(files, deed.identity, log)
+    return state, Disk(files, parameters.identity, log)
 
 
 def looked_at(files: Files, spec: ModelSpec | None, layout: Layout | None) -> StoreState:
-    """Return a store's state without changing any file; NoStore if there is none."""
+    """Return a store's state without changing any file; NoStore if there is no store."""
     if not home.exists(files):
         raise NoStore(f"there is no store in {files.path('')}")
-    deed = home.read(files)
-    _check_same(files, deed, spec, layout)
-    return seen(files, deed)
+    parameters = home.read(files)
+    _check_same(files, parameters, spec, layout)
+    return seen(files, parameters)
 
 
 def _check_same(
-    files: Files, deed: home.Deed, spec: ModelSpec | None, layout: Layout | None
+    files: Files, parameters: home.StoreParameters, spec: ModelSpec | None, layout: Layout | None
 ) -> None:
-    if spec is not None and spec != deed.spec:
-        differences = "; ".join(spec.differences(deed.spec))
+    if spec is not None and spec != parameters.spec:
+        differences = "; ".join(spec.differences(parameters.spec))
         raise UsageError(f"the store in {files.path('')} has another model: {differences}")
-    if layout is not None and layout != deed.layout:
-        raise UsageError(f"the store in {files.path('')} has another layout: {deed.layout}")
+    if layout is not None and layout != parameters.layout:
+        raise UsageError(f"the store in {files.path('')} has another layout: {parameters.layout}")

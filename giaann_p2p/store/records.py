@@ -1,4 +1,4 @@
-"""Encodes and decodes the records of logs and snapshots, except updates (see `update`)."""
+"""Encodes and decodes the records of logs and snapshots, except updates, which `update` encodes."""
 
 from collections.abc import Iterable
 from enum import IntEnum
@@ -19,7 +19,7 @@ _Shard = Annotated[int, msgspec.Meta(ge=0, lt=MOST_SHARDS)]
 
 
 class Kind(IntEnum):
-    """The kinds of records; `state` documents the effect of each."""
+    """The kinds of records in logs and snapshots; the module `state` lists what each does."""
 
     HOLD = 1
     DROP = 2
@@ -33,7 +33,7 @@ class _ContentHead(msgspec.Struct, array_like=True):
     shards: list[_Shard]
     sets: list[bytes]
     which: list[int]
-    """For each shard, the index of its set in `sets`."""
+    """For each shard, the index in `sets` of its set of applied chunks."""
     digest: bytes
 
 
@@ -49,7 +49,7 @@ class _Release(msgspec.Struct, array_like=True):
 
 
 def content_record(held: Content) -> bytes:
-    """Return the record of some shards' content."""
+    """Encode the content of some shards as a record."""
     sets = list({id(applied): applied for applied in held.applied}.values())
     order = {id(applied): at for at, applied in enumerate(sets)}
     head = msgspec.msgpack.encode(
@@ -64,17 +64,17 @@ def content_record(held: Content) -> bytes:
 
 
 def content_of(record: memoryview, limits: Limits) -> Content:
-    """Decode what `content_record` returned."""
+    """Decode a record that `content_record` encoded; DamagedError if it is malformed."""
     head, end = _content_head(record)
     sets = [Applied.from_bytes(data) for data in head.sets]
     if len(head.which) != len(head.shards) or not all(0 <= at < len(sets) for at in head.which):
-        raise DamagedError("a record of shards without their chunks")
+        raise DamagedError("a record lacks the chunks of some of its shards")
     applied = [sets[at] for at in head.which]
     return Content(np.array(head.shards, np.uint16), applied, decode(record[end:], limits))
 
 
 def promised_digest(record: memoryview) -> int:
-    """Return the digest that was written with the content."""
+    """Return the digest that a record of content states."""
     return int.from_bytes(_content_head(record)[0].digest, "little")
 
 
@@ -84,38 +84,38 @@ def _content_head(record: memoryview) -> tuple[_ContentHead, int]:
 
 
 def note_record(key: str, value: bytes) -> bytes:
-    """Return the record of a note."""
+    """Encode a note, a key and its value, as a record."""
     return msgspec.msgpack.encode(_Note(key, value))
 
 
 def noted(record: memoryview) -> tuple[str, bytes]:
-    """Decode what `note_record` returned."""
+    """Decode a note's key and value from a record that `note_record` encoded."""
     note = _decoded(record, _Note)
     return note.key, note.value
 
 
 def shards_record(shards: Iterable[int]) -> bytes:
-    """Return the record of shards to hold or to drop."""
+    """Encode the numbers of shards to hold or to drop as a record."""
     return msgspec.msgpack.encode([int(number) for number in shards])
 
 
 def shards_of(record: memoryview) -> list[int]:
-    """Decode what `shards_record` returned."""
+    """Decode shard numbers from a record that `shards_record` encoded."""
     return _decoded(record, list[_Shard])
 
 
 def release_record(job: bytes, chunks: BitMap, shards: Shards) -> bytes:
-    """Return the record that releases the deltas of some chunks for some shards."""
+    """Encode the release of some chunks' deltas for some shards as a record."""
     return msgspec.msgpack.encode(_Release(job, chunks.serialize(), shards.tolist()))
 
 
 def released(record: memoryview) -> tuple[bytes, BitMap, Shards]:
-    """Decode what `release_record` returned."""
+    """Decode job, chunks and shards from a record that `release_record` encoded."""
     found = _decoded(record, _Release)
     try:
         chunks = BitMap.deserialize(found.chunks)
     except (ValueError, IndexError) as error:
-        raise DamagedError(f"a record that cannot be read: {error}") from None
+        raise DamagedError(f"a record cannot be decoded: {error}") from None
     return found.job, chunks, np.array(found.shards, np.uint16)
 
 
@@ -123,4 +123,4 @@ def _decoded(data: memoryview, kind: type[T]) -> T:
     try:
         return msgspec.msgpack.decode(data, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise DamagedError(f"a record that cannot be read: {error}") from None
+        raise DamagedError(f"a record cannot be decoded: {error}") from None

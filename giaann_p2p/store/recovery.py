@@ -12,7 +12,7 @@ from giaann_p2p.store.disk.record import Record
 from giaann_p2p.store.disk.recover import recover
 from giaann_p2p.store.disk.replay import file_name, file_numbers, missing, record_at, replay
 from giaann_p2p.store.disk.sync import Sync
-from giaann_p2p.store.home import Deed
+from giaann_p2p.store.home import StoreParameters
 from giaann_p2p.store.kept import Kept, kept_of
 from giaann_p2p.store.records import Kind, released, shards_of
 from giaann_p2p.store.spare import Spare
@@ -21,36 +21,40 @@ from giaann_p2p.store.update import head_size, update_head
 
 
 def recovered(
-    files: Files, deed: Deed, sync: Sync, retain: bool, spare: int = 0
+    files: Files, parameters: StoreParameters, sync: Sync, retain: bool, spare: int = 0
 ) -> tuple[StoreState, Log]:
-    """Return the state that the files hold, and the log to append to.
+    """Return the state that a store's files hold, and the log to append to.
 
-    `retain`: rebuild the archive of deltas as well; `spare`: its limit in bytes for released ones.
+    `retain`: also rebuild the archive of deltas. `spare`: the most bytes of released deltas that
+    the archive caches.
     """
-    state, first = _restored(files, deed)
+    state, first = _restored(files, parameters)
     state.archive.spare = Spare(spare)
-    log, records = recover(files, deed.identity, first, sync, exists=True)
+    log, records = recover(files, parameters.identity, first, sync, exists=True)
     if retain:
-        _look_through(state, files, deed, first)
+        _look_through(state, files, parameters, first)
     _replay(state, records, files, retain=retain)
     state.archive.move(log.moves())
     state.archive.keep_only(state.ledger)
     with contextlib.suppress(DiskError):  # retried at the next opening, or snapshot
-        if first > 1 and not retain:  # a crash may have prevented their removal
+        if first > 1 and not retain:  # old files are left if a crash prevented their removal
             log.forget_before(first)
         snapshot.forget_before(files, first)
     return state, log
 
 
-def seen(files: Files, deed: Deed) -> StoreState:
-    """Return the state that the files hold; change nothing. A writer may be active meanwhile."""
+def seen(files: Files, parameters: StoreParameters) -> StoreState:
+    """Return the state that a store's files hold, without changing them.
+
+    A writer may be active: if it removes files that are needed, reading starts over.
+    """
     while True:
         newest = snapshot.newest(files)
         try:
-            state, first = _restored(files, deed)
+            state, first = _restored(files, parameters)
             if max(file_numbers(files), default=0) < first:
                 raise missing(files, first)
-            _replay(state, replay(files, deed.identity, first), files)
+            _replay(state, replay(files, parameters.identity, first), files)
         except (DamagedError, DiskError):  # perhaps the writer removed these files meanwhile
             if snapshot.newest(files) == newest:
                 raise
@@ -58,29 +62,32 @@ def seen(files: Files, deed: Deed) -> StoreState:
             return state
 
 
-def _restored(files: Files, deed: Deed) -> tuple[StoreState, int]:
-    """Return the state in the newest snapshot, and the number of the first log file to replay."""
-    state, number = StoreState(deed.spec, deed.layout), snapshot.newest(files)
+def _restored(files: Files, parameters: StoreParameters) -> tuple[StoreState, int]:
+    """Return the state in the newest snapshot, and the number of the first log file to replay.
+
+    Without a snapshot, the state is empty and the number is 1.
+    """
+    state, number = StoreState(parameters.spec, parameters.layout), snapshot.newest(files)
     if number is None:
         return state, 1
-    records = snapshot.read(files, deed.identity, number)
+    records = snapshot.read(files, parameters.identity, number)
     _replay(state, records, files, snapshot.name_of(number))
     state.columns.merge_all()
     return state, number
 
 
-def _look_through(state: StoreState, files: Files, deed: Deed, first: int) -> None:
-    """Index the deltas in the log files before the newest snapshot; damaged ones are skipped."""
-    most = head_size(deed.layout.shards)
+def _look_through(state: StoreState, files: Files, parameters: StoreParameters, first: int) -> None:
+    """Index the deltas in log files older than the newest snapshot; skip what is damaged."""
+    most = head_size(parameters.layout.shards)
     for number in file_numbers(files):
         if number < first:
             with contextlib.suppress(DamagedError, DiskError):
-                for found in heads(files, deed.identity, number, most):
+                for found in heads(files, parameters.identity, number, most):
                     if found.kind == Kind.UPDATE:
                         head = update_head(found.start)
                         state.archive.add(Kept(*head, found.size, found.place))
                     elif found.kind in (Kind.DROP, Kind.RELEASE):
-                        record = record_at(files, deed.identity, found.place, found.size)
+                        record = record_at(files, parameters.identity, found.place, found.size)
                         if found.kind == Kind.DROP:
                             state.archive.drop(shards_of(record.payload))
                         else:

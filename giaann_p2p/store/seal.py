@@ -3,14 +3,14 @@
 A delta has a digest for each shard for which it has rows. These digests are the leaves of the tree.
 The set of these shards, called the *shape*, and the top of the tree are hashed into the root, and
 each author signs the root. A peer that receives the rows for some shards also receives the shape,
-which shows the shards without rows, and the digests of the branches without any of its leaves.
-From these it computes the same root, or detects that something else was signed. A peer that
+which shows the shards without rows, and the digests of the branches that cover none of these rows.
+From all of them it computes the same root, or detects that something else was signed. A peer that
 receives all shards needs no branches.
 
 Shards without rows are not leaves: in a large swarm most shards get nothing from a chunk, and as
 leaves they would cost far more than all the others.
 
-This module does not check who signed: see `swarm.wire.voucher`.
+This module does not check signatures; `swarm.wire.voucher` does.
 """
 
 import hashlib
@@ -29,27 +29,30 @@ from giaann_p2p.store.codec.damage import check
 from giaann_p2p.store.layout import MOST_SHARDS, Layout, Shards
 
 DIGEST = 16
-"""The size of a leaf, of a branch, and of the root, in bytes."""
+"""The size in bytes of each digest of the tree: leaf, branch or root."""
 MOST_WORDS = 1 << 14
+"""The most bytes of encoded vouchers in a seal."""
 _MOST_SHAPE = 4 * MOST_SHARDS
 _LEAF, _BRANCH, _ROOT = b"giaann leaf", b"giaann branch", b"giaann root"
 _SHAPES = 64
-"""The number of shapes to cache: every part of a delta carries the same shape; 24 MB at most."""
+"""The number of decoded shapes to cache, because every part of a delta carries the same shape. The
+cache takes 24 MB at most."""
 _LEAVES: WeakKeyDictionary[Delta, tuple[Layout, dict[int, bytes]]] = WeakKeyDictionary()
-"""A cache of the leaves of deltas, for as long as these deltas are in memory. A delta never
-changes, and its leaves are needed three times: when it arrives, when it is cut to the rows that are
-new here, and when it is passed on."""
+"""A cache of each delta's leaves, for as long as the delta is in memory. A delta never changes, and
+its leaves are needed three times: when it arrives, when it is cut to the shards to which it is new,
+and when it is passed on."""
 
 
 class Seal(NamedTuple):
-    """The proof that accompanies a delta's rows for some shards."""
+    """The proof that is sent with a delta's rows for some shards: which peers signed the delta."""
 
     words: Annotated[bytes, msgspec.Meta(max_length=MOST_WORDS)] = b""
-    """The encoded vouchers, whose signatures are on the root; empty in an unsealed update."""
+    """The encoded vouchers, which sign the tree's root; empty in an unsealed update."""
     shape: Annotated[bytes, msgspec.Meta(max_length=_MOST_SHAPE)] = b""
-    """The shards for which the delta has rows, encoded."""
+    """The encoded numbers of all shards for which the whole delta has rows."""
     beside: Annotated[bytes, msgspec.Meta(max_length=DIGEST * MOST_SHARDS)] = b""
-    """The digests of the branches without any of these rows: from the leaves up, left to right."""
+    """The digests of the branches that cover none of the rows sent with this seal, from the leaves
+    up, left to right."""
 
     @property
     def size(self) -> int:
@@ -61,7 +64,7 @@ UNSEALED = Seal()
 
 
 def leaves_of(delta: Delta, shards: Shards, layout: Layout) -> dict[int, bytes]:
-    """Return the leaf of each of some shards for which the delta has rows."""
+    """Return the leaves of those of the given shards for which the delta has rows."""
     known = _LEAVES.get(delta)
     if known is None or known[0] != layout:
         known = _LEAVES[delta] = layout, _leaves(delta, layout)
@@ -70,7 +73,7 @@ def leaves_of(delta: Delta, shards: Shards, layout: Layout) -> dict[int, bytes]:
 
 
 def _leaves(delta: Delta, layout: Layout) -> dict[int, bytes]:
-    """Return the leaf of each shard for which the delta has rows, ascending."""
+    """Compute the leaf of each shard for which the delta has rows, by ascending shard number."""
     rows = (delta.count > 0) | (delta.lengths > 0)
     homes = layout.shards_of(delta.concept[rows], delta.feature[rows]).tolist()
     found: dict[int, list[bytes]] = {}
@@ -83,38 +86,39 @@ def _leaves(delta: Delta, layout: Layout) -> dict[int, bytes]:
 
 
 class Tree:
-    """A Merkle tree, computed from some leaves and the branches beside them."""
+    """The Merkle tree of a delta, computed from some leaves and the branches beside them."""
 
     def __init__(self, leaves: Mapping[int, bytes], shape: Shards, beside: bytes = b"") -> None:
-        """Compute the tree from the leaves of some shards; `shape`: all shards, ascending.
+        """Compute the tree from the leaves of some shards and the branches in `beside`.
 
-        DamagedError unless `beside` has exactly the branches that the root requires.
+        `shape`: all shards for which the delta has rows, ascending. DamagedError unless `beside`
+        has exactly the branches that the root requires.
         """
-        check(len(beside) % DIGEST == 0, "a seal with half a digest")
+        check(len(beside) % DIGEST == 0, "a seal ends within a digest")
         left = [beside[at : at + DIGEST] for at in range(0, len(beside), DIGEST)]
         left.reverse()
         self._rank = {shard: rank for rank, shard in enumerate(shape.tolist())}
-        check(leaves.keys() <= self._rank.keys(), "a seal without a shard that has rows")
+        check(leaves.keys() <= self._rank.keys(), "a seal lacks a shard that has rows")
         level, size = {self._rank[shard]: leaf for shard, leaf in leaves.items()}, len(shape)
         self._levels, self._sizes = [level], [size]
         while size > 1 and level:
             for at in sorted(level):
                 if at ^ 1 not in level and at ^ 1 < size:
-                    check(bool(left), "a seal that lacks a branch")
+                    check(bool(left), "a seal lacks a branch")
                     level[at ^ 1] = left.pop()
             level = {at >> 1: _joined(level, at) for at in level if not at & 1}
             size = (size + 1) // 2
             self._levels.append(level)
             self._sizes.append(size)
         if not level and len(shape):
-            check(bool(left), "a seal that lacks a branch")
+            check(bool(left), "a seal lacks a branch")
             level[0] = left.pop()
-        check(not left, "a seal with a branch too many")
+        check(not left, "a seal has too many branches")
         self._shape = shape
         plain = shape.astype("<u2").tobytes()
         top = level.get(0, b"")
         self.root = hashlib.blake2b(plain + top, digest_size=DIGEST, person=_ROOT).digest()
-        """The digest of the whole delta: this is signed."""
+        """The digest of the whole delta, which the delta's authors sign."""
         self._top = top
 
     def __repr__(self) -> str:
@@ -122,13 +126,13 @@ class Tree:
 
     @cached_property
     def shape(self) -> bytes:
-        """The shape, encoded as in a seal."""
+        """The numbers of all shards for which the delta has rows, encoded as in a seal."""
         steps = self._shape.astype(np.uint32)
         steps[1:] -= self._shape[:-1]
         return pack([steps])
 
     def beside(self, shards: Iterable[int]) -> bytes:
-        """Return the digests of the branches that have none of the leaves of some shards."""
+        """Return the digests of the branches that cover none of the given shards' leaves."""
         covered = {self._rank[shard] for shard in shards if shard in self._rank}
         if not covered:
             return self._top
@@ -140,39 +144,42 @@ class Tree:
         return b"".join(found)
 
     def seal(self, words: bytes, shards: Iterable[int]) -> Seal:
-        """Return the seal that accompanies the rows for some shards."""
+        """Return the seal to send with the rows for some shards; `words`: the encoded vouchers."""
         return Seal(words, self.shape, self.beside(shards))
 
 
 def made(delta: Delta, layout: Layout) -> Tree:
-    """Return the tree of a whole delta."""
+    """Return the Merkle tree of a whole delta."""
     leaves = leaves_of(delta, np.arange(layout.shards, dtype=np.uint16), layout)
     return Tree(leaves, np.fromiter(leaves, np.uint16))
 
 
 def told(delta: Delta, shards: Shards, layout: Layout, seal: Seal) -> Tree:
-    """Return the tree of a sealed delta's rows for some shards; DamagedError if they do not fit."""
+    """Compute the tree from a delta's rows for some shards and from their seal.
+
+    DamagedError if the rows do not fit the seal.
+    """
     shape = _shape(seal.shape)
     leaves = leaves_of(delta, shards, layout)
     wanted = {*shape.tolist()} & {*shards.tolist()}
-    check(leaves.keys() == wanted, "a seal of a delta that has rows for other shards")
+    check(leaves.keys() == wanted, "the seal states other shards than the delta has rows for")
     return Tree(leaves, shape, seal.beside)
 
 
 def narrowed(seal: Seal, delta: Delta, shards: Shards, some: Shards, layout: Layout) -> Seal:
-    """Return the seal for `some` of the `shards` that a delta is sealed for."""
+    """Narrow a seal of a delta's rows for `shards` to `some` of these shards."""
     if not seal.words or len(some) == len(shards):
         return seal
     return seal._replace(beside=told(delta, shards, layout, seal).beside(some.tolist()))
 
 
 def to_bytes(leaves: Mapping[int, bytes]) -> bytes:
-    """Return the encoding of all leaves of a delta, concatenated."""
+    """Encode all leaves of a delta as bytes: shard and digest of each, concatenated."""
     return b"".join(shard.to_bytes(2, "little") + leaf for shard, leaf in leaves.items())
 
 
 def from_bytes(data: bytes) -> Tree:
-    """Return the tree of the leaves that `to_bytes` encoded."""
+    """Compute a delta's tree from all its leaves, as `to_bytes` encoded them."""
     each = np.frombuffer(data, [("shard", "<u2"), ("leaf", f"V{DIGEST}")])
     shape = each["shard"].astype(np.uint16)
     leaves = [leaf.tobytes() for leaf in each["leaf"]]
@@ -182,17 +189,23 @@ def from_bytes(data: bytes) -> Tree:
 @lru_cache(maxsize=_SHAPES)
 def _shape(data: bytes) -> Shards:
     (steps,) = unpack(data, 1, MOST_SHARDS)
-    check(steps.dtype == np.uint32, "a seal's shape of another kind")
+    check(steps.dtype == np.uint32, "a seal's shape has the wrong type")
     shape = np.cumsum(steps, dtype=np.int64)
-    check(not len(shape) or int(shape[-1]) < MOST_SHARDS, "a seal with shards that there are not")
-    check(bool(np.all(steps[1:] > 0)), "a seal with a shard twice")
+    check(
+        not len(shape) or int(shape[-1]) < MOST_SHARDS,
+        "a seal's shape has shards that do not exist",
+    )
+    check(bool(np.all(steps[1:] > 0)), "a seal's shape has a shard twice")
     found = shape.astype(np.uint16)
     found.flags.writeable = False
     return found
 
 
 def _joined(level: Mapping[int, bytes], at: int) -> bytes:
-    """Return the parent of two neighbours; the last node of an odd level is its own parent."""
+    """Return the digest of the parent of nodes `at` and `at + 1`.
+
+    The last node of an odd level has no neighbour, and is its own parent.
+    """
     if at + 1 not in level:
         return level[at]
     both = level[at] + level[at + 1]

@@ -1,8 +1,8 @@
 """Snapshots: the whole state of a store in one file, which exists completely or not at all.
 
-A snapshot has the format of a log file, and has a temporary name until it is complete. It need not
-show one moment: each part holds some shards with the chunks that they had applied just then, and
-the replay of the log, from the file with the snapshot's number on, skips these chunks.
+A snapshot has the format of a log file, and a temporary name until it is complete. It need not show
+a single moment: each part holds some shards, with the chunks that they had applied when the part
+was captured. Replaying the log from the file with the snapshot's number on skips these chunks.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ from giaann_p2p.store.disk.record import HEADER_SIZE, Header, Record, behind
 _NAME = re.compile(r"snapshot-(\d{8,})")
 _UNFINISHED = ".new"
 _END = 254
-"""The kind of the last record; a file without it was truncated."""
+"""The kind of a snapshot's last record; a file without this record was truncated."""
 
 
 def name_of(number: int) -> str:
@@ -26,18 +26,24 @@ def name_of(number: int) -> str:
 
 
 def newest(files: Files) -> int | None:
-    """Return the number of the newest complete snapshot, that of the first log file to replay."""
+    """Return the number of the newest complete snapshot; None if there is no snapshot.
+
+    It is also the number of the first log file to replay.
+    """
     return max(_numbers(files), default=None)
 
 
 def size(files: Files) -> int:
-    """Return the size of the newest complete snapshot in bytes; 0 where there is none."""
+    """Return the size of the newest complete snapshot in bytes; 0 if there is no snapshot."""
     number = newest(files)
     return 0 if number is None else files.size(name_of(number))
 
 
 def write(files: Files, identity: bytes, number: int, records: Iterable[tuple[int, bytes]]) -> int:
-    """Write a snapshot and return its size; DiskError if that fails, and no file is left."""
+    """Write a snapshot, and return its size in bytes.
+
+    DiskError if the disk refuses; no part of the file is left then.
+    """
     unfinished = name_of(number) + _UNFINISHED
     try:
         _remove(files, [unfinished])
@@ -54,11 +60,11 @@ def write(files: Files, identity: bytes, number: int, records: Iterable[tuple[in
             _remove(files, [unfinished])
         if not isinstance(error, OSError):
             raise
-        raise DiskError(f"{files.path(unfinished)}: {error.strerror}; the log goes on") from None
+        raise DiskError(f"{files.path(unfinished)}: {error.strerror}; the log is kept") from None
 
 
 def read(files: Files, identity: bytes, number: int) -> Iterator[Record]:
-    """Iterate over the records of a snapshot; DamagedError with the offset of the first damage."""
+    """Iterate over the records of a snapshot; DamagedError at the first damaged place."""
     name = name_of(number)
     try:
         data = files.read(name)
@@ -71,18 +77,16 @@ def read(files: Files, identity: bytes, number: int) -> Iterator[Record]:
         if not ended:
             yield record
     if not ended or at != len(data):
-        raise damaged(files, name, at, "what stands there is not what was written")
+        raise damaged(files, name, at, "the bytes there are not what was written")
 
 
 def forget_before(files: Files, number: int) -> None:
-    """Remove older snapshots and unfinished files."""
+    """Remove the snapshots with smaller numbers, and unfinished files."""
     try:
         older = [name_of(old) for old in _numbers(files) if old < number]
         _remove(files, [*older, *(n for n in files.names() if n.endswith(_UNFINISHED))])
     except OSError as error:
-        raise DiskError(
-            f"{files.path('')}: {error.strerror}; old snapshots are still there"
-        ) from None
+        raise DiskError(f"{files.path('')}: {error.strerror}; old snapshots may remain") from None
 
 
 def damaged(files: Files, name: str, offset: int, what: str) -> DamagedError:
@@ -109,12 +113,15 @@ def _header(files: Files, name: str, data: bytes, wanted: Header) -> Header:
     except ValueError as error:
         raise damaged(files, name, 0, str(error)) from None
     if header != wanted:
-        raise damaged(files, name, 0, "it belongs to another store, or had another name")
+        raise damaged(files, name, 0, "it belongs to another store or was renamed")
     return header
 
 
 def _identity(store: bytes) -> bytes:
-    """Return an identity of its own, so that no log record validates inside a snapshot."""
+    """Return the identity of a store's snapshots.
+
+    It differs from that of the log, so no log record is valid inside a snapshot.
+    """
     return hashlib.blake2b(b"snapshot\0" + store, digest_size=16).digest()
 
 

@@ -1,12 +1,11 @@
-"""A bounded cache of released deltas: every known owner has them; the oldest is evicted first.
+"""A bounded cache of released deltas, which every known owner has; the oldest is evicted first.
 
-Without its delta a chunk cannot be separated from the sum any more. A chunk that turns out to be a
-lie is withdrawn by means of its delta; and a replica unknown to this peer may still need it, and
-nothing else helps that replica. So owners with a disk keep released deltas for as long as there is
-room.
+Without its delta, a chunk can no longer be subtracted from a shard. A released delta may still be
+needed: to withdraw a chunk that turns out to be a lie, or by a replica that is unknown to this
+peer, which nothing else can help. So owners with a disk keep released deltas while there is room.
 
 There may be very many records, but they are for few distinct sets of shards. Records for the same
-shards form a group, so that dropping shards costs one step per group.
+set form a group, so that dropping shards costs one step per group.
 """
 
 from collections import Counter
@@ -21,22 +20,22 @@ from giaann_p2p.store.kept import KEPT_BYTES, Kept, followed
 from giaann_p2p.store.layout import Shards, among
 
 _LEAST = 8 * KEPT_BYTES
-"""The least size that a record counts as: otherwise the index of tiny ones would fill the
-memory."""
+"""The least number of bytes that a record counts as. Without it, the index of many tiny records
+would fill the memory."""
 
 
 @dataclass(eq=False, slots=True)
 class _Group:
-    """The records for one set of shards, by their numbers in order of arrival."""
+    """The records for one set of shards; they are numbered in order of arrival."""
 
     shards: Shards
     numbers: set[int] = field(default_factory=set)
     chunks: dict[bytes, BitMap] = field(default_factory=dict)
-    """The records' chunks, by job. Invariant: no shard has two records of a chunk."""
+    """The chunks of these records, by job. Invariant: no shard has two records of one chunk."""
 
 
 class Spare:
-    """Released records of up to `most` bytes in total."""
+    """A cache of released records, which take up to `most` bytes in total."""
 
     def __init__(self, most: int = 0) -> None:
         self._most, self._size = most, 0
@@ -58,20 +57,20 @@ class Spare:
 
     @property
     def nbytes(self) -> int:
-        """The approximate size in memory, in bytes."""
+        """The approximate memory that the cache takes, in bytes."""
         return KEPT_BYTES * len(self._kept)
 
     @property
     def files(self) -> set[int]:
-        """The numbers of the log files that contain these records."""
+        """The numbers of the log files that contain the cached records."""
         return {number for number, count in self._files.items() if count}
 
     def find(self, job: bytes, chunk: int) -> list[Kept]:
-        """Return the records of a chunk."""
+        """Return the cached records of a chunk."""
         return [self._as_it_is(number) for number in sorted(self._of_chunk.get((job, chunk), ()))]
 
     def of(self, shard: int) -> Applied:
-        """Return the chunks with a record for a shard."""
+        """Return the chunks whose delta for one shard is cached."""
         found: dict[bytes, BitMap] = {}
         for group in self._groups.values():
             if shard in group.shards:
@@ -80,7 +79,10 @@ class Spare:
         return Applied(found)
 
     def add(self, one: Kept) -> None:
-        """Keep a record of the log; the oldest records are evicted to make room for it."""
+        """Cache a record of the log; the oldest records are evicted to make room for it.
+
+        A record that is not in a log is not cached.
+        """
         if one.place is None or not self._most:
             return
         self._next += 1
@@ -92,14 +94,14 @@ class Spare:
             self._forget(next(iter(self._kept)))
 
     def drop(self, shards: Shards) -> None:
-        """Forget the records of dropped shards: these may come back with other content."""
+        """Forget records for dropped shards, which may be held again with other content."""
         for group in list(self._groups.values()):
             gone = among(group.shards, shards)
             if gone.any():
                 self._leave(group, group.shards[~gone])
 
     def move(self, moves: Mapping[Place, Place]) -> None:
-        """Update the places of records that the log has rewritten."""
+        """Update the places of records that the log has rewritten into another file."""
         for number, one in self._kept.items():
             if one.place and one.place in moves:
                 self._count(one, -1)
@@ -113,7 +115,7 @@ class Spare:
         return one
 
     def _leave(self, group: _Group, left: Shards) -> None:
-        """Keep a group's records for fewer shards; merge it with the group for these shards."""
+        """Narrow a group to the shards `left`; merge it with a group for the same shards."""
         del self._groups[group.shards.tobytes()]
         if not len(left):
             for number in list(group.numbers):

@@ -7,9 +7,9 @@
     NOTE      set the caller's value of a key
     RELEASE   stop archiving the deltas of some chunks for some shards
 
-A log is a sequence of these records, and so is a snapshot, in which each shard has one CONTENT.
-Each shard has its set of applied chunks beside its content, and applies no chunk twice: replay is
-idempotent, also of records that a snapshot already includes.
+A log is a sequence of these records, and so is a snapshot, which has one CONTENT for each shard.
+Each shard has a set of applied chunks beside its content, and applies no chunk twice. So replay is
+idempotent, even for records whose effect a snapshot already includes.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -38,27 +38,31 @@ from giaann_p2p.store.update import Update, check_delta, cut, update_of
 
 _MOST = (1 << 31) - 1
 _PART = 1 << 14
-"""The number of connections in a part of a snapshot after which the next shard begins a new part.
-While a part is written or read, each of its connections takes some 90 bytes."""
+"""A part of a snapshot ends once it has this many connections. While a part is written or read,
+each of its connections takes about 90 bytes of memory."""
 _SMALL = 1 << 10
-"""The most connections of a shard whose content is cached until it changes: audits ask a peer for
-proof that it holds a shard again and again, each time with a new salt."""
+"""The most connections of a shard whose content is cached until the shard changes. The cache helps
+audits, which ask a peer again and again to prove that it holds a shard, each time with a new
+salt."""
 _REMEMBERED = 128
-"""The most shards in that cache; 8 MB at most."""
+"""The most shards whose content is cached; the cache takes 8 MB at most."""
 
 
 class Captured(NamedTuple):
-    """Some shards as they were at one moment, with the chunks that each had applied."""
+    """Some shards as they were at one moment, each with the chunks that it had applied."""
 
     numbers: list[int]
     shards: list[Shard]
     applied: list[Applied]
     columns: Columns
-    """The columns that define the neuron numbers in these shards."""
+    """The columns that define the neuron numbers in the captured shards."""
 
 
 class StoreState:
-    """Columns, the sets of chunks that they are the sum of, the archive of deltas, and notes."""
+    """The state of a store: columns, applied chunks, the archive of deltas, and notes.
+
+    Invariant: the columns of a shard are the sum of the chunks that it has applied.
+    """
 
     def __init__(self, spec: ModelSpec, layout: Layout) -> None:
         self.spec = spec
@@ -71,7 +75,7 @@ class StoreState:
 
     @property
     def nbytes(self) -> int:
-        """The approximate size in memory, in bytes."""
+        """The approximate memory that the state takes, in bytes."""
         return self.columns.nbytes + self.ledger.nbytes + self.archive.nbytes
 
     @property
@@ -80,7 +84,7 @@ class StoreState:
         return self.ledger.shards
 
     def hold(self, shards: Sequence[int]) -> None:
-        """Begin to hold shards, empty; shards that are held already stay as they are."""
+        """Hold further shards, which are empty; shards that are held already stay unchanged."""
         self.check_shards(shards)
         for number in shards:
             if number not in self.ledger:
@@ -88,14 +92,14 @@ class StoreState:
                 self.ledger.hold(number, Applied())
 
     def check_shards(self, shards: Iterable[int]) -> None:
-        """Raise UsageError for a shard number outside the layout."""
+        """Raise UsageError if the layout does not have all of these shard numbers."""
         for number in shards:
             if not 0 <= number < self.columns.layout.shards:
                 most = self.columns.layout.shards - 1
                 raise UsageError(f"there is no shard {number}; they are numbered 0 to {most}")
 
     def drop(self, shards: Iterable[int]) -> None:
-        """Stop holding shards."""
+        """Stop holding shards: remove their content, applied chunks and archived deltas."""
         gone = [number for number in shards if number in self.ledger]
         for number in gone:
             self.ledger.drop(number)
@@ -103,10 +107,11 @@ class StoreState:
         self.archive.drop(gone)
 
     def planned(self, updates: Iterable[Update]) -> list[Shards]:
-        """Return for each update the shards to which it is new; UsageError if a shard is not held.
+        """Return for each update the shards to which it is new.
 
         If one call has both a chunk and its withdrawal, a shard gets only the first of them.
-        StoreError for a withdrawal of rows that are not in the store.
+        UsageError if a shard is not held; StoreError for a withdrawal of rows that the store does
+        not have.
         """
         given: dict[tuple[bytes, int], Shards] = {}
         plan = []
@@ -122,7 +127,7 @@ class StoreState:
         return plan
 
     def add(self, update: Update, shards: Shards) -> None:
-        """Add an update to shards to which it is new, or withdraw what it adds."""
+        """Apply an update to shards to which it is new: add its delta, or withdraw it."""
         if update.chunk >= WITHDRAWN:
             self._withdraw(update, shards)
         elif update.delta.neurons:  # a chunk may have no rows for some shards
@@ -132,7 +137,7 @@ class StoreState:
     def _withdraw(self, update: Update, shards: Shards) -> None:
         """Subtract a chunk from the shards that have it, and mark it as applied in the others.
 
-        The mark ensures that shards that lack the chunk never apply it.
+        Because of the mark, shards that lack the chunk will never apply it.
         """
         chunk = update.chunk - WITHDRAWN
         lacking = self.ledger.lacking(update.job, chunk, shards)
@@ -140,7 +145,7 @@ class StoreState:
         self.ledger.add(update.job, chunk, lacking)
 
     def _check_withdrawal(self, update: Update, shards: Shards) -> None:
-        """Raise StoreError unless the delta can be subtracted from the shards with the chunk."""
+        """Raise StoreError unless a withdrawal can be subtracted from the shards with the chunk."""
         lacking = self.ledger.lacking(update.job, update.chunk - WITHDRAWN, shards)
         part = cut(update, np.setdiff1d(shards, lacking), self.columns.layout).delta
         rows = (part.count > 0) | (part.lengths > 0)
@@ -148,17 +153,17 @@ class StoreState:
         withdrawn(held, part, update.chunk)
 
     def adopt(self, held: Content) -> None:
-        """Replace the content of shards."""
+        """Replace the content of shards, and their sets of applied chunks."""
         self.columns.adopt(held.shards, held.delta)
         for number, applied in zip(held.shards.tolist(), held.applied, strict=True):
             self.ledger.hold(number, applied)
 
     def united(self, held: Content, recall: Recall) -> Content:
-        """Return the union of the content of shards elsewhere with their content here.
+        """Return the union of some shards' content from elsewhere with their content here.
 
-        If one set of chunks includes the other, the union is the larger content; if they are
-        disjoint, it is the sum. Otherwise it is the other content plus the deltas that it lacks, if
-        these are kept here; UsageError if not, because a sum cannot be taken apart again.
+        If one set of chunks includes the other, the union is the larger content; if the sets are
+        disjoint, it is the sum. Otherwise it is the content from elsewhere plus the deltas that it
+        lacks. UsageError if these are not kept here, because a sum cannot be taken apart again.
         """
         self._check_content(held)
         parts = [self._united(one, recall) for one in by_shard(held, self.columns.layout)]
@@ -173,7 +178,10 @@ class StoreState:
         return united(ours, theirs, self.archive.of, recall)
 
     def needed(self, held: Content) -> list[tuple[int, bytes, int]]:
-        """Return shard, job and chunk of each delta that `united` will recall; checks nothing."""
+        """Return shard, job and chunk of each delta that `united` will recall.
+
+        The content is not checked here.
+        """
         found = []
         for shard, theirs in zip(held.shards.tolist(), held.applied, strict=False):
             if shard in self.ledger:
@@ -189,17 +197,17 @@ class StoreState:
         rows = (held.delta.count > 0) | (held.delta.lengths > 0)
         homes = self.columns.layout.shards_of(held.delta.concept[rows], held.delta.feature[rows])
         if len(set(shards)) < len(shards) or len(shards) != len(held.applied):
-            raise UsageError("each shard's content comes once, with its set of chunks")
+            raise UsageError("each shard may be given only once, with one set of chunks")
         if strange := set(np.unique(homes).tolist()) - set(shards):
-            raise UsageError(f"content with rows of other shards: {sorted(strange)}")
+            raise UsageError(f"the content has rows of other shards: {sorted(strange)}")
 
     def is_known(self, held: Content) -> bool:
-        """Return whether the shards have applied all the chunks of some content."""
+        """Return whether the shards here have already applied all chunks of some content."""
         pairs = zip(held.shards.tolist(), held.applied, strict=True)
         return all(n in self.ledger and applied <= self.ledger.of(n) for n, applied in pairs)
 
     def capture(self, shards: Iterable[int]) -> Captured:
-        """Return the given shards that are held, as they are now."""
+        """Merge and return the given shards as they are now, without shards that are not held."""
         shards = [number for number in shards if number in self.ledger]
         with undisturbed():
             merged = [(number, self.columns.merge(number)) for number in shards]
@@ -209,7 +217,7 @@ class StoreState:
         return Captured(numbers, [shard for _, shard in held], applied, self.columns)
 
     def content(self, captured: Captured) -> Content:
-        """Return the content of captured shards; safe in any thread, also during writes."""
+        """Return the content of captured shards; safe in any thread, even during writes."""
         columns = captured.columns
         if len(captured.shards) == 1 and captured.shards[0].connections <= _SMALL:
             delta = self._of_one(captured.shards[0], columns, columns.renamed)
@@ -218,18 +226,18 @@ class StoreState:
         return Content(np.array(captured.numbers, np.uint16), captured.applied, delta)
 
     def rebuild(self) -> None:
-        """Rebuild the columns if at least half of the neurons are used by no held shard."""
+        """Rebuild the columns if at least half of the numbered neurons are in no held shard."""
         if 2 * self.columns.neurons_used > len(self.columns.neurons):
             return
         columns = Columns(self.columns.layout, self.columns.places)
         for part in self.parts(self.shards):
             held = self.content(self.capture(part))
             columns.adopt(held.shards, held.delta)
-        self.columns = columns  # readers that have begun finish with the old ones
+        self.columns = columns  # readers that have begun finish with the old columns
         self._of_one.cache_clear()  # the cache would keep the old columns alive
 
     def parts(self, shards: Shards) -> Iterator[list[int]]:
-        """Split shards into parts, each small enough to be processed at once."""
+        """Split shards into parts that are small enough to be processed at once."""
         part: list[int] = []
         size = 0
         for number in shards.tolist():
@@ -242,7 +250,7 @@ class StoreState:
             yield part
 
     def replay(self, kind: int, payload: memoryview) -> None:
-        """Apply a record; DamagedError or UsageError if it is invalid."""
+        """Apply a record of a log or snapshot; DamagedError or UsageError if it is invalid."""
         if kind == Kind.UPDATE:
             update = update_of(payload, self.limits)
             (fresh,) = self.planned([update])
@@ -262,9 +270,12 @@ class StoreState:
         elif kind == Kind.RELEASE:
             self.archive.release(*released(payload))
         else:
-            raise DamagedError(f"a record of kind {kind}, which this version does not know")
+            raise DamagedError(f"a record has kind {kind}, which this version does not know")
 
 
 def _content_of(shard: Shard, columns: Columns, renamed: int) -> Delta:
-    """Return a shard's content. `renamed` is part of the cache's key: a change of names ends it."""
+    """Return a shard's content, which is cached.
+
+    `renamed` is part of the cache's key, so that a change of names invalidates cached content.
+    """
     return content([shard], columns.neurons, columns.places, columns.names)

@@ -1,4 +1,4 @@
-"""Counts of what shards hold."""
+"""Counts the columns, rows, connections and chunks that some shards hold."""
 
 from typing import NamedTuple
 
@@ -8,20 +8,20 @@ from giaann_p2p.store.state import Captured
 
 
 class Statistics(NamedTuple):
-    """Counts of some shards."""
+    """What some shards hold in total."""
 
     columns: int
-    """The number of columns; one that is cut into blocks counts once in each of its shards."""
+    """The number of columns; a column that is cut into blocks counts once in each of its shards."""
     rows: int
     connections: int
     occurrences: int
     chunks: int
-    """The number of chunks; one that several shards have applied counts once in each of them."""
+    """The number of applied chunks; a chunk counts once for each shard that has applied it."""
     nbytes: int
 
 
 def statistics(captured: Captured) -> Statistics:
-    """Count what captured shards hold."""
+    """Return what captured shards hold in total."""
     shards, neurons = captured.shards, captured.columns.neurons
     return Statistics(
         sum(len(np.unique(neurons.concept[shard.occurring])) for shard in shards),

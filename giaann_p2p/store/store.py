@@ -1,8 +1,8 @@
 """The store: columns in memory, made durable by a write-ahead log and snapshots.
 
 A write is logged, then applied, then acknowledged; a failure before it is logged leaves no trace.
-After a crash the store has all that was acknowledged, and perhaps some writes that were about to
-be, but never a part of a chunk. Row reads take no lock: any thread may read while another writes.
+After a crash the store has every acknowledged write, and perhaps some writes that were in progress,
+but never a part of one. Reading rows takes no lock: any thread may read while another writes.
 """
 
 import time
@@ -58,7 +58,7 @@ from giaann_p2p.store.withdrawal_split import UpdatePart, as_it_came, by_update,
 
 
 class Store:
-    """Shards of columns; made by `in_memory`, `at` or `open`."""
+    """A store of shards, in memory and perhaps on a disk; made by `in_memory`, `at` or `open`."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class Store:
         self._state, self._disk, self._budget = state, disk, budget
         files, identity = (disk.files, disk.identity) if disk else (None, b"")
         self.cold = ColdRoom(files, identity, state.limits)
-        """Cold copies: shards on the disk that have left memory."""
+        """Cold copies: files of shards that have left memory."""
         self.cold.tidy()
         self._retain = retain
         self._deltas = Deltas(state, disk)
@@ -88,7 +88,7 @@ class Store:
         *,
         retain: bool = False,
     ) -> Self:
-        """Make a store that has no files and is lost with the process."""
+        """Make a store without files, whose content is lost when the process ends."""
         return cls(StoreState(spec, layout), None, budget or Budget(), retain=retain)
 
     @classmethod
@@ -104,10 +104,10 @@ class Store:
         retain: bool = False,
         spare: int = 0,
     ) -> Self:
-        """Open the store in a directory; unless `readonly`, create it if there is none.
+        """Open the store in a directory, creating it if there is none, unless `readonly`.
 
-        `retain`: keep the delta of each update until it is released; without it, no delta is kept,
-        and earlier ones are lost. `spare`: limit in bytes of the released deltas that are cached.
+        `retain`: keep the delta of each update until it is released; otherwise no delta is kept,
+        and earlier ones are lost. `spare`: the most bytes of released deltas to cache.
         """
         files = DiskFiles(directory)
         if readonly:
@@ -134,7 +134,10 @@ class Store:
         spare: int = 0,
         clock: Callable[[], float] = time.monotonic,
     ) -> Self:
-        """Open the store in these files; the caller ensures that there is no other writer."""
+        """Open the store in the given files; the caller ensures that no other writer is active.
+
+        Parameters are those of `at`. `clock` returns seconds, by which `sync` is timed.
+        """
         if readonly:
             state = looked_at(files, spec, layout)
             return cls(state, None, budget or Budget(), "this store was opened for reading only")
@@ -161,7 +164,7 @@ class Store:
         )
 
     def close(self) -> None:
-        """Close the log and unlock the directory; everything acknowledged stays."""
+        """Close the log and unlock the directory; every acknowledged write stays."""
         try:
             self._journal.close()
         finally:
@@ -169,17 +172,17 @@ class Store:
 
     @property
     def spec(self) -> ModelSpec:
-        """The model's parameters."""
+        """The parameters of the model that the store was created for."""
         return self._state.spec
 
     @property
     def layout(self) -> Layout:
-        """The mapping of rows to shards."""
+        """The layout, which maps each row to a shard."""
         return self._state.columns.layout
 
     @property
     def limits(self) -> Limits:
-        """The limits of parcels that this store decodes."""
+        """The limits on the size of parcels that this store decodes."""
         return self._state.limits
 
     @property
@@ -189,47 +192,47 @@ class Store:
 
     @property
     def nbytes(self) -> int:
-        """The approximate size in memory, in bytes."""
+        """The approximate memory that the store takes, in bytes."""
         return self._state.nbytes
 
     @property
     def used(self) -> int:
-        """The bytes that count against the budget, including the reserve for merging."""
+        """The bytes that count against the budget, with a reserve for merging the largest shard."""
         return Budget.used(self._state)
 
     @property
     def notes(self) -> dict[str, bytes]:
-        """The caller's notes, by key."""
+        """A copy of the notes that callers have set, by key."""
         return dict(self._state.notes)
 
     def read(self, question: Question) -> Answer:
-        """Return the neurons' rows, in order; None for a neuron that is not here."""
+        """Return the rows of the question's neurons, in order; None for a neuron without one."""
         return [self._state.columns.row(neuron) for neuron in question.neurons]
 
     def rows(self, concept: Ids, feature: Ids) -> bytes:
-        """Return the rows of some neurons as a sheaf, without those that are not here."""
+        """Return the rows of some neurons as a sheaf; neurons without a row here are left out."""
         rows = self._state.columns.rows(concept, feature)
         return encode_sheaf(rows, self.spec.branches, self.spec.segments)
 
     def connections_of(self, concept: Ids, feature: Ids) -> int:
-        """Return how many connections some neurons have, without those not merged yet."""
+        """Return how many connections some neurons have, without connections not merged yet."""
         return self._state.columns.connections_of(concept, feature)
 
     def features(self, concept: int, most: int) -> Ids:
-        """Return the features of a column's rows that are here, the most frequent first."""
+        """Return up to `most` features of a column's rows here, the most frequent first."""
         return self._state.columns.features(concept, most)
 
     def applied(self, shard: int, job: bytes) -> BitMap:
-        """Return which chunks of a job a shard has applied."""
+        """Return the chunks of a job that a shard has applied; none if the shard is not held."""
         with self._journal.lock:
             ledger = self._state.ledger
             return ledger.of(shard).of(job).copy() if shard in ledger else BitMap()
 
     def apply(self, updates: Sequence[Update]) -> list[Shards]:
-        """Apply chunks, or withdrawals, durably; return for each the shards to which it was new.
+        """Apply chunks or withdrawals durably; return for each the shards to which it was new.
 
-        A withdrawal subtracts from each shard the delta that this shard got from the chunk, no
-        matter which peer sent it.
+        A withdrawal subtracts from each shard the delta that this shard got from the chunk,
+        whichever peer sent it.
         """
         for update in updates:
             update.check(self.spec)
@@ -263,14 +266,14 @@ class Store:
         return by_update(len(updates), told, planned)
 
     def note(self, key: str, value: bytes) -> None:
-        """Set the note of a key, durably."""
+        """Set the note of a key durably."""
         with self._journal.lock:
             self._journal.check()
             with self._journal.logged([(Kind.NOTE, note_record(key, value))]):
                 self._state.notes[key] = value
 
     def hold(self, shards: Iterable[int]) -> None:
-        """Begin to hold shards, empty, durably; shards that are held already stay as they are."""
+        """Hold further shards durably; they are empty. Shards already held stay unchanged."""
         with self._journal.lock:
             self._journal.check()
             new = [number for number in shards if number not in self._state.ledger]
@@ -289,46 +292,46 @@ class Store:
                     self._state.drop(old)
 
     def content(self, *shards: int) -> Content:
-        """Return the content of the given shards that are held, as it is now."""
+        """Return the current content of the given shards, without shards that are not held."""
         with self._journal.lock:
             captured = self._state.capture(shards)
         return self._state.content(captured)
 
     def statistics(self, *shards: int) -> Statistics:
-        """Return counts for some shards; without arguments, for all held shards."""
+        """Return statistics of some shards; without arguments, of all held shards."""
         with self._journal.lock:
             captured = self._state.capture(shards or self.shards.tolist())
         return statistics(captured)
 
     def names(self) -> Names:
-        """Return the text of every word of a row that is here."""
+        """Return the text of every word that names a row in this store, by word id."""
         with self._journal.lock:
             return dict(self._state.columns.names)
 
     def cool(self, shard: int, now: float) -> None:
-        """Write a cold copy of a shard as it is now, durably; the shard also stays in memory."""
+        """Write a cold copy of a shard's current content; the shard also stays in memory."""
         held = self.content(shard)
         if len(held.shards):
             self.cold.put(held, now)
 
     def thaw(self, shard: int) -> None:
-        """Adopt a shard's cold copy; the copy stays on the disk."""
+        """Merge the content of a shard's cold copy into the store; the copy stays on the disk."""
         self.adopt(self.cold.content(shard))
 
     def size_of(self, shard: int) -> int:
-        """Return the approximate number of connections in a shard."""
+        """Return the number of connections in a shard, without connections not merged yet."""
         return self._state.columns.size_of(shard)
 
     def adopt(self, *held: Content) -> None:
-        """Merge the content of shards from elsewhere, durably: all of it, or nothing.
+        """Merge the content of shards from elsewhere into the store durably: all of it, or nothing.
 
-        Chunks that only the shard here has are kept. UsageError if the two cannot be merged,
-        because they have some chunks in common, each has others, and the deltas of those missing
-        there are not kept here. StoreError if the same chunks have another sum there.
+        Chunks that only the shard here has stay in it. UsageError if the two contents cannot be
+        merged: they have some chunks in common, each has others, and the deltas that are missing
+        elsewhere are not kept here. StoreError if the same chunks have another sum elsewhere.
         """
         shards = [shard for one in held for shard in one.shards.tolist()]
         if len(set(shards)) < len(shards):
-            raise UsageError("each shard's content comes once, with its set of chunks")
+            raise UsageError("each shard may be given only once")
         ahead = self._recalled_for(held)
         with self._journal.lock:
             self._journal.check()
@@ -347,53 +350,60 @@ class Store:
                     self._state.adopt(one)
 
     def retained(self, job: bytes) -> BitMap:
-        """Return the chunks of a job whose delta is retained for any shard."""
+        """Return the chunks of a job whose delta is retained for at least one shard."""
         with self._journal.lock:
             return self._state.archive.chunks(job)
 
     def kept(self) -> list[Kept]:
-        """Return all records with deltas, retained or released but not forgotten yet."""
+        """Return all archived records: the retained ones, and released ones still cached."""
         with self._journal.lock:
             return self._state.archive.everything
 
     def parcel(self, kept: Kept) -> Parcel | None:
-        """Return one of these records, cut to the shards held here; None if it is gone."""
+        """Return an archived record as a parcel, cut to the shards held here.
+
+        None if it is for none of these shards, or cannot be read.
+        """
         with self._journal.lock:
             return self._deltas.parcel(kept, self.shards)
 
     @property
     def unreadable(self) -> int:
-        """The number of records with deltas that were found to be unreadable."""
+        """The number of archived records that could not be read when they were requested."""
         return len(self._deltas.unreadable)
 
     def retained_for(self, shard: int) -> Applied:
-        """Return the chunks whose delta for a shard is retained."""
+        """Return the chunks whose delta for one shard is retained."""
         with self._journal.lock:
             return self._state.archive.of(shard)
 
     def remembered_for(self, shard: int) -> Applied:
-        """Return the chunks whose delta for a shard is retained, or released but not forgotten."""
+        """Return the chunks whose delta for one shard is retained, or released but still cached."""
         with self._journal.lock:
             archive = self._state.archive
             return archive.of(shard) | archive.spare.of(shard)
 
     def recall(self, job: bytes, chunk: int, shards: Iterable[int]) -> list[Update]:
-        """Return a chunk's retained delta, cut to those of some shards for which it is retained.
+        """Return a chunk's retained delta for those of the given shards for which it is retained.
 
-        There is one update for each record that brought it. DamagedError for a record that is not
-        what was written: it is raised once, because the record is then discarded.
+        The result has one update for each record that has a part of the delta. DamagedError for a
+        record that is not what was written; the record is then discarded, so the next call does
+        not raise the error for it again.
         """
         found = self._found(job, chunk, shards)
         updates = [(update_of(record, self.limits), asked) for asked, record in found]
         return [cut(update, asked, self.layout) for update, asked in updates]
 
     def parcels(self, job: bytes, chunk: int, shards: Iterable[int]) -> list[Parcel]:
-        """Return `recall`'s updates as parcels; a record for just these shards is not unpacked."""
+        """Return a chunk's retained delta like `recall`, but as parcels.
+
+        A record that is for just the wanted shards is passed on without unpacking it.
+        """
         found = self._found(job, chunk, shards)
         return [parcel_of(one, asked, self.limits, self.layout) for asked, one in found]
 
     def remembered(self, job: bytes, chunk: int, shards: Iterable[int]) -> list[Parcel]:
-        """Return a chunk's parcels, retained or released but not forgotten yet."""
+        """Return a chunk's parcels for some shards: retained, or released but still cached."""
         with self._journal.lock:
             return list(
                 self._deltas.parcels_of(job, chunk, np.unique(np.fromiter(shards, np.uint16)))
@@ -402,9 +412,9 @@ class Store:
     def release(
         self, job: bytes, chunks: Iterable[int], shards: Iterable[int] | None = None
     ) -> None:
-        """Stop retaining the deltas of some chunks for some shards, or for all.
+        """Stop retaining the deltas of some chunks, for the given shards or by default for all.
 
-        They may reappear after a restart, if their records were moved or damaged.
+        Released deltas may reappear after a restart, if their records were moved or damaged.
         """
         archive = self._state.archive
         of = range(self.layout.shards) if shards is None else shards
@@ -419,30 +429,30 @@ class Store:
 
     @property
     def archive_bytes(self) -> int:
-        """The size in bytes of the retained deltas, on the disk, or in memory without one."""
+        """The size of the retained deltas in bytes, on the disk if there is one, else in memory."""
         return self._state.archive.size
 
     def sets(self, shards: Iterable[int]) -> dict[int, Applied]:
-        """Return the applied chunks of each of the given shards that is held here.
+        """Return the applied chunks of the given shards, without shards that are not held.
 
-        The sets are immutable, and equal sets are one object.
+        The sets are immutable, and shards with equal sets share one object.
         """
         with self._journal.lock:
             return self._state.ledger.some(shards)
 
     def digests(self) -> Iterator[tuple[int, int]]:
-        """Return each shard with the digest of its content: equal exactly for equal content."""
+        """Yield the number of each held shard, and the digest of its content."""
         for number in self.shards.tolist():
             held = self.content(number)
             if len(held.shards):
                 yield number, held.digest
 
     def digest(self) -> int:
-        """Return the digest of the whole store: the sum over its shards."""
+        """Return the digest of the whole store: the sum of its shards' digests."""
         return added(number for _, number in self.digests())
 
     def sync(self) -> None:
-        """Sync: return when everything acknowledged is on the disk."""
+        """Sync the log: return once every acknowledged write is on the disk."""
         self._journal.sync()
 
     @property
@@ -451,11 +461,14 @@ class Store:
         return self._journal.snapshot_due
 
     def snapshot(self) -> None:
-        """Write a snapshot, then delete the log files that it replaces; writes go on meanwhile."""
+        """Write a snapshot, then delete the log files that it replaces.
+
+        Other threads may write to the store meanwhile.
+        """
         self._journal.snapshot()
 
     def compact(self) -> None:
-        """Merge all batches, free what only dropped shards used, and write a snapshot."""
+        """Merge all batches, free the memory that dropped shards left, and write a snapshot."""
         with self._journal.lock, undisturbed():
             self._journal.check()
             self._state.columns.merge_all()
@@ -470,7 +483,7 @@ class Store:
             return self._deltas.records(job, chunk, np.sort(np.fromiter(shards, np.int64)))
 
     def _recalled_for(self, held: Iterable[Content]) -> dict[tuple[int, bytes, int], Delta]:
-        """Recall the deltas that are needed to merge content, while other threads may write."""
+        """Recall the deltas that merging this content needs; other threads may write meanwhile."""
         with self._journal.lock:
             self._journal.check()
             needed = [one for content in held for one in self._state.needed(content)]

@@ -1,4 +1,4 @@
-"""Critical sections that Ctrl-C does not interrupt: it takes effect at their end."""
+"""Critical sections that Ctrl-C does not interrupt; it takes effect when the section ends."""
 
 import signal
 import threading
@@ -9,16 +9,16 @@ from types import FrameType
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Defer SIGINT to the end of the block; does nothing outside the main thread.
+    """Defer SIGINT (Ctrl-C) to the end of the block; outside the main thread, do nothing.
 
-    No other thread needs it: Python raises KeyboardInterrupt only in the main thread.
+    Other threads do not need it, because Python raises KeyboardInterrupt in the main thread only.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     before = signal.getsignal(signal.SIGINT)
     if before in (None, signal.SIG_IGN):
-        yield  # ignored; or None: not set from Python, so it could not be restored
+        yield  # SIGINT is ignored, or (None) its handler is not Python's and cannot be restored
         return
     held: list[tuple[int, FrameType | None]] = []
     signal.signal(signal.SIGINT, lambda *arguments: held.append(arguments))

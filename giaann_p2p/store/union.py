@@ -1,7 +1,8 @@
 """Merges the content of a shard here with its content elsewhere, counting each chunk once.
 
-If one set of chunks includes the other, the result is the larger content; if they are disjoint, it
-is the sum. Otherwise it is the other content plus the deltas that it lacks, if these are kept here.
+If one set of chunks includes the other, the result is the larger content. If the sets are disjoint,
+it is the sum. Otherwise it is the content from elsewhere plus the deltas that it lacks, if these
+deltas are kept here.
 """
 
 from collections.abc import Callable
@@ -13,23 +14,23 @@ from giaann_p2p.store.applied import WITHDRAWN, Applied
 from giaann_p2p.store.content import Content
 
 Recall = Callable[[int, bytes, int], Delta]
-"""Returns the kept delta that a shard got from a chunk of a job."""
+"""Returns the kept delta that a shard got from a chunk; takes shard, job and chunk."""
 
 
 def united(
     ours: Content, theirs: Content, kept: Callable[[int], Applied], recall: Recall
 ) -> Content:
-    """Return the union for one shard; `kept` returns the chunks whose deltas `recall` can return.
+    """Return the union of one shard's content here and elsewhere.
 
-    UsageError if the deltas that are needed are not kept; StoreError if the same chunks have
-    another sum elsewhere.
+    `kept` returns the chunks of a shard whose deltas `recall` can return. UsageError if a needed
+    delta is not kept; StoreError if the same chunks have another sum elsewhere.
     """
     if not ours.applied:
         return theirs
     if ours.applied[0] == theirs.applied[0] and ours.digest != theirs.digest:
         raise StoreError(
-            f"shard {theirs.shards[0]} here and elsewhere comes from the same chunks, "
-            "but is not the same: one of them is wrong"
+            f"shard {theirs.shards[0]} differs here and elsewhere, although both have applied the "
+            "same chunks: one of them is wrong"
         )
     if ours.applied[0] <= theirs.applied[0]:
         return _with_all_of(ours, theirs)
@@ -46,12 +47,12 @@ def united(
 def _with_ours(
     ours: Applied, theirs: Content, kept: Callable[[int], Applied], recall: Recall
 ) -> Delta:
-    """Return the other content with our additional chunks added, or withdrawn, one by one."""
+    """Return the content from elsewhere, changed by each chunk or withdrawal that only we have."""
     shard, ahead = int(theirs.shards[0]), beyond(ours, theirs.applied[0])
     if not ahead <= kept(shard):
         raise UsageError(
-            f"shard {shard} here and what it is to take in have some chunks in "
-            "common, and each has others"
+            f"shard {shard} cannot be merged: here and elsewhere it has some chunks in "
+            "common, each has others, and the deltas of these are not kept here"
         )
     chunks = [(job, chunk) for job in ahead for chunk in ahead.of(job)]
     added = [recall(shard, *one) for one in chunks if one[1] < WITHDRAWN]
@@ -63,37 +64,36 @@ def _with_ours(
 
 
 def withdrawn(held: Delta, part: Delta, chunk: int) -> Delta:
-    """Subtract a chunk's delta; StoreError if the content does not contain all of it."""
+    """Subtract a chunk's delta from content; StoreError if the content lacks a part of it."""
     left = less(held, part)
     if left is None:
         raise StoreError(
-            f"chunk {chunk - WITHDRAWN} cannot be withdrawn: what is here does not have all of it"
+            f"chunk {chunk - WITHDRAWN} cannot be withdrawn: the content lacks a part of its delta"
         )
     return left
 
 
 def _with_all_of(ours: Content, united: Content) -> Content:
-    """Return the content that replaces ours; StoreError if it lacks some of ours.
+    """Return `united`, which replaces our content; StoreError if it lacks a part of ours.
 
-    Content only grows, so a peer that sends less content for more chunks is wrong. The one
-    exception: if it has withdrawn chunks of ours that are not withdrawn here, its content may be
-    less.
+    Content only grows, so a peer that sends less content for more chunks is wrong. There is one
+    exception: a peer that has withdrawn chunks which are not withdrawn here may send less.
     """
     there, here = united.applied[0], ours.applied[0]
     if (there.withdrawn - here.withdrawn).meets(here):
         return united
     if not contains(united.delta, ours.delta):
         raise StoreError(
-            f"shard {united.shards[0]} elsewhere is said to come from chunks that are here, too, "
-            "but lacks some of what is here: it is wrong"
+            f"shard {united.shards[0]} elsewhere is said to have all chunks that are here, but it "
+            "lacks some of their rows: it is wrong"
         )
     return united
 
 
 def beyond(ours: Applied, theirs: Applied) -> Applied:
-    """Return our chunks that must be added one by one, because the other set lacks them.
+    """Return our chunks that must be added to the other content one by one, as its set lacks them.
 
-    The result is empty if one set includes the other, or if they are disjoint. A chunk that was
+    The result is empty if one set includes the other, or if the sets are disjoint. A chunk that was
     withdrawn here and never was in the other set is left out, together with its withdrawal.
     """
     if not ours.meets(theirs) or ours <= theirs or theirs <= ours:

@@ -1,4 +1,4 @@
-"""Counts the kept records that cannot be read, and logs them: they are skipped, but reported."""
+"""Counts and logs the archived records that cannot be read; readers skip them."""
 
 import logging
 
@@ -9,7 +9,10 @@ _LOG = logging.getLogger("giaann.store")
 
 
 class Unreadable:
-    """The unreadable records of one store. Each counts once; the first of each file is logged."""
+    """The unreadable archived records of one store.
+
+    Each record counts once. Only the first one of each log file is logged.
+    """
 
     def __init__(self) -> None:
         self._places, self._files = set[Place](), set[int]()
@@ -21,12 +24,12 @@ class Unreadable:
         return f"<Unreadable: {len(self):,} records>"
 
     def note(self, place: Place, error: StoreError) -> None:
-        """Count a record, and log the error if it is the first of its file."""
+        """Count an unreadable record, and log the error if it is the first of its log file."""
         self._places.add(place)
         if place.file not in self._files:
             self._files.add(place.file)
             _LOG.warning(
-                "what was kept of a chunk cannot be read, so it cannot be withdrawn by itself; more"
-                " of this file is not told, but counted: %s",
+                "the kept delta of a chunk cannot be read, so the chunk cannot be withdrawn by"
+                " itself; further such records of this file are counted, but not logged: %s",
                 error,
             )

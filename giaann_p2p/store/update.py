@@ -1,4 +1,4 @@
-"""Updates: what one chunk of a job adds to some shards, and its record in the log."""
+"""Updates: what one chunk of a job adds to some shards, and how the log records it."""
 
 import struct
 from collections.abc import Callable
@@ -20,25 +20,25 @@ from giaann_p2p.store.seal import UNSEALED, Seal, narrowed
 _HEAD = struct.Struct(f"<{JOB_BYTES}sIIHII")
 _MOST_CHUNKS = 1 << 32
 _FEW = 1 << 9
-"""The most neurons and connections of a delta whose parts are cached: owners that were cut off
-request the same part, one after the other."""
+"""The most neurons and connections together of a delta whose encoded parts are cached. The cache
+helps because owners that were cut off request the same part, one after the other."""
 _REMEMBERED = 512
-"""The most parts in that cache; with their deltas, 8 MB at most."""
+"""The most encoded parts of deltas to cache; with their deltas they take 8 MB at most."""
 MOST_HELD = 1 << 53
-"""The largest strength or count that content from elsewhere may have; an honest sum reaches it
-after 10^10 chunks."""
+"""The largest strength or count in content that another store sends; an honest sum reaches it after
+10^10 chunks."""
 
 
 class Update(NamedTuple):
-    """A chunk's delta for some shards; rows of other shards in the delta are ignored."""
+    """A chunk's delta for some shards; the delta's rows for other shards are ignored."""
 
     job: bytes
     chunk: int
     shards: Shards
-    """The shards' numbers, ascending; includes shards for which the chunk has no rows."""
+    """The numbers of the shards, ascending. The chunk may have no rows for some of them."""
     delta: Delta
     parcel: bytes | memoryview = b""
-    """The delta's encoding, if it was received as bytes; else it is encoded when needed."""
+    """The encoded delta, if it was received as bytes; otherwise empty, and encoded when needed."""
     seal: Seal = UNSEALED
     """The proof of which peers learned the chunk."""
 
@@ -52,43 +52,46 @@ class Update(NamedTuple):
         limits: Limits,
         seal: Seal = UNSEALED,
     ) -> "Update":
-        """Return an update received as bytes, decoded; DamagedError if it is no valid parcel."""
+        """Decode an update received as bytes; DamagedError if the parcel is invalid."""
         return cls(job, chunk, shards, decode(parcel, limits), parcel, seal)
 
     def check(self, spec: ModelSpec) -> None:
-        """Raise UsageError if this cannot be an update of a model."""
+        """Raise UsageError unless this can be an update of a model with this spec."""
         if len(self.job) != JOB_BYTES:
-            raise UsageError(f"a job is named by {JOB_BYTES} bytes, not {len(self.job)}")
+            raise UsageError(f"a job's name must have {JOB_BYTES} bytes, not {len(self.job)}")
         if not 0 <= self.chunk < _MOST_CHUNKS:
             raise UsageError(f"chunks are numbered from 0 to 2^32 - 1, not {self.chunk}")
         if np.any(self.shards[1:] <= self.shards[:-1]):
-            raise UsageError("an update's shards are to be ascending")
+            raise UsageError("an update's shards must be ascending")
         check_delta(self.delta, spec, _most_units(spec))
 
 
 def anything(update: Update) -> None:
-    """Accept every update: the default for `Packed.check`."""
+    """Accept every update; this is the default of `Packed.check`."""
 
 
 class Packed(NamedTuple):
-    """An update as received, not decoded yet: decoding is slow, and may run in any thread."""
+    """A received update that is not decoded yet; decoding is slow, and may run in any thread."""
 
     job: bytes
     chunk: int
     shards: Shards
-    """The shards of `told` that are held here."""
+    """The numbers of those shards of `told` that are held here, ascending."""
     parcel: bytes | memoryview
     limits: Limits
-    """The limits of the parcel's sizes."""
+    """The limits that the parcel's sizes must keep."""
     layout: Layout
     told: Shards
-    """All shards that the update was sent for."""
+    """The numbers of all shards that the update was sent for, ascending."""
     seal: Seal = UNSEALED
     check: Callable[[Update], None] = anything
-    """Raises a GiaannError for an update without the vouchers that it needs."""
+    """A function that raises a GiaannError if an update lacks vouchers that it needs."""
 
     def unpacked(self) -> Update:
-        """Decode and check the update; DamagedError if it is malformed, or the error of `check`."""
+        """Decode and check the update, and cut its seal to the shards held here.
+
+        DamagedError if the update is malformed; also any error that `check` raises.
+        """
         update = Update.received(
             self.job, self.chunk, self.told, self.parcel, self.limits, self.seal
         )
@@ -98,10 +101,10 @@ class Packed(NamedTuple):
 
 
 def check_delta(delta: Delta, spec: ModelSpec, most: int = MOST_HELD) -> None:
-    """Raise UsageError for a delta that a store could not read back, or with too large a value.
+    """Raise UsageError for a delta that a store could not read back, or with a value above `most`.
 
-    The order of a delta is not checked: a delta that was made here is trusted, and one that was
-    received as bytes was checked by `decode`.
+    The order of the delta's rows is not checked: a delta made by this process is trusted, and one
+    that was received as bytes was checked by `decode`.
     """
     if not (delta.neurons or delta.connections):
         return
@@ -110,19 +113,22 @@ def check_delta(delta: Delta, spec: ModelSpec, most: int = MOST_HELD) -> None:
     branches, segments = (int(a.max(initial=0)) + 1 for a in (delta.branch, delta.segment))
     if branches > spec.branches or segments > spec.segments:
         raise UsageError(
-            f"a delta of {branches} branches and {segments} segments; the store's model has "
+            f"a delta has {branches} branches and {segments} segments; the store's model has "
             f"{spec.branches} and {spec.segments}"
         )
     if delta.connections and not 0 <= delta.target.min() <= delta.target.max() < delta.neurons:
-        raise UsageError("a delta with a connection to a neuron that it does not have")
+        raise UsageError("a delta has a connection to a neuron that it lacks")
     least = min(int(delta.strength.min(initial=1)) - 1, int(delta.count.min(initial=0)))
     highest = max(int(delta.strength.max(initial=0)), int(delta.count.max(initial=0)))
     if least < 0 or highest > most:
-        raise UsageError(f"a delta that adds {least} or {highest} to something; at most {most} may")
+        raise UsageError(f"a delta's strengths must be 1 to {most}, its counts 0 to {most}")
 
 
 def _most_units(spec: ModelSpec) -> int:
-    """Return the most that a chunk can add to a value: by longest sentences, all of one word."""
+    """Return the most that a chunk can add to one strength or count.
+
+    The extreme case is a chunk of sentences of the greatest length, all of one word.
+    """
     return CHUNK * spec.max_tokens * spec.max_tokens // 2 * increment(1)
 
 
@@ -136,47 +142,47 @@ def _nameless(delta: Delta) -> int:
 def update_record(
     update: Update, shards: Shards, parcel: bytes | memoryview, layout: Layout
 ) -> bytes:
-    """Return an update's log record, for the shards to which it is new."""
+    """Encode an update as a log record, for the given shards, to which it is new."""
     seal = narrowed(update.seal, update.delta, update.shards, shards, layout)
     head = _HEAD.pack(update.job, update.chunk, len(shards), *map(len, seal))
     return b"".join([head, shards.astype("<u2").tobytes(), *seal, parcel])
 
 
 def head_size(shards: int) -> int:
-    """Return how many bytes precede the seal in the record of an update for this many shards."""
+    """Return how many bytes precede the seal in an update's log record for this many shards."""
     return _HEAD.size + 2 * shards
 
 
 def update_head(record: memoryview) -> tuple[bytes, int, Shards]:
-    """Decode the fields before the seal: the job, the chunk, and the shards."""
+    """Decode job, chunk and shards from the start of an update's log record."""
     job, chunk, count, *_ = _head(record)
     end = head_size(count)
     if len(record) < end:
-        raise DamagedError("an update without its shards")
+        raise DamagedError("an update's record ends before its shards")
     return job, chunk, np.frombuffer(record[_HEAD.size : end], "<u2").astype(np.uint16)
 
 
 def update_of(record: memoryview, limits: Limits) -> Update:
-    """Decode what `update_record` returned."""
+    """Decode an update from a log record that `update_record` encoded."""
     job, chunk, shards = update_head(record)
     seal, parcel = _sealed(record)
     return Update(job, chunk, shards, decode(parcel, limits), parcel, seal)
 
 
 def _head(record: memoryview) -> tuple[bytes, int, int, list[int]]:
-    """Return job, chunk, the number of shards, and the sizes of a seal's parts."""
+    """Decode job, chunk, number of shards, and the sizes of the seal's parts from a log record."""
     if len(record) < _HEAD.size:
-        raise DamagedError("an update without a head")
+        raise DamagedError("an update's record ends within its head")
     job, chunk, count, *sizes = _HEAD.unpack_from(record)
     return job, chunk, count, sizes
 
 
 def _sealed(record: memoryview) -> tuple[Seal, memoryview]:
-    """Return the seal of a record, and the parcel after it."""
+    """Return the seal in an update's log record, and the parcel that follows it."""
     _, _, count, sizes = _head(record)
     at, parts = head_size(count), list[bytes]()
     if len(record) < at + sum(sizes):
-        raise DamagedError("an update without its seal")
+        raise DamagedError("an update's record ends before its seal's end")
     for size in sizes:
         parts.append(bytes(record[at : at + size]))
         at += size
@@ -184,17 +190,20 @@ def _sealed(record: memoryview) -> tuple[Seal, memoryview]:
 
 
 class Parcel(NamedTuple):
-    """A kept update for some of its shards, in the form in which it is sent."""
+    """An archived update, cut to some of its shards and encoded for sending."""
 
     shards: Shards
     data: bytes
     seal: Seal
     unpacked: int
-    """The number of bytes unpacked to make the parcel; 0 if the record is passed on unchanged."""
+    """The number of bytes that were unpacked to make this parcel; 0 if it was not changed."""
 
 
 def parcel_of(record: memoryview, shards: Shards, limits: Limits, layout: Layout) -> Parcel:
-    """Return a record's parcel for some of its shards; for all of them it is not unpacked."""
+    """Return the parcel in an update's log record, cut to some of the record's shards.
+
+    For all of its shards, the parcel is returned without unpacking it.
+    """
     _, _, told = update_head(record)
     if len(shards) == len(told):
         seal, parcel = _sealed(record)
@@ -208,7 +217,7 @@ def parcel_of(record: memoryview, shards: Shards, limits: Limits, layout: Layout
 
 
 def _part(delta: Delta, shards: bytes, layout: Layout) -> bytes:
-    """Return the parcel of a delta's rows for some shards."""
+    """Encode a delta's rows for some shards as a parcel."""
     return encode(_cut(delta, np.frombuffer(shards, np.uint16), layout))
 
 
@@ -216,7 +225,7 @@ _part_again = lru_cache(maxsize=_REMEMBERED)(_part)
 
 
 def cut(update: Update, shards: Shards, layout: Layout) -> Update:
-    """Return an update for some of its shards, without the rows of others."""
+    """Cut an update to some of its shards: rows of other shards are removed."""
     delta = _cut(update.delta, shards, layout)
     if delta is update.delta:
         return update._replace(shards=shards)
@@ -224,7 +233,7 @@ def cut(update: Update, shards: Shards, layout: Layout) -> Update:
 
 
 def _cut(delta: Delta, shards: Shards, layout: Layout) -> Delta:
-    """Return a delta's rows for some shards; the same object if it has no other rows."""
+    """Return a delta's rows for some shards; the delta itself if it has no other rows."""
     rows = (delta.count > 0) | (delta.lengths > 0)
     chosen = np.zeros(layout.shards, np.bool_)
     chosen[shards] = True

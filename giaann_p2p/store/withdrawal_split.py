@@ -1,8 +1,8 @@
 """Splits a withdrawal by shard, so that each shard loses exactly what it got from the chunk.
 
-A liar may have sent different deltas under one name to different owners, and an honest peer may
-have sent the same chunk to some of them. So each shard subtracts the delta that it remembers, and
-uses the one that came with the withdrawal only if it remembers none.
+A lying peer may have sent different deltas of one chunk to different owners, and an honest peer may
+have sent the same chunk to some of them. So each shard subtracts the delta that it remembers; if it
+remembers none, it subtracts the one that came with the withdrawal.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,19 +19,19 @@ from giaann_p2p.store.seal import narrowed
 from giaann_p2p.store.update import Parcel, Update
 
 Remembered = Callable[[bytes, int, Shards], Iterable[Parcel]]
-"""Returns the remembered parcels of a chunk for some shards."""
+"""Returns the archived parcels of a chunk for some shards; takes job, chunk and shards."""
 
 
 class UpdatePart(NamedTuple):
-    """An update that a store receives, or a part of one."""
+    """A received update, or the part of it that concerns some of its shards."""
 
     at: int
-    """The index of the update."""
+    """The index of the received update that this is, or is a part of."""
     update: Update
     parcel: bytes | memoryview
     is_own: bool = False
-    """Whether this part withdraws a delta that other owners got differently; it is not passed
-    on."""
+    """Whether this part withdraws this store's own version of the delta. Such a part is not passed
+    on, because other owners may have another version."""
 
 
 def as_it_came(
@@ -39,7 +39,7 @@ def as_it_came(
 ) -> Iterator[UpdatePart]:
     """Split a withdrawal: shards that remember another delta of the chunk withdraw that one.
 
-    An update that is no withdrawal is yielded unchanged.
+    An update that is not a withdrawal is yielded unchanged.
     """
     at, update, parcel, _ = told
     if update.chunk < WITHDRAWN:
@@ -60,7 +60,10 @@ def as_it_came(
 
 
 def released_at_once(new: Iterable[tuple[UpdatePart, Shards]]) -> list[tuple[int, bytes]]:
-    """Return RELEASE records for own withdrawals: a reopened store does not pass these on."""
+    """Return RELEASE records for withdrawals of this store's own versions of deltas.
+
+    They ensure that a reopened store does not pass these withdrawals on.
+    """
     return [
         (Kind.RELEASE, release_record(one.update.job, BitMap([one.update.chunk]), fresh))
         for one, fresh in new
@@ -69,7 +72,7 @@ def released_at_once(new: Iterable[tuple[UpdatePart, Shards]]) -> list[tuple[int
 
 
 def by_update(count: int, told: Sequence[UpdatePart], planned: Sequence[Shards]) -> list[Shards]:
-    """Return, for each of `count` updates, the planned shards of all its parts together."""
+    """Return for each of `count` updates the planned shards of all its parts, ascending."""
     if len(told) == count:
         return list(planned)
     parts: list[list[Shards]] = [[] for _ in range(count)]

@@ -1,1 +1,1 @@
-"""The decisions of the swarm: plain code that takes events and the time, and returns actions."""
+"""The swarm's decisions: code without I/O, which takes events and the time and returns actions."""

@@ -1,1 +1,1 @@
-"""The compute peer: learns for a swarm."""
+"""The compute peer's program: it learns chunks and answers prompts for a swarm."""

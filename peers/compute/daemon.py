@@ -1,4 +1,4 @@
-"""The compute peer's process."""
+"""The compute peer's process: it learns chunks and answers prompts until it has left."""
 
 import logging
 import secrets
@@ -17,43 +17,41 @@ from giaann_p2p.node.members.standing_file import StandingFile
 from giaann_p2p.node.reading.prompting import Prompting
 from giaann_p2p.node.reading.reader import RowReader
 from giaann_p2p.node.training.compute import ComputeNode
-from giaann_p2p.node.training.learn_workers import LearnWorker
+from giaann_p2p.node.training.learn_workers import LearnWorker, learn_workers
 from giaann_p2p.node.training.learner import teach
 from giaann_p2p.node.training.pool import Pool
 from giaann_p2p.swarm.reading.row_vote import SALT_BYTES, Verify
 from giaann_p2p.swarm.wire.link import Link
 from giaann_p2p.swarm.wire.manifest import Versions
 from giaann_p2p.swarm.wire.token import Rights
-from peers.command import exit_code
-from peers.compute.command import compute
+from peers.command import command, exit_code
 from peers.compute.metrics import metrics_of
 from peers.compute.options import ComputeOptions
 from peers.daemon import Daemon, joined
+from peers.process import run
 
 _LOG = logging.getLogger("giaann.compute")
 
 
-async def serve(
-    options: ComputeOptions, learn_workers: Sequence[LearnWorker], here: Versions
-) -> int:
+async def serve(options: ComputeOptions, workers: Sequence[LearnWorker], here: Versions) -> int:
     """Run a compute peer until it has left, end its workers, and return the exit code."""
     try:
         link, device = Link.read(options.join), devices.resolve(options.device)
         async with joined(options, link, "compute", here, computes=True) as daemon:
             manifest = daemon.manifest
-            pool = Pool(learn_workers, teach(manifest.spec, manifest.layout, str(device)))
+            pool = Pool(workers, teach(manifest.spec, manifest.layout, str(device)))
             try:
                 return await _serve(options, daemon, pool, device)
             finally:
                 await pool.close()
     finally:
-        for hand in learn_workers:
+        for hand in workers:
             with suppress(GiaannError, OSError):
                 hand.end()
 
 
 def installed() -> Versions:
-    """Return the versions of parser and lexicon here; a swarm's manifest may require them."""
+    """Return the installed versions of the parser and the lexicon, which must fit the swarm's."""
     return Versions(pipelines=english.installed(), lexicon=lexicon.digest())
 
 
@@ -75,7 +73,7 @@ async def _serve(options: ComputeOptions, daemon: Daemon, pool: Pool, device: to
 async def _prompted(
     options: ComputeOptions, context: Context, node: ComputeNode, device: torch.device
 ) -> AsyncIterator[tuple[Prompting, RowReader]]:
-    """Let a node answer prompts with rows of the swarm; close prompts and reads at the end."""
+    """Let a node answer prompts for the duration of the context, with rows of the swarm."""
     verify = Verify(options.verify, secrets.token_bytes(SALT_BYTES))
     reading = RowReader(
         context.transport,
@@ -102,7 +100,7 @@ async def _prompted(
 
 
 def _named(device: torch.device) -> str:
-    """Return the name of a device for the peer's record, at most 80 characters."""
+    """Return the name of a torch device for the peer's record, in at most 80 characters."""
     if device.type != "cuda":
         return str(device)
     return f"{device} ({torch.cuda.get_device_name(device)})"[:80]
@@ -112,6 +110,16 @@ def _status(node: ComputeNode) -> Status:
     return Status(state="draining" if node.leaving else READY if node.ready else "joining")
 
 
+def start(options: ComputeOptions) -> None:
+    """Run a compute peer in this process until it has left.
+
+    Its workers are forked before any thread starts; they share the memory of everything loaded by
+    now, which is why the parser's version is looked up first.
+    """
+    here = installed()
+    run(serve(options, learn_workers(options.processes), here), options)
+
+
 def main(arguments: list[str]) -> int:
-    """Run as a process of its own, and return the exit code."""
-    return exit_code(compute, arguments)
+    """Run `giaann compute` with these arguments; return the exit code."""
+    return exit_code(command(ComputeOptions, start), arguments)

@@ -45,16 +45,16 @@ def _of_prompts(prompting: Prompting) -> Iterator[Metric]:
     yield from counters(
         giaann_prompts_begun=("Prompts started.", prompting.begun),
         giaann_prompts_taken_up=(
-            "Of these, prompts continued after another peer had begun the answer.",
+            "Prompts continued after another peer had begun the answer.",
             prompting.taken_up,
         ),
         giaann_prompts_refused=("Prompt requests refused.", prompting.refused),
         giaann_tokens=("Tokens returned.", prompting.tokens),
         giaann_rows_asked=("Rows that prompts needed.", rows.asked),
-        giaann_rows_kept=("Of these, rows found in the cache.", rows.kept),
+        giaann_rows_kept=("Rows that prompts needed and the cache had.", rows.kept),
         giaann_row_reads=("Reads of rows that prompts waited for.", rows.reads),
         giaann_rows_guessed=("Rows prefetched.", rows.guesses),
-        giaann_rows_guessed_right=("Of these, rows needed later.", rows.guessed_right),
+        giaann_rows_guessed_right=("Rows prefetched and needed later.", rows.guessed_right),
     )
 
 
@@ -70,7 +70,7 @@ def _of_work(node: ComputeNode) -> Iterator[Metric]:
         giaann_chunks_failed=("Chunks that could not be learned.", said.failed),
         giaann_sentences=("Sentences in the chunks learned.", said.sentences),
         giaann_sequences=(
-            "Of these, sentences that taught something.",
+            "Sentences that taught something, in the chunks learned.",
             said.sequences,
         ),
         giaann_prompts=("Prompt requests received.", said.prompts),
@@ -80,7 +80,7 @@ def _of_work(node: ComputeNode) -> Iterator[Metric]:
         ),
         giaann_calls=("Requests to other peers.", node.calls.made),
         giaann_calls_unanswered=(
-            "Of these, requests without an answer.",
+            "Requests to other peers that got no answer.",
             node.calls.unanswered,
         ),
     )

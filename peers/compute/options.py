@@ -11,11 +11,13 @@ _MOST_WORKERS = 64
 _MOST_SLOTS = 256
 _MOST_PROMPTS = 4096
 _BESIDE = 2
-"""Number of chunks pushed or queued beside those being parsed, so that no worker is ever idle."""
+"""Number of slots in addition to two for each worker, so that no worker is ever idle."""
 
 
 class ComputeOptions(Options, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A compute peer's options."""
+
+    summary = "Learn for a swarm until told to leave."
 
     join: Annotated[
         str,
@@ -87,7 +89,7 @@ class ComputeOptions(Options, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     @property
     def processes(self) -> int:
-        """The number of worker processes."""
+        """The number of processes that parse and learn."""
         return self.workers if self.workers >= 0 else max(1, (os.cpu_count() or 1) // 2)
 
     @property

@@ -1,1 +1,1 @@
-"""The storage peer: holds columns for a swarm."""
+"""The storage peer's program: it stores columns and serves their rows for a swarm."""

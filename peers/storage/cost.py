@@ -1,4 +1,4 @@
-"""Resources that a storage peer takes, and the cost of its departure: logged at its start."""
+"""The resources that a storage peer takes, and what its departure costs: logged at its start."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +9,10 @@ from peers.storage.options import StorageOptions
 
 
 def costs(options: StorageOptions, folder: Path, memory: int | None, disk: int) -> Iterator[str]:
-    """Yield lines on memory, disk, network and leaving; `memory` and `disk` are free bytes."""
+    """Yield log lines on a storage peer's memory, disk, network and departure.
+
+    `memory` and `disk` are the free bytes of this machine; `memory` is None if unknown.
+    """
     capacity, itself = readable_bytes(options.capacity_bytes), readable_bytes(PROCESS_BYTES)
     free = "" if memory is None else f"; {readable_bytes(memory)} are free"
     yield f"memory: up to {capacity} (--capacity), and {itself} for the process itself{free}"

@@ -1,4 +1,4 @@
-"""The storage peer's process."""
+"""The storage peer's process: it opens the store, and serves it until it has left."""
 
 import logging
 from functools import partial
@@ -16,18 +16,17 @@ from giaann_p2p.swarm.wire.manifest import Manifest
 from giaann_p2p.swarm.wire.record import Announcement
 from giaann_p2p.swarm.wire.token import Rights
 from giaann_p2p.units import readable_bytes
-from peers.command import exit_code
+from peers.command import command, exit_code
 from peers.daemon import joined
 from peers.folder import Folder
-from peers.process import Departure
-from peers.storage.command import storage
+from peers.process import Departure, run
 from peers.storage.cost import costs
 from peers.storage.metrics import metrics_of
 from peers.storage.options import StorageOptions
 
 _LOG = logging.getLogger("giaann.storage")
 _MOST_NAMED = 8
-_IN_MEMORY = "They are in memory only: whatever no other peer has of them is lost with this one"
+_IN_MEMORY = "They are in memory only: content that no other peer has is lost with this peer"
 
 
 async def serve(options: StorageOptions) -> int:
@@ -74,7 +73,7 @@ def _departure(
 
 
 def store_of(options: StorageOptions, folder: Folder, manifest: Manifest) -> Store:
-    """Open a storage peer's store as its options say: in memory only, or in its folder."""
+    """Open a storage peer's store: in memory only if the options say so, else in its folder."""
     budget = Budget(options.capacity_bytes)
     if options.memory_only:
         return Store.in_memory(manifest.spec, manifest.layout, budget, retain=True)
@@ -100,12 +99,13 @@ def _damage(names: list[str], folder: Folder) -> str:
 def renew(store: Store, shards: list[int]) -> None:
     """Drop the shards that the operator named with --renew, with their cold copies."""
     if wrong := [shard for shard in shards if not 0 <= shard < store.layout.shards]:
-        raise UsageError(f"renew: there are shards 0 to {store.layout.shards - 1}, not {wrong[0]}")
+        last = store.layout.shards - 1
+        raise UsageError(f"--renew: the swarm has shards 0 to {last}, and no shard {wrong[0]}")
     here = [shard for shard in shards if shard in store.shards or shard in store.cold.copies]
     if here:
         store.drop(here)
         store.cold.forget(here)
-        _LOG.info("dropped, to be fetched anew: shards %s", here)
+        _LOG.info("dropped for --renew, and fetched again later: shards %s", here)
 
 
 def _status(node: StorageNode) -> Status:
@@ -113,6 +113,11 @@ def _status(node: StorageNode) -> Status:
     return Status(state=state, note=node.room.level)
 
 
+def start(options: StorageOptions) -> None:
+    """Run a storage peer in this process until it has left."""
+    run(serve(options), options)
+
+
 def main(arguments: list[str]) -> int:
-    """Run as a process of its own, and return the exit code."""
-    return exit_code(storage, arguments)
+    """Run `giaann storage` with these arguments; return the exit code."""
+    return exit_code(command(StorageOptions, start), arguments)

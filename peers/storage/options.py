@@ -3,6 +3,7 @@
 from typing import Annotated
 
 from giaann_p2p.errors import UsageError
+from giaann_p2p.machine import check_capacity, memory
 from giaann_p2p.swarm.replication.settings import Settings
 from giaann_p2p.units import nbytes, rate
 from peers.options import Options, told
@@ -12,6 +13,8 @@ _LEAST_CAPACITY = 64 << 20
 
 class StorageOptions(Options, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A storage peer's options."""
+
+    summary = "Hold columns for a swarm until told to leave."
 
     join: Annotated[
         str,
@@ -23,13 +26,13 @@ class StorageOptions(Options, frozen=True, kw_only=True, forbid_unknown_fields=T
         str,
         told(
             "Memory to give to the swarm, for example 8GiB. A peer gets its share of the "
-            "columns in proportion to it, and refuses more.",
+            "columns in proportion to it, and refuses updates beyond it.",
             "SIZE",
         ),
     ] = "1GiB"
-    force: Annotated[bool, told("Announce that capacity even if this machine has less memory.")] = (
-        False
-    )
+    force: Annotated[
+        bool, told("Announce the given capacity even if this machine has less memory.")
+    ] = False
     memory_only: Annotated[
         bool,
         told(
@@ -64,13 +67,17 @@ class StorageOptions(Options, frozen=True, kw_only=True, forbid_unknown_fields=T
     ] = "64GiB"
     cold_days: Annotated[
         float,
-        told("Days to keep a cold copy, with the same exception.", "DAYS", ge=0),
+        told(
+            "Days to keep a cold copy. Shards that only newcomers hold are kept longer.",
+            "DAYS",
+            ge=0,
+        ),
     ] = Settings().cold_days
     renew: Annotated[
         str,
         told(
-            "Shards to drop at the start and fetch anew: those whose content differs from that of "
-            "other owners, as the log says. Give it once.",
+            "Shards to drop at the start and fetch again: those whose content differs from that of "
+            "other owners, as the log says. Give this option at one start only.",
             "3,17",
         ),
     ] = ""
@@ -87,19 +94,24 @@ class StorageOptions(Options, frozen=True, kw_only=True, forbid_unknown_fields=T
         float,
         told(
             "Seconds that a shard without a ready replica waits for peers that may come back with "
-            "it, before its present owners go on with what they have.",
+            "it, before its present owners continue with what they have.",
             "SECONDS",
         ),
     ] = Settings().patience
 
     def __post_init__(self) -> None:
         if self.capacity_bytes < _LEAST_CAPACITY:
-            raise UsageError(f"capacity must be at least 64MiB; it is {self.capacity}")
+            raise UsageError(f"--capacity must be at least 64MiB; it is {self.capacity}")
         # Raises UsageError for values that cannot be used.
         self.remember_bytes, self.settings(), self.renewed, self.watch
 
+    def check(self) -> None:
+        """Raise UsageError if the peer would offer more memory than this machine has."""
+        if not self.force:
+            check_capacity(self.capacity_bytes, memory())
+
     def settings(self) -> Settings:
-        """Return the settings of the storage peer's decisions."""
+        """Return the settings of the storage peer's decisions, from these options."""
         return Settings(
             bandwidth=rate(self.bandwidth),
             patience=self.patience,
@@ -109,11 +121,13 @@ class StorageOptions(Options, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     @property
     def renewed(self) -> list[int]:
-        """Shards to drop at the start and fetch again."""
+        """The shards to drop at the start and fetch again, from the option `renew`."""
         try:
             return [int(number) for number in self.renew.split(",") if number.strip()]
         except ValueError:
-            raise UsageError(f"renew: shards' numbers, as 3,17; it is {self.renew!r}") from None
+            raise UsageError(
+                f"--renew must be numbers of shards, such as 3,17; it is {self.renew!r}"
+            ) from None
 
     @property
     def remember_bytes(self) -> int:

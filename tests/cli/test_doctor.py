@@ -34,12 +34,12 @@ def test_nothing_is_wrong(giaann: Run, swarm: Running, tmp_path: Path) -> None:
     assert lines[-1] == "nothing keeps this peer from joining"
     assert not any("PROBLEM" in line for line in lines)
     for line in (
-        f"ok      folder: {tmp_path / 'new'} can be made",
+        f"ok      folder: {tmp_path / 'new'} can be created",
         "ok      link: names a swarm and 1 address",
         "ok      p2pd: can be started",
         "ok      swarm: 'bees': 4 shards, 2 replicas of each",
         "ok      directory: can be read: 2 storage peers are there",
-        "ok      clock: is right, as far as others can tell",
+        "ok      clock: agrees with those of other peers",
     ):
         assert line in lines
     assert list(tmp_path.iterdir()) == []

@@ -58,7 +58,7 @@ def test_fsck_finds_replicas_equal_and_equal_to_a_solo_database(
     lines = done.stdout.splitlines()
     assert re.fullmatch(r"4 shards, \d+ rows, \d+ connections", lines[0])
     assert lines[1].removeprefix("digest ") == lines[2].removeprefix("solo   ")
-    assert "the swarm holds the same" in lines
+    assert "the swarm and the solo database agree" in lines
     told = giaann("solo", "fsck", "--db", db).stdout
     assert lines[1] in told
 
@@ -78,7 +78,7 @@ def test_fsck_tells_that_a_database_is_another(giaann: Run, swarm: Running, tmp_
     assert giaann("solo", "train", "-", "--db", other, stdin=text).returncode == 0
     done = giaann("fsck", "--join", swarm.link, "--against", other)
     assert (done.returncode, done.stderr) == (1, "")
-    assert "that is not the same" in done.stdout.splitlines()
+    assert "the swarm and the solo database differ" in done.stdout.splitlines()
     found = json.loads(giaann("fsck", "--json", "--join", swarm.link, "--against", other).stdout)
     assert (found["agrees"], found["equal"]) == (True, False)
 
@@ -100,12 +100,12 @@ def test_a_database_that_is_not_there(giaann: Run, swarm: Running, tmp_path: Pat
         (
             f"giaann://{SWARM}/ip4/127.0.0.1/tcp/1/p2p/12D3KooWCocgU7xj",
             2,
-            "the join link is cut off behind 'KooWCocgU7xj': copy it whole",
+            "the join link is cut off after 'KooWCocgU7xj': copy all of it",
         ),
         (
             f"giaann://{SWARM}/ip4/127.0.0.1/tcp/1/p2p/{NOBODY}",
             1,
-            "`giaann doctor --join LINK` looks into it",
+            "`giaann doctor --join LINK` finds out why",
         ),
     ],
 )

@@ -18,7 +18,7 @@ def test_a_swarm_in_which_nobody_computes_says_so_and_what_to_do(
 ) -> None:
     done = giaann("prompt", PROMPT, "--join", swarm.link)
     assert (done.returncode, done.stdout) == (1, "")
-    assert "nobody computes in this swarm now" in done.stderr
+    assert "no compute peer is in this swarm now" in done.stderr
     assert "--local" in done.stderr
 
 
@@ -65,7 +65,7 @@ def test_the_same_as_one_machine_in_json(giaann: Run, swarm: Running, db: Path) 
 def test_nothing_comes_to_mind(giaann: Run, swarm: Running) -> None:
     done = giaann("prompt", "the zorp", "--local", "--join", swarm.link)
     assert done.returncode == 3
-    assert "nothing comes to mind (timing auto); new to it: zorp" in done.stderr
+    assert "nothing comes to mind (timing auto); never learned: zorp" in done.stderr
 
 
 def test_a_prompt_without_a_concept(giaann: Run, swarm: Running) -> None:
@@ -103,7 +103,7 @@ def test_chat(giaann: Run, swarm: Running, where: str) -> None:
     assert PROMPT + REST in lines
     assert PROMPT + " that they" in lines
     assert "the cost of each token is shown" in lines
-    assert "'/nonsense' is an unknown command" in done.stderr
+    assert "'/nonsense' is not a command" in done.stderr
     assert "names no concept" in done.stderr
 
 

@@ -123,5 +123,5 @@ def test_left_it_says_so(link: str) -> None:
     swarm = Swarm.join(link)
     swarm.close()
     swarm.close()
-    with pytest.raises(UsageError, match="closed already"):
+    with pytest.raises(UsageError, match="is closed; join"):
         swarm.generate("Bees")

@@ -9,6 +9,9 @@ from giaann_p2p.errors import UsageError
 from giaann_p2p.sim.faults import KINDS
 from giaann_p2p.sim.scenario import COMMANDS, Scenario, play
 from tests.cli.conftest import Run
+from tests.sim.ending import every_swarm_ends
+
+__all__ = ["every_swarm_ends"]  # a fixture: the scripts' machines end with their test
 
 PAGE = (Path(__file__).parents[2] / "docs" / "simulator.md").read_text()
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", PAGE, re.DOTALL)

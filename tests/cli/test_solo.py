@@ -167,10 +167,10 @@ def test_totals_say_which_sentences_do_not_count(giaann: Run, db: Path, tmp_path
     file = tmp_path / "four.txt"
     file.write_text(f"{TEXT}Too short.\n")
     line = giaann("solo", "recall", file, "--db", db, "--words", "14").stdout
-    assert "sentences, without 1 with nothing after the words given and 1 that training" in line
+    assert "sentences; left out: 1 with nothing after the words given and 1 that training" in line
     line = giaann("solo", "eval", file, "--db", db, "--seed-tokens", "15").stdout
     assert (
-        " on 1 sentences, without 2 with nothing after the seed and 1 that training skips" in line
+        " on 1 sentences; left out: 2 with nothing after the seed and 1 that training skips" in line
     )
     found = json.loads(giaann("solo", "eval", file, "--db", db, "--json").stdout)
     assert (found["sentences"], found["too_short"], found["skipped"]) == (3, 0, 1)

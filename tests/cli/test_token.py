@@ -65,7 +65,7 @@ def test_a_daemons_token_is_kept_in_its_folder(
     name = asks("--data-dir", tmp_path / "bees")
     given = giaann("token", "issue", name, "--data-dir", boot[1], "--as", "storage,compute").stdout
     kept = giaann("token", "accept", given, "--data-dir", tmp_path / "bees")
-    assert kept.stdout.startswith(f"kept in {tmp_path / 'bees'}: storage, compute, until")
+    assert kept.stdout.startswith(f"saved in {tmp_path / 'bees'}: storage, compute, until")
     token = Token.from_text((tmp_path / "bees" / "token").read_text())
     assert token.grants[0].rights == Rights.STORAGE | Rights.COMPUTE
 
@@ -80,7 +80,7 @@ def test_a_daemons_token_is_kept_in_its_folder(
         (("accept", "TOKEN", "--data-dir", "HERE"), "this token is for the peer"),
         (("inspect", "giaann-token:aaaa"), "part of it is wrong or missing"),
         (("name", "--join", "rubbish"), "'rubbish' is neither a join link"),
-        (("name", "--join", "LINK", "--role", "king"), "--role is client, storage"),
+        (("name", "--join", "LINK", "--role", "king"), "--role must be client, storage"),
         (("withdraw", "--join", "LINK", "--data-dir", "BOOT"), "nobody is disowned: run `giaann"),
         (("revoke", "NAME", "--disown", "--join", "rubbish", "--data-dir", "BOOT"), "join link"),
         (("revoke", "rubbish", "--join", "LINK", "--data-dir", "BOOT"), "a peer's name has 52"),

@@ -92,7 +92,7 @@ def test_without_compute_peers_it_says_what_to_do(giaann: Run, swarm: Running, t
     ("arguments", "words"),
     [
         (["missing.txt"], "missing.txt: No such file or directory"),
-        (["."], "has no *.txt file in it"),
+        (["."], "contains no *.txt file"),
         (["-", "--batch", "0"], "--batch"),
         (["-", "--batch", "4097"], "--batch"),
         (["-", "--policy", "best"], "--policy"),

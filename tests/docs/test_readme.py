@@ -54,7 +54,7 @@ def test_the_swarm_that_it_shows(reader: Reader) -> None:
     assert output[5].startswith(
         "Anarchism is a political philosophy and movement that is sceptical"
     )
-    assert "the swarm holds the same" in output[6]
+    assert "the swarm and the solo database agree" in output[6]
     (example,) = reader.play(EXAMPLE)
     lines = example.splitlines()
     assert lines[0].strip() == "that they collect from flower in the summer."

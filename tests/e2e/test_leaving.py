@@ -44,5 +44,5 @@ def all_left(swarm: LocalSwarm) -> None:
         assert swarm.wait_ended(name, 60.0) == LEFT_BEHIND
         said = "\n".join(Log(swarm.folder, name).last(100))
         assert "leaving now: " in said
-        assert "leaving as well, and nobody stays to take them" in said
+        assert "leaving as well, so none stays to take them" in said
         assert "Nothing is lost: they stay in " in said

@@ -188,4 +188,4 @@ def test_a_question_that_once_raised_something_else(line: bytes) -> None:
 
     found = asyncio.run(Counter(answer)._answered(line))
     assert found.usage
-    assert found.error.startswith("that is not a question: ")
+    assert found.error.startswith("invalid request: ")

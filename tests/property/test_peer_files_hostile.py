@@ -123,7 +123,7 @@ def test_a_status_is_one_or_told_of(folder: Path, data: bytes) -> None:
 @pytest.mark.parametrize("data", [b'{"state":"\xff"}', b'{"more":' + b"[" * 100_000])
 def test_a_status_that_once_raised_something_else(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "s.json").write_bytes(data)
-    with pytest.raises(DamagedError, match=r"s\.json is not what was written"):
+    with pytest.raises(DamagedError, match=r"s\.json is damaged"):
         read_json(tmp_path / "s.json", Status)
 
 

@@ -12,14 +12,14 @@ import pytest
 from giaann_p2p.backoff import Backoff
 from giaann_p2p.errors import GiaannError
 from giaann_p2p.model.delta import total
+from giaann_p2p.node.replication import storage as node_storage
 from giaann_p2p.node.replication.store_writer import StoreWriter
-from giaann_p2p.sim import storage as sim_storage
 from giaann_p2p.store import cold, ledger, state, store
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.content import Content
 from giaann_p2p.store.disk.sync import NEVER
 from giaann_p2p.swarm.members import directory, peers_view, silent_backoff
-from giaann_p2p.swarm.replication import cold_copies, handover_proof, release, storage
+from giaann_p2p.swarm.replication import cold_copies, handover_proof, release, shard_drop, storage
 from giaann_p2p.swarm.training import writer
 from giaann_p2p.swarm.wire.actions import Apply
 from giaann_p2p.swarm.wire.shardset import packed
@@ -44,7 +44,7 @@ def _ack_before_sync(patch: pytest.MonkeyPatch) -> None:
 
 
 def _drop_too_early(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(storage.StoragePeer, "_is_held_by_all", lambda self, shard, mine, now: True)
+    patch.setattr(shard_drop.ShardDrop, "_is_held_by_all", lambda self, shard, mine, now: True)
 
 
 def _forget_an_applied_chunk(patch: pytest.MonkeyPatch) -> None:
@@ -111,7 +111,7 @@ def _forget_the_disk_at_a_restart(patch: pytest.MonkeyPatch) -> None:
         *front, _, spec, now, secret = arguments
         return make(*front, np.empty(0, np.uint16), spec, now, secret)
 
-    patch.setattr(sim_storage, "StoragePeer", forgetful)
+    patch.setattr(node_storage, "StoragePeer", forgetful)
 
 
 def _send_deltas_twice_as_strong(patch: pytest.MonkeyPatch) -> None:
@@ -234,4 +234,4 @@ WRITER_BUGS = [
     Bug("acknowledge before the write", _acknowledge_before_the_write),
     Bug("take a refused write for a success", _take_a_refused_write_for_a_success),
 ]
-"""It takes the real storage node to find these."""
+"""It takes disks that refuse writes to find these."""

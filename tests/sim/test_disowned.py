@@ -7,16 +7,16 @@ from functools import partial
 
 import pytest
 
-from giaann_p2p.sim import compute
 from giaann_p2p.sim.client import Client, Habit
 from giaann_p2p.sim.faults import Faults
 from giaann_p2p.sim.founder import disown, withdraw
 from giaann_p2p.sim.hostile import cast
 from giaann_p2p.sim.hostile.shirker import Shirker, Shirking
 from giaann_p2p.sim.hostile.watch import Watch
-from giaann_p2p.sim.storage import Storage, join
-from giaann_p2p.sim.swarm import Rules, Swarm
+from giaann_p2p.sim.storage import Storage
+from giaann_p2p.sim.swarm import Swarm
 from giaann_p2p.sim.trainer import Trainer
+from giaann_p2p.sim.world import Rules
 from giaann_p2p.store.applied import WITHDRAWN, Applied
 from giaann_p2p.swarm.replication.answers import Answers
 from giaann_p2p.swarm.wire.messages import OrphansAre
@@ -35,9 +35,9 @@ def taught_by_a_liar(seed: int, *ways: Shirking) -> Swarm:
     swarm = Swarm(seed, rules=Rules(shards=8, redundancy=1), admission="token")
     swarm.promises = Watch(swarm)
     for _ in range(6):
-        join(swarm)
+        swarm.add_storage()
     for _ in range(2):
-        compute.join(swarm)
+        swarm.add_compute()
     cast.let(swarm, Shirker(swarm, "liar", 0.0, frozenset(ways)), BEGINS)
     job = random.Random(f"{seed} job").randbytes(16)
     nobody_reads = Habit(since=NEVER)
@@ -115,7 +115,7 @@ class Slanders(Orphans):
         self._peer = peer
 
     def page(self, number: int, at: int) -> OrphansAre:
-        tree = self._peer.swarm.lessons.tree
+        tree = self._peer.world.lessons.tree
         kept = [one for one in self._peer.store.kept() if one.chunk < WITHDRAWN]
         roots = {(one.job, one.chunk): tree(one.chunk).root for one in kept}
         return OrphansAre(number, 1, parts_of(roots))

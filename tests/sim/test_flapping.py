@@ -8,11 +8,10 @@ from collections import Counter
 
 import pytest
 
-from giaann_p2p.errors import MessageError
+from giaann_p2p.errors import MessageError, PeerError
 from giaann_p2p.sim.client import Client, Habit
 from giaann_p2p.sim.newcomers import settings
-from giaann_p2p.sim.owner import Kind
-from giaann_p2p.sim.storage import Storage, join
+from giaann_p2p.sim.storage import Kind, Storage
 from giaann_p2p.sim.swarm import Swarm
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.messages import Fetched, Offered, Part, decode
@@ -32,8 +31,8 @@ class Moved:
         self._reply = swarm.network._reply
         swarm.network._reply = self._counted
 
-    def _counted(self, sender: Peer, to: Peer, once: object, answer: bytes) -> None:
-        if sender in self._honest and _moves(answer):
+    def _counted(self, sender: Peer, to: Peer, once: object, answer: bytes | PeerError) -> None:
+        if sender in self._honest and isinstance(answer, bytes) and _moves(answer):
             self.bytes[to in self._honest] += len(answer)
         self._reply(sender, to, once, answer)
 
@@ -49,7 +48,7 @@ def founded(seed: int) -> Swarm:
     """Return a swarm of six that has learned something, and is older than newcomers."""
     swarm = Swarm(seed, settings=settings())
     for _ in range(6):
-        join(swarm)
+        swarm.add_storage()
     job, chunks = bytes([seed]) * 16, list(range(60))
     swarm.clients.append(Client(swarm, "client0", job, chunks, 0.0, Habit(since=1e9)))
     swarm.clock.run_until(GROWN)

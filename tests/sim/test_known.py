@@ -3,8 +3,7 @@
 import pytest
 
 from giaann_p2p.sim.client import Client
-from giaann_p2p.sim.owner import Kind
-from giaann_p2p.sim.storage import Storage
+from giaann_p2p.sim.storage import Kind, Storage
 from giaann_p2p.sim.swarm import Swarm
 from giaann_p2p.swarm.members.losses import losses
 from giaann_p2p.swarm.replication.settings import Settings

@@ -10,10 +10,9 @@ import pytest
 from giaann_p2p.model.workers import in_processes
 from giaann_p2p.sim.client import Client
 from giaann_p2p.sim.newcomers import settings
-from giaann_p2p.sim.owner import Kind
 from giaann_p2p.sim.run import Outcome, run
 from giaann_p2p.sim.scenario import Scenario
-from giaann_p2p.sim.storage import Storage
+from giaann_p2p.sim.storage import Kind, Storage
 from giaann_p2p.sim.swarm import Swarm
 from giaann_p2p.swarm.replication.settings import Settings
 from tests.sim.bugs import NEWCOMER_BUGS, Bug

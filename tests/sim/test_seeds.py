@@ -37,3 +37,11 @@ def test_two_halves_that_began_apart_become_one_swarm() -> None:
     outcome = run(126, clients=2, computes=4)
     assert outcome.problems == []
     assert outcome.committed == 75
+
+
+@pytest.mark.slow
+def test_a_seed_decides_everything() -> None:
+    one, again = (run(2, 5, 1, 1, 4, trouble=90.0, everything=True) for _ in range(2))
+    assert one == again
+    assert one.problems == []
+    assert len(one.trace) > 100

@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from giaann_p2p.sim.storage import Storage, join
+from giaann_p2p.sim.storage import Storage
 from giaann_p2p.sim.swarm import Swarm
 from giaann_p2p.store.update import Update
 from giaann_p2p.swarm.wire.identity import Identity
@@ -21,13 +21,13 @@ def joined(rate: float) -> tuple[float, int]:
     newcomer = Identity.from_seed(random.Random("1 peer3").randbytes(32)).peer
     swarm = Swarm(1)
     for _ in range(3):
-        join(swarm)
+        swarm.add_storage()
     swarm.clock.run_until(30)
     for node in swarm.storages:
         node.store.apply(updates(swarm))
     swarm.network.thin[newcomer] = rate
     began = swarm.clock.now
-    join(swarm)
+    swarm.add_storage()
     one = swarm.storages[3]
     assert one.peer == newcomer
     while not is_ready(one):
@@ -42,7 +42,7 @@ def updates(swarm: Swarm) -> list[Update]:
 
 
 def is_ready(node: Storage) -> bool:
-    states = {node.core.replicas.state(shard) for shard in range(node.swarm.rules.shards)}
+    states = {node.core.replicas.state(shard) for shard in range(node.world.rules.shards)}
     return ReplicaState.READY in states and ReplicaState.SYNCING not in states
 
 

@@ -1,4 +1,4 @@
-"""Diagnoses why a peer cannot join a swarm: a series of checks, each with its remedy.
+"""Diagnoses why a peer cannot join a swarm (`giaann doctor`): runs checks, and recommends remedies.
 
-A failed check does not prevent the others, unless they depend on its result.
+After a failed check the others are still run, unless they depend on its result.
 """

@@ -1,4 +1,4 @@
-"""Runs all checks, in the order in which joining a swarm depends on them."""
+"""Runs all checks of `giaann doctor`, in the order in which joining a swarm depends on them."""
 
 import asyncio
 import tempfile
@@ -18,14 +18,14 @@ from giaann_p2p.errors import GiaannError, TokenError
 from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.net.hive.config import HostConfig
 from giaann_p2p.net.hive.key_file import open_key_file
+from giaann_p2p.node.members.joined_host import JoinedHost, joined_host
 from giaann_p2p.node.members.membership import Membership, usual_folder_in
-from giaann_p2p.node.members.place import Place, placed
 from giaann_p2p.swarm.wire.link import Link
 from giaann_p2p.swarm.wire.manifest import Manifest
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """The options with which a peer is to join."""
+    """The options with which a peer is to join a swarm."""
 
     join: str
     listen: tuple[str, ...] = HostConfig().listen
@@ -33,10 +33,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     relay: bool = False
     data_dir: Path | None = None
     capacity: int = 1 << 30
+    """Memory that the peer will offer, in bytes."""
 
 
 async def examined(plan: Plan) -> AsyncIterator[Finding]:
-    """Run all checks, and yield each finding as soon as it is known."""
+    """Run all checks, and yield each finding as soon as it is available."""
     for one in await asyncio.to_thread(lambda: list(machine(plan.data_dir, plan.capacity))):
         yield one
     port = listening(plan.listen)
@@ -47,7 +48,7 @@ async def examined(plan: Plan) -> AsyncIterator[Finding]:
         for one in await knocked(link.addresses):
             yield one
     async with AsyncExitStack() as stack:
-        places: list[Place] = []
+        places: list[JoinedHost] = []
         listens = port.verdict == "ok"
         for one in [await _started(stack, plan, link, listens, places)]:
             yield one
@@ -61,9 +62,12 @@ async def examined(plan: Plan) -> AsyncIterator[Finding]:
 
 
 async def _started(
-    stack: AsyncExitStack, plan: Plan, link: Link | None, listens: bool, places: list[Place]
+    stack: AsyncExitStack, plan: Plan, link: Link | None, listens: bool, places: list[JoinedHost]
 ) -> Finding:
-    """Start p2pd as a daemon would; if its port is taken, listen elsewhere."""
+    """Start p2pd as the peer would, append its place to `places`, and return the finding.
+
+    If another process uses the listen addresses (`listens` is False), p2pd listens elsewhere.
+    """
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="giaann-doctor-")))
     try:
         config = ANYWHERE
@@ -73,20 +77,22 @@ async def _started(
             )
         named = link.addresses if link else ()
         shown = _shown(plan, link, folder / "key") if link else b""
-        places.append(await stack.enter_async_context(placed(folder / "key", config, named, shown)))
+        places.append(
+            await stack.enter_async_context(joined_host(folder / "key", config, named, shown))
+        )
     except GiaannError as error:
         words = " ".join(str(error).split())
         return problem(
             "p2pd",
             words,
-            "if the addresses of --listen and --announce are right, install hivemind again:"
+            "check the addresses of --listen and --announce; if they are right, reinstall hivemind:"
             " pip install --force-reinstall --no-deps hivemind==1.1.12",
         )
     return ok("p2pd", "can be started")
 
 
 def _shown(plan: Plan, link: Link, key: Path) -> bytes:
-    """Return the token for the session's key; empty on an error, which `member_told` reports."""
+    """Return a token for the temporary key; empty on errors, because `member_told` reports them."""
     try:
         return _membership(plan, link).shown(open_key_file(key).peer)
     except GiaannError:
@@ -97,7 +103,11 @@ def _membership(plan: Plan, link: Link) -> Membership:
     return Membership(plan.data_dir or usual_folder_in(link.swarm_id, "client"))
 
 
-async def _met(place: Place, link: Link, membership: Membership) -> AsyncIterator[Finding]:
+async def _met(place: JoinedHost, link: Link, membership: Membership) -> AsyncIterator[Finding]:
+    """Ask all peers of a link for the manifest; if any has it, run the checks that depend on it.
+
+    If one peer answers, problems of the others are only notes.
+    """
     for strange in place.book.strange:
         yield problem("link", strange, "copy the whole link again, as it was printed")
     answers = await asyncio.gather(
@@ -113,8 +123,9 @@ async def _met(place: Place, link: Link, membership: Membership) -> AsyncIterato
 
 
 async def _joined(
-    place: Place, manifest: Manifest, membership: Membership
+    place: JoinedHost, manifest: Manifest, membership: Membership
 ) -> AsyncIterator[Finding]:
+    """Run the checks that depend on the swarm's manifest: admission, directory, clock, language."""
     for found in manifest_told(manifest):
         yield found
     yield member_told(manifest, membership)
@@ -128,7 +139,7 @@ async def _joined(
         said, _, _ = str(error).partition(";")
         yield problem("directory", said, "try again; if that does not help, get a newer link")
     except TokenError:
-        yield note("directory", "not looked at: only clients with a token may read it here")
+        yield note("directory", "not checked: in this swarm only peers with a token may read it")
     else:
         peers = f"{storing} storage peer{'' if storing == 1 else 's'}"
         yield ok("directory", f"can be read: {peers} {'is' if storing == 1 else 'are'} there")

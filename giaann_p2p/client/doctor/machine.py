@@ -1,4 +1,4 @@
-"""Checks whether this machine can run a storage peer: memory, disk, open files, data folder."""
+"""Checks whether this machine can run a storage peer: memory, data folder, disk, open files."""
 
 import os
 import resource
@@ -13,10 +13,11 @@ from giaann_p2p.store.home import locked
 from giaann_p2p.units import readable_bytes
 
 _LEAST_FILES, _GOOD_FILES = 512, 2048
+"""Limits of open files: below the first is a problem, below the second is a note."""
 
 
 def machine(data_dir: Path | None, capacity: int) -> Iterator[Finding]:
-    """Run all checks of the machine; check folder and disk only if a folder is given."""
+    """Check this machine; check folder and disk only if a data folder is given."""
     yield memory(capacity, available_memory())
     if data_dir is not None:
         yield folder(data_dir)
@@ -25,12 +26,12 @@ def machine(data_dir: Path | None, capacity: int) -> Iterator[Finding]:
 
 
 def memory(capacity: int, available: int | None) -> Finding:
-    """Compare the memory promised to the swarm with what is available."""
+    """Check whether the memory promised to the swarm is available; sizes are in bytes."""
     wanted = capacity + PROCESS_BYTES
-    said = f"{readable_bytes(wanted)} may be taken: the capacity, and the process itself"
+    said = f"up to {readable_bytes(wanted)} needed, for the capacity and the process itself"
     if available is None:
-        return note("memory", f"{said}; what is free cannot be told here")
-    said += f"; {readable_bytes(available)} are free"
+        return note("memory", f"{said}; the free memory cannot be measured here")
+    said += f"; {readable_bytes(available)} free"
     if available < wanted:
         most = max(0, available - PROCESS_BYTES)
         return problem("memory", said, f"give a --capacity of at most {readable_bytes(most)}")
@@ -38,35 +39,35 @@ def memory(capacity: int, available: int | None) -> Finding:
 
 
 def disk(path: Path, capacity: int) -> Finding:
-    """Compare the free disk space of a folder with what the store may need."""
+    """Check whether a folder's disk has room for a store of this capacity, in bytes."""
     wanted = capacity // DISK_SHARE
     try:
         free = shutil.disk_usage(_existing(path)).free
     except OSError as error:
-        return problem("disk", f"{path}: {error.strerror}", "name another --data-dir")
-    said = f"{readable_bytes(free)} are free for {path}"
+        return problem("disk", f"{path}: {error.strerror}", "choose another --data-dir")
+    said = f"{readable_bytes(free)} free for {path}"
     if free < wanted:
         return problem(
             "disk",
             f"{said}; up to {readable_bytes(wanted)} may be needed",
-            "make room, name a --data-dir on another disk, or give less --capacity",
+            "free some space, choose a --data-dir on another disk, or give less --capacity",
         )
     return ok("disk", said)
 
 
 def folder(path: Path) -> Finding:
-    """Check whether a daemon could use the folder, without creating it."""
+    """Check whether a daemon could use a data folder, without creating the folder."""
     there = _existing(path)
     if not there.is_dir():
-        return problem("folder", f"{there} is not a folder", "name another --data-dir")
+        return problem("folder", f"{there} is not a folder", "choose another --data-dir")
     if not os.access(there, os.W_OK | os.X_OK):
         return problem(
             "folder",
             f"{there} cannot be written to by this user",
-            f"give it to the user (chown), or name another --data-dir than {path}",
+            "make this user its owner (chown), or choose another --data-dir",
         )
     if not path.exists():
-        return ok("folder", f"{path} can be made")
+        return ok("folder", f"{path} can be created")
     try:
         with locked(path):
             return ok("folder", f"{path} can be used")
@@ -74,12 +75,12 @@ def folder(path: Path) -> Finding:
         return problem(
             "folder",
             f"another process uses {path}",
-            "end the daemon that runs in it, or name another --data-dir: one daemon a folder",
+            "end the daemon that uses it, or choose another --data-dir: each daemon needs its own",
         )
 
 
 def files(limit: int) -> Finding:
-    """Check the limit of open files, because each connection takes one."""
+    """Check the limit of open files: each connection takes one."""
     unlimited = limit == resource.RLIM_INFINITY
     said = f"{'any number of' if unlimited else f'{limit:,}'} files may be open"
     if unlimited or limit >= _GOOD_FILES:

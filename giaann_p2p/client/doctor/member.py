@@ -1,4 +1,4 @@
-"""Checks whether a swarm admits this machine."""
+"""Checks whether a swarm admits this machine's peer."""
 
 import time
 from datetime import UTC, datetime
@@ -11,18 +11,21 @@ from giaann_p2p.swarm.wire.identity import to_text
 from giaann_p2p.swarm.wire.manifest import Manifest
 
 _SOON = 7 * 24 * 3600
+"""Seconds before its end from which a token counts as a problem."""
 
 
 def member_told(manifest: Manifest, membership: Membership) -> Finding:
-    """Check whether a folder's peer may join, with which rights, and for how long."""
+    """Check whether the peer of a data folder may join, with which rights, and for how long."""
     if manifest.admission == "open":
         return ok("token", "none is needed: everybody may join")
     try:
         name = to_text(membership.identity.peer)
     except GiaannError as error:
-        return problem("token", str(error), "name a folder that can be written to: --data-dir")
+        return problem(
+            "token", str(error), "choose a folder that this user can write to: --data-dir FOLDER"
+        )
     remedy = (
-        f"send the name {name} to the swarm's founder, and keep the token that you get: "
+        f"send the name {name} to the swarm's founder; when you have the token, run "
         f"giaann token accept TOKEN --data-dir {membership.folder}"
     )
     try:
@@ -38,5 +41,5 @@ def member_told(manifest: Manifest, membership: Membership) -> Finding:
     until = token.grants[-1].until
     ends = f"until {datetime.fromtimestamp(until, UTC):%Y-%m-%d}"
     if until - now < _SOON:
-        return problem("token", f"it lasts only {ends}", remedy)
+        return problem("token", f"it is valid only {ends}", remedy)
     return ok("token", f"it lets this machine be {found.rights}, {ends}")

@@ -1,4 +1,4 @@
-"""Checks whether a swarm's peers answer correctly, and fit the software installed here."""
+"""Checks whether a swarm's peers answer correctly, and whether this installation fits the swarm."""
 
 import statistics
 from collections.abc import Iterator, Sequence
@@ -14,15 +14,16 @@ from giaann_p2p.swarm.wire.messages import AskManifest, ManifestIs, Refusal, dec
 from giaann_p2p.swarm.wire.record import LIFETIME, SKEW
 
 _WITHIN = 6.0
+"""Timeout of one call, in seconds."""
 _MUCH = 120.0
-"""Difference of two clocks, in seconds, up to which no note is given."""
+"""Seconds by which this clock may differ from the others' before that is reported."""
 _USUAL_AGE = LIFETIME / 6
-"""Average age of a record in seconds: each is renewed after a third of its lifetime."""
-_NEWER = "get a newer link from who runs the swarm"
+"""Average age of a record, in seconds: peers renew theirs after a third of its lifetime."""
+_NEWER = "get a newer link from the founder"
 
 
 def link_told(text: str) -> tuple[Finding, Link | None]:
-    """Check a join link; return it if it can be read."""
+    """Check a join link; return the finding, and the link if it can be read."""
     try:
         link = read_link(text)
     except UsageError as error:
@@ -34,7 +35,7 @@ def link_told(text: str) -> tuple[Finding, Link | None]:
 async def asked(
     transport: Transport, peer: Peer, swarm_id: bytes, within: float = _WITHIN
 ) -> tuple[Finding, Manifest | None]:
-    """Ask a peer of the link for the manifest; its answer also proves the peer's identity."""
+    """Ask a peer for the swarm's manifest; the answer also proves the peer's identity."""
     check = f"peer {name_of(peer)}"
     try:
         answer = decode(await transport.call(peer, encode(AskManifest()), timeout=within))
@@ -44,11 +45,11 @@ async def asked(
         return problem(check, f"refuses: {answer.reason}", _NEWER), None
     try:
         if not isinstance(answer, ManifestIs):
-            raise UsageError("it answers with something else than a manifest")
+            raise UsageError("its answer is not a manifest")
         manifest = Manifest.read(answer.manifest, swarm_id)
     except GiaannError as error:
-        return problem(check, str(error), f"it is a peer of another swarm, or lies: {_NEWER}"), None
-    return ok(check, "answers as itself, and has the swarm's manifest"), manifest
+        return problem(check, str(error), f"it is a peer of another swarm, or lies; {_NEWER}"), None
+    return ok(check, "is the peer that the link names, and has the swarm's manifest"), manifest
 
 
 def _many(count: int, what: str) -> str:
@@ -56,15 +57,16 @@ def _many(count: int, what: str) -> str:
 
 
 def _unreached(check: str, words: str) -> Finding:
+    """Return the finding on a peer that could not be called, from the words of p2pd's error."""
     if "mismatch" in words:
         return problem(check, "another peer answers at its address", _NEWER)
     _, _, tries = words.rpartition("all dials failed")
     said = f"cannot be reached: {tries.strip(' *') or words}"
-    return problem(check, said, f"see whether it is up and can be reached from here, or {_NEWER}")
+    return problem(check, said, f"check that it runs and can be reached from here, or {_NEWER}")
 
 
 def manifest_told(manifest: Manifest) -> Iterator[Finding]:
-    """Compare a swarm's requirements with this installation, and note how it admits peers."""
+    """Check whether this installation fits a swarm's manifest, and report how it admits peers."""
     shape = (
         f"{_many(manifest.layout.shards, 'shard')}, {_many(manifest.replicas, 'replica')} of each"
     )
@@ -78,13 +80,13 @@ def manifest_told(manifest: Manifest) -> Iterator[Finding]:
     if manifest.admission == "token":
         yield note(
             "admission",
-            "this swarm serves only those who have a token of its founder's",
-            "ask who founded it for one",
+            "this swarm admits only peers with a token of its founder",
+            "ask the founder for one",
         )
 
 
 def english(manifest: Manifest) -> Iterator[Finding]:
-    """Check whether this machine could also compute; a storage peer does not need that."""
+    """Check whether this machine could run a compute peer, too; storage peers do not need that."""
     from giaann_p2p.model.english import pipeline
     from giaann_p2p.model.lexicon import require
 
@@ -97,11 +99,18 @@ def english(manifest: Manifest) -> Iterator[Finding]:
             said, _, remedy = str(error).rpartition("; ")
             yield note(check, f"{said}: this machine can store, but not compute", remedy)
     if well:
-        yield ok("pipeline", "the English pipeline and word lists are the swarm's: it can compute")
+        yield ok(
+            "pipeline",
+            "the English pipeline and word lists match the swarm's: this machine can compute",
+        )
 
 
 def clock(issued: Sequence[int], now: float, refused: int = 0) -> Finding:
-    """Compare this clock with the times at which other peers have signed their records."""
+    """Compare this machine's clock with the times at which other peers signed their records.
+
+    `issued`: these times; `now`: this clock; both in seconds since 1970. `refused`: the number of
+    records that were rejected, which a wrong clock may explain.
+    """
     trust = "compare `date -u` with a clock that you trust; timedatectl set-ntp true keeps it right"
     if not issued:
         return note(
@@ -114,7 +123,7 @@ def clock(issued: Sequence[int], now: float, refused: int = 0) -> Finding:
     ahead = now - _USUAL_AGE - statistics.median(issued)
     far = f"{abs(ahead):,.0f} s {'ahead of' if ahead > 0 else 'behind'} that of most peers"
     if abs(ahead) > SKEW:
-        return problem("clock", f"is {far}; over {SKEW} s others refuse this peer", trust)
+        return problem("clock", f"is {far}; beyond {SKEW} s other peers refuse this one", trust)
     if abs(ahead) > _MUCH:
         return note("clock", f"is {far}", trust)
-    return ok("clock", "is right, as far as others can tell")
+    return ok("clock", "agrees with those of other peers")

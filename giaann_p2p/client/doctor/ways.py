@@ -1,4 +1,4 @@
-"""Checks whether a link's addresses can be reached from here, and this peer from outside."""
+"""Checks whether a link's addresses can be reached from here, and this peer from elsewhere."""
 
 import asyncio
 import ipaddress
@@ -10,15 +10,16 @@ from giaann_p2p.client.doctor.finding import Finding, note, ok, problem, softene
 from giaann_p2p.net.hive.ports import taken
 
 _WITHIN = 5.0
+"""Timeout of a name lookup or a connection, in seconds."""
 _PLACE = re.compile(r"/(ip4|ip6|dns|dns4|dns6)/([^/]+)/(tcp|udp)/(\d+)(?=/|$)")
 _FAMILY = {"ip4": socket.AF_INET, "dns4": socket.AF_INET, "ip6": socket.AF_INET6}
 _FAMILY |= {"dns6": socket.AF_INET6}
 _IP = re.compile(r"/ip[46]/([^/]+)/")
-_NEWER = "see whether the peer is up, or get a newer link"
+_NEWER = "check that the peer runs, or get a newer link"
 
 
 async def knocked(addresses: Sequence[str], within: float = _WITHIN) -> list[Finding]:
-    """Connect to each address of a link; if one answers, failures of the others are only notes."""
+    """Try to connect to each address of a link; if one answers, problems of others become notes."""
     found = await asyncio.gather(*[knock(address, within) for address in addresses])
     if any(one.verdict == "ok" for one in found):
         return [softened(one) for one in found]
@@ -26,11 +27,11 @@ async def knocked(addresses: Sequence[str], within: float = _WITHIN) -> list[Fin
 
 
 async def knock(address: str, within: float = _WITHIN) -> Finding:
-    """Resolve an address's host name, and connect to its port."""
+    """Resolve the host name of an address, and try to connect to its port."""
     check, loop = f"address {_short(address)}", asyncio.get_running_loop()
     found = None if "/p2p-circuit" in address else _PLACE.match(address)
     if found is None:
-        return note(check, "leads over others, or is of a kind that cannot be knocked at")
+        return note(check, "uses a relay, or is of a kind that cannot be tested")
     kind, host, protocol, port = found.groups()
     family = _FAMILY.get(kind, socket.AF_UNSPEC)
     try:
@@ -39,11 +40,11 @@ async def knock(address: str, within: float = _WITHIN) -> Finding:
     except (TimeoutError, OSError, OverflowError, UnicodeError) as error:
         return problem(
             check,
-            f"{host} is not known here: {_words(error, within)}",
-            f"see whether this machine looks names up (getent hosts {host}), or get a newer link",
+            f"{host} cannot be resolved here: {_words(error, within)}",
+            f"check this machine's DNS (getent hosts {host}), or get a newer link",
         )
     if protocol == "udp":
-        return note(check, f"is known as {places[0][4][0]}; UDP cannot be knocked at")
+        return note(check, f"resolves to {places[0][4][0]}; UDP cannot be tested")
     begun = loop.time()
     try:
         async with asyncio.timeout(within):
@@ -51,51 +52,58 @@ async def knock(address: str, within: float = _WITHIN) -> Finding:
     except (TimeoutError, OSError) as error:
         return problem(check, _words(error, within), _remedy(error))
     writer.close()
-    return ok(check, f"takes connections, after {1000 * (loop.time() - begun):.0f} ms")
+    return ok(check, f"accepts connections, after {1000 * (loop.time() - begun):.0f} ms")
 
 
 def listening(listen: Sequence[str]) -> Finding:
-    """Check that no other process uses the listen addresses."""
+    """Check that no other process uses the addresses to listen at."""
     where = ", ".join(listen)
     if address := taken(listen):
         return problem(
             "listen",
             f"another process listens at {address}",
-            "end it (ss -ltnup tells which), or give another port with --listen; is this peer"
-            " running already?",
+            "end it (ss -ltnup shows which it is), or choose another port with --listen; is this"
+            " peer running already?",
         )
     return ok("listen", f"{where} is free")
 
 
 def outside(told: Sequence[str], link: Sequence[str], announced: bool, relay: bool) -> Finding:
-    """Check from how far the addresses `told` to other peers can be dialled."""
+    """Check from where other peers can dial this one, by the addresses `told` to them.
+
+    It has to be reachable from as far as the addresses of the `link` are. `announced` and `relay`
+    say whether the user gave those options.
+    """
     reach, needed = _reach(told), _reach(link)
     listed = ", ".join(map(_short, told)) or "none"
     if not told or reach < needed:
         where = ("this machine", "this network", "everywhere")
-        said = f"others are told {listed}: good for {where[reach]} only"
+        said = f"other peers are told {listed}, which works from {where[reach]} only"
         if reach == 0:
             return problem(
-                "reachable", said, "listen where others can dial: --listen /ip4/0.0.0.0/tcp/4100"
+                "reachable",
+                said,
+                "listen on an address that others can dial: --listen /ip4/0.0.0.0/tcp/4100",
             )
         remedy = (
-            "if the router gives no port by itself: have it forward one, then --listen"
-            " /ip4/0.0.0.0/tcp/4100 --announce /ip4/<its outer address>/tcp/4100; or, slower,"
+            "unless the router opens a port by itself, let it forward one, and give --listen"
+            " /ip4/0.0.0.0/tcp/4100 --announce /ip4/<its public address>/tcp/4100; or, slower,"
             " --relay"
         )
         return note("reachable", said, "" if relay else remedy)
-    said = f"others are told {listed}"
+    said = f"other peers are told {listed}"
     if announced:
-        said += "; whether the router forwards that port is seen only from outside"
+        said += "; whether the router forwards that port can be tested only from outside"
     return ok("reachable", said)
 
 
 def _reach(addresses: Sequence[str]) -> int:
-    """Return from where the best address can be dialled: 0 this machine, 1 network, 2 anywhere."""
+    """Return the widest reach of some addresses: 0 this machine, 1 its network, 2 anywhere."""
     return max((_reach_of(address) for address in addresses), default=0)
 
 
 def _reach_of(address: str) -> int:
+    """Return the reach of an address: 0 this machine, 1 its network, 2 anywhere."""
     found = _IP.match(address)
     try:
         ip = ipaddress.ip_address(found[1]) if found else None
@@ -108,10 +116,10 @@ def _reach_of(address: str) -> int:
 
 def _remedy(error: Exception) -> str:
     if isinstance(error, ConnectionRefusedError):
-        return f"nobody listens there: {_NEWER}"
+        return f"no process listens there; {_NEWER}"
     if isinstance(error, TimeoutError):
-        return f"it is down, or a firewall here or there drops what comes: {_NEWER}"
-    return f"see whether this machine has a network (ip route): {_NEWER}"
+        return f"it is down, or a firewall at either end drops packets; {_NEWER}"
+    return f"check this machine's network (ip route); {_NEWER}"
 
 
 def _words(error: Exception, within: float) -> str:

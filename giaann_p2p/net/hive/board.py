@@ -1,16 +1,16 @@
-"""The peer directory over the network: hivemind's DHT finds nodes, our records lie on them.
+"""The peer directory over the network: nodes of hivemind's DHT keep the peers' records.
 
-1. Each peer is a node of the DHT. A record lies on the nodes that are nearest to its place's key,
-   and on its own peer.
+1. Each peer is a node of the DHT. A record is kept by the nodes nearest to the key of its place,
+   and by its own peer.
 2. Joining runs in the background for ever: while no node is known, and after each restart of p2pd,
-   all seeds are retried with backoff. Calls wait only for the first try.
-3. A node that does not answer costs `call_within` once, and is then left out for a while. On an
-   overloaded machine none may answer: a call that finds no node triggers an immediate retry of all
-   seeds instead of waiting for the next refresh. The two sides of a partition leave each other out,
-   and then no known node would ever name one of the other side again. So each refresh also tries
-   some seeds that are no known nodes: peers that have come back may know nobody else, and the two
-   halves find each other again.
-4. A call here ends before its caller times out: see `node.options.look_within`.
+   the seeds are retried with backoff. Calls wait only for the first try.
+3. A node that does not answer delays a call by `_CALL_WITHIN` once, and is then excluded for a
+   while. On an overloaded machine no node may answer: a call that finds no node triggers an
+   immediate retry of the seeds, instead of waiting for the next refresh.
+4. The two sides of a partition exclude each other, and then no known node would ever name a node of
+   the other side again. So each refresh also dials some seeds that are not known nodes. This heals
+   the partition, and finds peers that came back and know nobody else.
+5. A call ends before its caller times out: see `node.options.look_within`.
 """
 
 import asyncio
@@ -44,27 +44,34 @@ from giaann_p2p.swarm.wire.record import Role
 
 _LOG = logging.getLogger(__name__)
 REPLICAS = 5
-"""The number of nodes that keep a record."""
+"""The number of nodes that keep a copy of a record."""
 _BEAM = 8
 """The number of nodes near a key that are asked before the nearest of them count as found."""
 _CALL_WITHIN = 1.5
+"""The seconds that one call to a node may take."""
 _WITHIN = 4.0
+"""The seconds that one `post` or `look` may take."""
 _CONNECT_WITHIN = 3.0
+"""The seconds that dialling a seed may take."""
 _BEGIN_WITHIN = _JOIN_WITHIN = 6.0
+"""The seconds that creating the DHT node, and one attempt to join, may take."""
 _LEFT_OUT = 5.0
-"""The seconds for which a node that did not answer is not asked; doubled each further time."""
+"""The seconds for which a node that did not answer is excluded; doubled after each further
+failure."""
 _BACKOFF = Backoff(first=0.2, longest=10.0)
+"""The pauses between attempts to join while no node is known, in seconds."""
 _REFRESH = 30.0
+"""The seconds between two refreshes, which look for new nodes."""
 _STRAYS = 8
-"""The number of seeds that are tried with each refresh, drawn at random."""
+"""The number of randomly drawn seeds that are dialled at each refresh."""
 _SUREST, _FURTHER = 80, 48
-"""The numbers of seeds that an isolated peer tries: the last ones, and a random sample of the
-others. All at once would be more than a machine can dial, because strangers can contribute any
-number of addresses."""
+"""How many seeds an isolated peer dials: the last ones of the list, and a random sample of the
+others. All of them at once could be more than a machine can dial, because strangers can contribute
+any number of addresses."""
 
 
 class HiveBoard:
-    """The peer directory as this peer sees it; made by `start`."""
+    """The peer directory as this peer's node of the DHT sees it; made by `start`."""
 
     def __init__(
         self,
@@ -104,17 +111,17 @@ class HiveBoard:
         admission: Admission | None = None,
         token: bytes = b"",
     ) -> "HiveBoard":
-        """Take part in the DHT.
+        """Take part in the DHT as a node of this peer.
 
         `seeds` returns addresses of peers that may be alive, and is called whenever some are
-        needed; the configured seeds must come last, because any stranger may have contributed the
+        needed. The configured seeds must come last, because any stranger may have contributed the
         others.
 
-        `clock` meets the terms of swarm/wire/record.py: seconds since 1970, never going back. It is
-        the peer's own: a clock that stood still while the machine slept would make valid records
-        look as if they came from the future.
+        `clock` must work as swarm/wire/record.py demands: it returns seconds since 1970 and never
+        goes back. It must be the peer's own clock, not one that stood still while the machine
+        slept: that would make valid records look as if they came from the future.
 
-        With an `admission`, only members take part, and this peer shows its `token`.
+        With an `admission`, only members take part, and this peer shows them its `token`.
         """
         board = cls(host, swarm_id, layout, seeds, clock, admission, token)
         host.know(board._ways.has_heard)
@@ -123,22 +130,22 @@ class HiveBoard:
 
     @property
     def nodes(self) -> int:
-        """The number of other nodes that are known."""
+        """The number of other nodes of the DHT that this node knows."""
         return len(self._node.protocol.routing_table.peer_id_to_uid) if self._guard else 0
 
     @property
     def refused(self) -> int:
-        """The number of records from others that were refused."""
+        """The number of records that this node refused to keep."""
         return self._shelf.refused
 
     async def post(self, role: Role, record: bytes, lifetime: float) -> None:
-        """Post this peer's own record for some seconds; Unreachable if no other node took it."""
+        """Post this peer's record for some seconds; raise Unreachable if no other node took it."""
         me = self._host.me
         key = self._shelf.key(role, me)
         try:
             self._shelf.put(key, record, me, lifetime, self._clock())
         except RecordError as error:
-            raise Unreachable(f"nobody would take this record: {error}") from None
+            raise Unreachable(f"no node would take this record: {error}") from None
         taken: list[bool] = []
         with suppress(TimeoutError):  # the nodes that took it by then are enough
             async with asyncio.timeout(_WITHIN):
@@ -147,15 +154,15 @@ class HiveBoard:
         if not any(taken):
             self._alone.set()
             raise Unreachable(
-                f"no other node took the record; {self.nodes} are known, {len(taken)} said no"
+                f"no other node took the record; {self.nodes} are known, {len(taken)} refused it"
             )
 
     async def look(self, role: Role) -> list[list[bytes]]:
-        """Return the records of a role, one list per node; Unreachable if no node answered."""
+        """Return a role's records, one list per node; raise Unreachable if no node answered."""
         guard = self._guard
         keys = self._shelf.keys(role)
         if guard is None:
-            raise Unreachable("the peer directory is not there yet; try again")
+            raise Unreachable("the peer directory is not ready while p2pd starts; try again")
         finding = Finding(keys)
         guard.findings.add(finding)
         try:
@@ -175,7 +182,7 @@ class HiveBoard:
         return [found for found in (mine, *finding.brought()) if found]
 
     async def close(self) -> None:
-        """Leave the DHT."""
+        """Leave the DHT, and stop all background work."""
         self._host.forget(self._live)
         await self._end(gone=False)
 
@@ -199,7 +206,7 @@ class HiveBoard:
                 self._node = await self._new_node(guard)
         except (P2PDaemonError, asyncio.IncompleteReadError) as error:
             raise ConnectionAbortedError(
-                f"p2pd takes no node of a peer directory: {error}"
+                f"the node of the peer directory cannot be started on p2pd: {error}"
             ) from None
         self._guard = guard
         self._tried.clear()
@@ -220,7 +227,7 @@ class HiveBoard:
         )
 
     def _heard(self, peer_id: PeerID) -> None:
-        """End the exclusion of a node that was left out, because it has been heard from."""
+        """End the exclusion of a node, because the node has been heard from."""
         if self._guard is not None:
             self._node.blacklist.register_success(peer_id)
 
@@ -232,7 +239,7 @@ class HiveBoard:
         if guard is not None:
             guard.close()
             if not gone:
-                with suppress(TimeoutError):  # p2pd has gone before the board
+                with suppress(TimeoutError):  # p2pd may have ended before the board
                     async with asyncio.timeout(_CALL_WITHIN):
                         await guard.leave()
         await asyncio.gather(*self._searches, return_exceptions=True)
@@ -246,9 +253,11 @@ class HiveBoard:
                 async with asyncio.timeout(_JOIN_WITHIN):
                     await self._join(alone)
             except TimeoutError:
-                _LOG.info("joining the board: it takes more than %g s", _JOIN_WITHIN)
+                _LOG.info(
+                    "joining the peer directory took more than %g s; trying again", _JOIN_WITHIN
+                )
             except (GiaannError, OSError) as error:
-                _LOG.info("joining the board: %s", error)
+                _LOG.info("joining the peer directory failed: %s; trying again", error)
             self._tried.set()
             backoff = backoff.failed()
             await asyncio.sleep(backoff.pause)
@@ -260,7 +269,7 @@ class HiveBoard:
                     await self._alone.wait()
 
     async def _join(self, alone: bool) -> None:
-        """Dial seeds, and find the nodes nearest to this one through them."""
+        """Dial seeds, and find through them the nodes nearest to this one."""
         met = await self._host.connect(self._tried_next(alone), _CONNECT_WITHIN)
         await asyncio.gather(*[self._meet(peer) for peer in met])
         if self.nodes:
@@ -270,11 +279,11 @@ class HiveBoard:
         """Return the error for a call that no node has answered."""
         mine = f"/p2p/{libp2p_name(self._host.me)}"
         if not self.nodes and all(seed.endswith(mine) for seed in self._seeds()):
-            return NobodyYet("no other peer is known yet; whoever joins will come here")
+            return NobodyYet("no other peer is known yet; peers that join will connect to this one")
         return Unreachable(f"no node of the peer directory answered; {self.nodes} are known")
 
     def _tried_next(self, alone: bool) -> list[str]:
-        """Return addresses of seeds to dial; unless `alone`, of seeds that are no known nodes."""
+        """Return addresses of seeds to dial; without `alone`, only of seeds not known as nodes."""
         nodes = self._node.protocol.routing_table.peer_id_to_uid
         ways: dict[Peer, list[str]] = {}
         for seed in _good(self._seeds()):
@@ -295,29 +304,29 @@ class HiveBoard:
             self._heard(peer_id)
 
     async def _nearest(self, keys: Sequence[bytes]) -> dict[bytes, list[PeerID]]:
-        """Return the nodes nearest to each key, after a search over the DHT."""
+        """Return the nodes nearest to each key, after a search through the DHT."""
         queries = [DHTID.from_bytes(key) for key in keys]
         search = asyncio.create_task(
             self._node.find_nearest_nodes(
                 queries, k_nearest=_BEAM, beam_size=_BEAM, exclude_self=True
             )
         )
-        # Cancelling a search would leave tasks for ever; a search that runs on ends by itself.
+        # A cancelled search would leave tasks behind for ever; one that runs on ends by itself.
         self._searches.add(search)
         search.add_done_callback(self._searches.discard)
         await asyncio.wait({search})
         if search.exception() is not None:
-            raise Unreachable("the search for nodes of the peer directory went wrong")
+            raise Unreachable("the search for nodes of the peer directory failed; try again")
         found = search.result()
         return {query.to_bytes(): list(found[query].values()) for query in queries}
 
     async def _rest_of(self, peer_id: PeerID, finding: Finding) -> None:
-        """Ask a node for the records that it cut from its answer; slow nodes delay nobody else."""
+        """Ask a node for the records that its answer lacked; a slow node delays nobody else."""
         for key in finding.cut[peer_id]:
             await self._node.protocol.call_find(peer_id, [DHTID.from_bytes(key)])
 
     async def _spread(self, key: bytes, record: bytes, lifetime: float, taken: list[bool]) -> None:
-        """Leave a record on the nearest nodes that take it; append each node's reply to `taken`."""
+        """Post a record to the nearest nodes that take it; append their verdicts to `taken`."""
         if self._guard is None:
             return
         left = (await self._nearest([key]))[key]
@@ -343,7 +352,8 @@ def _good(addresses: Iterable[str]) -> list[str]:
         try:
             peer_of_address(address)
         except UsageError as error:
-            _LOG.debug("a seed is passed over: %s", error)  # any stranger's record may contain one
+            # A stranger's record may contain an invalid address.
+            _LOG.debug("skipping an invalid seed: %s", error)
             continue
         found.append(address)
     return found

@@ -1,4 +1,4 @@
-"""Configuration of a peer's p2pd: how it is reached, and the resources that it may use."""
+"""The configuration of a peer's p2pd: how others reach it, and which resources it may use."""
 
 import ipaddress
 import re
@@ -14,61 +14,64 @@ _IP = re.compile(r"/ip[46]/([^/]+)")
 
 
 class HostConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The settings of a host; all addresses are multiaddrs."""
+    """The settings of a host, that is, of a peer's p2pd; all addresses are multiaddrs."""
 
     listen: tuple[str, ...] = ("/ip4/0.0.0.0/tcp/0",)
-    """Addresses to listen on. Prefer TCP alone: QUIC (/udp/4100/quic-v1) is about half as fast,
-    and is used wherever both are offered. Port 0: any free port, kept for as long as this
-    process runs."""
+    """The addresses to listen on. Prefer TCP alone: QUIC (/udp/4100/quic-v1) is about half as fast,
+    and libp2p uses QUIC wherever both are offered. Port 0 means any free port, which is kept for as
+    long as this process runs."""
     announce: tuple[str, ...] = ()
-    """Addresses to announce instead of those that this peer listens on, such as the outer side of a
-    NAT. None: all addresses that this machine is known to have."""
+    """The addresses to announce instead of those that this peer listens on, such as the outer side
+    of a NAT. Empty: all addresses that this machine is known to have."""
     relay: bool = True
     """Whether this peer may reach others, and be reached, over relays."""
     auto_relay: bool = False
-    """Whether to be reached over relays if this peer cannot be reached otherwise."""
+    """Whether this peer is to be reached over relays if it cannot be reached directly."""
     trusted_relays: tuple[str, ...] = ()
-    """The relays for that, with their /p2p/ parts; p2pd keeps a reservation at each of them."""
+    """The relays that `auto_relay` uses, with their /p2p/ parts; p2pd keeps a reservation at each
+    of them."""
     serve_relay: bool = True
-    """Whether this peer relays for others."""
+    """Whether this peer serves as a relay for others."""
     nat: bool | None = None
-    """Whether to ask a router for a port, and others how they see this peer. None: unless it
-    listens on loopback and private addresses only."""
+    """Whether to ask a router for a port, and other peers how they see this peer. None: yes, unless
+    this peer listens only on loopback and private addresses."""
     connections: tuple[int, int] = (256, 512)
-    """The bounds on connections: above the second number p2pd closes connections, down to the
-    first. It may close those of peers in use, so choose far more than there are."""
+    """The lower and upper bound on connections: above the upper one, p2pd closes connections until
+    the lower one is reached. It may close connections to peers in use, so choose far more than
+    there are."""
     grace: float = 10.0
-    """The seconds for which a new connection is exempt from those bounds. p2pd's own default of
-    120 s would let a stranger hold 120 s worth of new connections, at 70 KB each."""
+    """The seconds for which a new connection is exempt from `connections`. p2pd's own default of
+    120 s would let a stranger pile up 120 s worth of new connections, at 70 KB each."""
     folder: Path | None = None
     """The folder for the sockets to p2pd; each run makes a folder of its own in it. None: the
-    user's runtime folder, or else the one for temporary files."""
+    user's runtime folder, or else the folder for temporary files."""
     gogc: int = 50
-    """Percent by which p2pd's memory may grow before a garbage collection; GOGC in the environment
-    takes precedence. Less: less memory, and slower unary calls, which only the directory makes.
-    Streams make next to no garbage: rows and updates are as fast with any number. Measured at 400,
-    100 and 50, resident after four idle minutes in a swarm of five: 95, 85 and 71 MB; under a flood
-    of unary calls: 193, 91 and 74 MB, with 0.51, 0.57 and 0.74 s of CPU for 4,000 of them; CPU for
-    500 MiB over a stream: 1.10, 1.09 and 1.10 s. A fixed limit (GOMEMLIMIT) alone held 60 MB, and
-    took three times the CPU when idle, because it collects the more often, the more memory stays in
-    use."""
+    """The percentage by which p2pd's memory may grow before a garbage collection (Go's GOGC); GOGC
+    in the environment takes precedence. Less: less memory, and slower unary calls, which only the
+    directory makes. Streams make next to no garbage, so rows and updates are as fast with any
+    value. Measured with 400, 100 and 50: 95, 85 and 71 MB resident after four idle minutes in a
+    swarm of five; 193, 91 and 74 MB in a flood of unary calls, with 0.51, 0.57 and 0.74 s of CPU
+    for 4,000 of them; 1.10, 1.09 and 1.10 s of CPU for 500 MiB over a stream. A fixed limit
+    (GOMEMLIMIT) alone held 60 MB, but took three times the CPU when idle: the more memory stays in
+    use, the more often Go then collects."""
     watch: WatchLimits = WatchLimits()
-    """The resources that p2pd may use before strangers are disconnected, and before it is
+    """The resources that p2pd may use before strangers are disconnected, and before p2pd is
     restarted."""
     start_within: float = 15.0
     """The seconds that p2pd has to start; it usually takes a third of a second."""
     check_every: float = 5.0
     """The seconds between two checks whether p2pd still answers."""
     answer_within: float = 10.0
-    """The seconds after which a p2pd that does not answer is killed and restarted. A higher value
-    tolerates a machine that swaps; with a lower one, calls fail for a shorter time."""
+    """The seconds after which a p2pd that does not answer is killed and restarted. Higher: p2pd
+    survives on a machine that swaps. Lower: calls fail for a shorter time when p2pd hangs."""
     again_after: float = 0.1
-    """The seconds before the first restart; doubled before each next one while starting fails."""
+    """The seconds before the first restart of p2pd; doubled before each further one while starting
+    fails."""
     again_most: float = 10.0
-    """The most seconds before a restart."""
+    """The most seconds before a restart of p2pd."""
 
     def __post_init__(self) -> None:
-        _check(bool(self.listen), "listen must name an address at least: /ip4/0.0.0.0/tcp/0")
+        _check(bool(self.listen), "listen must name at least one address: /ip4/0.0.0.0/tcp/0")
         for field in ("listen", "announce", "trusted_relays"):
             for address in getattr(self, field):
                 _check(address.startswith("/") and "," not in address, _no_address(field, address))
@@ -76,7 +79,7 @@ class HostConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             _check(not _NO_PORT.search(address), f"announce must name a port: {address!r} does not")
             _check(
                 not any(map(_NO_PORT.search, self.listen)),
-                "listen must name ports if announce does: nobody would find a free one",
+                "listen must name ports if announce does, because port 0 is a random one",
             )
         low, high = self.connections
         _check(0 < low < high, f"connections must be two ascending numbers, not {low}, {high}")
@@ -90,19 +93,19 @@ class HostConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         """The soft limit of p2pd's heap in bytes (GOMEMLIMIT).
 
         Above this limit p2pd collects garbage all the time, and returns freed memory to the system
-        at once. Its program takes some 30 MB in addition.
+        at once. p2pd's program takes another 30 MB or so.
         """
         return self.watch.memory * 2 // 3
 
     @property
     def uses_nat(self) -> bool:
-        """Whether there may be a router to be asked for a port."""
+        """Whether to ask a router for a port: `nat`, or else judged by the listen addresses."""
         if self.nat is not None:
             return self.nat
         return not all(map(_is_private, self.listen))
 
     def settled(self, ports: dict[str, int]) -> "HostConfig":
-        """Return a copy whose ports 0 are replaced by the ports in use, given by protocol."""
+        """Return a copy with port 0 replaced by the ports in use, by protocol ("tcp", "udp")."""
         listen = tuple(_with_port(address, ports) for address in self.listen)
         return msgspec.structs.replace(self, listen=listen)
 
@@ -121,7 +124,7 @@ def _is_private(address: str) -> bool:
 
 
 def _no_address(field: str, address: str) -> str:
-    return f"{field} must be of multiaddrs like /ip4/0.0.0.0/tcp/4100, not {address[:80]!r}"
+    return f"{field} must consist of multiaddrs like /ip4/0.0.0.0/tcp/4100, not {address[:80]!r}"
 
 
 def _check(holds: bool, message: str) -> None:

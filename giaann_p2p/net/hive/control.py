@@ -1,7 +1,7 @@
-"""The control socket of p2pd: one request per connection.
+"""The control socket of p2pd: each request has a connection of its own.
 
-Every request has a timeout, because a p2pd that was stopped answers none. Every failure is an
-OSError, with p2pd's own message if p2pd has sent one.
+Every request has a timeout, because a stopped p2pd answers none. Every failure is an OSError, with
+p2pd's own message if p2pd has sent one.
 """
 
 import asyncio
@@ -19,34 +19,38 @@ from giaann_p2p.net.hive.pipe import Pipe, framed
 from giaann_p2p.swarm.wire.identity import Peer
 
 MOST_MESSAGE = 1 << 20
+"""The most bytes of one message from p2pd."""
 _ASK_WITHIN = 5.0
+"""The seconds that p2pd has to answer a request."""
 _MOST_DIALLED = 4096
+"""The most peers that are remembered as dialled."""
 _AT_ONCE = 64
+"""The most connections to p2pd over which peers are disconnected in parallel."""
 
 
 class Control:
-    """The control socket of one p2pd."""
+    """A client of the control socket of one p2pd."""
 
     def __init__(self, socket: Path) -> None:
         self._socket = socket
         self._asking: set[Pipe] = set()
         self.streams: set[Pipe] = set()
-        """All open streams, including those that others opened."""
-        self._dialled: dict[Peer, None] = {}  # the latest last
+        """All open streams to other peers, including those that other peers opened."""
+        self._dialled: dict[Peer, None] = {}  # the latest dial last
 
     async def me(self, within: float = _ASK_WITHIN) -> Peer:
-        """Ask for p2pd's own peer."""
+        """Ask p2pd for the peer whose key it uses."""
         answer = await self._ask(p2pd_pb2.Request(type=p2pd_pb2.Request.IDENTIFY), within)
         return peer_of_id(answer.identify.id)
 
     async def addresses(self, within: float = _ASK_WITHIN) -> tuple[str, ...]:
-        """Ask for the addresses at which this peer can be reached, as far as p2pd knows."""
+        """Ask p2pd for the addresses at which this peer can be reached, as far as it knows."""
         answer = await self._ask(p2pd_pb2.Request(type=p2pd_pb2.Request.IDENTIFY), within)
         name = libp2p_name(peer_of_id(answer.identify.id))
         return tuple(f"{way}/p2p/{name}" for way in _unpacked(answer.identify.addrs))
 
     async def connect(self, peer: Peer, ways: Sequence[str], within: float) -> None:
-        """Connect to a peer unless p2pd is connected; `ways`: addresses without the peer part."""
+        """Connect to a peer unless p2pd is connected; `ways` are addresses without /p2p/ parts."""
         request = p2pd_pb2.ConnectRequest(
             peer=libp2p_id(peer), addrs=_packed(ways), timeout=math.ceil(within)
         )
@@ -57,14 +61,14 @@ class Control:
             del self._dialled[next(iter(self._dialled))]
 
     def has_dialled(self, peer: Peer) -> bool:
-        """Return whether this side recently connected to a peer on purpose."""
+        """Return whether this peer recently connected to another peer on purpose."""
         return peer in self._dialled
 
     async def disconnect(self, numbers: Collection[bytes]) -> None:
-        """Close all connections to peers, given by their libp2p ids.
+        """Close all connections to some peers, given by their libp2p ids.
 
-        p2pd answers when it has said goodbye, which a slow reader delays: so it is asked over
-        several connections at once.
+        p2pd answers only after it has said goodbye to the peer, which a slow peer delays. So the
+        requests go over several connections to p2pd at once.
         """
         left = list(numbers)
         await asyncio.gather(*[self._disconnect(left[n::_AT_ONCE]) for n in range(_AT_ONCE)])
@@ -82,12 +86,12 @@ class Control:
             pipe.abort()
 
     async def ids(self) -> list[bytes]:
-        """Ask for the connected peers, as libp2p ids."""
+        """Ask p2pd for the connected peers, as libp2p ids."""
         answer = await self._ask(p2pd_pb2.Request(type=p2pd_pb2.Request.LIST_PEERS), _ASK_WITHIN)
         return [info.id for info in answer.peers]
 
     async def peers(self) -> list[Peer]:
-        """Ask for the connected peers; ids that cannot be peers of ours are left out."""
+        """Ask p2pd for the connected peers, without ids that no peer of a swarm can have."""
         found = []
         for number in await self.ids():
             try:
@@ -97,7 +101,7 @@ class Control:
         return found
 
     async def open_stream(self, peer: Peer, protocol: str, within: float) -> Pipe:
-        """Open a stream to a peer; if that fails or is cancelled, none is left open."""
+        """Open a stream to a peer; if that fails or is cancelled, leave none open."""
         request = p2pd_pb2.StreamOpenRequest(
             peer=libp2p_id(peer), proto=[protocol], timeout=math.ceil(within)
         )
@@ -106,14 +110,14 @@ class Control:
         try:
             answer = await _answer(pipe, message, within)
             if answer.streamInfo.peer != libp2p_id(peer):
-                raise ConnectionAbortedError("p2pd opened a stream to somebody else")
+                raise ConnectionAbortedError("p2pd opened a stream to a wrong peer")
         except BaseException:
             pipe.abort()
             raise
         return pipe
 
     async def take_streams(self, protocol: str, socket: Path) -> None:
-        """Have p2pd deliver the streams that others open to another socket."""
+        """Make p2pd deliver the streams that other peers open to another socket."""
         request = p2pd_pb2.StreamHandlerRequest(
             addr=Multiaddr(f"/unix{socket}").to_bytes(), proto=[protocol], balanced=False
         )
@@ -121,7 +125,7 @@ class Control:
         await self._ask(message, _ASK_WITHIN)
 
     def close(self, why: str) -> None:
-        """Abort all requests and streams."""
+        """Abort all requests and streams; they fail with `why` as the reason."""
         for pipe in [*self._asking, *self.streams]:
             pipe.abort(why)
 
@@ -138,15 +142,15 @@ class Control:
         try:
             await loop.create_unix_connection(lambda: pipe, str(self._socket))
         except OSError as error:
-            raise ConnectionRefusedError(f"p2pd is not there: {error.strerror}") from None
+            raise ConnectionRefusedError(f"p2pd cannot be reached: {error.strerror}") from None
         except asyncio.CancelledError:
-            pipe.abort()  # it may have been made just now
+            pipe.abort()  # the connection may just have opened
             raise
         return pipe
 
 
 async def opened_by(pipe: Pipe, within: float) -> tuple[Peer, str]:
-    """Return the peer that opened a delivered stream, and the stream's protocol."""
+    """Return the peer that opened a delivered stream, and the stream's protocol name."""
     async with asyncio.timeout(within):
         info = p2pd_pb2.StreamInfo.FromString(await pipe.message(MOST_MESSAGE))
     return peer_of_id(info.peer), info.proto
@@ -157,17 +161,19 @@ async def _answer(pipe: Pipe, request: Any, within: float) -> Any:  # noqa: ANN4
         await pipe.write([framed(request.SerializeToString())])
         answer = p2pd_pb2.Response.FromString(await pipe.message(MOST_MESSAGE))
     if answer.type == p2pd_pb2.Response.ERROR:
-        raise ConnectionRefusedError(answer.error.msg or "p2pd refused, and did not say why")
+        raise ConnectionRefusedError(
+            answer.error.msg or "p2pd refused the request without a reason"
+        )
     return answer
 
 
 def _packed(ways: Sequence[str]) -> list[bytes]:
-    """Return addresses in p2pd's encoding, without any that cannot be encoded."""
+    """Return addresses in p2pd's encoding; skip those that cannot be encoded."""
     found = []
     for way in ways:
         try:
             found.append(Multiaddr(way).to_bytes())
-        except ValueError:  # all that multiaddr raises; a stranger may have written the address
+        except ValueError:  # a stranger may have written the address
             continue
     return found
 
@@ -177,6 +183,6 @@ def _unpacked(addresses: Sequence[bytes]) -> list[str]:
     for address in addresses:
         try:
             found.append(str(Multiaddr(address)))
-        except ValueError:  # of a protocol that p2pd knows, and hivemind does not
+        except ValueError:  # its protocol is known to p2pd, but not to hivemind
             continue
     return found

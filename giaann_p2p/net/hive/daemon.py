@@ -1,13 +1,14 @@
 """p2pd as a child process: starting it, reading its output, ending it.
 
-p2pd ends by itself when this process is gone, even if this process was killed: the one persistent
-connection to it breaks then (see life.py). Until there is one, it ends after `start_within`
-seconds.
+p2pd ends by itself when this process is gone, even if this process was killed, because then the one
+persistent connection between them breaks (see life.py). Before that connection exists, p2pd ends
+after `start_within` seconds without one.
 """
 
 import asyncio
 import logging
 import os
+import signal
 from collections import deque
 from contextlib import suppress
 from pathlib import Path
@@ -18,16 +19,20 @@ from giaann_p2p.net.hive.program import DaemonError, known_program
 __all__ = ["Daemon", "DaemonError"]
 _LOG = logging.getLogger(__name__)
 _READY = "Peer ID:"
+"""The start of the line that p2pd prints when it is ready."""
 _LAST_LINES = 5
+"""The number of p2pd's last lines that are kept for error messages."""
 _LONGEST_LINE = 1 << 20
+"""The most bytes of a line that p2pd prints; longer lines are dropped."""
 _END_WITHIN = 1.0
+"""The seconds between SIGTERM and SIGKILL."""
 _RELAYED: dict[str, object] = {
     "relayBufferSize": 1 << 15,
     "relayMaxCircuits": 8,
     "relayMaxReservations": 64,
 }
-"""The limits on relaying for others: 64 peers, 8 streams of each, 32 KiB each way, 32 MiB in all.
-p2pd's own default is 16 MiB per stream and direction."""
+"""The limits on relaying for other peers: 64 peers with 8 streams each, and buffers of 32 KiB in
+each direction, so 32 MiB in all. p2pd's own default is 16 MiB per stream and direction."""
 
 
 class Daemon:
@@ -50,12 +55,12 @@ class Daemon:
 
     @property
     def last_words(self) -> str:
-        """The last lines that p2pd has printed."""
-        return " | ".join(self._said) or "it said nothing"
+        """The last lines that p2pd has printed, for error messages."""
+        return " | ".join(self._said) or "no output"
 
     @classmethod
     async def start(cls, key_file: Path, socket: Path, config: HostConfig) -> "Daemon":
-        """Start p2pd, and return when it is ready; DaemonError if it does not start."""
+        """Start p2pd, and return when it is ready; raise DaemonError if it does not start."""
         program = await asyncio.to_thread(known_program)
         command = [str(program), *_options(key_file, socket, config)]
         spawning = asyncio.create_task(_spawned(command, config))
@@ -63,9 +68,9 @@ class Daemon:
             daemon = cls(await asyncio.shield(spawning))
         except OSError as error:
             raise DaemonError(
-                f"p2pd cannot be started: {error}; install hivemind again, for this machine"
+                f"p2pd cannot be started: {error}; reinstall hivemind for this machine"
             ) from None
-        except asyncio.CancelledError:  # nobody would end a half-made process
+        except asyncio.CancelledError:  # otherwise nobody would end the new process
             await cls(await spawning).stop()
             raise
         try:
@@ -75,7 +80,7 @@ class Daemon:
             await daemon.stop()
             raise DaemonError(
                 f"p2pd was not ready in {config.start_within:g} s: {daemon.last_words}; on a busy"
-                " machine give it more in start_within"
+                " machine, raise start_within"
             ) from None
         except BaseException:
             await daemon.stop()
@@ -83,15 +88,14 @@ class Daemon:
         return daemon
 
     async def ended(self) -> str:
-        """Wait for p2pd to end, and return its exit code and last lines."""
+        """Wait for p2pd to end, and return its exit code and last lines as text."""
         code = await self._process.wait()
-        return f"p2pd ended with {code}: {self.last_words}"
+        return f"p2pd ended with exit code {code}: {self.last_words}"
 
     async def stop(self) -> None:
-        """Terminate p2pd; kill it if it has not ended after a second."""
+        """Terminate p2pd with SIGTERM, then with SIGKILL if it has not ended after a second."""
         self._ready.cancel()
-        with suppress(ProcessLookupError):
-            self._process.terminate()
+        self._send(signal.SIGTERM)
         try:
             async with asyncio.timeout(_END_WITHIN):
                 await self._process.wait()
@@ -101,9 +105,18 @@ class Daemon:
         await self._listener
 
     def kill(self) -> None:
-        """Kill p2pd, which works even if it was stopped."""
-        with suppress(ProcessLookupError):
-            self._process.kill()
+        """Kill p2pd with SIGKILL, which works even if p2pd is stopped."""
+        self._send(signal.SIGKILL)
+
+    def _send(self, number: signal.Signals) -> None:
+        """Send a signal to p2pd unless it has ended.
+
+        Popen.send_signal would poll the process first, and may so take the exit code away from
+        asyncio, which then logs "Unknown child process" and reports an exit code of 255.
+        """
+        if self._process.returncode is None:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, number)
 
     async def _listen(self) -> None:
         output = self._process.stdout
@@ -116,8 +129,8 @@ class Daemon:
         if not self._ready.done():
             self._ready.set_exception(
                 DaemonError(
-                    f"p2pd ended at once: {self.last_words}; see that the listen addresses are of"
-                    " this machine"
+                    f"p2pd ended at once: {self.last_words}; check that the listen addresses"
+                    " belong to this machine"
                 )
             )
 
@@ -137,7 +150,7 @@ async def _spawned(command: list[str], config: HostConfig) -> asyncio.subprocess
 async def _line(output: asyncio.StreamReader) -> str:
     try:
         data = await output.readline()
-    except ValueError:  # longer than any line should be; it was dropped
+    except ValueError:  # the line exceeds the limit and was dropped
         return "(a very long line)"
     return data.decode(errors="replace").rstrip() or ("(an empty line)" if data else "")
 
@@ -154,7 +167,7 @@ def _options(key_file: Path, socket: Path, config: HostConfig) -> list[str]:
         "b": 0,
         "tls": 1,
         "relay": int(config.relay),
-        "dhtClient": int(bool(relays)),  # p2pd keeps no relays without one; it answers nobody
+        "dhtClient": int(bool(relays)),  # p2pd needs a DHT client to keep relays; it answers nobody
         "autoRelay": int(bool(relays)),
         "relayDiscovery": 0,
         "relayService": int(config.serve_relay),
@@ -171,13 +184,13 @@ def _options(key_file: Path, socket: Path, config: HostConfig) -> list[str]:
 
 
 def _environment(config: HostConfig) -> dict[str, str]:
-    """Return p2pd's environment; the user's own settings take precedence.
+    """Return p2pd's environment variables; the user's own settings take precedence.
 
-    By default p2pd would dial from the port that it listens on (TCP port reuse). Then two peers
-    that dial each other at once get one connection with two dialling ends, which fails ("noise:
-    message is too short"), and a peer that comes back after its line was cut dials over the dead
-    connection's very ports, until the other side gives that up. Only hole punching through NATs,
-    for peers that need relays, wants it.
+    By default p2pd would dial from the port that it listens on (TCP port reuse). Then, when two
+    peers dial each other at once, they get one connection with two dialling ends, which fails
+    ("noise: message is too short"). And when a peer comes back after its line was cut, it dials
+    with the same ports as the dead connection, and fails until the other side gives that one up.
+    Only hole punching through NATs, for peers that need relays, requires port reuse.
     """
     ours = {
         "GOGC": str(config.gogc),

@@ -1,8 +1,9 @@
-"""The records that the answers to one search brought, by the nodes that gave them.
+"""The records that the answers to one search contain, by the node that sent them.
 
 1. From each node, no more records of a place are kept than an honest node can have (see shelf.py).
-2. The total is bounded, too. Above the bound the node that brought most is halved: all nodes of a
-   swarm have much the same records, so that costs little unless one of them has far more.
+2. The total is bounded as well. Above the bound, the records of the node that sent most are halved.
+   This loses little, because all nodes of a swarm have much the same records, unless one sends far
+   more.
 """
 
 from collections.abc import Iterable
@@ -13,11 +14,11 @@ import msgspec
 from giaann_p2p.net.hive.shelf import MOST_PLACE
 
 MOST_FOUND = 1 << 26
-"""The most bytes of all answers: a full board eight times."""
+"""The most bytes of all answers to one search: eight times a full directory."""
 _OWN = 1 << 15
-"""The most bytes of a node's own record, which it has beside those of others."""
+"""The most bytes of a node's own record, which it keeps in addition to those of others."""
 _LEAST = 128
-"""The least that a record counts in bytes: no valid one is shorter."""
+"""The minimum bytes that are counted for a record: no valid record is shorter."""
 
 
 class _Brought(msgspec.Struct):
@@ -26,11 +27,12 @@ class _Brought(msgspec.Struct):
 
 
 class Finding:
-    """The answers to one search; memory is bounded per node and in all."""
+    """The answers to one search; their memory is bounded per node and in all."""
 
     def __init__(self, keys: Iterable[bytes], most: int = MOST_FOUND) -> None:
         self.keys = frozenset(keys)
         self.answers = 0
+        """The number of answers so far, counted once for each key that they cover."""
         self.cut: dict[Any, list[bytes]] = {}
         """For each node, the keys whose records did not fit into its answer."""
         self._most = most
@@ -40,7 +42,7 @@ class Finding:
         return f"<Finding: {len(self._nodes)} nodes brought {self._size:,} bytes>"
 
     def take(self, node: Any, key: bytes, records: list[bytes]) -> None:  # noqa: ANN401
-        """Keep a node's records of a place; they replace those that the node sent before."""
+        """Keep a node's records of a place, in place of those that the node sent before."""
         brought = self._nodes.setdefault(node, _Brought({}))
         brought.places[key] = _as_many_as_fit(records)
         _weigh(brought)
@@ -50,7 +52,7 @@ class Finding:
             _weigh(most)
 
     def brought(self) -> list[list[bytes]]:
-        """Return the records, one list per node."""
+        """Return the records found, one list per node."""
         nodes = self._nodes.values()
         return [[one for some in node.places.values() for one in some] for node in nodes]
 

@@ -1,15 +1,14 @@
-"""A filter between hivemind's DHT and the network: it checks every message, both ways.
+"""A filter between hivemind's DHT and the network: it checks every message in both directions.
 
-hivemind's DHT finds the nodes near a key; the records kept there are ours (see shelf.py), so
-nothing written by a stranger reaches hivemind's own store, or is read by its serialiser. A node's
-place among the keys is derived from its peer, and a node that claims another place is not believed.
-Where membership is restricted, each message carries its sender's token, and strangers are neither
-asked nor answered.
+hivemind's DHT finds the nodes near a key; shelf.py keeps the records at those nodes. So nothing
+that a stranger wrote reaches hivemind's own store, or its deserialiser. A node's key is derived
+from its peer, and a node that claims another key is not believed. Where membership is restricted,
+each message carries its sender's token, and strangers are neither asked nor answered.
 
 Each message also carries addresses of nodes (see ways.py), because p2pd cannot look them up.
 
 A node's answer is limited to the size that an honest answer can have, and kept apart from those of
-other nodes (see finding.py): the reader verifies it, and knows which node lied.
+other nodes (see finding.py). So the reader, which verifies each record, knows which node lied.
 """
 
 import asyncio
@@ -32,19 +31,20 @@ from giaann_p2p.swarm.wire.identity import Peer, to_text
 
 _LOG = logging.getLogger(__name__)
 MOST_KEYS = 16
-"""The most keys of one question."""
+"""The most keys in one request to a node."""
 MOST_NEIGHBOURS = 20
 """The most nodes that an answer names for each key."""
 _MOST_ANSWER = 1 << 21
-"""The most bytes of records in an answer; p2pd drops messages over 4 MiB, and then nobody is
-answered."""
+"""The most bytes of records in an answer. p2pd drops messages over 4 MiB, and then the node that
+asked would get no answer."""
 Handler = Callable[[Any, Any], Awaitable[Any]]
 Dial = Callable[[Peer, Sequence[str]], Awaitable[None]]
 _RECORDS = msgspec.msgpack.Decoder(list[bytes])
+"""Decodes the records in an answer: a list of encoded records."""
 
 
 class Guard:
-    """A P2P object as hivemind's DHT expects it."""
+    """A replacement for hivemind's P2P object, which checks all messages of the DHT."""
 
     def __init__(
         self,
@@ -59,9 +59,11 @@ class Guard:
         admission: Admission | None = None,
         token: bytes = b"",
     ) -> None:
-        """Take a function that dials a node by its addresses and raises OSError if that fails.
+        """Create a filter around `p2p`.
 
-        `mine` returns this node's own addresses; `ways` keeps those of other nodes.
+        `dial` connects to a node by its addresses, and raises OSError if that fails. `heard` is
+        called for each node that sends a valid request. `mine` returns this node's own addresses;
+        `ways` keeps those of other nodes.
         """
         self.peer_id: PeerID = p2p.peer_id
         self.findings: set[Finding] = set()
@@ -80,13 +82,13 @@ class Guard:
         self._closed = False
 
     def close(self) -> None:
-        """Let all calls fail at once."""
+        """Cancel all calls to other nodes, and let later ones fail at once."""
         self._closed = True
         for call in list(self._calls):
             call.cancel()
 
     async def leave(self) -> None:
-        """Stop answering calls."""
+        """Stop answering the calls of other nodes."""
         for name in self._names:
             await self._p2p.remove_protobuf_handler(name)
 
@@ -99,7 +101,7 @@ class Guard:
         message: Any,  # noqa: ANN401  (a protobuf type)
         **options: Any,  # noqa: ANN401
     ) -> None:
-        """Register a handler, behind our checks."""
+        """Register one of hivemind's handlers, with this filter's checks in front of it."""
         method = name.rpartition(".")[2]
         ours = {"rpc_ping": self._ping, "rpc_find": self._find, "rpc_store": self._store}
         self._handlers[method] = handler
@@ -109,7 +111,7 @@ class Guard:
         )
 
     async def remove_protobuf_handler(self, name: str, **options: Any) -> None:  # noqa: ANN401
-        """Do nothing: `leave` removes the handlers."""
+        """Do nothing, because `leave` removes the handlers."""
 
     async def call_protobuf_handler(
         self,
@@ -118,7 +120,7 @@ class Guard:
         request: Any,  # noqa: ANN401
         answer: Any,  # noqa: ANN401  (a protobuf type)
     ) -> Any:  # noqa: ANN401
-        """Ask a peer, and return its answer without those parts that cannot be right."""
+        """Call another node, and return its answer without the parts that cannot be right."""
         peer = peer_of_id(peer_id.to_bytes())
         name = self._name(name.rpartition(".")[2])
         request.auth.client_access_token.signature = self._token
@@ -132,7 +134,7 @@ class Guard:
         return found
 
     def _name(self, method: str) -> str:
-        """Return libp2p's name of a method, which other swarms' nodes do not have."""
+        """Return the libp2p protocol name of a method, which differs for each swarm."""
         return f"/giaann/{to_text(self._swarm_id)}/{method}/1"
 
     async def _asked(
@@ -143,9 +145,9 @@ class Guard:
         request: Any,  # noqa: ANN401
         answer: Any,  # noqa: ANN401  (a protobuf type)
     ) -> Any:  # noqa: ANN401
-        """Ask over an existing connection, or dial by the addresses that are known."""
+        """Call a node over an existing connection, or dial the node's known addresses first."""
         if ways := self._ways.of(peer):
-            with suppress(OSError):  # p2pd may know others; if not, the call fails with its message
+            with suppress(OSError):  # p2pd may know other addresses; otherwise the call fails
                 await self._dial(peer, ways)
         return await self._p2p.call_protobuf_handler(peer_id, name, request, answer)
 
@@ -167,7 +169,7 @@ class Guard:
     # Calls from others.
 
     def _minded(self, handler: Handler) -> Handler:
-        """Check a request, and hide error details that hivemind would show to any stranger."""
+        """Wrap a handler: check each request, and hide error details that strangers could see."""
 
         async def minded(request: Any, context: Any) -> Any:  # noqa: ANN401
             try:
@@ -182,14 +184,14 @@ class Guard:
                 return response
             except (MessageError, UsageError) as error:
                 raise MessageError(str(error)) from None
-            except Exception:  # noqa: BLE001  (hivemind raises anything; it is not for strangers)
-                _LOG.debug("a question of another node could not be answered", exc_info=True)
-                raise MessageError("this peer could not answer") from None
+            except Exception:  # noqa: BLE001  (hivemind may raise anything)
+                _LOG.debug("a request of another node failed", exc_info=True)
+                raise MessageError("this peer failed to answer") from None
 
         return minded
 
     async def _ping(self, request: Any, context: Any) -> Any:  # noqa: ANN401
-        request.validate = False  # else a stranger could make this peer call back and wait for it
+        request.validate = False  # or strangers could make this peer call back and wait
         return await self._handlers["rpc_ping"](request, context)
 
     async def _find(self, request: Any, context: Any) -> Any:  # noqa: ANN401
@@ -209,7 +211,7 @@ class Guard:
         _check_keys(request.keys)
         count = len(request.keys)
         if len(request.values) != count or len(request.expiration_time) != count:
-            raise MessageError("values: not as many as keys")
+            raise MessageError("values: their number differs from that of the keys")
         peer = peer_of_id(context.remote_id.to_bytes())
         asked = zip(request.keys, request.values, request.expiration_time, strict=True)
         taken = [self._take(peer, key, value, lifetime) for key, value, lifetime in asked]
@@ -228,7 +230,7 @@ class Guard:
 
     def _harvest(self, peer_id: PeerID, request: Any, response: Any) -> None:  # noqa: ANN401
         if len(response.results) != len(request.keys):
-            raise MessageError("results: not as many as keys")
+            raise MessageError("results: their number differs from that of the keys")
         for key, result in zip(request.keys, response.results, strict=True):
             self._keep_honest_neighbours(result)
             for finding in self.findings:
@@ -272,11 +274,11 @@ class Guard:
 
     def _check_node(self, peer: Peer, node_id: bytes) -> None:
         if node_id != node_key(self._swarm_id, peer):
-            raise MessageError("node: of another swarm, or not at its own place")
+            raise MessageError("node: it is of another swarm, or claims a key that is not its own")
 
 
 def _named(response: Any) -> Iterator[Peer]:  # noqa: ANN401
-    """Yield the nodes that an answer names, if it is of the kind that names any."""
+    """Yield the nodes that an answer names; only an answer to a search names any."""
     for result in response.results if isinstance(response, dht_pb2.FindResponse) else ():
         for number in result.nearest_peer_ids:
             with suppress(UsageError):
@@ -285,15 +287,15 @@ def _named(response: Any) -> Iterator[Peer]:  # noqa: ANN401
 
 def _records_of(value: bytes) -> list[bytes]:
     if len(value) > _MOST_ANSWER:
-        raise MessageError(f"value: {len(value):,} bytes; an answer has up to {_MOST_ANSWER:,}")
+        raise MessageError(f"value: {len(value):,} bytes; an answer may have {_MOST_ANSWER:,}")
     try:
         return _RECORDS.decode(value)
     except msgspec.MsgspecError as error:
-        raise MessageError(f"value: no records: {error}") from None
+        raise MessageError(f"value: it is not a list of records: {error}") from None
 
 
 def _check_keys(keys: Any) -> None:  # noqa: ANN401
     if not 1 <= len(keys) <= MOST_KEYS:
-        raise MessageError(f"keys: {len(keys):,} of them; 1 to {MOST_KEYS} can be")
+        raise MessageError(f"keys: {len(keys):,} of them; 1 to {MOST_KEYS} are allowed")
     if any(len(key) != KEY_BYTES for key in keys):
-        raise MessageError(f"keys: each has {KEY_BYTES} bytes")
+        raise MessageError(f"keys: each must have {KEY_BYTES} bytes")

@@ -1,13 +1,13 @@
-"""This peer on the network: its own p2pd, supervised.
+"""This peer on the network: its own p2pd process, under supervision.
 
-1. p2pd is a child process with the peer's own key; its libp2p id is the peer.
-2. When it ends, or stops answering, all streams break, `on_death` is called with the reason, and it
-   is restarted with the same key and ports, with exponential backoff while that fails. Calls made
-   meanwhile fail at once with a ConnectionError.
-3. Hooks registered with `each_life` repeat the setup that each start of p2pd requires. If a hook
-   fails, that p2pd is killed, too: without the setup this peer would be half on the network for
-   good.
-4. While it exceeds its limits, strangers are disconnected, then it is restarted (see watchdog.py).
+1. p2pd is a child process that uses the peer's own key, so its libp2p id names the peer.
+2. When p2pd ends or stops answering, all streams break, `on_death` is called with the reason, and
+   p2pd is restarted with the same key and ports, with exponential backoff while that fails. Calls
+   made meanwhile fail at once with a ConnectionError.
+3. Hooks registered with `each_life` repeat the setup that every start of p2pd requires. If a hook
+   fails, that p2pd is killed as well: without the setup this peer would stay half on the network.
+4. While p2pd exceeds its limits, strangers are disconnected; if that does not help, p2pd is
+   restarted (see watchdog.py).
 5. `close` leaves no process, socket or task.
 """
 
@@ -34,13 +34,14 @@ from giaann_p2p.swarm.wire.identity import Peer
 
 _LOG = logging.getLogger(__name__)
 _SETTLED = 60.0
-"""Seconds of uptime after which the end of p2pd resets the restart backoff."""
+"""The seconds of uptime after which an end of p2pd resets the backoff before restarts."""
 _PORT_TRIES, _PORT_PAUSE = 20, 0.05
+"""How often listen ports in use are checked again, and the seconds between two checks."""
 Hook = Callable[[Life], Awaitable[None]]
 
 
 class Host:
-    """A peer's p2pd; made by `start`, in the loop that it is used in."""
+    """A peer's p2pd under supervision; made by `start`, in the event loop that uses it."""
 
     def __init__(
         self, key_file: Path, config: HostConfig, on_death: Callable[[str], None] | None = None
@@ -49,7 +50,7 @@ class Host:
         self.identity = open_key_file(key_file)
         self.me: Peer = self.identity.peer
         self.deaths = 0
-        """The number of times that p2pd has ended."""
+        """The number of times that p2pd has ended on its own or was killed."""
         self._disconnected = 0  # strangers disconnected in runs of p2pd that are over
         self._known: list[Callable[[Peer], bool]] = []
         self._key_file = key_file
@@ -71,7 +72,7 @@ class Host:
         config: HostConfig | None = None,
         on_death: Callable[[str], None] | None = None,
     ) -> "Host":
-        """Start p2pd; DaemonError if it cannot be started, UsageError for a wrong key file."""
+        """Start p2pd; raise DaemonError if that fails, and UsageError for a wrong key file."""
         host = cls(key_file, config or HostConfig(), on_death)
         try:
             host._life = await host._begin()
@@ -83,24 +84,24 @@ class Host:
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """The addresses at which others reach this peer, with its /p2p/ part, as far as known."""
+        """The known addresses at which others reach this peer, each with its /p2p/ part."""
         return self._last_addresses if self._life is None else self._life.addresses
 
     @property
     def control(self) -> Control:
-        """The control socket of the running p2pd; ConnectionError while there is none."""
+        """The control socket of the running p2pd; raises ConnectionError while none runs."""
         if self._life is None:
-            raise ConnectionRefusedError("p2pd is being started again")
+            raise ConnectionRefusedError("p2pd is being restarted; try again")
         return self._life.control
 
     @property
     def pid(self) -> int | None:
-        """The process id of p2pd, for monitoring; None while there is none."""
+        """The process id of p2pd, for monitoring; None while none runs."""
         return None if self._life is None else self._life.daemon.pid
 
     @property
     def figures(self) -> Figures | None:
-        """The resource use of p2pd; None if it cannot be known, or while there is none."""
+        """The resource use of p2pd; None if it cannot be read, or while no p2pd runs."""
         return None if self.pid is None else figures_of(self.pid)
 
     @property
@@ -120,21 +121,21 @@ class Host:
             await hook(self._life)
 
     def next_lives(self, hook: Hook) -> None:
-        """Run a hook after each restart of p2pd."""
+        """Run a hook after each restart of p2pd, but not now."""
         self._hooks.append(hook)
 
     def forget(self, hook: Hook) -> None:
-        """Remove a hook."""
+        """Unregister a hook, so that it no longer runs after restarts of p2pd."""
         self._hooks.remove(hook)
 
     def accept(self, accept: Accept | None) -> None:
-        """Deliver the streams that others open to a callback from now on; None refuses them."""
+        """Pass each stream that a peer opens to a callback from now on; None refuses streams."""
         self._accept = accept
 
     async def connect(self, addresses: Sequence[str], within: float = 5.0) -> list[Peer]:
         """Connect to peers by their addresses, and return the peers that answered.
 
-        UsageError if an address is invalid.
+        Raises UsageError if an address is invalid.
         """
         ways: dict[Peer, list[str]] = {}
         for address in addresses:
@@ -149,14 +150,14 @@ class Host:
         return [peer for peer, end in zip(ways, ends, strict=True) if end is None]
 
     async def open_stream(self, peer: Peer, ways: Sequence[str], within: float) -> Pipe:
-        """Open a stream, dialling these ways unless p2pd is connected; OSError if that fails."""
+        """Open a stream; dial `ways` unless p2pd is connected; raise OSError if that fails."""
         control = self.control
         if ways:
             await control.connect(peer, ways, within)
         return await control.open_stream(peer, STREAMS, within)
 
     async def close(self) -> None:
-        """End p2pd."""
+        """End p2pd and its supervision, and remove its sockets."""
         if self._supervisor is not None:
             self._supervisor.cancel()
             await asyncio.gather(self._supervisor, return_exceptions=True)
@@ -172,12 +173,15 @@ class Host:
         life = await Life.start(self._key_file, folder, self.config, self._welcome, self._knows)
         try:
             if await life.control.me() != self.me:
-                raise UsageError(f"p2pd is not {self.identity}: the key file has changed")
+                raise UsageError(
+                    f"p2pd runs as another peer than {self.identity}: the key file has changed;"
+                    " restore it"
+                )
         except OSError as error:
-            await life.close("it never began")
-            raise DaemonError(f"p2pd has started and does not answer: {error}") from None
+            await life.close("p2pd could not be set up")
+            raise DaemonError(f"p2pd has started but does not answer: {error}") from None
         except BaseException:
-            await life.close("it never began")
+            await life.close("p2pd could not be set up")
             raise
         self.config = self.config.settled(ports_of(life.addresses))
         return life
@@ -191,7 +195,7 @@ class Host:
             await life.close(why)
             self.deaths += 1
             self._disconnected += life.watchdog.disconnected
-            _LOG.warning("%s; it is started again", why)
+            _LOG.warning("%s; restarting it", why)
             if self._on_death is not None:
                 self._on_death(why)
             if time.monotonic() - since > _SETTLED:
@@ -212,7 +216,7 @@ class Host:
             backoff = backoff.failed()
 
     async def _wait_for_ports(self) -> None:
-        """Wait for a p2pd that is ending to release its ports."""
+        """Wait for an earlier p2pd to free the listen ports; raise DaemonError if it does not."""
         for _ in range(_PORT_TRIES):
             if not (address := taken(self.config.listen)):
                 return
@@ -226,7 +230,7 @@ class Host:
 
     def _welcome(self, peer: Peer, pipe: Pipe) -> None:
         if self._accept is None:
-            pipe.abort("nobody takes streams here")
+            pipe.abort("this peer takes no streams")
         else:
             self._accept(peer, pipe)
 
@@ -235,5 +239,8 @@ async def _done(work: Awaitable[None], life: Life) -> None:
     try:
         await work
     except (GiaannError, OSError) as error:  # the next run may be better
-        _LOG.warning("after p2pd was started again: %s", str(error) or repr(error))
+        _LOG.warning(
+            "the setup after a restart of p2pd failed, restarting it again: %s",
+            str(error) or repr(error),
+        )
         life.daemon.kill()

@@ -23,6 +23,7 @@ _LOG = logging.getLogger(__name__)
 STREAMS = "/giaann/frames/1"
 """The libp2p protocol name of the streams that peers open to each other."""
 _GREET_WITHIN = 5.0
+"""The seconds that p2pd has to name the peer that opened a stream."""
 Accept = Callable[[Peer, Pipe], None]
 
 
@@ -41,9 +42,10 @@ class Life:
         self.control = Control(_socket(folder))
         self.watchdog = Watchdog(self.control, daemon.pid, config.watch, self._knows)
         self.p2p: P2P
-        """hivemind's client, for unary calls."""
+        """hivemind's client of this p2pd, for unary calls."""
         self.addresses: tuple[str, ...] = ()
-        """The addresses of this peer that p2pd last reported; they change when a machine moves."""
+        """The addresses of this peer that p2pd last reported; they may change when the machine
+        changes networks."""
         self._config = config
         self._accept, self._others_know = accept, knows
         self._openings = StreamCounts()
@@ -65,32 +67,33 @@ class Life:
         accept: Accept,
         knows: Callable[[Peer], bool],
     ) -> "Life":
-        """Start p2pd, with its sockets in a folder; DaemonError if that fails.
+        """Start p2pd with its sockets in a folder; raise DaemonError if that fails.
 
-        `knows` returns whether a peer that this one has not dialled is no stranger.
+        `knows` returns whether a peer that this peer has not dialled is known, and so not a
+        stranger.
         """
         for left in (_socket(folder), _arrivals(folder)):
-            left.unlink(missing_ok=True)  # left behind by a p2pd that was killed
+            left.unlink(missing_ok=True)  # a killed p2pd leaves its sockets behind
         daemon = await Daemon.start(key_file, _socket(folder), config)
         life = cls(daemon, folder, config, accept, knows)
         try:
             async with asyncio.timeout(config.start_within):
                 await life._open(folder)
         except (OSError, P2PDaemonError, asyncio.IncompleteReadError) as error:
-            await life.close("it never began")
-            raise DaemonError(f"p2pd has started and does not answer: {error}") from None
+            await life.close("p2pd could not be set up")
+            raise DaemonError(f"p2pd has started but does not answer: {error}") from None
         except BaseException:
-            await life.close("it never began")
+            await life.close("p2pd could not be set up")
             raise
         return life
 
     async def ended(self) -> str:
-        """Wait for the end of p2pd, and return the reason."""
+        """Wait for p2pd to end, and return the reason."""
         why = await self.daemon.ended()
         return self._why or why
 
     async def close(self, why: str) -> None:
-        """End everything; all pending calls fail at once."""
+        """End p2pd and all its connections; all pending calls fail at once."""
         if self._server is not None:
             self._server.close()
         tasks = [*self._greeting, *self._watches]
@@ -135,7 +138,7 @@ class Life:
                 self._accept(peer, pipe)
 
     async def _drop(self, peer: Peer) -> None:
-        """Disconnect a peer that opens too many streams; it may connect again."""
+        """Disconnect a peer that opens too many streams; the peer may connect again."""
         if peer in self._dropping:
             return
         self._dropping.add(peer)
@@ -147,7 +150,7 @@ class Life:
             self._dropping.discard(peer)
 
     async def _check(self) -> None:
-        """Refresh this peer's addresses from p2pd; kill p2pd if it hangs or was stopped."""
+        """Refresh this peer's addresses from p2pd regularly; kill p2pd if it does not answer."""
         while True:
             await asyncio.sleep(self._config.check_every)
             try:
@@ -156,11 +159,11 @@ class Life:
                 self._why = f"p2pd did not answer for {self._config.answer_within:g} s"
                 self.daemon.kill()
                 return
-            self.addresses = found or self.addresses  # none: moving between networks
+            self.addresses = found or self.addresses  # none: between two networks
             _forget_done(self.p2p)
 
     async def _bound(self) -> None:
-        """Kill p2pd when the watchdog demands a restart."""
+        """Run the watchdog, and kill p2pd when the watchdog demands a restart."""
         self._why = await self.watchdog.run()
         self.daemon.kill()
 
@@ -173,7 +176,7 @@ class Life:
 
 
 class _Arrival(Pipe):
-    """A stream that another peer has opened."""
+    """A stream that another peer has opened; `greet` is called once p2pd delivers the stream."""
 
     def __init__(self, among: set[Pipe], greet: Callable[[Pipe], None]) -> None:
         super().__init__(among)
@@ -193,7 +196,7 @@ def _arrivals(folder: Path) -> Path:
 
 
 async def _close(p2p: P2P) -> None:
-    """Close hivemind's connection to p2pd, and the tasks that hivemind leaves running."""
+    """Close hivemind's connection to p2pd, and cancel the tasks that hivemind leaves running."""
     control = p2p._client.control
     handling = list(control._handler_tasks.values())
     await p2p.shutdown()
@@ -204,7 +207,7 @@ async def _close(p2p: P2P) -> None:
 
 
 def _forget_done(p2p: P2P) -> None:
-    """Forget calls that others have cancelled, because hivemind keeps them for ever."""
+    """Remove finished calls from hivemind's table, which keeps cancelled calls for ever."""
     tasks = p2p._client.control._handler_tasks
     for number in [number for number, task in tasks.items() if task.done()]:
         del tasks[number]

@@ -1,8 +1,8 @@
-"""The addresses of a peer that are of use to other machines.
+"""Selects the addresses of a peer that other machines can use.
 
 A loopback address leads every machine to itself, and a link-local address is useless without the
-name of an interface. So a peer announces neither if it has other addresses. A peer that has no
-others announces all it has, so that a swarm on one machine works.
+name of an interface. So a peer announces neither if it has other addresses. A peer without other
+addresses announces all that it has, so that a swarm on one machine works.
 """
 
 import ipaddress
@@ -13,7 +13,7 @@ _IP = re.compile(r"/ip[46]/([^/]+)")
 
 
 def outside(addresses: Sequence[str]) -> tuple[str, ...]:
-    """Return the addresses that other machines can use; all of them if there are none."""
+    """Return the addresses that other machines can use; return all of them if there are none."""
     return tuple(one for one in addresses if not _leads_nowhere(one)) or tuple(addresses)
 
 

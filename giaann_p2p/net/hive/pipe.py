@@ -1,8 +1,8 @@
-"""A connection to p2pd over a local socket, through which every stream to a peer runs.
+"""A connection to p2pd over a local socket; every stream to a peer runs through one.
 
-Bytes are passed on as the loop delivers them, up to 256 KiB at a time and without a copy.
-Backpressure works both ways: a reader that does not read stops the sender, and a full socket stops
-the writer. A pipe has no tasks.
+Bytes are passed on as the event loop delivers them, up to 256 KiB at a time and without a copy.
+Backpressure works in both directions: a reader that does not read stops the sender, and a full
+socket stops the writer. A pipe has no tasks.
 """
 
 import asyncio
@@ -13,21 +13,24 @@ from typing import cast
 from giaann_p2p.net.frames import Buffer
 
 _MOST_HELD = 1 << 20
-"""The number of unread bytes above which nothing more is read from the socket."""
+"""The number of unread bytes at which a pipe stops reading from its socket."""
 _MOST_UNSENT = 1 << 20
 """The number of unsent bytes above which a writer waits."""
 _TURN = 1 << 18
+"""The number of bytes written in a row at which a writer yields to other tasks."""
 _LINGER = 5.0
-"""The seconds after a close in which the other side must take what was written."""
+"""The seconds after a close within which the other side must take what was written."""
 _VARINT_BYTES = 5
+"""The most bytes of the length in front of a message of p2pd."""
 
 
 class Pipe(asyncio.Protocol):
-    """A byte stream as net/transport.py defines it, and p2pd's messages at its start."""
+    """A byte stream as net/transport.py defines it; p2pd's own messages may come first on it."""
 
     def __init__(self, among: "set[Pipe]") -> None:
         self._among = among
-        """The set of all open pipes: each pipe adds itself, and removes itself."""
+        """The set of open pipes to which this pipe belongs: it adds itself when open, and removes
+        itself."""
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._deliver: Callable[[bytes], None] | None = None
@@ -48,7 +51,7 @@ class Pipe(asyncio.Protocol):
         return f"<Pipe: {state}, {self._held:,} bytes to read>"
 
     async def read(self) -> bytes:
-        """Return the bytes that have arrived, at least one; none at the end."""
+        """Return the bytes that have arrived, at least one; return b"" at the end of the stream."""
         while not self._chunks:
             if self._closing:
                 return b""
@@ -64,40 +67,41 @@ class Pipe(asyncio.Protocol):
         return data
 
     def deliver(self, to: Callable[[bytes], None]) -> None:
-        """Deliver incoming bytes to a callback as soon as they arrive.
+        """Pass incoming bytes to a callback as soon as they arrive.
 
-        Bytes that arrived before, and the end of the stream, are still to be read.
+        Bytes that arrived before this call, and the end of the stream, must still be fetched with
+        `read`.
         """
         self._deliver = to
 
     @property
     def room(self) -> bool:
-        """Whether a write would neither wait nor yield to other tasks."""
+        """Whether `write` would return without waiting or yielding to other tasks."""
         return not self._full and self._in_a_row < _TURN
 
     def put(self, pieces: Sequence[Buffer]) -> None:
-        """Send a little at once; only where there is room, and while no write waits."""
+        """Send a few bytes without waiting; only while there is room and no `write` waits."""
         if self._error is not None or self._closing:
             raise self._broken()
         transport = self._open()
-        if transport.is_closing():  # it knows of the loss before it calls `connection_lost`
-            raise ConnectionResetError("it was closed")
+        if transport.is_closing():  # the transport closes before it calls `connection_lost`
+            raise ConnectionResetError("the stream was closed")
         transport.writelines(pieces)
         self._in_a_row += sum(map(len, pieces))
 
     async def write(self, pieces: Sequence[Buffer]) -> None:
-        """Send; return when there is room for more."""
+        """Send some pieces in order; return when there is room for more."""
         self.put(pieces)
         if self._in_a_row >= _TURN:
             self._in_a_row = 0
-            await asyncio.sleep(0)  # or a writer to a fast reader would hog the loop
+            await asyncio.sleep(0)  # otherwise a writer to a fast reader would hog the loop
         while self._full:
             await self._wait(self._writers)
             if self._error is not None:
                 raise self._broken()
 
     async def message(self, most: int) -> bytes:
-        """Return p2pd's next message: a varint length, and that many bytes."""
+        """Return p2pd's next message: on the wire, a varint length and that many bytes."""
         have = bytearray()
         while (found := _message(have, most)) is None:
             data = await self.read()
@@ -111,7 +115,7 @@ class Pipe(asyncio.Protocol):
         return body
 
     def close(self) -> None:
-        """Close once the written bytes have arrived; no more is read."""
+        """Close the pipe once the written bytes have arrived; nothing more is read."""
         if self._closing or self._error is not None:
             return
         self._closing = True
@@ -122,13 +126,13 @@ class Pipe(asyncio.Protocol):
         if self._ended:
             transport.close()
             return
-        # Keep reading: else p2pd takes the half-close for a reset, and drops what was sent.
+        # Keep reading: otherwise p2pd takes the half-close for a reset, and drops what was sent.
         transport.write_eof()
         self._resume()
         self._timer = self._loop.call_later(_LINGER, self.abort)
 
-    def abort(self, why: str = "this peer has ended it") -> None:
-        """End at once, both ways."""
+    def abort(self, why: str = "this peer ended the stream") -> None:
+        """End the pipe at once in both directions; `why` becomes the error of pending calls."""
         if self._error is None:
             self._end(ConnectionAbortedError(why))
             self._among.discard(self)
@@ -138,7 +142,7 @@ class Pipe(asyncio.Protocol):
     # Callbacks of the event loop.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take the transport; close it if the caller has given up."""
+        """Keep the event loop's transport; abort it if the caller has already given up."""
         self._transport = cast("asyncio.Transport", transport)
         if self._error is not None:  # the caller has given up
             self._transport.abort()
@@ -147,7 +151,7 @@ class Pipe(asyncio.Protocol):
         self._among.add(self)
 
     def data_received(self, data: bytes) -> None:
-        """Deliver the bytes, or keep them for a reader."""
+        """Pass incoming bytes to the callback, or keep them for a reader."""
         if self._closing or self._error is not None:
             return
         if self._deliver is not None and not self._chunks:
@@ -161,24 +165,26 @@ class Pipe(asyncio.Protocol):
         _wake(self._readers)
 
     def eof_received(self) -> bool:
-        """Note the end of the incoming bytes; writes may go on."""
+        """Note the end of the incoming bytes; return whether the pipe stays open for writing."""
         self._ended = True
         _wake(self._readers)
         return not self._closing
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wake all waiting readers and writers."""
+        """End the pipe because its socket is closed; wake all waiting readers and writers."""
         self._among.discard(self)
-        # Bytes that arrived before may still be read; an end and a reset look alike here.
+        # Bytes that have arrived may still be read. A normal end and a reset look the same here.
         self._ended = True
-        self._end(exc if isinstance(exc, OSError) else ConnectionResetError("it was closed"))
+        self._end(
+            exc if isinstance(exc, OSError) else ConnectionResetError("the stream was closed")
+        )
 
     def pause_writing(self) -> None:
-        """Make writers wait."""
+        """Make writers wait, because the socket's send buffer is full."""
         self._full = True
 
     def resume_writing(self) -> None:
-        """Wake writers."""
+        """Wake waiting writers, because the socket's send buffer has room again."""
         self._full = False
         _wake(self._writers)
 
@@ -191,14 +197,14 @@ class Pipe(asyncio.Protocol):
         _wake(self._writers)
 
     def _broken(self) -> OSError:
-        """Return a new copy of the error, so that each waiting caller raises its own."""
+        """Return a new copy of the pipe's error, so that each waiting caller raises its own."""
         if self._error is None:
-            return ConnectionAbortedError("this peer has closed it")
+            return ConnectionAbortedError("this peer closed the stream")
         return type(self._error)(*self._error.args)
 
     def _open(self) -> asyncio.Transport:
         if self._transport is None:
-            raise ConnectionAbortedError("it was never open")
+            raise ConnectionAbortedError("the stream was never open")
         return self._transport
 
     def _resume(self) -> None:
@@ -224,7 +230,7 @@ def _wake(waiting: list[asyncio.Future[None]]) -> None:
 
 
 def _message(have: bytearray, most: int) -> tuple[bytes, int] | None:
-    """Return a message and the bytes that it took, None if it is incomplete."""
+    """Return a message and the number of bytes that it took; None if it is incomplete."""
     length = 0
     for at, byte in enumerate(have[:_VARINT_BYTES]):
         length |= (byte & 127) << 7 * at
@@ -236,11 +242,11 @@ def _message(have: bytearray, most: int) -> tuple[bytes, int] | None:
     else:
         if len(have) < _VARINT_BYTES:
             return None
-    raise ConnectionAbortedError(f"p2pd announced a message of {length:,} bytes; that cannot be")
+    raise ConnectionAbortedError(f"p2pd announced a message of {length:,} bytes, which is too long")
 
 
 def framed(message: bytes) -> bytes:
-    """Return a message with its length in front, as p2pd reads it."""
+    """Return a message with its length in front as a varint, as p2pd reads it."""
     length, head = len(message), bytearray()
     while length > 127:
         head.append(length & 127 | 128)

@@ -1,4 +1,4 @@
-"""Ports of listen addresses: those in use by p2pd, and those taken by another process.
+"""Ports of listen addresses: those that p2pd uses, and those that another process has taken.
 
 libp2p shares ports: a second p2pd of the same user listens on the ports of the first one without an
 error, and each of them gets some of the connections. So ports are checked before p2pd starts.
@@ -16,7 +16,7 @@ _KIND = {"tcp": socket.SOCK_STREAM, "udp": socket.SOCK_DGRAM}
 
 
 def ports_of(addresses: Sequence[str]) -> dict[str, int]:
-    """Return the port of each protocol in the first address that has one."""
+    """Return the port of each protocol ("tcp", "udp") in the first address that has one."""
     found: dict[str, int] = {}
     for address in addresses:
         for protocol, port in _PORT.findall(address)[:1]:
@@ -35,12 +35,12 @@ def taken(addresses: Sequence[str]) -> str:
 
 def _is_free(family: str, ip: str, protocol: str, port: int) -> bool:
     with socket.socket(_FAMILY[family], _KIND[protocol]) as probe:
-        if protocol == "tcp":  # connections that have ended do not count
+        if protocol == "tcp":  # ignore connections that have ended
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == "6":
             probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         try:
             probe.bind((ip, port))
         except OSError as error:
-            return error.errno != errno.EADDRINUSE  # p2pd has better messages for all other errors
+            return error.errno != errno.EADDRINUSE  # p2pd reports all other errors better
     return True

@@ -11,7 +11,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def figures_of(pid: int) -> Figures | None:
-    """Return the resource use of a process of this user; None if it cannot be known."""
+    """Return the resource use of a process of this user; None if it cannot be read."""
     folder = _PROC / str(pid)
     try:
         pages = int((folder / "statm").read_text().split()[1])

@@ -1,8 +1,8 @@
 """The folder with the sockets between this process and its p2pd.
 
-Only its user can enter it, so nobody else on the machine can command the p2pd. Each run has its
-own, and holds a lock in it; the lock of a run that was killed is free, and the user's next run
-removes such folders.
+Only its user can enter the folder, so nobody else on the machine can command the p2pd. Each run has
+a folder of its own, and holds a lock in it. When a run is killed, its lock becomes free, and the
+same user's next run removes the folder.
 """
 
 import fcntl
@@ -17,11 +17,12 @@ from giaann_p2p.errors import UsageError
 _PREFIX = "giaann-p2pd-"
 _LOCK = "lock"
 _MOST_PATH = 80
-"""The most bytes of the parent's path: with the folder and socket names it has up to 107."""
+"""The most bytes of the parent folder's path, to which the folder's and the socket's names are
+added: a socket's path may have 107 bytes."""
 
 
 class Runtime:
-    """A folder that lasts as long as this run."""
+    """A locked folder for the sockets of this run; `close` removes it."""
 
     def __init__(self, parent: Path | None = None) -> None:
         parent = _parent() if parent is None else parent
@@ -32,15 +33,15 @@ class Runtime:
             self.path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
         except OSError as error:
             raise UsageError(
-                f"folder: no sockets can be made in {parent}: {error.strerror}"
+                f"folder: no sockets can be created in {parent}: {error.strerror}"
             ) from None
         draft = self.path / f"{_LOCK}.new"
         self._lock = os.open(draft, os.O_RDWR | os.O_CREAT, 0o600)
         fcntl.flock(self._lock, fcntl.LOCK_EX)
-        draft.rename(self.path / _LOCK)  # so the file never appears unlocked
+        draft.rename(self.path / _LOCK)  # the lock file never exists unlocked
 
     def close(self) -> None:
-        """Remove the folder; does nothing if that was done."""
+        """Remove the folder; do nothing if it is removed already."""
         if self._lock >= 0:
             shutil.rmtree(self.path, ignore_errors=True)
             os.close(self._lock)
@@ -48,7 +49,7 @@ class Runtime:
 
 
 def sweep(parent: Path) -> None:
-    """Remove the folders of this user's runs that were killed."""
+    """Remove the folders that killed runs of the same user have left in `parent`."""
     for folder in parent.glob(_PREFIX + "*"):
         with suppress(OSError):
             if folder.stat().st_uid != os.getuid():

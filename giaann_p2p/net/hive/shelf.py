@@ -1,13 +1,15 @@
-"""The records that a node of the DHT keeps, and the rules by which it takes them.
+"""The records that a node of the DHT keeps, and the rules by which it accepts them.
 
-1. Only a peer itself can leave its record, and only in its own place: nobody fills the places of
-   others, and nobody replays an old record.
-2. The record with the highest sequence wins, and expires its lifetime after it arrived, by the
-   local clock. So the clocks of peers may differ as far as swarm/wire/record.py allows.
+1. Each record belongs in one place, given by its role and its peer. Only the peer itself can post
+   its record, and only in that place. So nobody can fill the places of others, or replay an old
+   record.
+2. The record with the highest sequence wins. It expires when its lifetime has passed since it
+   arrived, by the local clock, so the clocks of peers may differ as far as swarm/wire/record.py
+   allows.
 3. Where membership is restricted, a record is kept only if its peer may have the role it claims.
-4. A place has room for `most` bytes of other peers; when it is full, peers that are in it may renew
-   their records, and no new ones are taken. The own record does not count, so that no stranger can
-   displace it.
+4. A place has room for `most` bytes of records of other peers. When it is full, peers that are in
+   it may renew their records, and no new peers are admitted. This peer's own record does not count,
+   so no stranger can displace it.
 """
 
 from hashlib import sha1
@@ -31,6 +33,7 @@ from giaann_p2p.swarm.wire.record import (
 MOST_PLACE = 1 << 19
 """The most bytes of the records of one place: a thousand records of 500 bytes."""
 KEY_BYTES = 20
+"""The length in bytes of a key of the DHT."""
 ROLES: tuple[Role, ...] = ("storage", "compute")
 
 
@@ -41,7 +44,7 @@ class _Held(msgspec.Struct, frozen=True, gc=False):
 
 
 class Shelf:
-    """Records by their places."""
+    """The records that this node keeps, by place and peer."""
 
     def __init__(
         self,
@@ -52,7 +55,7 @@ class Shelf:
         admission: Admission | None = None,
     ) -> None:
         self.refused = 0
-        """The number of records that were refused."""
+        """The number of records that this node refused to keep."""
         self._me, self._swarm_id, self._layout, self._most = me, swarm_id, layout, most
         self._admission = admission
         places = [(role, bucket) for role in ROLES for bucket in range(BUCKETS)]
@@ -65,15 +68,15 @@ class Shelf:
         return f"<Shelf: {count:,} records, {size:,} bytes>"
 
     def keys(self, role: Role) -> list[bytes]:
-        """Return the keys of all places of a role."""
+        """Return the DHT keys of all places of a role."""
         return [self._keys[role, bucket] for bucket in range(BUCKETS)]
 
     def key(self, role: Role, peer: Peer) -> bytes:
-        """Return the key of a peer's place."""
+        """Return the DHT key of the place where a peer's record of a role belongs."""
         return self._keys[role, bucket_of(peer)]
 
     def put(self, key: bytes, data: bytes, peer: Peer, lifetime: float, now: float) -> None:
-        """Take a record that a peer leaves; RecordError, with the reason, if it is refused."""
+        """Keep a record that a peer posts; raise RecordError with the reason if it is refused."""
         try:
             self._put(key, data, peer, lifetime, now)
         except RecordError:
@@ -89,20 +92,22 @@ class Shelf:
     def _put(self, key: bytes, data: bytes, peer: Peer, lifetime: float, now: float) -> None:
         place = self._places.get(key)
         if place is None:
-            raise RecordError("key: no place of this swarm")
+            raise RecordError("key: it is not a place of this swarm")
         if not lifetime > 0:
-            raise RecordError(f"lifetime: it is {lifetime}")
+            raise RecordError(f"lifetime: it must be more than 0; it is {lifetime}")
         found = unproven(data, now, self._swarm_id, self._layout, peer)
         if self.key(found.role, found.peer) != key:
-            raise RecordError("key: the record belongs into another place")
+            raise RecordError("key: the record belongs in another place")
         _clear(place, now)
         held = place.get(peer)
         if held is not None and data == held.data:
             return
         if held is not None and found.sequence <= held.sequence:
-            raise RecordError(f"sequence: {found.sequence} comes after {held.sequence}")
+            raise RecordError(
+                f"sequence: {found.sequence} is not above {held.sequence}, which is kept"
+            )
         if peer != self._me and self._size_without(peer, place) + len(data) > self._most:
-            raise RecordError(f"no room: {self._most:,} bytes of others are here already")
+            raise RecordError(f"no room: a place has {self._most:,} bytes for other peers")
         if self._admission is not None:
             self._admission.check(found, now)
         prove(data, found)

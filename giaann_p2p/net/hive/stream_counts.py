@@ -5,9 +5,10 @@ import msgspec
 from giaann_p2p.swarm.wire.identity import Peer
 
 MOST, WITHIN = 128, 10.0
-"""The most streams that one peer may open, within this many seconds. An honest peer opens one, and
-another if that is lost."""
+"""The most streams that one peer may open, and the seconds within which they count. An honest peer
+opens one stream, and another one if the first is lost."""
 _MOST_PEERS = 4096
+"""The most peers whose streams are counted; above it, the oldest count is forgotten."""
 
 
 class _Opened(msgspec.Struct):
@@ -16,17 +17,17 @@ class _Opened(msgspec.Struct):
 
 
 class StreamCounts:
-    """Counts of streams, by the peer that opened them."""
+    """Counts the streams that each peer has opened recently."""
 
     def __init__(self, most: int = MOST, within: float = WITHIN, peers: int = _MOST_PEERS) -> None:
         self._most, self._within, self._peers = most, within, peers
-        self._opened: dict[Peer, _Opened] = {}  # the latest to begin last
+        self._opened: dict[Peer, _Opened] = {}  # the latest window last
 
     def __repr__(self) -> str:
         return f"<StreamCounts of {len(self._opened)} peers>"
 
     def too_many(self, peer: Peer, now: float) -> bool:
-        """Count a stream that a peer has opened; return whether it exceeds the limit."""
+        """Count a stream that a peer has opened; return whether the peer now exceeds the limit."""
         opened = self._opened.get(peer)
         if opened is None or now - opened.since >= self._within:
             self._opened.pop(peer, None)

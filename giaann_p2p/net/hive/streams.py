@@ -1,8 +1,8 @@
-"""Streams between peers over libp2p, for calls (see net/streams.py).
+"""Streams between peers over libp2p, which carry calls (see net/streams.py).
 
-After a failed dial libp2p backs off from that peer for 5 s, and longer each time, unless the peer
-dials first. So after a restart of p2pd this peer connects to all peers that it recently had streams
-with, so that they need not wait.
+After a failed dial, libp2p does not dial that peer again for 5 s, and for longer after each further
+failure, unless the peer dials first. So after a restart of p2pd, this peer connects to all peers
+that it recently had streams with, and they need not wait for that backoff.
 """
 
 import asyncio
@@ -17,24 +17,26 @@ from giaann_p2p.net.transport import ByteStream
 from giaann_p2p.swarm.wire.identity import Peer
 
 _DIAL_WITHIN = 30.0
-"""The seconds after which p2pd gives a dial up. The caller's timeout is shorter, and ends p2pd's
-dial at once."""
+"""The seconds after which p2pd gives up a dial. The caller's timeout is shorter, and ends the dial
+in p2pd at once."""
 _AGAIN_WITHIN = 2.0
+"""The seconds that connecting to a peer again may take after a restart of p2pd."""
 _MOST_MET = 512
+"""The most peers to which this peer connects again after a restart of p2pd."""
 
 
 class HiveStreams:
-    """The streams of one host."""
+    """Opens and accepts the streams of one host; implements `Streams` of net/transport.py."""
 
     def __init__(self, host: Host, addresses_of: Callable[[Peer], Sequence[str]]) -> None:
-        """Take a host, and a function that returns a peer's addresses, such as the directory's.
+        """Create a host's streams; `addresses_of` looks up a peer, such as in the directory.
 
-        Addresses that are not that peer's are ignored. A peer without any address is reached only
-        while it is connected.
+        Addresses of other peers in its result are ignored. A peer without any address can be
+        reached only while it is connected.
         """
         self._host = host
         self._addresses_of = addresses_of
-        self._met: dict[Peer, None] = {}  # the most recent peers, the latest last
+        self._met: dict[Peer, None] = {}  # peers with recent streams, the latest last
         host.next_lives(self._connect_again)
 
     def __repr__(self) -> str:
@@ -42,18 +44,21 @@ class HiveStreams:
 
     @property
     def me(self) -> Peer:
-        """This peer."""
+        """The public key of this peer."""
         return self._host.me
 
     async def dial(self, peer: Peer) -> ByteStream:
-        """Open a stream; OSError if that fails; if cancelled, none is left open."""
+        """Open a stream to a peer; raise OSError if that fails.
+
+        If the caller is cancelled, no stream is left open.
+        """
         ways = _ways(peer, self._addresses_of(peer))
         stream = await self._host.open_stream(peer, ways, _DIAL_WITHIN)
         self._note(peer)
         return stream
 
     def listen(self, accept: Callable[[Peer, ByteStream], None]) -> None:
-        """Deliver each stream that a peer opens to a callback."""
+        """Pass each stream that another peer opens to a callback."""
 
         def taken(peer: Peer, stream: Pipe) -> None:
             self._note(peer)
@@ -62,7 +67,7 @@ class HiveStreams:
         self._host.accept(taken)
 
     def stop(self) -> None:
-        """Take no more streams."""
+        """Accept no more streams from other peers."""
         self._host.accept(None)
 
     def _note(self, peer: Peer) -> None:
@@ -83,6 +88,6 @@ def _ways(peer: Peer, addresses: Sequence[str]) -> list[str]:
         try:
             if peer_of_address(address) == peer:
                 found.append(way_to(address))
-        except UsageError:  # a stranger wrote it
+        except UsageError:  # a stranger may have written it
             continue
     return found

@@ -1,1 +1,1 @@
-"""The shells around the peer directory: joining, looking up, announcing, admission."""
+"""A peer as a member of its swarm: it joins, finds other peers, announces itself, checks tokens."""

@@ -4,16 +4,17 @@ The addresses are hints only: the transport authenticates the peer at an address
 the join link authenticates the manifest. The file is written atomically and holds at most
 `MOST_PEERS` peers. A peer that knows fewer than 16 peers writes down each new one at once, because
 it may be killed the next second and restart when the peers of its link are gone. A peer that knows
-enough peers updates the file once a minute.
+more peers updates the file once a minute.
 
-Any number of strangers may appear, under names that they choose. So a known peer that is still live
+Strangers can appear in any number, under names that they choose. So a known peer that is still live
 keeps its place, and the first `MOST_FIRST` places belong permanently to the peers known longest,
 live or not. Newcomers, in random order, take free places and the places of later peers that are
 gone.
 
-The file also notes the sequence of this peer's own records. Other peers remember that sequence for
-a day, the DHT board only for seconds: without the note, a peer whose clock was set back while it
-was down would be ignored for that day.
+The file also holds the sequence number of this peer's own last record. Other peers remember that
+number for a day and ignore records with a smaller one, while the DHT board remembers it only for
+seconds. Without the file, a peer whose clock was set back while it was down would be ignored for
+that day.
 """
 
 import asyncio
@@ -35,13 +36,16 @@ from giaann_p2p.swarm.wire.link import fault_of
 from giaann_p2p.swarm.wire.record import MOST_RECORD_ADDRESSES, Announcement
 
 MOST_PEERS = 64
+"""Maximum number of peers in the file."""
 MOST_FIRST = MOST_PEERS // 2
-"""Number of these places that belong to their peers permanently."""
+"""Number of places in the file that belong permanently to the peers known longest."""
 _ENOUGH = 16
+"""Number of known peers below which each new one is written down at once."""
 _EVERY = 60.0
+"""Seconds between two updates of the file."""
 _FORMAT = 1
 _SLACK = 3_600_000
-"""Bound of the growth of the sequence since it was noted, in milliseconds (an hour)."""
+"""Assumed maximum growth of the sequence number since it was saved: an hour, in milliseconds."""
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):
@@ -49,7 +53,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
     peers: list[list[str]]
     """Addresses of each peer, the peer known longest first."""
     names: list[str] = []
-    """Names of the peers, in the same order; empty in files of earlier releases."""
+    """Names of the peers, in the order of `peers`; empty in files of earlier releases."""
     sequence: Annotated[int, msgspec.Meta(ge=0, lt=1 << 62)] = 0
 
 
@@ -67,16 +71,16 @@ class Acquaintances:
 
     @property
     def addresses(self) -> list[str]:
-        """Addresses of known peers, those known longest first, to be tried beside the link's."""
+        """Addresses of known peers, those known longest first; tried beside the join link's."""
         return [address for peer in self._peers.values() for address in peer]
 
     @property
     def sequence(self) -> int:
-        """An upper bound of the sequences of this peer's own records; 0 if none is known."""
+        """Upper bound of the sequence numbers of this peer's own records; 0 if none is known."""
         return self._sequence + _SLACK if self._sequence else 0
 
     async def run(self, lookout: Lookout, executor: Executor | None = None) -> None:
-        """Update the file whenever it is due, for ever."""
+        """Write newly found peers to the file, until cancelled."""
         await lookout.whole.wait()
         while True:
             lookout.news.clear()
@@ -98,7 +102,7 @@ class Acquaintances:
                     await asyncio.sleep(_EVERY)
 
     def note(self, there: Iterable[Announcement], sequence: int = 0) -> bool:
-        """Merge the live peers and this peer's own sequence; return whether a write is due."""
+        """Merge live peers and this peer's sequence number; return whether to write the file."""
         by_chance = list(there)
         random.shuffle(by_chance)
         now: dict[str, list[str]] = {}
@@ -106,7 +110,8 @@ class Acquaintances:
             if said.addresses:
                 now.setdefault(to_text(said.peer), list(said.addresses))
         told = {address for peer in now.values() for address in peer}
-        order = [name for name in self._peers if name not in told]  # see `_read`
+        # A peer that `_read` had to name by an address has its own name by now.
+        order = [name for name in self._peers if name not in told]
         first, others = order[:MOST_FIRST], order[MOST_FIRST:]
         staying = [name for name in others if name in now]
         new = [name for name in now if name not in self._peers]
@@ -118,29 +123,33 @@ class Acquaintances:
         return is_new or self._sequence - self._noted > _SLACK // 2
 
     def write(self) -> None:
-        """Write the file; a failure is only logged."""
+        """Write the known peers to the file; a failure is only logged."""
         addresses, names = list(self._peers.values()), list(self._peers)
         try:
             write_json(self._path, _File(_FORMAT, addresses, names, sequence=self._sequence))
             self._noted = self._sequence
         except DiskError as error:
-            self._log.warning("known peers are not noted down: %s", error)
+            self._log.warning("the list of known peers could not be saved: %s", error)
 
     def _read(self) -> tuple[dict[str, list[str]], int]:
         try:
             if (found := read_json(self._path, _File)) is None:
                 return {}, 0
         except (DiskError, DamagedError) as error:
-            self._log.warning("the list of known peers is not used: %s", error)
+            self._log.warning("the list of known peers cannot be read, and is ignored: %s", error)
             return {}, 0
         if found.format != _FORMAT:
-            self._log.warning("the list of known peers is of another release: %s", self._path)
+            self._log.warning(
+                "the list of known peers was written by another release, and is ignored: %s",
+                self._path,
+            )
             return {}, 0
         peers = {}
         for number, listed in enumerate(found.peers[:MOST_PEERS]):
             addresses = [one for one in listed if not fault_of(one)][:MOST_RECORD_ADDRESSES]
             if addresses:
                 is_named = len(found.names) == len(found.peers)
-                name = found.names[number] if is_named else addresses[0]  # until it is seen
+                # Without a name in the file, an address is the peer's name until it is seen.
+                name = found.names[number] if is_named else addresses[0]
                 peers[name] = addresses
         return peers, found.sequence

@@ -1,4 +1,4 @@
-"""Addresses of peers: those given at the start, and those in the directory once there is one."""
+"""Addresses of peers: those given at the start, and those that the peer directory adds later."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -8,13 +8,14 @@ from giaann_p2p.swarm.wire.identity import Peer
 
 
 class AddressBook:
-    """Looks up addresses by peer.
+    """Looks up the addresses at which a peer may be dialled.
 
-    `peer_of` returns the peer named in an address; it raises UsageError if there is none.
+    `peer_of` returns the peer that an address names; it raises UsageError if there is none.
     """
 
     def __init__(self, named: Iterable[str], peer_of: Callable[[str], Peer]) -> None:
         self.directory: Directory | None = None
+        """The peer directory; None until the peer is a member of its swarm."""
         self.strange: list[str] = []
         """One error message for each given address that names no peer."""
         self._named: dict[Peer, list[str]] = {}
@@ -29,7 +30,7 @@ class AddressBook:
 
     @property
     def named(self) -> list[str]:
-        """The addresses given at the start."""
+        """The addresses given at the start that name a peer."""
         return [address for addresses in self._named.values() for address in addresses]
 
     @property
@@ -38,14 +39,16 @@ class AddressBook:
         return list(self._named)
 
     def seeds(self) -> list[str]:
-        """Return addresses of peers that may be alive: the directory's, live ones first, then the
-        given ones.
+        """Return addresses of peers to contact first.
+
+        The directory's come first, those of live peers before others; then those given at the
+        start.
         """
         known = self.directory.addresses() if self.directory is not None else []
         return list(dict.fromkeys([*known, *self.named]))
 
     def of(self, peer: Peer) -> Sequence[str]:
-        """Return a peer's addresses, the newest first."""
+        """Return a peer's addresses: announced ones first, then those given at the start."""
         told = list[str]()
         if self.directory is not None:
             for role in ("storage", "compute"):

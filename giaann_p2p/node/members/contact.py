@@ -1,6 +1,6 @@
 """Watches whether a remote service can be reached, logs each change once, and paces the retries.
 
-An empty network is no error: every swarm begins with one.
+Finding no other peer is not logged as an error, because every swarm begins with a single peer.
 """
 
 import asyncio
@@ -18,13 +18,16 @@ _BACKOFF = Backoff(first=1.0, longest=10.0)
 
 
 class Contact:
-    """Contact with one service; `what` names it in the log, `within` is the timeout in seconds."""
+    """Contact with one remote service.
+
+    `what` names the service in the log; `within` is the timeout of one try, in seconds.
+    """
 
     def __init__(self, what: str, log: logging.Logger, within: float) -> None:
         self.failures = 0
-        """Number of failures since the last success."""
+        """Number of failed tries since the last success."""
         self._what, self._log, self._within = what, log, within
-        self._alone = self._in_trouble = False  # states that were logged
+        self._alone = self._in_trouble = False  # whether these states have been logged
 
     @property
     def pause(self) -> float:
@@ -32,7 +35,7 @@ class Contact:
         return _BACKOFF._replace(failures=max(1, self.failures)).pause
 
     async def reached(self, deed: Awaitable[T]) -> T:
-        """Return the result of an awaitable; Unreachable if it fails or times out."""
+        """Return the result of one try to use the service; Unreachable if it fails or is late."""
         try:
             async with asyncio.timeout(self._within):
                 found = await deed
@@ -49,7 +52,7 @@ class Contact:
 
     def _is_well(self) -> None:
         if self._in_trouble:
-            self._log.info("%s is reached again", self._what)
+            self._log.info("%s can be reached again", self._what)
         self.failures, self._alone, self._in_trouble = 0, False, False
 
     def _has_failed(self, error: PeerError) -> None:

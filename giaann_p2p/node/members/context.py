@@ -1,4 +1,4 @@
-"""Everything that a node of any role is given to take part in its swarm."""
+"""The context of a node: everything that any role needs to take part in its swarm."""
 
 import logging
 import secrets
@@ -18,7 +18,7 @@ from giaann_p2p.swarm.wire.manifest import Manifest
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
-    """Who a node is, which swarm it is in, and how it reaches the other peers."""
+    """A node's identity, its swarm, and its means of reaching other peers."""
 
     identity: Identity
     manifest: Manifest
@@ -27,13 +27,13 @@ class Context:
     gate: Gate
     clock: Callable[[], float] = field(default_factory=Clock)
     addresses: Callable[[], Sequence[str]] = tuple
-    """Returns the addresses to announce."""
+    """Returns the addresses that the node announces."""
     book: AddressBook | None = None
-    """The transport's address book, which is to know the directory."""
+    """The transport's address book; the node gives it the peer directory."""
     acquaintances: Acquaintances | None = None
     options: Options = field(default_factory=Options)
     incarnation: int = field(default_factory=lambda: secrets.randbits(63))
-    """Number that differs after each start."""
+    """Random number of this start of the node; by it, other peers notice a restart."""
     secret: bytes = field(default_factory=lambda: secrets.token_bytes(32))
-    """Bytes that no other peer can guess, from which salts are made."""
+    """Random bytes that no other peer can guess; salts are derived from them."""
     log: logging.Logger = field(default_factory=lambda: logging.getLogger("giaann.node"))

@@ -1,7 +1,7 @@
 """A peer's access control, and the questions that a peer of any role answers.
 
-1. Each question is checked against the rights of its sender, by the token that it showed when the
-   connection began. The transport allows little to strangers: see `net.streams`.
+1. Each question is checked against its sender's rights, by the token that the sender showed when
+   the connection began. The transport limits what it accepts from strangers (see `net.streams`).
 2. Every peer gives the manifest to anybody, and its list of revoked members to members.
 3. A newer list takes effect at once: connections of revoked members are closed, their records are
    forgotten, and the list is saved for the next start.
@@ -24,9 +24,10 @@ _LOG = logging.getLogger("giaann.node")
 
 
 class Gate:
-    """Checks and answers questions. `token` is this peer's own; empty if the peer has none.
+    """Checks whether other peers may ask their questions, and answers those common to all roles.
 
-    A peer of an open swarm needs no token.
+    `token` is this peer's own; it may be empty in an open swarm. `keep` saves a newer list of
+    revoked members.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class Gate:
         self.admission = Admission(manifest)
         self.token = token
         self.asked_for_manifest = 0
+        """Number of requests for the manifest."""
         self.turned_away = 0
         """Number of questions refused because the sender may not ask them."""
         self._manifest, self._transport = manifest.to_bytes(), transport
@@ -51,11 +53,11 @@ class Gate:
         return f"<Gate: {self.admission!r}, {self.turned_away} questions turned away>"
 
     def on_change(self, changed: Callable[[], None]) -> None:
-        """Call `changed` after each newer list from now on."""
+        """Call `changed` whenever a newer list of revoked members takes effect."""
         self._changed.append(changed)
 
     def check(self, peer: Peer, question: Message) -> None:
-        """Raise Refused if a peer may not ask a question."""
+        """Raise Refused if a peer has no right to ask a question."""
         if self.admission.serves_all:
             return
         shown = self._transport.greeting_of(peer)
@@ -64,7 +66,7 @@ class Gate:
             raise Refused(Reason.STRANGER, why)
 
     def answer(self, question: Message) -> Message | None:
-        """Answer a question that every peer answers; return None for all others."""
+        """Answer a question that peers of every role answer; return None for any other."""
         if isinstance(question, AskManifest):
             self.asked_for_manifest += 1
             return ManifestIs(self._manifest)
@@ -80,7 +82,10 @@ class Gate:
         return None
 
     def learn(self, revoked: bytes) -> bool:
-        """Merge a list of revoked members; return whether it is newer. TokenError if forged."""
+        """Adopt a list of revoked members if it is newer than the known one; return whether it is.
+
+        Raise TokenError if the list is forged.
+        """
         if not self.admission.learn(revoked):
             return False
         self._guard()
@@ -89,7 +94,7 @@ class Gate:
         try:
             self._keep(revoked)
         except DiskError as error:  # the list takes effect all the same, until the next start
-            _LOG.warning("the list of revoked members is not noted down: %s", error)
+            _LOG.warning("the list of revoked members could not be saved: %s", error)
         return True
 
     def own_fault(self) -> str:
@@ -97,7 +102,7 @@ class Gate:
         return self.admission.fault(self._transport.me, self.token, self.clock())
 
     def recall(self, revoked: bytes | None) -> None:
-        """Start with the list saved by an earlier run, if there is one that can be read."""
+        """Adopt the list of revoked members that an earlier run saved, if it can be read."""
         if revoked:
             try:
                 self.admission.learn(revoked)

@@ -12,10 +12,10 @@ from giaann_p2p.swarm.wire.manifest import Manifest, Versions
 from giaann_p2p.swarm.wire.messages import AskManifest, ManifestIs, Refusal, decode, encode
 
 _WITHIN = 6.0
-"""Seconds for one try: more than a dial takes at most (`TransportLimits.dial_within`)."""
+"""Timeout of one try, in seconds: longer than a dial can take (`TransportLimits.dial_within`)."""
 _TRIES = 4
-"""Number of tries. On a line that loses one packet in ten, one connection in five takes over 5 s to
-set up."""
+"""Number of tries with each peer. On a line that loses one packet in ten, one connection in five
+takes over 5 s to set up."""
 
 
 async def joined(
@@ -29,8 +29,7 @@ async def joined(
 ) -> Manifest:
     """Return the swarm's manifest, from the first peer that answers with it.
 
-    Unreachable if no peer answers, UsageError if the software installed here does not fit the
-    swarm.
+    Raise Unreachable if no peer has it, UsageError if the software `here` does not fit the swarm.
     """
     manifest = await fetched(transport, peers, swarm_id, within=within)
     if differences := manifest.differences(here, computes=computes):
@@ -48,7 +47,7 @@ async def fetched(
     A peer that stays silent for `within` seconds is asked again, because packets may be lost.
     """
     if not peers:
-        raise UsageError("there is no peer to be asked for the swarm's manifest; get a join link")
+        raise UsageError("no peer is known that could send the swarm's manifest; get a join link")
     loop = asyncio.get_running_loop()
     asked = {loop.create_task(_asked(transport, peer, swarm_id, within)): peer for peer in {*peers}}
     faults: dict[Peer, str] = {}
@@ -64,7 +63,7 @@ async def fetched(
         await asyncio.gather(*asked, return_exceptions=True)
     why = "; ".join(f"{name_of(peer)}: {fault}" for peer, fault in sorted(faults.items()))
     raise Unreachable(
-        f"no peer has the manifest of the swarm {to_text(swarm_id)} ({why}); see whether the"
+        f"no peer sent the manifest of the swarm {to_text(swarm_id)} ({why}); check that the"
         " peers of the join link are up and can be reached from here, or get a newer link"
     )
 
@@ -78,7 +77,7 @@ async def _asked(
         if isinstance(answer, Refusal):
             raise MessageError(answer.reason)
         if not isinstance(answer, ManifestIs):
-            raise MessageError("it answered something else")
+            raise MessageError("its answer is not a manifest")
         return Manifest.read(answer.manifest, swarm_id)
     except PeerError as error:
         return peer, str(error)

@@ -1,13 +1,13 @@
 """Keeps a peer's directory current: reads the DHT board every few seconds, in small steps.
 
-1. Checking a signature takes 86 µs, so the event loop gets its turn after every few signatures: a
-   thousand peers delay nothing. Nor do liars: records are taken from the nodes round robin, and a
-   node that returned one record that no honest node stores is ignored for the rest of the look (see
-   fair_merge.py).
-2. When a look fails, records stay, and soon the clock by which they expire stops (see `PeersView`).
-   Then the next successful look first checks all signatures, and merges the records without a
-   pause: so no task sees a directory in which all records have expired and only some have come
-   back.
+1. Checking a signature takes 86 µs, so the event loop gets a turn after every few signatures, and
+   even a thousand peers do not block it. Lying DHT nodes do not either: records are taken from the
+   nodes round robin, and a node that returned a forged record is ignored for the rest of the look
+   (see `FairMerge`).
+2. When looks fail, records stay in the directory, and after a grace time the clock by which they
+   expire stops (see `Lookout.time`). The next successful look then checks all signatures first and
+   merges the records without a pause. Otherwise other tasks could see a directory in which all
+   records have expired and only some have come back.
 3. Nothing may be decided before the first successful look (`whole`). A first look with a wrong
    clock does not succeed (see `swarm/members/clock_fault.py`).
 """
@@ -30,15 +30,17 @@ from giaann_p2p.swarm.wire.identity import Peer, name_of
 from giaann_p2p.swarm.wire.record import Role, read, unproven
 
 _HELPING = 16
-"""Number of signatures checked in one turn of the loop: about 1.5 ms."""
+"""Number of signatures checked in one turn of the event loop, which takes about 1.5 ms."""
 _CHEAP = 1 / 32
-"""Cost of a record that is known already, in signature checks."""
+"""Cost of a record that is known already, as a fraction of a signature check."""
 _COMPLAIN_EVERY = 60.0
+"""Minimum seconds between two log lines on refused records."""
 _MOST_NAMES = 5
+"""Maximum number of peers that one log line names."""
 
 
 class Lookout:
-    """Reads the board periodically, and merges its records into the view."""
+    """Reads the DHT board periodically, and merges its records into the peer directory."""
 
     def __init__(
         self,
@@ -54,15 +56,16 @@ class Lookout:
         log: logging.Logger | None = None,
     ) -> None:
         self.whole = asyncio.Event()
-        """Set by the first successful look."""
+        """Set by the first successful look at the DHT board."""
         self.judged = asyncio.Event()
-        """Set by the first look that shows whether the local clock is right."""
+        """Set by the first look at the DHT board that shows whether the local clock is right."""
         self.news = asyncio.Event()
-        """Set when a storage peer came or went; the task that waits for it clears it."""
+        """Set when a storage peer came or went; the task that waits for this event clears it."""
         self.refused = 0
-        """Number of invalid records so far."""
+        """Number of records refused as invalid so far."""
         self.clock_fault = ""
-        """Reason why the local clock must be wrong. A peer with such a clock decides nothing."""
+        """Why the local clock must be wrong; empty if it seems right. A peer with a wrong clock
+        decides nothing."""
         self.view = around
         self.view.set_record_time(self.time)
         self._board, self._layout, self._swarm_id = board, layout, swarm_id
@@ -70,7 +73,7 @@ class Lookout:
         self._options = options or Options()
         self._log = log or logging.getLogger("giaann.node")
         self._contact = Contact("the peer directory", self._log, self._options.look_within)
-        self._looked = -1.0  # time of the last successful look
+        self._looked = -1.0  # time of the last successful look, in seconds since 1970
         self._peers: frozenset[Peer] = frozenset()
         self._complained = -_COMPLAIN_EVERY
         self._refused_before = 0
@@ -79,18 +82,21 @@ class Lookout:
         return f"<Lookout: {len(self._peers)} storage peers are there>"
 
     def time(self) -> float:
-        """Return the time by which records expire: it stops `grace` seconds after the last look."""
+        """Return the time against which records expire, in seconds since 1970.
+
+        It stops `Options.grace` seconds after the last successful look at the DHT board.
+        """
         now = self._clock()
         return min(now, self._looked + self._options.grace) if self.whole.is_set() else now
 
     async def run(self) -> None:
-        """Look periodically until cancelled."""
+        """Look at the DHT board periodically, until cancelled."""
         while True:
             well = await self.look()
             await asyncio.sleep(self._options.look_every if well else self._contact.pause)
 
     async def look(self) -> bool:
-        """Look at the board once; return whether the look succeeded."""
+        """Look at the DHT board once; return whether the look succeeded."""
         try:
             found = [await self._contact.reached(self._board.look(role)) for role in self._roles]
         except Unreachable:
@@ -109,7 +115,7 @@ class Lookout:
         return True
 
     def _has_wrong_clock(self, found: Sequence[Sequence[Sequence[bytes]]]) -> bool:
-        """Return whether only the wrong local clock hides the other peers; log it once."""
+        """Return whether a wrong local clock is what hides the other peers; log that once."""
         now = self._clock()
         records = (record for brought in found for some in brought for record in some)
         fault = clock_fault(records, self.view.me, now, self._swarm_id, self._layout)
@@ -120,7 +126,7 @@ class Lookout:
         return bool(fault)
 
     def learn(self, record: bytes, now: float) -> bool:
-        """Merge a record; return whether its signature had to be checked."""
+        """Merge a record into the directory; return whether its signature had to be checked."""
         try:
             return self._learned(record, now)
         except RecordError as error:
@@ -154,7 +160,7 @@ class Lookout:
     async def _each(
         self, brought: Sequence[Sequence[bytes]], take: Callable[[bytes], bool]
     ) -> None:
-        """Call `take` for each record until all the work, in signatures, exceeds a bound.
+        """Call `take` for each record, until that has cost as much as `MOST_RECORDS` signatures.
 
         `take` returns whether it had to check a signature.
         """
@@ -165,7 +171,7 @@ class Lookout:
             except RecordError as error:
                 work += 1
                 self._refuse(error)
-                if self._fits(record):  # its signature is wrong, so no honest node has stored it
+                if self._fits(record):  # the signature is wrong, so no honest node stored it
                     heard.silence(who)
             if work >= MOST_RECORDS:
                 break
@@ -174,7 +180,7 @@ class Lookout:
                 await asyncio.sleep(0)
 
     def _fits(self, record: bytes) -> bool:
-        """Return whether everything but the signature is valid, by the local clock."""
+        """Return whether a record is valid, by the local clock, apart from its signature."""
         try:
             unproven(record, self._clock(), self._swarm_id, self._layout)
         except RecordError:

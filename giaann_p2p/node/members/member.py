@@ -1,8 +1,8 @@
-"""What a node of any role does as a member of its swarm, so that each role adds only its own work.
+"""The membership of a node in its swarm: everything that is the same for every role.
 
-1. It sees the other peers, and is seen by them if it has a role.
-2. It fetches newer lists of revoked members. One that revokes the node itself ends it.
-3. Its lifetime, its calls and its file of known peers are here, too.
+1. It keeps the peer directory current and, if the node has a role, announces the node.
+2. It fetches newer lists of revoked members. A list that revokes the node itself ends the node.
+3. It holds the node's lifetime, its calls and its file of known peers.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ from giaann_p2p.swarm.wire.record import ROLES, Role
 
 
 class Member:
-    """A node's membership while it runs; `presence` is None for one that announces nothing."""
+    """A running node's membership in its swarm; `presence` is None if it announces no record."""
 
     def __init__(
         self,
@@ -35,14 +35,14 @@ class Member:
         standing: Standing | None = None,
         restarted: Callable[[Peer], None] = lambda peer: None,
     ) -> None:
-        """Begin; `complete` adds a role's own fields to the node's record.
+        """Create a membership; `complete` adds a role's own fields to the node's record.
 
-        `sees`: the roles whose records are read. `restarted` is called with a storage peer that
-        began anew.
+        `sees` are the roles whose records the node reads. `restarted` is called with each storage
+        peer that has restarted.
         """
         self.context, self.me = context, context.identity.peer
         self.lost = 0
-        """Number of connections that broke."""
+        """Number of connections to other peers that broke."""
         manifest, gate = context.manifest, context.gate
         self.lookout = Lookout(
             context.board,
@@ -66,7 +66,7 @@ class Member:
         gate.on_change(self._members_changed)
 
     def announce(self) -> None:
-        """Post the record again, because its content has changed."""
+        """Post the node's record again, because its content has changed."""
         if self.presence is not None:
             self.presence.changed()
 
@@ -77,9 +77,9 @@ class Member:
         last: Last | None = None,
         executor: Executor | None = None,
     ) -> None:
-        """Run until the node ends, with a role's own `parts`; `last` is awaited after all of them.
+        """Run the node to its end, with a role's own `parts`; `last` runs after all parts ended.
 
-        `executor` writes the file of known peers.
+        `answer` handles requests of other peers; `executor` writes the file of known peers.
         """
         context = self.context
         context.transport.serve(answer)

@@ -1,8 +1,8 @@
-"""A peer's membership in its data folder: its key, and the token that was issued for that key.
+"""The files in a peer's data folder that make it a member of its swarm.
 
 peer.key    the peer's identity
-token       its token, as text
-revoked     the newest list of revoked members that it has
+token       the token that was issued for this identity, as text
+revoked     the newest list of revoked members that the peer has received
 """
 
 import os
@@ -26,16 +26,17 @@ from giaann_p2p.swarm.wire.withdrawn import Chunk, roots_in
 
 _DAY = 24 * 3600
 FOUNDERS_OWN = 365 * _DAY
+"""Validity of the token that a founder issues for its own peer, in seconds."""
 
 
 def usual_folder(swarm: str, role: str) -> Path:
-    """Return the default data folder of a peer."""
+    """Return the default data folder of a peer with this role, for a swarm given by its name."""
     base = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
     return Path(base) / "giaann" / swarm / role
 
 
 def usual_folder_in(swarm_id: bytes, role: str) -> Path:
-    """Return the default data folder of a peer, for a swarm given by its id."""
+    """Return the default data folder of a peer with this role, for a swarm given by its id."""
     return usual_folder(to_text(swarm_id)[:12], role)
 
 
@@ -54,12 +55,12 @@ class Membership:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise DiskError(f"{self.folder} cannot be made: {error.strerror}") from None
+            raise DiskError(f"{self.folder} cannot be created: {error.strerror}") from None
         return open_key_file(self.folder / "peer.key")
 
     @property
     def token(self) -> Token | None:
-        """The token kept here, or None. TokenError if it cannot be read."""
+        """The token in the folder, or None; TokenError if it cannot be read."""
         data = read_whole(self.folder / "token", MOST_TEXT)
         if data is None:
             return None
@@ -69,23 +70,23 @@ class Membership:
             raise TokenError(f"{self.folder / 'token'}: {error}") from None
 
     def accept(self, text: str) -> Token:
-        """Keep a token, given as text or as a file; TokenError if issued for another peer."""
+        """Save a token, given as text or as a file; TokenError if it is for another peer."""
         token = Token.from_text(text_of(text))
         me = self.identity.peer
         if token.member != me:
             raise TokenError(
-                f"this token is for the peer {to_text(token.member)}, here is {to_text(me)}: "
-                "have one issued for that name, or bring the key it was issued for to "
-                f"{self.folder / 'peer.key'}"
+                f"this token is for the peer {to_text(token.member)}, but this peer is "
+                f"{to_text(me)}: have a token issued for this peer, or copy the key that the "
+                f"token was issued for to {self.folder / 'peer.key'}"
             )
         write_whole(self.folder / "token", str(token).encode() + b"\n")
         return token
 
     def shown(self, session: Peer) -> bytes:
-        """Return a client's token for a session's own key, derived from the token kept here.
+        """Return a client's token for a session's own key, derived from the token in the folder.
 
-        The result is empty if there is no token. It is valid as long as the token kept here,
-        because a session may be long.
+        The result is empty if the folder has no token. It is valid as long as that token, because
+        a session may be long.
         """
         token = self.token
         if token is None:
@@ -94,24 +95,24 @@ class Membership:
         return token.given(self.identity, session, Rights.CLIENT, until).to_bytes()
 
     def revoked(self) -> bytes | None:
-        """Return the list of revoked members kept here; None if there is none."""
+        """Return the list of revoked members in the folder; None if there is none."""
         return read_whole(self.folder / "revoked", MOST_REVOKED)
 
     def keep_revoked(self, revoked: bytes) -> None:
-        """Replace the list of revoked members kept here."""
+        """Replace the list of revoked members in the folder."""
         write_whole(self.folder / "revoked", revoked)
 
 
-class Giver:
-    """An issuer of tokens: a swarm's founder or a delegate, depending on the keys in its folder."""
+class TokenIssuer:
+    """An issuer of tokens: the swarm's founder or a delegate, depending on the keys in `folder`."""
 
     def __init__(self, folder: Path) -> None:
         self.membership, self._founder_key = Membership(folder), folder / "founder.key"
         data = read_whole(folder / "manifest.json", MOST_REVOKED)
         if data is None:
             raise UsageError(
-                f"{folder} is not a peer's folder: name that of the bootstrap peer that founded "
-                "the swarm, or a delegate's, with --data-dir"
+                f"{folder} is not a peer's folder: give the folder of the bootstrap peer that "
+                "founded the swarm, or of a delegate, with --data-dir"
             )
         self.manifest = Manifest.read(data)
 
@@ -122,25 +123,26 @@ class Giver:
 
     @property
     def founder(self) -> Identity | None:
-        """The founder's identity; None if its key is not in this folder."""
+        """The founder's identity; None if the founder's key is not in this folder."""
         return open_key_file(self._founder_key) if self._founder_key.exists() else None
 
     def given(self, member: Peer, rights: Rights, until: int) -> Token:
-        """Issue a token for a member; TokenError if this peer may not issue it.
+        """Issue a token for a member; raise TokenError if this issuer has no right to.
 
-        UsageError if the swarm is open and the token would carry no standing.
+        Raise UsageError if the swarm is open and the token would not vouch for its member.
         """
         if self.is_open and Rights.STANDING not in rights:
             raise UsageError(
                 f"the swarm {self.manifest.name!r} is open: nobody needs a token to join it; "
-                "--standing gives one that vouches for a machine you know"
+                "use --standing for a token that vouches for a machine you know"
             )
         swarm_id = self.manifest.swarm_id
         if (founder := self.founder) is not None:
             return founded(founder, swarm_id, member, rights, until)
         if (own := self.membership.token) is None:
             raise TokenError(
-                f"{self.membership.folder} has neither the founder's key nor a delegate's token"
+                f"{self.membership.folder} has neither the founder's key nor a delegate's token: "
+                "give the folder of a peer that has one, with --data-dir"
             )
         token = own.given(self.membership.identity, member, rights, until)
         token.standing(self.manifest.founder)
@@ -153,15 +155,15 @@ class Giver:
     def revoke(
         self, peers: set[Peer], restored: set[Peer], disowned: Iterable[Peer] = ()
     ) -> Revoked:
-        """Sign the next list, with changes of who is revoked and disowned; keep and return it.
+        """Sign, save and return the next list of revoked members, with these changes.
 
-        Only the founder can. Disowning is permanent: TokenError if a disowned peer is restored.
+        Only the founder can. Disowning is permanent: restoring a disowned peer raises TokenError.
         """
-        founder, now = self._signing("revokes"), self.list
+        founder, now = self._signing("revoke a peer"), self.list
         if kept_out := restored & {*now.disowned}:
             raise TokenError(
-                f"{name_of(min(kept_out))} is disowned, and that stays so: owners that were away "
-                "would never learn what to withdraw. It may come back with another key"
+                f"{name_of(min(kept_out))} is disowned, and that is permanent: owners that were "
+                "away would never learn what to withdraw. The peer may come back with another key"
             )
         revoked = ({*now.peers} | peers) - restored
         return self._kept(now.next(founder, revoked, {*now.disowned, *disowned}))
@@ -169,12 +171,12 @@ class Giver:
     def withdraw(
         self, roots: Mapping[Chunk, bytes], sought: WithdrawalFilter = NOTHING
     ) -> tuple[Revoked, int]:
-        """Sign and keep the next list, with more withdrawn chunks. Only the founder can.
+        """Sign and save the next list of revoked members, with more withdrawn chunks.
 
-        Return the list, and how many chunks it had no room for. Owners of shards search for the
-        chunks that match `sought`.
+        Only the founder can. Return the list, and how many chunks it had no room for. Owners of
+        shards search for the chunks that match `sought`.
         """
-        founder, now = self._signing("withdraws"), self.list
+        founder, now = self._signing("withdraw a chunk"), self.list
         known = roots_in(now.withdrawn)
         new = {chunk: root for chunk, root in sorted(roots.items()) if chunk not in known}
         room = MOST_WITHDRAWN - len(known)
@@ -184,7 +186,7 @@ class Giver:
 
     @property
     def list(self) -> Revoked:
-        """The list of revoked members kept here; an empty one if there is none yet."""
+        """The list of revoked members in the folder; an empty one if there is none yet."""
         admission = Admission(self.manifest)
         if kept := self.membership.revoked():
             admission.learn(kept)
@@ -192,7 +194,7 @@ class Giver:
 
     def _signing(self, does: str) -> Identity:
         if (founder := self.founder) is None:
-            raise TokenError(f"only the swarm's founder {does}: {self._founder_key} is not here")
+            raise TokenError(f"only the swarm's founder can {does}; {self._founder_key} is missing")
         return founder
 
     def _kept(self, following: Revoked) -> Revoked:
@@ -207,6 +209,6 @@ def needs(admission: Admission, peer: Peer, token: bytes, rights: Rights, now: f
         raise NotAdmitted(f"{found.why}. The name of this peer is {to_text(peer)}")
     if rights not in found.rights:
         raise NotAdmitted(
-            f"the token of {name_of(peer)} lets it be {found.rights}, and not {rights}: have one "
-            f"issued for {to_text(peer)} that does"
+            f"the token of {name_of(peer)} grants the rights {found.rights}, but not {rights}: "
+            f"have one issued for {to_text(peer)} that does"
         )

@@ -1,8 +1,8 @@
 """Posts a peer's own record to the DHT board: on each change, and before the record expires.
 
-1. Changes are batched: at most one post each `Options.post_every` seconds.
-2. The sequence of records only grows, across restarts too. The last one is read from the board, so
-   the first post follows the first look.
+1. Changes are batched: at most one post every `Options.post_every` seconds.
+2. The sequence number of records only grows, across restarts too. The last number is read from the
+   board, so the first post follows the first look.
 3. A posted record enters this peer's own directory at once.
 4. The fields that do not depend on the role are set here; the node of a role adds its own.
 """
@@ -31,25 +31,25 @@ Complete = Callable[[Announcement], Announcement]
 
 
 class Presence:
-    """Keeps a peer announced, by the rules of this module."""
+    """Keeps a peer's record on the DHT board current, by posting it when needed."""
 
     def __init__(self, context: Context, lookout: Lookout, role: Role, complete: Complete) -> None:
         self.posts = 0
-        """Number of successful posts so far."""
+        """Number of successful posts to the DHT board so far."""
         self._context, self._lookout, self._role, self._complete = context, lookout, role, complete
         self._every, within = context.options.post_every, context.options.look_within
-        self._contact = Contact("the peer directory, to announce this peer,", context.log, within)
+        self._contact = Contact("the peer directory (to announce this peer)", context.log, within)
         self._news = asyncio.Event()
         earlier = context.acquaintances
         self._sequence = earlier.sequence if earlier is not None else 0
         self._doubled = False
 
     def changed(self) -> None:
-        """Schedule a post, because the content of the record has changed."""
+        """Schedule a post of the record, because its content has changed."""
         self._news.set()
 
     async def run(self) -> None:
-        """Post on each change, and at the latest after a third of the record's lifetime."""
+        """Post the record on each change, and at the latest after a third of its lifetime."""
         await self._lookout.whole.wait()
         while True:
             self._news.clear()
@@ -64,12 +64,12 @@ class Presence:
                     await self._news.wait()
 
     async def say(self, state: PeerState) -> None:
-        """Post once more, in another state; ignore a failure of the board."""
+        """Post the record once more, with another state; ignore a failure of the DHT board."""
         with suppress(Unreachable):
             await self._post(state)
 
     async def _post(self, state: PeerState | None = None) -> float:
-        """Sign and post the record; return its lifetime in seconds."""
+        """Sign the record and post it to the DHT board; return its lifetime in seconds."""
         now = self._context.clock()
         said = self._complete(self._draft(now))
         self._sequence = next_sequence(now, self._last(said))
@@ -96,14 +96,14 @@ class Presence:
         )
 
     def _last(self, draft: Announcement) -> int:
-        """Return the greatest sequence of this peer's records, here or in the directory."""
+        """Return the greatest sequence number of this peer's records, here or in the directory."""
         known = self._lookout.view.directory.announcement(draft.peer, draft.role)
         if known is None:
             return self._sequence
         if self.posts and known.incarnation != draft.incarnation and not self._doubled:
             self._doubled = True
             self._context.log.error(
-                "somebody else announces itself as this peer: stop one of the two, or give it an"
-                " identity of its own"
+                "another process announces itself as this peer: stop one of the two, or give one a"
+                " folder of its own (--data-dir)"
             )
         return max(known.sequence, self._sequence)

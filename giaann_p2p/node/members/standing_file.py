@@ -1,12 +1,14 @@
-"""A book of standing in a small file, for a peer that has no store for it.
+"""A small file for a compute peer's book of standing: how long it has seen each storage peer.
 
-A writer that knows no peers treats them all as equal, so a compute peer keeps its book across
-restarts. The file is written atomically, some minutes apart.
+Without a book, a peer that writes to storage peers regards them all as equal; so a compute peer
+saves its book across restarts. A storage peer saves its book in its store. The file is written
+atomically, every few minutes.
 
-A client keeps no book. It runs for minutes, and a book only counts the time during which its owner
-runs: a client that ran for an hour long ago would take a month-old storage peer for a newcomer, and
-training would wait for the peers that the client knows, although these may be full. A client that
-knows no peers is protected by the peers that hold shards beside their owners: see `Writer`, rule 3.
+A client saves no book. It runs for minutes, and a book counts only the time during which its owner
+runs. A client that had run for an hour, long ago, would regard a month-old storage peer as a
+newcomer, and training would wait for the peers that the client knows, although they may be full. A
+client without a book is protected by the peers that hold shards beside their owners (see `Writer`,
+rule 3).
 """
 
 import asyncio
@@ -20,6 +22,7 @@ from giaann_p2p.store.disk.small_file import read_whole, write_whole
 from giaann_p2p.swarm.members.standing import MOST_BYTES, Standing
 
 _EVERY = 10.0
+"""Seconds between two checks whether the book is due to be written."""
 
 
 class StandingFile:
@@ -33,7 +36,7 @@ class StandingFile:
         return f"<StandingFile: {self._path}>"
 
     def restore(self, book: Standing) -> None:
-        """Restore a book from the file of an earlier run, if it can be read."""
+        """Restore a book of standing from the file of an earlier run, if it can be read."""
         try:
             data = read_whole(self._path, MOST_BYTES)
         except DiskError as error:
@@ -42,14 +45,14 @@ class StandingFile:
         take_in(book.restore, data, self._log)
 
     def write(self, data: bytes) -> None:
-        """Replace the file's content; a failure is only logged."""
+        """Write a packed book of standing to the file; a failure is only logged."""
         try:
             write_whole(self._path, data)
         except DiskError as error:
-            self._log.warning("the book of known peers is not written down: %s", error)
+            self._log.warning("the book of known peers could not be saved: %s", error)
 
     async def run(self, book: Standing, executor: Executor | None = None) -> None:
-        """Write the book whenever it has a new note; look every 10 seconds."""
+        """Write the book of standing whenever it is due; check every 10 seconds if it is."""
         loop = asyncio.get_running_loop()
         while True:
             for note in book.note():

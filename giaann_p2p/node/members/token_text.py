@@ -3,10 +3,11 @@
 from pathlib import Path
 
 MOST_TEXT = 1 << 12
+"""Maximum length of a token's text, in characters."""
 
 
 def text_of(text: str) -> str:
-    """Return a token's text, read from the file if `text` names one."""
+    """Return a token's text: `text` itself, or the content of the file that it names."""
     path = Path(text)
     try:
         if len(text) < MOST_TEXT and path.is_file():

@@ -1,1 +1,1 @@
-"""Reads rows from their owners, caches them, and answers prompts with them."""
+"""Reads rows from the storage peers that own them, caches them, and answers prompts with them."""

@@ -1,14 +1,14 @@
 """Answers the prompts of other peers: each gets a session that runs slightly ahead of its requests.
 
 1. A request contains everything that its answer needs, so a session is only an optimisation: a
-   request with other tokens than the session's, or after the session ended, starts a new one.
+   request whose tokens differ from the session's, or that comes after its end, starts a new one.
 2. A request is answered as soon as there are new tokens, or without any after `PromptOptions.wait`
    seconds, so the asking peer knows within a second whether this peer is still alive.
 3. Sessions are bounded in number, in memory, and in how far they run ahead of the requests. A
    session ends when all its tokens are delivered, or when it has been idle for too long. A request
    beyond a bound is refused, with the reason.
-4. A prompt that no peer could answer is reported as a fault of the prompt. Any other failure is a
-   refusal, after which another peer may succeed.
+4. If no peer could answer a prompt, the answer says what is wrong with the prompt. Any other
+   failure is a refusal, after which another peer may succeed.
 """
 
 import asyncio
@@ -37,16 +37,19 @@ from giaann_p2p.swarm.wire.messages import (
     Refusal,
 )
 
-_BUSY = f"{BUSY}: as many prompts as this peer answers at a time; ask another peer, or later"
+_BUSY = f"{BUSY}: this peer answers too many prompts already; ask another peer, or later"
 _FULL = f"{BUSY}: no memory is left here for another prompt; ask another peer, or later"
-_CLOSED = "this peer answers no more prompts, for it ends; ask another one"
+_CLOSED = "this peer is ending, and answers no more prompts; ask another one"
 _MOST_TOLD = 1 << 10
 """Maximum number of tokens in one answer, because the length of a message is bounded."""
 _Key = tuple[Peer, bytes]
 
 
 class Prompting:
-    """Prompt sessions. `rows` reads rows, `received` returns the bytes received by reads so far."""
+    """Answers other peers' prompts, each in a session of its own.
+
+    `rows` reads rows; `received` returns the bytes that all reads have received so far.
+    """
 
     def __init__(
         self,
@@ -72,14 +75,14 @@ class Prompting:
         self._closed = False
 
     def __len__(self) -> int:
-        """Return the number of open sessions."""
+        """Return the number of open prompt sessions."""
         return len(self._sessions)
 
     def __repr__(self) -> str:
         return f"<Prompting: {len(self)} prompts, {self.rows!r}>"
 
     async def answer(self, sender: Peer, ask: Ask) -> Message:
-        """Answer a peer's request; a `Refusal` contains the reason."""
+        """Answer a peer's request to continue a prompt; a `Refusal` contains the reason."""
         try:
             told = await self._told(sender, ask)
         except GiaannError as error:
@@ -94,7 +97,7 @@ class Prompting:
         await self._thinking.parsed("Bees make honey.")
 
     async def close(self) -> None:
-        """End all sessions; return when all tasks and threads have ended."""
+        """End all prompt sessions; return when their tasks and threads have ended."""
         self._closed = True
         ended = [self._end(key) for key in list(self._sessions)]
         await asyncio.gather(*ended, return_exceptions=True)
@@ -130,16 +133,19 @@ class Prompting:
     def _check(self, sender: Peer, ask: Ask) -> None:
         options, beam = self.options, ask.manner.beam
         if len(ask.said) % NEURON_BYTES or len(ask.said) // NEURON_BYTES > ask.manner.max_tokens:
-            raise UsageError(f"{len(ask.said)} bytes are not the neurons of such an answer")
+            raise UsageError(
+                f"{len(ask.said)} bytes of earlier tokens: not whole neurons, or more than the"
+                f" {ask.manner.max_tokens} tokens asked for"
+            )
         if len(ask.prompt) > options.prompt_chars:
             raise UsageError(
-                f"a prompt of {len(ask.prompt):,} characters; this peer takes"
+                f"the prompt has {len(ask.prompt):,} characters, and this peer takes at most"
                 f" {options.prompt_chars:,}: make it shorter"
             )
         if beam and beam.width * beam.depth > options.beam:
             raise UsageError(
-                f"a beam {beam.width} wide and {beam.depth} deep; this peer takes"
-                f" {options.beam} ways in all: make it smaller"
+                f"the beam is {beam.width} wide and {beam.depth} deep, and this peer takes at most"
+                f" {options.beam} for width times depth: make it smaller"
             )
         its = sum(peer == sender for peer, _ in self._sessions)
         if len(self) >= options.sessions or its >= options.sessions_each:
@@ -148,7 +154,7 @@ class Prompting:
             raise UsageError(_FULL)
 
     def _keep(self, key: _Key, session: "_Session") -> None:
-        """Restart a session's idle timeout."""
+        """Restart a prompt session's idle timeout."""
         if session.timer is not None:
             session.timer.cancel()
         loop = asyncio.get_running_loop()
@@ -163,18 +169,18 @@ class Prompting:
 
 
 class _Session:
-    """One prompt's tokens, and the task that appends to them."""
+    """A prompt session: the tokens generated so far, and the task that generates more."""
 
     def __init__(self, ask: Ask, thinking: Thinking, ahead: int, log: logging.Logger) -> None:
         self.timer: asyncio.TimerHandle | None = None
         self._ask, self._ahead, self._log = ask, ahead, log
-        self._first = len(ask.said) // NEURON_BYTES  # tokens generated by other peers before
+        self._first = len(ask.said) // NEURON_BYTES  # number of tokens that other peers generated
         self._said = bytearray(ask.said)
         self._tokens: list[Token] = []
         self._costs: list[Cost] = []
         self._begun: Cost | None = None
         self.fault: GiaannError | None = None
-        """Error that ended the session; None while it runs, or if the answer is complete."""
+        """The error that ended the session; None while it runs, or if the answer is complete."""
         self._thought = Thought(ask.prompt, ask.manner, thinking)
         self._wanted = self._first
         self._change, self._more = asyncio.Event(), asyncio.Event()
@@ -186,14 +192,14 @@ class _Session:
         return self._thought.nbytes
 
     def goes_on_from(self, ask: Ask) -> bool:
-        """Return whether a request continues this session: same prompt, and tokens known here."""
+        """Return whether a request continues this session: its prompt and tokens are the same."""
         mine = self._ask
         same = (ask.prompt, ask.manner) == (mine.prompt, mine.manner)
         there = len(ask.said) >= len(mine.said) and self._said.startswith(ask.said)
         return same and there and not self._refused
 
     async def news(self, count: int, within: float) -> None:
-        """Return once there are more than `count` tokens, at the end, or after `within` seconds."""
+        """Wait for more than `count` tokens or the answer's end, but at most `within` seconds."""
         self._wanted = max(self._wanted, count)
         self._more.set()
         try:
@@ -205,7 +211,7 @@ class _Session:
             pass
 
     def told(self, count: int) -> Continued | None:
-        """Return the tokens after the first `count`; None if the session failed before them."""
+        """Return the answer's tokens after the first `count`; None if the session failed first."""
         at = count - self._first
         end = at + _MOST_TOLD
         tokens, costs = self._tokens[at:end], self._costs[at:end]
@@ -225,10 +231,10 @@ class _Session:
 
     @property
     def _refused(self) -> bool:
-        """Whether the session failed for another reason than the prompt.
+        """Whether the session failed for another reason than a fault of the prompt.
 
-        If another peer has generated tokens already, the prompt itself is sound: a PromptError
-        then means that rows are missing here.
+        If another peer has generated tokens already, the prompt itself is sound, and a PromptError
+        means that this peer could not read some rows.
         """
         by_prompt = isinstance(self.fault, PromptError) and not self._first
         return self.fault is not None and not by_prompt
@@ -243,8 +249,10 @@ class _Session:
         except GiaannError as error:
             self.fault = error
         except Exception as error:  # noqa: BLE001  (a stranger's prompt must not end this peer)
-            self._log.exception("a prompt failed in a way that nobody planned for")
-            self.fault = GiaannError(f"it failed here: {type(error).__name__}; ask another peer")
+            self._log.exception("a prompt failed with an unexpected error")
+            self.fault = GiaannError(
+                f"this peer failed to answer ({type(error).__name__}); ask another peer"
+            )
         finally:
             self._change.set()
 

@@ -1,8 +1,8 @@
 """Reads rows from their owners: the shell around `swarm.reading.reader`.
 
-The quickest owner is asked first, and a second one if it is late (a hedge); a single timer is set
-to the earliest such moment. Some or all rows may be compared between owners; an owner that is found
-to return wrong rows is reported in the log.
+The fastest owner is asked first, and a second one if the first is late (a hedge). A single timer is
+set to the next hedge or timeout of all reads. Some or all rows may be compared between owners; an
+owner that is caught returning wrong rows is named in the log.
 """
 
 import asyncio
@@ -25,13 +25,17 @@ from giaann_p2p.swarm.wire.manifest import Manifest
 from giaann_p2p.swarm.wire.messages import Message
 
 _TIMEOUT, _PATIENCE = 2.0, 15.0
+"""Timeout of a request to one owner, and of a whole read, in seconds."""
 _MOST = (1 << 31) - 1
+"""Limit of an answer's neurons, connections and bytes of text: in effect, no limit."""
 _SHORTEST = 0.001
+"""Minimum time to which the timer is set, in seconds."""
 _MOST_NAMED = 8
+"""Maximum number of shards that an error names."""
 
 
 class RowReader:
-    """Reads rows, with hedges and comparisons between owners. Close it after the last read."""
+    """Reads rows from their owners, with hedges and comparisons. Close it after the last read."""
 
     def __init__(
         self,
@@ -60,7 +64,7 @@ class RowReader:
         self._waiting: dict[int, asyncio.Future[Answer]] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._due = 0.0
-        """Time at which `_timer` is due, by the loop's clock; uvloop's timers may not know it."""
+        """Time by the loop's clock at which `_timer` fires; uvloop's timers may not know it."""
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -70,21 +74,24 @@ class RowReader:
 
     @property
     def compared(self) -> int:
-        """Number of rows that a second peer was asked for."""
+        """Number of rows for which a second peer was asked, too, to compare its answer."""
         return self._reader.compared
 
     @property
     def disputed(self) -> int:
-        """Number of times that owners returned different rows, and all of them were asked again."""
+        """Number of times that owners returned different rows, so that all were asked again."""
         return self._reader.disputes.opened
 
     @property
     def in_dispute(self) -> int:
-        """Number of open disputes: owners returned different rows, the wrong ones are unknown."""
+        """Number of open disputes: owners returned different rows, and the wrong are not known."""
         return len(self._reader.disputes)
 
     async def settled(self, within: float) -> bool:
-        """Wait for all comparisons and disputes; return False if some are open after `within` s."""
+        """Wait for the end of all comparisons and disputes, at most `within` seconds.
+
+        Return False if some are still open then.
+        """
         try:
             async with asyncio.timeout(within):
                 await self._quiet.wait()
@@ -93,9 +100,9 @@ class RowReader:
         return True
 
     async def rows(self, neurons: Sequence[Neuron]) -> Answer:
-        """Return rows in the order asked for, None for a neuron without one.
+        """Return the neurons' rows in the order asked for, with None for a neuron without a row.
 
-        Unreachable if no answer is accepted within the reader's patience.
+        Raise Unreachable if no answer is accepted within the reader's patience.
         """
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         number, acts = self._reader.read(Question(list(neurons)), self._clock())
@@ -110,7 +117,7 @@ class RowReader:
                 self._disarm()
 
     async def close(self) -> None:
-        """End all calls; reads that wait are cancelled."""
+        """End all calls to owners, and cancel the reads that wait for them."""
         for future in self._waiting.values():
             future.cancel()
         await self.calls.end()
@@ -140,7 +147,7 @@ class RowReader:
         self.lies += 1
         self._on_lie(act)
         self._log.warning(
-            "%s told %s of shard %d, as of concept %016x: nothing is read from it for %g s",
+            "%s returned %s of shard %d, e.g. of concept %016x: nothing is read from it for %g s",
             name_of(act.peer),
             "less than most other owners know" if act.behind else "wrong rows",
             act.shard,
@@ -185,12 +192,12 @@ def _in_vain(act: Answered, patience: float) -> Unreachable:
     some = ", ".join(map(str, named)) + (", ..." if act.missing[_MOST_NAMED:] else "")
     if act.disputed:
         return Unreachable(
-            f"no majority of the replicas told the same rows of {len(act.missing)} shards ({some})"
-            f" within {patience:g} s, so none is believed: too few of their owners answer, which"
-            " `giaann status` shows, or they differ, which `giaann fsck` shows; mend that, or wait,"
-            " and ask again"
+            f"no majority of the replicas returned the same rows of {len(act.missing)} shards"
+            f" ({some}) within {patience:g} s, so none is trusted: too few of the owners answer,"
+            " which `giaann status` shows, or they differ, which `giaann fsck` shows; mend that,"
+            " or wait, and ask again"
         )
     return Unreachable(
-        f"no peer could tell the rows of {len(act.missing)} shards ({some}) within {patience:g} s;"
-        " see `giaann status` for who holds them, and ask again"
+        f"no peer returned the rows of {len(act.missing)} shards ({some}) within {patience:g} s;"
+        " `giaann status` shows which peers hold them; ask again"
     )

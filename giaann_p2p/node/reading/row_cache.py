@@ -4,8 +4,9 @@
    again. A row's name never changes, so a question for names is served by a cached row of any age.
 2. All rows that prompts ask for within one turn of the loop go into one read. A row that is being
    read already is not requested again.
-3. Guesses go into a read of their own, sent after the others; beyond a bound on those under way
-   they are dropped. So they delay no requested row, and evict no row in use (see `row_shelf`).
+3. Prefetched rows, called guesses, go into a read of their own, sent after the requested rows.
+   Guesses beyond a bound on those in flight are dropped. So guesses delay no requested row, and
+   they evict no row in use (see `row_shelf`).
 4. A read takes as long as its slowest row. A prompt that has waited too long for a read shared with
    others requests its own rows alone, so a lost shard stalls only the prompts that need it.
 """
@@ -22,13 +23,15 @@ from giaann_p2p.node.calls import fail
 from giaann_p2p.node.reading.row_shelf import RowShelf, size_of
 
 _FRESH = 1.0
+"""Age up to which a cached row is served without being read again, in seconds."""
 _MOST_GUESSES = 256
-"""Maximum number of guesses in flight."""
+"""Maximum number of prefetched rows in flight."""
 _LATE, _GUESS_LATE = 1.0, 0.1
-"""Seconds to wait for a shared read, requested or guessed, before a prompt reads its rows alone."""
-_CLOSED = "no more rows are read here, for this peer ends; ask another one"
+"""Seconds that a prompt waits for a shared read, or a prefetch, before it reads its rows alone."""
+_CLOSED = "this peer is ending, and reads no more rows; ask another one"
 
 Read = Callable[[Sequence[Neuron]], Awaitable[Answer]]
+"""A function that reads the rows of some neurons from their owners."""
 
 
 @dataclass
@@ -38,52 +41,58 @@ class RowCounters:
     asked: int = 0
     """Number of rows that prompts asked for."""
     kept: int = 0
-    """Number of these rows that were served from the cache."""
+    """Number of requested rows that were served from the cache."""
     shared: int = 0
-    """Number of these rows that were being read already."""
+    """Number of requested rows that were being read already."""
     alone: int = 0
-    """Number of these rows that were late in a shared read and were requested again."""
+    """Number of requested rows that were late in a shared read and were requested again."""
     reads: int = 0
-    """Number of reads of requested rows, however many rows each."""
+    """Number of reads of requested rows, whatever the number of rows in each."""
     guesses: int = 0
     """Number of rows that were prefetched."""
     guessed_right: int = 0
     """Number of prefetched rows that were asked for later."""
     renewed: int = 0
-    """Number of rows in the cache that were too old and were read again."""
+    """Number of cached rows that were too old when requested, and were read again."""
 
 
 @dataclass
 class Bill:
-    """The costs of one prompt's rows; the prompt makes a new bill for each period to be billed."""
+    """The cost of the rows that a prompt used in one step of its answer, such as one token."""
 
     rows: int = 0
+    """Number of rows asked for."""
     kept: int = 0
     """Number of rows served from the cache."""
     trips: int = 0
     """Number of questions that had to wait for a read."""
     nbytes: int = 0
-    """Bytes received for the prompt, those of its guesses included."""
+    """Bytes received for the prompt, including its prefetched rows."""
     waited: float = 0.0
-    """Seconds spent waiting for rows."""
+    """Seconds that the prompt waited for rows."""
 
 
-class _Flight:
-    """A read in flight, or about to be sent."""
+class _BatchRead:
+    """A read of rows that is in flight or about to be sent."""
 
     def __init__(self, guess: bool) -> None:
         self.guess = guess
+        """Whether the rows are prefetched."""
         self.bills: dict[Neuron, Bill] = {}
-        """The bill charged for each neuron: that of the first prompt that asked for it."""
+        """The bill that each neuron's row is charged to: that of the first prompt to ask for it."""
         self.asked: set[Neuron] = set()
-        """In a flight of guesses, the neurons that prompts have asked for since."""
+        """The prefetched neurons that prompts have asked for since; empty in other reads."""
         self.rows: dict[Neuron, Row | None] = {}
         self.error: BaseException | None = None
         self.over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
 
 class RowCache:
-    """A cache over `read`; `received` returns the bytes received by reads so far."""
+    """A cache of rows that `read` fetches, shared by all prompts.
+
+    `received` returns the bytes that all reads have received so far. `fresh` is the age up to which
+    a row is served without being read again, in seconds.
+    """
 
     def __init__(
         self,
@@ -96,9 +105,9 @@ class RowCache:
         self.counters, self.shelf = RowCounters(), RowShelf(most_bytes)
         self._read, self._fresh, self._received = read, fresh, received
         self._paid = 0  # bytes received and already charged to bills
-        self._coming: dict[Neuron, _Flight] = {}
-        self._wanted: _Flight | None = None  # sent at the end of the loop's turn
-        self._guessed: _Flight | None = None
+        self._coming: dict[Neuron, _BatchRead] = {}
+        self._wanted: _BatchRead | None = None  # sent at the end of the loop's turn
+        self._guessed: _BatchRead | None = None
         self._guesses_out = 0
         self._departing = False
         self._flying: set[asyncio.Task[None]] = set()
@@ -112,11 +121,11 @@ class RowCache:
         return self.shelf.wasted
 
     async def rows(self, question: Question, bill: Bill | None = None) -> Answer:
-        """Return rows in the order asked for; raise what the read raises."""
+        """Return a question's rows in the order asked for; raise any error of the read."""
         bill = Bill() if bill is None else bill
         now = asyncio.get_running_loop().time()
         found: dict[Neuron, Row | None] = {}
-        flights: dict[_Flight, list[Neuron]] = {}
+        flights: dict[_BatchRead, list[Neuron]] = {}
         for neuron in dict.fromkeys(question.neurons):
             kept, was_guess = self.shelf.take(neuron)
             self.counters.guessed_right += was_guess
@@ -136,13 +145,13 @@ class RowCache:
         return [found[neuron] for neuron in question.neurons]
 
     def has(self, question: Question) -> bool:
-        """Return whether all rows of a question are here and fresh."""
+        """Return whether all rows of a question are cached and fresh."""
         now = asyncio.get_running_loop().time()
         all_kept = map(self.shelf.look, question.neurons)
         return all(kept and now - kept.read <= self._fresh for kept in all_kept)
 
     def ahead(self, neurons: Iterable[Neuron], bill: Bill | None = None) -> None:
-        """Prefetch rows that may be asked for soon."""
+        """Prefetch the rows of neurons that may be asked for soon."""
         now = asyncio.get_running_loop().time()
         for neuron in neurons:
             kept = self.shelf.look(neuron)
@@ -150,26 +159,26 @@ class RowCache:
                 continue
             if self._guesses_out >= _MOST_GUESSES:
                 continue
-            self._guessed = self._guessed or _Flight(guess=True)
+            self._guessed = self._guessed or _BatchRead(guess=True)
             self._guesses_out += 1
             self._take_on(self._guessed, neuron, Bill() if bill is None else bill)
             self.counters.guesses += 1
 
     async def close(self) -> None:
-        """Cancel all reads; return when no task is left."""
+        """Cancel all reads; return when their tasks have ended."""
         for task in self._flying:
             task.cancel()
         await asyncio.gather(*self._flying, return_exceptions=True)
 
     async def _from(
-        self, flight: _Flight, neurons: list[Neuron], bill: Bill
+        self, flight: _BatchRead, neurons: list[Neuron], bill: Bill
     ) -> dict[Neuron, Row | None]:
-        """Return rows of a flight; if the flight is late, read these rows alone."""
+        """Return rows from a read in flight; if it is late, read these rows alone."""
         patience = _GUESS_LATE if flight.guess else _LATE
         await asyncio.wait([flight.over], timeout=patience)
         if not flight.over.done():
             self.counters.alone += len(neurons)
-            flight = _Flight(guess=False)
+            flight = _BatchRead(guess=False)
             for neuron in neurons:
                 flight.bills[neuron] = bill
                 self._coming[neuron] = flight
@@ -179,8 +188,8 @@ class RowCache:
             raise flight.error
         return {neuron: flight.rows[neuron] for neuron in neurons}
 
-    def _flight_for(self, neuron: Neuron, bill: Bill) -> _Flight:
-        """Return the flight that brings a row: the one that already has it, or the next one."""
+    def _flight_for(self, neuron: Neuron, bill: Bill) -> _BatchRead:
+        """Return the read that brings a row: the one in flight that has it, or the next one."""
         flight = self._coming.get(neuron)
         if flight is not None and flight is not self._guessed:
             self.counters.shared += 1
@@ -192,11 +201,11 @@ class RowCache:
             del flight.bills[neuron]
             self._guesses_out -= 1
             self.counters.guesses -= 1
-        self._wanted = self._wanted or _Flight(guess=False)
+        self._wanted = self._wanted or _BatchRead(guess=False)
         self._take_on(self._wanted, neuron, bill)
         return self._wanted
 
-    def _take_on(self, flight: _Flight, neuron: Neuron, bill: Bill) -> None:
+    def _take_on(self, flight: _BatchRead, neuron: Neuron, bill: Bill) -> None:
         flight.bills[neuron] = bill
         self._coming[neuron] = flight
         if not self._departing:
@@ -204,19 +213,19 @@ class RowCache:
             asyncio.get_running_loop().call_soon(self._depart)
 
     def _depart(self) -> None:
-        """Send the rows requested in this turn, then the guesses."""
+        """Send the read of the rows requested in this turn, then that of the prefetched rows."""
         self._departing = False
         for flight in (self._wanted, self._guessed):
             if flight is not None and flight.bills:
                 self._send(flight)
         self._wanted = self._guessed = None
 
-    def _send(self, flight: _Flight) -> None:
+    def _send(self, flight: _BatchRead) -> None:
         task = asyncio.get_running_loop().create_task(self._fly(flight))
         self._flying.add(task)
         task.add_done_callback(partial(self._landed, flight))
 
-    async def _fly(self, flight: _Flight) -> None:
+    async def _fly(self, flight: _BatchRead) -> None:
         began = asyncio.get_running_loop().time()
         neurons = list(flight.bills)
         self.counters.reads += not flight.guess
@@ -227,14 +236,14 @@ class RowCache:
             self.shelf.put(neuron, row, began, guess=guess)
             flight.rows[neuron] = row
 
-    def _share_out(self, flight: _Flight, neurons: list[Neuron], rows: Answer) -> None:
-        """Charge the bytes received since the last call to bills, by the sizes of the rows."""
+    def _share_out(self, flight: _BatchRead, neurons: list[Neuron], rows: Answer) -> None:
+        """Charge the bytes received since the last call to the rows' bills, by the rows' sizes."""
         came, self._paid = self._received() - self._paid, self._received()
         sizes = list(map(size_of, rows))
         for neuron, size in zip(neurons, sizes, strict=True):
             flight.bills[neuron].nbytes += came * size // sum(sizes)
 
-    def _landed(self, flight: _Flight, task: asyncio.Task[None]) -> None:
+    def _landed(self, flight: _BatchRead, task: asyncio.Task[None]) -> None:
         self._flying.discard(task)
         self._guesses_out -= len(flight.bills) if flight.guess else 0
         for neuron in flight.bills:

@@ -1,7 +1,7 @@
 """An LRU cache of rows, bounded in bytes.
 
-Prefetched rows are kept apart, in one eighth of the space, until they are asked for. So a guess can
-evict only other guesses, never a row in use.
+Prefetched rows, called guesses, are kept apart, in one eighth of the space, until they are asked
+for. So a guess can evict only other guesses, never a row in use.
 """
 
 from collections import OrderedDict
@@ -15,28 +15,30 @@ import numpy.typing as npt
 from giaann_p2p.model.rows import Neuron, Row
 
 _GUESSES = 8
-"""Divisor of the space that is for guesses: they may take one byte in 8."""
+"""Prefetched rows may take this part of the space: one byte in 8."""
 _ENTRY_BYTES = 1024
-"""Bytes of an entry beside the row's arrays; an entry for a missing row takes only these."""
+"""Bytes that an entry takes beside its row's arrays; an entry for a missing row has no arrays."""
 Number = TypeVar("Number", bound=np.generic)
 
 
 class Kept(NamedTuple):
-    """A neuron's row, None if the neuron never occurred, and the time at which its read began."""
+    """A neuron's cached row."""
 
     row: Row | None
+    """The row; None if the neuron has never occurred."""
     read: float
+    """Time at which the read of the row began, by the event loop's clock."""
 
 
 class RowShelf:
-    """Two LRU lists: rows in use, and guesses that were not asked for yet.
+    """Two LRU lists of rows: those in use, and prefetched ones that were not asked for yet.
 
-    Invariant: a neuron is in at most one of the two.
+    Invariant: a neuron is in at most one of the two lists.
     """
 
     def __init__(self, most_bytes: int) -> None:
         self.wasted = 0
-        """Number of guesses that were evicted without having been asked for."""
+        """Number of prefetched rows that were evicted without having been asked for."""
         self._used = _Shelf(most_bytes - most_bytes // _GUESSES, lambda: None)
         self._guessed = _Shelf(most_bytes // _GUESSES, self._waste)
 
@@ -55,11 +57,11 @@ class RowShelf:
         return self._used.nbytes + self._guessed.nbytes
 
     def look(self, neuron: Neuron) -> Kept | None:
-        """Return a row if it is here, without marking it as used."""
+        """Return a neuron's row if it is cached, without marking it as used."""
         return self._used.kept.get(neuron) or self._guessed.kept.get(neuron)
 
     def take(self, neuron: Neuron) -> tuple[Kept | None, bool]:
-        """Return a row if it is here, marked as used, and whether it was a guess until now."""
+        """Mark a neuron's row as used; return it if it is cached, and whether it was a guess."""
         kept = self._used.kept.get(neuron)
         if kept is not None:
             self._used.kept.move_to_end(neuron)
@@ -71,7 +73,7 @@ class RowShelf:
         return kept, True
 
     def put(self, neuron: Neuron, row: Row | None, read: float, *, guess: bool = False) -> None:
-        """Keep a row, copied out of any larger arrays that it is a view of."""
+        """Cache a neuron's row, copied out of any larger arrays that it is a view of."""
         kept = Kept(row and _own(row), read)
         if guess and neuron not in self._used.kept:
             self._guessed.put(neuron, kept)
@@ -84,7 +86,7 @@ class RowShelf:
 
 
 class _Shelf:
-    """Rows in order of last use, bounded in bytes; `gone` is called for each eviction."""
+    """An LRU list of rows, bounded in bytes; `gone` is called for each eviction."""
 
     def __init__(self, most_bytes: int, gone: Callable[[], None]) -> None:
         self.kept: OrderedDict[Neuron, Kept] = OrderedDict()
@@ -121,7 +123,7 @@ def _size(kept: Kept) -> int:
 
 
 def _own(row: Row) -> Row:
-    """Return a row whose arrays are not views, which would keep larger arrays in memory."""
+    """Return the row with own arrays, because views would keep larger arrays in memory."""
     return replace(
         row,
         target_concept=_alone(row.target_concept),

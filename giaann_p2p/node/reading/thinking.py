@@ -1,11 +1,11 @@
 """Generates answers over rows that have to be fetched; a compute peer and a client share this.
 
-1. The event loop is never blocked for long. A prompt is parsed in a thread, and an answer that has
-   met a large row computes all further steps in a thread. Other steps take about as long as the way
-   to a thread and back; they run in the loop, one in each turn, however many prompts there are.
-2. A prompt's rows are prefetched from its parse, all at once; the rows of its answer are prefetched
-   by the answer's own predictions.
-3. An answer that outgrows its memory bound ends, because other answers need that memory.
+1. The event loop is never blocked for long. A prompt is parsed in a thread. Once a large row was
+   read for a token, the rest of that token is computed in a thread, too. Other steps take no longer
+   than a thread switch would; they run in the loop, one per turn, whatever the number of prompts.
+2. The rows of all words of a prompt are prefetched at once, as soon as it is parsed. The rows of
+   its answer are prefetched by the answer's own predictions.
+3. An answer that exceeds its memory bound ends, because other answers need that memory.
 """
 
 import asyncio
@@ -31,10 +31,12 @@ from giaann_p2p.swarm.wire.messages import Cost
 _LARGE = 1 << 12
 """Number of connections of a row above which a step takes too long for the event loop."""
 _FORESEEN, _EVERY = 1, 3
-"""Prefetch the best candidate for each place ahead, every 3 tokens: about six rows at a time."""
+"""Number of candidates to prefetch for each place ahead, and number of tokens between prefetches.
+This fetches about six rows at a time."""
 _MICRO = 1_000_000
+"""Microseconds in a second."""
 Foresee = Callable[[Question], Sequence[Neuron]]
-"""A function that returns the neurons whose rows to prefetch after a question."""
+"""A function that returns the neurons whose rows should be prefetched along with a question."""
 T = TypeVar("T")
 
 
@@ -45,7 +47,7 @@ class TooLarge(GiaannError):  # noqa: N818  (what it is, not what went wrong)
 class Thinking:
     """The row cache, threads and limits that all answers of a peer share.
 
-    Close it when no answer is under way any more.
+    Close it when no answer is being generated any more.
     """
 
     def __init__(
@@ -66,12 +68,12 @@ class Thinking:
         self._taken = False  # whether a step has run in this turn of the loop
 
     async def parsed(self, prompt: str) -> list[PromptSentence]:
-        """Parse a prompt, in a thread."""
+        """Parse a prompt in a thread, and return its sentences."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._parsing, self._parse, prompt)
 
     async def through(self, steps: Steps[T], bill: Bill, foresee: Foresee = lambda _: ()) -> T:
-        """Run steps to their end, fetching the rows that they ask for; return their result."""
+        """Run the steps of an answer, fetching the rows that they ask for; return their result."""
         loop = asyncio.get_running_loop()
         await self._turn()
         at: Question | _End[T] = _advanced(steps, None)
@@ -93,13 +95,13 @@ class Thinking:
         return result
 
     async def close(self) -> None:
-        """Return when both threads have ended."""
+        """Return when the threads that parse and compute have ended."""
         loop = asyncio.get_running_loop()
         for threads in (self._parsing, self._minding):
             await loop.run_in_executor(None, threads.shutdown)
 
     async def _turn(self) -> None:
-        """Return in a turn of the loop in which no other step runs."""
+        """Wait for a turn of the event loop in which no other step runs."""
         loop = asyncio.get_running_loop()
         if self._taken:
             waits: asyncio.Future[None] = loop.create_future()
@@ -114,7 +116,7 @@ class Thinking:
         loop.call_soon(self._next_turn)
 
     def _next_turn(self) -> None:
-        """Give the next turn to the first step that still waits."""
+        """Give this turn of the event loop to the first step that still waits."""
         while self._waiting:
             waits = self._waiting.popleft()
             if not waits.done():
@@ -129,11 +131,11 @@ class Thinking:
 
 
 class Thought:
-    """One answer: call `begin`, then `next` for each token until it returns None."""
+    """One prompt's answer: call `begin`, then `next` for each token until it returns None."""
 
     def __init__(self, prompt: str, manner: Manner, thinking: Thinking) -> None:
         self.cost = Cost()
-        """Cost of the last call of `begin` or `next`."""
+        """Cost of the last call of `begin` or `next`: time, rows and bytes."""
         self._thinking, self._prompt = thinking, prompt
         self._going_on = Continuation(prompt, thinking.spec, manner, thinking.device)
         self._since_foreseen = 0
@@ -159,7 +161,7 @@ class Thought:
         return self._going_on.nbytes
 
     async def begin(self, said: Sequence[Neuron] = ()) -> None:
-        """Take in the prompt, and the tokens `said` of its answer so far."""
+        """Read the prompt, and the tokens of its answer that were generated earlier (`said`)."""
         began, bill = perf_counter(), Bill()
         sentences = await self._thinking.parsed(self._prompt)
         named = [name.neuron for one in sentences for _, name in one.words if name]
@@ -168,7 +170,7 @@ class Thought:
         self._end(began, bill)
 
     async def next(self) -> Token | None:
-        """Return the next token; None at the end, for the reason in `stopped`."""
+        """Return the answer's next token; None at its end, for the reason in `stopped`."""
         began, bill = perf_counter(), Bill()
         token = await self._thinking.through(self._going_on.next(), bill, self._foreseen)
         self._since_foreseen += 1
@@ -176,7 +178,7 @@ class Thought:
         return token
 
     def _foreseen(self, question: Question) -> Sequence[Neuron]:
-        """Return rows to prefetch: every few tokens, and whenever a fetch is needed anyway."""
+        """Return neurons to prefetch: every few tokens, and whenever a read is needed anyway."""
         self._bounded(question)
         if self._since_foreseen < _EVERY and self._thinking.rows.has(question):
             return ()
@@ -194,24 +196,23 @@ class Thought:
         )
 
     def _bounded(self, _question: Question) -> Sequence[Neuron]:
-        """Raise TooLarge if the answer exceeds its memory bound; prefetch nothing."""
+        """Return no neurons to prefetch; raise TooLarge if the answer exceeds its memory bound."""
         if self.nbytes > self._thinking.most_mind_bytes:
             raise TooLarge(
-                "this answer has touched more of the swarm's knowledge than fits into the"
-                f" {self._thinking.most_mind_bytes:,} bytes that an answer may take here;"
-                " ask for fewer tokens"
+                f"this answer needs more than the {self._thinking.most_mind_bytes:,} bytes of"
+                " memory that an answer may take here; ask for fewer tokens"
             )
         return ()
 
 
 class _End(NamedTuple, Generic[T]):
-    """The end of steps, with their result."""
+    """The end of an answer's steps, with their result."""
 
     result: T
 
 
 def _advanced(steps: Steps[T], answer: Answer | None) -> Question | _End[T]:
-    """Resume steps with an answer; return their next question, or their end."""
+    """Resume steps with the rows that they asked for; return their next question, or their end."""
     try:
         return next(steps) if answer is None else steps.send(answer)
     except StopIteration as done:

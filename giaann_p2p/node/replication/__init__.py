@@ -1,1 +1,1 @@
-"""A running storage peer: its store writer, its answers, and the shell around its decisions."""
+"""A running storage peer: it writes its store, answers requests, and acts on its decisions."""

@@ -4,10 +4,10 @@
 2. Everything else runs in a thread, because it may wait for the store, read the disk, or take long.
    The number of waiting questions is bounded, in all and for each peer. Offers of whole shards run
    one at a time, and so do digests and proofs: each of the two kinds occupies one thread at most. A
-   question counts until its thread is done with it, even if its asker no longer waits; if no thread
-   has begun with it by then, none will.
-3. The state of the shards is captured before a thread begins. If a shard of the rows was released
-   meanwhile, they are read again: rows that have left memory would look as if never learned.
+   question that a thread has begun counts until the thread is done, even if its asker has gone; one
+   that no thread has begun is then dropped.
+3. The states of the shards are captured before a thread reads rows. If a shard of these rows has
+   left memory meanwhile, they are read again, because they would look as if never learned.
 """
 
 import asyncio
@@ -36,13 +36,15 @@ from giaann_p2p.swarm.wire.orphans import Orphans
 from giaann_p2p.swarm.wire.replica import ReplicaState
 from giaann_p2p.swarm.wire.shardset import unpacked
 
-_NUMBER = 8  # length of half a neuron, in bytes
+_NUMBER = 8
+"""Length of a neuron's concept or feature in a message, in bytes."""
 _TRIES = 3
-_NO_LONGER = Refusal(f"{BUSY}: nobody waits for this any more, or this peer ends")
+"""Number of times that rows are read if their shards keep leaving memory."""
+_NO_LONGER = Refusal(f"{BUSY}: nobody waits for this answer any more, or this peer is ending")
 
 
 class _Asked:
-    """A question that waits for a thread or is in one."""
+    """A question that waits for a thread or is being answered in one."""
 
     __slots__ = ("question", "wanted")
 
@@ -53,7 +55,10 @@ class _Asked:
 
 
 class Answering:
-    """Answers questions about one store. `executor` provides threads; None: the loop's default."""
+    """Answers questions about one store, small reads in the event loop and all others in threads.
+
+    `executor` provides the threads; None means the event loop's default.
+    """
 
     def __init__(
         self,
@@ -77,11 +82,11 @@ class Answering:
 
     @property
     def busy(self) -> bool:
-        """Whether too many questions wait; then only small reads are answered."""
+        """Whether too many questions wait for a thread; then only small reads are answered."""
         return len(self._working) >= self._options.waiting
 
     async def to(self, question: Message, peer: bytes = b"") -> Message:
-        """Answer a peer's question; a `Refusal` contains the reason."""
+        """Answer a peer's question about the store; a `Refusal` contains the reason."""
         if (answer := self.at_once(question)) is not None:
             return answer
         if self.busy:
@@ -95,13 +100,13 @@ class Answering:
             asked.wanted = False
 
     def at_once(self, question: Message) -> Message | None:
-        """Answer a small read in the loop; return None for any other question."""
+        """Answer a small read in the event loop; return None for any other question."""
         if isinstance(question, Read) and self._is_small(question):
             return self._answers.to(question)
         return None
 
     async def end(self) -> None:
-        """Return when no thread works on a question any more; those not begun are dropped."""
+        """Wait until no thread works on a question; questions not begun yet are refused."""
         for asked in self._working.values():
             asked.wanted = False
         if self._working:
@@ -153,7 +158,7 @@ class Answering:
             answer = await self._work(Answers(self._store, states.__getitem__), asked)
             if not isinstance(answer, Rows) or self._still(states, answer):
                 return answer
-        return Refusal(f"{BUSY}: the shards of these rows are on the move; ask another peer")
+        return Refusal(f"{BUSY}: the shards of these rows are being moved; ask another peer")
 
     def _states(self) -> tuple[ReplicaState, ...]:
         return tuple(map(self._state_of, range(self._shards)))

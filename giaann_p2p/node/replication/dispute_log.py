@@ -7,10 +7,11 @@ from giaann_p2p.store.layout import Shards
 from giaann_p2p.swarm.wire.identity import Peer, name_of
 
 _MOST_TOLD = 8
+"""Maximum number of shards that one log line names."""
 
 
 class DisputeLog:
-    """Logs disputes once, and again when they change."""
+    """Logs each dispute over the content of shards once, and again when it changes."""
 
     def __init__(self, log: logging.Logger) -> None:
         self._log = log
@@ -21,25 +22,29 @@ class DisputeLog:
         return f"<DisputeLog: {len(self._wrong)} wrong, {len(self._disputed)} shards disputed>"
 
     def look(self, wrong: Mapping[Peer, Shards], disputed: Sequence[int]) -> None:
-        """Log changes: the shards that peers hold wrong, and those that are disputed here."""
+        """Log what has changed since the last call.
+
+        `wrong` maps each peer to the shards whose content it holds wrong. `disputed` are the shards
+        of which most other owners hold different content than this peer.
+        """
         now = {peer: shards.tolist() for peer, shards in wrong.items()}
         for peer, shards in now.items():
             if self._wrong.get(peer) != shards:
                 self._log.warning(
-                    "%s does not hold what other owners and this peer hold of %s: where a majority"
-                    " says so, another peer gets the shard",
+                    "%s does not hold the same content as this peer and other owners of %s: if most"
+                    " of the owners agree, another peer gets its place",
                     name_of(peer),
                     _some(shards),
                 )
         for peer in self._wrong.keys() - now.keys():
-            self._log.info("%s is called wrong no longer", name_of(peer))
+            self._log.info("%s no longer differs from the other owners", name_of(peer))
         self._wrong = now
         if disputed and [*disputed] != self._disputed:
             self._log.error(
-                "most other owners hold something else than this peer of %s: it is not read any"
-                " more, and another peer gets it. If they are right, this machine's memory or disk"
-                " may be failing; end this peer, and start it once with --renew %s, which drops"
-                " these shards here, and fetches them anew some minutes later",
+                "most other owners hold other content than this peer of %s: this peer's copy is not"
+                " read any more, and another peer gets its place. If the others are right, this"
+                " machine's memory or disk may be failing: end this peer, and start it once with"
+                " --renew %s, which drops its copy, and fetches a new one some minutes later",
                 _some(disputed),
                 ",".join(map(str, disputed)),
             )

@@ -1,12 +1,11 @@
 """Receives the requests of other peers: decodes, counts, dispatches and answers them.
 
-1. An update is answered once it is on the disk. Until then its ticket waits here, unless the sender
-   has stopped waiting.
+1. An update is answered once it is on the disk, unless its sender has stopped waiting by then.
 2. An update is refused, with a reason, if the queue is full or this peer has not found the other
    peers yet. The queue is shared among the peers that push (see `Shares`).
-3. A refusal that names when to come again is itself held back for a moment. Whoever pushes beyond
-   its budget, one update after the other, then costs this peer one refusal a moment and connection.
-4. When this peer ends, all waiting requests are refused as leaving.
+3. A refusal that names a retry time is held back for part of that time, up to a second. So a peer
+   that keeps pushing beyond its budget costs this peer few refusals.
+4. When this peer ends, all waiting updates are refused as leaving.
 """
 
 import asyncio
@@ -38,17 +37,17 @@ from giaann_p2p.swarm.wire.messages import (
 )
 
 _BUSY = f"{BUSY}: too many updates wait for the disk already; push again later"
-_BEGINNING = "this peer has just begun and knows nobody yet; push again in a moment"
+_BEGINNING = "this peer has just started and knows no other peer yet; push again in a moment"
 _LEAVING = "this peer has ended; ask another one"
 _HELD_BACK = 1.0
-"""Longest time that a refusal is held back, in seconds: well within the patience of any caller."""
+"""Maximum seconds for which a refusal is held back: well below any caller's timeout."""
 
 
 class Reception:
-    """Entry point for requests.
+    """Entry point for the requests of other peers to a storage peer.
 
     `take` receives each update with its ticket and sender; `fullness` returns the used fraction of
-    the store's queue, 1 for full.
+    the store's queue, where 1 means full.
     """
 
     def __init__(
@@ -60,7 +59,7 @@ class Reception:
         fullness: Callable[[], float],
         patience: float,
     ) -> None:
-        """Begin; `patience`: seconds that an update may wait before its write begins."""
+        """Start with updates refused; later, one may wait `patience` seconds for its write."""
         self.open = False
         """Whether updates are accepted."""
         self._gate, self._answering, self._counters = gate, answering, counters
@@ -76,7 +75,7 @@ class Reception:
         return f"<Reception: {len(self._waiting)} updates wait>"
 
     def answer(self, peer: bytes, body: bytes) -> bytes | Awaitable[bytes]:
-        """Answer a request, synchronously where possible; see `net.transport.Handler`."""
+        """Answer an encoded request, synchronously if possible: a `net.transport.Handler`."""
         if self._closed:
             raise Turned(Reason.LEAVING, _LEAVING)
         counters, began = self._counters, perf_counter()
@@ -94,18 +93,18 @@ class Reception:
         return self._told(answer)
 
     def reply(self, reply: Reply) -> None:
-        """Answer an update, if its sender still waits."""
+        """Answer the pushed update with this ticket, if its sender still waits."""
         future = self._waiting.get(reply.ticket)
         if future is not None and not future.done():
             future.set_result(reply.message)
 
     def wants(self, ticket: int) -> bool:
-        """Return whether an update's sender still waits and its `patience` has not run out."""
+        """Return whether to write an update: its sender waits, and it has not waited too long."""
         future, now = self._waiting.get(ticket), asyncio.get_running_loop().time()
         return future is not None and not future.done() and now < self._until[ticket]
 
     def close(self) -> None:
-        """Refuse all further requests, and the waiting ones."""
+        """Refuse all further requests, and the updates that wait for an answer."""
         self._closed = True
         for future in self._waiting.values():
             if not future.done():
@@ -119,7 +118,7 @@ class Reception:
         return self._told(answer)
 
     def _told(self, answer: Message) -> bytes:
-        """Count an answer, and return its encoding."""
+        """Count an answer in this peer's counters, and return it encoded."""
         counters = self._counters
         if isinstance(answer, Refusal):
             counters.refused += 1
@@ -173,7 +172,7 @@ class Reception:
 
 
 async def _held_back(refusal: Refusal) -> Refusal:
-    """Wait for a part of the time after which the sender may come again."""
+    """Sleep for part of a refusal's retry time; return the refusal with the time that is left."""
     held = min(refusal.again / 2, _HELD_BACK)  # not all of it: 0 would mean "unknown"
     await asyncio.sleep(held)
     return msgspec.structs.replace(refusal, again=refusal.again - held)

@@ -1,9 +1,9 @@
-"""Shares the store's queue among the peers that push, by a limit of fullness for each.
+"""Shares the store's queue among the peers that push, by a limit on its fullness for each peer.
 
 Without shares, one peer that pushes as fast as it can would fill the whole queue, and all peers
-would be refused alike. So while others wait, a heavy pusher is refused at half capacity, and a
-light pusher is still accepted at a quarter beyond capacity. A single pusher, or pushers of about
-equal load, can use the whole queue.
+would be refused alike. So while others wait, a heavy pusher is refused at half of the queue's
+capacity, and a light pusher only at a quarter beyond the capacity. A single pusher, or pushers of
+about equal load, can use the whole queue.
 """
 
 from collections import Counter
@@ -11,18 +11,21 @@ from collections import Counter
 from giaann_p2p.node.replication.effort import EACH
 
 ALONE = 1.0
-"""Fullness up to which a peer may push that is alone, or has about its share waiting."""
+"""Fullness of the queue at which a peer that pushes alone, or has about its share, is refused."""
 GREEDY, MODEST = 0.5, 1.25
-"""Fullness up to which a peer may push: with more than 1.5 of its share waiting, and with less than
-half."""
+"""Fullness of the queue at which a peer is refused that has more than 1.5 times its share waiting,
+and at which one is refused that has less than half of its share waiting."""
 _MUCH = 1.5
+"""Multiple of its share above which a peer pushes heavily."""
 _LITTLE = 0.5
+"""Multiple of its share below which a peer pushes lightly."""
 
 
 class Shares:
-    """Bytes of waiting updates for each peer; an update counts `EACH` more than its size.
+    """The bytes of updates that each peer has waiting for the store.
 
-    A peer's share is the average over all peers that have updates waiting.
+    An update counts as its size plus `EACH`. A peer's share is the average over all peers that have
+    updates waiting.
     """
 
     def __init__(self) -> None:
@@ -33,19 +36,19 @@ class Shares:
         return f"<Shares: {len(self._of)} peers, {self._all:,} bytes>"
 
     def add(self, peer: bytes, nbytes: int) -> None:
-        """Count an update that begins to wait."""
+        """Count an update that begins to wait for the store."""
         self._of[peer] += EACH + nbytes
         self._all += EACH + nbytes
 
     def drop(self, peer: bytes, nbytes: int) -> None:
-        """Remove an update that waits no longer."""
+        """Discount an update that no longer waits for the store."""
         self._of[peer] -= EACH + nbytes
         self._all -= EACH + nbytes
         if not self._of[peer]:
             del self._of[peer]
 
     def most_for(self, peer: bytes) -> float:
-        """Return the fullness from which on a peer's next update is refused; 1 means full."""
+        """Return the fullness of the queue at which a peer's next update is refused; 1 is full."""
         others = len(self._of) - (peer in self._of)
         if not others:
             return ALONE

@@ -1,11 +1,11 @@
 """A running storage peer: the shell around `swarm.replication.storage`.
 
 1. Nothing is decided before the first successful look at the DHT board, because a peer that knows
-   no others would take itself for the only one. Until then, questions are answered with what this
-   peer has.
+   no others would conclude that it is alone. Until then, the peer answers reads and other questions
+   about the shards that it holds, and refuses updates.
 2. An update is acknowledged once it is on the disk, and only once.
-3. Beyond its bounds the peer refuses, with a reason, and stays up. An unexpected error ends it:
-   `run` raises it, and nothing is left running.
+3. The peer refuses requests beyond its bounds, with a reason, and stays up. An unexpected error
+   ends the peer: `run` raises it, and nothing is left running.
 """
 
 import asyncio
@@ -25,8 +25,7 @@ from giaann_p2p.node.replication.answering import Answering
 from giaann_p2p.node.replication.dispute_log import DisputeLog
 from giaann_p2p.node.replication.holdings import Holdings
 from giaann_p2p.node.replication.reception import Reception
-from giaann_p2p.node.replication.store_writer import Deed, StoreWriter, Wanted
-from giaann_p2p.node.rules import Rules
+from giaann_p2p.node.replication.store_writer import Change, StoreWriter, Wanted
 from giaann_p2p.store.store import Store
 from giaann_p2p.swarm.members import standing
 from giaann_p2p.swarm.members.capacity import Room
@@ -45,7 +44,7 @@ from giaann_p2p.swarm.wire.actions import (
     Call,
     Leave,
     Reply,
-    Weigh,
+    TakeFingerprints,
 )
 from giaann_p2p.swarm.wire.identity import Peer, name_of
 from giaann_p2p.swarm.wire.messages import Message, Push
@@ -58,7 +57,7 @@ from giaann_p2p.units import readable_bytes
 
 
 class StorageNode:
-    """A storage peer. The caller owns the store, and closes it when `run` has ended."""
+    """A running storage peer. The caller owns the store, and closes it when `run` has ended."""
 
     def __init__(
         self, context: Context, store: Store, *, capacity: int, settings: Settings | None = None
@@ -111,16 +110,16 @@ class StorageNode:
         return self.reception.open and not len(syncing)
 
     async def run(self) -> None:
-        """Run until the peer has left, is closed, or fails."""
+        """Run the storage peer until it has left, is closed, or fails."""
         held = len(self._store.shards)
         self._log.info("%s: starting; %d shards on disk", name_of(self.me), held)
         self._withdraw()
         await self.member.run(self.reception.answer, self._parts(), self._end, self._threads)
 
     def leave(self) -> None:
-        """Drain: hand over all shards, then end."""
+        """Start to drain: hand over all shards, then end."""
         if not self.core.leaving:
-            self._log.info("draining: %d shards are to be handed over", len(self._store.shards))
+            self._log.info("draining: handing over %d shards", len(self._store.shards))
             self._do(self.core.leave(self._clock()))
             self.member.announce()
 
@@ -130,18 +129,18 @@ class StorageNode:
         return any(self._holdings.sets(self.core.replicas.held.tolist()).values())
 
     def go(self) -> None:
-        """End now, and announce that this peer has left, because it has nothing to hand over.
+        """End a peer that has nothing to hand over, and announce that it has left.
 
-        Updates are refused from now on: this peer could otherwise acknowledge one that no other
-        peer has.
+        Updates are refused from now on, because the peer could otherwise acknowledge one that no
+        other peer has.
         """
         if not self._left.is_set():
-            self._log.info("nothing of a text is here, so there is nothing to hand over")
+            self._log.info("this peer holds no chunk of a text, so it has nothing to hand over")
             self.reception.close()
             self._left.set()
 
     async def close(self) -> None:
-        """End now, without a handover."""
+        """End the storage peer now, without handing over its shards."""
         await self.member.life.close()
 
     # The node's parts, and their end.
@@ -156,7 +155,7 @@ class StorageNode:
         core = StoragePeer(
             self.me,
             self._capacity,
-            Rules.of(self._manifest),
+            self._manifest.rules,
             self._settings,
             self.lookout.view,
             self._holdings,
@@ -203,7 +202,7 @@ class StorageNode:
             self._writer.shutdown()
 
     async def _departure(self) -> None:
-        """End when all is handed over and the store writer is idle."""
+        """End the peer when it has handed over its shards and the store writer is idle."""
         await self._left.wait()
         await self.store_writer.idle()
         self.member.life.end()
@@ -221,7 +220,7 @@ class StorageNode:
     # Events, and the actions that follow from them.
 
     def _do(self, actions: Sequence[Action], wanted: Wanted | None = None) -> None:
-        """Carry out actions; `wanted` returns whether the pushing peer still waits for them."""
+        """Carry out actions; `wanted` returns whether the pushing peer still awaits an answer."""
         for action in actions:
             if isinstance(action, Call):
                 self.calls.start(action, partial(self._answered, action.number))
@@ -231,15 +230,15 @@ class StorageNode:
                 self.member.announce()
             elif isinstance(action, Leave):
                 self._left.set()
-            elif isinstance(action, Deed):
+            elif isinstance(action, Change):
                 self.counters.repairs += isinstance(action, Adopt)
                 if isinstance(action, Apply) and wanted is None:
                     self.counters.repairs += len(action.updates)
                 self.store_writer.do(action, wanted)
-            elif isinstance(action, Weigh):
+            elif isinstance(action, TakeFingerprints):
                 self.member.life.start(self._weigh(action))
 
-    async def _weigh(self, action: Weigh) -> None:
+    async def _weigh(self, action: TakeFingerprints) -> None:
         work = partial(weighed, self._store, action.shards.tolist(), action.salt)
         weights = await asyncio.get_running_loop().run_in_executor(self._threads, work)
         self._do(self.core.weighed(action.number, weights, self._clock()))
@@ -259,7 +258,7 @@ class StorageNode:
         return self.core.replicas.state(shard)
 
     def _withdraw(self) -> None:
-        """Drop what the founder has withdrawn, and search for more from disowned authors."""
+        """Withdraw the chunks on the founder's list, and search for others by disowned authors."""
         admission, found = self.gate.admission, self.gate.admission.revoked
         if found.disowned or found.sought or found.withdrawn:
             search = self.core.search(found.sought)._replace(disowned=admission.disowned)
@@ -312,7 +311,7 @@ class StorageNode:
                 readable_bytes(self._capacity),
             )
         else:
-            self._log.info("there is room again")
+            self._log.info("the store has room again")
 
     def _tell(self) -> None:
         replicas = self.core.replicas

@@ -5,11 +5,11 @@
    success or error. Data is unpacked in the thread, too, because that is too slow for the loop.
 2. A change that holds or drops shards is retried until it succeeds, because later decisions build
    on it.
-3. The queue is bounded: see `fullness`. The time that the queue will take is estimated from recent
-   groups, and the estimate may be wrong, because other processes use the processors, too. So a
-   group is cut off once unpacking has taken half of `Options.group_seconds`, because each update
-   waits for its whole group; the rest goes back to the front of the queue. An update is dropped
-   before it begins if its sender has stopped waiting, or if it has waited for too long.
+3. The queue is bounded (see `fullness`). The time that the queue will take is estimated from recent
+   groups, and the estimate may be wrong, because other processes use the processors, too. Each
+   update waits for its whole group, so a group is cut off once unpacking has taken half of
+   `Options.group_seconds`; the rest goes back to the front of the queue. An update is dropped
+   before its write begins if its sender has stopped waiting, or if it has waited for too long.
 4. An unexpected error ends the writer: `run` raises it.
 
 `swarm.replication.pending_writes` keeps a shard from being dropped while a write to it is queued.
@@ -47,19 +47,23 @@ from giaann_p2p.swarm.wire.actions import (
 )
 from giaann_p2p.swarm.wire.messages import BUSY
 
-Deed = Hold | Drop | Cool | Thaw | Forget | Note | Apply | Adopt | Release | Withdraw
+Change = Hold | Drop | Cool | Thaw | Forget | Note | Apply | Adopt | Release | Withdraw
+"""A change to the store."""
 OnStored = Callable[[int, GiaannError | None], None]
-"""Called with the number of a change, and None once it is stored or else the error."""
+"""A function called with a change's number, and with its error, or None once it is stored."""
 Wanted = Callable[[], bool]
 """A function that returns whether the sender of an update still waits for it."""
-TOO_LATE = f"{BUSY}: it has waited for the disk for too long; push it again later"
+TOO_LATE = f"{BUSY}: this update has waited too long for the disk; push it again later"
 T = TypeVar("T")
 
 
 class StoreWriter:
-    """Writes to one store; `write` runs the changes, `beside` the snapshots (None: the loop's own).
+    """Writes the queued changes to one store, one group after the other.
 
-    Invariant: every change that was given is in `_queue` or in `_doing` until it is over.
+    The executor `write` runs the changes, and `beside` the snapshots; None means the event loop's
+    default. `told` is called with the outcome of each change that has a number.
+
+    Invariant: every queued change is in `_queue` or in `_doing` until it has succeeded or failed.
     """
 
     def __init__(
@@ -75,13 +79,14 @@ class StoreWriter:
         log: logging.Logger | None = None,
     ) -> None:
         self.groups = self.applied = self.withdrawn = self.snapshots = 0
-        """Totals: groups made durable, updates, withdrawn chunks of disowned peers, snapshots."""
+        """Totals: groups made durable, updates applied, chunks of disowned peers withdrawn, and
+        snapshots taken."""
         self._store, self._holdings, self._told = store, holdings, told
         self._write, self._beside = write, beside
         self._options, self._clock = options or Options(), clock
         self._log = log or logging.getLogger("giaann.node")
-        self._queue: deque[Deed] = deque()
-        self._doing: Sequence[Deed] = ()
+        self._queue: deque[Change] = deque()
+        self._doing: Sequence[Change] = ()
         self._wanted: dict[int, Wanted] = {}  # by the update's number
         self._updates = self._nbytes = 0  # totals of updates that wait or are being written
         self._effort = Effort()
@@ -94,11 +99,11 @@ class StoreWriter:
         return len(self._queue) + len(self._doing)
 
     def __repr__(self) -> str:
-        return f"<StoreWriter: {len(self)} deeds wait, {self._nbytes:,} bytes>"
+        return f"<StoreWriter: {len(self)} changes wait, {self._nbytes:,} bytes>"
 
     @property
     def fullness(self) -> float:
-        """Used fraction of the queue: the largest one of its bytes, changes and seconds; 1 is full.
+        """Used fraction of the queue: the largest of its bytes, changes and seconds; 1 is full.
 
         The seconds count only from `Options.queue_anyway` updates or `queue_bytes_anyway` bytes on.
         """
@@ -117,21 +122,21 @@ class StoreWriter:
         """Estimated time that the store will take for all waiting updates, in seconds."""
         return self._effort.of(self._updates, self._nbytes)
 
-    def do(self, deed: Deed, wanted: Wanted | None = None) -> None:
-        """Queue a change; an update is dropped if it is not `wanted` any more."""
-        if isinstance(deed, Apply) and wanted is not None:
-            self._wanted[deed.number] = wanted
-        self._queue.append(deed)
-        self._count(deed, 1)
+    def do(self, change: Change, wanted: Wanted | None = None) -> None:
+        """Queue a change to the store; drop an update before its write if it is not `wanted`."""
+        if isinstance(change, Apply) and wanted is not None:
+            self._wanted[change.number] = wanted
+        self._queue.append(change)
+        self._count(change, 1)
         self._idle.clear()
         self._work.set()
 
     async def idle(self) -> None:
-        """Return when the queue is empty and no change is being carried out."""
+        """Wait until the queue is empty and no change is being carried out."""
         await self._idle.wait()
 
     async def run(self) -> None:
-        """Carry out changes for ever; when cancelled, finish the current one first."""
+        """Carry out changes until cancelled; the current group is finished first."""
         try:
             while True:
                 await self._work.wait()
@@ -153,31 +158,31 @@ class StoreWriter:
         self._turn_down()
 
     def _turn_down(self) -> None:
-        """Drop the waiting updates that are no longer wanted, each with an error."""
+        """Drop the queued updates that are no longer wanted, and report an error for each."""
         late = {number for number, wanted in self._wanted.items() if not wanted()}
         if not late:
             return
-        waiting, self._queue = self._queue, deque[Deed]()
-        over = list[Deed]()
-        for deed in waiting:
-            is_late = isinstance(deed, Apply) and deed.number in late
-            (over if is_late else self._queue).append(deed)
-        for deed in over:  # after the queue is rebuilt, because `_over` may append to it
-            self._over(deed, StoreError(TOO_LATE))
+        waiting, self._queue = self._queue, deque[Change]()
+        over = list[Change]()
+        for change in waiting:
+            is_late = isinstance(change, Apply) and change.number in late
+            (over if is_late else self._queue).append(change)
+        for change in over:  # after the queue is rebuilt, because `_over` may append to it
+            self._over(change, StoreError(TOO_LATE))
 
-    def _next(self) -> Sequence[Deed]:
-        """Take the next change from the queue, with all that form one group with it."""
+    def _next(self) -> Sequence[Change]:
+        """Take the next group from the queue: adjacent updates or shards, or one other change."""
         first = self._queue.popleft()
-        deeds, left = [first], self._room(first)
+        changes, left = [first], self._room(first)
         while left and self._queue and type(self._queue[0]) is type(first):
             left -= _weight(self._queue[0])
             if left < 0:
                 break
-            deeds.append(self._queue.popleft())
-        return deeds
+            changes.append(self._queue.popleft())
+        return changes
 
-    def _room(self, first: Deed) -> int:
-        """Return the room left in a change's group: bytes of updates, or connections of shards."""
+    def _room(self, first: Change) -> int:
+        """Return the room beside a group's first change, in bytes or, for shards, connections."""
         if isinstance(first, Apply):
             return max(0, self._options.group_bytes - _weight(first))
         if isinstance(first, Adopt):
@@ -185,9 +190,9 @@ class StoreWriter:
         return 0
 
     async def _done(self) -> bool:
-        """Carry out `_doing`; return whether its changes are over, with success or an error.
+        """Carry out the current group of changes; return whether they have succeeded or failed.
 
-        False means that the disk refused, and the same changes are to be tried again.
+        False means that the disk refused them, and that the same changes have to be tried again.
         """
         clock = asyncio.get_running_loop().time
         began = clock()
@@ -200,26 +205,26 @@ class StoreWriter:
         self._queue.extendleft(reversed(rest))
         if isinstance(done[0], Apply):
             self._effort.took(len(done), sum(map(_size, done)), clock() - began)
-        for deed, error in zip(done, errors, strict=True):
-            self._over(deed, error)
+        for change, error in zip(done, errors, strict=True):
+            self._over(change, error)
         return True
 
-    def _over(self, deed: Deed, error: GiaannError | None) -> None:
-        self._count(deed, -1)
-        if isinstance(deed, Apply):
-            self._wanted.pop(deed.number, None)
-        if isinstance(deed, Apply | Adopt | Cool | Thaw):
-            self._told(deed.number, error)
-        elif isinstance(deed, Withdraw) and not deed.over:
-            self.do(deed)
+    def _over(self, change: Change, error: GiaannError | None) -> None:
+        self._count(change, -1)
+        if isinstance(change, Apply):
+            self._wanted.pop(change.number, None)
+        if isinstance(change, Apply | Adopt | Cool | Thaw):
+            self._told(change.number, error)
+        elif isinstance(change, Withdraw) and not change.over:
+            self.do(change)
 
-    def _count(self, deed: Deed, sign: int) -> None:
-        if isinstance(deed, Apply):
+    def _count(self, change: Change, sign: int) -> None:
+        if isinstance(change, Apply):
             self._updates += sign
-            self._nbytes += sign * _size(deed)
+            self._nbytes += sign * _size(change)
 
     async def _in_thread(self, executor: Executor | None, work: Callable[[], T]) -> T:
-        """Run `work` in a thread and wait for its end, even if this is cancelled meanwhile."""
+        """Run `work` in a thread, and wait for its end even if the waiting task is cancelled."""
         future = asyncio.get_running_loop().run_in_executor(executor, work)
         try:
             return await asyncio.shield(future)
@@ -230,15 +235,16 @@ class StoreWriter:
             future.exception()  # mark it as retrieved: a cancelled caller does not want it
             raise
 
-    # In the thread.
+    # These methods run in the thread.
 
-    def _carry_out(self, deeds: Sequence[Deed]) -> list[GiaannError | None] | None:
-        """Change the store; return an error or None for each change carried out, from the first.
+    def _carry_out(self, changes: Sequence[Change]) -> list[GiaannError | None] | None:
+        """Carry out changes; return an error or None for each, in order.
 
-        A shorter list leaves the other changes for later; None instead of a list requests a retry.
+        If the list is shorter than `changes`, the other changes are left for later. None instead of
+        a list means that all of them have to be tried again.
         """
         try:
-            first = deeds[0]
+            first = changes[0]
             if isinstance(first, Hold | Drop):
                 return self._held(first)
             if isinstance(first, Note):
@@ -250,83 +256,87 @@ class StoreWriter:
             if isinstance(first, Withdraw):
                 return self._withdrawn(first)
             if isinstance(first, Adopt):
-                return self._adopted([deed for deed in deeds if isinstance(deed, Adopt)])
-            return self._applied([deed for deed in deeds if isinstance(deed, Apply)])
+                return self._adopted([change for change in changes if isinstance(change, Adopt)])
+            return self._applied([change for change in changes if isinstance(change, Apply)])
         finally:
             self._holdings.look()
 
-    def _held(self, deed: Hold | Drop) -> list[GiaannError | None] | None:
-        change = self._store.hold if isinstance(deed, Hold) else self._store.drop
+    def _held(self, change: Hold | Drop) -> list[GiaannError | None] | None:
+        do = self._store.hold if isinstance(change, Hold) else self._store.drop
         try:
-            change(deed.shards.tolist())
+            do(change.shards.tolist())
         except StoreError as error:
             if not self._refused:
-                self._log.warning("the disk refuses, trying again and again: %s", error)
+                self._log.warning("the disk refuses a write, trying again: %s", error)
             self._refused = True
             return None
         self._refused = False
         return [None]
 
-    def _moved(self, deed: Cool | Thaw | Forget) -> GiaannError | None:
-        """Move a shard between memory and its cold copy, or remove cold copies."""
-        if isinstance(deed, Cool):
-            error = self._tried(lambda: self._store.cool(deed.shard, deed.now))
-        elif isinstance(deed, Thaw):
-            error = self._tried(lambda: self._store.thaw(deed.shard))
+    def _moved(self, change: Cool | Thaw | Forget) -> GiaannError | None:
+        """Move a shard between memory and its cold copy, or delete cold copies."""
+        if isinstance(change, Cool):
+            error = self._tried(lambda: self._store.cool(change.shard, change.now))
+        elif isinstance(change, Thaw):
+            error = self._tried(lambda: self._store.thaw(change.shard))
         else:
-            error = self._tried(lambda: self._store.cold.forget(deed.shards.tolist()))
+            error = self._tried(lambda: self._store.cold.forget(change.shards.tolist()))
         if error:
             self._log.warning("a cold copy could not be moved, trying again later: %s", error)
         return error
 
-    def _released(self, deed: Release) -> list[GiaannError | None]:
+    def _released(self, change: Release) -> list[GiaannError | None]:
         each = [
             (job, chunks.of(job), shards.tolist())
-            for shards, chunks in deed.parts
+            for shards, chunks in change.parts
             for job in chunks
         ]
         for one in each:
             error = self._tried(partial(self._store.release, *one))
             if error:
-                self._log.warning("deltas that everybody has are still kept: %s", error)
+                self._log.warning("deltas that are not needed any more stay on the disk: %s", error)
         return [None]
 
-    def _withdrawn(self, deed: Withdraw) -> list[GiaannError | None]:
-        updates = deed.next(self._store)
+    def _withdrawn(self, change: Withdraw) -> list[GiaannError | None]:
+        updates = change.next(self._store)
         errors = self._together(updates, self._store.apply)
         for update, error in zip(updates, errors, strict=True):
             number = update.chunk - WITHDRAWN
             if error:
-                self._log.warning("chunk %d of a disowned peer is still here: %s", number, error)
+                self._log.warning(
+                    "chunk %d of a disowned peer could not be withdrawn: %s", number, error
+                )
         self.withdrawn += errors.count(None)
-        if error := self._tried(lambda: deed.done(self._store)):
-            self._log.warning("what is withdrawn here alone may be offered to others: %s", error)
+        if error := self._tried(lambda: change.done(self._store)):
+            self._log.warning(
+                "withdrawals of this peer alone may be offered to other owners: %s", error
+            )
         return [None]
 
-    def _applied(self, deeds: Sequence[Apply]) -> list[GiaannError | None]:
-        unpacked = self._unpacked(deeds)
+    def _applied(self, changes: Sequence[Apply]) -> list[GiaannError | None]:
+        unpacked = self._unpacked(changes)
         errors = self._together(unpacked, lambda some: self._store.apply(list(chain(*some))))
-        told = zip(deeds, errors, strict=False)
-        self.applied += sum(len(deed.updates) for deed, error in told if error is None)
+        told = zip(changes, errors, strict=False)
+        self.applied += sum(len(change.updates) for change, error in told if error is None)
         return errors
 
-    def _unpacked(self, deeds: Sequence[Apply]) -> list[list[Update] | GiaannError]:
-        """Unpack updates for at most half of `group_seconds`, but at least one."""
+    def _unpacked(self, changes: Sequence[Apply]) -> list[list[Update] | GiaannError]:
+        """Unpack updates for at most half of `Options.group_seconds`, but at least one update."""
         unpacked, until = [], self._clock() + self._options.group_seconds / 2
-        for deed in deeds:
-            unpacked.append(_or_error(deed.unpacked))
+        for change in changes:
+            unpacked.append(_or_error(change.unpacked))
             if self._clock() >= until:
                 break
         return unpacked
 
-    def _adopted(self, deeds: Sequence[Adopt]) -> list[GiaannError | None]:
-        unpacked = [_or_error(deed.content) for deed in deeds]
+    def _adopted(self, changes: Sequence[Adopt]) -> list[GiaannError | None]:
+        unpacked = [_or_error(change.content) for change in changes]
         return self._together(unpacked, lambda contents: self._store.adopt(*contents))
 
     def _together(
         self, unpacked: Sequence[T | GiaannError], change: Callable[[list[T]], object]
     ) -> list[GiaannError | None]:
-        """Apply everything that could be unpacked as one group; if that fails, each alone."""
+        """Apply everything that could be unpacked as one group; if that fails, one by one."""
         errors: list[GiaannError | None]
         sound = [one for one in unpacked if not isinstance(one, GiaannError)]
         error = self._tried(lambda: change(sound)) if sound else None
@@ -339,7 +349,7 @@ class StoreWriter:
         return [one if isinstance(one, GiaannError) else next(told) for one in unpacked]
 
     def _tried(self, change: Callable[[], object]) -> GiaannError | None:
-        """Change the store; return the error, if any. A store closed to all changes raises."""
+        """Change the store; return the error, if any. Raise if the store takes no more changes."""
         try:
             change()
         except UsageError as error:
@@ -363,7 +373,7 @@ class StoreWriter:
         if error is None:
             self.snapshots += 1
             return
-        self._log.warning("no snapshot was made, trying again later: %s", error)
+        self._log.warning("a snapshot failed, trying again later: %s", error)
         await asyncio.sleep(self._options.snapshot_retry)
 
 
@@ -374,10 +384,10 @@ def _or_error(unpack: Callable[[], T]) -> T | GiaannError:
         return error
 
 
-def _weight(deed: Deed) -> int:
-    """Return a change's weight within its group: bytes of updates, or connections of shards."""
-    return deed.arrived.manifest.connections if isinstance(deed, Adopt) else _size(deed)
+def _weight(change: Change) -> int:
+    """Return a change's size within its group: bytes of updates, or connections of shards."""
+    return change.arrived.manifest.connections if isinstance(change, Adopt) else _size(change)
 
 
-def _size(deed: Deed) -> int:
-    return sum(len(update.parcel) for update in deed.updates) if isinstance(deed, Apply) else 0
+def _size(change: Change) -> int:
+    return sum(len(update.parcel) for update in change.updates) if isinstance(change, Apply) else 0

@@ -3,7 +3,7 @@
 1. No chunk is accepted before the first successful look at the DHT board, because the owners of its
    result would be unknown.
 2. A chunk that cannot be learned is reported with the reason, and the peer goes on. An unexpected
-   error ends it: `run` raises it, and nothing is left running.
+   error ends the peer: `run` raises it, and nothing is left running.
 3. A leaving peer accepts no more chunks, finishes its current chunks, reports them, and ends.
 """
 
@@ -24,7 +24,6 @@ from giaann_p2p.node.lifetime import Part
 from giaann_p2p.node.members.context import Context
 from giaann_p2p.node.members.member import Member
 from giaann_p2p.node.members.standing_file import StandingFile
-from giaann_p2p.node.rules import Rules
 from giaann_p2p.node.training.learner import Cutting, Made, Task, skips_of
 from giaann_p2p.store.seal import from_bytes
 from giaann_p2p.swarm.members.standing import Standing
@@ -35,9 +34,9 @@ from giaann_p2p.swarm.wire.identity import Peer, name_of
 from giaann_p2p.swarm.wire.messages import (
     Ask,
     Learn,
+    LearnAck,
     Message,
     Refusal,
-    Taken,
     decode,
     encode,
 )
@@ -45,17 +44,20 @@ from giaann_p2p.swarm.wire.record import Announcement, Load
 from giaann_p2p.swarm.wire.voucher import Voucher, vouched
 
 _TICK = 0.25
+"""Seconds between two ticks of the worker's decisions."""
 _TIMEOUT = 4.0
+"""Timeout of a push to a storage peer, in seconds."""
 _TOLD_WITHIN = 5.0
 """Seconds for which a leaving peer waits for coordinators to acknowledge its last reports."""
-_BEGINNING = "this peer has just begun and knows nobody yet; ask again in a moment"
+_BEGINNING = "this peer has just started and knows no other peer yet; ask again in a moment"
 _LEAVING = "this peer has ended; ask another one"
 
 Answering = Callable[[Peer, Ask], Awaitable[Message]]
+"""A function that answers a peer's request to continue a prompt."""
 
 
 class Learning(Protocol):
-    """Learns chunks: see `node.training.pool`."""
+    """Learns chunks off the event loop; `Pool` implements it."""
 
     async def learn(self, task: Task) -> Made | str:
         """Return a chunk's result, or the reason why it could not be learned."""
@@ -63,7 +65,7 @@ class Learning(Protocol):
 
 
 class ComputeNode:
-    """A compute peer. The caller owns `learning` and the transport, and closes them after `run`."""
+    """A running compute peer. Its caller closes `learning` and the transport after `run`."""
 
     def __init__(
         self,
@@ -75,7 +77,7 @@ class ComputeNode:
         standing_file: StandingFile | None = None,
     ) -> None:
         self.answering: Answering | None = None
-        """Answers prompts; None: prompts are refused."""
+        """Answers prompts; None means that prompts are refused."""
         self.counters = WorkCounters()
         self._context, self._manifest, self._log = context, context.manifest, context.log
         self.clock, self.gate = context.clock, context.gate
@@ -88,7 +90,7 @@ class ComputeNode:
             context, "compute", self._record, sees=("storage",), standing=self._standing
         )
         self.me, self.lookout, self.calls = self.member.me, self.member.lookout, self.member.calls
-        rules = Rules.of(self._manifest)
+        rules = self._manifest.rules
         writer = Writer(rules.shards, rules.quorum, self.lookout.view, _TIMEOUT)
         self.worker = Worker(slots, writer, self._vouched)
         self._studies: dict[tuple[bytes, int], asyncio.Task[None]] = {}
@@ -101,32 +103,32 @@ class ComputeNode:
 
     @property
     def leaving(self) -> bool:
-        """Whether the peer drains: it accepts no more chunks."""
+        """Whether the peer is draining: it finishes its chunks and accepts no more."""
         return self._leaving
 
     @property
     def ready(self) -> bool:
-        """Whether the peer accepts chunks."""
+        """Whether the peer accepts chunks: it knows the storage peers and is not draining."""
         return self.lookout.whole.is_set() and not self.leaving
 
     async def run(self) -> None:
-        """Run until the peer has left, is closed, or fails."""
+        """Run the compute peer until it has left, is closed, or fails."""
         self._log.info("%s: starting; %d slots", name_of(self.me), self._slots)
         await self.member.run(self._answer, self._parts(), self._end)
 
     def leave(self) -> None:
-        """Drain: finish the current chunks, then end."""
+        """Start to drain: finish the current chunks, then end."""
         if not self.leaving:
             self._leaving = True
-            self._log.info("draining: %d chunks are to be finished", self.worker.busy)
+            self._log.info("draining: finishing %d chunks", self.worker.busy)
             self.worker.leave()
             self.member.announce()
 
     async def close(self) -> None:
-        """End now, with chunks unfinished."""
+        """End the compute peer now, without finishing its chunks."""
         await self.member.life.close()
 
-    # Its parts, and their end.
+    # The node's parts, and their end.
 
     def _parts(self) -> list[Part]:
         parts = [self._tick()]
@@ -159,7 +161,7 @@ class ComputeNode:
     # Questions of other peers.
 
     async def _answer(self, peer: bytes, body: bytes) -> bytes:
-        """Answer a peer's request; see `net.transport.Handler`."""
+        """Answer a peer's encoded request: a `net.transport.Handler`."""
         if self.member.life.is_over:
             raise Turned(Reason.LEAVING, _LEAVING)
         counters = self.counters
@@ -183,7 +185,7 @@ class ComputeNode:
             return self._ordered(peer, question)
         if isinstance(question, Ask):
             return await self._asked(peer, question)
-        return Refusal("a compute peer learns chunks and goes on from prompts, and nothing else")
+        return Refusal("a compute peer only learns chunks and answers prompts")
 
     def _ordered(self, peer: Peer, order: Learn) -> Message:
         if not self.lookout.whole.is_set():
@@ -191,17 +193,17 @@ class ComputeNode:
         if too_long := [text for text in order.sentences if len(text) > self._longest]:
             return Refusal(
                 f"sentences: one has {len(too_long[0]):,} characters; "
-                f"at most {self._longest:,} are taken"
+                f"at most {self._longest:,} are allowed"
             )
         actions = self.worker.asked(0, peer, order, self.clock())
         (answer,) = [action.message for action in actions if isinstance(action, Reply)]
-        self.counters.orders += isinstance(answer, Taken)
+        self.counters.orders += isinstance(answer, LearnAck)
         self._do(actions)
         return answer
 
     async def _asked(self, peer: Peer, question: Ask) -> Message:
         if self.answering is None:
-            return Refusal("this compute peer learns, and answers no prompts; ask another one")
+            return Refusal("this compute peer answers no prompts; ask another one")
         self.counters.prompts += 1
         self._prompts += 1
         try:

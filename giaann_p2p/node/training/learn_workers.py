@@ -2,11 +2,12 @@
 
 1. Parsing holds Python's GIL nearly all the time: in a thread, parsing would delay each step of the
    event loop by milliseconds. So by default it runs in processes.
-2. The processes are forked before there are threads or a loop, and share everything imported by
-   then, so a new process takes little time and memory. They receive their `Teach` later.
-3. A text may kill the process that learns it, for example by exhausting memory. So each process is
-   a guard that has the work done by a child, and forks a new child if that dies. Only the chunk is
-   lost, and the reason is reported.
+2. The processes are forked before there are threads or an event loop. They share everything that
+   was imported by then, so a new process takes little time and memory. They receive the factory of
+   their learner (`Teach`) later.
+3. A text may kill the process that learns it, for example by exhausting memory. So each worker
+   process is a guard that has the work done by a child process, and forks a new child if the child
+   dies. Only the chunk is lost, and the reason is reported.
 """
 
 import os
@@ -22,23 +23,24 @@ from giaann_p2p.errors import GiaannError
 from giaann_p2p.node.training.learner import Learner, Made, Task, Teach, one_thread
 
 _WITHIN = 120.0
-"""Timeout of one chunk, in seconds: a thousand times the usual duration."""
+"""Timeout of learning one chunk, in seconds: a thousand times the usual duration."""
 
 Line: TypeAlias = "Connection[Any, Any]"
+"""One end of a pipe between two processes."""
 _OURS: set[Line] = set()
 """This process's ends of the pipes to workers. A forked child closes its copies, because a copy
 left open would keep the worker at the other end alive."""
 
 
 class WorkerGone(GiaannError):  # noqa: N818  (what it is, not what went wrong)
-    """A worker's guard process has died, and no new one can be forked."""
+    """The guard process of a learn worker has died, and no new one can be forked."""
 
 
 class LearnWorker(Protocol):
     """Learns one chunk at a time; its methods block."""
 
     def teach(self, teach: Teach) -> None:
-        """Set the factory of the learner; this comes before `learn`."""
+        """Set the factory of the learner, before the first call of `learn`."""
         ...
 
     def learn(self, task: Task) -> Made | str:
@@ -46,12 +48,12 @@ class LearnWorker(Protocol):
         ...
 
     def end(self) -> None:
-        """End the worker."""
+        """End the learn worker and free what it holds."""
         ...
 
 
 class ThreadWorker:
-    """A worker within this process, to be called in a thread."""
+    """A learn worker within this process; its methods block, so call them in a thread."""
 
     def __init__(self) -> None:
         self._teach: Teach | None = None
@@ -65,23 +67,26 @@ class ThreadWorker:
         self._teach = teach
 
     def learn(self, task: Task) -> Made | str:
-        """Learn a chunk; the first one waits for the learner to be made."""
+        """Learn a chunk; the first call makes the learner, which takes longer."""
         try:
             if self._school is None:
                 if self._teach is None:
-                    return "nobody has said what is to be learned"
+                    return "this worker has no learner: `teach` was not called"
                 self._school = self._teach()
             return self._school.learn(task)
         except Exception as error:  # noqa: BLE001  (a stranger's text may cause any error)
             return f"{type(error).__name__}: {error}"
 
     def end(self) -> None:
-        """Drop the learner."""
+        """Drop the learner, to free its memory."""
         self._school = None
 
 
 class ForkedWorker:
-    """A worker in a process, forked at construction; `within` is a chunk's timeout in seconds."""
+    """A learn worker in a process of its own, forked when this object is constructed.
+
+    `within` is the timeout of one chunk, in seconds.
+    """
 
     def __init__(self, within: float = _WITHIN) -> None:
         self._line, theirs = Pipe()
@@ -93,20 +98,20 @@ class ForkedWorker:
         return f"<ForkedWorker: process {self._pid}>"
 
     def teach(self, teach: Teach) -> None:
-        """Send the factory of the learner to the process."""
+        """Send the factory of the learner to the worker process."""
         self._ask(teach)
 
     def learn(self, task: Task) -> Made | str:
-        """Have a chunk learned in the process; WorkerGone if the process has died."""
+        """Have a chunk learned in the worker process; WorkerGone if that process has died."""
         self._ask(task)
         try:
             made: Made | str = self._line.recv()
         except (EOFError, OSError):
-            raise WorkerGone("a process that parses has ended") from None
+            raise WorkerGone("a worker process has ended") from None
         return made
 
     def end(self) -> None:
-        """End the process, and wait for its end."""
+        """End the worker process, and wait until it has ended."""
         _OURS.discard(self._line)
         self._line.close()
         with suppress(ChildProcessError):
@@ -116,16 +121,16 @@ class ForkedWorker:
         try:
             self._line.send(what)
         except OSError:
-            raise WorkerGone("a process that parses has ended") from None
+            raise WorkerGone("a worker process has ended") from None
 
 
 def learn_workers(processes: int) -> list[LearnWorker]:
-    """Return `processes` workers, each in its process; for 0, one worker within this process."""
+    """Return as many learn workers in processes of their own; for 0, one within this process."""
     return [ForkedWorker() for _ in range(processes)] if processes else [ThreadWorker()]
 
 
 def _guard(line: Line, within: float) -> None:
-    """Pass tasks to a child, replaced when it dies, until the other end of `line` closes."""
+    """Pass tasks from `line` to a child process, and replace a child that dies."""
     with suppress(EOFError, OSError):
         teach: Teach = line.recv()
         child = _Child(teach, line)
@@ -144,6 +149,8 @@ def _guard(line: Line, within: float) -> None:
 
 
 class _Child:
+    """The child process of a guard: it learns chunks, and a bad chunk may kill it."""
+
     def __init__(self, teach: Teach, line: Line) -> None:
         self._line, theirs = Pipe()
         self._pid = _forked(lambda: _work(teach, theirs), self._line, line)
@@ -151,7 +158,7 @@ class _Child:
         self.lives = True
 
     def do(self, task: bytes, line: Line, within: float) -> bool:
-        """Pass a task to the child and its result back; return False if `line` has closed."""
+        """Pass a task to the child, and its result to `line`; return False if `line` has closed."""
         try:
             self._line.send_bytes(task)
             ready = wait([self._line, line], within)
@@ -160,7 +167,7 @@ class _Child:
             if ready:
                 line.send_bytes(self._line.recv_bytes())
                 return True
-            why = f"it took more than {within:g} s"
+            why = f"learning it took more than {within:g} s"
         except (EOFError, BrokenPipeError, ConnectionResetError):
             why = f"the process that parsed it died{self._cause()}"
         self.lives = False
@@ -174,18 +181,18 @@ class _Child:
             os.waitpid(self._pid, 0)
 
     def _cause(self) -> str:
-        """Return the signal that killed the child, in words; empty if there was none."""
+        """Return the signal that killed the child process, in words; empty if none did."""
         with suppress(ChildProcessError):
             _, status = os.waitpid(self._pid, 0)
             if os.WIFSIGNALED(status):
                 number = os.WTERMSIG(status)
-                memory = ", perhaps for want of memory" if number == signal.SIGKILL else ""
+                memory = ", perhaps because memory ran out" if number == signal.SIGKILL else ""
                 return f" of signal {number}{memory}"
         return ""
 
 
 def _work(teach: Teach, line: Line) -> None:
-    """Learn tasks until the other end of `line` closes."""
+    """Learn the chunks that arrive on `line`, until its other end closes."""
     one_thread()
     here = ThreadWorker()
     here.teach(teach)
@@ -195,7 +202,7 @@ def _work(teach: Teach, line: Line) -> None:
 
 
 def _forked(body: Callable[[], None], *others: Line) -> int:
-    """Fork a child that runs `body`, with the parent's ends of all pipes closed; return its pid."""
+    """Fork a child that runs `body`, without the parent's ends of all pipes; return its pid."""
     sys.stdout.flush()
     sys.stderr.flush()
     if pid := os.fork():
@@ -210,6 +217,6 @@ def _forked(body: Callable[[], None], *others: Line) -> int:
         body()
     except BaseException as error:  # noqa: BLE001  (a child must not return into the parent's code)
         with suppress(OSError):
-            os.write(2, f"a process that parses ends: {error!r}\n".encode())
+            os.write(2, f"a worker process ends: {error!r}\n".encode())
     finally:
         os._exit(0)

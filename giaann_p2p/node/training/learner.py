@@ -1,7 +1,7 @@
 """Learns a chunk: parses its text, learns it on a torch device, and cuts the delta for its owners.
 
-This is a compute peer's real work; it runs off the event loop. Input and output are plain bytes and
-texts, small enough to be sent between processes.
+This is most of a compute peer's work, so it runs off the event loop. Its input and output are plain
+bytes and texts, because they are sent between processes.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,25 +30,26 @@ class Task(NamedTuple):
 
     sentences: list[str]
     owners: list[bytes]
-    """Distinct sets of shards that storage peers own, each as bytes of `Shards`."""
+    """The distinct sets of shards that storage peers own, each as bytes of `Shards`."""
 
 
 class Made(NamedTuple):
     """The result of learning a chunk."""
 
     parcels: dict[bytes, bytes]
-    """Encoded parts of the delta, by set of shards."""
+    """Encoded parts of the delta, by the set of shards that each is for."""
     whole: bytes
     """The whole delta, encoded; parts for owners that join later are cut from it."""
     leaves: bytes
-    """Digests of the shards' parts of the delta; see `store.seal`."""
+    """Digests of each shard's part of the delta: the leaves of its seal (see `store.seal`)."""
     sequences: int
+    """Number of sentences that held something to learn."""
     skips: list[tuple[str, int, int]]
     """Skipped sentences by reason: the reason, their number, and the first sentence's number."""
 
 
 class Learner:
-    """Learns chunks of one swarm, in this process."""
+    """Learns chunks of one swarm in this process."""
 
     def __init__(self, spec: ModelSpec, layout: Layout, device: str) -> None:
         self._spec, self._layout = spec, layout
@@ -59,8 +60,8 @@ class Learner:
         return f"<Learner on {self._device}>"
 
     def learn(self, task: Task) -> Made:
-        """Learn a chunk."""
-        # The number of a sentence stands in for its line, which only the owner of the text knows.
+        """Learn a chunk, and return its delta, whole and cut for each set of shards."""
+        # A sentence's number stands in for its line number, which only the client knows.
         chunk = [Sentence(text, number) for number, text in enumerate(task.sentences)]
         (parsed,) = self._parser.parse([chunk])
         delta = learn(parsed.sequences, self._spec, self._device)
@@ -77,21 +78,21 @@ class Learner:
 
 
 Teach = Callable[[], Learner]
-"""A function that makes a learner, in the process in which the learner is to work."""
+"""A function that makes a learner, called in the process in which the learner will work."""
 
 
 def teach(spec: ModelSpec, layout: Layout, device: str) -> Teach:
-    """Return the factory of a swarm's learner; it can be pickled for another process."""
+    """Return a factory of learners for a swarm; it can be pickled for another process."""
     return partial(Learner, spec, layout, device)
 
 
 def one_thread() -> None:
-    """Limit torch to one thread, because more only slow down work this small."""
+    """Limit torch to one thread, because more threads only slow down the learning of a chunk."""
     torch.set_num_threads(1)
 
 
 class Cutting:
-    """Cuts parcels from a learned chunk.
+    """Cuts the delta of a learned chunk into parcels for its owners.
 
     Parcels for the owners known when the chunk was learned are ready; others are cut on demand and
     cached.
@@ -104,7 +105,7 @@ class Cutting:
         return f"<Cutting of {len(self._made.whole):,} bytes>"
 
     def __call__(self, shards: Shards) -> bytes:
-        """Return the parcel with the rows for some shards."""
+        """Return the parcel with the delta's rows for some shards."""
         key = shards.tobytes()
         if key not in self._made.parcels:
             delta = decode(self._made.whole, of_chunk(self._spec))
@@ -113,7 +114,7 @@ class Cutting:
 
 
 def skips_of(made: Made) -> Sequence[Skip]:
-    """Return the skipped sentences as wire messages."""
+    """Return the skipped sentences of a learned chunk as wire messages."""
     return [Skip(reason, count, first) for reason, count, first in made.skips]
 
 

@@ -1,4 +1,4 @@
-"""A pool of learn workers for an event loop: each chunk goes to a free worker."""
+"""A pool of learn workers for use from an event loop: each chunk goes to a free worker."""
 
 import asyncio
 import logging
@@ -15,7 +15,7 @@ class Pool:
     def __init__(
         self, learn_workers: Sequence[LearnWorker], teach: Teach, log: logging.Logger | None = None
     ) -> None:
-        """Take at least one worker; the pool ends them when it is closed."""
+        """Create a pool of at least one learn worker; `close` ends the workers."""
         self._log = log or logging.getLogger("giaann.compute")
         self._teach = teach
         self._threads = ThreadPoolExecutor(len(learn_workers), "giaann-hands")
@@ -39,10 +39,10 @@ class Pool:
         try:
             return await asyncio.shield(future)
         except WorkerGone:
-            return "the process that was to parse it has ended"
+            return "the process that parsed it has ended"
 
     async def close(self) -> None:
-        """Wait for the chunks being learned, then end all workers."""
+        """Wait until the chunks in work are learned, then end all learn workers."""
         if self._working:
             await asyncio.wait(self._working)
         for hand in self._learn_workers:
@@ -52,7 +52,7 @@ class Pool:
     def _done(self, hand: LearnWorker, future: asyncio.Future[Made | str]) -> None:
         self._working.discard(future)
         if not future.cancelled() and isinstance(future.exception(), WorkerGone):
-            self._log.error("a process that parses has ended: a thread of this one takes its place")
+            self._log.error("a worker process has ended: a thread of this process replaces it")
             self._learn_workers.remove(hand)
             hand.end()
             hand = ThreadWorker()

@@ -15,7 +15,8 @@ from giaann_p2p.sim.hostile.liar import Liar, Lie
 from giaann_p2p.sim.hostile.shirker import Shirker, Shirking
 from giaann_p2p.sim.hostile.stranger import Pretence, Stranger
 from giaann_p2p.sim.hostile.watch import Watch, watch_of
-from giaann_p2p.sim.swarm import Rules, Swarm
+from giaann_p2p.sim.swarm import Swarm
+from giaann_p2p.sim.world import Rules
 from giaann_p2p.swarm.reading.row_vote import Verify
 from giaann_p2p.swarm.wire.manifest import MOST_REPLICAS
 
@@ -50,19 +51,19 @@ def founded(seed: int, hostile: int, everything: bool = False) -> Swarm:
 
 
 def join(swarm: Swarm, hostile: int) -> None:
-    """Add hostile peers."""
+    """Add some hostile peers to a swarm, of all kinds in turn."""
     for number in range(hostile):
         let(swarm, _kind(number)(swarm, number))
 
 
 def let(swarm: Swarm, peer: Hostile, begins: float = BEGINS) -> None:
-    """Add one hostile peer, which begins to lie at a time."""
+    """Add one hostile peer, which begins to lie at the virtual time `begins`."""
     swarm.hostiles.append(peer)
     swarm.clock.at(begins, peer.begin_to_lie)
 
 
 def leave(swarm: Swarm) -> None:
-    """Kill all hostile peers."""
+    """Kill all hostile peers of a swarm."""
     for peer in swarm.hostiles:
         peer.die()
 

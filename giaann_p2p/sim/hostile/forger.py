@@ -12,7 +12,7 @@ from giaann_p2p.errors import PeerError
 from giaann_p2p.net.transport import OnAnswer
 from giaann_p2p.sim.hostile.watch import MADE_UP, watch_of
 from giaann_p2p.sim.node import RECORD, Node
-from giaann_p2p.sim.swarm import Swarm
+from giaann_p2p.sim.world import World
 from giaann_p2p.swarm.wire import messages
 from giaann_p2p.swarm.wire.identity import Identity, Peer
 from giaann_p2p.swarm.wire.messages import MOST_BYTES, Compare, Message, Read
@@ -28,7 +28,7 @@ from giaann_p2p.swarm.wire.token import Rights
 _HUGE = bytes([messages.VERSION]) + bytes(MOST_BYTES)
 _TIMEOUT = 4.0
 _LATER = 1 << 60
-"""A sequence number beyond any that a true clock yields."""
+"""A record's sequence number beyond any that a true clock yields."""
 
 
 class Forgery(Enum):
@@ -47,41 +47,41 @@ class Forgery(Enum):
 
 
 class Forger(Node):
-    """Sends forged records and floods to random peers."""
+    """A hostile peer that sends forged records and floods of requests to random peers."""
 
     def __init__(
-        self, swarm: Swarm, name: str, skew: float, forgeries: frozenset[Forgery], each: int = 6
+        self, world: World, name: str, skew: float, forgeries: frozenset[Forgery], each: int = 6
     ) -> None:
-        self._chance = random.Random(f"{swarm.seed} {name} forgeries")
+        self._chance = random.Random(f"{world.seed} {name} forgeries")
         self.identity = Identity.from_seed(self._chance.randbytes(32))
         peer = self.identity.peer
-        swarm.admit(peer, Rights.STORAGE | Rights.COMPUTE | Rights.CLIENT)
-        around = swarm.view_of(peer)
-        super().__init__(name, peer, swarm.clock, swarm.network, swarm.trace, around, skew)
-        self.swarm, self._each, self.quiet = swarm, each, True
+        world.admit(peer, Rights.STORAGE | Rights.COMPUTE | Rights.CLIENT)
+        around = world.view_of(peer)
+        super().__init__(name, peer, world.clock, world.network, world.trace, around, skew)
+        self.world, self._each, self.quiet = world, each, True
         self._kinds = sorted(forgeries, key=lambda one: one.name)
         self._early: dict[Peer, bytes] = {}
         self.later(1.0, self.every_tick)
 
     def begin_to_lie(self) -> None:
-        """Begin to forge, with the records known by now."""
+        """Begin to forge records, from those that the forger knows by now."""
         self.quiet = False
-        self.swarm.introduce(self)
+        self.world.introduce(self)
         directory = self.around.directory
         live, records = directory.live(self.now), directory.records(self.now)
         self._early = {said.peer: data for said, data in zip(live, records, strict=True)}
 
     def tick(self) -> None:
-        """Send some messages of random kinds."""
+        """Send some forgeries of random kinds to random peers."""
         if self.quiet:
             return
         for _ in range(self._each):
             self._send(self._chance.choice(self._kinds))
 
     def _send(self, forgery: Forgery) -> None:
-        others = [node for node in self.swarm.nodes if node.alive and node is not self]
+        others = [node for node in self.world.nodes if node.alive and node is not self]
         to, victim = self._chance.choice(others), self._chance.choice(others)
-        watch_of(self.swarm).happened(f"sent: {forgery.name.lower()}")
+        watch_of(self.world).happened(f"sent: {forgery.name.lower()}")
         if forgery is Forgery.FLOOD:
             self._flood(to.peer)
         elif (record := self._record(forgery, victim)) is not None:
@@ -107,7 +107,7 @@ class Forger(Node):
 
     def _said(self, peer: Peer, issued: int) -> Announcement:
         return Announcement(
-            swarm_id=self.swarm.swarm_id,
+            swarm_id=self.world.swarm_id,
             peer=peer,
             role="storage",
             state="draining",
@@ -115,7 +115,7 @@ class Forger(Node):
             sequence=_LATER,
             issued=issued,
             lifetime=MOST_LIFETIME,
-            token=self.swarm.token_of(peer),
+            token=self.world.token_of(peer),
         )
 
     def _broken(self) -> bytes | None:
@@ -146,7 +146,7 @@ class Forger(Node):
             self.network.ask(self.peer, to, frame, _TIMEOUT, _ignore)
 
     def asked(self, sender: Peer, question: Message, reply: OnAnswer) -> None:
-        """Answer no requests."""
+        """Leave every request unanswered."""
 
 
 def _changed(said: Announcement, **fields: object) -> Announcement:
@@ -155,4 +155,4 @@ def _changed(said: Announcement, **fields: object) -> Announcement:
 
 
 def _ignore(answer: bytes | PeerError) -> None:
-    """Ignore an answer."""
+    """Ignore the answer to a flooding request."""

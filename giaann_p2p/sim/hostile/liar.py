@@ -1,8 +1,7 @@
-"""A storage peer that lies: about rows, about its holdings, and in its messages to other owners.
+"""A storage peer that lies about rows, about its holdings, and in messages to other owners.
 
-Under the lies it runs the honest code, because it must hold the data that it lies about. Its
-messages are well-formed as a rule, because the wire's own checks are tested elsewhere; those of
-`GARBAGE` are not.
+The peer runs the honest node, because it must hold the data that it lies about. Most of its lies
+are well-formed messages; only those of `GARBAGE` are not.
 """
 
 import random
@@ -10,17 +9,20 @@ from dataclasses import replace
 from enum import Enum
 from functools import cached_property
 
+import msgspec
 import numpy as np
 
 from giaann_p2p.errors import GiaannError
 from giaann_p2p.model.delta import Delta
 from giaann_p2p.model.rows import Neuron, Question, Row
 from giaann_p2p.net.transport import OnAnswer
+from giaann_p2p.sim.hostile.shameless import ShamelessGate
 from giaann_p2p.sim.hostile.watch import watch_of
-from giaann_p2p.sim.owner import rows_of
+from giaann_p2p.sim.node import RECORD, readable
 from giaann_p2p.sim.promises import Promises
-from giaann_p2p.sim.storage import Storage
+from giaann_p2p.sim.storage import Storage, rows_of
 from giaann_p2p.sim.swarm import Swarm
+from giaann_p2p.sim.world import World
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.codec import plain
 from giaann_p2p.store.codec.parcel import decode, encode
@@ -29,7 +31,6 @@ from giaann_p2p.store.transfer import Export, Manifest
 from giaann_p2p.swarm.members.placement import MOST_CAPACITY
 from giaann_p2p.swarm.replication.shard_fingerprint import PROOF_BYTES
 from giaann_p2p.swarm.wire import messages
-from giaann_p2p.swarm.wire.actions import Announce
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.messages import (
     BUSY,
@@ -51,7 +52,7 @@ from giaann_p2p.swarm.wire.messages import (
     Refusal,
     Rows,
 )
-from giaann_p2p.swarm.wire.record import MOST_NAMED
+from giaann_p2p.swarm.wire.record import MOST_NAMED, Announcement, namings
 from giaann_p2p.swarm.wire.replica import ReplicaState
 from giaann_p2p.swarm.wire.shardset import packed, unpacked
 
@@ -61,7 +62,7 @@ _DENSE = 1 << 31
 
 
 class Lie(Enum):
-    """The subjects of a lie."""
+    """What a lying storage peer can lie about."""
 
     ROWS = "all rows that are read"
     SOME_ROWS = "one answer of three with rows"
@@ -80,33 +81,39 @@ class Lie(Enum):
 class Liar(Storage):
     """An honest storage peer whose answers and announcements are replaced by lies."""
 
+    kind_of_gate = ShamelessGate
+
     def __init__(self, swarm: Swarm, name: str, skew: float, lies: frozenset[Lie]) -> None:
         self.lies, self._lying = lies, random.Random(f"{swarm.seed} {name} lies")
         self.quiet = True
-        """Whether the peer still acts honestly."""
+        """Whether the peer has not begun to lie yet."""
+        self._exports: dict[int, Export] = {}
+        self._swarm = swarm
         super().__init__(swarm, name, skew)
         self.lost = True  # nothing that it holds counts as durable
-        self.promises = Promises(swarm.lessons, swarm.rules.replicas, swarm.rules.quorum, [])
-        self._exports: dict[int, Export] = {}
+
+    def promises_of(self, world: World) -> Promises:
+        """Return promises apart from the swarm's, because a liar's breaches do not count there."""
+        return Promises(world.lessons, world.rules.replicas, world.rules.quorum, [])
 
     def begin_to_lie(self) -> None:
-        """Begin to lie."""
+        """Begin to lie, with a new announcement."""
         self.quiet = False
-        if Lie.READY in self.lies:
-            self.capacity = MOST_CAPACITY
-        self._announce(self.core.announcement())
+        self.loop.do(self.node.member.announce)
 
     def tells(self, *lies: Lie) -> bool:
         """Return whether the peer lies about one of these subjects now."""
         return not self.quiet and not self.lies.isdisjoint(lies)
 
-    def asked(self, sender: Peer, question: Message, reply: OnAnswer) -> None:
-        """Answer with a lie if there is one for this question; otherwise honestly."""
-        lie = self._lie(question)
+    def deliver(self, sender: Peer, data: bytes, reply: OnAnswer) -> None:
+        """Answer a question with a lie, or else pass it to the honest node."""
+        question = None if self.quiet or data[:1] == RECORD else readable(data)
+        is_asked = question is not None and self.admits(sender, question)
+        lie = self._lie(question) if question is not None and is_asked else None
         if lie is None:
-            super().asked(sender, question, reply)
+            super().deliver(sender, data, reply)
         else:
-            watch_of(self.swarm).happened(f"lies about {type(question).__name__}")
+            watch_of(self.world).happened(f"lies about {type(question).__name__}")
             reply(lie if isinstance(lie, bytes) else messages.encode(lie))
 
     def _lie(self, question: Message) -> Message | bytes | None:
@@ -115,8 +122,8 @@ class Liar(Storage):
             lies |= self.tells(Lie.SOME_ROWS) and self._lying.random() < 1 / 3
             return self._wrong_rows(question) if lies else None
         if isinstance(question, Push) and self.tells(Lie.ACKS):
-            shards = unpacked(question.shards, self.swarm.rules.shards)
-            self.swarm.promises.acked(self, question.job, question.chunk, shards)
+            shards = unpacked(question.shards, self.world.rules.shards)
+            self.world.promises.acked(self, question.job, question.chunk, shards)
             return Pushed(question.shards)
         if isinstance(question, Compare) and self.tells(Lie.READY, Lie.COVERS, Lie.INVENTS):
             said = self.answers.to(question)
@@ -130,15 +137,21 @@ class Liar(Storage):
                 return self._poison(question)
         return None
 
-    def _announce(self, news: Announce) -> None:
-        everything = np.arange(self.swarm.rules.shards, dtype=np.uint16)
+    def told(self, announcement: Announcement) -> Announcement:
+        """Return the honest node's announcement with this peer's lies put in."""
+        layout = self.world.layout
+        everything = np.arange(layout.shards, dtype=np.uint16)
+        lies = dict[str, object]()
         if self.tells(Lie.READY):
-            news = news._replace(ready=everything, syncing=_NO_SHARDS)
+            lies["capacity"] = MOST_CAPACITY
+            lies["ready"] = packed(everything, layout.shards)
+            lies["syncing"] = packed(_NO_SHARDS, layout.shards)
         if self.tells(Lie.SLANDERS):
-            others = [one.peer for one in self.swarm.storages if one.peer != self.peer]
-            news = news._replace(wrong=dict.fromkeys(others[:MOST_NAMED], everything))
-            watch_of(self.swarm).happened("slanders")
-        super()._announce(news)
+            others = [one.peer for one in self._swarm.storages]
+            slander = dict.fromkeys(others[:MOST_NAMED], everything)
+            lies["wrong"] = namings(slander, layout)
+            watch_of(self.world).happened("slanders")
+        return msgspec.structs.replace(announcement, **lies)
 
     def _wrong_rows(self, question: Read) -> Message | bytes:
         said = self.answers.to(question)
@@ -156,7 +169,7 @@ class Liar(Storage):
         parcel = plain.encode(told)
         if Lie.ALIKE not in self.lies and self._lying.random() < 0.1:
             parcel = parcel[: self._lying.randrange(len(parcel) + 1)]
-        return Rows(parcel, packed(_NO_SHARDS, self.swarm.rules.shards))
+        return Rows(parcel, packed(_NO_SHARDS, self.world.rules.shards))
 
     def _altered(self, rows: list[Row]) -> list[Row]:
         """Alter each row, leave it out, or return another one in its place."""
@@ -177,8 +190,8 @@ class Liar(Storage):
         return told
 
     def _wrong_sets(self, question: Compare) -> Message:
-        """Claim to have all that is asked for, more, or nothing, depending on the peer's lies."""
-        shards = unpacked(question.shards, self.swarm.rules.shards)
+        """Claim to hold all chunks that are asked for, more, or none, depending on the lies."""
+        shards = unpacked(question.shards, self.world.rules.shards)
         letters = (ReplicaState.READY.value * len(shards)).encode()
         if not self.tells(Lie.COVERS, Lie.INVENTS):
             return Compared(letters, [0] * len(shards), [Applied().to_bytes()])
@@ -198,7 +211,7 @@ class Liar(Storage):
             return Refusal(f"{BUSY}: not now")
         if not self.tells(Lie.SHOWS):
             return None
-        count = len(unpacked(question.shards, self.swarm.rules.shards))
+        count = len(unpacked(question.shards, self.world.rules.shards))
         proofs = [self._lying.randbytes(PROOF_BYTES) for _ in range(count)]
         return Proof(question.shards, proofs)
 
@@ -215,9 +228,9 @@ class Liar(Storage):
     @cached_property
     def _junk(self) -> list[Message]:
         """Return well-formed messages that answer no question that the peer gets."""
-        rng, count, empty = self._lying, self.swarm.rules.shards, Applied().to_bytes()
+        rng, count, empty = self._lying, self.world.rules.shards, Applied().to_bytes()
         shards = packed(np.arange(count, dtype=np.uint16), count)
-        piece = Piece(rng.randbytes(16), 1, shards, encode(self.swarm.lessons.delta(1)))
+        piece = Piece(rng.randbytes(16), 1, shards, encode(self.world.lessons.delta(1)))
         wrong = Manifest(count - 1, rng.randbytes(32), b"", [], _DENSE - 1).to_bytes()
         return [
             Refusal(""),

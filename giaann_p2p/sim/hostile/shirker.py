@@ -1,4 +1,4 @@
-"""A compute peer that does no honest work: it keeps its leases, or delivers wrong results."""
+"""A compute peer that does no honest work: it sits on its leases, or delivers wrong results."""
 
 import random
 from collections.abc import Callable
@@ -11,22 +11,24 @@ import numpy as np
 from giaann_p2p.model.delta import EMPTY, Delta
 from giaann_p2p.net.transport import OnAnswer
 from giaann_p2p.sim.compute import ComputePeer
+from giaann_p2p.sim.hostile.shameless import ShamelessGate
 from giaann_p2p.sim.hostile.watch import watch_of
 from giaann_p2p.sim.node import RECORD, readable
-from giaann_p2p.sim.swarm import Swarm
+from giaann_p2p.sim.world import World
 from giaann_p2p.store.codec.parcel import encode
 from giaann_p2p.store.layout import Shards
 from giaann_p2p.store.seal import Tree, made
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.messages import (
     Beat,
-    Came,
+    BeatAck,
     Learn,
+    LearnAck,
     Learned,
     Message,
     Push,
     Pushed,
-    Taken,
+    Result,
 )
 from giaann_p2p.swarm.wire.messages import encode as encode_message
 from giaann_p2p.swarm.wire.shardset import packed, unpacked
@@ -42,7 +44,7 @@ _PUSHES = 0.25
 
 
 class Shirking(Enum):
-    """The ways of shirking."""
+    """The ways in which a compute peer avoids honest work."""
 
     SILENT = "it answers nothing"
     KEEPS = "it takes what it is leased, and says for ever that it is at it"
@@ -57,22 +59,24 @@ class Shirking(Enum):
 
 
 _WORDS = Shirking.KEEPS, Shirking.FAILS, Shirking.BOASTS, Shirking.SIGNS
-"""The ways of shirking in which the peer sends a report about a leased chunk."""
+"""The ways of shirking in which the peer reports to the coordinator on a leased chunk."""
 
 
 class Shirker(ComputePeer):
-    """A compute peer that takes orders and learns nothing."""
+    """A compute peer that takes leased chunks and learns none of them."""
 
-    def __init__(self, swarm: Swarm, name: str, skew: float, ways: frozenset[Shirking]) -> None:
+    kind_of_gate = ShamelessGate
+
+    def __init__(self, world: World, name: str, skew: float, ways: frozenset[Shirking]) -> None:
         self.ways, self.quiet = ways, True
         self._kept: dict[int, tuple[Peer, bytes]] = {}
-        self._chance = random.Random(f"{swarm.seed} {name} ways")
+        self._chance = random.Random(f"{world.seed} {name} ways")
         self._own = _FIRST_OWN + self._chance.randrange(1000) * 1000
         self.job = self._chance.randbytes(16)
-        super().__init__(swarm, name, skew)
+        super().__init__(world, name, skew)
 
     def begin_to_lie(self) -> None:
-        """Begin to shirk."""
+        """Stop working honestly."""
         self.quiet = False
 
     def shirks(self, way: Shirking) -> bool:
@@ -80,30 +84,30 @@ class Shirker(ComputePeer):
         return not self.quiet and way in self.ways
 
     def begin(self) -> None:
-        """Start, or restart after a crash."""
+        """Start the node, and the peer's false reports once a second."""
         super().begin()
         self.later(self.rng.random(), self.every_tick)
 
     def deliver(self, sender: Peer, data: bytes, reply: OnAnswer) -> None:
-        """Take an order instead of the honest node; leave it everything else."""
+        """Take orders to learn a chunk; pass every other message to the honest node."""
         order = None if self.quiet or data[:1] == RECORD else readable(data)
-        if isinstance(order, Learn) and not self.network.gate(sender, order, self.now):
+        if isinstance(order, Learn) and self.admits(sender, order):
             self.ordered(sender, order, reply)
         else:
             super().deliver(sender, data, reply)
 
     def ordered(self, sender: Peer, order: Learn, reply: OnAnswer) -> None:
-        """Take an order, and remember it instead of learning the chunk."""
-        watch_of(self.swarm).happened("orders taken by shirkers")
+        """Accept an order to learn a chunk, and remember the chunk instead of learning it."""
+        watch_of(self.world).happened("orders taken by shirkers")
         if self.shirks(Shirking.SILENT):
             return
-        reply(encode_message(Taken()))
+        reply(encode_message(LearnAck()))
         self._kept[order.chunk] = sender, order.job
         if len(self._kept) > _MOST_KEPT:
             del self._kept[next(iter(self._kept))]
 
     def tick(self) -> None:
-        """Report and push false results."""
+        """Send false reports and push false results."""
         if self.quiet:
             return
         for chunk, (sender, job) in list(self._kept.items()):
@@ -118,7 +122,7 @@ class Shirker(ComputePeer):
             self._push_elsewhere()
         if self.shirks(Shirking.TEACHES):
             self._own += 1
-            delta = self.swarm.lessons.delta(self._own)
+            delta = self.world.lessons.delta(self._own)
             self._push_to_all(self.job, self._own, delta, partial(self._part, delta))
 
     def _shirk(self, chunk: int, sender: Peer, job: bytes) -> None:
@@ -130,29 +134,35 @@ class Shirker(ComputePeer):
             self._beat(sender, Beat(job, [], [], [(chunk, "no memory")]))
             del self._kept[chunk]
         elif way is Shirking.BOASTS:
-            watch_of(self.swarm).happened("boasts")
+            watch_of(self.world).happened("boasts")
             self._beat(sender, Beat(job, [], [Learned(chunk)], []))
             del self._kept[chunk]
         elif way is Shirking.SIGNS:
-            root = self._tree(_weaker(self.swarm.lessons.delta(chunk))).root
-            came = Came(chunk, root, self._vouched(job, chunk, root))
-            self._beat(sender, Beat(job, [chunk], [], [], [came]))
+            root = self._tree(_weaker(self.world.lessons.delta(chunk))).root
+            came = Result(chunk, root, self._vouched(job, chunk, root))
+            self.ask(sender, Beat(job, [chunk], [], [], [came]), _TIMEOUT, self._answered)
             del self._kept[chunk]
         if self.shirks(Shirking.EMPTY):
             self._push_to_all(job, chunk, EMPTY, lambda shards: encode(EMPTY))
         if self.shirks(Shirking.FALSE):
-            false = _weaker(self.swarm.lessons.delta(chunk + 1))
+            false = _weaker(self.world.lessons.delta(chunk + 1))
             self._push_to_all(job, chunk, false, lambda shards: self._part(false, shards))
 
     def _tree(self, delta: Delta) -> Tree:
-        return made(delta, self.swarm.layout)
+        return made(delta, self.world.layout)
 
     def _beat(self, sender: Peer, beat: Beat) -> None:
         self.ask(sender, beat, _TIMEOUT, lambda answer: None)
 
+    def _answered(self, answer: Message | None) -> None:
+        """Count the coordinator's orders to push false results that this peer signed."""
+        if isinstance(answer, BeatAck):
+            for _ in answer.orders:
+                watch_of(self.world).happened("false results ordered")
+
     def _push_impossible(self) -> None:
         """Push deltas that no chunk can produce, or invalid ones."""
-        true = self.swarm.lessons.delta(self._own)
+        true = self.world.lessons.delta(self._own)
         wrong = self._chance.choice(
             (
                 replace(true, strength=true.strength + _STRONGEST),
@@ -168,11 +178,11 @@ class Shirker(ComputePeer):
 
     def _push_elsewhere(self) -> None:
         """Push rows of all shards to one shard; those of the others are wrong."""
-        count = self.swarm.rules.shards
+        count = self.world.rules.shards
         shard = np.array([self._chance.randrange(count)], np.uint16)
         self._own += 1
-        delta = self.swarm.lessons.delta(self._own)
-        theirs = self.swarm.layout.shards_of(delta.concept, delta.feature) != shard[0]
+        delta = self.world.lessons.delta(self._own)
+        theirs = self.world.layout.shards_of(delta.concept, delta.feature) != shard[0]
         strength = delta.strength + theirs[delta.source]
         wrong = replace(delta, strength=strength)
         seal = self._sealing(self.job, self._own, wrong)
@@ -183,7 +193,7 @@ class Shirker(ComputePeer):
     def _push_to_all(
         self, job: bytes, chunk: int, delta: Delta, cut: Callable[[Shards], bytes]
     ) -> None:
-        """Push something under its own voucher."""
+        """Push a delta to all owners, with a voucher of this peer alone."""
         placement, seal = self.around.placement(self.now), self._sealing(job, chunk, delta)
         for peer in placement.peers:
             shards = placement.shards_of(peer)
@@ -196,18 +206,18 @@ class Shirker(ComputePeer):
         return sealing([self._vouched(job, chunk, tree.root)], tree)
 
     def _vouched(self, job: bytes, chunk: int, root: bytes) -> Voucher:
-        token = self.swarm.token_of(self.peer)
-        return vouched(self.identity, self.swarm.swarm_id, job, chunk, root, token)
+        token = self.world.token_of(self.peer)
+        return vouched(self.identity, self.world.swarm_id, job, chunk, root, token)
 
     def _packed(self, shards: Shards) -> bytes:
-        return packed(shards, self.swarm.rules.shards)
+        return packed(shards, self.world.rules.shards)
 
     def _pushed(self, answer: Message | None) -> None:
-        taken = isinstance(answer, Pushed) and len(unpacked(answer.shards, self.swarm.rules.shards))
-        watch_of(self.swarm).happened("pushes taken" if taken else "pushes refused")
+        taken = isinstance(answer, Pushed) and len(unpacked(answer.shards, self.world.rules.shards))
+        watch_of(self.world).happened("pushes taken" if taken else "pushes refused")
 
     def _part(self, delta: Delta, shards: Shards) -> bytes:
-        wanted = np.isin(self.swarm.layout.shards_of(delta.concept, delta.feature), shards)
+        wanted = np.isin(self.world.layout.shards_of(delta.concept, delta.feature), shards)
         return encode(delta.only(wanted) if wanted.any() else EMPTY)
 
 

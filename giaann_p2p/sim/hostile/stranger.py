@@ -1,4 +1,4 @@
-"""A peer without a valid token that sends every kind of request all the same.
+"""A peer without a valid token that sends every kind of request.
 
 Such a peer never was a member, is none any longer, or has a token for another role.
 """
@@ -8,9 +8,11 @@ from enum import Enum
 
 import numpy as np
 
+from giaann_p2p.errors import PeerError
+from giaann_p2p.net.errors import Refused
 from giaann_p2p.net.transport import OnAnswer
 from giaann_p2p.sim.hostile.watch import MADE_UP, watch_of
-from giaann_p2p.sim.node import RECORD, Node
+from giaann_p2p.sim.node import RECORD, Node, readable
 from giaann_p2p.sim.swarm import Swarm
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.swarm.wire.identity import Identity, Peer
@@ -27,6 +29,7 @@ from giaann_p2p.swarm.wire.messages import (
     Push,
     Read,
     Refusal,
+    encode,
 )
 from giaann_p2p.swarm.wire.record import Announcement, signed_as
 from giaann_p2p.swarm.wire.shardset import packed
@@ -40,7 +43,7 @@ _EVERY_RIGHT = Rights.STORAGE | Rights.COMPUTE | Rights.CLIENT
 
 
 class Pretence(Enum):
-    """The kinds of false tokens."""
+    """The kinds of invalid tokens that a stranger shows."""
 
     NONE = "nothing"
     JUNK = "bytes of chance"
@@ -53,7 +56,7 @@ class Pretence(Enum):
 
 
 class Stranger(Node):
-    """Sends all kinds of questions and records with a false token."""
+    """A peer that sends all kinds of questions and records with an invalid token."""
 
     def __init__(self, swarm: Swarm, name: str, skew: float, pretence: Pretence) -> None:
         self._chance = random.Random(f"{swarm.seed} {name} questions")
@@ -65,7 +68,7 @@ class Stranger(Node):
         self.later(1.0, self.every_tick)
 
     def begin_to_lie(self) -> None:
-        """Begin to show the false token."""
+        """Begin to show an invalid token."""
         self.quiet = False
         swarm, peer = self.swarm, self.peer
         if self.pretence is Pretence.JUNK:
@@ -84,19 +87,19 @@ class Stranger(Node):
             swarm.admit(peer, _EVERY_RIGHT)
             known = swarm.admission.revoked
             revoked = known.next(swarm.founder, {*known.peers, peer})
-            swarm.admission.learn(revoked.to_bytes())
+            swarm.revoke(revoked)
         elif self.pretence is Pretence.ROLE:
             swarm.admit(peer, Rights.CLIENT)
 
     def tick(self) -> None:
-        """Ask a random peer for everything, and announce itself for both roles."""
+        """Send a random peer every kind of question, and announce this peer in both roles."""
         if self.quiet or self._chance.random() > _ASKS:
             return
         others = [node for node in self.swarm.nodes if node.alive and node is not self]
         to = self._chance.choice(others)
         for question in self._questions():
             if self.pretence is not Pretence.ROLE or not isinstance(question, _A_CLIENTS):
-                self.ask(to.peer, question, _TIMEOUT, self._told)
+                self.network.ask(self.peer, to.peer, encode(question), _TIMEOUT, self._on_answer)
         for role in ("storage", "compute"):
             said = Announcement(
                 swarm_id=self.swarm.swarm_id,
@@ -129,15 +132,16 @@ class Stranger(Node):
             Beat(job, [], [Learned(1)], []),
         ]
 
-    def _told(self, answer: Message | None) -> None:
-        watch = watch_of(self.swarm)
-        if isinstance(answer, Refusal):
+    def _on_answer(self, answer: bytes | PeerError) -> None:
+        """Count a refusal; count any other answer as harm, but not a peer that stays silent."""
+        watch, message = watch_of(self.swarm), readable(answer)
+        if isinstance(answer, Refused) or isinstance(message, Refusal):
             watch.happened("strangers refused")
-        elif answer is not None:
-            watch.harmed(f"a stranger is told {type(answer).__name__}")
+        elif message is not None:
+            watch.harmed(f"a stranger is told {type(message).__name__}")
 
     def asked(self, sender: Peer, question: Message, reply: OnAnswer) -> None:
-        """Answer no requests."""
+        """Leave every request unanswered."""
 
 
 _A_CLIENTS = Read | Compare | AskDigests | Learn

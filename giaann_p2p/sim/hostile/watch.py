@@ -15,22 +15,18 @@ committed; so fewer of them than a quorum may be among a shard's owners.
 """
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from giaann_p2p.model.rows import Answer, Neuron, Question, Row, Rows
+from giaann_p2p.sim.holder import Holder
+from giaann_p2p.sim.node import Node
 from giaann_p2p.sim.promises import Promises, content_of
+from giaann_p2p.sim.swarm import Swarm
+from giaann_p2p.sim.world import World
 from giaann_p2p.swarm.members.directory import Directory
 from giaann_p2p.swarm.reading.row_match import grown
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.record import Key
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from giaann_p2p.sim.client import Client
-    from giaann_p2p.sim.node import Node
-    from giaann_p2p.sim.owner import Owner
-    from giaann_p2p.sim.swarm import Swarm
 
 MADE_UP = 0x0BAD_0BAD_0BAD
 """The incarnation in every record that a hostile peer makes up."""
@@ -40,9 +36,9 @@ _Told = dict[object, tuple[Row | None, float]]
 
 
 class Watch(Promises):
-    """The promises of a swarm with hostile peers; set before any peer joins."""
+    """The promises of a swarm with hostile peers; a swarm gets them before any peer joins."""
 
-    def __init__(self, swarm: "Swarm") -> None:
+    def __init__(self, swarm: Swarm) -> None:
         rules = swarm.rules
         super().__init__(swarm.lessons, rules.replicas, rules.quorum, swarm.storages)
         self._swarm = swarm
@@ -57,12 +53,12 @@ class Watch(Promises):
         self.counts[what] += 1
 
     def harmed(self, what: str) -> None:
-        """Count an event that must never happen, and report it as a fault."""
+        """Count an event that must never happen; the first one of a kind fails the history."""
         if not self.counts[what]:
             self.broken(what)
         self.counts[what] += 1
 
-    def served(self, peer: "Owner", asked: "Iterable[Neuron]", answer: Rows) -> None:
+    def served(self, peer: Holder, asked: Iterable[Neuron], answer: Rows) -> None:
         """Remember the rows that an honest peer returns."""
         neurons = list(asked)
         super().served(peer, neurons, answer)
@@ -73,7 +69,7 @@ class Watch(Promises):
         for neuron, row in zip(neurons, rows, strict=True):
             self._told.setdefault(neuron, {})[content_of(row)] = row, now
 
-    def accepted(self, client: "Client", neurons: list[Neuron], rows: Answer, asked: float) -> None:
+    def accepted(self, client: Node, neurons: list[Neuron], rows: Answer, asked: float) -> None:
         """Compare the rows that a client accepts with those of honest peers since it asked."""
         for neuron, row in zip(neurons, rows, strict=True):
             told = self._told.get(neuron, {})
@@ -83,12 +79,12 @@ class Watch(Promises):
             self.happened("rows believed")
 
     def avoided(self, peer: Peer) -> None:
-        """Count a peer that is avoided as a liar."""
+        """Count a peer that a client avoids because its rows were wrong."""
         honest = any(peer == one.peer for one in self._swarm.storages)
         self.happened("honest peers shunned" if honest else "liars shunned")
 
-    def named(self, by: "Owner", peer: Peer) -> None:
-        """Count a peer that is reported as wrong."""
+    def named(self, by: Node, peer: Peer) -> None:
+        """Count an accusation, by an honest peer, that another peer holds wrong content."""
         super().named(by, peer)
         self.happened("peers named")
 
@@ -112,7 +108,7 @@ class Watch(Promises):
                 self._look_into(node)
         swarm.clock.after(_EVERY, self._look)
 
-    def _look_into(self, node: "Node") -> None:
+    def _look_into(self, node: Node) -> None:
         directory = node.around.directory
         if len(directory) > 2 * len(self._swarm.nodes):
             self.harmed("a directory holds more than there is")
@@ -125,7 +121,7 @@ class Watch(Promises):
             self._newest[key] = said.sequence
         self._look_for_barred(node)
 
-    def _look_for_barred(self, node: "Node") -> None:
+    def _look_for_barred(self, node: Node) -> None:
         """Check that no honest peer is excluded from a shard."""
         placement = node.around.placement(node.now)
         honest = {peer.peer for peer in self._peers}
@@ -144,11 +140,11 @@ class Watch(Promises):
         return found
 
 
-def watch_of(swarm: "Swarm") -> Watch:
+def watch_of(world: World) -> Watch:
     """Return the watch of a swarm that has hostile peers."""
-    if not isinstance(swarm.promises, Watch):
+    if not isinstance(world.promises, Watch):
         raise TypeError("a swarm with hostile peers is founded by sim.hostile.cast")
-    return swarm.promises
+    return world.promises
 
 
 def _is_true(row: Row | None, told: list[Row | None]) -> bool:

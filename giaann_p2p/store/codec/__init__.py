@@ -1,1 +1,1 @@
-"""Encodes deltas as bytes, in one form for log, snapshots and wire; decoding trusts no input."""
+"""Encodes deltas and rows as bytes, for log, snapshots and wire; decoding trusts no input."""

@@ -1,10 +1,11 @@
 """Encodes arrays of integers as bytes, each in the smallest of a few simple forms.
 
-An array is first narrowed to the smallest unsigned width that holds its values, relative to its
-minimum where that makes it narrower. Then its values are omitted if all are the same; or stored as
-they are; or byte-shuffled (all first bytes, all second bytes, ...) and compressed by zstd, if that
-is smaller. The encoding of an array: one byte with type, width and form; the number of values; the
-base; for zstd the number of compressed bytes; the bytes. Numbers are LEB128.
+An array is first narrowed to the smallest unsigned width that holds its values; its minimum is
+subtracted if that makes them narrower. If all values are the same, they are then omitted.
+Otherwise they are stored as they are; or byte-shuffled (all first bytes, all second bytes, ...) and
+compressed by zstd, if that is smaller. The encoding of an array: one byte with type, width and
+form; the number of values; the base; for zstd the number of compressed bytes; the bytes. Numbers
+are LEB128.
 
 Equal arrays have equal encodings, as long as zstd is the same version. `unpack` does not trust its
 input: it allocates no more memory than it was allowed, and raises DamagedError for anything that
@@ -36,10 +37,11 @@ _WIDTHS = (1, 2, 4, 8)
 _SAME, _PLAIN, _ZSTD = range(3)
 _least, _greatest = np.minimum.reduce, np.maximum.reduce  # faster than min and max, which call them
 _WORTH_A_TRY = 64
-"""Least number of bytes for which zstd is tried: below it, its frame costs more than it saves."""
+"""The least number of bytes for which zstd is tried; below it, its frame costs more than it saves.
+"""
 
 _WINDOW_BITS = 19
-"""The window of zstd, 2^19 bytes: a frame that requires more memory is refused."""
+"""The binary logarithm of zstd's window in bytes; a frame that requires a larger one is refused."""
 
 _SMALLER: Mapping[int, int] = {
     zstd.CompressionParameter.compression_level: 1,
@@ -48,7 +50,7 @@ _SMALLER: Mapping[int, int] = {
 
 
 class _Own(threading.local):
-    """Each thread's own compressor: creating one takes twenty times as long as using it."""
+    """One zstd compressor per thread: creating one takes twenty times as long as using it."""
 
     def __init__(self) -> None:
         self.compressor = zstd.ZstdCompressor(options=_SMALLER)
@@ -59,14 +61,15 @@ _BOUNDED: Mapping[int, int] = {zstd.DecompressionParameter.window_log_max: _WIND
 
 
 def pack(arrays: Sequence[Array]) -> bytes:
-    """Return the encoding of some one-dimensional arrays."""
+    """Encode one-dimensional arrays of integers as bytes, one after the other."""
     return b"".join(_packed(array) for array in arrays)
 
 
 def unpack(data: bytes | memoryview, arrays: int, most_items: int, start: int = 0) -> list[Array]:
-    """Decode the arrays that fill the data from `start` to the end; DamagedError if they do not.
+    """Decode the arrays that `pack` encoded, from offset `start` to the end of the data.
 
-    There must be exactly `arrays` arrays, with at most `most_items` values in total.
+    DamagedError unless these are exactly `arrays` arrays, with at most `most_items` values in
+    total.
     """
     cursor, found = Cursor(data, start), []
     for _ in range(arrays):
@@ -87,13 +90,14 @@ def _packed(array: Array) -> bytes:
 
 
 def _width(span: int) -> int:
-    """Return the width in bytes that holds every number from 0 to the span."""
+    """Return the least width in bytes that holds every number from 0 to `span`."""
     return next(width for width in _WIDTHS if span >> 8 * width == 0)
 
 
 def _narrowed(array: Array, base: int, width: int) -> Array:
     if base:
-        array = (array - array.dtype.type(base)).view(f"u{array.itemsize}")  # a wrap is undone
+        # A difference may wrap around; viewed as unsigned it is right.
+        array = (array - array.dtype.type(base)).view(f"u{array.itemsize}")
     return array.astype(f"<u{width}")
 
 
@@ -113,10 +117,10 @@ def _unpacked(cursor: Cursor, most_items: int) -> Array:
     at, head = cursor.at, cursor.byte()
     number, width, form = head & 7, 1 << (head >> 3 & 3), head >> 5
     if number >= len(TYPES) or form > _ZSTD or width > TYPES[number].itemsize:
-        raise DamagedError(f"no array starts with {head:#04x} (at byte {at})")
+        raise DamagedError(f"byte {at} cannot start an array: {head:#04x}")
     dtype, count, base = TYPES[number], cursor.varint(), cursor.varint()
     if count > most_items:
-        raise DamagedError(f"an array of {count} values, {most_items} are left (at byte {at})")
+        raise DamagedError(f"the array at byte {at} has {count} values; {most_items} are allowed")
     if dtype.kind == "i" and base >> 63:
         base -= 1 << 64
     narrow = _narrow(cursor, form, count, width)
@@ -125,7 +129,7 @@ def _unpacked(cursor: Cursor, most_items: int) -> Array:
 
 
 def _narrow(cursor: Cursor, form: int, count: int, width: int) -> Array:
-    """Return the values relative to the base; empty if all are equal."""
+    """Return an array's values relative to its base; empty if all are equal."""
     if form == _SAME:
         return np.empty(0, np.uint8)
     if form == _PLAIN:
@@ -139,25 +143,28 @@ def _narrow(cursor: Cursor, form: int, count: int, width: int) -> Array:
 
 
 def _decompressed(frame: memoryview, size: int, at: int) -> npt.NDArray[np.uint8]:
-    """Return the `size` bytes of one whole frame; DamagedError if it has more or fewer."""
+    """Decompress one whole zstd frame; DamagedError unless it has exactly `size` bytes.
+
+    `at`: the frame's offset, for the error's message.
+    """
     opened = zstd.ZstdDecompressor(options=_BOUNDED)
     try:
         if zstd.get_frame_info(frame).decompressed_size != size:
-            raise DamagedError(f"a zstd frame of another size than told (at byte {at})")
+            raise DamagedError(f"the zstd frame at byte {at} does not have the stated size")
         found = opened.decompress(frame, max_length=size)
     except zstd.ZstdError as error:
-        raise DamagedError(f"no zstd frame: {error} (at byte {at})") from None
+        raise DamagedError(f"invalid zstd frame at byte {at}: {error}") from None
     if len(found) != size or not opened.eof or opened.unused_data:
-        raise DamagedError(f"a zstd frame of another size than told (at byte {at})")
+        raise DamagedError(f"the zstd frame at byte {at} does not have the stated size")
     return np.frombuffer(found, np.uint8)
 
 
 def _check_range(dtype: np.dtype[Any], base: int, narrow: Array, at: int) -> None:
     low, high = _BOUNDS[dtype]
     if low <= base and base + (1 << 8 * narrow.itemsize) <= high:
-        return  # in range for any values
+        return  # any values of this width are in range
     if not low <= base <= base + int(narrow.max(initial=0)) <= high:
-        raise DamagedError(f"values beyond {dtype} (at byte {at})")
+        raise DamagedError(f"the array at byte {at} has values out of the range of {dtype}")
 
 
 def _widened(narrow: Array, dtype: np.dtype[Any], base: int, count: int) -> Array:

@@ -1,4 +1,4 @@
-"""One-line checks of decoded data: a failed check raises DamagedError."""
+"""One-line checks of decoded data; a failed check raises DamagedError."""
 
 from typing import Any
 
@@ -9,11 +9,11 @@ from giaann_p2p.errors import DamagedError
 
 
 def check(held: bool | np.bool_, otherwise: str) -> None:
-    """Raise DamagedError with the message `otherwise` unless the check held."""
+    """Raise DamagedError with the message `otherwise`, unless `held` is true."""
     if not held:
         raise DamagedError(otherwise)
 
 
 def ascending(values: npt.NDArray[Any]) -> np.bool_:
-    """Return whether each value is larger than the one before."""
+    """Return whether each value of an array is larger than the one before."""
     return (values[1:] > values[:-1]).all()

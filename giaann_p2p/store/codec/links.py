@@ -1,11 +1,12 @@
 """Encodes connections as links and steps: which neurons are linked, and at which places.
 
 A link is a pair (source, target). Each row has a number of links; the target of a link is encoded
-as the number of neurons that are skipped since the target of the row's previous link. A connection
-is a step: place + state * P. The place is branch and segment in one number, and P is the number of
-places. The state is 0 for the first connection of a link; 1 for a further connection with the same
-strength as the one before; 2 for a further connection with another strength. State 1 is the most
-frequent, because a token near enough for a column segment adds the same to both.
+as the number of neurons skipped since the target of the row's previous link. A connection is
+encoded as a step, place + state * P: the place is branch and segment in one number, and P is the
+number of places. The state is 0 for the first connection of a link; 1 for a further connection with
+the same strength as the one before; 2 for a further connection with another strength. State 1 is
+the most frequent, because a token that is near enough for a column segment adds the same strength
+to a column segment and to a feature segment.
 """
 
 from typing import Any, NamedTuple
@@ -24,31 +25,31 @@ Whole = Slots | Ints
 
 
 class Shape(NamedTuple):
-    """The numbers of branches and segments; a place combines one of each."""
+    """The number of branches, and the number of segments; a place combines one of each."""
 
     branches: int
     segments: int
 
     @property
     def places(self) -> int:
-        """P, the number of places."""
+        """The number of places: branches times segments."""
         return self.branches * self.segments
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The narrowest type that holds every step."""
+        """The narrowest unsigned type that holds every step."""
         return np.min_scalar_type(_STATES * self.places - 1)
 
 
 class Links(NamedTuple):
-    """M connections without strengths, ready to be packed: K links of V rows."""
+    """Encoded connections without their strengths: M connections of K links of V rows."""
 
     links: Ints
     """Shape [V]: the number of links of each row."""
     skips: Ints
-    """Shape [K]: the number of neurons skipped since the previous target of the row."""
+    """Shape [K]: the number of neurons skipped since the target of the row's previous link."""
     steps: Places
-    """Shape [M]: place + state * P of each connection."""
+    """Shape [M]: the step of each connection: place + state * P, with P places."""
 
 
 class Traced(NamedTuple):
@@ -69,7 +70,7 @@ class Traced(NamedTuple):
 
 
 class Reached(NamedTuple):
-    """Decoded connections, in the form of a delta's arrays."""
+    """Decoded connections, as the arrays of a delta."""
 
     row_starts: Ints
     target: Slots
@@ -79,12 +80,12 @@ class Reached(NamedTuple):
 
 
 def shape_of(delta: Delta) -> Shape:
-    """Return the smallest shape that holds the delta."""
+    """Return the smallest shape that has all branches and segments of a delta."""
     return Shape(int(delta.branch.max(initial=0)) + 1, int(delta.segment.max(initial=0)) + 1)
 
 
 def linked(delta: Delta, shape: Shape) -> tuple[Links, Strengths]:
-    """Encode a delta's connections."""
+    """Encode a delta's connections as links, and their strengths."""
     return chained(delta.target, delta.row_starts, _places(delta, shape), delta.strength, shape)
 
 
@@ -96,7 +97,7 @@ def chained(
     shape: Shape,
     sample: int = SAMPLE,
 ) -> tuple[Links, Strengths]:
-    """Encode connections; `place` has the dtype of the shape."""
+    """Encode connections as links, and their strengths; `place` has the dtype of the shape."""
     new = first_of_runs(target)
     new[row_starts[:-1][row_starts[1:] > row_starts[:-1]]] = True
     told = first_of_runs(strength)
@@ -109,7 +110,10 @@ def chained(
 
 
 def reached(links: Links, strengths: Strengths, shape: Shape) -> Reached:
-    """Decode connections of rows, one row for each neuron; DamagedError if they are invalid."""
+    """Decode the connections of a delta, which has one row for each neuron.
+
+    DamagedError if they are invalid.
+    """
     found = traced(links, strengths, shape, len(links.links))
     ends = found.ends
     target = found.target.astype(np.int32).repeat(ends[1:] - ends[:-1])
@@ -117,11 +121,11 @@ def reached(links: Links, strengths: Strengths, shape: Shape) -> Reached:
 
 
 def traced(links: Links, strengths: Strengths, shape: Shape, neurons: int) -> Traced:
-    """Decode links whose targets are below `neurons`; DamagedError if they are invalid."""
+    """Decode connections; DamagedError if they are invalid or a target is not below `neurons`."""
     ends = _ends(links.steps, shape)
     rows = np.zeros(len(links.links) + 1, np.int64)
     links.links.cumsum(out=rows[1:])
-    check(rows[-1] == len(links.skips) == len(ends) - 1, "rows, targets and steps of other links")
+    check(rows[-1] == len(links.skips) == len(ends) - 1, "rows, targets and steps do not match")
     target = _targets(links, rows, neurons)
     place = np.tile(np.arange(shape.places, dtype=shape.dtype), _STATES).take(links.steps)
     _check_order(place, links.steps < shape.places)
@@ -132,10 +136,10 @@ def traced(links: Links, strengths: Strengths, shape: Shape, neurons: int) -> Tr
 
 
 def _ends(steps: Places, shape: Shape) -> Ints:
-    """Return where each link's connections start, and the end of the last."""
-    check(steps.max(initial=0) < _STATES * shape.places, "a step of no kind")
+    """Return where each link's connections start, and the end of the last link's."""
+    check(steps.max(initial=0) < _STATES * shape.places, "a step is out of range")
     (new,) = (steps < shape.places).nonzero()
-    check(not len(steps) or (len(new) > 0 and new[0] == 0), "a connection of no link")
+    check(not len(steps) or (len(new) > 0 and new[0] == 0), "a connection belongs to no link")
     return np.append(new, len(steps))
 
 
@@ -158,17 +162,17 @@ def _skips(target: Whole, row_starts: Ints, new: Ints) -> tuple[Ints, Ints]:
 
 
 def _targets(links: Links, rows: Ints, neurons: int) -> Ints:
-    """Return each link's target. The sums of these 32-bit numbers cannot overflow 63 bits."""
+    """Return each link's target; the sums of 32-bit skips cannot overflow 63 bits."""
     far = np.full(len(links.skips) + 1, -1)
     links.skips.cumsum(out=far[1:])
     far[1:] += np.arange(len(links.skips))
     target: Ints = far[1:] - (far[rows[:-1]] + 1).repeat(links.links)
-    check(target.max(initial=-1) < neurons, "a target that is no neuron")
+    check(target.max(initial=-1) < neurons, "the target of a link does not exist")
     return target
 
 
 def _check_order(place: Places, new: Flags) -> None:
-    check(((place[1:] > place[:-1]) | new[1:]).all(), "places of a link that do not ascend")
+    check(((place[1:] > place[:-1]) | new[1:]).all(), "the places of a link do not ascend")
 
 
 def _strength(steps: Places, place: Places, strengths: Strengths, places: int) -> Ints:

@@ -7,9 +7,9 @@
 
 Equal deltas have equal parcels, as long as zstd is the same version. Names without a neuron in the
 delta are left out. `decode` is total: for any bytes it returns a delta that satisfies all
-invariants of deltas, or raises DamagedError, within memory that its limits bound. The checksum
-detects faults of disk and wire; checking the invariants protects against a sender that computes
-valid checksums over invalid data. `encode` trusts its delta.
+invariants of deltas, or raises DamagedError, and its limits bound the memory that it takes. The
+checksum detects faults of disk and wire. The check of the invariants protects against a sender that
+computes valid checksums over invalid data. `encode` trusts its delta.
 """
 
 import struct
@@ -41,34 +41,34 @@ _SUM_BITS = 63
 _SLOT_BITS = 31
 _MOST_PLACES = 256
 _SMALL = 1 << 14
-"""The most bytes of a delta that is cached, including everything it keeps alive (see `_weight`)."""
+"""The most bytes of a parcel and its decoded delta together for the delta to be cached."""
 _REMEMBERED = 1 << 10
-"""The most deltas in that cache; they take some 4 MB, and 16 MB at most."""
+"""The most decoded deltas to cache; they take some 4 MB, and 16 MB at most."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits of a parcel's sizes; branches and segments are those of the model's spec."""
+    """Upper bounds for the contents of a parcel; the model fixes its branches and segments."""
 
     branches: int
     segments: int
     neurons: int
     connections: int
     text: int = 1 << 24
-    """The most bytes of text, over all words together."""
+    """The most bytes of text of all words together."""
 
 
 class Bounded(Protocol):
-    """The sizes that `check_sizes` compares with limits."""
+    """The stated sizes of a parcel or sheaf, which `check_sizes` compares with limits."""
 
     @property
     def neurons(self) -> int:
-        """V, the number of neurons."""
+        """The number of neurons."""
         ...
 
     @property
     def words(self) -> int:
-        """W, the number of words."""
+        """The number of words."""
         ...
 
     @property
@@ -83,7 +83,7 @@ class Bounded(Protocol):
 
 
 class Sizes(NamedTuple):
-    """The sizes that a parcel states."""
+    """The sizes that a parcel states in its head; `text` is in bytes."""
 
     neurons: int
     connections: int
@@ -94,7 +94,7 @@ class Sizes(NamedTuple):
 
 
 def encode(delta: Delta) -> bytes:
-    """Return the delta as a parcel; OverflowError if its sums exceed 63 bits."""
+    """Encode a delta as a parcel; OverflowError if its counts or strengths sum to over 63 bits."""
     return _NOTHING if delta is EMPTY else _encoded(delta)
 
 
@@ -109,10 +109,10 @@ def _encoded(delta: Delta) -> bytes:
 
 
 def decode(data: bytes | memoryview, limits: Limits) -> Delta:
-    """Return the delta of a parcel; DamagedError if it is invalid, or exceeds the limits.
+    """Decode a parcel's delta; DamagedError if the parcel is invalid or exceeds the limits.
 
-    Short parcels are cached, because deltas never change: a chunk's part for one shard is short or
-    empty, and owners send it to each other many times.
+    The deltas of short parcels are cached, because owners send each other the same ones many times:
+    a chunk's part for one shard is short or empty. Sharing is safe, because deltas never change.
     """
     if len(data) + _weight(sizes_of(data)) > _SMALL:
         return _decoded(data, limits)
@@ -127,15 +127,21 @@ def _decoded(data: bytes | memoryview, limits: Limits) -> Delta:
     shape = Shape(sizes.branches, sizes.segments)
     _check_arrays(arrays, sizes, shape)
     words, count, links = Words(*arrays[:5]), arrays[5], Links(*arrays[6:9])
-    check(count.min(initial=0) >= 0, "a count below 0")
+    check(count.min(initial=0) >= 0, "a count is below 0")
     concept, feature, names = neurons(words)
     connections = reached(links, Strengths(*arrays[9:]), shape)
-    check(adds_up(count) and adds_up(connections.strength), "sums beyond 63 bits")
+    check(
+        adds_up(count) and adds_up(connections.strength),
+        "the sum of counts or strengths exceeds 63 bits",
+    )
     return Delta(concept, feature, count, *connections, names)
 
 
 def _weight(sizes: Sizes) -> int:
-    """Return the approximate bytes of memory of a delta: objects, arrays, names, leaves."""
+    """Return the approximate bytes of memory that a delta keeps in use.
+
+    They include its objects, its arrays, its names, and the cached leaves of its seal.
+    """
     rows = 32 * sizes.neurons + 20 * sizes.connections
     return 1500 + rows + 150 * sizes.words + sizes.text + 180 * sizes.neurons
 
@@ -144,30 +150,33 @@ _decoded_or_remembered = lru_cache(maxsize=_REMEMBERED)(_decoded)
 
 
 def sizes_of(data: bytes | memoryview) -> Sizes:
-    """Return the sizes that a parcel states in its first bytes, unchecked."""
-    check(len(data) >= _HEAD.size + _SIZES.size, f"no parcel has only {len(data)} bytes")
+    """Return the sizes that a parcel states in its first bytes; they are not checked."""
+    check(len(data) >= _HEAD.size + _SIZES.size, f"not a parcel: only {len(data)} bytes")
     magic, version, _ = _HEAD.unpack_from(data)
-    check(magic == _MAGIC, "no parcel: it starts otherwise (at byte 0)")
-    check(version == FORMAT, f"a parcel of format {version}; this version reads {FORMAT}")
+    check(magic == _MAGIC, "not a parcel: it starts with other bytes")
+    check(version == FORMAT, f"the parcel has format {version}; this version reads {FORMAT}")
     return Sizes(*_SIZES.unpack_from(data, _HEAD.size))
 
 
 def check_sizes(sizes: Bounded, limits: Limits) -> None:
-    """Raise DamagedError for sizes beyond the limits, or beyond what indices can number."""
+    """Raise DamagedError for sizes beyond the limits, or beyond what the format's indices hold."""
     for name in Limits.__dataclass_fields__:
         size, most = getattr(sizes, name), getattr(limits, name)
-        check(size <= most, f"a parcel with {name}: {size}; at most {most} may be")
+        check(size <= most, f"{name}: {size} is above the limit of {most}")
     check(sizes.neurons < 1 << _SLOT_BITS, f"{sizes.neurons} neurons are too many for one delta")
     for places in (sizes.branches, sizes.segments):
-        check(0 < places <= _MOST_PLACES, f"{places} branches or segments")
-    check(sizes.words <= 2 * sizes.neurons, "more words than neurons can have")
+        check(
+            0 < places <= _MOST_PLACES,
+            f"{places} branches or segments; 1 to {_MOST_PLACES} are allowed",
+        )
+    check(sizes.words <= 2 * sizes.neurons, "there are more words than the neurons can have")
 
 
 def _check_sum(data: bytes | memoryview) -> None:
     _, _, wanted = _HEAD.unpack_from(data)
     found = xxhash.xxh3_128_digest(memoryview(data)[_HEAD.size :])
     if found != wanted:
-        raise DamagedError(f"a parcel's {len(data)} bytes are not those that were written")
+        raise DamagedError(f"the checksum of a parcel of {len(data)} bytes is wrong")
 
 
 def _most_items(sizes: Sizes) -> int:
@@ -179,16 +188,16 @@ def _check_arrays(arrays: list[npt.NDArray[Any]], sizes: Sizes, shape: Shape) ->
     names = [*Words._fields, "counts", *Links._fields, *Strengths._fields]
     for array, name, wanted in zip(arrays, names, _TYPES, strict=True):
         dtype = shape.dtype if wanted == _STEPS else _DTYPES[wanted]
-        if array.dtype != dtype:  # not `check`: formatting a dtype costs more than all the rest
-            raise DamagedError(f"{name} of type {array.dtype}, not {dtype}")
+        if array.dtype != dtype:  # not `check`, whose message would be formatted each time
+            raise DamagedError(f"the array of {name} has type {array.dtype}, not {dtype}")
     told = (sizes.words, sizes.words, sizes.text, *[sizes.neurons] * 4, None, sizes.connections)
     for array, name, size in zip(arrays, names, told, strict=False):
         if size not in (None, len(array)):
-            raise DamagedError(f"{name}: {len(array)}, not {size}")
+            raise DamagedError(f"the length of {name} is {len(array)}, not {size}")
 
 
 def adds_up(values: Ints) -> bool:
-    """Return whether the sum of these numbers, none negative, fits 63 bits."""
+    """Return whether the sum of some numbers fits 63 bits; none may be negative."""
     if int(values.max(initial=0)) * len(values) >> _SUM_BITS == 0:
         return True
     high, low = int((values >> 32).sum()), int((values & 0xFFFFFFFF).sum())

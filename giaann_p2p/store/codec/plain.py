@@ -5,9 +5,9 @@
                     k target concepts, k target features, m strengths, m branches, m segments,
                     m marks, the texts
 
-A mark is 1 where the next target begins. This form takes some 25 bytes per connection, and a
-fraction of the time of a sheaf; for many rows a sheaf is better. `decode` is total, as for a
-parcel.
+A mark is 1 for the first connection to each target, and 0 for the others. This form takes some 25
+bytes per connection, and a fraction of the time of a sheaf; for many rows a sheaf is better.
+`decode` is total: for any bytes it returns valid rows or raises DamagedError.
 """
 
 import struct
@@ -28,7 +28,7 @@ from giaann_p2p.store.codec.words import text_of
 MAGIC = b"GIAr"
 _HEAD = struct.Struct("<QQQIIII")
 _TARGET, _CONNECTION = 16, 11
-"""Bytes per target, and bytes per connection."""
+"""The encoded bytes per target of a row, and per connection."""
 _SUM_BITS = 63
 _MARKS = b"\0\1"
 _EVERY = bytes(range(256))
@@ -36,23 +36,23 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 class PlainRows:
-    """Rows decoded from plain bytes; read like `DeltaRows`."""
+    """Rows decoded from plain bytes, with the interface of `DeltaRows`."""
 
     def __init__(self, rows: Sequence[Row]) -> None:
         self._rows: dict[tuple[int, int], Row] = {row.neuron: row for row in rows}
 
     @property
     def neurons(self) -> Set[tuple[int, int]]:
-        """The neurons of all rows."""
+        """The neurons that have a row in this answer."""
         return self._rows.keys()
 
     def read(self, question: Question) -> Answer:
-        """Return the rows asked for."""
+        """Return the rows of the question's neurons, in order; None for a neuron without one."""
         return [self._rows.get(neuron) for neuron in question.neurons]
 
 
 def encode(rows: Sequence[Row]) -> bytes:
-    """Return the encoding of some rows."""
+    """Encode some rows as plain bytes."""
     return b"".join([MAGIC, *(piece for row in rows for piece in _pieces(row))])
 
 
@@ -73,7 +73,10 @@ def _pieces(row: Row) -> list[bytes]:
 
 
 def sizes_of(data: bytes) -> tuple[int, int]:
-    """Return the number of rows and of connections in bytes that `encode` returned; trusts them."""
+    """Return the number of rows, and of connections, in bytes that `encode` returned.
+
+    The bytes are trusted, not checked.
+    """
     rows = connections = 0
     at = len(MAGIC)
     while at < len(data):
@@ -85,21 +88,21 @@ def sizes_of(data: bytes) -> tuple[int, int]:
 
 
 def decode(data: bytes | memoryview, limits: Limits) -> PlainRows:
-    """Return the rows; DamagedError if they are invalid, or exceed the limits."""
+    """Decode rows from plain bytes; DamagedError if they are invalid or exceed the limits."""
     cursor = Cursor(data)
-    check(bytes(cursor.take(len(MAGIC))) == MAGIC, "no plain rows: they start otherwise")
+    check(bytes(cursor.take(len(MAGIC))) == MAGIC, "not plain rows: they start with other bytes")
     rows = []
     while cursor.at < len(data):
         rows.append(_row(cursor, limits))
-        check(len(rows) <= limits.neurons, "more rows than may be")
+        check(len(rows) <= limits.neurons, "there are more rows than the limit")
     return PlainRows(rows)
 
 
 def _row(cursor: Cursor, limits: Limits) -> Row:
-    """Decode one row; nothing is built from its stated sizes before that many bytes are present.
+    """Decode one row; memory for its stated sizes is taken only once that many bytes are present.
 
-    A reader waits for the result: checks use methods of bytes where they can, because each call to
-    numpy costs more.
+    A reader is waiting for the result. So checks use methods of bytes where they can, because each
+    call to numpy costs more.
     """
     concept, feature, count, targets, size, *lengths = _HEAD.unpack(cursor.take(_HEAD.size))
     to_concept = np.frombuffer(cursor.take(8 * targets), "<u8")
@@ -107,19 +110,19 @@ def _row(cursor: Cursor, limits: Limits) -> Row:
     strength = np.frombuffer(cursor.take(8 * size), "<i8")
     branch, segment, marks = (bytes(cursor.take(size)) for _ in range(3))
     name, word = (bytes(cursor.take(length)) for length in lengths)
-    check(count > 0 and count >> _SUM_BITS == 0, f"a row that occurred {count} times")
-    check(not marks.translate(None, _MARKS) and marks[:1] != b"\0", "a mark that is none")
-    check(marks.count(1) == targets, "targets without connections")
+    check(count > 0 and count >> _SUM_BITS == 0, f"a row's count is out of range: {count}")
+    check(not marks.translate(None, _MARKS) and marks[:1] != b"\0", "a row's marks are invalid")
+    check(marks.count(1) == targets, "a row's marks do not match its number of targets")
     _check_targets(to_concept, to_feature)
     place = np.frombuffer(branch, np.uint8), np.frombuffer(segment, np.uint8)
     first = np.frombuffer(marks, np.bool_)
     if size:
-        check(not branch.translate(None, _EVERY[: limits.branches]), "a branch beyond the model's")
+        check(not branch.translate(None, _EVERY[: limits.branches]), "a branch is not in the model")
         check(
-            not segment.translate(None, _EVERY[: limits.segments]), "a segment beyond the model's"
+            not segment.translate(None, _EVERY[: limits.segments]), "a segment is not in the model"
         )
-        check(np.minimum.reduce(strength) > 0, "a strength below 1")
-        check(adds_up(strength), "strengths beyond 63 bits")
+        check(np.minimum.reduce(strength) > 0, "a strength is below 1")
+        check(adds_up(strength), "a row's strengths add up to more than 63 bits")
         _check_order(*place, first)
     said = text_of(feature, word) if feature != PRIME else None
     target = np.add.accumulate(first, dtype=np.int64)
@@ -138,10 +141,10 @@ def _row(cursor: Cursor, limits: Limits) -> Row:
 
 def _check_targets(concept: Ids, feature: Ids) -> None:
     named = concept.tolist()
-    check(PRIME not in named, "a neuron without a concept")
+    check(PRIME not in named, "a neuron has no concept")
     if len({*(concept * _MIX + feature).tolist()}) < len(named):  # hashes hardly ever collide
         there = set(zip(named, feature.tolist(), strict=True))
-        check(len(there) == len(named), "a target that stands twice")
+        check(len(there) == len(named), "a target is listed twice")
 
 
 def _check_order(branch: Bytes, segment: Bytes, first: npt.NDArray[np.bool_]) -> None:
@@ -149,4 +152,4 @@ def _check_order(branch: Bytes, segment: Bytes, first: npt.NDArray[np.bool_]) ->
     place |= segment
     further = place[1:] > place[:-1]
     further |= first[1:]
-    check(0 not in further.tobytes(), "places that do not ascend")
+    check(0 not in further.tobytes(), "the places of a target do not ascend")

@@ -1,12 +1,13 @@
-"""Sheaves: the encoding of many rows of an answer, in any order, so that they need no sorting.
+"""Sheaves: the encoding of many rows of an answer, in any order, so that nothing must be sorted.
 
     magic           4 bytes
     sizes           rows, neurons, connections, words, bytes of text, branches, segments
     body            the fifteen arrays of `Words`, rows, counts, `Links` and `Strengths`
 
 A sheaf is about as small as a parcel of the same rows, and much faster to encode and decode: its
-neurons are unordered, and neurons that never occurred, as most targets, have no row. So equal rows
-may have different sheaves; a sheaf is never digested or stored. `decode` is total, as for a parcel.
+neurons are unordered, and a neuron that is only a target has no row. So equal rows may have
+different sheaves, and a sheaf is never digested or stored. `decode` is total: for any bytes it
+returns valid rows or raises DamagedError.
 """
 
 import struct
@@ -37,7 +38,7 @@ _TYPES = ("u8", "u4", "u1", "u4", "u4", "u4", "i8", "u4", "u4", _STEPS, "i8", "u
 
 
 class Sheaf(NamedTuple):
-    """R rows with M connections to some of V neurons, all of them distinct."""
+    """R rows with M connections among V distinct neurons, not encoded."""
 
     concept: Ids
     """Shape [V]: the concept of each neuron."""
@@ -46,22 +47,22 @@ class Sheaf(NamedTuple):
     names: Names
     """The text of every concept and feature of a row."""
     row: Ints
-    """Shape [R]: the index of each row's neuron."""
+    """Shape [R]: the index of each row's neuron among the V neurons."""
     counts: Ints
     """Shape [R]: how often each row's neuron occurred. Invariant: above 0."""
     starts: Ints
     """Shape [R + 1]: where each row's connections start, and the end of the last."""
     target: Ints
-    """Shape [M]: the index of each connection's target neuron, ascending in each row."""
+    """Shape [M]: the index of each connection's target neuron. Invariant: ascending in each row."""
     place: npt.NDArray[Any]
-    """Shape [M]: each connection's branch and segment in one number, ascending among a row's
-    connections to one target."""
+    """Shape [M]: each connection's branch and segment in one number. Invariant: it ascends among a
+    row's connections to one target."""
     strength: Ints
     """Shape [M]: the strength of each connection."""
 
 
 class Sizes(NamedTuple):
-    """The sizes that a sheaf states."""
+    """The sizes that a sheaf states in its head; `text` is in bytes."""
 
     rows: int
     neurons: int
@@ -73,7 +74,7 @@ class Sizes(NamedTuple):
 
 
 class SheafRows:
-    """Rows decoded from a sheaf; read like `DeltaRows`."""
+    """Rows decoded from a sheaf, with the interface of `DeltaRows`."""
 
     def __init__(self, found: Neurons, row: Ints, count: Ints, links: Traced) -> None:
         self._names, self._links = found.names, links
@@ -88,11 +89,11 @@ class SheafRows:
 
     @property
     def neurons(self) -> Set[tuple[int, int]]:
-        """The neurons of all rows."""
+        """The neurons that have a row in this answer."""
         return self._at.keys()
 
     def read(self, question: Question) -> Answer:
-        """Return the rows asked for."""
+        """Return the rows of the question's neurons, in order; None for a neuron without one."""
         return [self._read(neuron) for neuron in question.neurons]
 
     def _read(self, neuron: Neuron) -> Row | None:
@@ -117,7 +118,7 @@ class SheafRows:
 
 
 def encode(sheaf: Sheaf, branches: int, segments: int) -> bytes:
-    """Return the encoding of rows; `branches` and `segments` are those of the model."""
+    """Encode a sheaf as bytes; `branches` and `segments` are the model's."""
     shape = Shape(branches, segments)
     words = words_of(sheaf.concept, sheaf.feature, sheaf.names)
     place = sheaf.place.astype(shape.dtype)
@@ -143,11 +144,11 @@ def encode(sheaf: Sheaf, branches: int, segments: int) -> bytes:
 
 
 def decode(data: bytes | memoryview, limits: Limits) -> SheafRows:
-    """Return the rows; DamagedError if they are invalid, or exceed the limits."""
+    """Decode the rows of a sheaf; DamagedError if they are invalid or exceed the limits."""
     sizes = sizes_of(data)
     check_sizes(sizes, limits)
     most = sizes.rows + sizes.connections
-    check(sizes.rows <= sizes.neurons <= most, "not as many neurons as rows and targets can be")
+    check(sizes.rows <= sizes.neurons <= most, "the number of neurons does not fit the rows")
     arrays = unpack(data, len(_TYPES), _most_items(sizes), _START)
     shape = Shape(sizes.branches, sizes.segments)
     _check_arrays(arrays, sizes, shape)
@@ -155,14 +156,17 @@ def decode(data: bytes | memoryview, limits: Limits) -> SheafRows:
     found = neurons_of(words)
     _check_rows(row, count, found)
     reached = traced(links, Strengths(*arrays[10:]), shape, sizes.neurons)
-    check(adds_up(count) and adds_up(reached.strength), "sums beyond 63 bits")
+    check(
+        adds_up(count) and adds_up(reached.strength),
+        "the sum of counts or strengths exceeds 63 bits",
+    )
     return SheafRows(found, row, count, reached)
 
 
 def sizes_of(data: bytes | memoryview) -> Sizes:
-    """Return the sizes that a sheaf states in its first bytes, unchecked."""
-    check(len(data) >= _START, f"no sheaf has only {len(data)} bytes")
-    check(bytes(data[: len(MAGIC)]) == MAGIC, "no sheaf: it starts otherwise")
+    """Return the sizes that a sheaf states in its first bytes; they are not checked."""
+    check(len(data) >= _START, f"not a sheaf: only {len(data)} bytes")
+    check(bytes(data[: len(MAGIC)]) == MAGIC, "not a sheaf: it starts with other bytes")
     return Sizes(*_SIZES.unpack_from(data, len(MAGIC)))
 
 
@@ -176,17 +180,17 @@ def _check_arrays(arrays: list[npt.NDArray[Any]], sizes: Sizes, shape: Shape) ->
     for array, name, wanted in zip(arrays, names, _TYPES, strict=True):
         dtype = shape.dtype if wanted == _STEPS else np.dtype(wanted)
         if array.dtype != dtype:
-            raise DamagedError(f"{name} of type {array.dtype}, not {dtype}")
+            raise DamagedError(f"the array of {name} has type {array.dtype}, not {dtype}")
     words, neurons, rows = [sizes.words] * 2, [sizes.neurons] * 2, [sizes.rows] * 3
     told = (*words, sizes.text, *neurons, *rows, None, sizes.connections)
     for array, name, size in zip(arrays, names, told, strict=False):
         if size not in (None, len(array)):
-            raise DamagedError(f"{name}: {len(array)}, not {size}")
+            raise DamagedError(f"the length of {name} is {len(array)}, not {size}")
 
 
 def _check_rows(row: Ints, count: Ints, found: Neurons) -> None:
-    check(not len(row) or row.max() < len(found.concept), "a row of no neuron")
-    check(first_of_runs(np.sort(row)).all(), "a row that stands twice")
-    check(count.min(initial=1) > 0, "a row that never occurred")
+    check(not len(row) or row.max() < len(found.concept), "a row belongs to no neuron")
+    check(first_of_runs(np.sort(row)).all(), "a neuron has two rows")
+    check(count.min(initial=1) > 0, "a row's count is below 1")
     words = {*found.concept[row].tolist(), *found.feature[row].tolist()} - {PRIME}
-    check(words <= found.names.keys(), "rows without their names")
+    check(words <= found.names.keys(), "the words of a row have no text")

@@ -1,9 +1,9 @@
 """Encodes strengths as one-byte indices into a table.
 
-Most strengths of a brain have one of few values: 10 / (distance + 1), and small multiples. The 255
-most frequent values of a sample form a table. A strength is encoded as its index in the table; or
-as the table's length if it is not there, and then its value is among the rest. Strengths are
-ordered by place: a place determines the distance, or nearly, so equal values become neighbours,
+Most strengths of a brain have one of few values: 10 / (distance + 1), and small multiples of it.
+The 255 most frequent values of a sample form a table. A strength in the table is encoded as its
+index; any other is encoded as the table's length, and its value is stored separately. Strengths are
+ordered by place, because a place nearly determines the distance: so equal values become neighbours,
 which zstd compresses well.
 """
 
@@ -17,10 +17,11 @@ from giaann_p2p.model.sequence import Ints
 from giaann_p2p.store.codec.damage import ascending, check
 
 TABLE = 255
-"""The most values in a table: their indices, and the one index for all other values, fit a byte."""
+"""The most values in a table of strengths: their indices, and one more for all other values, fit
+into a byte."""
 
 SAMPLE = 1 << 16
-"""Approximate size of the sample whose most frequent values form the table."""
+"""The approximate number of strengths in the sample whose most frequent values form the table."""
 _SLOT_BITS = 16
 _FEW = 1 << 11
 _GOLDEN = 0x9E3779B97F4A7C15 - (1 << 64)
@@ -30,25 +31,25 @@ Places = npt.NDArray[Any]
 
 
 class Strengths(NamedTuple):
-    """Strengths, ready to be packed."""
+    """Encoded strengths: a table, an index for each strength, and the values not in the table."""
 
     table: Ints
-    """Shape [at most TABLE]: the table's values, ascending, each as the difference to the one
-    before."""
+    """Shape [at most TABLE]: the table's values, ascending; each is stored as the difference from
+    the one before."""
     numbers: Bytes
     """Shape [n]: each strength's index in the table, ordered by place."""
     rest: Ints
-    """The strengths that are not in the table, also ordered by place."""
+    """The values of the strengths that are not in the table, ordered by place."""
 
 
 def table_of(strength: Ints, sample: int = SAMPLE) -> Ints:
-    """Return the most frequent values of a sample, ascending."""
+    """Return the most frequent values of a sample of strengths, ascending."""
     values, counts = np.unique(strength[:: len(strength) // sample + 1], return_counts=True)
     return np.sort(values[np.argsort(-counts, kind="stable")[:TABLE]])
 
 
 def numbered(strength: Ints, place: Places, sample: int = SAMPLE) -> Strengths:
-    """Encode the strengths at some places."""
+    """Encode strengths; `place` is the place of each."""
     strength = strength[np.argsort(place, kind="stable")]
     table = table_of(strength, sample)
     number = _numbers(strength, table)
@@ -57,10 +58,10 @@ def numbered(strength: Ints, place: Places, sample: int = SAMPLE) -> Strengths:
 
 
 def _numbers(strength: Ints, table: Ints) -> Bytes:
-    """Return the index of each strength in the table, or the table's length.
+    """Return each strength's index in the table, or the table's length if it is not there.
 
-    A hash table finds nearly all of them in one step; the others are searched. If there are few
-    strengths, all are searched, because filling the hash table would take longer.
+    A hash table finds nearly all indices in one step; a binary search finds the others. If there
+    are few strengths, all are searched, because filling the hash table would take longer.
     """
     whole = np.append(table, 0)  # no strength is 0
     if len(strength) < _FEW:
@@ -84,15 +85,18 @@ def _slots(strength: Ints) -> Ints:
 
 
 def restored(coded: Strengths, place: Places) -> Ints:
-    """Decode the strengths at these places; DamagedError if they are invalid."""
+    """Decode strengths; `place` is the place of each. DamagedError if they are invalid."""
     table = np.cumsum(coded.table)  # a sum that wraps does not ascend, and is refused
-    check(len(table) <= TABLE and ascending(table), "a table of strengths that do not ascend")
-    check((table > 0).all() and (coded.rest > 0).all(), "a strength below 1")
-    check(len(coded.numbers) == len(place), "not one strength for each place")
-    check(coded.numbers.max(initial=0) <= len(table), "a strength that is not in the table")
+    check(
+        len(table) <= TABLE and ascending(table),
+        "the table of strengths is too long or does not ascend",
+    )
+    check((table > 0).all() and (coded.rest > 0).all(), "a strength is below 1")
+    check(len(coded.numbers) == len(place), "there must be one strength for each place")
+    check(coded.numbers.max(initial=0) <= len(table), "the index of a strength is beyond the table")
     strength = np.append(table, 0).take(coded.numbers)
     missing = np.flatnonzero(coded.numbers == len(table))
-    check(len(missing) == len(coded.rest), "more or fewer strengths than are wanted")
+    check(len(missing) == len(coded.rest), "the number of strengths outside the table is wrong")
     strength[missing] = coded.rest
     found = np.empty_like(strength)
     found[np.argsort(place, kind="stable")] = strength

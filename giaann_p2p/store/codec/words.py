@@ -1,7 +1,7 @@
 """Encodes neurons and the words that name them.
 
 The words are numbered from 1 in the order of their ids; 0 is the prime feature. A word of length 0
-has no text, as the words of a neuron that is only a target.
+has no text: neurons that are only targets do not need their words' texts.
 """
 
 from functools import lru_cache
@@ -16,31 +16,32 @@ from giaann_p2p.model.sequence import Ids, Ints, Names
 from giaann_p2p.store.codec.damage import ascending, check
 
 _number = word_id.__wrapped__
-"""Bypasses the cache of `word_id`, which a sender could otherwise fill with invented words."""
+"""`word_id` without its cache, which a sender could otherwise fill with invented words."""
 _OFTEN, _SHORT = 1 << 13, 24
-"""The number of words in the cache of checked words, and the most bytes of a word in it. A third of
-the work of decoding a chunk is checking words that earlier chunks had, too. The cache takes at
-most some 3 MB."""
+"""The number of words in the cache of checked words, and the most bytes of each. A third of the
+work of decoding a chunk is checking words that earlier chunks had, too; the cache saves it. It
+takes some 3 MB at most."""
 
 
 class Words(NamedTuple):
-    """V neurons and their W words, ready to be packed."""
+    """Encoded neurons and their words: V neurons, W words."""
 
     ids: Ids
-    """Shape [W]: the words' ids, ascending, each as the difference to the one before."""
+    """Shape [W]: the words' ids, ascending; each is stored as the difference from the one before.
+    """
     lengths: Ints
     """Shape [W]: the length of each word's text in bytes; 0 for a word without text."""
     texts: Bytes
-    """All texts in UTF-8, concatenated."""
+    """The texts of all words in UTF-8, concatenated."""
     concepts: Ints
-    """Shape [V]: the number of each neuron's concept; in a parcel, the difference to the one
+    """Shape [V]: the word number of each neuron's concept; in a parcel, the difference from the one
     before."""
     features: Ints
-    """Shape [V]: the number of each neuron's feature."""
+    """Shape [V]: the word number of each neuron's feature; 0 for the prime feature."""
 
 
 class Neurons(NamedTuple):
-    """Decoded neurons, in the form of a delta's arrays."""
+    """Decoded neurons, as the arrays of a delta, and the texts of their words by id."""
 
     concept: Ids
     feature: Ids
@@ -48,13 +49,13 @@ class Neurons(NamedTuple):
 
 
 def worded(delta: Delta) -> Words:
-    """Encode a delta's neurons."""
+    """Encode a delta's neurons and their words."""
     words = words_of(delta.concept, delta.feature, delta.names)
     return words._replace(concepts=np.diff(words.concepts, prepend=0).astype(np.uint32))
 
 
 def words_of(concept: Ids, feature: Ids, names: Names) -> Words:
-    """Encode neurons in any order; the numbers of concepts are not turned into differences."""
+    """Encode neurons in any order, and their words; concepts are not stored as differences."""
     columns = first_of_runs(concept)  # a column's neurons are mostly neighbours
     both = np.concatenate([concept[columns], feature, [np.uint64(PRIME)]])
     ids, number = np.unique(both, return_inverse=True)
@@ -70,7 +71,7 @@ def words_of(concept: Ids, feature: Ids, names: Names) -> Words:
 
 
 def _texts(names: Names, ids: Ids) -> tuple[Ints, bytes]:
-    """Return the length of each word's text in bytes, and all texts concatenated."""
+    """Return each word's length of text in bytes, 0 without a text, and all texts concatenated."""
     named = np.sort(np.fromiter(names, np.uint64, len(names)))
     at = np.searchsorted(ids, named)
     known = ids[np.minimum(at, len(ids) - 1)] == named if len(ids) else np.zeros(len(at), np.bool_)
@@ -81,39 +82,39 @@ def _texts(names: Names, ids: Ids) -> tuple[Ints, bytes]:
 
 
 def neurons(words: Words) -> Neurons:
-    """Decode the neurons of a parcel; DamagedError if they are invalid or do not ascend."""
+    """Decode a parcel's neurons; DamagedError if they are invalid or do not ascend."""
     concepts = np.cumsum(words.concepts, dtype=np.int64)
     found = _neurons(words, concepts)
     further = (concepts[1:] > concepts[:-1]) | (words.features[1:] > words.features[:-1])
-    check(further.all(), "neurons that do not ascend")
+    check(further.all(), "the neurons do not ascend")
     used = np.zeros(len(words.ids) + 1, np.bool_)
     used[concepts] = used[words.features] = True
-    check(used[1:].all(), "a word of no neuron")
+    check(used[1:].all(), "a word belongs to no neuron")
     return found
 
 
 def neurons_of(words: Words) -> Neurons:
-    """Decode the neurons of `words_of`; DamagedError if they are invalid."""
+    """Decode neurons that `words_of` encoded; DamagedError if they are invalid."""
     found = _neurons(words, words.concepts)
     pairs = words.concepts.astype(np.uint64) << np.uint64(32) | words.features
     pairs.sort()
-    check(first_of_runs(pairs).all(), "a neuron that stands twice")
+    check(first_of_runs(pairs).all(), "a neuron is listed twice")
     return found
 
 
 def _neurons(words: Words, concepts: Ints) -> Neurons:
     ids = np.concatenate([[np.uint64(PRIME)], np.cumsum(words.ids, dtype=np.uint64)])
-    check(ascending(ids), "word ids that do not ascend")  # includes sums that wrap
-    check(concepts.min(initial=1) > PRIME, "a neuron without a concept")
-    check(concepts.max(initial=0) < len(ids), "a concept that is no word")
-    check(words.features.max(initial=0) < len(ids), "a feature that is no word")
+    check(ascending(ids), "the word ids do not ascend")  # includes sums that wrap
+    check(concepts.min(initial=1) > PRIME, "a neuron has no concept")
+    check(concepts.max(initial=0) < len(ids), "the word of a concept does not exist")
+    check(words.features.max(initial=0) < len(ids), "the word of a feature does not exist")
     names = _names(ids[1:], words.lengths, words.texts.tobytes())
     return Neurons(ids[concepts], ids[words.features], names)
 
 
 def _names(ids: Ids, lengths: Ints, texts: bytes) -> Names:
     ends = np.cumsum(lengths, dtype=np.int64)
-    check((ends[-1] if len(ends) else 0) == len(texts), "texts of another length than told")
+    check((ends[-1] if len(ends) else 0) == len(texts), "the texts do not have the stated length")
     with_text = np.flatnonzero(lengths)
     first = (ends - lengths)[with_text].tolist()
     pieces = zip(ids[with_text].tolist(), first, ends[with_text].tolist(), strict=True)
@@ -121,7 +122,7 @@ def _names(ids: Ids, lengths: Ints, texts: bytes) -> Names:
 
 
 def text_of(number: int, text: bytes) -> str:
-    """Return a word's text, decoded; DamagedError if it is not UTF-8, or has another number."""
+    """Decode a word's text; DamagedError if it is not UTF-8 or does not have the word's id."""
     return _usual(number, text) if len(text) <= _SHORT else _checked(number, text)
 
 
@@ -129,8 +130,8 @@ def _checked(number: int, text: bytes) -> str:
     try:
         word = text.decode()
     except UnicodeDecodeError as error:
-        raise DamagedError(f"word {number:016x} is no UTF-8: {error.reason}") from None
-    check(_number(word) == number, f"word {number:016x} is not {word[:40]!r}")
+        raise DamagedError(f"the text of word {number:016x} is not UTF-8: {error.reason}") from None
+    check(_number(word) == number, f"word id {number:016x} is not that of {word[:40]!r}")
     return word
 
 

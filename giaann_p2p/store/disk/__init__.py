@@ -1,1 +1,1 @@
-"""The disk half: files, and a log of checksummed records that tells damage from a torn end."""
+"""The store's files on a disk, and a log of records that tells damage from a torn end."""

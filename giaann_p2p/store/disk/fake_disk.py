@@ -1,13 +1,13 @@
-"""A disk in memory that can lose its power, fail and run full, as a real one at its worst.
+"""A disk in memory for tests: it can lose power, fail and run full, as badly as a real disk.
 
-It tracks what was synced. `FakeDisk.crash` returns the disk as a power cut may leave it. The rules
+The disk tracks what was synced. `FakeDisk.crash` returns it as a power cut may leave it. The rules
 are those of POSIX, not the milder ones of a particular file system:
 
-- Of the writes to a file since its last sync, each page of 4,096 bytes is kept or lost
-  independently of the others, and the file has any size that it had meanwhile, or one in between.
-- Of the changes of a name since the directory's last sync, any may be the last one kept,
-  independently of other names. A synced file whose name was not synced may be gone.
-- After a failed sync, later syncs of that file guarantee nothing.
+- If a file has unsynced writes, each of its pages of 4,096 bytes is kept or lost independently of
+  the others, and the file has any size that it had since its last sync, or one in between.
+- If a name has unsynced changes, any of them may be the last one kept, independently of other
+  names. A synced file whose name was not synced may be gone.
+- If a sync of a file has failed, later syncs of that file guarantee nothing.
 """
 
 import errno
@@ -22,7 +22,7 @@ from giaann_p2p.store.disk.files import Appender, Data
 
 @dataclass
 class _Plan:
-    """The range of operations that fail, and how they fail."""
+    """Which operations of a fake disk fail, and how they fail."""
 
     first: int = 0
     last: int = -1
@@ -32,21 +32,21 @@ class _Plan:
 
 @dataclass
 class FakeDisk:
-    """A flat directory in memory, with the interface of `Files`."""
+    """A flat directory of files in memory, with the interface of `Files`."""
 
     capacity: int | None = None
-    """The most bytes of all files; a write that exceeds them raises ENOSPC. None means
+    """The most bytes of all files together; a write beyond them fails with ENOSPC. None means
     unlimited."""
     operations: int = 0
-    """The number of changes so far, failed ones included: writes, syncs, renames and so on."""
+    """The number of writes, syncs, renames and other changes so far, including failed ones."""
     _names: dict[str, FakeFile] = field(default_factory=dict)
     _history: dict[str, list[FakeFile | None]] = field(default_factory=dict)
-    """For each name, the files that had it since the last sync of the directory, the synced one
-    first."""
+    """For each name that changed since the directory's last sync, the files that had it; the synced
+    one is first."""
     _plan: _Plan = field(default_factory=_Plan)
 
     def fail_at(self, n: int, error: int, partial: bool = False, times: int = 1) -> None:
-        """Let the n-th change from now on fail with an errno, `times` changes in a row.
+        """Make the n-th change from now on fail with an errno, and `times` changes in all.
 
         `partial`: a failing write writes half, and a failing change of a name takes effect.
         """
@@ -54,7 +54,7 @@ class FakeDisk:
         self._plan = _Plan(first, first + times - 1, error, partial)
 
     def crash(self, rng: random.Random) -> "FakeDisk":
-        """Return the disk as a power cut may leave it. This one does not change."""
+        """Return a new disk with what a power cut may leave of this one, which does not change."""
         kept = {name: file for name, file in self._names.items() if name not in self._history}
         for name, files in self._history.items():
             file = rng.choice([*files, files[-1]])
@@ -64,11 +64,11 @@ class FakeDisk:
         return FakeDisk(self.capacity, _names=found)
 
     def path(self, name: str) -> str:
-        """Return the name of a file for messages."""
+        """Return the path of a file for messages; on this disk it is the name."""
         return name
 
     def names(self) -> list[str]:
-        """Return the names of all files, in order."""
+        """Return the names of all files in the directory, sorted."""
         return sorted(self._names)
 
     def read(self, name: str, size: int = -1, start: int = 0) -> bytes:
@@ -89,11 +89,11 @@ class FakeDisk:
         return _FakeAppender(self, file)
 
     def reopen(self, name: str) -> Appender:
-        """Open a file for appending."""
+        """Open an existing file for appending."""
         return _FakeAppender(self, self._file(name))
 
     def rename(self, old: str, new: str) -> None:
-        """Rename a file; it replaces a file of the new name."""
+        """Rename a file; it replaces any file that has the new name."""
         file = self._file(old)
 
         def move() -> None:
@@ -108,16 +108,19 @@ class FakeDisk:
         self.change(lambda: self._set(name, None))
 
     def sync(self) -> None:
-        """Sync the directory: return when all its names are on the disk."""
+        """Sync the directory: return once all its names are on the disk."""
         self.change(self._history.clear)
 
     def damage(self, name: str, content: bytes) -> None:
-        """Replace the bytes of a file, as a bad disk does."""
+        """Replace the bytes of a file, as a bad disk may do."""
         self._file(name)
         self._names[name] = FakeFile(content)
 
     def change(self, make: Callable[[], object], half: Callable[[], object] | None = None) -> None:
-        """Make a change, unless it is planned to fail; a partial failure makes only `half`."""
+        """Call `make`, unless this change is planned to fail: then raise the planned error.
+
+        A partial failure first calls `half`, or `make` if there is no `half`.
+        """
         self.operations += 1
         plan = self._plan
         if not plan.first <= self.operations <= plan.last:
@@ -129,7 +132,7 @@ class FakeDisk:
 
     @property
     def free(self) -> int | None:
-        """The number of bytes that can still be written; None if unlimited."""
+        """The number of bytes that can still be written to the disk; None if unlimited."""
         if self.capacity is None:
             return None
         return self.capacity - sum(len(file.content) for file in self._names.values())

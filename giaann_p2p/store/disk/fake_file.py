@@ -1,6 +1,6 @@
-"""A file of the disk in memory: its content, and what a power cut may leave of it.
+"""A file of a fake disk in memory: its content, and what a power cut may leave of it.
 
-The rules are those of `fake_disk`.
+The rules of a power cut are listed in the module `fake_disk`.
 """
 
 import random
@@ -10,25 +10,25 @@ PAGE = 4096
 
 
 class FakeFile:
-    """The bytes of a file, and the changes since its last sync."""
+    """The bytes of a file on a fake disk, and the changes since its last sync."""
 
     def __init__(self, content: bytes = b"") -> None:
         self.content = bytearray(content)
         self._synced = len(content)
-        """The number of leading bytes that are unchanged since the last sync."""
+        """The number of the file's leading bytes that are unchanged since the last sync."""
         self._cut_off = b""
-        """The bytes after those as of the last sync; they were truncated since then."""
+        """The bytes after the first `_synced` ones that were truncated since the last sync."""
         self._changes: list[bytes | int] = []
-        """Changes since the last sync: the bytes of a write, or the size of a truncation."""
+        """The changes since the last sync: the bytes of a write, or the size after a truncation."""
         self._trusted = True
 
     def write(self, data: bytes) -> None:
-        """Append bytes."""
+        """Append bytes to the file, without a sync."""
         self.content += data
         self._changes.append(data)
 
     def truncate(self, size: int) -> None:
-        """Set the size: truncate the file, or extend it with zeros."""
+        """Set the file's size: truncate it, or extend it with zeros."""
         if size > len(self.content):
             self.write(bytes(size - len(self.content)))
             return
@@ -39,17 +39,17 @@ class FakeFile:
         self._changes.append(size)
 
     def sync(self) -> None:
-        """Make all changes durable, unless an earlier sync has failed."""
+        """Make all changes of the file durable, unless an earlier sync has failed."""
         if self._trusted:
             self._synced, self._cut_off = len(self.content), b""
             self._changes.clear()
 
     def distrust(self) -> None:
-        """Record a failed sync: later ones make nothing durable."""
+        """Record that a sync has failed: later syncs of the file make nothing durable."""
         self._trusted = False
 
     def crash(self, rng: random.Random) -> bytes:
-        """Return what a power cut may leave of the file."""
+        """Return a random content that a power cut may leave of the file."""
         versions = self._versions()
         if len(versions) == 1:
             return versions[0]
@@ -63,7 +63,7 @@ class FakeFile:
         return _mixed(versions, rng)
 
     def _versions(self) -> list[bytes]:
-        """Return the file as it was at its last sync, and after each change since then."""
+        """Return the file's contents at its last sync, and after each change since then."""
         versions = [bytes(self.content[: self._synced]) + self._cut_off]
         for change in self._changes:
             last = versions[-1]
@@ -72,14 +72,16 @@ class FakeFile:
 
 
 def _torn(versions: list[bytes], rng: random.Random) -> bytes:
-    """Return a state in the middle of a change."""
+    """Return a file's content in the middle of a random change."""
     before, behind = rng.choice(list(pairwise(versions)))
     longer, shorter = sorted((before, behind), key=len, reverse=True)
     return longer[: rng.randint(len(shorter), len(longer))]
 
 
 def _mixed(versions: list[bytes], rng: random.Random) -> bytes:
-    """Return each page from a random version; zeros if that version does not have the page."""
+    """Return a mix of a file's versions: each page is from a random one, or zeros if it is missing
+    there.
+    """
     first, second = len(rng.choice(versions)), len(rng.choice(versions))
     size = rng.choice([first, rng.randint(min(first, second), max(first, second))])
     pages = (rng.choice(versions)[at : at + PAGE].ljust(PAGE, b"\0") for at in range(0, size, PAGE))

@@ -3,8 +3,8 @@
 All access to the store's files goes through `Files`, so that the same code runs on a real directory
 and on one in memory that loses power when a test wants it to. The rules for both: written bytes are
 durable once `Appender.sync` has returned, a name is durable once `Files.sync` has returned, and
-every failure is an OSError. Files are read into memory, not mapped: a bad sector under a mapping
-kills the process, and so does truncation of the file by another process.
+every failure is an OSError. Files are read into memory, not mapped: with a mapping, a bad sector
+would kill the process, and so would another process that truncates the file.
 """
 
 import os
@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Protocol
 
 Data = bytes | bytearray | memoryview
-"""A sequence of bytes, of any type that can be written."""
+"""The types of byte sequences that can be written to a file."""
 
 _PARTS = 1024
-"""The most pieces in one system call (IOV_MAX)."""
+"""The most pieces that one system call writes (IOV_MAX)."""
 
 
 class Appender(Protocol):
@@ -30,10 +30,10 @@ class Appender(Protocol):
         """Append the pieces in order; OSError if not all of them could be written."""
 
     def sync(self) -> None:
-        """Sync the file: return when everything written is on the disk.
+        """Sync the file: return once everything written is on the disk.
 
-        After an OSError the file cannot be trusted any more: the next sync may succeed although
-        pages of this one are lost.
+        After an OSError the file can no longer be trusted: the next sync may succeed although pages
+        of this one are lost.
         """
 
     def truncate(self, size: int) -> None:
@@ -44,13 +44,13 @@ class Appender(Protocol):
 
 
 class Files(Protocol):
-    """A flat directory."""
+    """A flat directory of files, on a real disk or on a fake one."""
 
     def path(self, name: str) -> str:
-        """Return the name of a file for messages."""
+        """Return the path of a file, as messages name it."""
 
     def names(self) -> list[str]:
-        """Return the names of all files, in order."""
+        """Return the names of all files in the directory, sorted."""
 
     def read(self, name: str, size: int = -1, start: int = 0) -> bytes:
         """Read a file, or at most `size` bytes of it, from offset `start` on."""
@@ -62,16 +62,16 @@ class Files(Protocol):
         """Create a file; FileExistsError if it exists."""
 
     def reopen(self, name: str) -> Appender:
-        """Open a file for appending."""
+        """Open an existing file for appending."""
 
     def rename(self, old: str, new: str) -> None:
-        """Rename a file; it replaces a file of the new name."""
+        """Rename a file; it replaces any file that has the new name."""
 
     def remove(self, name: str) -> None:
         """Remove a file."""
 
     def sync(self) -> None:
-        """Sync the directory: return when all its names are on the disk."""
+        """Sync the directory: return once all names in it are on the disk."""
 
 
 class DiskFiles:
@@ -81,11 +81,11 @@ class DiskFiles:
         self._directory = directory
 
     def path(self, name: str) -> str:
-        """Return the name of a file for messages."""
+        """Return the path of a file, as messages name it."""
         return str(self._directory / name)
 
     def names(self) -> list[str]:
-        """Return the names of all plain files, in order: no links, pipes or folders."""
+        """Return the names of all plain files, sorted; without links, pipes and folders."""
         with os.scandir(self._directory) as entries:
             return sorted(entry.name for entry in entries if entry.is_file(follow_symlinks=False))
 
@@ -106,11 +106,11 @@ class DiskFiles:
         return _DiskAppender(self._directory / name, os.O_CREAT | os.O_EXCL)
 
     def reopen(self, name: str) -> Appender:
-        """Open a file for appending."""
+        """Open an existing file for appending."""
         return _DiskAppender(self._directory / name, 0)
 
     def rename(self, old: str, new: str) -> None:
-        """Rename a file; it replaces a file of the new name."""
+        """Rename a file; it replaces any file that has the new name."""
         (self._directory / old).replace(self._directory / new)
 
     def remove(self, name: str) -> None:
@@ -118,7 +118,7 @@ class DiskFiles:
         (self._directory / name).unlink()
 
     def sync(self) -> None:
-        """Sync the directory: return when all its names are on the disk."""
+        """Sync the directory: return once all names in it are on the disk."""
         with closing(_Handle(self._directory, os.O_RDONLY | os.O_DIRECTORY)) as handle:
             os.fsync(handle.number)
 
@@ -160,11 +160,11 @@ class _DiskAppender:
         self._handle.close()
 
 
-_sync_data = getattr(os, "fdatasync", os.fsync)  # macOS has none
+_sync_data = getattr(os, "fdatasync", os.fsync)  # macOS has no fdatasync
 
 
 def _rest(parts: list[memoryview], done: int) -> list[memoryview]:
-    """Return what remains of the parts after their first `done` bytes."""
+    """Return what remains to be written of some pieces after their first `done` bytes."""
     for at, part in enumerate(parts):
         if done < part.nbytes:
             return [part.cast("B")[done:], *parts[at + 1 :]]

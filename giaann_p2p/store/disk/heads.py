@@ -1,11 +1,11 @@
 """Lists the records of an old log file by their heads, without reading the payloads.
 
-Only a record's checksum protects its head, and checking it takes the payload. So the results here
-are hints: a caller that uses one must read the whole record. Each head leads to the next, so the
-walk ends at the first place without one.
+A record's head is only protected by the record's checksum, and checking that takes the payload. So
+the results here are hints: a caller that uses one must read the whole record. Each head leads to
+the next one, so the walk ends at the first place without a head.
 
 A file ends at the offset that the header of the next file states. If the next file is missing or
-damaged, it ends at its last mark: later records may be the rest of an append that was given up.
+damaged, a file ends at its last mark: later records may be the rest of an append that was given up.
 """
 
 import contextlib
@@ -26,22 +26,22 @@ from giaann_p2p.store.disk.record import (
 from giaann_p2p.store.disk.replay import read, read_header
 
 _BLOCK = 1 << 12
-"""The least number of bytes to read at once."""
+"""The least number of bytes to read from a log file at once."""
 
 
 class Found(NamedTuple):
-    """A record, as described by its head."""
+    """A log record, as described by its head."""
 
     kind: int
     place: Place
     size: int
-    """The size of the whole record in bytes."""
+    """The size of the whole record in bytes, with its head and padding."""
     start: memoryview
-    """The first bytes of its payload."""
+    """The first bytes of the record's payload."""
 
 
 def heads(files: Files, identity: bytes, number: int, most: int) -> Iterator[Found]:
-    """Iterate over the records of a completed file, with at most `most` bytes of each payload.
+    """Iterate over the records of an older log file, with at most `most` bytes of each payload.
 
     Damage ends the iteration without an error.
     """
@@ -73,7 +73,7 @@ def _walk(window: "_Window", header: Header, end: int | None, most: int) -> Iter
 
 
 def _marked(found: Iterable[Found]) -> Iterator[Found]:
-    """Iterate over the records before the last mark."""
+    """Iterate over the records before the last mark, without the marks."""
     waiting: list[Found] = []
     for one in found:
         if one.kind == MARK:
@@ -84,14 +84,14 @@ def _marked(found: Iterable[Found]) -> Iterator[Found]:
 
 
 class _Window:
-    """Reads a file block by block."""
+    """Reads a log file block by block."""
 
     def __init__(self, files: Files, number: int) -> None:
         self._files, self._number = files, number
         self._block, self._start = memoryview(b""), 0
 
     def read(self, start: int, size: int) -> memoryview:
-        """Return `size` bytes from an offset on, or fewer at the end of the file."""
+        """Return `size` bytes of the file from offset `start` on, or fewer at its end."""
         at = start - self._start
         if not 0 <= at <= at + size <= len(self._block):
             data = read(self._files, self._number, max(size, _BLOCK), start)

@@ -4,10 +4,11 @@
     record   "gRc", kind u8, length u32, checksum u64, payload, zeros up to a multiple of 8
 
 The header has the identity of the store, the file's own number, and `before`: the offset at which
-the previous file ends; any bytes there beyond it are ignored. A record's checksum is seeded with
-the store, the file's number, the offset, the kind and the length, so a record is valid only where
-it was written. One kind belongs to the log itself: the *mark*, which is written after a sync and
-states that everything before it is on the disk.
+the previous file ends. Bytes of the previous file after that offset are ignored. A record's
+checksum is seeded with the store's identity, the file's number, the offset, the kind and the
+length, so a record is valid only where it was written. One kind of record belongs to the log
+itself: the *mark*, which is written after a sync, and states that everything before it is on the
+disk.
 """
 
 import struct
@@ -20,7 +21,7 @@ from giaann_p2p.store.disk.files import Data
 
 FORMAT = 1
 MARK = 255
-"""The kind of a mark; smaller kinds are the caller's."""
+"""The kind of a mark; callers may use all smaller kinds for their records."""
 MAX_PAYLOAD = (1 << 32) - 1
 
 _FILE_MAGIC, _MAGIC = b"giaanLOG", b"gRc"
@@ -33,14 +34,14 @@ _CHECKSUM = 8
 
 
 class Place(NamedTuple):
-    """The position of a record: a file's number, and the offset in it."""
+    """The position of a record in a log: the number of a file, and the offset in it in bytes."""
 
     file: int
     offset: int
 
 
 class Record(NamedTuple):
-    """One record of a log."""
+    """One record of a log: its kind, its payload, and where it is."""
 
     kind: int
     payload: memoryview
@@ -48,11 +49,11 @@ class Record(NamedTuple):
 
 
 class Head(NamedTuple):
-    """The head of a record, which precedes its payload."""
+    """The head of a log record, which precedes its payload."""
 
     kind: int
     length: int
-    """The length of the payload in bytes."""
+    """The length of the record's payload in bytes."""
     checksum: int
 
 
@@ -62,17 +63,17 @@ class Header(NamedTuple):
     identity: bytes
     number: int
     before: int
-    """The offset at which the previous file ends."""
+    """The offset in bytes at which the previous log file ends."""
 
     def packed(self) -> bytes:
-        """Return the encoded header."""
+        """Encode the header, with its checksum."""
         start = _HEADER.pack(_FILE_MAGIC, FORMAT, self.identity, self.number, self.before, 0)
         start = start[:-_CHECKSUM]
         return start + xxh3_64_intdigest(start).to_bytes(_CHECKSUM, "little")
 
     @classmethod
     def unpacked(cls, data: bytes) -> "Header":
-        """Decode a header; ValueError, with the reason, if it is invalid."""
+        """Decode the header of a log file; ValueError, with the reason, if it is invalid."""
         if data[: len(_FILE_MAGIC)] != _FILE_MAGIC:
             raise ValueError("it does not begin like a log file")
         if len(data) < HEADER_SIZE:
@@ -87,15 +88,15 @@ class Header(NamedTuple):
         return header
 
     def record(self, kind: int, payload: Data, offset: int) -> tuple[bytes, Data, bytes]:
-        """Return the pieces of a record for an offset of this file."""
+        """Encode a record for an offset of this file: its head, its payload, and padding."""
         length = memoryview(payload).nbytes
         head = _HEAD.pack(_MAGIC, kind, length, self._checksum(kind, payload, length, offset))
         return head, payload, bytes(-length % 8)
 
     def find(self, data: memoryview, offset: int, base: int = 0) -> Record | None:
-        """Return the record at an offset; None if there is no whole one.
+        """Return the record at an offset of this file; None if there is no whole record.
 
-        `base`: the offset in the file at which the data begin.
+        `base`: the offset in the file at which `data` begins.
         """
         at = offset - base
         head = head_of(data[at : at + HEAD_SIZE])
@@ -108,13 +109,13 @@ class Header(NamedTuple):
         return Record(kind, payload, Place(self.number, offset))
 
     def records(self, data: memoryview, start: int = HEADER_SIZE) -> Iterator[Record]:
-        """Iterate over the records, including marks, up to the first place without one."""
+        """Iterate over a file's records, including marks, up to the first place without one."""
         while record := self.find(data, start):
             yield record
             start = behind(record)
 
     def next_record(self, data: bytes, start: int, kind: int | None = None) -> Record | None:
-        """Search every offset from `start` on for a record, of one kind if given."""
+        """Search every offset from `start` on for a whole record, of the given kind if any."""
         sought = _MAGIC if kind is None else _MAGIC + bytes([kind])
         view = memoryview(data)
         while (start := data.find(sought, start)) >= 0:
@@ -129,7 +130,7 @@ class Header(NamedTuple):
 
 
 def head_of(data: bytes | memoryview) -> Head | None:
-    """Decode a head, without checking its checksum; None if there is none."""
+    """Decode a record's head, without verifying the checksum; None if the data are no head."""
     if len(data) < HEAD_SIZE:
         return None
     magic, kind, length, checksum = _HEAD.unpack_from(data)
@@ -137,10 +138,10 @@ def head_of(data: bytes | memoryview) -> Head | None:
 
 
 def size_of(length: int) -> int:
-    """Return the size in bytes of a record with a payload of this length."""
+    """Return the size in bytes of a whole record whose payload has this length."""
     return HEAD_SIZE + length + -length % 8
 
 
 def behind(record: Record) -> int:
-    """Return the offset after a record, where the next one begins."""
+    """Return the offset in the log file after a record, where the next record begins."""
     return record.place.offset + size_of(len(record.payload))

@@ -1,10 +1,10 @@
 """Reopens a log, however it was left: closed, killed, out of power or out of space.
 
-The log continues in the newest file only if that ends in a mark. Otherwise the records after its
-last mark may be in the system's memory alone, even after a sync, if an earlier sync failed. So
-these records are rewritten into a new file, whose header says that the old one ends at that mark.
-An old file is never changed. If the disk refuses, all records can still be read, and the next
-append retries; until then, unacknowledged records may appear and disappear.
+The log continues in the newest file only if that file ends in a mark. Otherwise the records after
+the last mark may exist only in the system's memory: if an earlier sync failed, even a later sync
+does not help. So these records are rewritten into a new file, whose header says that the old file
+ends at the mark. An old file is never changed. If the disk refuses, all records can still be read,
+and the next append retries; until then, unacknowledged records may appear and disappear.
 """
 
 import contextlib
@@ -33,11 +33,11 @@ from giaann_p2p.store.disk.tip import Tip
 def recover(
     files: Files, identity: bytes, first: int = 1, sync: Sync = ALWAYS, exists: bool = False
 ) -> tuple[Log, Iterator[Record]]:
-    """Return the log and its records from file `first` on; create a log if there is none.
+    """Reopen a log: return it, and its records from file `first` on; create it if there is none.
 
-    DamagedError if there is none although there must be: because of `exists`, or because `first`
-    above 1 is the result of a `roll`. The iterator may raise DamagedError, too; read it to the end
-    before any file is forgotten.
+    DamagedError if there is no log although there must be one: because `exists` is true, or because
+    a `first` above 1 is the result of a `roll`. The iterator of records may raise DamagedError,
+    too; it must be read to the end before any file is forgotten.
     """
     found = log_files(files, identity, first)
     if found:
@@ -57,7 +57,7 @@ def _taken_up(files: Files, found: list[LogFile], sync: Sync) -> tuple[Log, Iter
     log = Log(files, newest.identity, sync, _sizes(files, found), ends.marked, again)
     if ends.behind_mark == len(data):
         with contextlib.suppress(OSError):
-            files.sync()  # the crash may have come after the newest file got its name, before this
+            files.sync()  # the crash may have come before the newest file's name was synced
             log.go_on(Tip(newest, files.reopen(file_name(newest.number)), ends.marked))
     with contextlib.suppress(DiskError):
         log.ready()
@@ -66,7 +66,7 @@ def _taken_up(files: Files, found: list[LogFile], sync: Sync) -> tuple[Log, Iter
 
 
 def _unmarked(newest: Header, data: bytes, ends: Tail) -> list[Record]:
-    """Return the records after the last mark."""
+    """Return the records of the newest file after its last mark."""
     found = newest.records(memoryview(data)[: ends.end], ends.behind_mark)
     return [record for record in found if record.kind != MARK]
 

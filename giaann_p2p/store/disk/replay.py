@@ -4,16 +4,17 @@ What a log file may hold, and what that means:
 
 - A file gets its name when its header and its first mark are on the disk. So a file that lacks
   either is damaged; no crash can cause that.
-- A file that has a successor ends where the successor's header says. Up to there every byte was on
-  the disk before the successor was made, so anything invalid is damage. Bytes after that end are
-  the rest of an append that was given up, and are ignored.
+- A file that has a successor ends at the offset that the successor's header states. Up to there,
+  every byte was on the disk before the successor was made, so anything invalid is damage. Bytes
+  after that offset are the rest of an append that was given up, and are ignored.
 - The newest file ends at the first place without a whole record. If there is a mark anywhere after
-  that place, it is damage, because the mark states that everything before it was on the disk.
-  Otherwise it is the torn end of the last write, which was never known to be durable.
+  that place, the place is damaged, because a mark states that everything before it was on the disk.
+  Otherwise the place is the torn end of the last write, which was never known to be durable.
 
-So damage to acknowledged records is always detected, with one exception: if the last mark is gone
-as well (because the newest file was truncated or lost its name, or because the power failed before
-the mark was on the disk), damage after the mark before it looks like a torn end.
+So damage to acknowledged records is always detected, with one exception: if the last mark is gone,
+too, damage after the second last mark looks like a torn end. The last mark may be gone because the
+newest file was truncated or lost its name, or because the power failed before the mark was on the
+disk.
 
 Reading changes no file, and a writer may be active: the reader sees the records up to some moment.
 If the writer meanwhile forgets files that the reader needs, the reader gets the error that one is
@@ -32,11 +33,11 @@ _NAME = re.compile(r"log-(\d{8}|[1-9]\d{8,})")
 
 
 class LogFile(NamedTuple):
-    """One file of a log."""
+    """One file of a log: its header, and where it ends."""
 
     header: Header
     end: int | None
-    """The offset at which it ends; None for the newest file, which must be read to know it."""
+    """The offset at which the file ends; None for the newest file, whose end must be searched."""
 
 
 class Tail(NamedTuple):
@@ -48,13 +49,13 @@ class Tail(NamedTuple):
     marked: int
     """The start of the last mark: everything before it is on the disk."""
     behind_mark: int
-    """The end of that mark."""
+    """The end of the last mark."""
     end: int
-    """The end of the last whole record."""
+    """The end of the last whole record in the file."""
 
 
 def file_name(number: int) -> str:
-    """Return the name of a log file."""
+    """Return the name of the log file with this number."""
     return f"log-{number:08d}"
 
 
@@ -68,13 +69,13 @@ def file_numbers(files: Files) -> list[int]:
 
 
 def replay(files: Files, identity: bytes, first: int = 1) -> Iterator[Record]:
-    """Iterate over the records from file `first` on. Payloads are views, not copies."""
+    """Iterate over a log's records from file `first` on; their payloads are views, not copies."""
     for file in log_files(files, identity, first):
         yield from records(files, file)
 
 
 def log_files(files: Files, identity: bytes, first: int) -> list[LogFile]:
-    """Return the files from `first` on; DamagedError unless all exist with valid headers."""
+    """Return the log files from `first` on; DamagedError unless all exist with valid headers."""
     numbers = [number for number in file_numbers(files) if number >= first]
     for expected, number in enumerate(numbers, first):
         if number != expected:
@@ -85,7 +86,7 @@ def log_files(files: Files, identity: bytes, first: int) -> list[LogFile]:
 
 
 def read_header(files: Files, identity: bytes, number: int) -> Header:
-    """Read the header of a file; DamagedError if it is invalid, or another store's or file's."""
+    """Read a log file's header; DamagedError if it is invalid, or another store's or file's."""
     data = read(files, number, HEADER_SIZE)
     try:
         return checked_header(data, identity, number)
@@ -94,53 +95,53 @@ def read_header(files: Files, identity: bytes, number: int) -> Header:
 
 
 def checked_header(data: bytes, identity: bytes, number: int) -> Header:
-    """Decode the header of a file; ValueError if it is invalid, or another store's or file's."""
+    """Decode a log file's header; ValueError if it is invalid, or another store's or file's."""
     header = Header.unpacked(data)
     if header.identity != identity:
         raise ValueError("it belongs to another store")
     if header.number != number:
-        raise ValueError(f"it is file {header.number}")
+        raise ValueError(f"it is log file {header.number}, renamed")
     return header
 
 
 def records(files: Files, file: LogFile) -> Iterator[Record]:
-    """Iterate over the records of one file; DamagedError at the first damage."""
+    """Iterate over the records of one log file; DamagedError at the first damaged place."""
     data = read(files, file.header.number)
     end = tail(files, file.header, data).end if file.end is None else file.end
     yield from whole_records(files, file.header, data, end)
 
 
 def whole_records(files: Files, header: Header, data: bytes, end: int) -> Iterator[Record]:
-    """Iterate over a file's records; DamagedError unless they are whole up to `end`."""
+    """Iterate over a log file's records; DamagedError unless they are whole up to `end`."""
     at = HEADER_SIZE
     for record in header.records(memoryview(data)[:end]):
         at = behind(record)
         if record.kind != MARK:
             yield record
     if at != end:
-        raise damaged(files, header.number, at, "what stands there is not what was written")
+        raise damaged(files, header.number, at, "the bytes there are not what was written")
 
 
 def tail(files: Files, header: Header, data: bytes) -> Tail:
-    """Return the end of the newest file; DamagedError if a mark follows an invalid record."""
+    """Return where the newest log file ends; DamagedError if a mark follows an invalid record."""
     marked, end = None, HEADER_SIZE
     for record in header.records(memoryview(data)):
         end = behind(record)
         if record.kind == MARK:
             marked = record.place.offset, end
     if header.next_record(data, end + 1, MARK):
-        raise damaged(files, header.number, end, "what stands there is not what was written")
+        raise damaged(files, header.number, end, "the bytes there are not what was written")
     if marked is None:
         raise damaged(files, header.number, end, "the file is cut off there")
     return Tail(*marked, end)
 
 
 def record_at(files: Files, identity: bytes, place: Place, size: int) -> Record:
-    """Read the record of `size` bytes at a place; DamagedError if there is none."""
+    """Read the log record of `size` bytes at a place; DamagedError if it is not there."""
     data = memoryview(read(files, place.file, size, place.offset))
     record = Header(identity, place.file, 0).find(data, place.offset, place.offset)
     if record is None or behind(record) != place.offset + size:
-        raise damaged(files, *place, "what stands there is not what was written")
+        raise damaged(files, *place, "the bytes there are not what was written")
     return record
 
 

@@ -1,4 +1,4 @@
-"""Small files that are replaced atomically and read up to a bound."""
+"""Reads small files up to a size limit, and replaces them atomically."""
 
 import os
 from contextlib import suppress
@@ -15,9 +15,9 @@ _T = TypeVar("_T", bound=msgspec.Struct)
 
 
 def read_whole(path: Path, most: int) -> bytes | None:
-    """Return a file's content, cut at `most` + 1 bytes; None if there is no such file.
+    """Return up to `most` + 1 bytes of a file; None if there is no such file.
 
-    The additional byte shows the caller that a file is too long.
+    If the caller gets more than `most` bytes, the file is too long.
     """
     try:
         with open_plain(path) as file:
@@ -29,7 +29,7 @@ def read_whole(path: Path, most: int) -> bytes | None:
 
 
 def write_whole(path: Path, data: bytes, *, synced: bool = True) -> None:
-    """Replace a file's content atomically; return once the data is on the disk, if `synced`."""
+    """Replace a file's content atomically; if `synced`, return once the data are on the disk."""
     draft = path.with_name(f".{path.name}.new")
     try:
         with open_draft(draft) as file:
@@ -45,7 +45,7 @@ def write_whole(path: Path, data: bytes, *, synced: bool = True) -> None:
 
 
 def read_json(path: Path, kind: type[_T]) -> _T | None:
-    """Return what a file says; None if there is none, DamagedError if it is not valid."""
+    """Decode a JSON file; None if it does not exist, DamagedError if it is too long or invalid."""
     if (data := read_whole(path, _MOST_JSON)) is None:
         return None
     if len(data) > _MOST_JSON:
@@ -53,9 +53,12 @@ def read_json(path: Path, kind: type[_T]) -> _T | None:
     try:
         return msgspec.json.decode(data, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise DamagedError(f"{path} is not what was written: {error}; remove it") from None
+        raise DamagedError(f"{path} is damaged: {error}; remove it") from None
 
 
 def write_json(path: Path, value: msgspec.Struct) -> None:
-    """Replace a file's content without waiting for the disk; a crash of the machine may undo it."""
+    """Replace a file's content by a value as JSON, without waiting for the disk.
+
+    A crash of the machine may undo the change.
+    """
     write_whole(path, msgspec.json.encode(value), synced=False)

@@ -1,4 +1,4 @@
-"""The policy by which a log syncs: the cost of an append, against the loss in a power cut."""
+"""How often a log syncs: the less often, the cheaper an append, and the more a power cut loses."""
 
 import math
 from dataclasses import dataclass
@@ -6,12 +6,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Sync:
-    """Sync once `seconds` have passed since the last sync: 0 at each append, infinity never."""
+    """A policy: sync at the first append once `seconds` have passed since the last sync.
+
+    0 seconds mean a sync at each append; infinity means none.
+    """
 
     seconds: float
 
     def due(self, since: float) -> bool:
-        """Return whether a sync is due, `since` seconds after the last one."""
+        """Return whether a sync is due, `since` seconds after the last sync."""
         went_back = since < 0 and self.seconds < math.inf  # the clock was set back: sync now
         return since >= self.seconds or went_back
 

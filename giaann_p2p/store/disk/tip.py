@@ -1,9 +1,10 @@
-"""The newest file of a log, open for appending: how far it is acknowledged, and how far durable.
+"""The newest file of a log, open for appending; tracks what is acknowledged, and what is durable.
 
     header and first records | ... | durable | not synced | kept | what a failed write left
 
-A tip is given up after the first failure of its disk: after a failed sync it is unknown which of
-its pages are on the disk. The log continues in a new file, whose header says where this one ends.
+A tip is given up at the first failure of the disk, because after a failed sync nobody knows which
+of its pages are on the disk. The log continues in a new file, whose header says where this one
+ends.
 """
 
 import contextlib
@@ -14,35 +15,35 @@ from giaann_p2p.store.disk.record import MARK, Header, Place, Record, size_of
 from giaann_p2p.store.disk.replay import file_name
 
 Item = tuple[int, Data]
-"""The kind of a record, and its payload."""
+"""The kind of a record to append, and its payload."""
 
 NEW = "log.new"
-"""The name of a file until it is complete."""
+"""The name of a new log file until it is complete."""
 
 
 class Tip:
-    """The newest file. Invariant: durable <= kept, and kept <= the file's size."""
+    """The newest file of a log. Invariant: durable <= kept <= the file's size."""
 
     def __init__(self, header: Header, file: Appender, durable: int) -> None:
         self.header = header
         self.durable = durable
-        """An offset in the file: everything before it is on the disk."""
+        """The offset in the file before which everything is on the disk."""
         self.kept = file.size
         """The offset after the last acknowledged record, or after the mark that follows it."""
         self.unsynced = 0
-        """The number of records between these two offsets."""
+        """The number of acknowledged records that may not be on the disk yet."""
         self.sound = True
         """Whether the tip can still be used. It is false from the start of a write or sync until
-        that is recorded as done, so any interruption, also a KeyboardInterrupt, leaves a tip that
+        that is recorded as done, so any interruption, even a KeyboardInterrupt, leaves a tip that
         must be given up."""
         self._file, self._trusted = file, True
 
     @classmethod
     def begin(cls, files: Files, header: Header, items: Sequence[Item]) -> "Tip":
-        """Create a file that begins with some records.
+        """Create a log file that begins with some records.
 
-        It gets its name when they are durable: a file with that name always has all of them, and
-        the mark after them.
+        The file gets its name once these records are durable. So a file with that name always has
+        all of them, and the mark after them.
         """
         if NEW in files.names():
             files.remove(NEW)
@@ -61,34 +62,34 @@ class Tip:
         return cls(header, file, end)
 
     def write(self, items: Sequence[Item]) -> int:
-        """Write records in one operation; return the offset of their end."""
+        """Write records in one operation, and return the offset after the last of them."""
         self.sound = False
         pieces, end = _laid_out(self.header, items, self.kept)
         self._file.write(*pieces)
         return end
 
     def sync(self) -> None:
-        """Return when everything written is on the disk."""
+        """Sync the file: return once everything written is on the disk."""
         self.sound = self._trusted = False
         self._file.sync()
         self._trusted = True
 
     def keep(self, end: int, unsynced: int) -> None:
-        """Acknowledge everything up to an offset; `unsynced` of its records are not durable."""
+        """Acknowledge everything up to offset `end`; its last `unsynced` records are not synced."""
         durable = self.durable if unsynced else end
         self.kept, self.durable, self.unsynced, self.sound = end, durable, unsynced, True
 
     def mark(self) -> None:
-        """Write the mark that everything so far is on the disk."""
+        """Write a mark, which states that everything before it is on the disk."""
         end = self.write([(MARK, b"")])
         self.kept, self.sound = end, True
 
     def give_up(self, files: Files) -> list[Record]:
-        """Close the file; return the acknowledged records that may not be on the disk.
+        """Close the file, and return the acknowledged records that may not be on the disk.
 
         Everything before `durable` stays valid. The rest of a failed write is truncated if
-        possible, except one byte: after a restart, the log would continue in a file that ends in a
-        mark.
+        possible, but one byte of it is left: without that byte the file might end in a mark, and a
+        restarted log would continue in it.
         """
         with contextlib.suppress(OSError):
             self._file.truncate(min(self._file.size, self.kept + 1))
@@ -100,12 +101,12 @@ class Tip:
         return items
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file, without a sync; errors are ignored."""
         with contextlib.suppress(OSError):
             self._file.close()
 
     def _read_back(self, files: Files) -> list[Record]:
-        """Return the unsynced records that the system still has in memory, if they are whole."""
+        """Return the whole unsynced records that the operating system still has in memory."""
         try:
             data = files.read(file_name(self.header.number), self.kept)
         except OSError:
@@ -115,7 +116,7 @@ class Tip:
 
 
 def places(number: int, items: Sequence[Item], at: int) -> list[Place]:
-    """Return the places of records that are written in sequence from an offset of a file on."""
+    """Return the places of records that are written in sequence to a file, from offset `at` on."""
     found = []
     for _, payload in items:
         found.append(Place(number, at))
@@ -124,7 +125,7 @@ def places(number: int, items: Sequence[Item], at: int) -> list[Place]:
 
 
 def _laid_out(header: Header, items: Sequence[Item], at: int) -> tuple[list[Data], int]:
-    """Return the pieces to write at an offset, and the offset of their end."""
+    """Return the pieces of records to write at an offset of a file, and the offset after them."""
     pieces: list[Data] = []
     for kind, payload in items:
         piece = header.record(kind, payload, at)

@@ -1,6 +1,6 @@
-"""Finds all damage in a log; a replay stops at the first.
+"""Finds all damage in a log, whereas a replay stops at the first damaged place.
 
-`replay` documents what counts as damage.
+The module `replay` describes what counts as damage.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from giaann_p2p.store.disk.replay import checked_header, file_name, file_numbers
 
 
 class Problem(NamedTuple):
-    """A damaged part of a file: its content is not what was written."""
+    """A damaged part of a log file, whose content is not what was written."""
 
     file: str
     offset: int
@@ -21,10 +21,10 @@ class Problem(NamedTuple):
 
 
 def verify(files: Files, identity: bytes, first: int = 1) -> Iterator[Problem]:
-    """Iterate over the problems of all log files; from `first` on, none may be missing."""
+    """Iterate over the problems of all log files; a missing file from `first` on is a problem."""
     numbers = file_numbers(files)
     newest = max(numbers, default=first)
-    end = None  # a file's end is in the next one's header, so the newest file comes first
+    end = None  # the next file's header states where a file ends, so start with the newest file
     for number in range(newest, min([first, *numbers]) - 1, -1):
         name = file_name(number)
         try:
@@ -35,7 +35,7 @@ def verify(files: Files, identity: bytes, first: int = 1) -> Iterator[Problem]:
                 yield Problem(name, 0, "the file is missing" if missing else "it cannot be read")
             end = None
             continue
-        header = Header(identity, number, 0)  # records depend on these two fields only
+        header = Header(identity, number, 0)  # checksums of records do not depend on `before`
         for offset, what in _damage(header, data, end):
             yield Problem(name, offset, what)
         try:
@@ -46,10 +46,10 @@ def verify(files: Files, identity: bytes, first: int = 1) -> Iterator[Problem]:
 
 
 def _damage(header: Header, data: bytes, end: int | None) -> Iterator[tuple[int, str]]:
-    """Iterate over the ranges of a file without a valid record, up to its end."""
+    """Iterate over the ranges of a log file, up to its end, that hold no valid record."""
     at, end = HEADER_SIZE, end or _vouched(header, data)
     if not end:
-        yield min(at, len(data)), "no mark is left of the file"
+        yield min(at, len(data)), "the file has no valid mark"
         return
     while at < end:
         if found := header.find(memoryview(data), at):
@@ -61,7 +61,7 @@ def _damage(header: Header, data: bytes, end: int | None) -> Iterator[tuple[int,
 
 
 def _vouched(header: Header, data: bytes) -> int:
-    """Return the end of the last mark, even after damage; 0 if there is none."""
+    """Return the end of a file's last mark, even if there is damage before it; 0 without a mark."""
     end = 0
     while mark := header.next_record(data, max(end, HEADER_SIZE), MARK):
         end = behind(mark)

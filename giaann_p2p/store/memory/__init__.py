@@ -1,1 +1,1 @@
-"""The memory half: columns as compact arrays, for many readers and one writer at a time."""
+"""The store's columns in memory, as compact arrays for many readers and one writer at a time."""

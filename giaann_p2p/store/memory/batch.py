@@ -1,8 +1,8 @@
 """Updates that are not merged into the shards yet: batches, and chains of pieces through them.
 
 Each update is appended as one batch. The part of a batch that belongs to one neuron is a *piece*;
-it points back to that neuron's previous piece. So adding costs one copy, and a row is read from its
-part of the shard and by a walk back along its pieces.
+it points back to that neuron's previous piece. So adding an update costs one copy. A row is read
+from its part of the shard, and by walking back along its neuron's pieces.
 """
 
 from bisect import bisect_right
@@ -25,10 +25,10 @@ _NARROW = 4
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """A batch of r pieces and m connections, grouped by shard."""
+    """A batch of r pieces with m connections in total; the pieces are grouped by shard."""
 
     first: int
-    """The number of the first piece; pieces are numbered across all batches."""
+    """The number of the batch's first piece; pieces are numbered across all batches."""
     neuron: Numbers
     """Shape [r]: the number of each piece's neuron."""
     count: Ints
@@ -40,8 +40,8 @@ class Batch:
     place: npt.NDArray[Any]
     """Shape [m]: the place of each connection at its target."""
     units: npt.NDArray[Any]
-    """Shape [m]: the strength of each connection, in four bytes where that is enough; below 0 in a
-    withdrawal."""
+    """Shape [m]: the strength of each connection, in four bytes each if that is enough for all.
+    Strengths are below 0 in a withdrawal."""
     previous: Ints
     """Shape [r]: the number of the previous piece of each piece's neuron, or NO_PIECE."""
     shard_starts: Ints
@@ -49,28 +49,28 @@ class Batch:
 
     @property
     def end(self) -> int:
-        """The number after the last piece."""
+        """The number after that of the batch's last piece."""
         return self.first + len(self.neuron)
 
     @property
     def connections(self) -> int:
-        """m, the number of connections."""
+        """The number of connections of all pieces together."""
         return len(self.target)
 
     @cached_property
     def nbytes(self) -> int:
-        """The size in memory, in bytes."""
+        """The memory that the batch takes, in bytes."""
         numbers = self.neuron, self.count, self.previous, self.starts, self.shard_starts
         return sum(array.nbytes for array in (*numbers, self.target, self.place, self.units))
 
     @property
     def is_wide(self) -> bool:
-        """Whether its strengths take eight bytes each."""
+        """Whether the batch's strengths take eight bytes each, instead of four."""
         return self.units.itemsize > _NARROW
 
     @cached_property
     def plain(self) -> Plain:
-        """The arrays as memoryviews: faster for reading many rows one by one."""
+        """The batch's arrays as memoryviews, which are faster for reading many rows one by one."""
         low = self.units.astype(np.uint32) if self.is_wide else self.units
         arrays = (self.neuron, self.count, self.starts, self.target, self.place, low)
         return Plain(*[array.data for array in arrays])
@@ -80,22 +80,22 @@ class Batch:
         return replace(self, count=-self.count, units=-self.units.astype(np.int64))
 
     def of_shard(self, number: int) -> slice:
-        """Return the range of a shard's pieces."""
+        """Return the range of pieces that belong to a shard."""
         return slice(int(self.shard_starts[number]), int(self.shard_starts[number + 1]))
 
     def connections_of(self, pieces: slice) -> slice:
-        """Return the range of the connections of some consecutive pieces."""
+        """Return the range of connections that belong to consecutive pieces."""
         return slice(int(self.starts[pieces.start]), int(self.starts[pieces.stop]))
 
     def part(self, piece: int) -> Part:
-        """Return one piece's connections."""
+        """Return the connections of one piece, given by its index in the batch."""
         start, end = self.starts[piece : piece + 2].tolist()
         return Part(self.target[start:end], self.place[start:end], self.units[start:end])
 
 
 @dataclass(frozen=True, eq=False)
 class Gathered:
-    """Consecutive pieces of several batches, concatenated."""
+    """Ranges of pieces from several batches, concatenated: r pieces, m connections."""
 
     neuron: Numbers
     """Shape [r]: the number of each piece's neuron."""
@@ -111,12 +111,12 @@ class Gathered:
     """Shape [m]: the strength of each connection."""
 
     def piece(self, row: Ints) -> Piece:
-        """Return the connections; `row` is the row of each piece."""
+        """Return all connections as one piece to merge; `row` is the row of each gathered piece."""
         return Piece(np.repeat(row, self.lengths), self.target, self.place, self.units)
 
 
 def gathered(chosen: Sequence[tuple[Batch, slice]]) -> Gathered:
-    """Concatenate ranges of pieces, with few numpy calls per batch."""
+    """Concatenate ranges of pieces from several batches, with few numpy calls per batch."""
     ends = np.concatenate([batch.starts[part.start + 1 : part.stop + 1] for batch, part in chosen])
     held = [(batch, batch.connections_of(part)) for batch, part in chosen]
     return Gathered(
@@ -130,25 +130,29 @@ def gathered(chosen: Sequence[tuple[Batch, slice]]) -> Gathered:
 
 
 class Pending(NamedTuple):
-    """Batches in order of arrival. Immutable, so that readers see one moment.
+    """The batches that are not merged into all shards yet, in order of arrival.
 
-    Invariant: `firsts[i]` is the number of the first piece of `batches[i]`.
+    Immutable, so that a reader sees one moment. Invariant: `firsts[i]` is the number of the first
+    piece of `batches[i]`.
     """
 
     batches: tuple[Batch, ...] = ()
     firsts: tuple[int, ...] = ()
 
     def plus(self, batch: Batch) -> "Pending":
-        """Return these batches and one more."""
+        """Return the pending batches with one more at the end."""
         return Pending((*self.batches, batch), (*self.firsts, batch.first))
 
     def since(self, floor: int) -> "Pending":
-        """Return the batches from the one that starts with piece `floor` on."""
+        """Return the batches from the one that starts with piece number `floor` on."""
         at = bisect_right(self.firsts, floor - 1)
         return Pending(self.batches[at:], self.firsts[at:])
 
     def chain(self, piece: int, floor: int) -> Iterator[tuple[Batch, int]]:
-        """Walk back from a piece to the floor: yields each piece's batch, and its index there."""
+        """Walk back along a neuron's pieces, from `piece` to `floor`.
+
+        Yields each piece's batch, and its index in that batch.
+        """
         while piece >= floor:
             batch = self.batches[bisect_right(self.firsts, piece) - 1]
             at = piece - batch.first
@@ -167,8 +171,9 @@ def batch_of(
 ) -> Batch:
     """Make a batch of a delta.
 
-    `shard`: the shard of each neuron, or -1 for a neuron that is to be left out. `number`: the
-    number of each neuron. `head`: the last piece so far, by a neuron's number.
+    `shard`: the shard of each of the delta's neurons, or -1 to leave the neuron out. `number`: the
+    number of each of these neurons. `first`: the number of the batch's first piece. `head`: the
+    number of each neuron's last piece so far, indexed by the neuron's number.
     """
     lengths = delta.lengths
     chosen = np.flatnonzero((shard >= 0) & ((delta.count > 0) | (lengths > 0)))

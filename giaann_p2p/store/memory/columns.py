@@ -1,13 +1,13 @@
 """All held columns, in memory: shards, the batches not merged into them yet, and names.
 
-One thread adds, merges and drops. Any number of threads read meanwhile, without a lock, and see
-each row as it was at one moment. Shared objects are replaced, never mutated: a shard by its
-successor, the tuple of batches by another. The order matters: a writer publishes a batch before a
-neuron's `head` points into it, and a merged shard before it drops batches; a reader loads them in
-the opposite order.
+One thread adds, merges and drops. Meanwhile any number of threads read without a lock, and see each
+row as it was at one moment. Shared objects are replaced, never mutated: a shard by its successor,
+the tuple of batches by another tuple. The order matters: a writer publishes a batch before a
+neuron's `head` points into it, and a merged shard before it drops batches. A reader loads in the
+opposite order: heads, batches, shards. So it finds each piece in a batch or merged into the shard.
 
-Adding paces merging: by the time that the added connections amount to a third of the merged ones,
-every shard has been merged once, one after the other. So each merge is short, a connection is
+Adding sets the pace of merging: by the time the added connections amount to a third of the merged
+ones, every shard has been merged once, one after the other. So each merge is short, a connection is
 copied only a few times in all, and the unmerged part stays a fraction of the whole.
 """
 
@@ -31,16 +31,16 @@ from giaann_p2p.store.memory.shard import Part, Shard, empty_shard
 
 _NO_ROW = -1
 _LEAST_PENDING = 1 << 19
-"""The least number of added connections over which one merge of every shard is spread."""
+"""The least number of added connections over which merging every shard once is spread."""
 _LEAST_BATCH = 64
-"""The least number of connections that a batch counts as: otherwise tiny batches would pile up."""
+"""The least number of connections that a batch counts as; otherwise tiny batches would pile up."""
 _PART_PENDING = 3
 _NAME_BYTES = 150
-"""Bytes that a word takes in a dictionary besides its text."""
+"""Bytes that a word takes in the dictionary of names besides its text."""
 
 
 class Columns:
-    """Rows by neuron, to which deltas are added."""
+    """The rows of all held shards by neuron; deltas are added to them."""
 
     def __init__(self, layout: Layout, places: Places) -> None:
         self.layout = layout
@@ -55,14 +55,14 @@ class Columns:
         self._turn, self._due = 0, 0.0  # the shard to merge next, and the number of merges due
         self._name_bytes = 0
         self.renamed = 0
-        """A counter of changes to a known word's text."""
+        """A counter of how often a known word's text was replaced."""
 
     def hold(self, number: int) -> None:
-        """Begin to hold a shard, empty."""
+        """Begin to hold a shard, which is empty."""
         self._shards[number] = empty_shard(self.places.dtype, self._pieces)
 
     def drop(self, number: int) -> None:
-        """Stop holding a shard."""
+        """Stop holding a shard: its rows are removed."""
         shard = self._shards[number]
         self._shards[number] = None
         if shard is not None:
@@ -70,7 +70,7 @@ class Columns:
         self._let_go()
 
     def adopt(self, numbers: Shards, delta: Delta) -> None:
-        """Replace the content of shards, each in one atomic step."""
+        """Replace the content of shards by a delta's rows, each shard in one atomic step."""
         batch = self._batch(delta, numbers)
         self._learn_names(delta.names)
         for number in numbers.tolist():
@@ -80,13 +80,13 @@ class Columns:
         self._let_go()
 
     def size_of(self, number: int) -> int:
-        """Return how many merged connections a shard has."""
+        """Return how many merged connections a shard has; 0 if it is not held."""
         shard = self._shards[number]
         return shard.connections if shard else 0
 
     @property
     def neurons_used(self) -> int:
-        """The number of neurons that occur in merged shards."""
+        """The number of distinct neurons in the shards, without batches that are not merged yet."""
         occurs = np.zeros(len(self.neurons), np.bool_)
         for shard in self._shards:
             if shard:
@@ -96,18 +96,18 @@ class Columns:
 
     @property
     def largest(self) -> int:
-        """The number of merged connections of the largest shard."""
+        """The number of merged connections in the largest shard."""
         return max((shard.connections for shard in self._shards if shard), default=0)
 
     @property
     def connections(self) -> int:
-        """The number of connections; an unmerged one counts once for each batch that has it."""
+        """The number of connections; an unmerged one counts once for each batch that it is in."""
         pending = sum(batch.connections for batch in self._pending.batches)
         return pending + sum(shard.connections for shard in self._shards if shard)
 
     @property
     def nbytes(self) -> int:
-        """The size in memory, in bytes."""
+        """The memory that the columns take, in bytes, including batches, indices and names."""
         indices = self.neurons.nbytes + self._head.nbytes + self._row.nbytes
         pending = sum(batch.nbytes for batch in self._pending.batches)
         shards = sum(shard.nbytes for shard in self._shards if shard)
@@ -119,7 +119,7 @@ class Columns:
         self._append(self._batch(delta, shards))
 
     def subtract(self, delta: Delta, shards: Shards) -> None:
-        """Subtract the rows of a delta from the given shards, to which they were added."""
+        """Subtract the rows of a delta from the given shards; they must have been added before."""
         self._append(self._batch(delta, shards).taken_back())
 
     def _append(self, batch: Batch) -> None:
@@ -153,13 +153,13 @@ class Columns:
         return shard
 
     def merge_all(self) -> None:
-        """Merge every shard, which takes the least memory."""
+        """Merge all pending batches into all shards; the columns then take the least memory."""
         for number in range(self.layout.shards):
             self.merge(number)
         self._pending = Pending()
 
     def row(self, neuron: Neuron) -> Row | None:
-        """Return a neuron's row; None if it is not here."""
+        """Return a neuron's row; None if the neuron has no row here."""
         number = self.neurons.find(*neuron)
         if number is None or number >= len(self._head):
             return None
@@ -182,9 +182,9 @@ class Columns:
             # else retry: the shard was dropped meanwhile, and perhaps held again
 
     def features(self, concept: int, most: int) -> Ids:
-        """Return the features of a column's rows here, the most frequent first.
+        """Return up to `most` features of a column's rows here, the most frequent first.
 
-        Unmerged occurrences are not counted. The result may have a few rows that are gone.
+        Occurrences that are not merged yet do not count. A few of the rows may be gone by now.
         """
         known = min(len(self._head), len(self.neurons))
         number = np.flatnonzero(self.neurons.concept[:known] == np.uint64(concept))
@@ -204,9 +204,9 @@ class Columns:
         return found
 
     def connections_of(self, concept: Ids, feature: Ids) -> int:
-        """Return how many merged connections some neurons have.
+        """Return how many merged connections some neurons have in total.
 
-        For the few neurons of a question, a loop is faster than arrays.
+        This is a loop because a question has few neurons: arrays would be slower.
         """
         found = 0
         for neuron in zip(concept.tolist(), feature.tolist(), strict=True):
@@ -221,13 +221,16 @@ class Columns:
         return found
 
     def rows(self, concept: Ids, feature: Ids) -> Sheaf:
-        """Return the rows of the given neurons that are here; cheaper than many calls of `row`."""
+        """Return the rows of the given neurons; neurons without a row here are left out.
+
+        One call is cheaper than many calls of `row`.
+        """
         sheaf = self._rows(concept, feature)
         names = self._names_of(sheaf.concept[sheaf.row], sheaf.feature[sheaf.row])
         return sheaf._replace(names=names)
 
     def delta_of(self, concept: Ids, feature: Ids) -> Delta:
-        """Return the rows of the given neurons that are here, as a delta without names."""
+        """Return the given neurons' rows as a delta without names; missing rows are left out."""
         return of_rows(self._rows(concept, feature), self.places)
 
     def _rows(self, concept: Ids, feature: Ids) -> Sheaf:
@@ -237,14 +240,14 @@ class Columns:
                 return rows
 
     def _rows_at_once(self, concept: Ids, feature: Ids) -> Sheaf | None:
-        """Return the rows; None if a shard was dropped meanwhile, and perhaps held again."""
+        """Return neurons' rows; None if a shard was dropped meanwhile, and perhaps held again."""
         number = self.neurons.look_up(concept, feature)
         head = self._head
         number = np.unique(number[number < len(head)])
         of = self.layout.shards_of(self.neurons.concept[number], self.neurons.feature[number])
         by_shard = of.argsort(kind="stable")  # locality: read one shard after the other
         number, of = number[by_shard], of[by_shard]
-        # The order of these loads matters: see the module's docstring.
+        # Load heads, then batches, then shards, so that no piece is missed while a writer merges.
         heads, pending, shards = head[number].tolist(), self._pending, list(self._shards)
         rows = self._row[number].tolist()
         found = Found(self.places)
@@ -284,7 +287,7 @@ class Columns:
         return self._grown(shard, [(batch, batch.of_shard(number)) for batch in batches])
 
     def _grown(self, shard: Shard, parts: list[tuple[Batch, slice]]) -> Shard:
-        """Return the shard with ranges of pieces merged into it."""
+        """Return a new version of the shard, with ranges of pieces merged into it."""
         batches = [(batch, part) for batch, part in parts if part.start < part.stop]
         if not batches:
             return replace(shard, floor=self._pieces)
@@ -305,13 +308,13 @@ class Columns:
         return shard.merged(neuron, count, [added.piece(row)], self._pieces)
 
     def _new_rows(self, shard: Shard, neuron: Numbers) -> Numbers:
-        """Assign a row to each neuron without one; return these neurons."""
+        """Assign a row of the shard to each neuron without one; return these neurons."""
         new = np.unique(neuron[self._row[neuron] == _NO_ROW])
         self._row[new] = np.arange(shard.rows, shard.rows + len(new))
         return new
 
     def _keep_pace(self, connections: int) -> None:
-        """Merge the shards that are due after this many new connections."""
+        """Merge the shards that are due, after this many connections were added."""
         merged = sum(shard.connections for shard in self._shards if shard)
         limit = max(_LEAST_PENDING, merged // _PART_PENDING)
         self._due += self.layout.shards * connections / limit
@@ -322,7 +325,7 @@ class Columns:
         self._let_go()
 
     def _let_go(self) -> None:
-        """Drop the batches that are merged into every shard."""
+        """Drop the batches that are merged into every held shard."""
         floor = min((shard.floor for shard in self._shards if shard), default=self._pieces)
         self._pending = self._pending.since(floor)
 
@@ -340,11 +343,11 @@ class Columns:
                 self._name_bytes += _NAME_BYTES + len(text)
             elif text < known:  # two texts of one id: the smaller wins, in any order of arrival
                 self.names[number] = text
-                self.renamed += 1  # after the text: a concurrent reader sees at most an old count
+                self.renamed += 1  # after the text: a cache never has old text under a new count
 
 
 def _parts(shard: Shard, row: int, pending: Pending, piece: int) -> tuple[int, list[Part]]:
-    """Return the number of a neuron's occurrences, and the parts of its row."""
+    """Return how often a neuron occurred, and the merged and unmerged parts of its row."""
     count, parts = 0, []
     if row != _NO_ROW:
         count, part = int(shard.count[row]), shard.part(row)

@@ -1,4 +1,4 @@
-"""The content of shards as a delta: canonical, whatever the history of the shards."""
+"""The content of shards as a delta in canonical form, which does not depend on their history."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ from giaann_p2p.store.memory.shard import Shard
 
 
 def content(shards: Sequence[Shard], neurons: Neurons, places: Places, names: Names) -> Delta:
-    """Return all rows of some merged shards."""
+    """Return all rows of some merged shards as a delta."""
     shards = [shard for shard in shards if shard.rows]
     if not shards:
         return EMPTY
@@ -58,7 +58,10 @@ def of_rows(rows: Sheaf, places: Places) -> Delta:
 
 
 def _slots(shards: Sequence[Shard], neurons: Neurons) -> tuple[Numbers, Ints]:
-    """Return the numbers of all neurons that occur, in order, and each number's index there."""
+    """Return the numbers of all neurons in some shards, ordered by concept and feature.
+
+    Also return an array that maps each number to its index in this order.
+    """
     occurs = np.zeros(len(neurons), np.bool_)
     for shard in shards:
         occurs[shard.occurring] = True
@@ -72,6 +75,6 @@ def _slots(shards: Sequence[Shard], neurons: Neurons) -> tuple[Numbers, Ints]:
 
 
 def _names_of(concept: Ids, feature: Ids, names: Names) -> Names:
-    """Return the texts of the rows' own words; a target's text is in its own row."""
+    """Return the texts of the rows' own words; a target's text is with the target's own row."""
     words = np.unique(np.concatenate([concept, feature]))
     return {word: names[word] for word in words.tolist() if word != PRIME}

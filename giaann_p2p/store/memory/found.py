@@ -1,7 +1,7 @@
 """Collects the rows of an answer into a sheaf.
 
-A row that is fully merged is in the order of (target, place) already, and is copied. All other
-rows, whose parts must be added up, are sorted together in one step.
+A row that is fully merged is in the order of (target, place) already, and is just copied. The parts
+of all other rows must be added up; these rows are sorted together in one step.
 """
 
 from typing import Any, NamedTuple
@@ -20,21 +20,22 @@ from giaann_p2p.store.memory.shard import Plain, Shard
 
 _HALF, _KEY_BITS = 32, 64
 _SPARSE = 16
-"""The ratio of all neurons to ranked numbers above which sorting is cheaper than an array of
-all."""
+"""The ratio of all neurons to those in an answer above which sorting the latter is cheaper than an
+array over all neurons."""
 
 
 class Found:
-    """The rows found so far, in any order."""
+    """The rows of an answer that were found so far, in any order."""
 
     def __init__(self, places: Places) -> None:
         self._places = places
         self._whole, self._parted = _Rows(), _Rows()
 
     def take(self, neuron: int, shard: Shard, row: int, pending: Pending, piece: int) -> None:
-        """Add a neuron's row: its row in the shard, and its unmerged pieces; skip an empty one.
+        """Add a neuron's row: its merged row in the shard and its unmerged pieces.
 
-        `row` is below 0 if the shard has no row of the neuron.
+        An empty row is skipped. `row`: the row's index in the shard, below 0 if there is none.
+        `piece`: the number of the neuron's last piece.
         """
         if piece < shard.floor:
             if row >= 0 and (count := shard.plain.counts[row]):
@@ -54,7 +55,7 @@ class Found:
         rows.end(neuron, count)
 
     def sheaf(self, neurons: Neurons) -> Sheaf:
-        """Return all rows as a sheaf without names."""
+        """Return all rows found as a sheaf without names."""
         whole, parted = self._whole, self._parted
         runs = [whole.run(self._places), _summed(parted.run(self._places))]
         row = np.array(whole.neurons + parted.neurons, np.uint32)
@@ -69,7 +70,7 @@ class Found:
 
 
 class _Run(NamedTuple):
-    """The connections of some rows, concatenated."""
+    """The connections of r rows, concatenated: m connections."""
 
     lengths: Ints
     """Shape [r]: the number of connections of each row."""
@@ -82,7 +83,7 @@ class _Run(NamedTuple):
 
 
 class _Rows:
-    """Rows, and the bytes of their connections."""
+    """Collects rows, and their connections as bytes."""
 
     def __init__(self) -> None:
         self.neurons: list[int] = []
@@ -92,12 +93,13 @@ class _Rows:
         self._target: list[bytes] = []
         self._place: list[bytes] = []
         self._low: list[bytes] = []
-        self._high: list[tuple[int, Ints]] = []  # a first connection, and full strengths from it on
+        self._high: list[tuple[int, Ints]] = []  # index of a connection, full strengths from it on
 
     def take(self, plain: Plain, start: int, end: int) -> None:
-        """Add connections, with the low 32 bits of their strengths.
+        """Add connections to the current row, with the low 32 bits of their strengths.
 
-        The bytes are copied: the garbage collector would traverse so many views again and again.
+        The bytes are copied, because the garbage collector would traverse many views again and
+        again.
         """
         self._size += end - start
         self._target.append(plain.target[start:end].tobytes())
@@ -109,13 +111,13 @@ class _Rows:
         self._high.append((self._size - len(units), units))
 
     def end(self, neuron: int, count: int) -> None:
-        """Complete a row: the connections since the last call are this neuron's."""
+        """Complete the current row: the connections added since the last call are this neuron's."""
         self.neurons.append(neuron)
         self.counts.append(count)
         self._ends.append(self._size)
 
     def run(self, places: Places) -> _Run:
-        """Return all rows' connections as arrays."""
+        """Return the connections of all rows as arrays."""
         units = np.frombuffer(b"".join(self._low), np.uint32).astype(np.int64)
         for start, whole in self._high:
             units[start : start + len(whole)] = whole
@@ -144,7 +146,7 @@ def _take_piece(rows: _Rows, batch: Batch, at: int) -> None:
 
 
 def _summed(run: _Run) -> _Run:
-    """Sort each row by (target, place), and add up connections with equal keys."""
+    """Sort each row's connections by (target, place), and add up those that are equal in both."""
     if not len(run.target):
         return run
     rows, shift = len(run.lengths), 8 * run.place.itemsize
@@ -167,7 +169,7 @@ def _summed(run: _Run) -> _Run:
 
 
 def _ranked(number: Numbers, neurons: int) -> tuple[Ints, Ints]:
-    """Return the distinct numbers, ascending, and each number's index among them."""
+    """Return the distinct neuron numbers, ascending, and each given number's index among them."""
     if neurons > _SPARSE * len(number):
         return np.unique(number, return_inverse=True)
     there = np.zeros(neurons, np.bool_)

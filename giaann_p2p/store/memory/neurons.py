@@ -1,7 +1,8 @@
 """Numbers neurons 0, 1, 2, ... in order of arrival, so that a connection refers to one in 4 bytes.
 
-The index is a hash table made of arrays, with vectorised insertion and lookup. One thread adds, any
-thread may look up meanwhile: a neuron is written before its slot, and growth replaces the table.
+The index is a hash table made of arrays, with vectorised insertion and lookup. One thread adds
+neurons, and any thread may look them up meanwhile: a neuron is written before its slot is, and a
+table that grows is replaced by another.
 """
 
 import secrets
@@ -21,17 +22,18 @@ _LEAST_BITS = 10
 
 class _Table(NamedTuple):
     slots: Numbers
-    """Shape [2^bits]: numbers of neurons; each in the slot of its hash, or one after it (linear
-    probing)."""
+    """Shape [2^bits]: each neuron's number, in the slot of its hash or in a later one (linear
+    probing); 2^32 - 1 in a free slot."""
     shift: int
     """The shift that turns a 64-bit hash into a slot: 64 - bits."""
     concept: Ids
-    """Shape [2^(bits - 1)]: each neuron's concept, by number; a table is at most half full."""
+    """Shape [2^(bits - 1)]: each neuron's concept, by number; at most half of the slots are used.
+    """
     feature: Ids
 
 
 class Neurons:
-    """A mapping of neurons to their numbers."""
+    """A mapping from neurons to their numbers."""
 
     def __init__(self) -> None:
         # Random, so that no attacker can choose words that collide.
@@ -44,21 +46,21 @@ class Neurons:
 
     @property
     def concept(self) -> Ids:
-        """The concept of each neuron, by number; the array may be longer than this has neurons."""
+        """The concept of each neuron, by number; the array may be longer than there are neurons."""
         return self._table.concept
 
     @property
     def feature(self) -> Ids:
-        """The feature of each neuron, by number; the array may be longer than this has neurons."""
+        """The feature of each neuron, by number; the array may be longer than there are neurons."""
         return self._table.feature
 
     @property
     def nbytes(self) -> int:
-        """The size in memory, in bytes."""
+        """The memory that the mapping takes, in bytes."""
         return sum(a.nbytes for a in self._table if isinstance(a, np.ndarray))
 
     def find(self, concept: int, feature: int) -> int | None:
-        """Return a neuron's number; None if it has none."""
+        """Return a neuron's number; None if the neuron was never added."""
         slots, shift, concepts, features = self._table
         place = (concept * self._a + feature * self._b & _WORD) >> shift
         while (number := int(slots[place])) != _FREE:
@@ -68,7 +70,7 @@ class Neurons:
         return None
 
     def numbers(self, concept: Ids, feature: Ids) -> Numbers:
-        """Return the numbers of distinct neurons; new ones get the next numbers, in order."""
+        """Return the numbers of distinct neurons; new neurons are added, with the next numbers."""
         found = self.look_up(concept, feature)
         new = found == _FREE
         count = int(np.count_nonzero(new))
@@ -82,7 +84,7 @@ class Neurons:
         return found
 
     def look_up(self, concept: Ids, feature: Ids) -> Numbers:
-        """Return the numbers of neurons; 2^32 - 1 for a neuron without one."""
+        """Return the numbers of some neurons; 2^32 - 1 for a neuron that was never added."""
         slots, _, concepts, features = table = self._table
         found = np.full(len(concept), _FREE)
         place, left = self._places(table, concept, feature), np.arange(len(concept))
@@ -97,7 +99,7 @@ class Neurons:
         return found
 
     def _place(self, table: _Table, numbers: Numbers) -> None:
-        """Put neurons that are not in the table into free slots."""
+        """Put the numbers of neurons that are not in the table into free slots."""
         slots = table.slots
         place = self._places(table, table.concept[numbers], table.feature[numbers])
         left = np.arange(len(numbers))

@@ -1,4 +1,4 @@
-"""A connection's *place* at its target: branch and segment as one small number."""
+"""The *place* of a connection at its target neuron: branch and segment in one small number."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,27 +12,27 @@ from giaann_p2p.model.delta import Bytes
 
 @dataclass(frozen=True)
 class Places:
-    """The places of a model, in the order of (branch, segment)."""
+    """The places of a model, numbered in the order of (branch, segment)."""
 
     branches: int
     segments: int
 
     @property
     def dtype(self) -> type[np.unsignedinteger[Any]]:
-        """The smallest type that holds a place."""
+        """The smallest unsigned type that holds every place of the model."""
         return np.uint8 if self.branches * self.segments <= 1 << 8 else np.uint16
 
     def of(self, branch: Bytes, segment: Bytes) -> npt.NDArray[Any]:
-        """Return the places of branches and segments."""
+        """Return the place of each pair of a branch and a segment."""
         place: npt.NDArray[Any] = branch.astype(self.dtype) * self.dtype(self.segments) + segment
         return place
 
     def branch(self, place: npt.NDArray[Any]) -> Bytes:
-        """Return the branches of places."""
+        """Return the branch of each place."""
         return _looked_up(self._branch, place)
 
     def segment(self, place: npt.NDArray[Any]) -> Bytes:
-        """Return the segments of places."""
+        """Return the segment of each place."""
         return _looked_up(self._segment, place)
 
     @cached_property

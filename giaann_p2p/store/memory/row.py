@@ -1,4 +1,4 @@
-"""Assembles a row for a reader from its parts."""
+"""Assembles a row for a reader from its merged and unmerged parts."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,10 +16,10 @@ _KEY, _HALF = np.dtype("<u8"), 32
 
 
 def joined(parts: Sequence[Part]) -> Part:
-    """Add up the parts of one row.
+    """Add up the parts of one row into one part.
 
-    Most numpy calls release the interpreter lock, and a reader that loses it to a writer waits for
-    longer than its read takes. So there are few numpy calls here.
+    The function makes few numpy calls: most of them release the interpreter lock, and a reader that
+    loses the lock to a writer waits for longer than its whole read takes.
     """
     target = _end_to_end([part.target for part in parts])
     place = _end_to_end([part.place for part in parts])
@@ -45,7 +45,7 @@ def _end_to_end(arrays: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
 def row_of(
     neuron: Neuron, name: Name, count: int, part: Part, neurons: Neurons, places: Places
 ) -> Row:
-    """Return a part as a row; its targets are ordered by this store's neuron numbers."""
+    """Return a neuron's row from its only part; targets are in the order of neuron numbers."""
     first = first_of_runs(part.target)
     number = part.target[first]
     first[:1] = False

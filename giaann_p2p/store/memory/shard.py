@@ -2,8 +2,8 @@
 
 A connection takes 9 bytes: its target's number (4), its branch and segment as one *place* (1), and
 the low half of its strength (4). The high halves of the few strengths from 2^32 on are stored
-aside. Rows are in order of arrival, a row's connections in the order of (target, place), so that
-one search merges new ones.
+separately. Rows are in order of arrival. A row's connections are in the order of (target, place),
+so that one search finds where to merge new connections.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ Kind = TypeVar("Kind", bound=np.integer[Any])
 
 @dataclass(frozen=True, eq=False)
 class Strengths:
-    """Strengths in four bytes each, except the few that need more."""
+    """The strengths of m connections in four bytes each, except the few that need more."""
 
     low: Numbers
     """Shape [m]: the low half of each strength."""
@@ -36,14 +36,14 @@ class Strengths:
 
     @classmethod
     def of(cls, units: Ints) -> "Strengths":
-        """Pack strengths; OverflowError for a sum that has exceeded 63 bits."""
+        """Pack strengths; OverflowError if one is below 0, because its sum exceeded 63 bits."""
         if len(units) and int(units.min()) < 0:
-            raise OverflowError("a connection's strength has outgrown 63 bits")
+            raise OverflowError("a connection's strength exceeds 63 bits")
         wide = np.flatnonzero(units >> _HALF)
         return cls(units.astype(np.uint32), wide, (units[wide] >> _HALF).astype(np.uint32))
 
     def units(self, start: int, end: int) -> Ints:
-        """Return a range of the strengths."""
+        """Return the strengths from index `start` to before `end`, as 64-bit numbers."""
         units = self.low[start:end].astype(np.int64)
         if len(self.wide):
             first, last = np.searchsorted(self.wide, (start, end))
@@ -52,12 +52,12 @@ class Strengths:
 
     @property
     def nbytes(self) -> int:
-        """The size in memory, in bytes."""
+        """The memory that the strengths take, in bytes."""
         return self.low.nbytes + self.wide.nbytes + self.high.nbytes
 
 
 class Part(NamedTuple):
-    """Some connections of one row, in the order of (target, place)."""
+    """Connections of one row, in the order of (target, place)."""
 
     target: Numbers
     place: npt.NDArray[Any]
@@ -65,7 +65,7 @@ class Part(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """Connections to add to some rows."""
+    """m connections to add to the rows of a shard."""
 
     row: Ints
     """Shape [m]: the row of each connection."""
@@ -78,7 +78,10 @@ class Piece(NamedTuple):
 
 
 class Plain(NamedTuple):
-    """Arrays as memoryviews: reading a value, or a few bytes, takes a third of numpy's time."""
+    """The arrays of a shard or batch as memoryviews.
+
+    Reading a value or a few bytes from them takes a third of the time that numpy takes.
+    """
 
     neuron: memoryview
     counts: memoryview
@@ -90,7 +93,7 @@ class Plain(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Shard:
-    """A shard of n rows and m connections."""
+    """A shard at one moment, with n rows and m connections; it is never mutated."""
 
     neuron: Numbers
     """Shape [n]: the number of each row's neuron."""
@@ -105,55 +108,58 @@ class Shard:
     256 places."""
     strengths: Strengths
     floor: int
-    """The number of the first piece that is not merged into the shard."""
+    """The number of the first piece that is not merged into this shard."""
 
     @property
     def rows(self) -> int:
-        """n, the number of rows."""
+        """The number of rows, including empty ones that a withdrawal left."""
         return len(self.neuron)
 
     @property
     def connections(self) -> int:
-        """m, the number of connections."""
+        """The number of merged connections."""
         return len(self.target)
 
     @cached_property
     def nbytes(self) -> int:
-        """The size in memory, in bytes."""
+        """The memory that the shard takes, in bytes."""
         arrays = (self.neuron, self.count, self.starts, self.target, self.place)
         return sum(array.nbytes for array in arrays) + self.strengths.nbytes
 
     def emptied(self) -> "Shard":
-        """Return a shard with the same rows, all empty."""
+        """Return a shard with the same rows, in which all rows are empty."""
         empty = empty_shard(self.place.dtype)
         starts = np.zeros_like(self.starts)
         return replace(empty, neuron=self.neuron, count=np.zeros_like(self.count), starts=starts)
 
     def part(self, row: int) -> Part:
-        """Return a row's connections."""
+        """Return the connections of one row, given by its index in the shard."""
         start, end = self.starts[row : row + 2].tolist()
         units = self.strengths.units(start, end)
         return Part(self.target[start:end], self.place[start:end], units)
 
     @cached_property
     def plain(self) -> "Plain":
-        """The arrays as memoryviews: faster for reading many rows one by one."""
+        """The shard's arrays as memoryviews, which are faster for reading many rows one by one."""
         low = self.strengths.low
         arrays = (self.neuron, self.count, self.starts, self.target, self.place, low)
         return Plain(*[array.data for array in arrays])
 
     @property
     def occurring(self) -> Numbers:
-        """The neurons that have occurred. A neuron that was withdrawn leaves an empty row."""
+        """The neurons whose rows are not empty. A neuron that was withdrawn leaves an empty row."""
         there = self.count > 0
         return self.neuron if there.all() else self.neuron[there | (np.diff(self.starts) > 0)]
 
     def row_numbers(self) -> Ints:
-        """Return the row of each connection, of shape [m]."""
+        """Return the index of each connection's row, as an array of shape [m]."""
         return np.repeat(np.arange(self.rows), np.diff(self.starts))
 
     def merged(self, neuron: Numbers, count: Ints, pieces: Sequence[Piece], floor: int) -> "Shard":
-        """Return the shard with pieces merged into it; `neuron` and `count` cover all rows."""
+        """Return a new shard with pieces merged into this one.
+
+        `neuron` and `count` are those of all rows of the new shard: the old rows, then new ones.
+        """
         key = _Key.for_sizes(len(neuron), self, pieces)
         new, units = _summed(
             np.concatenate([key.pack(*piece[:3]) for piece in pieces]),
@@ -196,7 +202,10 @@ class Shard:
         return key.pack(self.row_numbers(), self.target, self.place)
 
     def _less(self, key: "_Key", new: Keys, units: Ints) -> tuple[Keys, Ints]:
-        """Return all connections after a withdrawal, without those that it reduces to 0."""
+        """Return all connections after adding those of a withdrawal, which have negative strengths.
+
+        Connections whose strength becomes 0 are left out.
+        """
         keys, total = _summed(
             np.concatenate([self._keys(key), new]),
             np.concatenate([self.strengths.units(0, self.connections), units]),
@@ -205,7 +214,7 @@ class Shard:
 
 
 def empty_shard(places: npt.DTypeLike, floor: int = 0) -> Shard:
-    """Return a shard without rows."""
+    """Return a shard without rows; `places` is the type of its place numbers."""
     none = np.empty(0, np.uint32)
     return Shard(
         none,
@@ -219,7 +228,7 @@ def empty_shard(places: npt.DTypeLike, floor: int = 0) -> Shard:
 
 
 class _Key(NamedTuple):
-    """Packs (row, target, place) into one integer with the same sort order."""
+    """Packs (row, target, place) of a connection into one integer with the same sort order."""
 
     target_bits: int
     place_bits: int
@@ -248,7 +257,7 @@ class _Key(NamedTuple):
 
 
 def _summed(keys: Keys, units: Ints) -> tuple[Keys, Ints]:
-    """Sort by key, and add up the strengths of equal keys."""
+    """Sort connections by key, and add up the strengths of equal keys."""
     if not len(keys):
         return keys, units
     order = np.argsort(keys)
@@ -260,7 +269,7 @@ def _summed(keys: Keys, units: Ints) -> tuple[Keys, Ints]:
 def _woven(
     kept: npt.NDArray[np.bool_], old: npt.NDArray[Kind], added: Ints, new: npt.NDArray[Any]
 ) -> npt.NDArray[Kind]:
-    """Interleave: `old` values where `kept` is true, `new` ones at the positions `added`."""
+    """Interleave two arrays: `old` values where `kept` is true, `new` ones at positions `added`."""
     whole = np.empty(len(kept), old.dtype)
     whole[kept] = old
     whole[added] = new

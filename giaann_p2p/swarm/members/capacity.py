@@ -17,44 +17,45 @@ from giaann_p2p.swarm.wire.record import Announcement
 
 FULL, NEARLY_FULL = "full", "nearly full"
 _NEARLY = 0.85
-"""Used share of the capacity at which a peer counts as nearly full."""
+"""Share of its capacity in use, from 0 to 1, from which a peer counts as nearly full."""
 _LATELY = 60.0
-"""Seconds over which the growth is measured."""
+"""Seconds over which a peer's growth is measured."""
 _LEAST = 5.0
-"""Seconds of samples below which the growth is reported as 0."""
+"""A peer's growth is reported as 0 until its samples span this many seconds."""
 _MOST_GROWTH = (1 << 32) - 1
+"""Highest growth that a record can report, in bytes per second."""
 
 
 class Room:
-    """The capacity of a storage peer, and how much of it is used."""
+    """Tracks how much of a storage peer's capacity is used, and how fast that grows."""
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
-        self._needed = 0  # bytes of the last update that found no room
+        self._needed = 0  # bytes of the last update that was refused because it did not fit
         self._samples: deque[tuple[float, int]] = deque()
 
     def __repr__(self) -> str:
         return f"<Room: {self.used:,} of {self.capacity:,} bytes are used>"
 
     def refused(self, needed: int) -> None:
-        """Note that an update found no room, and how many bytes it needed."""
+        """Note that an update of `needed` bytes was refused, because it did not fit."""
         self._needed = needed
 
     def look(self, taken: int, now: float) -> None:
-        """Note how many bytes are in use now."""
+        """Take a sample: `taken` bytes of the capacity are in use now."""
         self._samples.append((now, taken))
         while self._samples[0][0] < now - _LATELY:
             self._samples.popleft()
 
     @property
     def used(self) -> int:
-        """Bytes that further updates cannot use: the whole capacity if the peer is full."""
+        """Bytes in use; the whole capacity while the last refused update would still not fit."""
         taken = self._samples[-1][1] if self._samples else 0
         return self.capacity if taken + self._needed > self.capacity else taken
 
     @property
     def growth(self) -> int:
-        """Recent growth, in bytes per second."""
+        """Recent growth of the bytes in use, in bytes per second; 0 if they shrink."""
         if not self._samples:
             return 0
         (since, before), (now, taken) = self._samples[0], self._samples[-1]
@@ -64,7 +65,7 @@ class Room:
 
     @property
     def level(self) -> str:
-        """The level of the peer in a word or two, for example full; empty if the peer has room."""
+        """How full the peer is: FULL, NEARLY_FULL, or an empty string if it has room."""
         return level(self.used, self.capacity)
 
 
@@ -73,14 +74,14 @@ class Filling(msgspec.Struct, frozen=True):
 
     peer: Peer
     share: float
-    """Used share of its capacity."""
+    """Share of the peer's capacity that is in use, from 0 to 1."""
     seconds: float | None
     """Time until the peer is full at its present rate of growth, in seconds; None if it does not
     grow."""
 
 
 def level(used: int, capacity: int) -> str:
-    """Return how full a peer is, in a word or two; empty if it has room."""
+    """Return how full a peer is: FULL, NEARLY_FULL, or an empty string if it has room."""
     if not capacity or used < _NEARLY * capacity:
         return ""
     return FULL if used >= capacity else NEARLY_FULL
@@ -99,12 +100,12 @@ def filling(live: Iterable[Announcement]) -> list[Filling]:
 def closed(
     placement: Placement, full: Collection[Peer], quorum: int, beside: Mapping[Peer, Mask]
 ) -> int:
-    """Return how many shards can accept no update, because too many of their holders are full.
+    """Return how many shards cannot accept updates, because too many of their holders are full.
 
-    Such a shard has room at less than a quorum of its owners. Or peers `beside` the owners hold it,
-    too, because they regard some owners as newcomers, and none of these peers has room: a commit
-    waits for one of them (see `Writer`). The count is 0 if shards have fewer owners than a quorum
-    anyway, because room would not help.
+    A shard counts in two cases: fewer than a quorum of its owners have room; or peers `beside` the
+    owners hold it as well, and all of these are full, so that a commit would wait for one of them
+    (see `Writer`). The result is 0 while shards have fewer owners than a quorum, because then more
+    room would not help.
     """
     owners = placement.owner_matrix
     if not full or owners.shape[1] < quorum:

@@ -1,8 +1,10 @@
-"""Diagnosis: what may be wrong with a swarm, with words and advice for its users.
+"""Diagnosis of a swarm: its possible problems, each with an explanation and advice for users.
 
-`CAUSES` lists all causes, the gravest first; a new cause is a new entry. Announcements of live
-peers cannot prove that a swarm ever held more than now. So `starting` and `lost` are distinguished
-by whether any peer, silent or gone, is known to have served a shard.
+`CAUSES` lists all problems, the gravest first. To add a problem, add an entry.
+
+If no shard is served, the swarm is either starting or has lost its data, and the records of live
+peers alone do not show which. It counts as starting unless there is a sign that some peer, which
+may be silent or gone by now, has served a shard.
 """
 
 from collections.abc import Callable
@@ -11,71 +13,75 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from giaann_p2p.swarm.members.commands import Commands
 from giaann_p2p.swarm.wire.identity import name_of
 
-if TYPE_CHECKING:
-    from giaann_p2p.swarm.members.overview import Overview
+if TYPE_CHECKING:  # so that the command line does not load torch
+    from giaann_p2p.swarm.members.figures import Figures
 
 Verdict = Literal["starting", "lost", "full", "degraded", "healthy"]
 _MOST_NAMED = 8
 
 
 class Cause(NamedTuple):
-    """One possible problem; words and advice are empty where the figures say enough."""
+    """A possible problem of a swarm.
+
+    `holds` detects the problem, `words` explains it, and `advice` says what to do. Either text is
+    empty where the figures say enough.
+    """
 
     verdict: Verdict
-    holds: Callable[["Overview"], bool]
-    words: Callable[["Overview"], str]
-    advice: Callable[["Overview", Commands], str]
+    holds: Callable[["Figures"], bool]
+    words: Callable[["Figures"], str]
+    advice: Callable[["Figures", Commands], str]
 
 
-def verdict(found: "Overview") -> Verdict:
-    """Return the state of a swarm, in one word."""
+def verdict(found: "Figures") -> Verdict:
+    """Return the state of a swarm in one word, for example `healthy`."""
     cause = cause_of(found)
     return "healthy" if cause is None else cause.verdict
 
 
-def cause_of(found: "Overview") -> Cause | None:
-    """Return the gravest cause that applies; None if the swarm is healthy."""
+def cause_of(found: "Figures") -> Cause | None:
+    """Return the gravest problem that a swarm has; None if it is healthy."""
     return next((cause for cause in CAUSES if cause.holds(found)), None)
 
 
-def _is_starting(found: "Overview") -> bool:
-    """Return whether no shard is served, and no peer is known to have ever served one."""
+def _is_starting(found: "Figures") -> bool:
+    """Return whether no shard is served, and nothing shows that one ever was."""
     has_served = found.gone or found.losses or found.cold or any(one.ready for one in found.peers)
     return found.health.lost == found.shards and not has_served
 
 
-def _starting(found: "Overview") -> str:
+def _starting(found: "Figures") -> str:
     if not found.storing:
         return "no storage peer yet"
     return f"{_many(found.storing, 'storage peer')} getting ready, which may take half a minute"
 
 
-def _lost(found: "Overview") -> str:
-    """Return what was lost; the figures already show how many shards no peer serves."""
+def _lost(found: "Figures") -> str:
+    """Return a phrase about lost content; the number of unserved shards is shown elsewhere."""
     return found.losses.words(found.now)
 
 
-def _come_back(found: "Overview", commands: Commands) -> str:
+def _come_back(found: "Figures", commands: Commands) -> str:
     if found.cold:
         return (
-            f"Cold copies of {_many(found.cold, 'shard')} are on the disks of peers that are there;"
-            " they come back by themselves within a minute or two"
+            f"Cold copies of {_many(found.cold, 'shard')} are on the disks of live peers, which"
+            " load them within a minute or two; there is nothing to do"
         )
     if found.losses:
         return (
-            f"Start the peers again that had them, {commands.again}; giaann fsck tells which"
-            " shards these are"
+            f"Restart the peers that had these shards, {commands.again}; giaann fsck lists the"
+            " shards"
         )
     return _more_peers(found, commands)
 
 
-def _full(found: "Overview") -> str:
+def _full(found: "Figures") -> str:
     names = ", ".join(map(name_of, found.full[:_MOST_NAMED]))
     more = ", ..." if len(found.full) > _MOST_NAMED else ""
-    return f"no room for anything new in {_many(found.closed, 'shard')}; full: {names}{more}"
+    return f"no room for updates of {_many(found.closed, 'shard')}; full peers: {names}{more}"
 
 
-def _more_peers(found: "Overview", commands: Commands) -> str:
+def _more_peers(found: "Figures", commands: Commands) -> str:
     lacking = found.replicas - found.storing
     if lacking <= 0:
         return ""
@@ -83,11 +89,11 @@ def _more_peers(found: "Overview", commands: Commands) -> str:
     return f"Start {more}: {commands.add('storage', lacking)}"
 
 
-def _more_room(_: "Overview", commands: Commands) -> str:
+def _more_room(_: "Figures", commands: Commands) -> str:
     return f"Start more storage peers: {commands.add('storage')}; or {commands.larger}"
 
 
-def _nothing(_: "Overview") -> str:
+def _nothing(_: "Figures") -> str:
     return ""
 
 

@@ -1,9 +1,9 @@
-"""Consistency check: compares the digests that peers report of their replicas.
+"""Consistency check of a swarm: compares the digests that peers report of their replicas.
 
 Ready replicas of a shard that have the same chunks must have the same content; otherwise one
-replica is damaged, or its peer lies. Replicas with different chunks have not finished anti-entropy
-yet. If all replicas agree, the digests of the shards add up to the digest of the swarm, which
-equals that of one machine that learned the same text.
+replica is damaged, or its peer lies. If replicas have different chunks, anti-entropy between them
+is not finished yet. If all replicas agree, the digests of the shards add up to the digest of the
+swarm. It equals the digest of a single machine that has learned the same text.
 """
 
 from collections import Counter
@@ -24,15 +24,16 @@ _SERVING = {state.value.encode() for state in ReplicaState if state.serves}
 
 
 class Damage(msgspec.Struct, frozen=True):
-    """Replicas of a shard that have the same chunks but different content."""
+    """Damage of a shard: replicas of it have the same chunks but different content."""
 
     shard: int
     peers: list[Peer]
-    """Peers whose content differs from the most frequent content; all of them if there is a tie."""
+    """Peers whose replica differs from the most frequent one; all of these peers if there is a
+    tie."""
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of a check."""
+    """The result of a consistency check of a swarm."""
 
     shards: int
     rows: int
@@ -42,14 +43,14 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     lost: list[int]
     """Shards that no peer serves."""
     apart: list[int]
-    """Shards whose replicas have different chunks, at least for now."""
+    """Shards whose replicas have different chunks; anti-entropy may still be under way."""
     under: list[int]
     """Shards that are served by fewer peers than they should be."""
     damaged: list[Damage]
     silent: list[Peer]
-    """Peers that gave no answer, or an incomplete one."""
+    """Peers that did not report the digests of all their replicas."""
     losses: Losses = NONE
-    """Content that storage peers remember and no peer has any more."""
+    """Content that storage peers remember but that no peer holds any more."""
 
     @property
     def agrees(self) -> bool:
@@ -60,7 +61,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 def judged(
     told: DigestsOf, shards: int, replicas: int, silent: list[Peer], losses: Losses = NONE
 ) -> Report:
-    """Return the report on a swarm's shards, computed from the digests that peers reported."""
+    """Compute the report on a swarm's shards from the digests that peers reported."""
     lost, apart, under, damaged = list[int](), list[int](), list[int](), list[Damage]()
     whole = list[Digest]()
     for shard in range(shards):

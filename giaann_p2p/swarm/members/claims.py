@@ -1,6 +1,7 @@
-"""Columnar index of a directory: one row per record, one bit per shard.
+"""Columnar index of the peer directory: one row per record, one bit per shard.
 
-Vectorised queries over all records at once keep a directory of thousands of peers fast.
+The index answers queries over all records at once with vectorised operations, which keeps a
+directory of thousands of peers fast.
 """
 
 from functools import lru_cache
@@ -13,27 +14,33 @@ from giaann_p2p.store.layout import Shards
 
 Mask = npt.NDArray[np.bool_]
 Bits = npt.NDArray[np.uint8]
-"""Shape [rows, N / 8]: one bit per shard, the lowest first."""
+"""Sets of shards as bits, shape [rows, N / 8]: one bit per shard, the lowest shard first."""
 
 _ROWS_AT_ONCE = 64
 
 
 class Claims:
-    """The rows of the index. Invariant: a row is free if and only if its `expires` is infinite."""
+    """The index: arrays with one row for each record of the directory.
+
+    Invariant: a row is free if and only if its `expires` is infinite.
+    """
 
     def __init__(self, rows: int, shards: int) -> None:
         self._shards = shards
         self.expires = np.full(rows, np.inf)
-        """Time at which the record expires or expired; infinite where the row is free."""
+        """Per row: time at which the record expires or expired; infinite if the row is free."""
         self.known_for = np.zeros(rows)
-        """Seconds for which the peer has sent records."""
+        """Per row: seconds for which the peer has sent records."""
         self.live = np.zeros(rows, np.bool_)
-        """Whether the record has not expired, and the peer has not left."""
+        """Per row: whether the record has not expired and the peer has not left."""
         self.holds = np.zeros(rows, np.bool_)
-        """Whether the record is of a storage peer that has not left."""
+        """Per row: whether the record is of a storage peer that has not left."""
         self.ready = np.zeros((rows, (shards + 7) // 8), np.uint8)
+        """Per row, as `Bits`: the shards that the peer serves."""
         self.syncing = np.zeros_like(self.ready)
+        """Per row, as `Bits`: the shards that the peer is fetching."""
         self.cold = np.zeros_like(self.ready)
+        """Per row, as `Bits`: the shards that the peer keeps as cold copies."""
 
     def __len__(self) -> int:
         return len(self.live)
@@ -47,28 +54,32 @@ class Claims:
         vars(self).update(vars(wider))
 
     def free_row(self) -> int:
-        """Return a free row; there must be one."""
+        """Return the index of a free row; there must be one."""
         return int(np.argmax(self.expires))
 
     def clear(self, row: int) -> None:
-        """Free a row."""
+        """Free a row, so that another record can take it."""
         self.expires[row] = np.inf
         self.live[row] = self.holds[row] = False
         self.ready[row] = self.syncing[row] = self.cold[row] = 0
 
     def claim(self, row: int, ready: Shards, syncing: Shards, cold: Shards) -> None:
-        """Set the shards of a row."""
+        """Set which shards the peer of a row serves, fetches, and keeps as cold copies."""
         for bits, shards in ((self.ready, ready), (self.syncing, syncing), (self.cold, cold)):
             bits[row] = _bits_of(shards.tobytes(), self._shards)
 
     def held_by(self, rows: Ints) -> Mask:
-        """Return the shards that at least one of these rows serves or fetches."""
+        """Return a flag per shard: whether the peer of any of these rows serves or fetches it."""
         some = self.ready[rows] | self.syncing[rows]
         both = np.bitwise_or.reduce(some, axis=0, initial=np.uint8(0))
         return np.unpackbits(both, count=self._shards, bitorder="little").astype(np.bool_)
 
     def held_beyond(self, owners: Ints) -> dict[int, Mask]:
-        """Return by live row the shards that it holds but does not own; `owners`: [N, R] rows."""
+        """Return the shards that the peer of each live row serves or fetches without owning them.
+
+        `owners` has shape [N, R]: the rows of each shard's owners; -1 for an owner without a row.
+        The result omits rows without such shards.
+        """
         rows, found = np.flatnonzero(self.live & self.holds), dict[int, Mask]()
         shard = np.broadcast_to(np.arange(self._shards)[:, None], owners.shape)
         for start in range(0, len(rows), _ROWS_AT_ONCE):  # in blocks, to bound the memory
@@ -84,12 +95,16 @@ class Claims:
         return found
 
     def least_known(self) -> int:
-        """Return the row to evict first among those that are not live."""
+        """Return the row to evict first: not live, and of the peer that is missed the least.
+
+        A peer that holds no shards is missed least, then the one that sent records for the shortest
+        time.
+        """
         worth = np.where(self.holds, self.known_for, -1.0)
         return int(np.argmin(np.where(self.live, np.inf, worth)))
 
     def ready_counts(self, among: Mask) -> Ints:
-        """Return how many live peers among the given rows serve each shard."""
+        """Return for each shard how many live peers serve it; `among` flags the rows that count."""
         rows = np.flatnonzero(self.live & self.holds & among)
         counts = np.zeros(self._shards, np.int64)
         for start in range(0, len(rows), _ROWS_AT_ONCE):  # in blocks, to bound the memory
@@ -99,7 +114,10 @@ class Claims:
         return counts
 
     def held_of(self, shards: Shards) -> dict[int, list[int]]:
-        """Return by live row which of these shards it serves or fetches, ascending, if any."""
+        """Return which of these shards the peer of each live row serves or fetches, ascending.
+
+        The result omits rows without any of these shards.
+        """
         rows = np.flatnonzero(self.live & self.holds)
         wanted = _bits_of(shards.tobytes(), self._shards)
         found: dict[int, list[int]] = {}
@@ -121,11 +139,11 @@ def _bits_of(shards: bytes, count: int) -> Bits:
 
 
 def has(bits: Bits, shard: int) -> Mask:
-    """Return, for each row, whether it names a shard."""
+    """Return for each row whether its bit for this shard is set."""
     return (bits[:, shard >> 3] & (1 << (shard & 7))).astype(np.bool_)
 
 
 def have(bits: Bits, rows: Ints, shards: Ints) -> Mask:
-    """Return, for pairs of a row and a shard, whether the row names the shard."""
+    """Return for each pair of a row and a shard whether the row's bit for the shard is set."""
     some: Bits = bits[rows, shards >> 3]
     return (some >> (shards & 7) & 1).astype(np.bool_)

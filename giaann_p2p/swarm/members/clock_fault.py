@@ -1,11 +1,11 @@
-"""Detects that this machine's clock is wrong, by the records that other peers have just signed.
+"""Detects that this machine's clock is wrong, by the dates of the other peers' records.
 
-A peer with a wrong clock refuses the records of all other peers, and they refuse its own. It would
-believe that it is alone: a client would report the swarm as lost, and a storage peer would call all
-its shards ready, though they are empty.
+A peer with a wrong clock refuses the records of all other peers, and they refuse its own. Without
+this check it would believe that it is alone: a client would report the swarm as lost, and a storage
+peer would call all its shards ready, though they are empty.
 
-A single valid record of another peer is enough to trust the local clock. So strangers cannot make a
-peer distrust its clock with old records of their own while an honest peer is live.
+One record of another peer with a current date is enough to trust the local clock. So strangers
+cannot make a peer distrust its clock with old records while an honest peer is live.
 """
 
 from collections.abc import Iterable
@@ -18,18 +18,22 @@ from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.record import WrongTimeError, prove, unproven
 
 _MOST = 256
-"""Maximum number of records to examine: verifying one signature takes 86 µs."""
+"""Maximum number of records to examine, because verifying one signature takes 86 µs."""
 
 
 def clock_fault(
     records: Iterable[bytes], me: Peer, now: float, swarm_id: bytes, layout: Layout
 ) -> str:
-    """Return what is wrong with the local clock; empty if a record of any other peer fits it."""
+    """Return how far the local clock is off, and advice; empty if it seems right.
+
+    The clock seems right unless records of other peers contradict it and none fits it.
+    """
     ahead: dict[Peer, float] = {}
     for data in islice(records, _MOST):
         try:
             found = unproven(data, now, swarm_id, layout)
             if found.peer != me:
+                prove(data, found)  # a forged record must not hide that the clock is wrong
                 return ""
         except WrongTimeError as error:
             if error.announcement.peer != me and _is_signed(data, error):

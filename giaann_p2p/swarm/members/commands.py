@@ -1,4 +1,4 @@
-"""Commands for advice to users: those of a local swarm differ from the general ones."""
+"""Command lines for advice to users; they differ between local swarms and all other swarms."""
 
 from typing import NamedTuple
 
@@ -7,11 +7,11 @@ class Commands(NamedTuple):
     """The commands with which a user starts peers of a swarm."""
 
     local: str | None = None
-    """The option that names a local swarm to `giaann swarm`, for example ` --dir my-swarm`, or
-    empty; None for a swarm of several machines."""
+    """The option that names a local swarm to `giaann swarm`, for example ` --dir my-swarm`; empty
+    for the default local swarm; None for a swarm of several machines."""
 
     def add(self, role: str, count: int = 1) -> str:
-        """Return the command that starts peers of a role."""
+        """Return the command that starts `count` peers of a role."""
         if self.local is None:
             return f"giaann {role} --join LINK"
         many = "" if count == 1 else f" {count}"
@@ -26,16 +26,16 @@ class Commands(NamedTuple):
     def again(self) -> str:
         """A phrase that says how to restart stopped peers with the content of their disks."""
         if self.local is None:
-            return "with the command that each was started with, and its folder"
+            return "each with its original command and data folder"
         return f"with giaann swarm restart NAME{self.local}"
 
     @property
     def larger(self) -> str:
         """A phrase that says how to give full peers more capacity."""
         if self.local is None:
-            return "start the full ones again with more --capacity"
+            return "restart the full ones with a larger --capacity"
         up = f"giaann swarm up --capacity SIZE{self.local}"
-        return f"give each more with giaann swarm down{self.local} and {up}"
+        return f"give each peer more with giaann swarm down{self.local} and then {up}"
 
 
 GENERAL = Commands()

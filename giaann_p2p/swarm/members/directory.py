@@ -5,16 +5,17 @@ The directory is built from the peers' own signed records.
 1. A peer's newest record, by sequence, is valid for its lifetime after it first arrived; a replay
    of the same bytes does not prolong it. After that the peer is gone, but remembered for `forget`
    seconds more, because it held shards and may come back with them. `forget` exceeds the time for
-   which an old record can be replayed, so a replay never passes for a new record.
+   which an old record can be replayed, so a replay is never mistaken for a new record.
 2. Memory is bounded by `most` records, each of up to 4 KiB plus 3/4 byte per shard of the swarm. If
    all are live, new peers are turned away until one expires, so no number of strangers pushes out a
    live peer. Otherwise the directory evicts a peer that is not live: first those that hold nothing,
-   then those that it heard for the shortest time. So a flood of strangers is evicted first.
-3. A peer that fails to answer is avoided for a while. An answer ends that, and so does a record
-   that it issued after the failure; an earlier record, which other peers still pass on, does not.
+   then those that sent records for the shortest time. So a flood of strangers is evicted first.
+3. A peer that fails to answer is in backoff for a while. An answer ends the backoff, and so does a
+   record that the peer issued after the failure. An earlier record, which other peers may still
+   pass on, does not.
 4. In a swarm that admits by token, the directory contains members only.
-5. `version` changes only if the set of members or their claims change, so anything derived from
-   them may be cached until then.
+5. `version` changes whenever the members or what they claim to hold change, and only then. So
+   anything derived from these may be cached until `version` changes.
 """
 
 from collections.abc import Callable, Collection
@@ -36,6 +37,7 @@ from giaann_p2p.swarm.wire.record import (
     Announcement,
     Key,
     Load,
+    Naming,
     Role,
     Sets,
     prove,
@@ -44,14 +46,16 @@ from giaann_p2p.swarm.wire.record import (
 )
 
 MOST_RECORDS = 1 << 14
+"""Maximum number of records in a directory."""
 FORGET = 24 * 3600.0
-"""Seconds for which a gone peer is remembered."""
+"""Seconds for which a peer is remembered after its record has expired."""
 _LEAST_FORGET = 2 * SKEW + MOST_LIFETIME
+"""Seconds for which an old record can be replayed: `forget` must not be shorter."""
 _FEWEST_ROWS = 16
 
 
 class Health(msgspec.Struct, frozen=True, kw_only=True):
-    """Statistics of the replication of shards."""
+    """Statistics on how well the shards of a swarm are replicated."""
 
     least: int
     """Number of ready replicas of the shard that has the fewest."""
@@ -62,7 +66,7 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     lost: int
     """Number of shards that no peer serves."""
     unsettled: int
-    """Number of pairs of a shard and an owner that is not ready yet."""
+    """Number of replicas that owners should serve but do not serve yet."""
 
 
 class Placing(Protocol):
@@ -70,7 +74,7 @@ class Placing(Protocol):
 
     @property
     def peers(self) -> tuple[bytes, ...]:
-        """All members, in the order of their indices."""
+        """All members of the placement; `owner_matrix` refers to them by index."""
 
     @property
     def owner_matrix(self) -> npt.NDArray[np.uint16]:
@@ -81,13 +85,13 @@ class _Entry(msgspec.Struct, frozen=True):
     data: bytes
     announcement: Announcement
     first: float
-    """Time at which the peer's first record arrived."""
+    """Time at which the first record of the peer arrived."""
     arrived: float
-    """Time at which this record arrived."""
+    """Time at which the stored record of the peer arrived."""
 
 
 class Directory:
-    """All records of a swarm's peers, live or recently gone."""
+    """Holds the newest record of each peer and role, live or recently gone."""
 
     def __init__(
         self,
@@ -97,25 +101,29 @@ class Directory:
         forget: float = FORGET,
         admission: Admission | None = None,
     ) -> None:
-        """Without `admission` every peer may be in the directory; `forget` is in seconds."""
+        """Create an empty directory of at most `most` records.
+
+        A record is kept for `forget` seconds after it expires. Without `admission` the directory
+        accepts every peer.
+        """
         if forget < _LEAST_FORGET:
             raise UsageError(f"forget must be {_LEAST_FORGET} s or more; it is {forget}")
         if most < 1:
-            raise UsageError(f"a directory needs room for one record; most is {most}")
+            raise UsageError(f"a directory must have room for a record; most is {most}")
         self.refused = 0
         """Number of records that were forged or otherwise invalid."""
         self.turned_away = 0
-        """Number of records of new peers that found no room."""
+        """Number of records of new peers that were rejected because the directory was full."""
         self._swarm_id, self._layout, self._most, self._forget = swarm_id, layout, most, forget
         self._admission = admission
         self._claims = Claims(min(_FEWEST_ROWS, most), layout.shards)
         self._rows: dict[Key, int] = {}
         self._entries: dict[int, _Entry] = {}  # by row
         self._known: set[bytes] = set()  # the bytes of the entries
-        self._wrong: dict[int, dict[Peer, Shards]] = {}  # accusations, by row of the accuser
+        self._accusers = set[int]()  # rows of the records that accuse a peer
         self._silences = SilentBackoff()
         self._version = 0
-        self._due = np.inf  # at or before the next expiry or eviction by age
+        self._due = np.inf  # a time not later than the next expiry, or eviction by age
         self._members: tuple[int, tuple[tuple[Peer, int], ...]] = (-1, ())
 
     def __len__(self) -> int:
@@ -126,10 +134,10 @@ class Directory:
         return f"<Directory: {live:,} live records, {len(self) - live:,} others>"
 
     def merge(self, data: bytes, now: float, owner: Peer | None = None) -> Announcement | None:
-        """Take in a record, of this owner if given, and return its content.
+        """Store a record if it is new and valid, and return its content.
 
-        None if it is not newer than the known one, or there is no room; RecordError if it is
-        invalid.
+        Returns None if the record is not newer than the known one, or if the directory is full.
+        RecordError if the record is invalid, or is not of `owner`, where one is given.
         """
         self._advance(now)
         if data in self._known:
@@ -154,17 +162,17 @@ class Directory:
         return found
 
     def version(self, now: float) -> int:
-        """Return a number that changes whenever members or their claims change."""
+        """Return a number that changes whenever the members or their claims change."""
         self._advance(now)
         return self._version
 
     def announcement(self, peer: Peer, role: Role = "storage") -> Announcement | None:
-        """Return the latest announcement of a peer, live or gone."""
+        """Return the latest announcement of a peer, live or gone; None if it is unknown."""
         row = self._rows.get((peer, role))
         return None if row is None else self._entries[row].announcement
 
     def load(self, peer: Peer, role: Role = "storage") -> Load | None:
-        """Return the load that a peer announced."""
+        """Return the load that a peer announced last; None if the peer is unknown."""
         found = self.announcement(peer, role)
         return None if found is None else found.load
 
@@ -179,7 +187,7 @@ class Directory:
         return self._announcements(self._claims.holds & ~self._claims.live)
 
     def records(self, now: float) -> list[bytes]:
-        """Return the live records as they arrived, ready to be passed on."""
+        """Return the encoded records of all live peers, ready to be passed on."""
         self._advance(now)
         return [self._entries[row].data for row in np.flatnonzero(self._claims.live).tolist()]
 
@@ -190,7 +198,7 @@ class Directory:
         return [address for one in said for address in one.addresses]
 
     def alive(self, now: float) -> frozenset[Peer]:
-        """Return the live peers that are not avoided now."""
+        """Return the live peers that are not in backoff for failing to answer."""
         peers = {found.peer for found in self.live(now)}
         return frozenset(peer for peer in peers if not self.suspected(peer, now))
 
@@ -204,35 +212,39 @@ class Directory:
             self._members = version, tuple(pairs)
         return self._members[1]
 
-    def named(self, now: float) -> dict[Peer, dict[Peer, Shards]]:
-        """Return the accusations by live peers: by accuser and accused, the shards held wrong."""
+    def named(self, now: float) -> dict[Peer, tuple[Naming, ...]]:
+        """Return the accusations of wrong content in the records of live peers, by accuser."""
         self._advance(now)
-        live = [row for row in self._wrong if self._claims.live[row]]
-        return {self._entries[row].announcement.peer: self._wrong[row] for row in live}
+        live = [row for row in self._accusers if self._claims.live[row]]
+        said = [self._entries[row].announcement for row in live]
+        return {one.peer: one.wrong for one in said}
 
     def ready(self, shard: int, now: float) -> list[Peer]:
-        """Return the live peers that serve a shard, avoided ones last."""
+        """Return the live peers that serve a shard; peers in backoff come last."""
         self._advance(now)
         return self._naming(self._ready(shard) & self._claims.live, now)
 
     def syncing(self, shard: int, now: float) -> list[Peer]:
-        """Return the live peers that are fetching a shard, avoided ones last."""
+        """Return the live peers that are fetching a shard; peers in backoff come last."""
         self._advance(now)
         return self._naming(self._syncing(shard) & self._claims.live, now)
 
     def sharing(self, shards: Shards, now: float) -> dict[Peer, list[int]]:
-        """Return the live peers that serve or fetch any of these shards, with those shards."""
+        """Return the live peers that serve or fetch any of these shards, each with those it has."""
         self._advance(now)
         held = self._claims.held_of(shards)
         return {self._entries[row].announcement.peer: some for row, some in held.items()}
 
     def cold(self, shard: int, now: float) -> list[Peer]:
-        """Return the live peers that keep a cold copy of a shard, avoided ones last."""
+        """Return the live peers that keep a cold copy of a shard; peers in backoff come last."""
         self._advance(now)
         return self._naming(self._has(self._claims.cold, shard) & self._claims.live, now)
 
     def beyond(self, placement: Placing, now: float) -> dict[Peer, Mask]:
-        """Return the shards that active peers hold without owning them, one flag per shard."""
+        """Return the active peers that hold shards without owning them.
+
+        Each peer comes with one flag per shard, set for the shards that it holds but does not own.
+        """
         self._advance(now)
         rows = [self._rows.get((Peer(peer), "storage"), -1) for peer in placement.peers]
         owners = np.array([*rows, -1])[placement.owner_matrix]  # [N, R]
@@ -241,9 +253,10 @@ class Directory:
         return {said[row].peer: some for row, some in found.items() if said[row].state == "active"}
 
     def held_by(self, among: Callable[[Peer], bool], live: bool, now: float) -> Mask:
-        """Return the shards that these peers hold, or held when they vanished, one flag per shard.
+        """Return which shards certain storage peers hold or held, one flag per shard.
 
-        `live` selects live peers; otherwise peers that are gone count.
+        `among` says whether a peer counts. If `live`, only live peers count; otherwise only peers
+        that vanished, with what they last held.
         """
         self._advance(now)
         rows = np.flatnonzero(self._claims.holds & (self._claims.live == live))
@@ -276,7 +289,7 @@ class Directory:
         )
 
     def look_again(self, now: float) -> None:
-        """Drop the records of peers that are no longer members."""
+        """Drop the records of peers that admission no longer accepts."""
         if self._admission is None:
             return
         for row, entry in list(self._entries.items()):
@@ -286,12 +299,12 @@ class Directory:
                 self._drop(row)
 
     def suspect(self, peer: Peer, now: float) -> None:
-        """Note that a peer did not answer, so it is avoided for a while."""
+        """Note that a peer did not answer, which starts or extends its backoff."""
         if self._knows(peer):
             self._silences.suspect(peer, now)
 
     def suspected(self, peer: Peer, now: float) -> bool:
-        """Return whether to avoid a peer now, because it did not answer."""
+        """Return whether a peer is in backoff now, because it did not answer."""
         return self._silences.suspected(peer, now)
 
     def heard(self, peer: Peer) -> None:
@@ -299,7 +312,7 @@ class Directory:
         self._silences.end(peer)
 
     def _put(self, data: bytes, found: Announcement, sets: Sets | None, now: float) -> None:
-        """Store a record; `sets` is None if it names the same shards as the previous one."""
+        """Store a record; `sets` is None if the peer's previous record named the same shards."""
         row, old = self._rows.get(found.key), None
         if row is None:
             row = self._rows[found.key] = self._new_row()
@@ -322,20 +335,20 @@ class Directory:
         claims.holds[row] = found.state != "left" and found.role == "storage"
         if sets is not None:
             claims.claim(row, sets.ready, sets.syncing, sets.cold)
-            self._wrong.pop(row, None)
-            if sets.wrong:
-                self._wrong[row] = sets.wrong
+            self._accusers.discard(row)
+            if found.wrong:
+                self._accusers.add(row)
         self._version += self._claim(row, entry) != before
 
     def _claim(self, row: int, entry: _Entry | None) -> object:
-        """Return the part of a record that `version` tracks; None for a peer that holds nothing."""
+        """Return the part of a record that `version` tracks; None if it is of no storage peer."""
         if entry is None or not self._claims.holds[row]:
             return None
         found, is_live = entry.announcement, bool(self._claims.live[row])
         return is_live, found.state, found.capacity, found.shards
 
     def _dispel(self, old: _Entry, new: _Entry) -> None:
-        """End a peer's backoff if it issued a record after it failed, by its own clock."""
+        """End a peer's backoff if its new record was issued after it failed, by its own clock."""
         peer = new.announcement.peer
         since = self._silences.since(peer)
         if since is not None:
@@ -366,7 +379,7 @@ class Directory:
             self._silences.end(peer)
         self._version += bool(self._claims.holds[row])
         self._claims.clear(row)
-        self._wrong.pop(row, None)
+        self._accusers.discard(row)
 
     def _has_room(self) -> bool:
         return len(self) < self._most or not self._claims.live.all()
@@ -392,7 +405,7 @@ class Directory:
 
     def _has(self, bits: Bits, shard: int) -> Mask:
         if not 0 <= shard < self._layout.shards:
-            raise UsageError(f"there are shards 0 to {self._layout.shards - 1}, not {shard}")
+            raise UsageError(f"there is no shard {shard}; the last is {self._layout.shards - 1}")
         return has(bits, shard)
 
     def _naming(self, mask: Mask, now: float) -> list[Peer]:
@@ -414,5 +427,8 @@ class Directory:
 
 
 def _says_the_same(old: Announcement, new: Announcement) -> bool:
-    """Return whether `version` stays; both records have the same peer, role and shards."""
+    """Return whether two records of a peer, with equal shards, also agree in state and capacity.
+
+    If so, `version` does not change.
+    """
     return (old.state, old.capacity) == (new.state, new.capacity)

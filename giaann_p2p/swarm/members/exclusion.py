@@ -3,46 +3,47 @@
 Owners of a shard audit each other (see `replica_audit`), and accuse in their records each peer
 whose rows differ from those of a majority. A peer that a majority of a shard's replicas accuses is
 excluded from that shard, and another peer owns it instead. All peers see the same records, so they
-compute the same exclusions. The majority is one of all replicas that the shard should have; a
-single accusation, or any number of them by peers that do not own the shard, excludes no peer.
-Exclusion from one shard does not affect the others.
+compute the same exclusions. The majority is more than half of all replicas that the shard should
+have. A single accusation is not enough, and accusations by peers that do not own the shard do not
+count. Exclusion from one shard does not affect the others.
 
 The substitute is found on a ring of the peers' ids, starting at a point derived from the shard. So
-a join or leave moves hardly any of these replicas.
+a join or leave hardly ever changes a substitute.
 """
 
 import hashlib
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from giaann_p2p.model.sequence import Ints
-from giaann_p2p.store.layout import Shards
 from giaann_p2p.swarm.members.majority import majority
 from giaann_p2p.swarm.members.placement import Excluded, Placement
 from giaann_p2p.swarm.wire.identity import PEER_BYTES, Peer
+from giaann_p2p.swarm.wire.record import Naming
+from giaann_p2p.swarm.wire.shardset import unpacked
 
-Named = Mapping[Peer, Mapping[Peer, Shards]]
-"""Accusations: by accuser and accused, the shards of which the accused holds wrong content."""
+Named = Mapping[Peer, Sequence[Naming]]
+"""The accusations of each accuser, in the encoding of its record.
+
+They stay encoded because a hostile record of 1 KB can list shards that take 1 MB when decoded.
+"""
 
 
 def placed(members: Mapping[Peer, int], shards: int, replicas: int, named: Named) -> Placement:
-    """Place shards on members, with substitutes for the peers excluded from each shard."""
+    """Place shards on members, with substitutes for the peers that are excluded from a shard."""
     placement = Placement.of(members, shards, replicas)
     return without(placement, excluded(placement, named)) if named else placement
 
 
 def excluded(placement: Placement, named: Named) -> Excluded:
-    """Return the excluded peers of each shard."""
+    """Return the peers that are excluded from each shard, because a majority accuses them."""
     votes = Counter[tuple[int, Peer]]()
-    for namer, told in named.items():
-        own = placement.shards_of(namer)
-        for peer, shards in told.items():
-            if peer != namer:
-                both = np.intersect1d(np.intersect1d(own, shards), placement.shards_of(peer))
-                votes.update((shard, peer) for shard in both.tolist())
+    for accuser, accusations in named.items():
+        for one in accusations:
+            votes.update((shard, one.peer) for shard in _valid(placement, accuser, one))
     found: dict[int, frozenset[Peer]] = {}
     for (shard, peer), count in votes.items():
         if count >= majority(placement.replicas):
@@ -50,8 +51,21 @@ def excluded(placement: Placement, named: Named) -> Excluded:
     return found
 
 
+def _valid(placement: Placement, accuser: Peer, accusation: Naming) -> list[int]:
+    """Return the shards of an accusation that both the accuser and the accused own."""
+    if accuser == accusation.peer:
+        return []
+    own, others = placement.shards_of(accuser), placement.shards_of(accusation.peer)
+    both = np.intersect1d(own, others, assume_unique=True)
+    if not len(both):
+        return []  # decodes nothing for a stranger
+    said = unpacked(accusation.shards, len(placement.owner_matrix))
+    found: list[int] = np.intersect1d(both, said, assume_unique=True).tolist()
+    return found
+
+
 def without(placement: Placement, excluded: Excluded) -> Placement:
-    """Return a placement in which substitutes replace excluded owners, where there are any."""
+    """Return a placement in which other peers replace excluded owners, as far as there are any."""
     if not excluded:
         return placement
     matrix = placement.owner_matrix.copy()
@@ -71,7 +85,11 @@ def without(placement: Placement, excluded: Excluded) -> Placement:
 def _next(
     placement: Placement, shard: int, not_these: set[int], excess: Ints, count: int
 ) -> list[int]:
-    """Return `count` substitutes: the nearest within their shares, then by least excess."""
+    """Return `count` substitutes for excluded owners of a shard.
+
+    The nearest peers on the ring that do not exceed their share come first, then the peers that
+    exceed it least.
+    """
     peers = placement.peers
     point = hashlib.blake2b(shard.to_bytes(4, "little"), digest_size=PEER_BYTES).digest()
     first = bisect_left(peers, point)

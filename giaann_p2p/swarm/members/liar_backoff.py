@@ -8,17 +8,17 @@ answer ends it early, and the count is kept: a liar is trusted again, but the ne
 from giaann_p2p.backoff import Backoff
 from giaann_p2p.swarm.wire.identity import Peer
 
-FIRST_SHUN = 60.0
-"""Duration of the first backoff, in seconds."""
-MOST_SHUN = 3600.0
-"""Longest backoff, in seconds."""
+FIRST_BACKOFF = 60.0
+"""Duration of a liar's first backoff, in seconds."""
+LONGEST_BACKOFF = 3600.0
+"""Longest backoff of a liar, in seconds."""
 _MOST_PEERS = 4096
 """Maximum number of liars remembered; beyond it, the one whose last lie is the oldest is
 forgotten."""
 
 
 class LiarBackoff:
-    """The peers that returned wrong rows."""
+    """The peers that returned wrong rows, each with its backoff."""
 
     def __init__(self) -> None:
         self._shuns: dict[Peer, Backoff] = {}
@@ -27,13 +27,13 @@ class LiarBackoff:
         return len(self._shuns)
 
     def lied(self, peer: Peer, now: float) -> float:
-        """Note a lie; return for how many seconds its peer is avoided."""
-        old = self._shuns.pop(peer, Backoff(FIRST_SHUN, MOST_SHUN))
+        """Note that a peer returned wrong rows; return for how many seconds it is avoided."""
+        old = self._shuns.pop(peer, Backoff(FIRST_BACKOFF, LONGEST_BACKOFF))
         if len(self._shuns) == _MOST_PEERS:
             del self._shuns[next(iter(self._shuns))]
         self._shuns[peer] = old.failed(now)
         return self._shuns[peer].pause
 
     def holds(self, peer: Peer, now: float) -> bool:
-        """Return whether a peer is avoided now."""
+        """Return whether a peer is avoided now, because it returned wrong rows."""
         return peer in self._shuns and self._shuns[peer].holds(now)

@@ -19,7 +19,7 @@ from giaann_p2p.units import span
 
 
 class Losses(msgspec.Struct, frozen=True, kw_only=True):
-    """Lost shards, with a lower bound of their size."""
+    """The shards that a swarm has lost, with a lower bound of their size."""
 
     shards: list[int] = []
     connections: int = 0
@@ -31,13 +31,13 @@ class Losses(msgspec.Struct, frozen=True, kw_only=True):
         return bool(self.shards)
 
     def words(self, now: float) -> str:
-        """Return a phrase: what is lost, and when it was last seen; empty if nothing is lost."""
+        """Return a phrase that says what is lost and when it was last seen; empty if nothing is."""
         if not self.shards:
             return ""
         many = f"{len(self.shards)} shard{'' if len(self.shards) == 1 else 's'}"
         ago = span(max(0.0, now - self.seen))
         held = f"held {self.connections:,} connections or more"
-        return f"{many} {held}, last seen {ago} ago, and nobody there has all of them"
+        return f"{many} {held}, last seen {ago} ago, and no live peer has all of them"
 
 
 NONE = Losses()
@@ -46,7 +46,7 @@ NONE = Losses()
 def losses(
     directory: Directory, layout: Layout, now: float, silent: Collection[Peer] = ()
 ) -> Losses:
-    """Return the losses, computed from the live records of peers that are not silent."""
+    """Return the shards that are lost by the live records of peers that are not silent."""
     said = [one for one in directory.live(now) if one.role == "storage" and one.peer not in silent]
     missing, having = Counter[int](), Counter[int]()
     for one in said:

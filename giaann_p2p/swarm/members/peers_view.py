@@ -3,8 +3,8 @@
 A record expires after its lifetime, so a dead peer disappears from the view. But when the directory
 itself cannot be read, no record is renewed, and all peers would seem to be gone. A storage peer
 would then believe that it is alone, take all shards, and call them ready, though they are empty. So
-records may expire by a separate clock (`set_record_time`), which stops soon after the last
-successful look at the directory. The backoff of silent peers always uses the real time.
+records may expire by a separate clock (`set_record_time`), which stops soon after the directory was
+last read successfully. The backoff of silent peers always uses the real time.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,13 +24,14 @@ from giaann_p2p.swarm.wire.manifest import Manifest
 from giaann_p2p.swarm.wire.record import ROLES, Announcement, sets_of
 
 _SPARE = 64
-"""Forgotten peers' incarnations are pruned beyond this number plus twice the directory's peers."""
+"""Incarnations of forgotten peers are pruned once there are this many more incarnations than twice
+the number of records in the directory."""
 
 
 class PeersView:
-    """The view of one peer, its own record included.
+    """One peer's view of all peers of its swarm, itself included.
 
-    Every method that reads records first replaces its `now` by the records' time.
+    After `set_record_time`, methods that query records use that clock instead of `now`.
     """
 
     def __init__(
@@ -60,10 +61,10 @@ class PeersView:
     def learn(
         self, record: bytes, now: float, restarted: Callable[[Peer], None]
     ) -> Announcement | None:
-        """Merge a record; return its announcement if it is new. RecordError if it is invalid.
+        """Merge a record into the directory; return its announcement if it is new.
 
-        `restarted` is called with a peer whose incarnation changed: it may have lost what it
-        announced.
+        `restarted` is called with a storage peer whose incarnation changed, because that peer may
+        have lost what it announced before. RecordError if the record is invalid.
         """
         said, self._heard_at = self.directory.merge(record, now), now
         if said is not None:
@@ -91,20 +92,20 @@ class PeersView:
         return cls(me, manifest.swarm_id, manifest.layout, manifest.replicas, admission, standing)
 
     def set_record_time(self, time: Callable[[], float]) -> None:
-        """Let records expire by this clock from now on, whatever `now` a caller passes."""
+        """Let records expire by this clock from now on, whatever `now` later calls pass."""
         self._record_time = time
 
     def looked(self, now: float) -> None:
-        """Note that a look at the directory succeeded."""
+        """Note that this peer has successfully read the records that other peers published."""
         if self._looked_at is None:
             self._looked_at = now
 
     def looked_at(self) -> float | None:
-        """Return the time of the first successful look at the directory; None before it."""
+        """Return when this peer first read other peers' records successfully; None before that."""
         return self._looked_at
 
     def version(self, now: float) -> int:
-        """Return a version number that changes whenever members or their shards change."""
+        """Return a number that changes whenever the members or the shards that they hold change."""
         return self.directory.version(self._at(now))
 
     def members(self, now: float) -> Mapping[Peer, int]:
@@ -112,11 +113,11 @@ class PeersView:
         return dict(self.directory.members(self._at(now)))
 
     def named(self, now: float) -> Named:
-        """Return the accusations by live peers: by accuser and accused, the shards held wrong."""
+        """Return the accusations of wrong content that live peers make, by accuser."""
         return self.directory.named(self._at(now))
 
     def placement(self, now: float) -> Placement:
-        """Return which peers own which shard; the same object until members change."""
+        """Return which peers own which shard; the same object until the version changes."""
         return self._placement(self._at(now))
 
     def _placement(self, at: float) -> Placement:
@@ -130,10 +131,10 @@ class PeersView:
     def beside(self, now: float) -> Mapping[Peer, Shards]:
         """Return the peers that hold shards without owning them, with those shards.
 
-        Such a peer held the shards before the present owners, and keeps them until the owners have
-        standing. For each shard, at most as many such peers count as it should have replicas: those
-        seen for longest. So strangers with false claims cannot make writers push to more peers than
-        that.
+        Such a peer held the shards before the present owners did, and keeps them until the owners
+        have standing. At most as many such peers count per shard as it should have replicas: those
+        that this peer has seen for the longest time. So strangers with false claims cannot make
+        writers push to any number of peers.
         """
         at = self._at(now)
         version = self.directory.version(at)
@@ -155,15 +156,15 @@ class PeersView:
         return found
 
     def workers(self, now: float) -> dict[Peer, int]:
-        """Return the live compute peers, and how many chunks each works on at a time.
+        """Return the live compute peers, each with the number of chunks that it works on at once.
 
-        A leaving peer has 0: it takes no more chunks, but finishes those that it has.
+        The number is 0 for a leaving peer, which finishes its chunks but takes no more.
         """
         said = [one for one in self.directory.live(self._at(now)) if one.role == "compute"]
         return {one.peer: one.slots if one.state == "active" else 0 for one in said}
 
     def sharing(self, shards: Shards, now: float) -> dict[Peer, list[int]]:
-        """Return the live peers that serve or fetch any of these shards, with those shards."""
+        """Return the live peers that serve or fetch any of these shards, each with those it has."""
         return self.directory.sharing(shards, self._at(now))
 
     def ready(self, shard: int, now: float) -> list[Peer]:
@@ -178,16 +179,16 @@ class PeersView:
         return found
 
     def cold(self, shard: int, now: float) -> list[Peer]:
-        """Return the peers that keep a cold copy of a shard."""
+        """Return the live peers that keep a cold copy of a shard."""
         return self.directory.cold(shard, self._at(now))
 
     def witnesses(self, shard: int, now: float) -> list[Peer]:
-        """Return the peers that hold a shard, or may come back with it."""
+        """Return the peers that serve or fetch a shard, or are gone and may come back with it."""
         at = self._at(now)
         return [*self.directory.claimants(shard, at), *self.directory.syncing(shard, at)]
 
-    def reachable(self, peer: Peer, now: float) -> bool:
-        """Return whether a peer is live and has answered recently."""
+    def not_suspected(self, peer: Peer, now: float) -> bool:
+        """Return whether a peer is in the directory, and is not in backoff for its silence."""
         said = self.directory.announcement(peer)
         return said is not None and not self.directory.suspected(peer, now)
 
@@ -196,7 +197,7 @@ class PeersView:
         return self.standing.has(peer) or self._vouched(peer)
 
     def may_teach(self, author: Peer) -> bool:
-        """Return whether an author is no newcomer: the swarm is closed, or the author has standing.
+        """Return whether an author of deltas is trusted: it has standing, or a token admitted it.
 
         In a swarm that admits by token, the founder or a delegate has admitted every author.
         """
@@ -209,26 +210,26 @@ class PeersView:
         return lambda peer: book.has(peer) or peer in vouched
 
     def _vouched(self, peer: Peer) -> bool:
-        """Return whether the token in any of a peer's records vouches for it."""
+        """Return whether the token in any of a peer's records gives it standing."""
         said = [self.directory.announcement(peer, role) for role in ROLES]
         return self.admission is not None and any(
             self.admission.vouches(peer, one.token, self._heard_at) for one in said if one
         )
 
     def keeps(self, peer: Peer) -> bool:
-        """Return whether a peer is a keeper: it has standing and a disk, so its acks survive it.
+        """Return whether a peer is a keeper: it has standing and a disk.
 
-        A peer whose content most owners of a shard report as wrong is no keeper meanwhile.
+        A peer does not count as a keeper while most owners of a shard report its replica as wrong.
         """
         said = self.directory.announcement(peer)
         durable = said is not None and said.durable
         return durable and self.stands(peer) and peer not in self._disproved()
 
     def _disproved(self) -> frozenset[Peer]:
-        """Return the peers that most owners of a shard, all of them with standing, report as wrong.
+        """Return the peers whose replica of some shard is wrong by the reports of most owners.
 
-        Reports by newcomers do not count: newcomers that own most of a shard's replicas could
-        otherwise accuse the keepers of the shard.
+        Only reports by peers with standing count. Otherwise newcomers that own most replicas of a
+        shard could discredit its keepers.
         """
         now = self._heard_at
         version = self.directory.version(now)
@@ -242,16 +243,16 @@ class PeersView:
         return frozenset().union(*excluded(placement, named).values())
 
     def kept(self, now: float) -> Mask:
-        """Return for which shards an update needs a keeper to commit, one flag per shard.
+        """Return the shards whose updates cannot commit without a keeper, one flag per shard.
 
-        These are the shards that a live keeper holds, and those that only absent keepers held while
-        no live peer with standing does. The result is recomputed when claims change, not when a
-        peer gains standing.
+        A shard is flagged if a live keeper holds it; or if an absent keeper held it, and no live
+        peer with standing holds it. The result is recomputed when the peers' claims change, but not
+        when a peer gains standing.
         """
         return self._keeping(now)[0]
 
     def awaited(self, now: float) -> list[Peer]:
-        """Return the absent keepers without which some updates cannot commit."""
+        """Return the absent keepers that updates of some shards wait for."""
         away = self._keeping(now)[1]
         if not away.any():  # the common case
             return []
@@ -262,7 +263,7 @@ class PeersView:
         ]
 
     def _keeping(self, now: float) -> tuple[Mask, Mask]:
-        """Return the shards whose updates need a keeper, and those whose keepers are all absent."""
+        """Return the shards whose updates need a keeper, and those that wait for an absent one."""
         at = self._at(now)
         version = self.directory.version(at)
         if self._kept is None or self._kept[0] != version:
@@ -276,15 +277,15 @@ class PeersView:
         return now if self._record_time is None else self._record_time()
 
     def suspect(self, peer: Peer, now: float) -> None:
-        """Note that a peer did not answer, or answered wrongly."""
+        """Note that a peer sent no answer or an invalid one, which starts its backoff."""
         self.directory.suspect(peer, now)
 
     def heard(self, peer: Peer) -> None:
-        """Note that a peer answered."""
+        """Note that a peer answered, which ends its backoff."""
         self.directory.heard(peer)
 
     def records(self, now: float) -> list[bytes]:
-        """Return the live records, ready to be passed on."""
+        """Return the encoded live records by the clock `now`, ready to be passed on."""
         return self.directory.records(now)
 
 

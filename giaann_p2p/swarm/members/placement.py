@@ -1,6 +1,6 @@
 """Placement: which storage peers own each shard, by bounded weighted rendezvous hashing.
 
-Every peer computes it alone, and all must get the same result bit by bit.
+Every peer computes the placement by itself, and all must get the same result, bit for bit.
 
 1. A peer's share of the replicas is proportional to its capacity, up to one replica of every shard,
    and up to `MOST_MEANS` times the mean share, because capacity is only claimed.
@@ -11,12 +11,12 @@ Every peer computes it alone, and all must get the same result bit by bit.
 3. A peer owns at most `BOUND` times its share. Beyond that, it rejects the shards that it asked for
    last, and the next peers in line get them. The result does not depend on the order of rejections:
    it is the unique stable matching that is best for shards.
-4. A shard that too many peers reject goes to those that asked first, in spite of their bounds,
-   because replication matters more than balance.
+4. A shard that too many peers reject goes to those that asked for it first, in spite of their
+   bounds, because replication matters more than balance.
 
 A join or leave changes all shares slightly and in proportion, and with them what each peer rejects,
-so hardly more shards move than must: `python -m tests.benchmarks.placement` shows it. That requires
-some 200 shards per peer; with 200 peers and 60 each, a fifth more move than must.
+so hardly more shards move than must (measure it with `python -m tests.benchmarks.placement`). That
+requires some 200 shards per peer; with 200 peers and 60 shards each, a fifth more move than must.
 
 Two peers whose results differed in one bit would disagree on owners. So this code uses no
 logarithm, which every libm rounds differently, and no sum of floats, which numpy computes in an
@@ -38,7 +38,7 @@ from giaann_p2p.store.layout import MOST_SHARDS, Shards
 from giaann_p2p.swarm.wire.identity import PEER_BYTES, Peer
 
 Owners = npt.NDArray[np.uint16]
-"""Owners of shards, as indices of peers."""
+"""Owners of shards, as indices into the ascending list of peers."""
 Excluded = Mapping[int, frozenset[Peer]]
 """The peers that may not own a shard, by shard (see `exclusion`)."""
 Floats = npt.NDArray[np.float64]
@@ -47,10 +47,11 @@ MOST_PEERS = 1 << 16
 MOST_CAPACITY = 1 << 47
 """Highest capacity that counts, in bytes (128 TiB): more does not enlarge a peer's share."""
 BOUND = 1.085
-"""Upper bound of the shards that a peer owns, in multiples of its share. A lower bound moves more
-shards on a join, a higher one fills peers less evenly. Rounding of capacities adds to it."""
+"""Maximum number of shards that a peer owns, in multiples of its share. A lower value moves more
+shards when a peer joins, a higher one fills peers less evenly. Rounding of capacities adds to the
+unevenness."""
 MOST_MEANS = 16
-"""Upper bound of a peer's share, in multiples of the mean share, whatever capacity it declares. So
+"""Maximum share of a peer, in multiples of the mean share, whatever capacity the peer declares. So
 a hundredth of a swarm's peers gets at most a sixth of the replicas by exaggerating. Trade-off: a
 lower value limits that more, but uses honest large peers less, and fills small peers instead. It
 matters only in swarms of more than 16 R peers. A multiple of the median would defend no better, and
@@ -65,14 +66,17 @@ _EMPTY = np.empty(0, np.uint16)
 
 
 class Moved(NamedTuple):
-    """The shards that a peer gains (to fetch) and loses (may drop), ascending."""
+    """The shards that a peer gains (and must fetch) and loses (and may drop), ascending."""
 
     gains: Shards
     loses: Shards
 
 
 class Placement:
-    """The owners of every shard. Invariant: it depends on the members only, not on their order."""
+    """The owners of every shard.
+
+    Invariant: a placement depends on the members only, not on the order in which they are given.
+    """
 
     def __init__(
         self,
@@ -100,8 +104,8 @@ class Placement:
     ) -> "Placement":
         """Place shards on members, given by their ids and capacities in bytes.
 
-        Capacities are rounded down to their seven leading bits, so a peer that declares nearly the
-        same capacity again usually moves nothing, and no capacity is overrated.
+        Capacities are rounded down to their seven leading bits. So a small change of a peer's
+        capacity usually moves no shard, and no capacity is overrated.
         """
         pairs = members.items() if isinstance(members, Mapping) else members
         peers = tuple(sorted(pairs))
@@ -145,7 +149,10 @@ class Placement:
 
     @cached_property
     def _owned(self) -> tuple[Shards, Ints]:
-        """All peers' shards, concatenated, and the offset of each peer's first; the end is last."""
+        """The shards of all peers, concatenated, and the offset at which each peer's begin.
+
+        The last offset is the end.
+        """
         flat = self.owner_matrix.ravel()
         order = np.argsort(flat, kind="stable")
         owned = (order // max(1, self.owner_matrix.shape[1])).astype(np.uint16)
@@ -155,18 +162,20 @@ class Placement:
 
 def _check(members: tuple[tuple[Peer, int], ...], shards: int, replicas: int) -> None:
     if not 1 <= shards <= MOST_SHARDS or shards & (shards - 1):
-        raise UsageError(f"shards must be a power of two up to {MOST_SHARDS}; it is {shards}")
+        raise UsageError(
+            f"the number of shards must be a power of two up to {MOST_SHARDS}, not {shards}"
+        )
     if replicas < 1:
-        raise UsageError(f"a shard has at least one replica, not {replicas}")
+        raise UsageError(f"a shard must have at least one replica, not {replicas}")
     if len(members) > MOST_PEERS:
         raise UsageError(f"shards can be placed on {MOST_PEERS:,} peers, not on {len(members):,}")
     for peer, capacity in members:
         if len(peer) != PEER_BYTES:
-            raise UsageError(f"a peer is named by {PEER_BYTES} bytes, not {len(peer)}")
+            raise UsageError(f"a peer's id has {PEER_BYTES} bytes, not {len(peer)}")
         if capacity < 1:
             raise UsageError(f"{peer.hex()} cannot own anything with a capacity of {capacity}")
     if len({peer for peer, _ in members}) < len(members):
-        raise UsageError("a peer is there twice, perhaps with two capacities; name it once")
+        raise UsageError("a peer is listed twice, perhaps with two capacities; list it once")
 
 
 # Many callers ask for the same members, above all in a simulator with many peers.
@@ -203,9 +212,9 @@ def _seed(peer: Peer) -> bytes:
 
 
 def _shares(capacities: list[int], shards: int, replicas: int) -> Floats:
-    """Return how many shards each peer should own, capped at the most that a peer may own.
+    """Return how many shards each peer should own, by its capacity and up to the cap for a peer.
 
-    The computation is in units of 1/P shard for P peers, so that it uses integers only.
+    Sums are of integers, in units of 1/P shard for P peers, so that all machines agree.
     """
     full, peers = set[int](), len(capacities)
     order = sorted(range(peers), key=capacities.__getitem__, reverse=True)
@@ -223,19 +232,19 @@ def _shares(capacities: list[int], shards: int, replicas: int) -> Floats:
 
 
 def _bounds(shares: Floats, shards: int) -> Ints:
-    """Return the most shards that each peer may own: at least its share, rounded up."""
+    """Return how many shards each peer may own at most: at least its share, rounded up."""
     return np.minimum(np.maximum(np.ceil(shares), np.floor(shares * BOUND)), shards).astype(int)
 
 
 @lru_cache(maxsize=8)
 def _times(shards: int) -> Floats:
-    """Return E(0) to E(N) in units of 2^-40, as exact integers."""
+    """Return E(0) to E(N) of the module's docstring: integers, in units of 2^-40, as float64."""
     steps = _ONE // np.arange(shards, 0, -1, dtype=np.int64)
     return np.concatenate([[0], np.cumsum(steps)]).astype(np.float64)
 
 
 class _Asked(NamedTuple):
-    """All requests of peers for shards, sorted by shard, then by time."""
+    """The requests of peers for shards, sorted by shard, then by time."""
 
     shard: Shards
     time: npt.NDArray[np.uint32]
@@ -257,7 +266,7 @@ class _Asking:
         self._steps = np.diff(self._times)
 
     def until(self, time: float) -> tuple[_Asked, bool]:
-        """Return the requests up to a time, and whether these are all requests."""
+        """Return the requests up to a time, and whether there are no later ones."""
         ends = time * self._weights  # shape [P]
         counts = np.searchsorted(self._times[:-1], ends)
         last = np.maximum(counts - 1, 0)
@@ -290,7 +299,10 @@ class _Asking:
         return keys
 
     def _ordered(self, place: Ints, peers: Ints, counts: Ints) -> npt.NDArray[np.uint32]:
-        """Return the shards at these places of peers' permutations; each step is a bijection."""
+        """Return the shards at some places of each peer's permutation.
+
+        Each step maps the shards one to one, so the result is a permutation, too.
+        """
         bits = self._shards.bit_length() - 1
         half, mask = np.uint32(max(1, bits // 2)), np.uint32(self._shards - 1)
         shard = place.astype(np.uint32)
@@ -304,7 +316,7 @@ class _Asking:
 
 
 def _match(asked: _Asked, bounds: Ints, shards: int, replicas: int) -> npt.NDArray[np.bool_]:
-    """Return which requests are granted such that no peer exceeds its bound."""
+    """Return which requests are granted, one flag each: R per shard, no peer over its bound."""
     last = np.full(len(bounds), _NEVER)  # shape [P]: each peer rejects later requests than this
     firsts = np.searchsorted(asked.shard, np.arange(shards))
     while True:
@@ -324,7 +336,7 @@ def _match(asked: _Asked, bounds: Ints, shards: int, replicas: int) -> npt.NDArr
 def _first(
     stands: npt.NDArray[np.bool_], shard: Shards, firsts: Ints, replicas: int
 ) -> npt.NDArray[np.bool_]:
-    """Return which requests are the first R of their shard, among those that stand."""
+    """Return a flag per request: whether it is among the first R of its shard that still stand."""
     so_far = np.cumsum(stands, dtype=np.int32)  # shape [A]
     before = np.concatenate([so_far, so_far[-1:]])[firsts] - np.append(stands, False)[firsts]
     held: npt.NDArray[np.bool_] = stands & (so_far - before[shard] <= replicas)
@@ -332,7 +344,7 @@ def _first(
 
 
 def _fill(held: npt.NDArray[np.bool_], asked: _Asked, shard: int, replicas: int) -> None:
-    """Give a shard that lacks owners to the peers that asked first, whatever their bounds."""
+    """Give a shard that lacks owners to the peers that asked for it first, despite their bounds."""
     first, end = np.searchsorted(asked.shard, [shard, shard + 1])
     others = first + np.flatnonzero(~held[first:end])
     held[others[: replicas - np.count_nonzero(held[first:end])]] = True

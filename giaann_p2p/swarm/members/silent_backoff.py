@@ -11,7 +11,7 @@ _BACKOFF = Backoff(first=1.0, longest=60.0)
 
 
 class SilentBackoff:
-    """The peers that failed to answer and have not answered since, in backoff or not."""
+    """The peers that failed to answer and have not answered since, each with its backoff."""
 
     def __init__(self) -> None:
         self._silences: dict[Peer, Backoff] = {}
@@ -20,16 +20,19 @@ class SilentBackoff:
         return len(self._silences)
 
     def suspect(self, peer: Peer, now: float) -> None:
-        """Note a failure; during a backoff it does not count, because its call began earlier."""
+        """Note that a peer failed to answer, which starts or doubles its backoff.
+
+        A failure during a backoff does not count, because the failed call began before the backoff.
+        """
         if not self.suspected(peer, now):
             self._silences[peer] = self._silences.get(peer, _BACKOFF).failed(now)
 
     def suspected(self, peer: Peer, now: float) -> bool:
-        """Return whether a peer is avoided now."""
+        """Return whether a peer is avoided now, because it failed to answer."""
         return peer in self._silences and self._silences[peer].holds(now)
 
     def since(self, peer: Peer) -> float | None:
-        """Return when a silent peer's last backoff began; None if the peer is not silent."""
+        """Return when a silent peer's last backoff began; None if no failure is on record."""
         return self._silences[peer].since if peer in self._silences else None
 
     def end(self, peer: Peer) -> None:

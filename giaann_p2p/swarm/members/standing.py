@@ -1,10 +1,10 @@
 """Standing: how long this peer has seen each other storage peer, which sets newcomers apart.
 
 A peer's own claims do not count here, because any peer can announce any capacity and any age. Each
-peer keeps its own book instead, and remembers it across restarts. A peer that joins gets *standing*
-once it has been seen for a day, or for half as long as the oldest peer in the book, whichever is
-shorter. While the whole book is younger than `founding` seconds, all peers have standing, because
-a new swarm has no older peers.
+peer keeps a book of its own instead, and saves it across restarts. A peer that joins gets
+*standing* once it has been seen for a day, or for half as long as the oldest peer in the book,
+whichever is shorter. While the whole book is younger than `founding` seconds, all peers have
+standing, because a new swarm has no older peers.
 
 Standing decides two things (see `StoragePeer` and `Writer`): a replica leaves memory only when all
 its owners have standing, and an update is committed only when a holder with standing has it. So
@@ -12,9 +12,9 @@ peers that join and vanish, however large, take no data with them.
 
 A peer that is caught lying loses no seconds. But it does not count as a keeper of anything while
 audits by most owners of a shard, with standing themselves, find its replica wrong (see
-`PeersView.keeps`). A failed proof does not count, because it is one peer's statement against
-another's, and either may have the bad disk. Nor does a lost vote on rows, because newcomers that
-own most replicas of a shard would win it against the keepers of the shard.
+`PeersView.keeps`). A failed proof does not count, because it is one peer's word against another's,
+and either may have the bad disk. A lost vote on rows does not count either, because newcomers that
+own most replicas of a shard would win the vote against the shard's keepers.
 """
 
 from collections.abc import Iterator, Mapping
@@ -28,21 +28,26 @@ from giaann_p2p.swarm.wire.identity import PEER_BYTES, Peer
 from giaann_p2p.swarm.wire.record import MOST_LIFETIME
 
 DAY = 24 * 3600.0
+"""Maximum number of seconds until a peer that joins has standing."""
 FOUNDING = 600.0
+"""Age of the book of standing, in seconds, below which all peers have standing."""
 NOTE = "standing"
-"""The key of the book among a store's notes."""
+"""Key under which a store saves the book of standing."""
 NOTED_EVERY = 300.0
-"""Seconds between two notes of the book."""
+"""Seconds between two saves of the book of standing."""
 MOST_PEERS = 1 << 14
-"""Maximum number of entries in a book. The peer that was seen for the shortest time is evicted
-first, so a flood of strangers never evicts a peer with standing."""
+"""Maximum number of peers in a book of standing. The peer that was seen for the shortest time is
+evicted first, so a flood of strangers never evicts a peer with standing."""
 MOST_BYTES = 64 * MOST_PEERS
-"""Maximum length of a packed book, in bytes."""
+"""Maximum length of an encoded book of standing, in bytes."""
 _Seconds = Annotated[int, msgspec.Meta(ge=0, lt=1 << 48)]
 
 
 class Standing:
-    """One peer's book. Invariant: a peer's seconds only grow while it is in the book."""
+    """One peer's book: for how many seconds it has seen each storage peer.
+
+    Invariant: the seconds of a peer only grow while it is in the book.
+    """
 
     def __init__(
         self,
@@ -51,12 +56,15 @@ class Standing:
         founding: float = FOUNDING,
         seen: Mapping[Peer, float] | None = None,
     ) -> None:
-        """Begin; `needed`: seconds until any peer has standing; `seen`: seconds of earlier runs."""
+        """Open a book of standing; `seen` holds the seconds for which earlier runs saw each peer.
+
+        `needed` and `founding` are in seconds; their defaults are DAY and FOUNDING.
+        """
         self.me = me
         self._needed, self._founding = needed, founding
         self._seen: dict[Peer, float] = dict(seen or {})
         self.oldest = max(self._seen.values(), default=0.0)
-        """The longest time for which any peer, this one included, was seen, in seconds."""
+        """Longest time for which any peer, this one included, has been seen, in seconds."""
         self._last: dict[Peer, float] = {}  # time at which each peer was last heard, in this run
         self._noted = 0.0  # `oldest` at the last note
 
@@ -68,11 +76,14 @@ class Standing:
 
     @property
     def threshold(self) -> float:
-        """Seconds after which a peer has standing now; 0 while the swarm is being founded."""
+        """Seconds for which a peer must have been seen to have standing; 0 in a new swarm."""
         return 0.0 if self.oldest < self._founding else min(self._needed, self.oldest / 2)
 
     def heard(self, peer: Peer, now: float) -> None:
-        """Credit a peer with the time since its last record, unless it was away in between."""
+        """Note a peer's record, and credit it with the time since its last one.
+
+        A gap of more than MOST_LIFETIME seconds does not count, because the peer was away.
+        """
         gap = now - self._last.get(peer, now)
         self._last[peer] = now
         seen = self._seen.get(peer, 0.0) + (gap if 0 <= gap <= MOST_LIFETIME else 0.0)
@@ -81,7 +92,7 @@ class Standing:
             self._forget(min(self._seen, key=self._seen.__getitem__))
 
     def has(self, peer: Peer) -> bool:
-        """Return whether a peer has standing."""
+        """Return whether a peer has standing; this peer itself always does."""
         return peer == self.me or self._seen.get(peer, 0.0) >= self.threshold
 
     def seconds(self, peer: Peer) -> float:
@@ -89,21 +100,24 @@ class Standing:
         return self._seen.get(peer, 0.0)
 
     def copy(self) -> "Standing":
-        """Return a snapshot of the book, which another thread may read."""
+        """Return a copy of the book of standing, which another thread may read."""
         return Standing(self.me, self._needed, self._founding, self._seen)
 
     def restore(self, data: bytes) -> None:
-        """Restore a book that `packed` returned in an earlier run; UsageError if malformed."""
+        """Add the seconds of a book that `packed` returned in an earlier run.
+
+        UsageError if the book is malformed.
+        """
         for peer, seconds in _unpacked(data):
             self._seen[peer] = self._seen.get(peer, 0.0) + seconds
         self._noted = self.oldest = max(self._seen.values(), default=0.0)
 
     def packed(self) -> bytes:
-        """Encode the book, to be kept across a restart."""
+        """Encode the book of standing, so that it can be saved across a restart."""
         return msgspec.msgpack.encode([(peer, int(s)) for peer, s in self._seen.items()])
 
     def note(self) -> list[Note]:
-        """Return a note of the book every NOTED_EVERY seconds, and an empty list in between."""
+        """Return an order to save the book, once every NOTED_EVERY seconds; otherwise no order."""
         if self.oldest < self._noted + NOTED_EVERY:
             return []
         self._noted = self.oldest

@@ -1,4 +1,4 @@
-"""Voters: the peers whose rows of a shard count in a vote.
+"""Voters: the peers whose rows count when the rows of a shard are put to a vote.
 
 The owners of a shard vote, because they get every update, or fetch it within seconds. Owners that
 do not announce the shard as ready vote as well; otherwise a single liar that announces it first
@@ -17,7 +17,7 @@ from giaann_p2p.swarm.wire.identity import Peer
 
 
 class Voters:
-    """The voters of each shard: its owners, without liars in backoff."""
+    """Determines the voters of each shard: its owners, without liars in backoff."""
 
     def __init__(self, others: PeersView) -> None:
         self.liar_backoff = LiarBackoff()
@@ -33,6 +33,6 @@ class Voters:
         return self._others.placement(now).replicas
 
     def ready(self, shard: int, now: float) -> list[Peer]:
-        """Return the voters that announce the shard as ready."""
+        """Return the voters of a shard that announce it as ready."""
         ready = self._others.ready(shard, now)
         return [peer for peer in self.voters(shard, now) if peer in ready]

@@ -1,18 +1,18 @@
-"""Disputes: finds the peer that returned wrong rows, by asking all voters of the shard repeatedly.
+"""Disputes: find the peer that returned wrong rows, by asking all voters of the shard repeatedly.
 
 1. Replicas may honestly differ while an update is in flight to one of them, but soon each has
    everything that any of them had. So two peers *agree* if the first answer of each is contained in
    a later answer of the other. A row that has only grown is not a lie.
 2. While any two peers disagree, all are asked again, with exponential backoff.
-3. After SURE seconds, three times as long as anti-entropy between owners takes, a peer with which a
-   majority of the shard's owners does not agree is *avoided*, provided that a majority agrees among
-   itself. A peer whose rows merely lack something may be cut off from the others through no fault
-   of its own, so it has until LATEST.
+3. Suppose that a majority of the shard's owners agrees, and a peer does not agree with a majority.
+   After SURE seconds, three times as long as anti-entropy between owners takes, this peer is
+   *blamed*, and avoided for a while. If its rows merely lack something, it may be cut off from the
+   others through no fault of its own, so it is blamed only after LATEST seconds.
 4. Without such a majority no peer is blamed, because either side may be wrong.
 
 A single wrong answer is enough to find a liar, even if it answers correctly or not at all when it
 is asked again, because its first answer stays on record. A peer that once held something back is
-not found: it looks like one that was late.
+not found, because it looks like a peer that was late.
 """
 
 from collections.abc import Mapping
@@ -29,44 +29,45 @@ from giaann_p2p.swarm.wire.actions import Call
 from giaann_p2p.swarm.wire.identity import Peer
 
 SURE, LATEST = 15.0, 60.0
-"""Seconds after which a peer is blamed: for wrong rows, and for rows that lack something."""
+"""Seconds after which a dispute blames a peer: for wrong rows, and for rows that lack something."""
 _FIRST_PAUSE = 1.0
-"""Seconds before the second round; the pause doubles each time."""
+"""Seconds before the second round of a dispute; the pause doubles with each round."""
 MOST_DISPUTES = 16
+"""Maximum number of open disputes, to bound the memory for answers."""
 MOST_ROWS = 8
-"""Maximum number of rows in one dispute. Both limits bound the memory, because all answers are
-kept."""
+"""Maximum number of rows in one dispute, to bound the memory for answers."""
 
 
 class Lied(NamedTuple):
-    """A peer returned wrong rows, and is avoided for a while."""
+    """The outcome of a dispute that blames a peer: it returned wrong rows, and is avoided now."""
 
     peer: Peer
     shard: int
     neuron: Neuron
-    """A neuron whose row was wrong."""
+    """A neuron for which the peer returned a wrong row."""
     behind: bool
     """Whether the peer's rows merely lack something."""
     seconds: float
-    """Duration for which the peer is avoided, in seconds."""
+    """Seconds for which the peer is avoided."""
     told: Row | None
-    """The peer's first answer for that neuron."""
+    """The row in the blamed peer's first answer; None if it returned no row for the neuron."""
     true: Row | None
-    """The answer of a peer with which a majority agrees."""
+    """The row of a peer with which a majority agrees; None if that peer has no row."""
 
 
 class _Dispute:
-    """Rows of one shard, and the answers of its voters."""
+    """One dispute: some rows of a shard, and the answers of the shard's voters."""
 
     def __init__(self, shard: int, neurons: list[Neuron], now: float) -> None:
         self.shard, self.neurons, self.begun = shard, neurons, now
         self.first: dict[Peer, Answer] = {}
+        """The first answer of each peer, which stays on record."""
         self.last: dict[Peer, Answer] = {}
-        """Answers of the latest round, by peer."""
+        """The answer of each peer in the latest round."""
         self.asked: set[Peer] = set()
-        """Peers that have not answered yet in this round."""
+        """The peers that have not answered yet in the latest round."""
         self.backoff = Backoff(_FIRST_PAUSE, since=now)
-        """The wait for the next round."""
+        """The pause before the next round."""
 
 
 class Disputes:
@@ -84,7 +85,10 @@ class Disputes:
     def open(
         self, shard: int, neurons: list[Neuron], said: Mapping[Peer, Answer], now: float
     ) -> None:
-        """Open a dispute on rows that differ, except rows already disputed or beyond the limits."""
+        """Open a dispute on rows in which the answers `said` differ.
+
+        Rows that are already disputed are left out, and so are rows beyond the limits.
+        """
         known = {neuron for dispute in self._open for neuron in dispute.neurons}
         new = [at for at, neuron in enumerate(neurons) if neuron not in known][:MOST_ROWS]
         if not new or len(self._open) == MOST_DISPUTES:
@@ -96,7 +100,7 @@ class Disputes:
         self.opened += 1
 
     def tick(self, now: float) -> list[Call | Lied]:
-        """Start the rounds that are due, and report the liars found since the last call."""
+        """Start the rounds of disputes that are due; report the liars found since the last call."""
         acts: list[Call | Lied] = [*self._found]
         self._found = []
         for dispute in self._open:
@@ -105,7 +109,7 @@ class Disputes:
         return acts
 
     def next_tick(self, now: float) -> float | None:
-        """Return when `tick` is due, if nothing happens before; None if never."""
+        """Return when to call `tick`, if nothing happens before; None if there is no need to."""
         if self._found:
             return now
         return min((one.backoff.until for one in self._open if not one.asked), default=None)
@@ -118,11 +122,11 @@ class Disputes:
         if not voters:
             self._open = [other for other in self._open if other is not dispute]
         return [
-            self._calls.ask(peer, dispute.neurons, partial(self._told, dispute, peer), now)
+            self._calls.ask(peer, dispute.neurons, partial(self._on_answer, dispute, peer), now)
             for peer in voters
         ]
 
-    def _told(self, dispute: _Dispute, peer: Peer, told: RowAnswer, now: float) -> None:
+    def _on_answer(self, dispute: _Dispute, peer: Peer, told: RowAnswer, now: float) -> None:
         rows = told.of(dispute.shard, dispute.neurons)
         dispute.asked.discard(peer)
         if rows is not None:
@@ -165,10 +169,10 @@ class Disputes:
 
 
 def _agree(dispute: _Dispute, one: Peer, other: Peer) -> bool:
-    """Return whether no answer shows that one of two peers is wrong.
+    """Return whether two peers agree: the first answer of each is contained in the other's last.
 
-    Compared with itself, a peer must not have taken anything back. The first answer of a peer that
-    is silent later still counts.
+    A peer is also compared with itself, and must not have taken anything back. The first answer of
+    a peer that fell silent still counts.
     """
     pairs = (one, other), (other, one)
     return all(
@@ -179,7 +183,7 @@ def _agree(dispute: _Dispute, one: Peer, other: Peer) -> bool:
 
 
 def _behind(dispute: _Dispute, peer: Peer, trusted: Peer) -> bool:
-    """Return whether a peer's rows are a correct part of what a trusted peer has."""
+    """Return whether a peer's rows are correct but merely lack some of what a trusted peer has."""
     first, last = dispute.first[peer], dispute.last.get(peer, dispute.first[peer])
     return _all_grown(first, last) and _all_grown(last, dispute.last[trusted])
 

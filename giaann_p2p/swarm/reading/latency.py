@@ -1,4 +1,4 @@
-"""Latencies of peers: they decide which peer to ask first, and when to hedge with a second one.
+"""Latencies of peers, which decide which peer to ask first and when to hedge with a second one.
 
 Samples older than a minute do not count, so a peer that was slow or away is tried again.
 """
@@ -9,20 +9,21 @@ from collections import deque
 from giaann_p2p.swarm.wire.identity import Peer
 
 _REMEMBERED = 64
-"""Number of samples kept per peer."""
+"""Maximum number of latency samples kept per peer; the oldest one is dropped first."""
 _MOST_PEERS = 4096
-"""Number of peers remembered; beyond it, the least recently asked peer is forgotten."""
+"""Maximum number of peers with samples; the one whose last sample is oldest is dropped first."""
 _UNKNOWN = 0.05
-"""Assumed latency of a peer without samples, in seconds: low, so that the peer is tried."""
+"""Assumed latency of a peer without samples, in seconds; it is low, so that the peer is tried."""
 _LATE, _LEAST_LATE, _MOST_LATE = 0.95, 0.01, 0.4
-"""The quantile after which an answer is late, and its bounds in seconds. The upper bound ensures
-that a third peer is asked within a second when two do not answer, however slow they were before."""
+"""Quantile of a peer's latencies after which its answer is late, and the bounds of that delay in
+seconds. Because of the upper bound a third peer is asked within a second if two do not answer,
+however slow they were before."""
 _COUNTS = 60.0
-"""Seconds for which a sample counts."""
+"""Seconds for which a latency sample counts."""
 
 
 class _Times:
-    """The latest samples of one peer, in order of arrival (with times) and sorted by duration."""
+    """The latest latency samples of one peer, both in order of arrival and sorted by duration."""
 
     def __init__(self) -> None:
         self._took: deque[tuple[float, float]] = deque()
@@ -46,13 +47,13 @@ class _Times:
 
 
 class Latencies:
-    """The latest samples of each peer."""
+    """The latest latency samples of each peer."""
 
     def __init__(self) -> None:
-        self._times: dict[Peer, _Times] = {}  # least recently asked first
+        self._times: dict[Peer, _Times] = {}  # the peer with the oldest last sample first
 
     def took(self, peer: Peer, seconds: float, now: float) -> None:
-        """Note for how many seconds a call waited, whether its answer came or not."""
+        """Add a sample: a call to a peer took this many seconds, with or without an answer."""
         times = self._times.pop(peer, None)
         if times is None:
             times = _Times()
@@ -62,11 +63,11 @@ class Latencies:
         times.add(seconds, now)
 
     def usual(self, peer: Peer, now: float) -> float:
-        """Return the median latency of a peer, in seconds."""
+        """Return the median latency of a peer in seconds, or a guess if there are no samples."""
         return self._quantile(peer, 0.5, now)
 
     def late(self, peer: Peer, now: float) -> float:
-        """Return the hedging delay, in seconds: after it a second peer is asked as well."""
+        """Return a peer's hedging delay: the seconds after which another peer is asked as well."""
         return min(max(_LEAST_LATE, self._quantile(peer, _LATE, now)), _MOST_LATE)
 
     def _quantile(self, peer: Peer, share: float, now: float) -> float:

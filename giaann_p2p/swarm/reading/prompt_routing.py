@@ -1,15 +1,15 @@
 """Prompt routing: the client's choice of the compute peer that continues a prompt.
 
-1. One peer is asked at a time, and keeps being asked while it answers. It is chosen among those
-   that announce the least load, by a hash of the prompt's number and the peer.
+1. One peer is asked at a time, and the same peer is asked again as long as it answers. It is chosen
+   among the peers that announce the least load, by a hash of the prompt's number and the peer.
 2. Every question contains all tokens so far, so another peer can continue where the last one fell
    silent. A peer that is silent, refuses or sends an invalid answer is avoided, with exponential
-   backoff; a busy peer is not at fault, and is avoided only briefly. If all peers are in backoff,
+   backoff. A busy peer is not at fault, and is avoided only briefly. If all peers are in backoff,
    the one whose backoff ends first is retried soon.
-3. A peer that answers without new tokens for too long counts as stuck.
-4. Routing ends with the complete answer, with a fault of the prompt itself, when there is no
-   compute peer, when all of them have refused twice, or when no new token arrived for `patience`
-   seconds. A failure reports the last reason that any peer gave.
+3. A peer that answers without new tokens for too long counts as stuck, and is avoided, too.
+4. Routing succeeds with the complete answer. It fails if the prompt itself is at fault, if there is
+   no compute peer, if all of them have refused twice, or if no new token arrived for `patience`
+   seconds. In the last two cases the failure reports the last reason that any peer gave.
 """
 
 import hashlib
@@ -29,41 +29,43 @@ from giaann_p2p.swarm.wire.messages import Ask, Continued, Cost, Message, Refusa
 
 _BACKOFF = Backoff(first=2.0, longest=30.0)
 _SHUN_BUSY = 1.0
+"""Seconds for which a busy peer is avoided."""
 _PAUSE = 0.5
-"""Seconds until a retry when all peers are in backoff."""
+"""Maximum number of seconds until a retry if all peers are in backoff."""
 _MOST_REFUSALS = 2
+"""Number of refusals without new tokens in between after which a peer counts as unwilling."""
 _STUCK = 16.0
-"""Seconds without new tokens after which a peer is stuck: longer than a compute peer waits for rows
-(see `node.reading.reader`)."""
-_SAID_NOTHING = "nobody has answered yet"
+"""Seconds without new tokens after which a peer counts as stuck. It is longer than a compute peer
+waits for rows (see `node.reading.reader`)."""
+_SAID_NOTHING = "no compute peer has answered yet"
 
 
 class Failure(Enum):
-    """The reasons for which a prompt has no answer."""
+    """The kinds of reason for which a prompt gets no answer."""
 
     NOBODY = "nobody"
     """There is no compute peer."""
     PROMPT = "prompt"
-    """The prompt itself is at fault."""
+    """The prompt itself is at fault, so no peer can answer it."""
     IN_VAIN = "in vain"
-    """No compute peer could answer."""
+    """There are compute peers, but none of them answered in time."""
 
 
 class News(NamedTuple):
-    """New tokens, and the cost of each."""
+    """New tokens of the answer to a prompt, and the cost of each."""
 
     tokens: list[Token]
     costs: list[Cost]
 
 
 class Over(NamedTuple):
-    """The answer is complete."""
+    """The answer to a prompt is complete; `stopped` says why it ended."""
 
     stopped: Stopped
 
 
 class Failed(NamedTuple):
-    """The prompt has failed; `reason` says why."""
+    """A prompt gets no answer; `reason` says why, in words."""
 
     failure: Failure
     reason: str
@@ -73,7 +75,7 @@ PromptAction = Call | News | Over | Failed
 
 
 class ComputeLoads(Protocol):
-    """The known load of the compute peers."""
+    """A source of the compute peers' announced loads."""
 
     def loads(self, now: float) -> Mapping[Peer, int]:
         """Return the live compute peers that accept prompts, each with its load."""
@@ -81,7 +83,7 @@ class ComputeLoads(Protocol):
 
 
 class PromptRouting:
-    """One prompt on its way to an answer."""
+    """Routes one prompt to compute peers until its answer is complete or it has failed."""
 
     def __init__(
         self,
@@ -94,24 +96,26 @@ class PromptRouting:
         patience: float = 45.0,
     ) -> None:
         self.completion = ""
-        """The rest of the prompt's last word, known once the prompt is taken in."""
+        """The missing rest of the prompt's last word; set once a peer has processed the prompt."""
         self.unknown: list[str] = []
+        """The neurons of the prompt that were never learned; set once a peer has processed it."""
         self.begun: Cost | None = None
-        """The cost of taking in the prompt, at the first peer that did."""
+        """The cost of processing the prompt, at the first peer that did."""
         self.peers: list[Peer] = []
-        """The peers that were chosen, in the order of their first call."""
+        """The peers that were asked, in order; a peer that was chosen twice is in it twice."""
         self._number, self._prompt, self._manner = number, prompt, manner
         self._others, self._timeout, self._patience = others, timeout, patience
         self._said, self._tokens = bytearray(), 0
         self._backoff: dict[Peer, Backoff] = {}
-        self._until: dict[Peer, float] = {}  # when each backoff ends, or the rest of a busy peer
-        self._refusals: dict[Peer, int] = {}  # refusals since the last news
+        self._until: dict[Peer, float] = {}  # time until which each peer is avoided
+        self._refusals: dict[Peer, int] = {}  # number of refusals since the last new token
         self._left = -inf  # time at which the last peer was given up
         self._peer: Peer | None = None
         self._calls = 0
         self._asked: int | None = None  # the number of the pending call
         self._next = inf  # time of the next call, if none is pending
-        self._news = self._since = -inf  # the last news; the last news, or first call, of this peer
+        # Times of the last new token: of any peer; and of this peer, or else of its first call.
+        self._news = self._since = -inf
         self._reason = _SAID_NOTHING
         self._over = False
 
@@ -119,12 +123,12 @@ class PromptRouting:
         return f"<PromptRouting: {self._tokens} tokens, {len(self.peers)} peers asked>"
 
     def begin(self, now: float) -> list[PromptAction]:
-        """Ask the first peer."""
+        """Send the prompt to the first peer."""
         self._news = now
         return self._ask(now)
 
     def answered(self, number: int, answer: Message | None, now: float) -> list[PromptAction]:
-        """Continue with an answer, or with None if no readable answer came in time."""
+        """Handle the answer to a call; None means that no readable answer came in time."""
         if number != self._asked or self._over:
             return []
         self._asked = None
@@ -134,20 +138,20 @@ class PromptRouting:
             self._check(answer)
         except MessageError as error:
             return self._leave(str(error), now)
-        return self._told(answer, now)
+        return self._on_answer(answer, now)
 
     def tick(self, now: float) -> list[PromptAction]:
-        """Retry if a retry is due."""
+        """Ask a peer again if a retry is due."""
         if self._over or self._asked is not None or now < self._next:
             return []
         return self._ask(now)
 
     @property
     def next_tick(self) -> float:
-        """Return when `tick` is due, if nothing happens before; infinite if never."""
+        """Time at which to call `tick`, if nothing happens before; infinite if there is no need."""
         return inf if self._over or self._asked is not None else self._next
 
-    def _told(self, told: Continued, now: float) -> list[PromptAction]:
+    def _on_answer(self, told: Continued, now: float) -> list[PromptAction]:
         if told.fault:
             return self._fail(Failure.PROMPT, told.fault)
         acts: list[PromptAction] = []
@@ -168,24 +172,24 @@ class PromptRouting:
             self._over = True
             return [*acts, Over(told.stopped)]
         if now - self._since > _STUCK:
-            return self._leave(f"it said nothing new for {_STUCK:g} s", now)
+            return self._leave(f"no new token for {_STUCK:g} s", now)
         return acts + self._ask(now)
 
     def _check(self, told: Continued) -> None:
         """Raise MessageError for an answer that no honest peer would send."""
         left = self._manner.max_tokens - self._tokens
         if len(told.tokens) > left:
-            raise MessageError(f"{len(told.tokens)} tokens where {left} were left to say")
+            raise MessageError(f"{len(told.tokens)} tokens, though at most {left} were left")
         if len(told.costs) != len(told.tokens):
-            raise MessageError(f"{len(told.costs)} costs of {len(told.tokens)} tokens")
+            raise MessageError(f"{len(told.costs)} costs for {len(told.tokens)} tokens")
         if (told.tokens or told.stopped is not None) and told.begun is None:
-            raise MessageError("an answer to a prompt that was not taken in")
+            raise MessageError("an answer without the cost of processing the prompt")
 
     def _turned_away(self, answer: Message | None, now: float) -> list[PromptAction]:
         if answer is None:
             return self._leave("no answer in time", now)
         if not isinstance(answer, Refusal):
-            return self._leave("it answered something else than it was asked", now)
+            return self._leave("an answer of the wrong kind", now)
         if answer.is_busy:
             return self._leave(answer.reason, now, busy=True)
         if self._peer is not None:
@@ -207,7 +211,7 @@ class PromptRouting:
     def _ask(self, now: float) -> list[PromptAction]:
         loads = self._others.loads(now)
         if not loads and not self.peers:
-            return self._fail(Failure.NOBODY, "no compute peer is there")
+            return self._fail(Failure.NOBODY, "there is no compute peer")
         if now - self._news > self._patience or self._all_refuse(loads):
             return self._fail(Failure.IN_VAIN, self._reason)
         if self._peer not in loads:
@@ -224,7 +228,7 @@ class PromptRouting:
         return bool(loads) and all(refusals.get(peer, 0) >= _MOST_REFUSALS for peer in loads)
 
     def _chosen(self, loads: Mapping[Peer, int], now: float) -> Peer | None:
-        """Return the peer to ask; None if all are in backoff, after noting when to retry."""
+        """Return the peer to ask; if all are in backoff, set the time of the retry instead."""
         until = {peer: self._until.get(peer, -inf) for peer in loads}
         free = [peer for peer in loads if until[peer] <= now]
         if not free:

@@ -1,16 +1,18 @@
-"""The reader: hedged reads of rows, from the fastest owner first and a second one if it is late.
+"""The reader: hedged reads of rows from storage peers.
 
-Peers are asked in this order:
+The fastest peer is asked first, and a second one if the first one is late. For each shard, peers
+are asked in this order:
 1. owners that announce the shard as ready;
-2. other peers that announce it as ready: they get no more updates, so their rows may be outdated;
-3. owners that do not announce it as ready: announcements are some seconds old, so an owner that has
-   just come back may be the only peer left; an owner without the shard says so at once;
+2. other peers that announce the shard as ready: their rows may be outdated, because these peers get
+   no more updates;
+3. owners that do not announce the shard as ready: such an owner may have just come back, and be the
+   only peer left, because announcements are some seconds old; if it lacks the shard, it says so;
 4. peers that failed to answer: they may be back when all others are gone.
 Peers that returned wrong rows are not asked at all until their backoff ends.
 
 A question is split by shard, and the parts for one peer are batched. An answer counts if it is
 complete and contains only what was asked for. If a peer fails, is late or lacks the rows, the next
-one is asked; when none is left, all are retried until the question's timeout.
+one is asked. When none is left, all are retried until the question's timeout.
 
 Rows may be compared with those of other owners: `row_vote` decides which rows, and when a row is
 accepted; `disputes` decides which peer is blamed.
@@ -41,18 +43,18 @@ from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.messages import MOST_READ, Message
 
 _PAUSE = 0.2
-"""Seconds until all peers are retried."""
+"""Seconds until the peers of a shard are retried, after all of them were asked in vain."""
 
 
 class Answered(NamedTuple):
-    """The outcome of a question; `rows` is None if it failed."""
+    """The outcome of a question for rows; `rows` is None if the question failed."""
 
     number: int
     rows: Answer | None
     missing: list[int]
     """The shards whose rows could not be read in time."""
     disputed: bool = False
-    """Whether some peers answered, but no majority supported a row."""
+    """Whether the question failed in a vote: peers answered, but some row got no majority."""
 
 
 ReadAction = Call | Answered | Lied
@@ -64,26 +66,28 @@ class _Part:
     def __init__(self, shard: int, neurons: list[Neuron], number: int) -> None:
         self.shard, self.neurons, self.number = shard, neurons, number
         self.rows: list[Row | None] | None = None
+        """The rows of `neurons`; None while the part has no result."""
         self.tried: set[Peer] = set()
+        """Peers that were asked since all peers were last retried."""
         self.asked: set[Peer] = set()
-        """Peers with a pending call; a second call would only delay them."""
+        """Peers with a pending call, which are not called a second time meanwhile."""
         self.heard: set[Peer] = set()
         """Peers in `tried` that have answered."""
         self.late = 0.0
         """Time at which to ask another peer."""
         self.ballot: Ballot | None = None
-        """The vote on these rows; None if they are not put to the vote."""
+        """The vote on the rows of this part; None if they are not put to a vote."""
         self.disputed = False
-        """Whether a dispute on these rows was opened."""
+        """Whether a dispute on rows of this part was opened."""
 
     @property
     def need(self) -> int:
-        """Number of peers to ask at once."""
+        """Number of peers to ask at once: one, or as many as a vote needs."""
         return 1 if self.ballot is None else self.ballot.need
 
 
 class _Check(NamedTuple):
-    """Rows of one shard from one peer, to be compared with those of another."""
+    """Rows of one shard that one peer returned, to be compared with those of another peer."""
 
     shard: int
     neurons: list[Neuron]
@@ -91,7 +95,7 @@ class _Check(NamedTuple):
 
 
 class _Reading:
-    """One open question; it ends at `end`."""
+    """One open question for rows; it fails if it is still open at the time `end`."""
 
     def __init__(self, number: int, question: Question, parts: list[_Part], end: float) -> None:
         self.number, self.question, self.parts, self.end = number, question, parts, end
@@ -116,9 +120,9 @@ class Reader:
         self._readings: dict[int, _Reading] = {}
         self._numbers = 0
         self._checks: list[Call] = []
-        """Comparisons to be started."""
+        """Calls to a second peer, for comparison, that are still to be started."""
         self._comparing = 0
-        """Number of comparisons in flight."""
+        """Number of comparisons that are not finished."""
         self.latencies = self._calls.latencies
         self.disputes = Disputes(self._calls, self._voters)
         self.compared = 0
@@ -129,7 +133,7 @@ class Reader:
 
     @property
     def idle(self) -> bool:
-        """Whether `tick` has nothing to do."""
+        """Whether no question, comparison or dispute is left, so that `tick` has nothing to do."""
         return not (self._readings or self._checks or self.disputes)
 
     @property
@@ -138,7 +142,10 @@ class Reader:
         return not (self._checks or self._comparing or self.disputes)
 
     def read(self, question: Question, now: float) -> tuple[int, list[ReadAction]]:
-        """Start reading; the returned number will be that of `Answered`."""
+        """Open a question for rows; return its number and the first calls.
+
+        The outcome will be an `Answered` with this number.
+        """
         self._numbers += 1
         by_shard: dict[int, list[Neuron]] = {}
         for neuron in dict.fromkeys(question.neurons):
@@ -158,17 +165,17 @@ class Reader:
     def give_up(self, number: int) -> None:
         """Cancel a question, if it is still open.
 
-        Answers in flight are still used to measure latencies.
+        The answers to its calls in flight are still used to measure latencies.
         """
         self._readings.pop(number, None)
 
     def answered(self, number: int, answer: Message | None, now: float) -> list[ReadAction]:
-        """Continue with an answer, or with None if none came in time."""
+        """Handle the answer to a call; None means that no answer came in time."""
         self._calls.answered(number, answer, now)
         return self.tick(now)
 
     def tick(self, now: float) -> list[ReadAction]:
-        """Start the calls that are due, and return outcomes; call it again at `next_tick`."""
+        """Return calls that are due and outcomes of questions; call it again at `next_tick`."""
         acts: list[ReadAction] = [*self._checks]
         self._checks = []
         acts += self.disputes.tick(now)
@@ -177,7 +184,7 @@ class Reader:
         return acts
 
     def next_tick(self, now: float) -> float:
-        """Return when `tick` is due, if nothing happens before."""
+        """Return when to call `tick`, if nothing happens before."""
         times = [
             min(part.late, reading.end)
             for reading in self._readings.values()
@@ -203,7 +210,10 @@ class Reader:
         return calls
 
     def _choices(self, part: _Part, now: float) -> list[Peer]:
-        """Return the peers to ask next: one more if a peer is late, and as many as a vote needs."""
+        """Return the peers to ask next for a part of a question.
+
+        That is one more if a peer is late, and as many as a vote needs.
+        """
         chosen = list[Peer]()
         known = len(part.asked) + len(part.heard)
         while now >= part.late or (part.tried and known + len(chosen) < part.need):
@@ -214,7 +224,10 @@ class Reader:
         return chosen
 
     def _choice(self, part: _Part, now: float) -> Peer | None:
-        """Return the peer to ask next, and note when to ask another one."""
+        """Return the peer to ask next for a part of a question; None if all have been asked.
+
+        It also sets the time at which to ask another peer, or all peers again.
+        """
         ready = self._others.ready(part.shard, now)
         owners = self._others.placement(now).owners(part.shard)
         known = dict.fromkeys([*ready, *owners])
@@ -233,17 +246,17 @@ class Reader:
     def _rank(
         self, peer: Peer, ready: Sequence[Peer], owners: Sequence[Peer], now: float
     ) -> tuple[bool, bool, bool, float, Peer]:
-        """Return a peer's sort key: the peer with the least is asked first."""
-        in_doubt, usual = not self._others.reachable(peer, now), self.latencies.usual(peer, now)
+        """Return a peer's sort key: the peer with the smallest key is asked first."""
+        in_doubt, usual = not self._others.not_suspected(peer, now), self.latencies.usual(peer, now)
         return in_doubt, peer not in ready, peer not in owners, usual, peer
 
     def _call(self, peer: Peer, parts: list[_Part], now: float) -> Call:
         for part in parts:
             part.asked.add(peer)
         neurons = [neuron for part in parts for neuron in part.neurons]
-        return self._calls.ask(peer, neurons, partial(self._told, peer, parts), now)
+        return self._calls.ask(peer, neurons, partial(self._on_answer, peer, parts), now)
 
-    def _told(self, peer: Peer, parts: list[_Part], told: RowAnswer, now: float) -> None:
+    def _on_answer(self, peer: Peer, parts: list[_Part], told: RowAnswer, now: float) -> None:
         news = list[_Part]()
         for part in parts:
             part.asked.discard(peer)
@@ -262,7 +275,7 @@ class Reader:
 
     def _put_to_the_vote(self, part: _Part, now: float) -> None:
         voters = self._voters.voters(part.shard, now)
-        doubted = [peer for peer in voters if not self._others.reachable(peer, now)]
+        doubted = [peer for peer in voters if not self._others.not_suspected(peer, now)]
         serving = self._others.ready(part.shard, now)
         serving = [peer for peer in serving if not self._voters.liar_backoff.holds(peer, now)]
         part.ballot = Ballot(voters, doubted, self._voters.replicas(now), serving)
@@ -306,7 +319,7 @@ class Reader:
             neurons = sample(self._verify, part.number, part.neurons)
             ready = self._voters.ready(part.shard, now) if neurons else []
             rows = told.of(part.shard, neurons)
-            others = [one for one in ready if one != peer and self._others.reachable(one, now)]
+            others = [one for one in ready if one != peer and self._others.not_suspected(one, now)]
             second = partner(self._verify, part.number, part.shard, others)
             if second is not None and peer in ready and rows is not None:
                 checks.setdefault(second, []).append(_Check(part.shard, neurons, rows))
@@ -331,7 +344,7 @@ class Reader:
 
 
 def _in_turns(parts: list[_Part]) -> Iterator[list[_Part]]:
-    """Batch the parts, with at most MOST_READ neurons in each batch."""
+    """Group the parts of a question into batches of at most MOST_READ neurons."""
     some, size = list[_Part](), 0
     for part in parts:
         if some and size + len(part.neurons) > MOST_READ:

@@ -1,7 +1,7 @@
 """Calls for rows to one peer, and the validation of its answers.
 
-An answer counts if it is complete and contains only what was asked for. After any other answer, or
-none in time, the peer is avoided for a while.
+An answer counts if it is complete and contains only what was asked for. A peer that sends any other
+answer, or none in time, is avoided for a while.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,15 +29,15 @@ from giaann_p2p.swarm.wire.shardset import unpacked
 
 
 class RowAnswer(NamedTuple):
-    """A peer's answer to a call for rows."""
+    """A peer's answer to a call for rows, validated."""
 
     rows: SheafRows | PlainRows | None
     """The rows that were asked for; None if there was no valid answer."""
     moved: frozenset[int]
-    """Shards that the peer does not serve."""
+    """Requested shards that the peer does not serve."""
 
     def of(self, shard: int, neurons: Sequence[Neuron]) -> Answer | None:
-        """Return the rows of some neurons of a shard; None if the peer did not provide them."""
+        """Return the rows of some neurons of a shard; None if the answer does not contain them."""
         if self.rows is None or shard in self.moved:
             return None
         return self.rows.read(Question(neurons))
@@ -59,17 +59,17 @@ class RowCalls:
         return len(self._pending_calls)
 
     def ask(self, peer: Peer, neurons: list[Neuron], then: Then, now: float) -> Call:
-        """Ask for rows; `then` is called with the result and the time."""
+        """Return a call that asks a peer for rows; `then` gets the result and the time."""
         concepts = np.array([neuron.concept for neuron in neurons], "<u8").tobytes()
         features = np.array([neuron.feature for neuron in neurons], "<u8").tobytes()
-        number = self._pending_calls.number(partial(self._told, peer, neurons, then, now))
+        number = self._pending_calls.number(partial(self._on_answer, peer, neurons, then, now))
         return Call(number, peer, Read(concepts, features), self._timeout)
 
     def answered(self, number: int, answer: Message | None, now: float) -> None:
-        """Pass on an answer, or None if none came in time."""
+        """Handle the answer to a call for rows; None means that no answer came in time."""
         self._pending_calls.done(number, answer, now)
 
-    def _told(
+    def _on_answer(
         self,
         peer: Peer,
         neurons: list[Neuron],
@@ -81,7 +81,7 @@ class RowCalls:
         self.latencies.took(peer, now - asked, now)
         try:
             if not isinstance(answer, Rows):
-                raise MessageError("no answer to a question for rows")
+                raise MessageError("the answer contains no rows")
             moved = frozenset(unpacked(answer.moved, self._layout.shards).tolist())
             told = RowAnswer(self._rows(answer.parcel, neurons), moved)
         except (MessageError, DamagedError):
@@ -93,9 +93,9 @@ class RowCalls:
         return []
 
     def _rows(self, data: bytes, neurons: list[Neuron]) -> SheafRows | PlainRows:
-        """Decode rows; MessageError if some were not asked for."""
+        """Decode the rows in an answer; MessageError if some of them were not requested."""
         decode = decode_plainly if data.startswith(MAGIC) else decode_sheaf
         found = decode(data, of_answer(self._limits, len(data)))
         if not found.neurons <= set(neurons):
-            raise MessageError("rows that were not asked for")
+            raise MessageError("the answer contains rows that were not requested")
         return found

@@ -1,8 +1,8 @@
-"""Whether two peers can both be right about a row: the rows are equal, or one has grown.
+"""Comparison of rows: two peers can both be right about a row if it is equal or has only grown.
 
 Learning only adds. So a correct row is contained in every later correct row: the earlier count is
-no higher, and each of its connections is also in the later row, at least as strong. Peers hold
-connections in different orders, so the order is ignored.
+no higher, and each connection of the earlier row is also in the later one, at least as strong.
+Peers hold connections in different orders, so the order is ignored.
 """
 
 from dataclasses import replace
@@ -27,7 +27,7 @@ def same(one: Row | None, other: Row | None) -> bool:
 
 
 def grown(old: Row | None, new: Row | None) -> bool:
-    """Return whether `new` is equal to `old`, or is `old` with something added."""
+    """Return whether a row `new` is equal to `old`, or is `old` with something added."""
     if old is None or new is None:
         return old is None
     if (old.neuron, old.name) != (new.neuron, new.name) or old.count > new.count:
@@ -62,12 +62,12 @@ def alone(row: Row | None) -> Row | None:
 
 
 def _bytes(row: Row) -> list[bytes]:
-    """Return a row's connections as bytes, in stored order."""
+    """Return a row's connections as bytes, in the order in which they are stored."""
     targets = row.target_concept, row.target_feature, row.target
     return [array.tobytes() for array in (*targets, row.branch, row.segment, row.strength)]
 
 
 def _places(row: Row) -> tuple[Ints, Ids, Ids]:
-    """Return the key of each connection within its row."""
+    """Return the key that identifies each connection of a row, as three arrays."""
     place = row.branch.astype(np.int64) << 8 | row.segment
     return place, row.target_feature[row.target], row.target_concept[row.target]

@@ -7,18 +7,20 @@ comparison runs in the background, and does not delay the answer.
 With a share of 1 every row is put to the *vote* before it is returned. A row that no majority
 supports is never returned; the question fails instead. Replicas may honestly differ briefly, while
 an update has reached one but not the other. Then they are asked again, and soon a majority returns
-the same row. But peers may never return quite the same version of a row that changes all the time.
-So a peer whose own row changed in nearly every answer also supports each row that its first answer
-may have grown into, and that may have grown into its last answer. Other peers do not. Otherwise a
-liar could insert a row that never existed between the two rows of an honest peer that was behind
-and caught up; if the third owner is away, that row would be accepted.
+the same row.
+
+But peers may never return quite the same version of a row that changes all the time. So a peer
+whose own row has changed several times also supports each row that its first answer may have grown
+into, and that may have grown into its last answer. Other peers do not. Otherwise a liar could
+insert a row that never existed between the two rows of an honest peer that was behind and caught
+up; if the third owner is away, that row would be accepted.
 
 A peer that is silent, or does not serve the shard yet, has no vote, but still counts for the
 majority, which is more than half of all owners that the shard should have. Otherwise an attacker
 that cuts a reader off from the other owners would be a majority by itself.
 
-Limit: if more than half of a shard's owners tell the same lie, or one of two owners lies, the rows
-do not show who is right. With three replicas, that takes two liars that agree.
+Limit: if more than half of a shard's owners tell the same lie, or if one of two owners lies, the
+rows do not show which peer is right. With three replicas, that takes two liars that agree.
 """
 
 import hashlib
@@ -33,18 +35,19 @@ from giaann_p2p.swarm.reading.row_match import grown, same
 from giaann_p2p.swarm.wire.identity import Peer
 
 SALT_BYTES = 16
+"""Minimum length of a reader's secret salt, in bytes."""
 USUAL = 0.02
-"""Default share of the rows that are compared."""
+"""Default share of all rows that are compared between peers, from 0 to 1."""
 _HASHES = 1 << 64
 _STRIKES = 2
-"""Failed calls to a peer after which the vote no longer waits for that peer."""
+"""Number of failed calls to a peer after which a vote no longer waits for that peer."""
 _OFTEN = 4
-"""Changes of a peer's row after which the peer supports rows that it did not return. It takes one
-answer more than that, about a second."""
+"""Number of changes of a peer's row from which the peer also supports versions between its first
+and last answer. That takes one answer more than changes, about a second."""
 
 
 class Verify(NamedTuple):
-    """The share of rows that are compared, and the reader's secret salt."""
+    """A reader's setting for the verification of rows: the share to compare, and a secret salt."""
 
     share: float = 0.0
     """Share of all rows that are compared: 1 puts all of them to a vote, 0 compares none."""
@@ -53,7 +56,7 @@ class Verify(NamedTuple):
 
     @property
     def all(self) -> bool:
-        """Whether every row is put to the vote."""
+        """Whether every row is put to a vote."""
         return self.share >= 1
 
     @property
@@ -66,32 +69,32 @@ NOTHING = Verify()
 
 
 def checked(verify: Verify) -> Verify:
-    """Validate and return the setting; UsageError says what is wrong."""
+    """Validate a setting for the verification of rows, and return it; UsageError if it is wrong."""
     if not 0 <= verify.share <= 1:
         raise UsageError(f"verify: the share of rows must be from 0 to 1; it is {verify.share}")
     if 0 < verify.share < 1 and len(verify.salt) < SALT_BYTES:
         raise UsageError(
-            f"verify: to draw rows that nobody foresees takes {SALT_BYTES} bytes of chance as salt;"
-            f" there are {len(verify.salt)}"
+            f"verify: the salt must have {SALT_BYTES} random bytes or more, so that nobody can"
+            f" predict the sample; it has {len(verify.salt)}"
         )
     return verify
 
 
 def sample(verify: Verify, number: int, neurons: Sequence[Neuron]) -> list[Neuron]:
-    """Return the neurons of a question whose rows are to be compared."""
+    """Return those neurons of a question whose rows are to be compared with another peer's."""
     below, numbers = int(verify.share * _HASHES), _numbers(verify, number)
     return [neuron for neuron in neurons if _hash(numbers, *neuron) < below]
 
 
 def partner(verify: Verify, number: int, shard: int, peers: Collection[Peer]) -> Peer | None:
-    """Return the peer to compare rows with; None if there is none."""
+    """Return which of some peers to compare a shard's rows with; None if there are no peers."""
     if not peers:
         return None
     return sorted(peers)[_hash(_numbers(verify, number), shard, 0) % len(peers)]
 
 
 def _numbers(verify: Verify, number: int) -> tuple[int, int, int]:
-    """Return the secret numbers of a question, from which its sample is drawn."""
+    """Return three secret numbers, from which the sample of a question's rows is drawn."""
     data, key = struct.pack("<Q", number), verify.salt[: hashlib.blake2b.MAX_KEY_SIZE]
     one, other, third = struct.unpack(
         "<3Q", hashlib.blake2b(data, digest_size=24, key=key).digest()
@@ -100,17 +103,17 @@ def _numbers(verify: Verify, number: int) -> tuple[int, int, int]:
 
 
 def _hash(numbers: tuple[int, int, int], one: int, other: int) -> int:
-    """Multiply and add: the high bits are uniform enough, at a fraction of a real hash's cost."""
+    """Return a cheap 64-bit hash: multiply and add make the high bits uniform enough to sample."""
     return (numbers[0] * one + numbers[1] * other + numbers[2]) % _HASHES
 
 
 class Said(NamedTuple):
-    """A peer's first and last answers for some neurons."""
+    """A peer's first and last answers in a vote on some rows."""
 
     first: Answer
     last: Answer
     changes: tuple[int, ...]
-    """Number of answers in which each row differed from the previous one."""
+    """For each row, the number of answers in which it differed from the answer before."""
 
 
 class Ballot:
@@ -123,7 +126,11 @@ class Ballot:
         replicas: int = 0,
         serving: Collection[Peer] = (),
     ) -> None:
-        """Begin; `doubted`: recently failed peers; `serving`: peers that announce the shard."""
+        """Open a vote of the `voters`.
+
+        `doubted`: peers that recently failed to answer. `replicas`: number of owners that the shard
+        should have. `serving`: peers that announce the shard as ready.
+        """
         self._serving = set(serving)
         self._voters, self._strikes = set(voters), dict.fromkeys(doubted, 1)
         self._replicas = max(replicas, len(voters))
@@ -131,7 +138,7 @@ class Ballot:
         self.said: dict[Peer, Said] = {}
 
     def heard(self, peer: Peer, rows: Answer) -> None:
-        """Note a peer's answer."""
+        """Note the rows that a peer returned for the vote."""
         self._moved.discard(peer)
         known = self.said.get(peer)
         if known is None:
@@ -142,17 +149,20 @@ class Ballot:
             self.said[peer] = Said(known.first, rows, changes)
 
     def silent(self, peer: Peer) -> None:
-        """Note that a peer gave no valid answer."""
+        """Note that a peer gave no valid answer to a call for the rows of the vote."""
         self._strikes[peer] = self._strikes.get(peer, 0) + 1
 
     def moved(self, peer: Peer) -> None:
-        """Note that a peer does not serve the shard."""
+        """Note that a peer does not serve the shard whose rows are voted on."""
         self._strikes[peer] = _STRIKES
         self._moved.add(peer)
 
     @property
     def electorate(self) -> set[Peer]:
-        """The peers that vote: all voters that may still answer; if none is left, all that did."""
+        """The peers whose votes count: all voters that have answered or may still answer.
+
+        If there are none, all peers that have answered.
+        """
         left = {
             peer
             for peer in self._voters | self._instead
@@ -171,10 +181,10 @@ class Ballot:
 
     @property
     def _instead(self) -> set[Peer]:
-        """Other peers that serve the shard, and vote in place of owners that still fetch it.
+        """Peers that serve the shard without owning it, and vote in place of owners that lack it.
 
-        They vote only if too few owners are left for a majority. Otherwise a liar would win alone
-        when two newcomers became its fellow owners.
+        They vote only if the owners that serve the shard are too few for a majority. Without them
+        no row would win until enough newcomers among the owners have fetched the shard.
         """
         moved = self._moved & self._voters
         if not moved or len(self._voters - moved) >= majority(self._replicas):
@@ -182,7 +192,7 @@ class Ballot:
         return self._serving - self._voters - self._moved
 
     def result(self) -> Answer | None:
-        """Return the rows; None while any of them lacks a majority."""
+        """Return the rows that won the vote; None while a majority is lacking for any of them."""
         electorate = self.electorate
         votes = [said for peer, said in sorted(self.said.items()) if peer in electorate]
         need = self.need
@@ -198,7 +208,7 @@ class Ballot:
 
     @property
     def first(self) -> dict[Peer, Answer]:
-        """First answers of the voters, by peer."""
+        """The first answer of each voter that has answered."""
         return {peer: said.first for peer, said in self.said.items() if peer in self._voters}
 
     def disputed(self) -> list[int]:
@@ -213,7 +223,10 @@ def differing(one: Answer, *others: Answer) -> list[int]:
 
 
 def _elected(votes: list[Said], at: int, need: int) -> list[Row | None]:
-    """Return a list with the row that enough votes support, last answers first; else nothing."""
+    """Return a list with the row that `need` votes support; empty if there is none.
+
+    `at` is the position of the row in the answers. Rows of last answers are tried first.
+    """
     for row in [said.last[at] for said in votes] + [said.first[at] for said in votes]:
         backing = 0
         for behind, said in enumerate(votes):

@@ -1,4 +1,4 @@
-"""Answers to other peers' questions about the store: read-only, and no decisions."""
+"""Answers to other peers' questions about a storage peer's content; they only read its store."""
 
 from collections.abc import Callable
 
@@ -44,33 +44,34 @@ from giaann_p2p.swarm.wire.replica import ReplicaState
 from giaann_p2p.swarm.wire.shardset import packed, unpacked
 
 _MOST_EXPORTS = 256
-"""Maximum number of cached exports of shards."""
+"""Maximum number of cached exports: snapshots of shards that other peers download."""
 _MOST_EXPORTED = 64 << 20
-"""Maximum size of all cached exports, in bytes; several peers may ask for the same export."""
+"""Maximum size of all cached exports together, in bytes. Exports are cached because several peers
+may ask for the same one."""
 _MOST_INLINE = 2 << 20
-"""Maximum size of a part that is sent along with an offer, in bytes."""
+"""Maximum size of a shard's part that is sent along with an offer, in bytes."""
 _MOST_FETCHED = 2 << 20
-"""Maximum size of the deltas in an answer, in bytes; a larger delta is sent alone."""
+"""Maximum size of the deltas in one answer, in bytes; a larger delta is sent alone."""
 _MOST_UNPACKED = 1 << 20
-"""Maximum number of bytes unpacked for one answer, to cut deltas to the requested shards. That
-takes about 0.1 s, on a busy machine ten times as long; the asking peer's timeout is a few
-seconds."""
+"""Number of bytes of deltas unpacked for one answer before it is cut short. Deltas are unpacked to
+cut them to the requested shards. For this many bytes, that takes about 0.1 s, on a busy machine ten
+times as long; the asking peer's timeout is a few seconds."""
 _MOST_DIGESTED = 1 << 19
-"""Maximum number of connections digested for one answer, which takes about a second."""
+"""Number of connections digested for one answer before it is cut short; it takes about a second."""
 
 _FEW = 4
-"""Maximum number of rows of an answer that may use the plain encoding."""
+"""Maximum number of rows in an answer that may use the plain encoding."""
 MOST_PLAIN = 256
-"""Maximum number of connections of an answer in the plain encoding, which is quick to make but
+"""Maximum number of connections in an answer that uses the plain encoding. It is quick to make, but
 takes five times as many bytes as a parcel."""
-_NUMBER = 8  # length of half a neuron, in bytes
+_NUMBER = 8  # length of an encoded concept or feature, in bytes
 
 StateOf = Callable[[int], ReplicaState]
 NOBODY = Peer(b"")
 
 
 class Answers:
-    """Answers questions from the store of one peer; its proofs are bound to its name `me`."""
+    """Answers questions from one peer's store. Its proofs are bound to its name `me`."""
 
     def __init__(
         self,
@@ -115,7 +116,10 @@ class Answers:
     def _rows(self, question: Read) -> Message:
         concept, feature = _numbers(question.concepts), _numbers(question.features)
         if len(concept) != len(feature) or len(concept) > MOST_READ:
-            raise MessageError(f"{len(concept)} concepts and {len(feature)} features to be read")
+            raise MessageError(
+                f"a read has as many features as concepts, and at most {MOST_READ:,};"
+                f" this one has {len(concept):,} concepts and {len(feature):,} features"
+            )
         if len(concept) <= _FEW:
             return self._few(list(map(Neuron, concept.tolist(), feature.tolist())))
         shards = self._store.layout.shards_of(concept, feature)
@@ -126,7 +130,7 @@ class Answers:
         return Rows(self._store.rows(concept, feature), self._moved(moved))
 
     def _few(self, neurons: list[Neuron]) -> Rows:
-        """Return rows in the plain encoding, the fastest to make; packed if the rows are long."""
+        """Return a few neurons' rows, plainly encoded for speed unless the rows are long."""
         shard_of = self._store.layout.shard_of
         shards = [shard_of(*neuron) for neuron in neurons]
         serves = {shard: self._serves(shard) for shard in sorted({*shards})}
@@ -154,7 +158,10 @@ class Answers:
     def _compared(self, question: Compare) -> Message:
         shards = self._shards(question.shards).tolist()
         if len(question.marks) != len(shards):
-            raise MessageError(f"{len(question.marks)} marks of {len(shards)} shards")
+            raise MessageError(
+                f"a comparison has one mark for each shard;"
+                f" this one has {len(question.marks)} marks for {len(shards)} shards"
+            )
         held = self._store.sets(shards)
         state_of, states, which = self._state_of, list[str](), [-1] * len(shards)
         order, sets = dict[bytes, int](), list[bytes]()
@@ -175,7 +182,7 @@ class Answers:
         wanted = Applied.received(question.chunks)
         here = shards[among(shards, self._store.shards)]
         if not len(here):
-            raise UsageError("none of these shards is held here")
+            raise UsageError("this peer holds none of these shards")
         store = self._store
         chunks_of = store.remembered_for if question.remembered else store.retained_for
         parcels_of = store.remembered if question.remembered else store.parcels
@@ -201,21 +208,22 @@ class Answers:
 
     def _offered(self, question: Offer) -> Message:
         export = self._export(question.shard)
-        # Read after the content, or a chunk could be in the content but missing here.
+        # Read the chunks after the content: otherwise the content could have a chunk that is
+        # missing from `kept` although its delta is retained.
         kept = self._store.retained_for(question.shard) & export.applied
         part = export.part(0) if export.manifest.parts else b""
         inline = part if len(part) <= min(question.most, _MOST_INLINE) else b""
         return Offered(export.manifest.to_bytes(), kept.to_bytes(), inline)
 
     def _export(self, shard: int) -> Export:
-        """Return an export of a shard as it is now, cached while the shard's set stays the same."""
+        """Return a snapshot of a shard for download, cached until the shard's chunks change."""
         export, mine = self._exports.pop(shard, None), self._store.sets([shard]).get(shard)
         if mine is None:
-            raise UsageError(f"shard {shard} is not held here")
+            raise UsageError(f"this peer does not hold shard {shard}")
         if export is None or export.applied != mine:
             held = self._store.content(shard)
             if not len(held.shards):
-                raise UsageError(f"shard {shard} is not held here")
+                raise UsageError(f"this peer does not hold shard {shard}")
             export = Export(held)
         self._exports[shard] = export
         while self._offers_too_much():
@@ -231,11 +239,13 @@ class Answers:
     def _part(self, question: AskPart) -> Message:
         export = self._exports.get(question.shard)
         if export is None or export.manifest.digest != question.digest:
-            raise UsageError(f"shard {question.shard} is not offered with this digest any longer")
+            raise UsageError(
+                f"this snapshot of shard {question.shard} is not offered here; ask for a new offer"
+            )
         return Part(export.part(question.number))
 
     def _digested(self, question: AskDigests) -> Message:
-        """Digest the shards in order, up to _MOST_DIGESTED connections or slightly more."""
+        """Digest the requested shards in order, until _MOST_DIGESTED connections are exceeded."""
         shards = self._shards(question.shards)
         found, size = list[Digest](), 0
         for shard in shards.tolist():
@@ -256,7 +266,7 @@ class Answers:
         return Digest(letter, chunks, content, rows, held.delta.connections)
 
     def _shown(self, question: AskProof) -> Message:
-        """Prove that this peer holds the first of some shards, as many as do not take too long."""
+        """Prove that this peer holds the requested shards: only the first, if proofs take long."""
         shards = self._shards(question.shards)
         chunks = Applied.received(question.chunks)
         found = proofs(self._store, shards.tolist(), chunks, question.salt, self._me)
@@ -270,7 +280,7 @@ class Answers:
 
 
 def size_of(answer: Rows) -> tuple[int, int]:
-    """Return how many rows and connections an answer has."""
+    """Return the number of rows and the number of connections in an answer."""
     if answer.parcel.startswith(plain.MAGIC):
         return plain.sizes_of(answer.parcel)
     sizes = sheaf.sizes_of(answer.parcel)
@@ -278,7 +288,7 @@ def size_of(answer: Rows) -> tuple[int, int]:
 
 
 def _numbers(data: bytes) -> Ids:
-    """Return the 64-bit numbers in some bytes; MessageError if the length does not fit."""
+    """Decode an array of 64-bit numbers; MessageError if the length is no multiple of 8 bytes."""
     if len(data) % _NUMBER:
-        raise MessageError(f"{len(data)} bytes are no array of {_NUMBER} bytes each")
+        raise MessageError(f"{len(data)} bytes are no array of {_NUMBER}-byte numbers")
     return np.frombuffer(data, "<u8")

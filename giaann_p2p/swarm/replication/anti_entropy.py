@@ -1,4 +1,4 @@
-"""Anti-entropy: asks other holders of this peer's shards periodically which chunks they have."""
+"""Anti-entropy: periodically asks other holders of this peer's shards which chunks they have."""
 
 from collections.abc import Callable
 from functools import partial
@@ -21,7 +21,10 @@ _NOTHING = Applied()
 
 
 class AntiEntropy:
-    """Keeps at most one question in flight to each peer that holds or owns a shard held here."""
+    """Compares sets of chunks with each peer that holds or owns one of this peer's shards.
+
+    At most one question is in flight to each peer.
+    """
 
     def __init__(self, shared: Shared, then: Callable[[Peer, float], list[Action]]) -> None:
         self._settings, self._replicas = shared.settings, shared.replicas
@@ -32,26 +35,29 @@ class AntiEntropy:
         self._seen, self._known = (-1, -1), dict[Peer, list[int]]()
 
     def hurry(self, peer: Peer, now: float) -> None:
-        """Let a peer be asked again without delay."""
+        """Ask a peer again at the next opportunity, without waiting for the interval."""
         self._next[peer] = now
 
     def restarted(self, peer: Peer) -> None:
-        """Handle a peer's restart: an answer in flight may describe data that it has lost since."""
+        """Handle a peer's restart: ignore an answer in flight, because the peer may have lost data.
+
+        The answer could list chunks that the peer no longer has.
+        """
         if peer in self._asking:
             self._asking[peer] = False
 
     def due(self, now: float) -> list[Action]:
-        """Ask the reachable peers that are due."""
+        """Ask each reachable peer whose next comparison is due."""
         actions: list[Action] = []
         for peer, shards in self._partners(now).items():
             if peer in self._asking or now < self._next.get(peer, now):  # the common case
                 continue
-            if self._others.reachable(peer, now):
+            if self._others.not_suspected(peer, now):
                 actions += self._question(peer, shards, now)
         return actions
 
     def _partners(self, now: float) -> dict[Peer, list[int]]:
-        """Return the peers that hold or own shards held here, with those shards."""
+        """Return the peers that hold or own shards of this peer, with those shards."""
         seen = self._others.version(now), self._replicas.changes
         if seen != self._seen:
             self._seen, self._known = seen, self._looked_up(now)
@@ -72,15 +78,15 @@ class AntiEntropy:
     def _question(self, peer: Peer, shards: list[int], now: float) -> list[Action]:
         mine = self._held.sets(shards)
         if not mine:
-            return []  # the store does not have them yet
+            return []  # the store does not hold these shards yet
         self._asking[peer] = True
         shards = list(mine)
         marks = [chunks.digest for chunks in mine.values()]
         question = Compare(packed(np.array(shards, np.uint16), self._replicas.shards), marks)
-        number = self._pending_calls.number(partial(self._told, peer, shards, mine, now))
+        number = self._pending_calls.number(partial(self._on_answer, peer, shards, mine, now))
         return [Call(number, peer, question, self._settings.call_timeout)]
 
-    def _told(
+    def _on_answer(
         self,
         peer: Peer,
         shards: list[int],
@@ -115,22 +121,25 @@ class AntiEntropy:
 def words_of(
     answer: Message | None, shards: list[int], mine: Sets, asked: float
 ) -> dict[int, PeerReport]:
-    """Parse an answer into reports by shard; MessageError or DamagedError if it is invalid."""
+    """Parse the answer to a comparison into reports by shard, as of the time `asked`.
+
+    Raises MessageError or DamagedError if the answer is missing or invalid.
+    """
     if not isinstance(answer, Compared):
-        raise MessageError("no answer to a comparison")
+        raise MessageError("no answer to a comparison of chunks")
     states = answer.states.decode("latin-1")
     if not len(states) == len(answer.which) == len(shards) or not _STATES.keys() >= {*states}:
-        raise MessageError("states: not one for each shard")
+        raise MessageError("an answer to a comparison has no valid state for each shard")
     if answer.which and not -1 <= min(answer.which) <= max(answer.which) < len(answer.sets):
-        raise MessageError("which: there is no such set")
+        raise MessageError("an answer to a comparison names a set that it does not have")
     sets, jobs, like = list[Applied](), 0, _NOTHING
-    if answer.sets:  # the shards of most jobs have the same chunks
+    if answer.sets:  # share memory with the largest set here: most shards have equal chunks
         like = max(mine.values(), key=len, default=like)
     for data in answer.sets:
         sets.append(Applied.received(data).sharing(like))
         jobs += sets[-1].jobs
         if jobs > MOST_JOBS:
-            raise MessageError(f"sets: of more than {MOST_JOBS:,} jobs together")
+            raise MessageError(f"an answer to a comparison has sets of over {MOST_JOBS:,} jobs")
     words = {}
     for shard, letter, at in zip(shards, states, answer.which, strict=True):
         state = _STATES[letter]

@@ -1,8 +1,8 @@
-"""Arrival times of chunks at an owner, so that a founder can withdraw what a flood brought.
+"""A log of when chunks arrived at an owner, so that a founder can withdraw a flood of poison.
 
-Authors' timestamps are not used, since an author could sign any time. Instead an owner examines its
-own sets every EVERY seconds and logs what is new. The log covers one day; chunks that were held
-when the log began count as old.
+Timestamps by authors would not help, because an author can sign any time. Instead an owner compares
+its own sets of chunks every EVERY seconds and logs the new ones. The log covers one day. Chunks
+that the owner already had when the log began count as old.
 """
 
 from collections import deque
@@ -13,13 +13,16 @@ from operator import or_
 from giaann_p2p.store.applied import Applied
 
 EVERY = 5.0
-"""Seconds between two looks."""
+"""Seconds between two checks for new chunks."""
 DAY = 24 * 3600.0
-"""Seconds for which an entry is kept."""
+"""Seconds for which an entry of the arrival log is kept."""
 
 
 class ArrivalLog:
-    """The log of arrivals. Invariant: entries are in order of time, and no two share a chunk."""
+    """One owner's log of when chunks arrived.
+
+    Invariant: entries are in order of time, and no chunk is in two entries.
+    """
 
     def __init__(self) -> None:
         self._entries = deque[tuple[float, Applied]]()
@@ -30,11 +33,11 @@ class ArrivalLog:
         return f"<ArrivalLog: {sum(len(new) for _, new in self._entries):,} chunks>"
 
     def is_due(self, now: float) -> bool:
-        """Return whether the next look is due."""
+        """Return whether the next check for new chunks is due."""
         return now >= self._next
 
     def look(self, sets: Collection[Applied], now: float) -> None:
-        """Log the chunks that are new in the sets of all shards here."""
+        """Log the chunks that arrived since the last call; `sets` are the chunks of each shard."""
         self._next = now + EVERY
         while self._entries and self._entries[0][0] < now - DAY:
             self._entries.popleft()
@@ -46,6 +49,9 @@ class ArrivalLog:
             self._entries.append((now, new))
 
     def since(self, then: float) -> Applied:
-        """Return the chunks logged since `then`; some may have come up to EVERY seconds before."""
+        """Return the chunks logged since time `then`.
+
+        Some of them may have arrived up to EVERY seconds before `then`.
+        """
         late = [new for at, new in self._entries if at >= then]
         return reduce(or_, late, Applied())

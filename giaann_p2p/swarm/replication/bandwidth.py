@@ -2,13 +2,16 @@
 
 
 class Bandwidth:
-    """Bucket for one second's worth of bytes, which one transfer may overdraw. Rate 0: no limit."""
+    """A token bucket with room for one second's worth of bytes. A rate of 0 means no limit.
+
+    One transfer may overdraw the bucket.
+    """
 
     def __init__(self, rate: float, now: float) -> None:
         self._rate, self._left, self._when = rate, rate, now
 
     def free(self, now: float) -> bool:
-        """Return whether anything may be requested now."""
+        """Return whether more data may be requested now."""
         if not self._rate:
             return True
         self._left = min(self._rate, self._left + (now - self._when) * self._rate)
@@ -16,5 +19,5 @@ class Bandwidth:
         return self._left > 0
 
     def spent(self, nbytes: int) -> None:
-        """Charge the bytes that arrived."""
+        """Charge bytes that have arrived; the bucket may drop below zero."""
         self._left -= nbytes

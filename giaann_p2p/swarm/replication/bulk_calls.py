@@ -1,4 +1,4 @@
-"""Calls with long answers, paced by how fast each peer's answers arrive."""
+"""Calls with long answers: flow control decides how many bytes each peer is asked for."""
 
 from collections.abc import Callable
 from functools import partial
@@ -13,7 +13,10 @@ Then = Callable[[Message | None, float], list[Action]]
 
 
 class BulkCalls:
-    """Makes calls and feeds their answers to `flow`; `wait` is the base timeout in seconds."""
+    """Makes calls and reports each outcome to flow control; `wait` is the base timeout in seconds.
+
+    Callers ask `flow` first whether a call fits into the peer's window.
+    """
 
     def __init__(self, wait: float, calls: PendingCalls[Message | None, Action]) -> None:
         self.flow = Flow(wait)
@@ -23,12 +26,17 @@ class BulkCalls:
         return f"<BulkCalls: {self.flow!r}>"
 
     def call(self, peer: Peer, question: Message, size: int, then: Then, now: float) -> Call:
-        """Ask for about `size` bytes; `then` is called with the answer, or None on timeout."""
+        """Return a call to a peer that asks for about `size` bytes.
+
+        `then` is called with the answer, or with None on timeout.
+        """
         asked = self.flow.ask(peer, size, now)
-        number = self._calls.number(partial(self._told, asked, then))
+        number = self._calls.number(partial(self._on_answer, asked, then))
         return Call(number, peer, question, asked.wait)
 
-    def _told(self, asked: Asked, then: Then, answer: Message | None, now: float) -> list[Action]:
+    def _on_answer(
+        self, asked: Asked, then: Then, answer: Message | None, now: float
+    ) -> list[Action]:
         if answer is None:
             self.flow.failed(asked, now)
         else:

@@ -1,16 +1,16 @@
-"""Cold copies: when a shard's copy is made, brought back, and forgotten.
+"""Cold copies: when a shard's copy is written to disk, brought back into memory, and deleted.
 
 1. A shard leaves memory only once a recent copy of it is on the disk: first `Cool`, then `Drop`. A
    peer without a disk makes no copies.
-2. A copy with chunks that the shard in memory lacks is merged into it (`Thaw`) before that shard
-   may begin without a ready replica elsewhere.
+2. If a copy has chunks that the shard in memory lacks, the copy is merged into the shard (`Thaw`).
+   A shard that is ready at no other peer becomes ready here only after that merge.
 3. A copy of a shard that is not in memory is *offered* when fewer than a quorum of ready replicas
-   are left: the shard comes back into memory as a syncing replica, from which its owners fetch.
-   Once they have proved that they hold it, it is cooled again.
-4. A copy is forgotten when the shard is ready here with everything that the copy has; or when the
-   copy is too old or the copies take too much disk, oldest first. The latter two require that a
-   quorum of keepers has the shard ready: content that only newcomers hold is never forgotten,
-   whatever the budget.
+   are left. The shard comes back into memory as a syncing replica, from which its owners fetch.
+   Once the owners have proved that they hold the shard, it is cooled again.
+4. A copy is deleted when the shard is ready here with every chunk of the copy. It is also deleted
+   when it is too old, or when all copies take too much disk, oldest first; but only while a quorum
+   of keepers has the shard ready. Content that only newcomers hold is never deleted, whatever the
+   budget.
 """
 
 from functools import partial
@@ -26,23 +26,26 @@ from giaann_p2p.swarm.wire.actions import Action, Cool, Forget, Hold, Thaw
 from giaann_p2p.swarm.wire.replica import ReplicaState
 
 _AT_ONCE = 64
-"""Maximum number of orders of copies and merges in flight."""
+"""Maximum number of orders to the store, to write or merge a cold copy, in flight at a time."""
 _DAY = 24 * 3600.0
 _FRESH = 60.0
-"""Seconds for which a copy counts as recent."""
+"""Seconds for which a cold copy counts as recent."""
 _SOON, _LATER = 10.0, 600.0
-"""Seconds until a retry: after the disk or memory had no room, and after a copy could not be
-merged, which rarely succeeds later."""
+"""Seconds until a cold copy is retried: _SOON if the disk or memory had no room, and _LATER if the
+copy cannot be merged, because another try rarely succeeds."""
 
 
 class _Rest(NamedTuple):
+    """The pause after a cold copy failed to be written or merged."""
+
     until: float
+    """Time at which the pause ends."""
     useless: bool
-    """Whether the copy could not be merged; then readiness does not wait for it."""
+    """Whether the copy cannot be merged at all; the shard then becomes ready without it."""
 
 
 class ColdCopies:
-    """Decides on the cold copies of one peer. Orders are queued; the store does one at a time."""
+    """The cold copies of one peer. Its orders are queued, and the store does one at a time."""
 
     def __init__(self, shared: Shared) -> None:
         self._settings, self._quorum = shared.settings, shared.rules.quorum
@@ -56,10 +59,10 @@ class ColdCopies:
         return f"<ColdCopies: {self._held.cold!r}, {len(self._few_since)} shards held by few>"
 
     def may_drop(self, shard: int, mine: Applied, now: float) -> bool:
-        """Return whether a shard's cold copy is good enough for the shard to leave memory.
+        """Return whether a shard's cold copy is complete or recent enough to drop the shard.
 
-        While the swarm learns, a copy lacks the chunks that arrived since it was made. The owners
-        have proved that they hold those chunks, and a complete copy might never be reached.
+        A recent copy may lack the last chunks: the owners have proved that they hold those chunks,
+        and while the swarm learns, a complete copy might never be reached.
         """
         if not self._held.cold.durable:
             return True
@@ -67,7 +70,7 @@ class ColdCopies:
         return copy is not None and (mine <= copy.chunks or now - copy.since < _FRESH)
 
     def cool(self, shard: int, now: float) -> list[Action]:
-        """Order a copy of a shard, unless one is in flight, failed recently, or has no room."""
+        """Order a cold copy of a shard; do nothing without room, or soon after a failed attempt."""
         if not self._may_order(shard, now) or self._is_full():
             return []
         self._under_way.add(shard)
@@ -75,7 +78,7 @@ class ColdCopies:
         return [Cool(number, shard, now)]
 
     def awaits(self, shard: int, mine: Applied) -> bool:
-        """Return whether a copy has chunks that are still to be merged into memory."""
+        """Return whether a shard's cold copy has chunks that are still to be merged into `mine`."""
         copy = self._held.cold.copies.get(shard)
         if copy is None or copy.chunks <= mine:
             return False
@@ -83,7 +86,7 @@ class ColdCopies:
         return rest is None or not rest.useless
 
     def due(self, leaving: bool, now: float) -> list[Action]:
-        """Merge, offer and forget copies, by the rules of this module."""
+        """Merge cold copies into shards, bring shards back from copies, and delete old copies."""
         copies = self._held.cold.copies
         if not copies:  # the common case
             return []
@@ -105,7 +108,7 @@ class ColdCopies:
         return actions
 
     def _offered(self, now: float) -> list[Action]:
-        """Bring back shards that had too few ready replicas for `offer` seconds."""
+        """Bring back from cold copies the shards that had too few ready replicas for too long."""
         few = [n for n in self._held.cold.copies if not self._replicas.holds(n)]
         few = [n for n in few if self._ready(n, now) < self._quorum]
         self._few_since = {n: self._few_since.get(n, now) for n in few}
@@ -116,7 +119,7 @@ class ColdCopies:
 
     def _ready(self, shard: int, now: float) -> int:
         ready = self._others.ready(shard, now)
-        return sum(self._others.reachable(peer, now) for peer in ready)
+        return sum(self._others.not_suspected(peer, now) for peer in ready)
 
     def _forgotten(self, sets: dict[int, Applied], now: float) -> list[Action]:
         copies = self._held.cold.copies
@@ -140,7 +143,7 @@ class ColdCopies:
         return sum(map(self._others.keeps, ready)) >= self._quorum
 
     def _is_full(self) -> bool:
-        """Return whether the copies exceed their budget of disk space."""
+        """Return whether the cold copies exceed their budget of disk space."""
         return self._held.cold.nbytes > self._settings.cold_bytes
 
     def _may_order(self, shard: int, now: float) -> bool:

@@ -1,4 +1,4 @@
-"""Pure rules on peers' reports: when a replica is ready or may be dropped, which deltas may go."""
+"""Rules over peers' reports: when a replica is ready or may be dropped, which deltas may go."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -8,19 +8,19 @@ from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.replica import ReplicaState
 
 Words = Mapping[Peer, PeerReport]
-"""Recent reports on one shard, by peer."""
+"""Recent reports on one shard, by the peer that sent each."""
 
 
 def caught_up(mine: Applied, words: Words) -> bool:
-    """Return whether a replica has every chunk that any ready replica reported recently."""
+    """Return whether `mine` has every chunk of at least one replica that serves reads."""
     return any(word.state.serves and word.chunks <= mine for word in words.values())
 
 
 def may_begin(mine: Applied, words: Words, others: Iterable[Peer], quorum: int) -> bool:
-    """Return whether a shard without a ready replica may become ready with its chunks here.
+    """Return whether a shard that is ready nowhere may become ready here with the chunks `mine`.
 
-    `others` are its other owners. With this peer, a quorum of owners must have reported the shard
-    as syncing, and no report may name a chunk that is missing here.
+    `others` are the shard's other owners. A quorum of owners, this peer included, must be syncing
+    the shard, and no peer may report a chunk that is missing from `mine`.
     """
     if any(word.state.serves for word in words.values()):
         return False
@@ -31,29 +31,31 @@ def may_begin(mine: Applied, words: Words, others: Iterable[Peer], quorum: int) 
 
 
 def covered(mine: Applied, words: Words, owners: Sequence[Peer], quorum: int) -> bool:
-    """Return whether all owners report that they are ready and have every chunk that is here.
+    """Return whether all owners report a shard ready, each with every chunk in `mine`.
 
-    A report is not enough to drop the replica: owners must also prove it (see `HandoverProof`).
+    Reports alone are not enough to drop this peer's replica: the owners must also prove that they
+    hold the chunks (see `HandoverProof`).
     """
     told = [words[peer] for peer in owners if peer in words]
     return all_ready(words, owners, quorum) and all(mine <= word.chunks for word in told)
 
 
 def all_ready(words: Words, owners: Sequence[Peer], quorum: int) -> bool:
-    """Return whether all owners of a shard report that they are ready.
+    """Return whether all owners of a shard report it ready, and the owners are at least a quorum.
 
-    There must be at least a quorum of owners: with fewer, the replica here cannot be spared.
+    With fewer owners than a quorum, the swarm cannot spare this peer's replica.
     """
     told = [words.get(peer) for peer in owners]
     return len(told) >= quorum and all(word and word.state is ReplicaState.READY for word in told)
 
 
 def everywhere(mine: Applied, told: Iterable[PeerReport | None], since: float) -> Applied:
-    """Return the chunks that every peer that holds a shard, or may come back with it, has applied.
+    """Return the chunks in `mine` that every other replica of a shard is known to have.
 
-    A peer that reported at time `since` or later that it is not ready and has no chunk yet is left
-    out. The result is empty if any peer has not reported, or has a chunk that is missing here:
-    `DeltaRelease` explains why.
+    `told` has the last report of each peer that holds the shard or may come back with it, or None
+    if that peer never reported. The result is empty if any peer never reported, or reported a chunk
+    that is missing from `mine`. A peer is skipped if it reported at time `since` or later that it
+    is not ready and has no chunks: it will fetch the whole shard. `DeltaRelease` explains why.
     """
     found = mine
     for word in told:

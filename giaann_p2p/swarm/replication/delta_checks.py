@@ -1,4 +1,4 @@
-"""Checks of deltas and shards that come from other peers."""
+"""Checks of the deltas and whole shards that other peers send."""
 
 from collections.abc import Callable
 from typing import NamedTuple, Self
@@ -17,15 +17,15 @@ from giaann_p2p.swarm.wire.voucher import Members, authors_of, is_disowned
 
 
 class DeltaChecks(NamedTuple):
-    """The checks of one swarm."""
+    """One swarm's checks of the deltas and whole shards that other peers send."""
 
     limits: Limits
     """The size limits of a delta."""
     layout: Layout
     check: Callable[[Update], None]
-    """Raises a GiaannError for a delta that too few peers vouch for; see `voucher.Notary`."""
+    """Raises GiaannError if too few peers vouch for a delta (see `voucher.Notary`)."""
     members: Members | None = None
-    """The disowned members and withdrawn chunks; None: neither is checked."""
+    """The disowned members and the withdrawn chunks; if None, neither is checked."""
 
     @classmethod
     def of(
@@ -35,51 +35,57 @@ class DeltaChecks(NamedTuple):
         check: Callable[[Update], None],
         members: Members | None = None,
     ) -> Self:
-        """Return the checks of a swarm with this model."""
+        """Return the checks of a swarm whose model has this specification."""
         return cls(of_chunk(spec), layout, check, members)
 
     def _check_pushed(self, update: Update) -> None:
-        """Check a delta that its authors push: it is rejected if they are disowned.
+        """Check a delta that an author pushes; raise MessageError if all its authors are disowned.
 
-        The same delta is accepted from another owner, or owners could never converge; it is removed
-        when the founder's list withdraws it.
+        The same delta is accepted when it is fetched from another owner, because otherwise owners
+        would never converge. It is removed once the founder's list withdraws it.
         """
         self.check(update)
         if self.members is None:
             return
         if is_disowned(authors := authors_of(update.seal), self.members):
-            raise MessageError(f"seal: {', '.join(sorted(map(name_of, authors)))} is disowned")
+            names = ", ".join(sorted(map(name_of, authors)))
+            raise MessageError(f"seal: all authors of this delta are disowned: {names}")
 
     def check_sender(self, sender: Peer, seal: Seal) -> None:
-        """Raise MessageError unless the peer that pushes a delta is one of its authors.
+        """Raise MessageError unless `sender`, which pushes a delta, is one of the delta's authors.
 
-        Otherwise one connection could push under any number of names, each with its own budget.
+        Otherwise one peer could push under any number of names, each with a push budget of its own.
         """
         if self.members is not None and sender not in authors_of(seal):
             raise MessageError(
-                f"seal: {name_of(sender)} pushes a delta for which it does not stand"
+                f"seal: {name_of(sender)} has not signed the delta that it pushes; only an author"
+                " of a delta may push it"
             )
 
     def heeds(self, came: Piece) -> bool:
-        """Return whether a piece may be applied: a withdrawal must be on the founder's list here.
+        """Return whether to apply a received chunk, or a withdrawal that is on the founder's list.
 
-        Any other withdrawal is skipped without blame, because the sender's list may be newer.
+        A withdrawal that this peer's list lacks is skipped without blaming the sender, because the
+        sender's list may be newer.
         """
         if self.members is None or came.chunk < WITHDRAWN:
             return True
         return bool(self.members.withdrawn.root_of(came.job, came.chunk - WITHDRAWN))
 
     def check_set(self, chunks: Applied) -> None:
-        """Raise MessageError for a set that claims withdrawals which the founder's list lacks.
+        """Raise MessageError if a set of chunks has a withdrawal that the founder's list lacks.
 
-        A shard from another peer may lack nothing that was learned, except what is withdrawn.
+        Otherwise a peer could send a shard without some chunks, and call these chunks withdrawn.
         """
         back = chunks.withdrawn
         if self.members is not None and back and not back <= self.members.withdrawn.chunks:
-            raise MessageError("a shard without chunks that the founder's list does not withdraw")
+            raise MessageError("the shard withdraws chunks that the founder's list does not")
 
     def packed(self, came: Push | Piece, told: Shards, here: Shards) -> Packed:
-        """Return a delta for the shards `told` as an update of those held here, with its check."""
+        """Return a received delta as an update that is not unpacked yet, with the check to run.
+
+        The delta was cut for the shards `told`; the update is for those of them that are held here.
+        """
         return Packed(
             came.job,
             came.chunk,

@@ -1,4 +1,4 @@
-"""The request for the deltas of chunks, and the parser of its answer."""
+"""Builds a request for the deltas of missing chunks, and parses the answer."""
 
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol
@@ -14,21 +14,21 @@ from giaann_p2p.swarm.wire.messages import MOST_BYTES, Fetch, Fetched, Message
 from giaann_p2p.swarm.wire.shardset import packed, unpacked
 
 MOST_UNPACKED = MOST_BYTES
-"""Maximum sum of neurons, connections and bytes of text in an answer; a single delta may be
-larger."""
+"""Maximum sum of neurons, connections and bytes of text in the deltas accepted from one answer. A
+single delta may be larger."""
 
 
 class Lack(NamedTuple):
-    """Chunks that some shards here lack."""
+    """A set of chunks that some of this peer's shards lack."""
 
     chunks: Applied
     shards: list[int]
     remembered: bool = False
-    """Whether to ask also for deltas that the other peer has released but still remembers."""
+    """Whether to request also the deltas that the other peer has released but still remembers."""
 
 
 class Holding(Protocol):
-    """The shards held here; see `Replicas`."""
+    """Which shards this peer holds; `Replicas` implements it."""
 
     @property
     def shards(self) -> int:
@@ -41,24 +41,25 @@ class Holding(Protocol):
 
 
 def request(lack: Lack, replicas: Holding, most: int) -> Fetch:
-    """Return the question for the missing chunks, with at most `most` bytes in the answer."""
+    """Return the request for some missing chunks, with at most `most` bytes in the answer."""
     asked = packed(np.array(lack.shards, np.uint16), replicas.shards)
     return Fetch(asked, lack.chunks.to_bytes(), most, lack.remembered)
 
 
 def shards_of(updates: Iterable[Packed]) -> set[int]:
-    """Return the shards that updates are for."""
+    """Return the shards that at least one of the updates changes."""
     return {shard for update in updates for shard in update.shards.tolist()}
 
 
 def deltas_of(
     answer: Message | None, lack: Lack, replicas: Holding, delta_checks: DeltaChecks
 ) -> tuple[list[Packed], Applied]:
-    """Return the deltas for shards held here, and the chunks whose deltas the peer has released.
+    """Return an answer's deltas for shards held here, and the chunks whose deltas are gone there.
 
     Raises MessageError or DamagedError if there is no answer, or if it has a delta that was not
-    asked for; the content of a delta is checked when it is unpacked. Deltas beyond MOST_UNPACKED
-    are left out and can be requested again; so are pieces that `DeltaChecks.heeds` rejects.
+    requested. The content of a delta is checked later, when it is unpacked. Deltas beyond
+    MOST_UNPACKED are left out and can be requested again. Withdrawals that the founder's list lacks
+    are left out, too.
     """
     if not isinstance(answer, Fetched):
         raise MessageError("no answer to a request for deltas")
@@ -67,7 +68,7 @@ def deltas_of(
     for piece in answer.updates:
         shards = unpacked(piece.shards, replicas.shards)
         if (piece.job, piece.chunk) not in lack.chunks or not set(shards) <= set(lack.shards):
-            raise MessageError("a delta that was not asked for")
+            raise MessageError("an answer has a delta that was not requested")
         told = sizes_of(piece.parcel)
         size += told.neurons + told.connections + told.text
         if updates and size > MOST_UNPACKED:

@@ -1,16 +1,16 @@
-"""Fetches the chunks that a peer has and this one lacks: as deltas, or as whole shards.
+"""Fetches the chunks that another peer has and this peer lacks: as deltas, or as whole shards.
 
-First come the deltas, all that the peer still keeps: a delta is kept as long as any replica might
+All deltas that the other peer still keeps come first. A delta is kept as long as any replica might
 lack it, and a replica that applies a delta keeps it, too. If a chunk came inside a whole shard
 instead, and the last peer with its delta were lost, the delta could no longer be separated out for
 a replica that has other chunks.
 
 Chunks whose deltas are gone come in a whole shard (see `ShardDownloads`). The whole shard replaces
-the replica here, and the deltas of chunks that only this peer has are re-applied to it. If these
-deltas are not kept here, the other peer must first fetch what it lacks. If it cannot either, the
-two come from partitions that never heard of each other, and both released deltas. Then the peer is
-asked for deltas that it released but still remembers; that is a lot of data, so it is the last
-resort.
+the replica here, and the deltas of chunks that only this peer has are re-applied to it. If this
+peer no longer keeps these deltas, the other peer must fetch what it lacks first. If that fails in
+the same way, the two peers come from partitions that never heard of each other, and both released
+deltas. As a last resort, because it is a lot of data, this peer then asks for deltas that the other
+peer released but still remembers.
 """
 
 from collections.abc import Callable
@@ -26,13 +26,18 @@ from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.messages import Message, Refusal
 
 Asked = tuple[bytes, tuple[int, ...], bool]
-"""A request: the digest of its set of chunks, the shards, and `Lack.remembered`."""
+"""Identifies a request for deltas: the digest of the set of chunks, the shards, and whether deltas
+that the peer has released are requested, too."""
 _MOST_TRIED = 256
 """Maximum number of peers whose fruitless requests are remembered; the oldest entry is evicted."""
 
 
 class Fetcher:
-    """Requests for deltas: one in flight to each peer, and no chunk requested twice at a time."""
+    """Requests for missing deltas.
+
+    At most one request is in flight to each peer. No chunk of a shard is requested from two peers
+    at the same time.
+    """
 
     def __init__(
         self,
@@ -52,10 +57,10 @@ class Fetcher:
         self._coming: dict[Peer, Lack] = {}
         self._store_backoff = StoreBackoff()
         self._tried: dict[Peer, set[Asked]] = {}
-        self._apart: dict[Peer, set[int]] = {}  # shards that cannot be taken whole, either
+        self._apart: dict[Peer, set[int]] = {}  # shards that cannot be replaced whole, either
 
     def after(self, peer: Peer, now: float) -> list[Action]:
-        """Ask a peer for the chunks that it recently reported and that are missing here."""
+        """Ask a peer for chunks that it recently reported and that are missing here."""
         if peer in self._coming or self._store_backoff.rests(now):
             return []
         lacking = self._lacking(peer, now)
@@ -65,13 +70,13 @@ class Fetcher:
         self._coming[peer] = lack
         most = self._bulk.flow.window(peer)
         question = request(lack, self._replicas, most)
-        return [self._bulk.call(peer, question, most, partial(self._told, peer, lack), now)]
+        return [self._bulk.call(peer, question, most, partial(self._on_answer, peer, lack), now)]
 
     def _next_of(self, peer: Peer, lacking: list[Lack]) -> Lack:
-        """Return what to request from a peer: the set that most shards lack, round robin.
+        """Return which of the lacking sets of chunks to request next: the one most shards lack.
 
-        A set that arrived is no longer lacking. So a set that is still lacking was requested in
-        vain, and waits until the other sets have been tried.
+        A set that was requested before and is still lacking was requested in vain. It waits until
+        the other sets have been tried.
         """
         tried = self._tried.pop(peer, set())
         open_now = {
@@ -85,10 +90,13 @@ class Fetcher:
         return open_now[asked]
 
     def _lacking(self, peer: Peer, now: float) -> list[Lack]:
-        """Return a peer's chunks that are neither here nor in flight, grouped by set of chunks."""
+        """Return the chunks of a peer that are neither here nor in flight.
+
+        Shards that lack the same set of chunks are grouped.
+        """
         found: dict[tuple[bytes, bool], Lack] = {}
         apart = self._apart.pop(peer, set())
-        beyond: dict[tuple[int, int], Applied] = {}  # most shards have the same set, there and here
+        beyond: dict[tuple[int, int], Applied] = {}  # a cache: most shards have the same sets
         coming = [(lack.chunks, frozenset(lack.shards)) for lack in self._coming.values()]
         for shard, mine in self._held.sets(self._replicas.held.tolist()).items():
             word = self._reports.of(peer, shard)
@@ -111,7 +119,10 @@ class Fetcher:
         return list(found.values())
 
     def _takes_whole(self, peer: Peer, shard: int) -> bool:
-        """Return whether the chunks that are only here could be re-applied to the peer's shard."""
+        """Return whether a peer's whole shard may replace the replica here.
+
+        The deltas of chunks that only this peer has must be retained here, to be re-applied.
+        """
         word = self._reports.of(peer, shard)
         mine = self._held.sets([shard]).get(shard)
         if word is None or mine is None or peer in self._replicas.excluded(shard):
@@ -119,7 +130,9 @@ class Fetcher:
         beyond = mine - word.chunks
         return not beyond or beyond <= self._held.retained_for(shard)
 
-    def _told(self, peer: Peer, lack: Lack, answer: Message | None, now: float) -> list[Action]:
+    def _on_answer(
+        self, peer: Peer, lack: Lack, answer: Message | None, now: float
+    ) -> list[Action]:
         if isinstance(answer, Refusal):
             del self._coming[peer]
             self._others.heard(peer)

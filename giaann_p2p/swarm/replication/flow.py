@@ -1,15 +1,17 @@
-"""Flow control: a window of bytes in flight for each peer, and timeouts that fit its pace.
+"""Flow control: a window of bytes in flight for each peer, and timeouts that fit the peer's speed.
 
 The capacity of a line is unknown, so the window starts small and adapts, as TCP's does:
 
 1. The bytes in flight from a peer must fit into its window; a single question is always allowed.
-2. An early answer widens the window by its size, so it doubles each round trip (slow start); after
-   the first narrowing, only by a quarter of the size.
-3. A late answer, or a timeout, halves the window: once for all questions asked before that.
-4. Early and late are measured beyond the quickest answer so far: a busy peer needs that time
-   however little it is asked for.
-5. The timeout for up to a window's worth is that of any answer plus the quickest; it grows in
-   proportion to the bytes in flight beyond a window, and doubles after each timeout.
+2. An early answer widens the window by the answer's size, so the window doubles each round trip
+   (slow start). Once the window has been halved, it grows by a quarter of the size only.
+3. A late answer, or a timeout, halves the window. Other late answers to questions that were sent
+   before the halving do not halve it again.
+4. An answer is early or late compared with the quickest answer so far, because a busy peer needs
+   that much time even for a small answer.
+5. For up to a window's worth of bytes, the timeout is the base timeout plus the quickest answer's
+   duration. Beyond a window, the base grows in proportion to the bytes in flight; it also doubles
+   with each timeout in a row.
 """
 
 from dataclasses import dataclass
@@ -18,41 +20,44 @@ from math import inf
 from giaann_p2p.swarm.wire.identity import Peer
 
 FIRST = 1 << 16
-"""Window of a peer that has sent nothing yet, in bytes."""
+"""Initial window of a peer, in bytes."""
 _QUESTIONS = 4
-"""Number of questions that share a window while their sizes are unknown."""
+"""Number of questions that share a window if the size of their answers is unknown."""
 _SLOWLY = 4
-"""Divisor of the growth of a window that was halved before."""
+"""Divisor of growth: once a window has been halved, an early answer widens it by the answer's size
+divided by this number."""
 LEAST = 1 << 14
 """Narrowest window, in bytes."""
 MOST = 1 << 22
 """Widest window, in bytes."""
 MOST_WAIT = 60.0
-"""Longest timeout in seconds, unless `wait` itself is longer."""
+"""Longest timeout in seconds, unless the base timeout is longer."""
 _SOON, _LATE = 0.125, 0.375
-"""An answer is early up to, and late from, these fractions of `wait` beyond the quickest."""
+"""Limits for early and late answers: the delay beyond the quickest answer, as a fraction of the
+base timeout."""
 _MOST_DOUBLED = 4
-"""Maximum number of doublings of a timeout."""
+"""Maximum number of times that a peer's timeout is doubled."""
 _IN_TIME = 0.9
-"""Fraction of a timeout from which a failure counts as a timeout, because clocks round."""
+"""Fraction of its timeout that a failed question must have waited to count as timed out. It is
+below 1 because clocks round."""
 _MOST_KNOWN = 256
-"""Maximum number of peers remembered; those idle for longest are forgotten."""
+"""Maximum number of peers with a window; the peers that were idle for longest are forgotten."""
 
 
 @dataclass(slots=True)
 class _Line:
-    """The flow from one peer. Invariant: LEAST <= window <= MOST."""
+    """The state of the flow from one peer. Invariant: LEAST <= window <= MOST."""
 
     window: int = FIRST
-    """Window, in bytes."""
+    """Size of the window, in bytes."""
     under_way: int = 0
-    """Number of bytes in flight."""
+    """Expected size of all answers in flight, in bytes."""
     quickest: float = inf
-    """Duration of the quickest answer, in seconds."""
+    """Duration of the quickest answer so far, in seconds; infinite before the first answer."""
     narrowed: float = -inf
-    """Time at which the window was last halved."""
+    """Time at which the window was last halved; minus infinity if it never was."""
     silences: int = 0
-    """Number of timeouts in a row."""
+    """Number of timeouts since the last answer with data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +66,15 @@ class Asked:
 
     line: _Line
     size: int
+    """Expected size of the answer, in bytes."""
     when: float
+    """Time at which the question was sent."""
     wait: float
     """Timeout of the question, in seconds."""
 
 
 class Flow:
-    """Windows and timeouts by peer; `wait` is the timeout in seconds of an ordinary answer."""
+    """The window and the timeouts of each peer; `wait` is the base timeout, in seconds."""
 
     def __init__(self, wait: float) -> None:
         self._wait = wait
@@ -75,7 +82,7 @@ class Flow:
 
     def __repr__(self) -> str:
         under_way = sum(line.under_way for line in self._lines.values())
-        return f"<Flow: {under_way:,} bytes under way from {len(self._lines)} peers>"
+        return f"<Flow: {under_way:,} bytes in flight from {len(self._lines)} peers>"
 
     def window(self, peer: Peer) -> int:
         """Return the number of bytes that may be in flight from a peer."""
@@ -83,16 +90,16 @@ class Flow:
         return line.window if line else FIRST
 
     def share(self, peer: Peer) -> int:
-        """Return the bytes to reserve for a question whose answer's size is unknown."""
+        """Return how many bytes to reserve for an answer of unknown size."""
         return self.window(peer) // _QUESTIONS
 
     def fits(self, peer: Peer, size: int) -> bool:
-        """Return whether `size` more bytes may be requested."""
+        """Return whether `size` more bytes may be requested from a peer."""
         line = self._lines.get(peer)
         return not line or not line.under_way or line.under_way + size <= line.window
 
     def ask(self, peer: Peer, size: int, now: float) -> Asked:
-        """Record a question for about `size` bytes, and set its timeout."""
+        """Record a question whose answer has about `size` bytes, and choose its timeout."""
         line = self._line(peer)
         line.under_way += size
         patience = max(1.0, line.under_way / line.window) * 2 ** min(line.silences, _MOST_DOUBLED)
@@ -100,7 +107,7 @@ class Flow:
         return Asked(line, size, now, max(self._wait, min(wait, MOST_WAIT)))
 
     def came(self, asked: Asked, size: int, now: float) -> None:
-        """Record an answer of `size` bytes; an answer without data has 0, and is no measurement."""
+        """Record an answer with `size` bytes of data; with 0, the window stays as it is."""
         line, took = asked.line, now - asked.when
         line.under_way -= asked.size
         if not size:
@@ -115,14 +122,14 @@ class Flow:
             _narrow(asked, now)
 
     def failed(self, asked: Asked, now: float) -> None:
-        """Record that no answer came; a call given up before its timeout is no measurement."""
+        """Record that a question got no answer; halve the window if it waited until its timeout."""
         asked.line.under_way -= asked.size
         if now - asked.when >= _IN_TIME * asked.wait and _narrow(asked, now):
             asked.line.silences += 1
 
     def _line(self, peer: Peer) -> _Line:
         line = self._lines.pop(peer, None) or _Line()
-        self._lines[peer] = line  # ordered by the time of the last question
+        self._lines[peer] = line  # the dictionary is ordered by the time of the last question
         if len(self._lines) > _MOST_KNOWN:
             idle = (one for one, known in self._lines.items() if not known.under_way)
             if (oldest := next(idle, None)) is not None:
@@ -131,7 +138,10 @@ class Flow:
 
 
 def _narrow(asked: Asked, now: float) -> bool:
-    """Halve a window, unless it was halved after this question was asked; return whether it was."""
+    """Halve the window of a question's peer, unless that happened after the question was sent.
+
+    Return whether the window was halved now.
+    """
     line = asked.line
     if asked.when < line.narrowed:
         return False

@@ -1,16 +1,16 @@
-"""Proof of possession before a shard is dropped: its owners must prove that they hold it.
+"""Proof of possession: before a peer drops a shard, its owners must prove that they hold it.
 
-1. Some shards at a time are on *trial*: all their owners report that they are ready, and soon also
-   that they have every chunk that is here. Meanwhile nothing is fetched for these shards, so the
-   content here stands still and the owners' content only grows beyond it.
-2. This peer fingerprints its content under an unpredictable salt (see `shard_fingerprint`), and
-   asks each owner for its own fingerprint. A proof contains its owner's name, so a peer that holds
-   nothing cannot relay another's.
-3. An owner that has released the deltas that it would have to subtract cannot answer. It is asked
-   again later with another salt; by then this peer has fetched the missing chunks. Content that
-   changed here is fingerprinted again.
+1. A few shards at a time are on *trial*. All owners of such a shard report it ready, and must soon
+   also report every chunk that the dropping peer has. Meanwhile the dropping peer fetches nothing
+   for the shard, so its own content stands still and the owners' content only grows beyond it.
+2. The dropping peer fingerprints its content under an unpredictable salt (see `shard_fingerprint`),
+   and asks each owner for its own fingerprint. A proof contains its owner's name, so a peer that
+   holds nothing cannot relay another peer's proof.
+3. An owner that has more chunks subtracts their deltas. If it has released these deltas, it cannot
+   answer, and is asked again later with another salt; by then the dropping peer has fetched the
+   chunks. If the dropping peer's content changes, it is fingerprinted again.
 4. An owner whose proof is wrong is put on backoff, longer each time, and is not asked about that
-   shard for an hour. The shard stays here and is kept up to date until other owners come.
+   shard for an hour. The shard is kept, and kept up to date, until other owners take it over.
 """
 
 import hashlib
@@ -24,10 +24,14 @@ import numpy as np
 from giaann_p2p.backoff import Backoff
 from giaann_p2p.errors import MessageError
 from giaann_p2p.store.applied import Applied
-from giaann_p2p.swarm.members.liar_backoff import MOST_SHUN, LiarBackoff
-from giaann_p2p.swarm.replication.shard_fingerprint import Weight, Weights, proof_of
+from giaann_p2p.swarm.members.liar_backoff import LONGEST_BACKOFF, LiarBackoff
+from giaann_p2p.swarm.replication.shard_fingerprint import (
+    ShardFingerprint,
+    ShardFingerprints,
+    proof_of,
+)
 from giaann_p2p.swarm.replication.shared import Shared
-from giaann_p2p.swarm.wire.actions import Action, Call, Weigh
+from giaann_p2p.swarm.wire.actions import Action, Call, TakeFingerprints
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.messages import SALT_BYTES, AskProof, Message, Proof, Refusal
 from giaann_p2p.swarm.wire.replica import ReplicaState
@@ -36,21 +40,25 @@ from giaann_p2p.swarm.wire.shardset import packed, unpacked
 AT_ONCE = 64
 """Maximum number of shards on trial at the same time."""
 TRIAL = 30.0
-"""Seconds until a trial ends, and with it the validity of its proofs."""
+"""Duration of a trial in seconds; proofs given in a trial are valid only until it ends."""
 SETTLING = 5.0
-"""Seconds within which the owners of a shard on trial must have every chunk that is here."""
+"""Seconds from the start of a trial by which the owners must report every chunk of the shard."""
 REST, LONGEST_REST = 2.0, 60.0
-"""Seconds from a failed trial to the next trial of the same shard: at first, doubled each time, and
-at most."""
+"""Backoff of a shard whose trial failed, in seconds: the first pause, and the longest. The pause
+doubles with each failed trial."""
 
 
 class Spare(NamedTuple):
-    """A shard that was kept for long enough, and that all its owners report ready."""
+    """A shard that this peer may drop as soon as its owners prove that they hold it.
+
+    All the owners report the shard ready already.
+    """
 
     mine: Applied
+    """The chunks that this peer has applied to the shard."""
     owners: Sequence[Peer]
     covered: bool
-    """Whether the owners also report that they have every chunk that is here."""
+    """Whether every owner reports every chunk in `mine`."""
 
 
 @dataclass
@@ -58,27 +66,35 @@ class _Case:
     """A shard on trial, and the owners that have proved that they hold it."""
 
     owners: Sequence[Peer]
-    weight: Weight | None = None
+    weight: ShardFingerprint | None = None
+    """This peer's own fingerprint of the shard; None until it is computed."""
     shown: set[Peer] = field(default_factory=set)
+    """Owners that have proved that they hold the shard."""
 
 
 @dataclass
 class _Trial:
-    """Shards that are tried together, under one salt."""
+    """A trial: shards whose owners are asked for proofs under the same salt."""
 
     salt: bytes
     begun: float
+    """Time at which the trial began."""
     cases: dict[int, _Case]
     weighing: bool = False
+    """Whether this peer's own fingerprints are being computed."""
     asking: set[Peer] = field(default_factory=set)
+    """Owners with a question in flight."""
 
 
 class HandoverProof:
-    """Runs one trial at a time, with at most one question in flight to each owner."""
+    """Gets proofs from the owners of shards that this peer is to drop.
+
+    One trial runs at a time, with at most one question in flight to each owner.
+    """
 
     def __init__(self, shared: Shared) -> None:
         self.shown_so_far = 0
-        """Number of valid proofs so far."""
+        """Number of correct proofs received so far."""
         self._settings, self._replicas = shared.settings, shared.replicas
         self._others, self._secret = shared.others, shared.secret
         self._pending_calls, self._weighing = shared.calls, shared.weighings
@@ -94,10 +110,10 @@ class HandoverProof:
         return f"<HandoverProof: {len(cases)} on trial, {len(self._liar_backoff)} found wrong>"
 
     def fetches(self, shard: int) -> bool:
-        """Return whether missing chunks are to be fetched for a shard.
+        """Return whether this peer fetches missing chunks for a shard that it holds.
 
-        An unwanted shard is kept up to date as long as it is here, except during its trial. A shard
-        that was never ready is worth fetching for only after a trial of it has failed.
+        A shard that this peer no longer owns is kept up to date as long as it is held, except
+        during its trial. If it was never ready here, chunks are fetched only after a failed trial.
         """
         if self._replicas.wanted(shard):
             return True
@@ -106,7 +122,7 @@ class HandoverProof:
         return self._replicas.state(shard) is ReplicaState.DRAINING or shard in self._rests
 
     def shown(self, shard: int, mine: Applied, owners: Sequence[Peer], now: float) -> bool:
-        """Return whether all owners have proved that they hold exactly what is here now."""
+        """Return whether all owners of a shard have proved that they hold the chunks `mine`."""
         if self._trial is None or now - self._trial.begun >= TRIAL:
             return False
         case = self._trial.cases.get(shard)
@@ -120,7 +136,7 @@ class HandoverProof:
             case.shown.discard(peer)
 
     def due(self, spare: Mapping[int, Spare], now: float) -> list[Action]:
-        """Continue the trial, or begin another; `spare` holds every shard that may be tried now."""
+        """Continue the trial, or begin another; `spare` are the shards that may be on trial now."""
         self._forget(now)
         if self._trial:
             self._look(self._trial, spare, now)
@@ -129,7 +145,7 @@ class HandoverProof:
         return self._go_on(self._trial, spare, now) if self._trial else []
 
     def _forget(self, now: float) -> None:
-        """Forget expired delays, and delays of shards that are gone or wanted again."""
+        """Forget pauses that are over, and backoffs of shards that are gone or owned here again."""
         if self._rests:
             self._rests = {n: rest for n, rest in self._rests.items() if self._is_unwanted(n)}
         if self._next:
@@ -158,7 +174,10 @@ class HandoverProof:
         )
 
     def _look(self, trial: _Trial, spare: Mapping[int, Spare], now: float) -> None:
-        """Drop from the trial the shards that need it no more, have changed, or ran out of time."""
+        """End the trial of shards that may not be dropped now, that changed, or that took too long.
+
+        A shard whose owners do not report all its chunks in time has failed its trial.
+        """
         age = now - trial.begun
         for shard, case in list(trial.cases.items()):
             one = spare.get(shard)
@@ -180,10 +199,12 @@ class HandoverProof:
         if open_still and not trial.weighing:
             trial.weighing = True
             number = self._weighing.number(partial(self._were_weighed, trial))
-            actions.append(Weigh(number, np.array(sorted(open_still), np.uint16), trial.salt))
+            actions.append(
+                TakeFingerprints(number, np.array(sorted(open_still), np.uint16), trial.salt)
+            )
         return actions + self._questions(trial, now)
 
-    def _were_weighed(self, trial: _Trial, weights: Weights, now: float) -> list[Action]:
+    def _were_weighed(self, trial: _Trial, weights: ShardFingerprints, now: float) -> list[Action]:
         trial.weighing = False
         for shard, weight in weights.items():
             if shard in trial.cases:
@@ -191,7 +212,10 @@ class HandoverProof:
         return self._questions(trial, now) if trial is self._trial else []
 
     def _questions(self, trial: _Trial, now: float) -> list[Action]:
-        """Ask each owner for its missing proofs, in one question for shards with equal sets."""
+        """Ask each owner for the proofs that it still owes; return at most one call for each owner.
+
+        One question covers only shards with equal sets of chunks.
+        """
         lacking: dict[Peer, list[int]] = {}
         for shard, case in trial.cases.items():
             for peer in case.owners if case.weight else ():
@@ -208,13 +232,18 @@ class HandoverProof:
         chunks = weights[shards[0]].chunks
         asked = {n: weight for n, weight in sorted(weights.items()) if weight.chunks == chunks}
         trial.asking.add(peer)
-        number = self._pending_calls.number(partial(self._told, trial, peer, asked))
+        number = self._pending_calls.number(partial(self._on_answer, trial, peer, asked))
         some = packed(np.array(list(asked), np.uint16), self._replicas.shards)
         question = AskProof(some, chunks.to_bytes(), trial.salt)
         return Call(number, peer, question, self._settings.call_timeout)
 
-    def _told(
-        self, trial: _Trial, peer: Peer, asked: Weights, answer: Message | None, now: float
+    def _on_answer(
+        self,
+        trial: _Trial,
+        peer: Peer,
+        asked: ShardFingerprints,
+        answer: Message | None,
+        now: float,
     ) -> list[Action]:
         trial.asking.discard(peer)
         if trial is not self._trial:
@@ -235,7 +264,13 @@ class HandoverProof:
         return self._questions(trial, now)
 
     def _judge(
-        self, trial: _Trial, peer: Peer, shard: int, weight: Weight, proof: bytes, now: float
+        self,
+        trial: _Trial,
+        peer: Peer,
+        shard: int,
+        weight: ShardFingerprint,
+        proof: bytes,
+        now: float,
     ) -> None:
         case = trial.cases.get(shard)
         if case is None or case.weight is not weight:
@@ -249,7 +284,7 @@ class HandoverProof:
             self._found_wrong(trial, peer, shard, now)
 
     def _found_wrong(self, trial: _Trial, peer: Peer, shard: int, now: float) -> None:
-        self._wrong[peer, shard] = now + MOST_SHUN
+        self._wrong[peer, shard] = now + LONGEST_BACKOFF
         self._liar_backoff.lied(peer, now)
         self._others.suspect(peer, now)
         for other in [n for n, case in trial.cases.items() if peer in case.owners]:
@@ -257,10 +292,13 @@ class HandoverProof:
 
 
 def proofs_in(answer: Message | None, asked: list[int], shards: int) -> dict[int, bytes]:
-    """Return the proofs by shard; MessageError unless they are for the first shards of `asked`."""
+    """Return an answer's proofs by shard.
+
+    Raises MessageError unless the proofs are for one or more of the first shards in `asked`.
+    """
     if not isinstance(answer, Proof):
-        raise MessageError("no answer to a wish for a proof")
+        raise MessageError("no answer to a request for proofs")
     told = unpacked(answer.shards, shards).tolist()
     if not told or told != asked[: len(told)] or len(answer.found) != len(told):
-        raise MessageError("shards: not those that were asked for, from the first on")
+        raise MessageError("the proofs are not for the first of the requested shards, in order")
     return dict(zip(told, answer.found, strict=True))

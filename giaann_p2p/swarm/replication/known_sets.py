@@ -1,12 +1,12 @@
-"""The largest known set of each shard (a high watermark), so that a loss of data is detected.
+"""The largest set of chunks known of each shard (a high watermark), used to detect lost data.
 
 A swarm whose owners vanished serves empty shards just like full ones. So each peer remembers which
 chunks its ready shards had. Sets only grow: if all replicas of a shard together lack one of those
 chunks, it is lost. A loss is announced (`Announcement.missing`) and shown by `status` and `fsck`,
 until the chunks are back, or for `KEEPS` seconds.
 
-The sets are written to the store periodically, because all peers may restart at once. The loss of
-a chunk that was learned after the last note before a restart goes undetected.
+The sets are written to the store periodically, because all peers may restart at once. If a chunk is
+learned after the last such note and lost in the restart, the loss goes undetected.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,36 +21,43 @@ from giaann_p2p.swarm.wire.actions import Lost, Note
 
 DAY = 24 * 3600.0
 KEEPS = 30 * DAY
+"""Seconds for which a shard's known chunks are remembered after the shard was last seen ready."""
 NOTHING = Lost(np.empty(0, np.uint16), 0, 0.0)
 NOTE = "known"
-"""The name of this note in the store."""
+"""The key of the known sets among a store's notes."""
 NOTED_EVERY = 300.0
-"""Minimum number of seconds between two notes; a day if no set has grown, because then only the
-time when the shards were last seen has changed."""
+"""Minimum number of seconds between two notes of the known sets. If no set has grown, it is a day,
+because then only the times at which shards were last seen have changed."""
 MOST_BYTES = 1 << 22
-"""Maximum size of the sets in a note, in bytes. Beyond it, the sets of the fewest shards are left
-out. Usually all shards of a peer have the same set, which is written once."""
+"""Maximum size of the sets in a note, in bytes. Beyond it, sets that the fewest shards share are
+left out. Usually all shards of a peer have the same set, which is written once."""
 _Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 40)]
 _Noted = list[tuple[bytes, list[tuple[_Count, _Count, _Count]]]]
-"""A note: each set, with the shards that had it, their connections, and when each was last seen."""
+"""A note: each set of chunks, and for each shard that had it the shard's number, its connections,
+and the time at which it was last seen."""
 
 
 class Was(NamedTuple):
-    """Content of a shard when it was last seen ready here, at time `seen`."""
+    """The content of a shard when it was last seen ready at this peer."""
 
     chunks: Applied
     connections: int
     seen: float
+    """Time at which the shard was last seen ready, in seconds since 1970."""
 
 
 class KnownSets:
-    """The watermark of each shard. Sets are shared with the store, so this takes little memory."""
+    """The high watermark of each shard: the largest set of chunks that it was seen with.
+
+    The sets are the store's own objects, so they take little memory.
+    """
 
     def __init__(self) -> None:
         self._was: dict[int, Was] = {}
         self.missing = NOTHING
+        """The shards with lost chunks, by the last comparison."""
         self.changes = 0
-        """Number of changes of `missing` so far."""
+        """Number of times so far that `missing` has changed."""
         self._has_grown = False  # whether any set has grown since the last note
         self._noted_at: float | None = None  # time of the last note, or of the first call of `note`
 
@@ -58,14 +65,17 @@ class KnownSets:
         return f"<KnownSets: {len(self._was)} shards, {len(self.missing.shards)} of them missing>"
 
     def saw(self, shard: int, chunks: Applied, connections: int, now: float) -> None:
-        """Record the set of a shard that is ready here, unless the set lacks known chunks."""
+        """Record the chunks of a shard that is ready here, unless it lacks chunks known before."""
         was = self._was.get(shard)
         if chunks and (was is None or was.chunks <= chunks):
             self._has_grown |= was is None or not chunks <= was.chunks
             self._was[shard] = Was(chunks, connections, now)
 
     def compare(self, found: Mapping[int, Iterable[Applied]], now: float) -> None:
-        """Update `missing` from the existing sets of some shards; other shards are not judged."""
+        """Update `missing`, given the sets of chunks that the replicas of some shards have now.
+
+        A shard that is not in `found` does not count as missing.
+        """
         for shard in [n for n, was in self._was.items() if now - was.seen > KEEPS]:
             del self._was[shard]
         lost = [n for n, sets in found.items() if n in self._was and not self._has(n, sets)]
@@ -78,7 +88,7 @@ class KnownSets:
         return self._was.keys()
 
     def note(self, now: float) -> list[Note]:
-        """Return all known sets as a note for the store, if a note is due."""
+        """Return a note of all known sets for the store if one is due, else an empty list."""
         if not self._was:
             return []
         if self._noted_at is None:
@@ -89,7 +99,7 @@ class KnownSets:
         return [Note(NOTE, self.packed())]
 
     def packed(self) -> bytes:
-        """Return the known sets as bytes, to survive a restart."""
+        """Encode the known sets, to be kept across a restart."""
         alike: dict[bytes, list[int]] = {}
         for shard, was in sorted(self._was.items()):
             alike.setdefault(was.chunks.digest, []).append(shard)
@@ -104,7 +114,10 @@ class KnownSets:
         return msgspec.msgpack.encode(found)
 
     def restore(self, data: bytes, shards: int, now: float) -> None:
-        """Restore what `packed` returned in an earlier run; UsageError if it cannot be read."""
+        """Restore the known sets that `packed` encoded in an earlier run.
+
+        Raises UsageError if they cannot be read.
+        """
         for chunks, of in _unpacked(data):
             for shard, connections, seen in of:
                 if shard < shards:
@@ -131,4 +144,4 @@ def _unpacked(data: bytes) -> list[tuple[Applied, list[tuple[int, int, int]]]]:
         found = msgspec.msgpack.decode(data, type=_Noted)
         return [(Applied.received(chunks), of) for chunks, of in found]
     except (msgspec.MsgspecError, DamagedError, MessageError, RecursionError) as error:
-        raise UsageError(f"the note of what was known cannot be read: {error}") from None
+        raise UsageError(f"the note of each shard's known chunks cannot be read: {error}") from None

@@ -1,4 +1,4 @@
-"""Checks periodically that the chunks once known of each shard still exist: see `KnownSets`."""
+"""Detects lost data: periodically checks that every chunk once known of a shard still exists."""
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
@@ -10,11 +10,11 @@ from giaann_p2p.swarm.replication.shared import Shared
 from giaann_p2p.swarm.wire.replica import ReplicaState
 
 _EVERY = 5.0
-"""Seconds between two checks."""
+"""Seconds between two checks for lost chunks."""
 
 
 class LossWatch:
-    """Looks for lost chunks on behalf of one peer; the findings are in `known`."""
+    """One storage peer's checks for lost chunks. `known.missing` has the losses found."""
 
     def __init__(self, shared: Shared, readiness: Readiness) -> None:
         self.known = KnownSets()
@@ -25,10 +25,10 @@ class LossWatch:
         return f"<LossWatch: {self.known!r}>"
 
     def look(self, now: float) -> None:
-        """Compare the known set of each shard with the sets that exist, if a check is due.
+        """If a check is due, compare each shard's known chunks with the chunks that still exist.
 
-        After a restart the first check waits until other peers had time to report: the known sets
-        are restored at once, so everything would seem lost.
+        After a restart the first check waits until other peers have had time to report. The known
+        chunks are restored at once, so without the wait all of them would seem lost.
         """
         if now - self._looked_at < _EVERY or not self._readiness.has_waited(now):
             return
@@ -39,9 +39,10 @@ class LossWatch:
         self.known.compare(found, now)
 
     def _found(self, shard: int, now: float) -> Iterable[Applied] | None:
-        """Return the existing sets of a shard, local ones first; None if this peer cannot know.
+        """Return the sets of chunks that replicas of a shard have now, local ones first.
 
-        A peer cannot know them for a shard that it does not hold while another peer has it ready.
+        The result is None if this peer cannot know the sets, because another peer announces the
+        shard as ready and this peer holds no replica to compare.
         """
         copy = self._held.cold.copies.get(shard)
         kept = [copy.chunks] if copy else []

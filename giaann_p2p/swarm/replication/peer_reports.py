@@ -1,9 +1,9 @@
-"""Other peers' reports on their shards: the state, and the chunks that each has applied.
+"""Other peers' reports on their replicas: the state of each, and the chunks that it has applied.
 
-A report has the date of the question that it answers, so it never counts as newer than it is. Sets
-of chunks only grow, so an old report is still a lower bound of its peer's chunks, unless the peer
-lost its memory, as it may at a restart. After a restart, a peer's earlier reports no longer count
-as recent, and only show what the peer once had.
+A report carries the time of the question that it answers, so it never counts as newer than it is.
+Sets of chunks only grow, so an old report still gives chunks that its peer has, unless the peer
+lost data, as it may at a restart. After a restart, a peer's earlier reports no longer count as
+recent, and only show what the peer once had.
 """
 
 from collections.abc import Container, Iterator
@@ -17,12 +17,13 @@ _LONG_AGO = float("-inf")
 
 
 class PeerReport(NamedTuple):
-    """A peer's report on one of its shards."""
+    """A peer's report on its replica of one shard."""
 
     state: ReplicaState
     chunks: Applied
+    """The chunks that the replica has applied."""
     asked: float
-    """Time at which the question was sent."""
+    """Time at which the question was sent that the report answers."""
 
 
 class PeerReports:
@@ -31,10 +32,10 @@ class PeerReports:
     def __init__(self) -> None:
         self._words: dict[int, dict[Peer, PeerReport]] = {}  # by shard and by peer
         self.heard_so_far = 0
-        """Number of reports recorded."""
+        """Number of reports recorded so far."""
 
     def heard(self, peer: Peer, shard: int, word: PeerReport) -> None:
-        """Record a report, unless a later one is known."""
+        """Record a peer's report on a shard, unless a later one is known."""
         words = self._words.get(shard)
         if words is None:
             words = self._words[shard] = {}
@@ -44,11 +45,11 @@ class PeerReports:
             self.heard_so_far += 1
 
     def of(self, peer: Peer, shard: int) -> PeerReport | None:
-        """Return a peer's report on a shard; None if there is none."""
+        """Return a peer's latest report on a shard, or None if it never reported."""
         return self._words.get(shard, {}).get(peer)
 
     def on(self, shard: int, since: float) -> Iterator[tuple[Peer, PeerReport]]:
-        """Iterate over the reports on a shard for questions sent at time `since` or later."""
+        """Yield each peer's report on a shard, if its question was sent at `since` or later."""
         for peer, word in self._words.get(shard, {}).items():
             if word.asked >= since:
                 yield peer, word
@@ -60,7 +61,7 @@ class PeerReports:
             del words[peer]
 
     def restarted(self, peer: Peer) -> None:
-        """Handle a peer's restart: none of its earlier reports counts as recent."""
+        """Handle a peer's restart: its earlier reports no longer count as recent."""
         for words in self._words.values():
             if peer in words:
                 words[peer] = words[peer]._replace(asked=_LONG_AGO)

@@ -1,7 +1,7 @@
-"""Writes that the store has not completed yet, with the shards that they change.
+"""Writes that the store has not completed yet, and the shards that each of them changes.
 
-Other peers have proved only that they hold what was here before these writes. So a shard with a
-pending write is not dropped: otherwise a recently acknowledged chunk would vanish with it.
+A shard with a pending write must not be dropped. The other owners have proved only that they hold
+the content from before the write, so a chunk that was just acknowledged could be lost.
 """
 
 from collections import Counter
@@ -13,7 +13,7 @@ from giaann_p2p.swarm.wire.pending import PendingCalls
 
 
 class PendingWrites(PendingCalls[GiaannError | None, Action]):
-    """Pending calls to the store. Invariant: `_awaited` counts the pending writes of each shard."""
+    """Pending store operations. Invariant: `_awaited` counts each shard's pending writes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -23,14 +23,14 @@ class PendingWrites(PendingCalls[GiaannError | None, Action]):
     def taking(
         self, shards: Iterable[int], then: Callable[[GiaannError | None, float], list[Action]]
     ) -> int:
-        """Return the number of a new write into some shards; `then` is called with the outcome."""
+        """Register a write to some shards and return its number; `then` is given the outcome."""
         number = self.number(then)
         self._into[number] = tuple(shards)
         self._awaited.update(self._into[number])
         return number
 
     def done(self, number: int, outcome: GiaannError | None, now: float) -> list[Action]:
-        """Complete a call and return what follows; no actions for a number that is not pending."""
+        """Complete a store operation and return its next actions; none if it is not pending."""
         self._awaited.subtract(into := self._into.pop(number, ()))
         for shard in into:
             if not self._awaited[shard]:
@@ -38,7 +38,7 @@ class PendingWrites(PendingCalls[GiaannError | None, Action]):
         return super().done(number, outcome, now)
 
     def into(self, number: int) -> tuple[int, ...]:
-        """Return the shards of a pending write; none if it is complete or not a write."""
+        """Return the shards that a pending write changes; none if it is complete, or no write."""
         return self._into.get(number, ())
 
     def awaited_by(self, shard: int) -> bool:

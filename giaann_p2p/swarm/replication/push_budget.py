@@ -3,14 +3,15 @@
 Learning is additive, so the author that pushes most has the most influence. An honest compute peer
 is bounded by its parser; a peer that only pushes is not. So an owner gives each author a rate:
 
-1. An author of standing has a rate of its own, above what an honest compute peer learns, so a flood
-   by others does not slow it.
-2. A newcomer has a low rate, and all newcomers together share a limit (by default twice that for
-   sentences), however many names they use.
-3. The cost of a delta is its strength, in sentences (see `cost_of`). A connection that one chunk
-   strengthens again and again costs in proportion: 64 copies of a sentence cost some 960 sentences.
-4. The cost is known only once the delta is unpacked, so one chunk's worth is reserved before, and
-   the difference is settled after. The settlement may take an account below zero.
+1. An author with standing has a rate of its own, above what an honest compute peer learns, so a
+   flood by others does not slow it.
+2. A newcomer has a low rate. All newcomers together share a limit (by default twice one newcomer's
+   rate of sentences), however many names they use.
+3. The cost of a delta, in sentences, follows from the strength that it adds (see `cost_of`). A
+   connection that one chunk strengthens again and again costs more: 64 copies of a sentence cost
+   some 960 sentences.
+4. The cost is known only once the delta is unpacked. So the cost of one chunk is reserved before
+   that, and the difference is settled after it, which may take an account below zero.
 
 A push beyond the budget is refused with the seconds to wait, after which its writer retries.
 """
@@ -29,28 +30,28 @@ from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.messages import BUSY, MOST_AGAIN, Push, Refusal
 
 SENTENCE = 256
-"""Strength of an ordinary sentence, in steps of two neighbours each; English sentences have some
-200."""
+"""Strength that counts as one sentence, in steps. A step is the strength that two neighbouring
+words add; English sentences have some 200 steps."""
 LEAST = 16
-"""Minimum cost of a push, in sentences: an owner of few shards sees little of each chunk's
-strength, but still writes to the disk."""
+"""Minimum cost of a push, in sentences. An owner of few shards sees little of each chunk's
+strength, but still writes to its disk."""
 MOST = 4096
-"""Maximum cost of a push, in sentences. More would let one push of a stranger shut out all
-newcomers for days."""
+"""Maximum cost of a push, in sentences. A higher cost would let one push by a stranger use up the
+shared budget of all newcomers for days."""
 MOST_AUTHORS = 4096
-"""Maximum number of authors with an account."""
+"""Maximum number of authors with an account at one owner."""
 _BURST = 16.0
-"""Size of a full account of sentences, in seconds of its rate; it holds at least a chunk. A full
-account of jobs holds a minute's worth."""
+"""Capacity of an account of sentences, in seconds of its rate, but at least one chunk. An account
+of jobs has a capacity of one minute's worth."""
 _MINUTE = 60.0
 _STEP = increment(1)
 
 
 def cost_of(delta: Delta) -> float:
-    """Return the cost of a delta, in sentences.
+    """Return the cost of a delta in sentences, from LEAST to MOST.
 
-    A connection counts in proportion to how often it repeats: above one step, the square of its
-    strength in steps. The cost is at least LEAST and at most MOST.
+    A connection costs its strength in steps, and above one step the square of that, so repetition
+    is expensive. SENTENCE steps cost one sentence.
     """
     steps = delta.strength / _STEP
     weight = float(np.sum(steps * np.maximum(steps, 1.0)))
@@ -58,7 +59,7 @@ def cost_of(delta: Delta) -> float:
 
 
 class Account:
-    """A token bucket. Invariant: the level is at most `most`; it may be below zero."""
+    """A token bucket that refills at `rate` per second, up to `most`. It may be overdrawn."""
 
     def __init__(self, rate: float, most: float, now: float) -> None:
         self.rate, self.most = rate, most
@@ -68,32 +69,32 @@ class Account:
         return f"<Account: {self._level:,.0f} of {self.most:,.0f}, {self.rate:,.2f} a second>"
 
     def level(self, now: float) -> float:
-        """Refill the account for the elapsed time, and return the amount that can be spent now."""
+        """Refill the account for the elapsed time, and return the amount that may be spent now."""
         if now > self._at:
             self._level = min(self.most, self._level + (now - self._at) * self.rate)
             self._at = now
         return self._level
 
     def wait(self, amount: float, now: float) -> float:
-        """Return the seconds until an amount can be spent."""
+        """Return the seconds until an amount may be spent; 0 if it may be spent now."""
         return max(0.0, (min(amount, self.most) - self.level(now)) / self.rate)
 
     def spend(self, amount: float) -> None:
-        """Withdraw an amount; a negative one is a refund."""
+        """Take an amount from the account; a negative amount is a refund."""
         self._level = min(self.most, self._level - amount)
 
 
 class Purse:
-    """The accounts for sentences and for new jobs of one author, or of all newcomers."""
+    """Two accounts, for sentences and for new jobs, of one author or of all newcomers together."""
 
     def __init__(self, sentences: float, jobs: float, now: float) -> None:
-        """Open full accounts; both rates are per minute."""
+        """Open full accounts with these rates of sentences and of new jobs, both per minute."""
         per_second = sentences / _MINUTE
         self.sentences = Account(per_second, max(CHUNK, per_second * _BURST), now)
         self.jobs = Account(jobs / _MINUTE, max(1.0, jobs), now)
 
     def wait(self, jobs: int, now: float) -> float:
-        """Return the seconds until one more chunk, with this many new jobs, is allowed."""
+        """Return the seconds until one more chunk is allowed that begins `jobs` new jobs."""
         return max(self.sentences.wait(CHUNK, now), self.jobs.wait(jobs, now) if jobs else 0.0)
 
     def is_full(self, now: float) -> bool:
@@ -102,17 +103,20 @@ class Purse:
 
 
 class Bill:
-    """The charge for one push. The cost is computed on unpacking, perhaps in another thread."""
+    """The charge for one push: one chunk's cost is reserved at first, the true cost settled later.
+
+    The true cost is computed when the delta is unpacked, perhaps in another thread.
+    """
 
     def __init__(self, purses: Collection[Purse]) -> None:
-        """Reserve the cost of one chunk."""
+        """Reserve the cost of one chunk in each purse."""
         self._purses = purses
         self._cost = float(LEAST)
-        """The cost in sentences; a rejected delta costs the minimum."""
+        """The cost of the push in sentences; a rejected delta costs the minimum."""
         self._spend(CHUNK)
 
     def weighing(self, check: Callable[[Update], None]) -> Callable[[Update], None]:
-        """Return a check of a delta that also computes the cost."""
+        """Return a function that runs `check` on an update, and then computes the push's cost."""
 
         def weigh(update: Update) -> None:
             check(update)
@@ -121,7 +125,7 @@ class Bill:
         return weigh
 
     def settle(self) -> None:
-        """Replace the reserved amount by the true cost."""
+        """Charge the true cost of the push instead of the reserved one."""
         self._spend(self._cost - CHUNK)
 
     def _spend(self, sentences: float) -> None:
@@ -130,7 +134,7 @@ class Bill:
 
 
 class PushBudget:
-    """The accounts of all authors at one owner."""
+    """One owner's limits on pushes: a budget for each author, and one that all newcomers share."""
 
     def __init__(self, settings: Settings, now: float) -> None:
         self.refused = 0
@@ -145,9 +149,10 @@ class PushBudget:
     def bill(
         self, author: Peer, stands: bool, push: Push, sets: Collection[Applied], now: float
     ) -> Bill | Refusal:
-        """Return the bill of a push, or a refusal; `sets` are the sets of its shards held here.
+        """Charge a push to its author; return the bill, or a refusal if the budget is spent.
 
-        A chunk that is here already is free: its push is a retry after a lost acknowledgement.
+        `sets` are the chunks of the push's shards that are held here. A chunk that all of them have
+        is free, because its push is a retry after a lost acknowledgement.
         """
         if sets and all((push.job, push.chunk) in one for one in sets):
             return Bill(())
@@ -164,14 +169,14 @@ class PushBudget:
         again = min(wait, MOST_AGAIN)
         mine = self._settings
         rates = (
-            f"you may push {mine.standing_sentences:,.0f} sentences and {mine.standing_jobs:,.0f} "
-            "new jobs a minute here"
+            f"an author with standing may push {mine.standing_sentences:,.0f} sentences and "
+            f"{mine.standing_jobs:,.0f} new jobs a minute to this peer"
             if stands
             else f"a newcomer may push {mine.newcomer_sentences:,.0f} sentences and "
-            f"{mine.newcomer_jobs:,.0f} new jobs a minute here, all newcomers together "
+            f"{mine.newcomer_jobs:,.0f} new jobs a minute to this peer, and all newcomers together "
             f"{mine.newcomers_sentences:,.0f} and {mine.newcomers_jobs:,.0f}"
         )
-        return Refusal(f"{BUSY}: {rates}; come again in {again:.1f} s", again)
+        return Refusal(f"{BUSY}: {rates}; retry in {again:.1f} s", again)
 
     def _purses(self, author: Peer, stands: bool, now: float) -> list[Purse]:
         own = self._authors.get((author, stands)) or self._opened(author, stands, now)
@@ -190,7 +195,10 @@ class PushBudget:
         return purse
 
     def _make_room(self, now: float) -> None:
-        """Forget idle authors; else one newcomer, which the shared limit still bounds."""
+        """Forget the authors with full accounts, or one newcomer if there are none.
+
+        A newcomer that is forgotten is still bounded by the limit that all newcomers share.
+        """
         idle = [key for key, purse in self._authors.items() if purse.is_full(now)]
         newcomers = (key for key in self._authors if not key[1])
         for key in idle or [next(newcomers, next(iter(self._authors)))]:

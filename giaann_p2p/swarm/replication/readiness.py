@@ -1,11 +1,12 @@
-"""Decides when a syncing replica is ready: once it catches up, or a quorum begins without one.
+"""Decides when a syncing replica becomes ready to serve reads.
 
 1. A replica is ready at once if it has every chunk that a ready replica reported recently.
-2. If no peer has the shard ready, it begins with what a quorum of its owners has, `patience`
-   seconds after the first lookup of the directory. A peer that never found the directory knows no
-   other peers, and never begins.
-3. It does not begin without the chunks of a cold copy: its own copy is merged first. It waits for
-   another peer's copy while that peer answers, for up to `patience` plus `offer` seconds.
+2. If no peer has the shard ready, the shard becomes ready with the chunks that a quorum of its
+   owners has, `patience` seconds after the first lookup of the directory. A peer that never found
+   the directory knows no other peers, so its replicas never become ready this way.
+3. In case 2 the chunks of cold copies must come first. This peer merges its own copy of the shard.
+   If another peer that answers has a copy, this peer waits until that copy is offered, for up to
+   `patience` plus `offer` seconds.
 """
 
 from collections.abc import Mapping
@@ -19,7 +20,7 @@ from giaann_p2p.swarm.wire.identity import Peer
 
 
 class Readiness:
-    """Decides for all shards of one peer when they are ready."""
+    """Decides when each syncing replica of one peer becomes ready."""
 
     def __init__(self, shared: Shared, cooling: ColdCopies) -> None:
         self._settings, self._quorum = shared.settings, shared.rules.quorum
@@ -32,7 +33,7 @@ class Readiness:
         return f"<Readiness: {len(self._unheard_since)} shards wait for a cold copy>"
 
     def is_ready(self, shard: int, mine: Applied, now: float) -> bool:
-        """Return whether a shard may become ready with the chunks `mine` that are here."""
+        """Return whether this peer's replica of a shard may become ready with the chunks `mine`."""
         words = self.words(shard, now)
         if caught_up(mine, words):
             return True
@@ -45,15 +46,15 @@ class Readiness:
         return may_begin(mine, words, others, min(self._quorum, len(owners)))
 
     def has_waited(self, now: float) -> bool:
-        """Return whether `patience` seconds have passed since the start and the first lookup."""
+        """Return whether `patience` seconds have passed since start and first directory lookup."""
         looked = self._others.looked_at()
         return looked is not None and now - max(self._begun, looked) >= self._settings.patience
 
     def words(self, shard: int, now: float) -> dict[Peer, PeerReport]:
-        """Return the recent reports on a shard, except those of excluded peers.
+        """Return the recent reports on a shard, without those of peers excluded from it.
 
-        A report that was asked for before this peer held the shard does not count: the shard may
-        have been dropped and taken again since, and chunks learned in between went only to others.
+        A report that was asked for before this peer held the shard does not count. This peer may
+        have dropped the shard and taken it again since, so it may lack chunks learned in between.
         """
         since = max(now - self._settings.word_counts, self._replicas.held_since(shard))
         excluded = self._replicas.excluded(shard)
@@ -63,13 +64,13 @@ class Readiness:
         return not self._replicas.excluded(shard).issuperset(self._others.ready(shard, now))
 
     def _waits_to_hear(self, shard: int, words: Mapping[Peer, PeerReport], now: float) -> bool:
-        """Return whether a reachable peer with a cold copy has yet to offer the copy.
+        """Return whether to wait for a reachable peer that has yet to offer its cold copy.
 
-        The wait is bounded, in case a peer answers but never offers its copy.
+        The wait is bounded, because a peer may answer but never offer its copy.
         """
         cold = [peer for peer in self._others.cold(shard, now) if peer not in words]
         me = self._replicas.me
-        if not any(peer != me and self._others.reachable(peer, now) for peer in cold):
+        if not any(peer != me and self._others.not_suspected(peer, now) for peer in cold):
             self._unheard_since.pop(shard, None)
             return False
         since = self._unheard_since.setdefault(shard, now)

@@ -1,21 +1,21 @@
-"""Decides when a delta may be released: once no replica is left that could lack its chunk.
+"""Decides when an owner may release a delta: once every other replica is known to have its chunk.
 
-A replica that lacks a chunk whose delta no peer keeps must take a whole shard instead, and can then
+If a replica lacks a chunk whose delta no peer keeps, it must fetch the whole shard, and can then
 re-apply only the chunks whose deltas it keeps. So of any two replicas, one must have every chunk
 that the other holds without a delta; otherwise the two could never be merged again. A ready replica
-releases the deltas of the chunks that all other replicas are known to have. This is safe:
+therefore releases the deltas of chunks that all other replicas are known to have. This is safe:
 
-- A report counts for ever. A replica may since have lost everything, or rolled back; then it takes
-  a whole shard.
-- A replica that recently reported that it holds nothing yet will take a whole shard, too. Release
-  does not wait for it: under constant churn no delta would ever be released. Two replicas must not
-  both regard each other as empty and release what the other lacks. So a replica releases only once
-  it has been ready for more than twice `word_counts`: by then no such report of it is recent.
-- A draining replica is kept up to date until the others have proved that they hold the shard (see
-  `HandoverProof`), so release waits for it like for any other.
-- A whole shard taken meanwhile came from a third replica, which release waits for and which is
-  known to have the chunks released here. So nothing is released while any replica has a chunk
-  missing here.
+- A report never expires. If the replica has lost chunks since, it fetches the whole shard.
+- Release does not wait for a replica that recently reported that it holds nothing yet, because that
+  replica will fetch the whole shard, too. Under constant churn such a replica always exists, and
+  no delta would ever be released. But two replicas must not both regard each other as empty and
+  release what the other lacks. So a replica releases only once it has been ready for more than
+  twice `word_counts`: by then no recent report calls it empty.
+- A draining replica is kept up to date until the owners have proved that they hold the shard (see
+  `HandoverProof`), so release waits for it like for any other replica.
+- A replica may fetch a whole shard from a third replica meanwhile. Release waits for that third
+  replica, too, so it is known to have the chunks that are released here. And nothing is released
+  while any replica has a chunk that is missing here.
 """
 
 import numpy as np
@@ -36,7 +36,7 @@ class DeltaRelease:
         self._looked = shared.begun
 
     def due(self, now: float) -> list[Action]:
-        """Release the deltas that no replica can need, if a check is due."""
+        """If a check is due, release the deltas that no replica can need any more."""
         if now - self._looked < self._settings.release_every:
             return []
         self._looked = now

@@ -1,15 +1,16 @@
 """Audits of replicas: the owners of a shard periodically check that they hold the same content.
 
-1. The auditor fingerprints some shards that are ready here under an unpredictable salt (see
+1. The auditor fingerprints some of its ready shards under an unpredictable salt (see
    `shard_fingerprint`) and asks each other owner for its own fingerprint. An owner that has more
-   chunks by now can still answer; an owner that holds nothing cannot, nor can it relay another's
-   answer.
-2. A finding needs a majority: this peer and the owners that agree with it must be more than half
-   of the replicas that a shard should have. Otherwise this peer may be the one that is wrong.
-3. With a majority, the auditor names in its own record each peer that disagreed, and each that
-   failed to answer EVASIONS times in a row although others did. `exclusion` says what follows.
-4. A named peer is audited along with the others, and stays named until it agrees, or until it has
-   held nothing of the shard for KEEPS seconds, as after a fresh start with an empty disk.
+   chunks by now can still answer. An owner that holds nothing cannot answer, and cannot relay
+   another owner's answer.
+2. A finding needs a majority: the auditor and the owners that agree with it must be more than half
+   of the replicas that a shard should have. Otherwise the auditor may be the one that is wrong.
+3. With a majority, the auditor accuses in its own record each peer that disagreed, and each peer
+   that failed to answer EVASIONS times in a row although others answered. A peer that most owners
+   accuse is excluded from the shard (see `exclusion`).
+4. An accused peer is still audited. It stays accused until it agrees, or until it has held nothing
+   of the shard for KEEPS seconds, as after a fresh start with an empty disk.
 """
 
 import hashlib
@@ -23,52 +24,63 @@ from giaann_p2p.errors import MessageError
 from giaann_p2p.store.layout import Shards
 from giaann_p2p.swarm.members.majority import majority
 from giaann_p2p.swarm.replication.handover_proof import proofs_in
-from giaann_p2p.swarm.replication.shard_fingerprint import Weight, Weights, proof_of
+from giaann_p2p.swarm.replication.shard_fingerprint import (
+    ShardFingerprint,
+    ShardFingerprints,
+    proof_of,
+)
 from giaann_p2p.swarm.replication.shared import Shared
-from giaann_p2p.swarm.wire.actions import Action, Call, Weigh
+from giaann_p2p.swarm.wire.actions import Action, Call, TakeFingerprints
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.messages import SALT_BYTES, AskProof, Message, Refusal
 from giaann_p2p.swarm.wire.replica import ReplicaState
 from giaann_p2p.swarm.wire.shardset import packed
 
 AT_ONCE = 64
-"""Maximum number of shards in one audit; fewer if they are large."""
+"""Maximum number of shards in one audit; large shards make it fewer."""
 LASTS = 30.0
-"""Seconds until an audit ends at the latest; questions still open then count for nothing."""
+"""Maximum duration of an audit, in seconds. Questions that are unanswered by then are ignored."""
 EVASIONS = 10
-"""Number of evasions of a shard in a row after which a peer is named. An honest peer may be behind
-or busy once or twice."""
+"""Number of audits of a shard in a row that a peer must fail to answer before it is accused. An
+honest peer may be behind or busy once or twice."""
 KEEPS = 600.0
-"""Seconds for which a peer stays named after it has lost the shard. Without this delay, a named
-peer could drop the shard, be cleared at once, and own the shard again."""
+"""Seconds for which a peer stays accused after it has dropped the shard. Without this delay, an
+accused peer could drop the shard, be cleared at once, and own the shard again."""
 
 
 @dataclass
 class _Case:
-    """One shard of an audit, and its peers by their answers."""
+    """One shard of an audit, with the audited peers sorted by their answers."""
 
-    weight: Weight
+    weight: ShardFingerprint
+    """The auditor's own fingerprint of the shard."""
     same: set[Peer] = field(default_factory=set)
+    """Peers whose fingerprint equals the auditor's."""
     other: set[Peer] = field(default_factory=set)
+    """Peers whose fingerprint differs from the auditor's."""
     untold: set[Peer] = field(default_factory=set)
-    """Peers that could not or would not prove their content."""
+    """Peers that could not, or would not, prove what they hold."""
 
 
 @dataclass
 class _Audit:
+    """An audit in progress: fingerprints of some shards under one salt."""
+
     salt: bytes
     begun: float
+    """Time at which the audit began."""
     cases: dict[int, _Case] = field(default_factory=dict)
+    """The findings so far, by shard."""
     left: dict[Peer, list[int]] = field(default_factory=dict)
-    """Shards still to be proved, by peer."""
+    """The shards that each audited peer has yet to prove."""
 
 
 class ReplicaAudit:
-    """Runs one audit at a time, with at most one question in flight to each owner."""
+    """Runs one audit at a time, with at most one question in flight to each audited peer."""
 
     def __init__(self, shared: Shared) -> None:
         self.changes = 0
-        """Number of times that a shard was added to or removed from a peer's accusation."""
+        """Number of accusations made or withdrawn so far, counting each pair of peer and shard."""
         self.audits = 0
         """Number of audits begun so far."""
         self._settings, self._copies = shared.settings, shared.rules.replicas
@@ -81,14 +93,14 @@ class ReplicaAudit:
         )  # spreads audits over time
         self._next = shared.begun + self._settings.audit_every * (0.5 + part / 2)
         self._turn = 0
-        self._named: dict[Peer, dict[int, float]] = {}  # last time at which the peer had each shard
+        self._named: dict[Peer, dict[int, float]] = {}  # accused peers: when each last had a shard
         self._evaded = Counter[tuple[Peer, int]]()
 
     def __repr__(self) -> str:
-        return f"<ReplicaAudit: {self.audits} audits, {len(self._named)} peers named>"
+        return f"<ReplicaAudit: {self.audits} audits, {len(self._named)} peers accused>"
 
     def wrong(self) -> dict[Peer, Shards]:
-        """Return the named peers, with the shards of which each holds wrong content."""
+        """Return the accused peers, each with the shards of which it holds wrong content."""
         return {peer: np.array(sorted(shards), np.uint16) for peer, shards in self._named.items()}
 
     def due(self, now: float) -> list[Action]:
@@ -106,7 +118,7 @@ class ReplicaAudit:
     def _begin(self, now: float) -> list[Action]:
         owners = self._replicas.owners
         for peer, shard in [key for key in self._evaded if key[0] not in owners(key[1])]:
-            del self._evaded[peer, shard]  # counted from zero if it comes back
+            del self._evaded[peer, shard]  # a peer that owns the shard again starts from zero
         shards = self._chosen(now)
         if not shards:
             return []
@@ -115,10 +127,10 @@ class ReplicaAudit:
         salt = hashlib.blake2b(data, digest_size=SALT_BYTES, key=self._secret).digest()
         self._audit = _Audit(salt, now)
         number = self._weighing.number(partial(self._were_weighed, self._audit))
-        return [Weigh(number, np.array(shards, np.uint16), salt)]
+        return [TakeFingerprints(number, np.array(shards, np.uint16), salt)]
 
     def _chosen(self, now: float) -> list[int]:
-        """Return the next shards that another peer can be audited on, round robin."""
+        """Return the next shards, round robin, on which at least one other peer can be audited."""
         ready = [
             n for n in self._replicas.all(ReplicaState.READY).tolist() if self._replicas.wanted(n)
         ]
@@ -133,14 +145,14 @@ class ReplicaAudit:
         return chosen
 
     def _tried(self, shard: int, now: float) -> list[Peer]:
-        """Return the peers to audit on a shard: owners and named peers that recently served it."""
+        """Return the peers to audit on a shard: its owners and accused peers that serve it."""
         since = now - self._settings.word_counts
         named = {peer for peer, shards in self._named.items() if shard in shards}
         asked = named.union(self._replicas.owners(shard)) - {self._replicas.me}
         words = self._reports.on(shard, since)
         return sorted(peer for peer, word in words if word.state.serves and peer in asked)
 
-    def _were_weighed(self, audit: _Audit, weights: Weights, now: float) -> list[Action]:
+    def _were_weighed(self, audit: _Audit, weights: ShardFingerprints, now: float) -> list[Action]:
         if audit is not self._audit:
             return []
         for shard, weight in sorted(weights.items()):
@@ -154,16 +166,16 @@ class ReplicaAudit:
         return [self._question(audit, peer) for peer in sorted(audit.left)]
 
     def _question(self, audit: _Audit, peer: Peer) -> Call:
-        """Ask a peer about all its remaining shards that have the same chunks as the first."""
+        """Ask a peer for its next missing proofs, all of shards with the same set of chunks."""
         left = audit.left[peer]
         chunks = audit.cases[left[0]].weight.chunks
         asked = [shard for shard in left if audit.cases[shard].weight.chunks == chunks]
-        number = self._pending_calls.number(partial(self._told, audit, peer, asked))
+        number = self._pending_calls.number(partial(self._on_answer, audit, peer, asked))
         some = packed(np.array(asked, np.uint16), self._replicas.shards)
         question = AskProof(some, chunks.to_bytes(), audit.salt)
         return Call(number, peer, question, self._settings.call_timeout)
 
-    def _told(
+    def _on_answer(
         self, audit: _Audit, peer: Peer, asked: list[int], answer: Message | None, now: float
     ) -> list[Action]:
         try:
@@ -197,7 +209,10 @@ class ReplicaAudit:
             case.other.add(peer)
 
     def _settle(self, shard: int, case: _Case, now: float) -> None:
-        """If a majority is on this peer's side, name the peers that disagree and clear others."""
+        """If a majority agrees with this peer, accuse peers that differ and clear those that agree.
+
+        Without a majority, change nothing: this peer may be the one that is wrong.
+        """
         if not self._is_backed(case):
             return
         for peer in case.same:
@@ -207,7 +222,10 @@ class ReplicaAudit:
             self._name(peer, shard, now)
 
     def _end(self, audit: _Audit) -> None:
-        """End an audit: count an evasion for each peer that did not answer where a majority did."""
+        """End an audit; count an evasion for each peer that gave no proof although a majority did.
+
+        A peer with EVASIONS evasions of a shard in a row is accused.
+        """
         self._audit = None
         for shard, case in audit.cases.items():
             for peer in case.untold if self._is_backed(case) else ():
@@ -232,7 +250,7 @@ class ReplicaAudit:
                 del self._named[peer]
 
     def _forget(self, now: float) -> None:
-        """Drop accusations that are out of date, or whose shard is no longer wanted here."""
+        """Withdraw accusations that have expired, or whose shard this peer no longer owns."""
         for peer, shards in list(self._named.items()):
             for shard in list(shards):
                 if peer in self._others.witnesses(shard, now):

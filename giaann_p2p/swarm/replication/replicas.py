@@ -1,4 +1,4 @@
-"""The shards of one storage peer: the state of each replica, and its owners."""
+"""The state of one storage peer's replica of each shard, and the owners of each shard."""
 
 from collections.abc import Iterable, Sequence
 from typing import Protocol
@@ -13,10 +13,10 @@ Owners = Sequence[Peer]
 
 
 class Owned(Protocol):
-    """A placement of shards on owners; see `Placement`."""
+    """Which peers own each shard; `Placement` implements it."""
 
     def owners(self, shard: int) -> Owners:
-        """Return a shard's owners, best first."""
+        """Return a shard's owners, in the order of the placement's preference."""
         ...
 
     def excluded(self, shard: int) -> frozenset[Peer]:
@@ -25,7 +25,10 @@ class Owned(Protocol):
 
 
 class Replicas:
-    """The state of each shard, and its transitions. Invariant: `_held` indexes `_states`."""
+    """One peer's replicas of all shards, with their state transitions.
+
+    Invariant: `_held` has, by state, the shards that are in that state in `_states`.
+    """
 
     def __init__(self, me: Peer, shards: int, held: Iterable[int]) -> None:
         self.me = me
@@ -36,13 +39,13 @@ class Replicas:
             self._held[ReplicaState.SYNCING].add(shard)
         self._owners: list[Owners] = [()] * shards
         self._excluded: list[frozenset[Peer]] = [frozenset()] * shards
-        self._since: dict[int, float] = {}  # time of the last transition, if there was one
-        self._begun: dict[int, float] = {}  # start of holding, if after this peer's start
+        self._since: dict[int, float] = {}  # time of each shard's last transition, if any
+        self._begun: dict[int, float] = {}  # when each shard came, if after this peer's start
         self._all: dict[
             tuple[ReplicaState, ...], Shards
         ] = {}  # cache of `all`, cleared by each transition
         self.changes = 0
-        """Number of transitions and placements so far."""
+        """Number of state transitions and new placements so far."""
 
     def __repr__(self) -> str:
         counted = ", ".join(
@@ -60,11 +63,11 @@ class Replicas:
         return self._states[shard] is not ReplicaState.ABSENT
 
     def state(self, shard: int) -> ReplicaState:
-        """Return the state of a shard's replica."""
+        """Return the state of this peer's replica of a shard."""
         return self._states[shard]
 
     def owners(self, shard: int) -> Owners:
-        """Return a shard's owners, best first; none before the first placement."""
+        """Return a shard's owners, most preferred first; none before the first placement."""
         return self._owners[shard]
 
     def excluded(self, shard: int) -> frozenset[Peer]:
@@ -73,7 +76,7 @@ class Replicas:
 
     @property
     def disputed(self) -> list[int]:
-        """The shards held here although this peer is excluded from them, ascending."""
+        """The shards that this peer holds although it is excluded from owning them, ascending."""
         return [shard for shard in self.held.tolist() if self.me in self._excluded[shard]]
 
     def wanted(self, shard: int) -> bool:
@@ -81,7 +84,7 @@ class Replicas:
         return self.me in self._owners[shard]
 
     def all(self, *states: ReplicaState) -> Shards:
-        """Return the shards in any of these states, ascending."""
+        """Return the shards whose replica here is in one of some states, ascending."""
         found = self._all.get(states)
         if found is None:
             shards = [shard for state in states for shard in self._held[state]]
@@ -91,11 +94,11 @@ class Replicas:
 
     @property
     def held(self) -> Shards:
-        """The shards with a replica here, in any state, ascending."""
+        """The shards of which this peer has a replica, in any state, ascending."""
         return self.all(ReplicaState.SYNCING, ReplicaState.READY, ReplicaState.DRAINING)
 
     def place(self, placement: Owned, now: float) -> Shards:
-        """Apply a new placement; return the shards that begin to be held here."""
+        """Apply a new placement; return the shards that this peer begins to hold."""
         begun = []
         self.changes += 1
         for shard, state in enumerate(self._states):
@@ -112,15 +115,15 @@ class Replicas:
         return np.array(begun, np.uint16)
 
     def held_since(self, shard: int) -> float:
-        """Return when a shard began to be held here; minus infinity if it was held at the start."""
+        """Return when this peer began to hold a shard; minus infinity if it did at its start."""
         return self._begun.get(shard, float("-inf"))
 
     def unchanged_for(self, shard: int, now: float) -> float:
-        """Return for how many seconds a shard has been in its state."""
+        """Return for how many seconds this peer's replica of a shard has been in its state."""
         return now - self._since.get(shard, float("-inf"))
 
     def offer(self, shard: int, now: float) -> None:
-        """Begin to hold a shard that is not wanted here, because too few others have it ready."""
+        """Begin to hold a shard that other peers own, because too few of them have it ready."""
         self._begun[shard] = now
         self._turn(shard, Turn.OFFERED, now)
 
@@ -129,7 +132,7 @@ class Replicas:
         self._turn(shard, Turn.CAUGHT_UP, now)
 
     def covered(self, shard: int, now: float) -> None:
-        """Drop an unwanted shard: its owners have everything that is here."""
+        """Drop a shard that this peer does not own: the owners have everything that is here."""
         self._turn(shard, Turn.COVERED, now)
 
     def _turn(self, shard: int, turn: Turn, now: float) -> None:

@@ -1,11 +1,11 @@
-"""Withdrawal of the chunks that only disowned peers taught, as if they had never been learned.
+"""Withdrawal: an owner removes chunks that only disowned peers taught, as if never learned.
 
-A chunk counts as long as it has one author that is not disowned. The founder's list (`withdrawn`)
-names the other chunks, as most owners reported them (`orphans`, `orphan_quorum`). Each owner that
-still has a listed chunk's delta withdraws it from its own shards; the other owners fetch the
+A chunk counts as long as one of its authors is not disowned. The founder's list (`withdrawn`) names
+the chunks to withdraw, by the reports of most owners (`orphans`, `orphan_quorum`). Each owner that
+still has a listed chunk's delta withdraws the chunk from its own shards. The other owners fetch the
 withdrawal like any chunk, and check it against the same list. A chunk that is withdrawn before it
 arrives is never applied. So all owners converge on the sum of the remaining chunks, whatever the
-order.
+order of events.
 """
 
 from collections.abc import Collection, Iterator
@@ -24,14 +24,16 @@ from giaann_p2p.swarm.wire.withdrawn import MOST, Chunk
 
 _NO_SEARCH = Search()
 _AT_ONCE = 16
-"""Number of records examined in one step, so that other work of the store is not held up."""
+"""Number of a store's records examined in one step. It is small, so that the store's other work is
+not held up."""
 
 
 class Withdraw:
-    """One pass over all records of a store, done in small steps; `over` is set when it is complete.
+    """One pass over all records of a store, in small steps; `over` becomes True at the end.
 
-    Chunks on the founder's list with this number are withdrawn. Unlisted chunks that only disowned
-    peers vouch for, or that the founder searches for, are collected as orphans to be reported.
+    The pass withdraws the chunks on the founder's list. Unlisted chunks that only disowned peers
+    vouch for, or that the founder searches for, are collected as orphans. At the end they are
+    reported to `orphans` under `number`, the number of the founder's list.
     """
 
     def __init__(
@@ -49,7 +51,7 @@ class Withdraw:
         return f"<Withdraw: {'over' if self.over else 'under way'}>"
 
     def next(self, store: Store) -> list[Update]:
-        """Return the next withdrawals for the store to apply; the caller then calls `done`."""
+        """Return the next withdrawals; the caller has the store apply them, then calls `done`."""
         if self._left is None:
             self._left = self._looked_at(store)
         found = list(islice(self._left, _AT_ONCE))
@@ -57,23 +59,23 @@ class Withdraw:
         return [update for update in found if update is not None]
 
     def done(self, store: Store) -> None:
-        """Continue after the store has applied what `next` returned."""
+        """Finish a step, once the store has applied the withdrawals that `next` returned."""
         own, self._own = self._own, []
         for update in own:
             store.release(update.job, [update.chunk], update.shards.tolist())
         if self.over:
-            left = sorted(self._found.keys() - self._honest)[:MOST]  # a list has room for no more
+            left = sorted(self._found.keys() - self._honest)[:MOST]  # the list has room for MOST
             self._orphans.found(self._number, {chunk: self._found[chunk] for chunk in left})
 
     def _looked_at(self, store: Store) -> Iterator[Update | None]:
-        """Yield for each record its withdrawal, or None if there is nothing to withdraw."""
+        """Yield each record's withdrawal, or None for a record with nothing to withdraw."""
         for kept in store.kept():
             settled = kept.chunk >= WITHDRAWN or _is_withdrawn(store, kept)
             found = None if settled else store.parcel(kept)
             yield self._withdrawn(store, kept, found) if found else None
 
     def _is_sought(self, kept: Kept, authors: Collection[Peer]) -> bool:
-        """Return whether a chunk is to be reported to the founder."""
+        """Return whether to report a chunk with these authors to the founder as an orphan."""
         disowned = is_disowned(authors, self._members)
         return disowned or self._search.finds(kept.job, kept.chunk, authors)
 
@@ -89,7 +91,7 @@ class Withdraw:
         if not listed:
             self._found[kept.job, kept.chunk] = root
             return None
-        if root != listed:  # a liar gave others another delta; they cannot use this one
+        if root != listed:  # a liar sent the other owners another delta: do not pass this one on
             self._own.append(update)
         return update
 

@@ -1,4 +1,4 @@
-"""The times and sizes by which a storage peer decides. Times are in seconds unless stated."""
+"""The settings of a storage peer. Times are in seconds unless a field states another unit."""
 
 from math import isfinite
 
@@ -17,70 +17,75 @@ _RATES = (
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One storage peer's settings; each field states its unit and trade-off."""
+    """One storage peer's settings. Times are in seconds unless a field states another unit."""
 
     compare_every: float = 5.0
-    """Interval at which two holders of a shard compare which chunks they have (anti-entropy).
-    Shorter: a replica that missed an update gets it sooner. Longer: fewer messages (one per pair of
-    peers, whatever the number of shards)."""
+    """Interval in seconds at which two holders of a shard compare which chunks they have
+    (anti-entropy). Shorter: a replica that missed an update gets it sooner. Longer: fewer messages
+    (one per pair of peers, whatever the number of shards)."""
     hurry_every: float = 1.0
-    """The interval of `compare_every` while one of the two holders is catching up or handing
-    over."""
+    """Interval in seconds between two comparisons of a shard's holders while this peer is catching
+    up on a shard or handing one over; at most `compare_every`."""
     call_timeout: float = 4.0
-    """Timeout of a call; a peer that has not answered by then is treated as silent."""
+    """Timeout of a call in seconds; a peer that has not answered by then is treated as silent."""
     word_counts: float = 12.0
-    """Time for which a peer's report counts as recent; more than twice `compare_every`."""
+    """Seconds for which a peer's report counts as recent; more than twice `compare_every`."""
     linger: float = 30.0
-    """Minimum time for which a shard is kept once it is no longer wanted here. More than
-    `word_counts`, or two peers might drop a shard at the same time, each relying on the other."""
+    """Minimum time in seconds for which a peer keeps a shard that it no longer owns. It must be
+    more than `word_counts`, or two peers might drop a shard at the same time, each relying on the
+    other."""
     patience: float = 20.0
-    """Time for which a shard without a ready replica waits for one to come back, before a quorum of
-    its owners goes on with what they have. It counts from the first lookup of the directory: a peer
-    that cannot look it up knows no other peer, and waits."""
+    """Seconds for which a shard without a ready replica waits for one to come back, before a quorum
+    of its owners goes on with what they have. The time counts from the first lookup of the
+    directory: a peer that has not looked it up knows no other peers, and must wait."""
     offer: float = 10.0
-    """Time for which a shard with too few ready replicas waits for its owners, before peers that
+    """Seconds for which a shard with too few ready replicas waits for its owners, before peers that
     keep a cold copy of the shard load that copy into memory again. Longer: fewer needless loads
-    after an outage. Shorter: shards that newcomers took along are served again sooner."""
+    after an outage. Shorter: a shard whose owners vanished is served again sooner."""
     cold_bytes: int = 64 << 30
-    """Maximum size of the cold copies on the disk, in bytes. A connection takes 1.6 bytes. Copies
-    are kept beyond this limit as long as only newcomers hold their content."""
+    """Maximum size of all cold copies on the disk, in bytes; a connection takes 1.6 bytes. A copy
+    is kept beyond this limit as long as fewer than a quorum of keepers have its shard ready."""
     cold_days: float = 30.0
-    """Days for which a cold copy is kept; longer while only newcomers hold its content."""
+    """Days for which a cold copy is kept; longer while fewer than a quorum of keepers have its
+    shard ready."""
     standing: float = 24 * 3600.0
-    """Seconds after which a peer has standing at the latest; see `Standing`."""
+    """Seconds for which a peer must have been seen before it has standing for certain; a young
+    swarm requires less (see `Standing`)."""
     founding: float = 600.0
-    """Seconds from the start of a swarm in which all its peers are equal; see `Standing`."""
+    """Seconds from the start of a swarm during which all its peers have standing."""
     release_every: float = 30.0
-    """Interval at which deltas that every replica has are released."""
+    """Interval in seconds between two releases of the deltas that every replica has."""
     audit_every: float = 60.0
-    """Interval at which owners audit each other (see `replica_audit`). An audit takes up to one
-    second of CPU at the auditor and at each audited peer. Longer: wrong or missing rows are found
-    later."""
+    """Interval in seconds at which owners audit each other (see `replica_audit`). An audit takes up
+    to one second of CPU at the auditor and at each audited peer. Longer: wrong or missing rows are
+    found later."""
     transfers: int = 32
-    """Maximum number of shards that download at the same time. More: a join waits less for the
-    network. Fewer: fewer requests queue at the senders."""
+    """Maximum number of shards that download at the same time. More: a peer that joins waits less
+    for the network. Fewer: fewer requests queue at the senders."""
     under_way: int = 1 << 19
     """Maximum number of connections in the shards that download at the same time, estimated from
-    the size of the last shard. A sender works on them for 1/8 second, on a busy machine ten times
-    as long: this must stay well below `call_timeout`."""
+    the size of the last shard. Sending this many takes a sender 1/8 second of work, on a busy
+    machine ten times as long, which must stay well below `call_timeout`."""
     bandwidth: float = 50e6
     """Maximum rate of shard downloads, in bytes per second; 0 for no limit."""
 
     standing_sentences: float = 61_440.0
-    """Sentences per minute that an author of standing may push here; see `push_budget`. More:
-    larger compute peers are not slowed. Less: an author that turns bad does less harm before it is
-    noticed."""
+    """Sentences per minute that an author with standing may push to this peer (see `push_budget`).
+    More: larger compute peers are not slowed. Less: an author that turns bad does less harm before
+    it is noticed."""
     standing_jobs: float = 600.0
-    """New jobs per minute of an author of standing; a shard has room for some 32,000 in all."""
+    """New jobs per minute that an author with standing may push to this peer; a shard has room for
+    some 32,000 jobs in all."""
     newcomer_sentences: float = 960.0
-    """Sentences per minute of an author without standing. More: a newcomer helps sooner. Less: a
-    stranger's poison is weaker beside what others teach."""
+    """Sentences per minute that an author without standing may push to this peer. More: a newcomer
+    helps sooner. Less: a stranger's poison weighs less beside what others teach."""
     newcomer_jobs: float = 4.0
-    """New jobs per minute of an author without standing."""
+    """New jobs per minute that an author without standing may push to this peer."""
     newcomers_sentences: float = 1_920.0
-    """Sentences per minute of all newcomers together, whatever their number."""
+    """Sentences per minute that all newcomers together may push to this peer, however many they
+    are."""
     newcomers_jobs: float = 12.0
-    """New jobs per minute of all newcomers together."""
+    """New jobs per minute that all newcomers together may push to this peer."""
 
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:  # NaN would pass every comparison below

@@ -1,17 +1,17 @@
-"""Downloads of whole shards: offered, sent in parts within a byte budget, then adopted.
+"""Downloads of whole shards: a peer offers a shard, sends it in parts, and the store adopts it.
 
-An offer names the snapshot's set of chunks, which may include chunks that arrived at the sender
-recently. Missing chunks whose deltas the sender keeps are fetched as deltas first, until no more
-come: only chunks without a delta should arrive inside the shard alone (see `Fetcher`).
+An offer describes a snapshot of the shard with its set of chunks. If chunks are missing here and
+the sender keeps their deltas, these deltas are fetched first, until no more come. Only chunks whose
+delta is gone should arrive inside the shard alone (see `Fetcher`).
 
 Many small shards or a few large ones download at a time (see `at_once`). When a sender is busy, the
 download waits, and the sender's window shrinks to the number of requests that it did accept. A peer
 is never asked for more bytes than will come soon (see `Flow`); the last shard predicts the size of
-the next. Parts are kept as raw bytes and unpacked by the store, so no step here takes long.
+the next. Parts are kept as raw bytes and the store unpacks them, so no step here takes long.
 
-A complete shard that a full store cannot adopt is kept and retried; meanwhile nothing more is
-requested. A shard that is rejected for another reason, or too often, is not requested again from
-the same peer for a minute.
+If the store is too full to adopt a complete shard, the shard is kept and adoption is retried;
+meanwhile nothing more is requested. A shard that is rejected for another reason, or too often, is
+not requested again from the same peer for a minute.
 """
 
 from collections.abc import Callable, Iterator
@@ -37,44 +37,46 @@ from giaann_p2p.swarm.wire.messages import AskPart, Message, Offer, Offered, Par
 
 @dataclass
 class _Arrival:
-    """The download of one shard."""
+    """The download of one shard from one peer."""
 
     peer: Peer
+    """The sender."""
     parts: Import | None = None
-    """Parts received so far; None until the shard was offered."""
+    """The parts received so far; None until the sender has offered the shard."""
     kept: Applied = field(default_factory=Applied)
-    """Offered chunks whose deltas the sender still keeps, as far as known."""
+    """The chunks in the offer whose deltas the sender still keeps, as far as is known."""
     asked: set[int] = field(default_factory=set)
-    """Numbers of the parts in flight."""
+    """Numbers of the parts that were requested and have not arrived."""
     refused: int = 0
-    """Number of times that the store rejected the shard."""
+    """Number of times that the store rejected the shard or one of its deltas."""
     waiting: bool = False
     """Whether the download waits for an offer, for deltas, or for the store."""
 
 
 _FIRST = 4
-"""Number of concurrent downloads while the size of a shard is unknown."""
+"""Number of concurrent downloads until the first shard's size is known."""
 _LEAST = 2
-"""Minimum number of concurrent downloads, however large: one is sent while the other is adopted."""
+"""Number of concurrent downloads always allowed, however large the shards: one shard is sent while
+the store adopts the other."""
 _PARTS = 4
 """Maximum number of parts of one shard in flight at a time."""
 _MOST_KEPT = 4
 """Maximum number of partial downloads kept after their senders failed."""
 _MOST_BYTES = 64 << 20
-"""Maximum number of bytes received and not adopted yet; beyond it, only the oldest download goes
-on."""
+"""Maximum number of bytes received but not adopted yet. Beyond it, only the oldest download may
+request more."""
 _MOST_TRIES = 5
-"""Maximum number of attempts to hand a shard to a store that has no room for it."""
+"""Maximum number of attempts to make the store adopt one shard while it has no room."""
 _LOOKED_AT = 64
-"""Number of wanted shards examined in one step; the others have their turn later."""
+"""Maximum number of queued shards examined in one step; the others are examined in later steps."""
 _CONNECTION = 3
-"""Approximate size of a connection in transfer, in bytes."""
+"""Approximate size of a connection in a transferred shard, in bytes."""
 _REST = 60.0
-"""Seconds for which a shard that the store rejected is not requested from the same peer again."""
+"""Seconds for which a shard that the store rejected is not requested again from the same peer."""
 
 
 def at_once(settings: Settings, connections: int | None) -> int:
-    """Return how many shards may download at a time, by the size of the last one if known."""
+    """Return how many shards may download at a time, given the last shard's connections."""
     if connections is None:
         return min(_FIRST, settings.transfers)
     fit = settings.under_way // max(connections, 1)
@@ -82,12 +84,15 @@ def at_once(settings: Settings, connections: int | None) -> int:
 
 
 def part_of(manifest: Manifest) -> int:
-    """Return the approximate bytes of one part of a shard."""
+    """Return the approximate size in bytes of one part of a shard."""
     return _CONNECTION * manifest.connections // max(len(manifest.parts), 1)
 
 
 class ShardDownloads:
-    """A few downloads at a time; when a sender fails, its parts are kept for the next sender."""
+    """One storage peer's downloads of whole shards.
+
+    When a sender fails, the parts received from it are kept for the next sender.
+    """
 
     def __init__(self, shared: Shared, most: int, again: Callable[[Peer, float], None]) -> None:
         settings = shared.settings
@@ -98,13 +103,13 @@ class ShardDownloads:
         self._wanted: dict[int, Peer] = {}
         self._arriving: dict[int, _Arrival] = {}
         self._kept: dict[int, _Arrival] = {}
-        self._most = most  # maximum connections of an acceptable shard
+        self._most = most  # maximum number of connections of a shard that is accepted
         self._size: int | None = None  # connections of the last offered shard
         self._part: int | None = None  # approximate bytes of one of its parts
         self._windows = Windows(settings.transfers, settings.hurry_every)
         self._store_backoff = StoreBackoff()
-        self._rests: dict[tuple[Peer, int], float] = {}  # end of each retry pause
-        self._seen = -1  # `Replicas.changes` at the last look
+        self._rests: dict[tuple[Peer, int], float] = {}  # end of the pause after a rejection
+        self._seen = -1  # `Replicas.changes` when `_forget` last ran
 
     def __len__(self) -> int:
         return len(self._arriving)
@@ -123,7 +128,7 @@ class ShardDownloads:
             return []
         actions: list[Action] = []
         size = sum(arrival.parts.size for arrival in self._arriving.values() if arrival.parts)
-        may_ask = True  # the oldest download always may
+        may_ask = True  # the oldest download may always request more
         for shard, arrival in chain(list(self._arriving.items()), self._begun(now)):
             if not arrival.waiting:
                 actions += self._next(shard, arrival, may_ask, now)
@@ -131,7 +136,7 @@ class ShardDownloads:
         return actions
 
     def _forget(self) -> None:
-        """Drop the downloads of shards that are no longer held here."""
+        """Drop the downloads of shards that this peer no longer holds."""
         if self._seen == self._replicas.changes:
             return
         self._seen = self._replicas.changes
@@ -140,14 +145,14 @@ class ShardDownloads:
                 del begun[shard]
 
     def _begun(self, now: float) -> Iterator[tuple[int, _Arrival]]:
-        """Begin as many downloads as the limits allow, from peers that answer."""
+        """Begin queued downloads from peers that answer, as far as the limits allow."""
         self._rests = {key: until for key, until in self._rests.items() if now < until}
         most = at_once(self._settings, self._size)
         for shard in list(islice(self._wanted, _LOOKED_AT)):
             if len(self._arriving) >= most:
                 break
             peer = self._wanted.pop(shard)
-            if (peer, shard) in self._rests or not self._others.reachable(peer, now):
+            if (peer, shard) in self._rests or not self._others.not_suspected(peer, now):
                 continue
             fits = self._bulk.flow.fits(peer, self._expected(peer))
             if fits and self._from(peer) < self._windows.of(peer, now):
@@ -160,7 +165,7 @@ class ShardDownloads:
         return sum(arrival.peer == peer for arrival in self._arriving.values())
 
     def _next(self, shard: int, arrival: _Arrival, may_ask: bool, now: float) -> list[Action]:
-        """Take a download's next step: deltas first, then parts, and adoption last."""
+        """Take a download's next step: an offer, then deltas, then parts, and adoption last."""
         parts = arrival.parts
         deltas = self._lacking(parts) & arrival.kept if parts and arrival.kept else Applied()
         if parts and not parts.missing and not deltas:
@@ -176,13 +181,13 @@ class ShardDownloads:
         return self._parts(shard, arrival, parts, now)
 
     def _offer(self, shard: int, arrival: _Arrival, now: float) -> list[Action]:
-        """Ask for an offer, with the first part inline if that is not much longer than usual."""
+        """Ask a peer to offer a shard, with the first part inline unless it is unusually long."""
         peer, size = arrival.peer, self._expected(arrival.peer)
         question = Offer(shard, max(2 * size, self._bulk.flow.share(peer)))
         return self._ask(arrival, question, size, partial(self._offered, shard, arrival), now)
 
     def _fetch(self, shard: int, arrival: _Arrival, deltas: Applied, now: float) -> list[Action]:
-        """Ask for deltas; their size is unknown, so a share of the window is reserved."""
+        """Ask for a shard's deltas; their size is unknown, so reserve a share of the window."""
         lack, size = Lack(deltas, [shard]), self._bulk.flow.share(arrival.peer)
         question = request(lack, self._replicas, size)
         return self._ask(arrival, question, size, partial(self._fetched, shard, arrival, lack), now)
@@ -190,18 +195,18 @@ class ShardDownloads:
     def _ask(
         self, arrival: _Arrival, question: Message, size: int, then: Then, now: float
     ) -> list[Action]:
-        """Ask a question, if `size` more bytes fit into the peer's window."""
+        """Ask the sender a question, if `size` more bytes fit into the sender's window."""
         if not self._bulk.flow.fits(arrival.peer, size):
             return []
         arrival.waiting = True
         return [self._bulk.call(arrival.peer, question, size, then, now)]
 
     def _expected(self, peer: Peer) -> int:
-        """Return the approximate bytes of the next shard's first part."""
+        """Return the expected size of the next shard's first part, in bytes."""
         return self._bulk.flow.share(peer) if self._part is None else self._part
 
     def _parts(self, shard: int, arrival: _Arrival, parts: Import, now: float) -> list[Action]:
-        """Ask for the next parts, up to _PARTS in flight."""
+        """Request a shard's next parts, with up to _PARTS in flight."""
         size = part_of(parts.manifest)
         to_ask = [number for number in parts.missing if number not in arrival.asked]
         actions: list[Action] = []
@@ -215,7 +220,7 @@ class ShardDownloads:
         return actions
 
     def _lacking(self, parts: Import) -> Applied:
-        """Return the offered chunks that are missing here."""
+        """Return the chunks of an offered shard that are missing here."""
         shard = parts.manifest.shard
         return (parts.applied - self._held.sets([shard]).get(shard, Applied())).wanted
 
@@ -230,13 +235,18 @@ class ShardDownloads:
             return []
         try:
             if not isinstance(answer, Offered):
-                raise MessageError("no answer to a wish for a shard")
+                raise MessageError("no answer to a request for a shard")
             self._bandwidth.spent(len(answer.part))
             manifest = Manifest.from_bytes(answer.manifest)
             if manifest.shard != shard:
-                raise MessageError(f"shard {manifest.shard} was offered, not {shard}")
+                raise MessageError(
+                    f"shard {shard} was requested, but shard {manifest.shard} was offered"
+                )
             if manifest.connections > self._most:
-                raise MessageError(f"a shard of {manifest.connections} connections")
+                raise MessageError(
+                    f"the offered shard has {manifest.connections:,} connections;"
+                    f" at most {self._most:,} fit here"
+                )
             self._size = manifest.connections
             self._part = len(answer.part) or part_of(manifest)
             arrival.kept = Applied.received(answer.kept)
@@ -249,7 +259,7 @@ class ShardDownloads:
         return self._on(shard, arrival, now)
 
     def _resumed(self, manifest: Manifest) -> Import:
-        """Resume an earlier partial download if its manifest is the same; else start over."""
+        """Resume an earlier partial download that had the same manifest; else start a new one."""
         before = self._kept.pop(manifest.shard, None)
         if before and before.parts and before.parts.manifest == manifest:
             return before.parts
@@ -294,7 +304,7 @@ class ShardDownloads:
             return []
         try:
             if not isinstance(answer, Part):
-                raise MessageError("no answer to a wish for a part of a shard")
+                raise MessageError("no answer to a request for a part of a shard")
             parts.take(number, answer.parcel)
         except (MessageError, DamagedError):
             return self._failed(shard, arrival, answer, now)
@@ -305,7 +315,7 @@ class ShardDownloads:
         self._others.heard(arrival.peer)
         arrival.waiting = False
         if arrival.parts is not None and not self._lacking(arrival.parts):
-            self._over(shard, arrival)  # all its chunks arrived by other ways
+            self._over(shard, arrival)  # its chunks have all arrived in other ways
         return self.due(now)
 
     def _failed(
@@ -340,7 +350,7 @@ class ShardDownloads:
     def _turned_down(
         self, shard: int, arrival: _Arrival, error: GiaannError, now: float
     ) -> list[Action]:
-        """React to a store that rejected what came: blame the sender, retry, or back off."""
+        """Handle data that the store rejected: suspect the sender, retry later, or give up."""
         if isinstance(error, MessageError):  # not what the manifest promised
             self._over(shard, arrival)
             self._others.suspect(arrival.peer, now)

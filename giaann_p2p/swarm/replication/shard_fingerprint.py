@@ -1,9 +1,9 @@
-"""The fingerprint of a replica's content, as of now or of an earlier, smaller set of chunks.
+"""Fingerprints of a replica's content, for all of its chunks or for a smaller set of them.
 
 A peer that must prove that it holds a shard often has more chunks than the peer that asks. But
-fingerprints are additive: the later chunks are subtracted one by one, if their deltas are kept; or,
-if only few chunks are asked for, these are added up instead. Both are slow, so the work for one
-answer is bounded.
+fingerprints are additive, so the extra chunks can be subtracted one by one, if their deltas are
+kept. If the requested chunks are fewer than the extra ones, they are added up instead. Both are
+slow, so the work for one answer is bounded.
 """
 
 import hashlib
@@ -17,39 +17,43 @@ from giaann_p2p.swarm.wire.identity import Peer
 
 PROOF_BYTES = 32
 _MOST_WEIGHED = 1 << 20
-"""Maximum number of connections fingerprinted in one go, which takes about a second."""
+"""Number of connections fingerprinted in one go before it is cut short; takes about a second."""
 _MOST_DELTAS = 64
-"""Maximum number of deltas that are subtracted, or added up, for one shard."""
+"""Maximum number of deltas subtracted or added up for the fingerprint of one shard."""
 _A_DELTA = 1 << 13
-"""Cost of one delta, in connections: a record of many shards may have to be unpacked."""
+"""Cost of fingerprinting one delta, in connections: a record with the rows of many shards may have
+to be unpacked for it."""
 
 
-class Weight(NamedTuple):
-    """The fingerprint of a replica, and the set of chunks that it covers."""
+class ShardFingerprint(NamedTuple):
+    """The fingerprint of a replica, and the set of chunks that the fingerprint covers."""
 
     chunks: Applied
     print: Fingerprint
 
 
-Weights = Mapping[int, Weight]
+ShardFingerprints = Mapping[int, ShardFingerprint]
 """Fingerprints by shard."""
 
 
 def proof_of(found: Fingerprint, peer: Peer) -> bytes:
-    """Return a peer's proof of a fingerprint, bound to its name so that no other can relay it."""
+    """Return a peer's proof that it knows a fingerprint.
+
+    The proof depends on the peer's name, so no other peer can pass it off as its own.
+    """
     data = found.astype("<u8").tobytes() + peer
     return hashlib.blake2b(data, digest_size=PROOF_BYTES, person=b"giaann proof").digest()
 
 
-def weighed(store: Store, shards: Iterable[int], salt: bytes) -> dict[int, Weight]:
-    """Fingerprint the first of some shards as they are now, as many as do not take too long."""
-    found, size = dict[int, Weight](), 0
+def weighed(store: Store, shards: Iterable[int], salt: bytes) -> dict[int, ShardFingerprint]:
+    """Fingerprint some shards as they are now: in order, as many as do not take too long."""
+    found, size = dict[int, ShardFingerprint](), 0
     for shard in shards:
         if size > _MOST_WEIGHED:
             break
         held = store.content(shard)
         if len(held.shards):
-            found[shard] = Weight(held.applied[0], fingerprint(held.delta, salt))
+            found[shard] = ShardFingerprint(held.applied[0], fingerprint(held.delta, salt))
             size += held.delta.connections
     return found
 
@@ -57,9 +61,10 @@ def weighed(store: Store, shards: Iterable[int], salt: bytes) -> dict[int, Weigh
 def proofs(
     store: Store, shards: Iterable[int], chunks: Applied, salt: bytes, peer: Peer
 ) -> list[bytes]:
-    """Return proofs that the first of some shards hold these chunks; an empty one where impossible.
+    """Return proofs that a peer holds these chunks of the first of some shards, in order.
 
-    The number of proofs is bounded by the time that they take, but at least one.
+    A proof is empty if the peer cannot give it. There is at least one proof, and only as many as do
+    not take too long.
     """
     found, size = list[bytes](), 0
     for shard in shards:
@@ -74,9 +79,10 @@ def proofs(
 def _as_of(
     store: Store, shard: int, chunks: Applied, salt: bytes
 ) -> tuple[Fingerprint | None, int]:
-    """Return a shard's fingerprint for some of its chunks only, and the cost in connections.
+    """Return a shard's fingerprint for some of its chunks, and the work done in connections.
 
-    The fingerprint is None if the shard lacks one of these chunks, or a delta that the sum needs.
+    The fingerprint is None if the shard lacks one of these chunks, or if a delta that is needed for
+    the sum is no longer kept.
     """
     now = store.sets([shard]).get(shard)
     if now is None or not chunks <= now:
@@ -95,10 +101,10 @@ def _as_of(
 
 
 def _of_deltas(store: Store, shard: int, chunks: Applied, salt: bytes) -> Fingerprint | None:
-    """Add up the fingerprints of some chunks' deltas; None if they are too many, or not kept.
+    """Add up the fingerprints of some chunks' deltas; None if they are too many or not all kept.
 
-    The result is also None if the set has a withdrawal without the withdrawn chunk: the sum would
-    include a delta that no peer has any more.
+    The result is also None if the set has a withdrawal but not the withdrawn chunk, because the sum
+    would need a delta that no peer has any more.
     """
     found = none()
     if not chunks.withdrawn <= chunks:

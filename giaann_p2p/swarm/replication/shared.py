@@ -1,4 +1,4 @@
-"""What the parts of a storage peer's decisions share: its surroundings, and what is under way."""
+"""The state that the parts of a storage peer's decisions share, and its view of swarm and store."""
 
 from collections.abc import Iterable
 from typing import Protocol
@@ -12,49 +12,31 @@ from giaann_p2p.swarm.replication.peer_reports import PeerReports
 from giaann_p2p.swarm.replication.pending_writes import PendingWrites
 from giaann_p2p.swarm.replication.replicas import Replicas
 from giaann_p2p.swarm.replication.settings import Settings
-from giaann_p2p.swarm.replication.shard_fingerprint import Weights
+from giaann_p2p.swarm.replication.shard_fingerprint import ShardFingerprints
 from giaann_p2p.swarm.wire.actions import Action
+from giaann_p2p.swarm.wire.manifest import Rules
 from giaann_p2p.swarm.wire.messages import Message
 from giaann_p2p.swarm.wire.pending import PendingCalls
 
 
-class Rules(Protocol):
-    """The swarm's parameters; see `Manifest`."""
-
-    @property
-    def shards(self) -> int:
-        """The number of shards."""
-        ...
-
-    @property
-    def replicas(self) -> int:
-        """The number of peers that own each shard."""
-        ...
-
-    @property
-    def quorum(self) -> int:
-        """The number of holders that must have applied an update for it to be committed."""
-        ...
-
-
 class Held(Protocol):
-    """Read access to the store; see `Store`."""
+    """Read access to a peer's store; `Store` implements it."""
 
     @property
     def cold(self) -> ColdRoom:
-        """The cold copies of shards."""
+        """The cold copies in the store."""
         ...
 
     def sets(self, shards: Iterable[int]) -> dict[int, Applied]:
-        """Return the chunks that each of some shards has applied; omit shards not held here."""
+        """Return the applied chunks by shard, without shards that the store does not hold."""
         ...
 
     def retained_for(self, shard: int) -> Applied:
-        """Return the chunks whose deltas for a shard are kept."""
+        """Return the chunks whose deltas the store retains for a shard."""
         ...
 
     def size_of(self, shard: int) -> int:
-        """Return the number of connections of a shard."""
+        """Return the number of connections in a shard."""
         ...
 
 
@@ -72,12 +54,12 @@ class Shared:
         secret: bytes,
         begun: float,
     ) -> None:
-        """Begin; `secret` is up to 64 random bytes that only this peer knows."""
+        """Begin at time `begun`; `secret` is up to 64 random bytes that only this peer knows."""
         self.settings, self.rules, self.replicas = settings, rules, replicas
         self.others, self.held, self.delta_checks = others, held, delta_checks
         self.secret, self.begun = secret, begun
         self.reports = PeerReports()
         self.calls = PendingCalls[Message | None, Action]()
-        self.weighings = PendingCalls[Weights, Action]()
+        self.weighings = PendingCalls[ShardFingerprints, Action]()
         self.writes = PendingWrites()
         self.bulk = BulkCalls(settings.call_timeout, self.calls)

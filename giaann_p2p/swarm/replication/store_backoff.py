@@ -1,7 +1,7 @@
 """Exponential backoff for a store that is full, or whose disk fails.
 
-The rejected data may be fine and succeed later, so it is not fetched again each second. The pause
-is one second after the first failure and doubles with each further one, up to a minute.
+Without a pause, the same data would be fetched and rejected again and again. The pause is one
+second after the first failure and doubles with each further failure, up to a minute.
 """
 
 from giaann_p2p.backoff import Backoff
@@ -11,15 +11,16 @@ _BACKOFF = Backoff(first=1.0, longest=60.0)
 
 
 class StoreBackoff:
-    """The backoff of one store; only failures that are the store's own fault count."""
+    """The backoff of one store; only a full store and disk errors count as failures."""
 
     def __init__(self) -> None:
         self._backoff = _BACKOFF
 
     def told(self, error: GiaannError | None, now: float) -> bool:
-        """Record the outcome of a write; return whether the same write may succeed later.
+        """Record the outcome of a write; return whether it failed but may succeed later.
 
-        Failures during a pause, of writes already in flight, do not lengthen the pause.
+        A failure during a pause, of a write that was already in flight, does not lengthen the
+        pause.
         """
         if error is None:
             self._backoff = _BACKOFF
@@ -30,5 +31,5 @@ class StoreBackoff:
         return True
 
     def rests(self, now: float) -> bool:
-        """Return whether the store is in a pause."""
+        """Return whether the store failed so recently that it should get no more data yet."""
         return self._backoff.holds(now)

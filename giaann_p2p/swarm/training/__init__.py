@@ -1,1 +1,1 @@
-"""Training on a text: chunks are leased to compute peers, and their deltas pushed to all owners."""
+"""Training: a coordinator leases a text's chunks to compute peers, which push deltas to owners."""

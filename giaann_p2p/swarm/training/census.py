@@ -1,4 +1,4 @@
-"""Finds out which chunks of a job are committed, by polling the owners of the shards."""
+"""Finds out which chunks of a job are committed, by asking the owners of all shards."""
 
 from collections.abc import Sequence
 from functools import partial, reduce
@@ -21,18 +21,22 @@ from giaann_p2p.swarm.wire.replica import ReplicaState
 from giaann_p2p.swarm.wire.shardset import packed
 
 _PAUSE = 1.0
+"""Seconds from an owner's answer, or its timeout, to the next question to that owner."""
 
 
 class _Owners(NamedTuple):
-    """The owners of a shard; `ready` are those that report it ready."""
+    """The owners of a shard."""
 
     all: Sequence[Peer]
     ready: Sequence[Peer]
-    """The owners that report it ready."""
+    """The owners that announce the shard as ready."""
 
 
 class Census:
-    """One poll of the owners about one job."""
+    """A poll of the owners of all shards: which chunks of one job do they have?
+
+    `timeout` is that of a call, in seconds.
+    """
 
     def __init__(
         self, job: bytes, shards: int, quorum: int, others: PeersView, timeout: float
@@ -44,23 +48,24 @@ class Census:
         self._next: dict[Peer, float] = {}
         self._in_vain: set[Peer] = set()
         self._placement: Owned | None = None
-        self._owners: dict[int, _Owners] = {}  # under this placement
+        self._owners: dict[int, _Owners] = {}  # by shard, under `_placement`
         self._told: dict[int, dict[Peer, BitMap]] = {shard: {} for shard in range(shards)}
 
     @property
     def committed(self) -> BitMap | None:
-        """The committed chunks; None until a quorum of each shard's owners has answered."""
+        """The job's committed chunks; None until a quorum of each shard's owners has answered."""
         if any(len(told) < self._quorum for told in self._told.values()):
             return None
         return reduce(and_, map(self._enough, self._told.values()))
 
     def known(self, chunks: BitMap) -> BitMap:
-        """Return the subset of `chunks` that may be committed, so their pushers may be honest.
+        """Return the subset of `chunks` that may be committed.
 
-        These are the chunks that any owner of any shard has. If the owners of some shard that have
-        not answered could be a quorum, all chunks are returned. One shard alone proves nothing: the
-        peers that took a chunk may no longer own the shard, and its present owners may have been
-        cut off.
+        A worker that claims to have committed one of the other chunks has lied. The subset has the
+        chunks that any owner of any shard has. If so many owners of some shard have not answered
+        that they could be a quorum, all chunks are returned. One shard alone proves nothing,
+        because the peers that took a chunk may no longer own the shard, and its present owners may
+        have been cut off.
         """
         found = BitMap()
         for shard, told in self._told.items():
@@ -72,11 +77,11 @@ class Census:
 
     @property
     def asking(self) -> bool:
-        """Whether any question is in flight: its answer may add chunks."""
+        """Whether any question is in flight, whose answer may add committed chunks."""
         return bool(self._asking)
 
     def _enough(self, told: dict[Peer, BitMap]) -> BitMap:
-        """Return the chunks that a quorum of one shard's owners has."""
+        """Return the chunks that a quorum of a shard's owners has, given each owner's chunks."""
         seen = [BitMap() for _ in range(self._quorum)]  # at i: chunks of i + 1 owners or more
         for chunks in told.values():
             for level in reversed(range(1, self._quorum)):
@@ -85,11 +90,11 @@ class Census:
         return seen[-1]
 
     def answered(self, number: int, answer: Message | None, now: float) -> list[Call]:
-        """Handle the answer to a call; None is a timeout."""
+        """Handle the answer to a call; the answer None means a timeout."""
         return self._calls.done(number, answer, now) + self.tick(now)
 
     def tick(self, now: float) -> list[Call]:
-        """Ask the owners that have not answered yet."""
+        """Ask owners that have not answered yet, until each shard has a quorum of answers."""
         if self.committed is not None:
             return []
         self._look(now)
@@ -105,7 +110,7 @@ class Census:
         ]
 
     def _look(self, now: float) -> None:
-        """Look up the owners again if the placement has changed."""
+        """Look up the owners of all shards again if the placement has changed."""
         placement = self._others.placement(now)
         if placement is not self._placement:
             self._placement = placement
@@ -114,7 +119,7 @@ class Census:
                 self._owners[shard] = _Owners(owners, [peer for peer in owners if peer in ready])
 
     def _to_tell(self, shard: int) -> Sequence[Peer]:
-        """Return the owners to ask: the ready ones if these suffice for a quorum, else all."""
+        """Return a shard's owners to ask: the ready ones if they make a quorum, else all."""
         owners = self._owners[shard]
         ready = [peer for peer in owners.ready if peer not in self._in_vain]
         return ready if len({*self._told[shard], *ready}) >= self._quorum else owners.all

@@ -1,4 +1,4 @@
-"""The state machine of a job's chunks: the table `MOVES` lists the transitions.
+"""The state machine of a job's chunks; the table `MOVES` lists the transitions.
 
 A text is read while it is learned, so the number of chunks grows until the end of the text. A chunk
 that has not been read yet counts as waiting, unless it is already known to be committed.
@@ -14,7 +14,7 @@ from giaann_p2p.store.applied import WITHDRAWN
 
 
 class ChunkState(Enum):
-    """The state of a chunk."""
+    """The state of a chunk of a job; only `WAITING` and `LEASED` chunks are still to be learned."""
 
     WAITING = "waiting"
     LEASED = "leased"
@@ -49,7 +49,7 @@ MOVES = {
 
 
 class Chunks:
-    """The states of one job's chunks. Invariant: the sets are disjoint."""
+    """The state of each chunk of one job. Invariant: a chunk is in at most one of `_sets`."""
 
     def __init__(self, committed: Iterable[int]) -> None:
         self._sets = {state: BitMap() for state in ChunkState}
@@ -62,7 +62,7 @@ class Chunks:
 
     @property
     def told(self) -> str:
-        """The number of chunks in each state, as text."""
+        """The number of chunks in each state, as text for people."""
         counts = ", ".join(f"{len(self._sets[state]):,} {state.value}" for state in ChunkState)
         return counts if self._ended else f"{counts}, more to come"
 
@@ -72,23 +72,28 @@ class Chunks:
         return self._ended and not (self._sets[ChunkState.WAITING] or self._sets[ChunkState.LEASED])
 
     def all(self, state: ChunkState) -> BitMap:
-        """Return a copy of the chunks in a state; committed chunks may not have been read yet."""
+        """Return a copy of the set of chunks in a state.
+
+        Committed chunks may include some that have not been read yet.
+        """
         return self._sets[state].copy()
 
     def state(self, chunk: int) -> ChunkState:
-        """Return the state of a chunk."""
+        """Return the state of a chunk; one not read yet is waiting, unless it is committed."""
         found = (state for state, chunks in self._sets.items() if chunk in chunks)
         return next(found, ChunkState.WAITING)
 
     def check(self, chunk: int) -> None:
-        """Raise MessageError if the job cannot have such a chunk."""
+        """Raise MessageError if the job cannot have a chunk with this number."""
         if not 0 <= chunk < (self._read if self._ended else WITHDRAWN):
-            raise MessageError(f"chunk: there is no {chunk}, the job has {self._read} by now")
+            raise MessageError(
+                f"chunk {chunk} is not part of the job, which has {self._read} so far"
+            )
 
     def grow(self, chunks: int) -> BitMap:
-        """Extend the job to `chunks` chunks in all; return the new chunks that wait."""
+        """Extend the job to `chunks` chunks in all; return the new chunks not committed yet."""
         if chunks < self._read or self._ended:
-            raise UsageError(f"a job of {self._read} chunks cannot become one of {chunks}")
+            raise UsageError(f"a job of {self._read} chunks cannot be extended to {chunks}")
         new = BitMap(range(self._read, chunks)) - self._sets[ChunkState.COMMITTED]
         self._read = chunks
         self._sets[ChunkState.WAITING] |= new

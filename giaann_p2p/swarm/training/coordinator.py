@@ -1,6 +1,7 @@
 """The coordinator of a job: it leases chunks to compute peers and handles their heartbeats.
 
-`Schedule` decides; this module turns decisions into calls, and answers into events.
+`Schedule` decides which worker gets which chunk, and `DeltaAgreement` which result counts. The
+coordinator turns these decisions into calls, and the answers into events.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,43 +20,48 @@ from giaann_p2p.swarm.wire.actions import Call
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.messages import (
     Beat,
-    Bring,
-    Came,
-    Heard,
+    BeatAck,
     Learn,
+    LearnAck,
     Learned,
     Message,
+    PushOrder,
     Refusal,
-    Taken,
+    Result,
 )
 from giaann_p2p.swarm.wire.pending import PendingCalls
 
 _TIMEOUT = 4.0
-_DISPUTED = "compute peers came to different results, and there is no other one to settle it"
+_DISPUTED = "compute peers reported different results, and no other peer is left to settle it"
 
 Sentences = Callable[[int], list[str]]
 """A function that returns a chunk's sentences."""
 
 
 class Over(NamedTuple):
-    """All chunks are committed, except the chunks given up, with their reasons."""
+    """The job is over: all its chunks are committed, except those that were given up."""
 
     given_up: Mapping[int, tuple[str, ...]]
+    """The chunks that were given up, each with the reasons."""
 
 
 class Lied(NamedTuple):
-    """A peer's result for a chunk contradicts that of other peers; it gets no more chunks."""
+    """A peer's result for a chunk differs from the one that other peers agreed on.
+
+    The peer gets no more chunks.
+    """
 
     peer: Peer
     chunk: int
 
 
 JobAction = Call | Learned | Lied | Over
-"""The output of a coordinator. Each chunk is emitted as `Learned` once, so it may be counted."""
+"""What a coordinator returns: calls to make, and news of the job. Each committed chunk is returned
+as `Learned` exactly once, so these may be counted."""
 
 
 class Coordinator:
-    """The coordinator of one job; its methods return calls to make, and news of the job."""
+    """The coordinator of one job. Its methods handle events, and return calls and news."""
 
     def __init__(
         self,
@@ -69,7 +75,7 @@ class Coordinator:
         self._agreement, self._trust = agreement, trust
         self._calls = PendingCalls[Message | None, JobAction]()
         self._workers: dict[Peer, int] = {}  # present compute peers, with their slots
-        self._left: dict[Peer, set[int]] = {}  # revocations, for the answer to its next heartbeat
+        self._left: dict[Peer, set[int]] = {}  # chunks revoked in the answer to the next heartbeat
         self._given_up: dict[int, tuple[str, ...]] = {}
         self._done: dict[Peer, BitMap] = {}
 
@@ -79,17 +85,20 @@ class Coordinator:
         return self._done
 
     def read(self, chunks: int, to_the_end: bool, now: float) -> list[JobAction]:
-        """Handle progress in reading: the text has `chunks` so far, or in all if `to_the_end`."""
+        """Handle progress in reading the text: it has `chunks` chunks so far.
+
+        `to_the_end` means that these are all.
+        """
         actions = self._schedule.grown(chunks, now)
         if to_the_end:
             actions += self._schedule.ended(now)
         return self._acts(actions)
 
     def seen(self, workers: Mapping[Peer, int], now: float) -> list[JobAction]:
-        """Handle the list of compute peers that are present, with the slots of each.
+        """Handle the list of compute peers that are present now, with the slots of each.
 
-        A peer that also works for other coordinators may have fewer free slots; it declines the
-        excess.
+        A peer that also works for other coordinators may have fewer free slots, and declines the
+        chunks that it has no room for.
         """
         actions: list[Action] = []
         away = self._trust.sends_away
@@ -104,14 +113,15 @@ class Coordinator:
         return self._acts(actions)
 
     def announced(self, peer: Peer, now: float) -> list[JobAction]:
-        """Handle a worker's new record: the worker is alive, even if it has nothing to report.
+        """Handle a new directory record of a worker as a sign of life.
 
-        Otherwise a worker whose only order was lost in transit would count as silent for ever.
+        A worker that never received its only order sends no heartbeats, so without this it would
+        count as silent for ever.
         """
         return self._acts(self._schedule.heartbeat(peer, (), now)) if peer in self._workers else []
 
     def lost(self, peer: Peer, now: float) -> list[JobAction]:
-        """Handle a worker that cannot be reached: lease its chunks to other workers."""
+        """Handle a worker that cannot be reached: its chunks are leased to other workers."""
         return self._acts(self._schedule.lost(peer, now))
 
     def tick(self, now: float) -> list[JobAction]:
@@ -119,16 +129,16 @@ class Coordinator:
         return self._acts(self._schedule.tick(now))
 
     def answered(self, number: int, answer: Message | None, now: float) -> list[JobAction]:
-        """Handle the answer to a call; None is a timeout."""
+        """Handle the answer to a call; the answer None means a timeout."""
         return self._calls.done(number, answer, now)
 
     def beat(self, peer: Peer, beat: Beat, now: float) -> tuple[Message, list[JobAction]]:
-        """Handle a heartbeat; return the answer to it, and the actions that follow."""
+        """Handle a worker's heartbeat; return the answer to it, and calls and news that follow."""
         if beat.job != self.job or peer not in self._workers:
-            return Refusal("this is not known here as a worker at this job"), []
+            return Refusal("this peer coordinates no such job, or no such worker at it"), []
         actions: list[Action] = []
         news: list[JobAction] = []
-        bring: list[Bring] = []
+        orders: list[PushOrder] = []
         try:
             actions += self._schedule.heartbeat(peer, beat.working, now)
             for learned in beat.done:
@@ -140,28 +150,31 @@ class Coordinator:
                     news.append(learned)
             for chunk, reason in beat.failed:
                 actions += self._schedule.failed(peer, chunk, reason, now)
-            for came in beat.came:
-                actions += self._weighed(peer, came, bring, news, now)
+            for result in beat.results:
+                actions += self._weighed(peer, result, orders, news, now)
         except MessageError as error:
             return Refusal(str(error)), [*news, *self._acts(actions)]
         acts = [*news, *self._acts(actions)]
-        return Heard(sorted(self._left.pop(peer, ())), bring), acts
+        return BeatAck(sorted(self._left.pop(peer, ())), orders), acts
 
     def _weighed(
-        self, peer: Peer, came: Came, bring: list[Bring], news: list[JobAction], now: float
+        self, peer: Peer, result: Result, orders: list[PushOrder], news: list[JobAction], now: float
     ) -> list[Action]:
-        """Decide on a peer's result: order its push, or have the chunk learned again first."""
-        chunk = came.chunk
+        """Decide on a worker's result for a chunk: have it pushed, or have others learn it first.
+
+        An order to push is added to `orders`, and a liar that the decision found to `news`.
+        """
+        chunk = result.chunk
         if not self._schedule.has(peer, chunk):
             return [Revoke(peer, chunk)]
-        self._agreement.hear(peer, came)
+        self._agreement.hear(peer, result)
         is_last = not self._schedule.others(peer, chunk)
         verdict = self._agreement.verdict(peer, chunk, is_last)
         if verdict is None:
             if is_last and self._agreement.is_disputed(chunk):
                 return [Revoke(peer, chunk), *self._schedule.failed(peer, chunk, _DISPUTED, now)]
             return [Revoke(peer, chunk), *self._schedule.vouched(peer, chunk, now)]
-        bring.append(Bring(chunk, verdict.vouchers))
+        orders.append(PushOrder(chunk, verdict.vouchers))
         actions: list[Action] = []
         for liar in verdict.liars:
             news.append(Lied(liar, chunk))
@@ -189,7 +202,7 @@ class Coordinator:
     def _over(self) -> Over:
         failed = self._schedule.chunks(
             ChunkState.FAILED
-        )  # a late worker may have committed some chunks since
+        )  # without chunks that were given up, but that a late worker committed after all
         return Over({chunk: self._given_up[chunk] for chunk in failed})
 
     def _learn(self, peer: Peer, chunk: int) -> Call:
@@ -198,11 +211,12 @@ class Coordinator:
         return Call(self._calls.number(partial(self._taken, peer, chunk)), peer, question, _TIMEOUT)
 
     def _taken(self, peer: Peer, chunk: int, answer: Message | None, now: float) -> list[JobAction]:
-        """Handle the answer to an order; if it was refused, or timed out, the chunk waits again.
+        """Handle the answer to an order to learn a chunk.
 
-        If the worker did take the order, its next heartbeat names the chunk, and it keeps the chunk
-        unless another worker has it by then.
+        If the order was refused, or timed out, the chunk waits again. If the worker took the order
+        after all, its next heartbeat names the chunk, and the worker keeps the chunk unless another
+        worker has it by then.
         """
-        if isinstance(answer, Taken) or peer not in self._workers:
+        if isinstance(answer, LearnAck) or peer not in self._workers:
             return []
         return self._acts(self._schedule.declined(peer, chunk, now))

@@ -1,10 +1,10 @@
-"""The decisions of a `Schedule`, which its coordinator carries out."""
+"""The actions that a `Schedule` returns, for its coordinator to carry out."""
 
 from typing import NamedTuple
 
 
 class Lease(NamedTuple):
-    """Have a worker learn a chunk; the lease expires at `until` unless a heartbeat prolongs it."""
+    """Order a worker to learn a chunk. Heartbeats may prolong the lease beyond `until`."""
 
     worker: bytes
     chunk: int
@@ -12,21 +12,21 @@ class Lease(NamedTuple):
 
 
 class Revoke(NamedTuple):
-    """Stop a worker's work on a chunk: the chunk is done, or the worker has no lease of it."""
+    """Order a worker to stop work on a chunk that is done, or of which the worker has no lease."""
 
     worker: bytes
     chunk: int
 
 
 class GaveUp(NamedTuple):
-    """A chunk has failed for good, with the reasons."""
+    """A chunk has failed for good, for these reasons."""
 
     chunk: int
     reasons: tuple[str, ...]
 
 
 class Finished(NamedTuple):
-    """All chunks are committed, or failed for good. It is emitted once."""
+    """Every chunk of the job is committed, or has failed for good. It is returned only once."""
 
 
 Action = Lease | Revoke | GaveUp | Finished

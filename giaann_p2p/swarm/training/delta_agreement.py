@@ -1,10 +1,11 @@
-"""Which delta of a chunk counts: the one that enough peers computed independently.
+"""Decides which delta of a chunk counts: the one that enough peers computed independently.
 
-1. A peer has one vote on a chunk, its latest.
-2. `redundancy` peers must agree (a setting of the swarm or its user); at least two if the chunk is
-   drawn for a check or disputed. They must also outnumber the peers that disagree.
-3. Voters do not know each other's votes. If no other peer can be asked, a single result suffices if
-   redundancy is 1 and no peer has disagreed.
+1. Each peer has one vote on a chunk: its latest result.
+2. At least `redundancy` peers must agree (the swarm or its user sets that number), and at least two
+   if the chunk is drawn for a check or if results differ. They must also outnumber the peers that
+   disagree.
+3. Voters do not know each other's votes. If no other peer can be asked, a single result suffices,
+   provided that redundancy is 1 and no peer has disagreed.
 """
 
 from typing import NamedTuple
@@ -12,61 +13,61 @@ from typing import NamedTuple
 from giaann_p2p.errors import MessageError
 from giaann_p2p.swarm.training.trust import Trust
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.messages import Came
+from giaann_p2p.swarm.wire.messages import Result
 from giaann_p2p.swarm.wire.voucher import Voucher, is_true
 
 _PAIR = 2
 
 
 class Verdict(NamedTuple):
-    """The decision on a chunk."""
+    """The decision on which delta of a chunk counts."""
 
     vouchers: list[Voucher]
-    """Signatures of the peers that agreed."""
+    """The signatures of the peers that agreed on that delta."""
     liars: list[Peer]
-    """Peers that computed a different delta."""
+    """The peers that reported a different delta."""
 
 
 class DeltaAgreement:
-    """The votes on the open chunks of one job."""
+    """The compute peers' votes on which deltas of one job's open chunks count."""
 
     def __init__(
         self, swarm_id: bytes, job: bytes, redundancy: int, share: float, trust: Trust
     ) -> None:
-        """Begin; check at least a `share` of the chunks, and more of newcomers' (see `Trust`)."""
+        """Begin; at least a `share` of the chunks is checked, more for newcomers (see `Trust`)."""
         self._swarm_id, self._job = swarm_id, job
         self._redundancy, self._share, self._trust = redundancy, share, trust
-        self._said: dict[int, dict[Peer, Came]] = {}
+        self._said: dict[int, dict[Peer, Result]] = {}
         self._checked: set[int] = set()
         self.checks = 0
-        """Number of committed chunks that more than one peer has learned."""
+        """Number of committed chunks that more than one peer has learned, so far."""
 
     def __repr__(self) -> str:
-        return f"<DeltaAgreement: words on {len(self._said)} chunks>"
+        return f"<DeltaAgreement: votes on {len(self._said)} chunks>"
 
-    def hear(self, peer: Peer, came: Came) -> None:
-        """Record a peer's result for a chunk; MessageError unless that peer signed it."""
-        said = came.voucher
+    def hear(self, peer: Peer, result: Result) -> None:
+        """Record a peer's result for a chunk; MessageError unless the peer signed it."""
+        said = result.voucher
         if said.author != peer or not is_true(
-            said, self._swarm_id, self._job, came.chunk, came.root
+            said, self._swarm_id, self._job, result.chunk, result.root
         ):
-            raise MessageError("came: this is not signed by who tells it")
-        words = self._said.setdefault(came.chunk, {})
-        if not words and self._trust.draws(peer, self._job, came.chunk, self._share):
-            self._checked.add(came.chunk)
-        words[peer] = came
+            raise MessageError("came: this result is not signed by the peer that reports it")
+        words = self._said.setdefault(result.chunk, {})
+        if not words and self._trust.draws(peer, self._job, result.chunk, self._share):
+            self._checked.add(result.chunk)
+        words[peer] = result
 
     def is_disputed(self, chunk: int) -> bool:
-        """Return whether peers reported different results for a chunk."""
-        return len({came.root for came in self._said[chunk].values()}) > 1
+        """Return whether peers have reported different results for a chunk."""
+        return len({result.root for result in self._said[chunk].values()}) > 1
 
     def verdict(self, peer: Peer, chunk: int, is_last: bool) -> Verdict | None:
-        """Return the decision for a peer's result; None while more votes are needed.
+        """Return the decision on a chunk if `peer`'s result for it wins; None until it does.
 
-        `is_last`: no other peer can be asked.
+        `is_last` means that no other peer can be asked to learn the chunk.
         """
         words = self._said[chunk]
-        right = [one for one, came in words.items() if came.root == words[peer].root]
+        right = [one for one, result in words.items() if result.root == words[peer].root]
         liars = [one for one in words if one not in right]
         agreed = len(right) >= self._needed(chunk, bool(liars)) and len(right) > len(liars)
         waived = is_last and not liars and self._redundancy == 1
@@ -79,18 +80,22 @@ class DeltaAgreement:
         return Verdict([words[one].voucher for one in right[: self._redundancy]], liars)
 
     def forget(self, peer: Peer) -> None:
-        """Discard all votes of a liar, those on other chunks included."""
+        """Discard all votes of a peer that lied, on every chunk."""
         for words in self._said.values():
             words.pop(peer, None)
 
     def close(self, chunk: int) -> None:
-        """Close a committed chunk; confirm the peers that learned it, or reset their trust."""
+        """Close the vote on a committed chunk.
+
+        If several peers learned the chunk, trust in all of them grows if their results agree, and
+        is reset to that of a newcomer if they differ.
+        """
         words = self._said.pop(chunk, {})
         self._checked.discard(chunk)
         if len(words) < _PAIR:
             return
         self.checks += 1
-        agreed = len({came.root for came in words.values()}) == 1
+        agreed = len({result.root for result in words.values()}) == 1
         for peer in words:  # a late vote may differ from the committed delta
             (self._trust.was_right if agreed else self._trust.in_doubt)(peer)
 

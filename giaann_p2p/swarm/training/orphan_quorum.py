@@ -1,14 +1,16 @@
-"""Which orphans a founder withdraws, by a quorum of owners: chunks of disowned authors only.
+"""Decides by a quorum of owners which orphans a founder withdraws.
 
-An owner that remembers a chunk's delta knows its authors, and reports it. An owner that has
-forgotten the delta does not know, and a lying owner may report anything. Every shard gets every
-chunk, so all owners have all chunks, or will have them soon. A chunk is withdrawn if
+An orphan is a chunk that only disowned peers vouch for, or that the founder searched for. An owner
+that remembers an orphan's delta knows its authors, and reports it. An owner that has forgotten the
+delta cannot report it, and a lying owner may report anything. Every shard gets every chunk, so all
+owners have all chunks, or will have them soon. A chunk is withdrawn if
 
-1. more than half of all owners report it as an orphan with the same root: of three owners, a single
+1. more than half of all owners report it as an orphan with the same root. Of three owners, a single
    liar can neither withdraw a chunk of honest authors, even a long forgotten one, nor protect a
-   false one. An owner that does not answer, has forgotten, or is new, counts as not reporting; or
-2. all owners report it as an orphan, whatever the roots: then no owner needs another's delta to
-   withdraw it.
+   false one. An owner that does not answer, has forgotten the chunk, or is new, counts as not
+   reporting it; or
+2. all owners report it as an orphan, whatever the roots. Then each owner has a delta of its own to
+   withdraw, and needs none from the others.
 """
 
 from collections import Counter
@@ -20,24 +22,27 @@ from giaann_p2p.swarm.wire.withdrawn import Chunk
 
 
 class Agreed(NamedTuple):
-    """The result of a poll of the owners."""
+    """What the owners' reports on orphans add up to."""
 
     roots: dict[Chunk, bytes]
-    """The chunks to withdraw, each with its root."""
+    """The chunks to withdraw, each with the root of the delta to remove."""
     left: set[Chunk]
-    """Chunks that too few owners reported."""
+    """The orphans that too few owners reported to withdraw them."""
     silent: int
     """Number of owners that did not answer."""
     asked: int
-    """Number of owners asked."""
+    """Number of owners that were asked."""
 
     def by_job(self) -> dict[bytes, int]:
-        """Return, by job, how many of its chunks are to be withdrawn."""
+        """Return, for each job, the number of its chunks to withdraw."""
         return dict(sorted(Counter(job for job, _ in self.roots).items()))
 
 
 def agreed(told: Mapping[Peer, Mapping[Chunk, bytes] | None]) -> Agreed:
-    """Return the orphans on which the owners agree, by their reports; None marks a silent owner."""
+    """Return which orphans to withdraw, given each owner's report: the root of each of its orphans.
+
+    The report of an owner that did not answer is None.
+    """
     votes = dict[Chunk, Counter[bytes]]()
     for said in told.values():
         for chunk, root in said.items() if said else ():
@@ -52,6 +57,6 @@ def agreed(told: Mapping[Peer, Mapping[Chunk, bytes] | None]) -> Agreed:
 
 
 def _elected(votes: Counter[bytes], owners: int) -> bytes:
-    """Return the most reported root if it has enough votes, else an empty one."""
+    """Return the root to withdraw a chunk with, by the owners' votes; empty if they are too few."""
     count, root = max((count, root) for root, count in votes.items())
     return root if 2 * count > owners or votes.total() == owners else b""

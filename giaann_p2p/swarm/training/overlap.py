@@ -1,4 +1,4 @@
-"""A fast sketch of a chunk's columns, which shows how much chunks overlap."""
+"""Estimates how many columns chunks share, from a small sketch of each chunk's columns."""
 
 from collections.abc import Sequence
 
@@ -8,37 +8,42 @@ import numpy.typing as npt
 from giaann_p2p.model.sequence import Ids, Ints
 
 Sketch = npt.NDArray[np.int64]
-"""Shape [B]: 1 for each bucket of which a chunk touches a column, else 0."""
+"""A sketch of a chunk, of shape [BUCKETS]: 1 for each bucket with a column that the chunk changes,
+else 0."""
 
 BUCKETS = 2048
-"""Number of buckets of a sketch. A chunk touches some 150 columns, so few of them share a
+"""Number of buckets in a sketch. A chunk changes some 150 columns, so few of its columns share a
 bucket."""
 
 
 def sketch(concepts: Ids) -> Sketch:
-    """Return which buckets some concepts fall into; ids are hashes, so the lowest bits suffice."""
+    """Return the sketch of a chunk with these concepts.
+
+    Concept ids are hashes, so their lowest bits spread them evenly over the buckets.
+    """
     found = np.zeros(BUCKETS, np.int64)
     found[(concepts % np.uint64(BUCKETS)).astype(np.int64)] = 1
     return found
 
 
 class Common:
-    """The average overlap of chunks, as a baseline."""
+    """The average sketch of a job's chunks, as a baseline for overlaps."""
 
     def __init__(self) -> None:
         self._total = np.zeros(BUCKETS, np.int64)
         self._chunks = 0
 
     def add(self, one: Sketch) -> None:
-        """Add one chunk to the average."""
+        """Add one chunk's sketch to the average."""
         self._total += one
         self._chunks += 1
 
     def beyond(self, some: Sequence[Sketch], others: Sequence[Sketch]) -> Ints:
-        """Return how much more each of some chunks overlaps `others` than the average chunk does.
+        """Return how much more each of some chunks overlaps `others` than as many average chunks.
 
-        Without this baseline, small chunks would always be chosen first, and large chunks, which
-        overlap with all others, would be left to the end and learned together.
+        The numbers have no unit, and only their order matters. Without the baseline, small chunks
+        would always be chosen first. Large chunks, which overlap with all others, would be left to
+        the end and learned together.
         """
         theirs = self._chunks * np.sum(others, axis=0) - len(others) * self._total  # shape [B]
         return np.array([one @ theirs for one in some], np.int64)

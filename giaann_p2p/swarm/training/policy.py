@@ -1,10 +1,10 @@
-"""Policies that choose the next chunk to learn. Learning is order-free, so any choice is correct.
+"""Policies that choose the next chunk to learn. The order has no effect on the model.
 
-Both policies draw pseudo-randomly by hash, from the job's id and the number of the draw.
-`LeastOverlap` draws a few and takes the one that shares the fewest columns with the chunks being
-learned, so fewer updates wait for one another at the owners. `python -m tests.benchmarks.policies`
-measures the gain; random order already achieves most of it, because neighbours in a text are about
-the same things.
+Both policies draw chunks pseudo-randomly, by a hash of the job's id and the number of the draw.
+`AtRandom` takes the first draw. `LeastOverlap` draws a few and takes the one that shares the fewest
+columns with the chunks being learned, so fewer updates wait for one another at the owners.
+`python -m tests.benchmarks.policies` measures the gain. Random order already achieves most of it,
+because chunks that are close in a text are about the same things.
 """
 
 import hashlib
@@ -16,7 +16,8 @@ from pyroaring import BitMap
 from giaann_p2p.swarm.training.overlap import Common, Sketch
 
 _DRAWS = 16
-"""Number of chunks drawn for one choice; drawing four times as many finds hardly less overlap."""
+"""Number of chunks that `LeastOverlap` draws for one choice. Drawing four times as many finds
+hardly less overlap."""
 
 
 class AtRandom:
@@ -27,7 +28,7 @@ class AtRandom:
         self._draws = 0
 
     def pick(self, waiting: BitMap, busy: Collection[int]) -> int:
-        """Return one of the waiting chunks."""
+        """Return one of the waiting chunks, drawn pseudo-randomly."""
         return self._draw(waiting)
 
     def _draw(self, waiting: BitMap) -> int:
@@ -38,7 +39,7 @@ class AtRandom:
 
 
 class LeastOverlap(AtRandom):
-    """Takes, of a few waiting chunks, the one that overlaps least with the chunks being learned."""
+    """Draws a few waiting chunks, and takes the one that overlaps least with the leased chunks."""
 
     def __init__(self, job: bytes) -> None:
         super().__init__(job)
@@ -46,7 +47,7 @@ class LeastOverlap(AtRandom):
         self._common = Common()
 
     def note(self, chunk: int, sketch: Sketch) -> None:
-        """Record the sketch of a chunk; this may be called at any time."""
+        """Record the sketch of a chunk's columns; a chunk can be picked without one, too."""
         self._sketches[chunk] = sketch
         self._common.add(sketch)
 
@@ -55,7 +56,10 @@ class LeastOverlap(AtRandom):
         self._sketches.pop(chunk, None)
 
     def pick(self, waiting: BitMap, busy: Collection[int]) -> int:
-        """Return a waiting chunk; one without a sketch only if there is nothing to compare."""
+        """Return a waiting chunk that overlaps little with the `busy` ones.
+
+        Without sketches to compare, the first chunk that was drawn is returned.
+        """
         drawn = list(dict.fromkeys(self._draw(waiting) for _ in range(_DRAWS)))
         known = [chunk for chunk in drawn if chunk in self._sketches]
         others = [self._sketches[chunk] for chunk in busy if chunk in self._sketches]

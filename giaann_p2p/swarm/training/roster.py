@@ -1,4 +1,4 @@
-"""The workers of a job: their chunks, and the queue for the next one.
+"""The workers of a job: the chunks that each leases, and the queue of workers for the next chunk.
 
 The queue holds the workers that have a free slot and are not silent. A worker that gets a chunk
 goes to the end of the queue.
@@ -13,13 +13,13 @@ class Worker:
     """One worker's state."""
 
     slots: int
-    """Number of chunks that the worker takes at a time."""
+    """Maximum number of chunks that the worker works on at a time."""
     heard: float
-    """Time at which the worker was last heard of."""
+    """Time of the worker's last sign of life."""
     silent: bool = False
-    """Whether the worker gets no chunk until it is heard of again."""
+    """Whether the worker is silent: it gets no chunk until its next sign of life."""
     chunks: set[int] = field(default_factory=set)
-    """Chunks that the worker leases."""
+    """The chunks that the worker leases."""
 
     @property
     def free(self) -> bool:
@@ -28,7 +28,11 @@ class Worker:
 
 
 class Roster:
-    """Workers by id. Invariant after each event: `_idle` has the free ones that are not silent."""
+    """A job's workers by id.
+
+    Invariant: `_idle` has the workers that have a free slot and are not silent. Only `join` may
+    break it, until the next call of `hear`.
+    """
 
     def __init__(self) -> None:
         self._workers: dict[bytes, Worker] = {}
@@ -48,15 +52,15 @@ class Roster:
 
     @property
     def idle(self) -> Collection[bytes]:
-        """The queue, in the order in which it is served."""
+        """The queue of workers for the next chunk, first in line first."""
         return self._idle.keys()
 
     def awake(self) -> Iterator[bytes]:
-        """Return the workers that are not silent."""
+        """Yield the workers that are not silent."""
         return (worker for worker, known in self._workers.items() if not known.silent)
 
     def join(self, worker: bytes, slots: int, now: float) -> None:
-        """Add a worker, or change its number of slots; `hear` puts it into the queue."""
+        """Add a worker, or change its number of slots; call `hear` next, to update the queue."""
         self._workers.setdefault(worker, Worker(slots, now)).slots = slots
 
     def leave(self, worker: bytes) -> None:
@@ -65,18 +69,18 @@ class Roster:
         self._idle.pop(worker, None)
 
     def hear(self, worker: bytes, now: float) -> None:
-        """Record that a worker was heard of."""
+        """Record a sign of life of a worker, and queue the worker if it has a free slot."""
         self._workers[worker].heard = now
         self._workers[worker].silent = False
         self._queue(worker)
 
     def silence(self, worker: bytes) -> None:
-        """Mark a worker silent: it gets no chunk until it is heard of."""
+        """Mark a worker silent: it gets no chunk until its next sign of life."""
         self._workers[worker].silent = True
         self._queue(worker)
 
     def take(self, worker: bytes, chunk: int) -> None:
-        """Record that a worker got a chunk; with a slot left, queue the worker at the end."""
+        """Record that a worker got a chunk; if it has a slot left, queue it again, at the end."""
         self._workers[worker].chunks.add(chunk)
         self._idle.pop(worker, None)  # so that it joins the end of the queue
         self._queue(worker)

@@ -1,29 +1,30 @@
-"""Leases a job's chunks to workers: the decisions of a coordinator.
+"""Decides which worker of a job gets a lease of which chunk.
 
-A chunk is waiting, leased, committed or failed; chunks.py lists the transitions:
+A chunk is waiting, leased, committed or failed; `chunks` lists the transitions. The rules:
 
 1. A waiting chunk, picked by the policy, is leased to a worker with a free slot.
-2. A heartbeat renews the leases of the chunks that it names. A lease ends by expiry, after
+2. A heartbeat renews the leases of the chunks that it names. A lease ends when it expires, after
    `longest` seconds whatever the heartbeats say, or when its worker leaves. A chunk waits again
-   when its last lease has ended. A worker that fell silent, cannot be reached, or declined a chunk,
-   gets no chunk until it is heard of.
-3. Each expiry doubles the chunk's next lease, up to 32 times the usual length.
+   when its last lease has ended. A worker that fell silent, cannot be reached, or declined a chunk
+   gets no chunk until its next sign of life.
+3. Each expiry doubles the length of the chunk's next lease, up to 32 times the usual length.
 4. When no fresh chunk waits, a chunk that takes twice as long as usual is leased to a second worker
-   (a hedge). Both may finish: its updates are applied at most once.
-5. A commit is final and always counts: from any worker, after its lease has ended, or after the
-   chunk was given up.
-6. A chunk that a worker reports as failed rests, longer each time, and is then leased to a worker
-   that has not failed on it, if there is one. It has failed for good when `failures` different
-   workers have failed on it, or after twice as many failures in all, or when `losses` workers lost
-   it.
-7. A chunk that one worker has learned and that others must learn, too, is leased to a worker that
-   has not learned it; with `alone`, to any worker if there is no such worker.
-8. A worker that joins, or a heartbeat, may name a waiting chunk. It is then leased to that worker,
-   so a new coordinator takes over the work in progress. Other chunks named without a lease are
-   revoked. Commits count even for chunks that have not been read yet.
+   (a hedge). Both workers may finish, because updates are applied at most once.
+5. A commit is final and always counts: from any worker, after the worker's lease has ended, or
+   after the chunk was given up.
+6. A chunk that a worker reports as failed waits for a pause, longer each time. It is then leased to
+   a worker that has not failed on it, if there is one. It has failed for good when `failures`
+   different workers have failed on it, or after twice as many failures in all, or when `losses`
+   different workers fell silent or left while they leased it.
+7. A chunk that one worker has learned, and that others must learn, too, is leased to a worker that
+   has not learned it. If there is no such worker and `alone` is set, any worker may get it.
+8. A worker that joins, or a heartbeat, may name a waiting chunk. The chunk is then leased to that
+   worker, so a new coordinator takes over the work in progress. Other chunks named without a lease
+   are revoked. Commits count even for chunks that have not been read yet.
 
 Workers report failures that are due to the chunk's text or to their own machine. A worker that
-cannot reach the owners of shards keeps trying, with heartbeats: no other worker would fare better.
+cannot reach the owners of shards keeps trying and sends heartbeats, because no other worker would
+fare better.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -32,7 +33,7 @@ from typing import Protocol
 from pyroaring import BitMap
 
 from giaann_p2p.errors import MessageError
-from giaann_p2p.swarm.training.chunk_failures import ChunkFailures
+from giaann_p2p.swarm.training.chunk_history import ChunkHistory
 from giaann_p2p.swarm.training.chunks import Chunks, ChunkState, Event
 from giaann_p2p.swarm.training.decisions import Action, Finished, GaveUp, Lease, Revoke
 from giaann_p2p.swarm.training.lease_settings import LeaseSettings
@@ -42,20 +43,20 @@ from giaann_p2p.swarm.training.roster import Roster
 MOST_SLOTS = 256
 """Maximum number of slots of one worker."""
 _LATE = 2.0
-"""Multiple of the usual duration after which a chunk is hedged: leased to a second worker."""
+"""Multiple of a chunk's usual duration after which it is hedged: leased to a second worker."""
 _WEIGHT = 0.1
-"""Weight of the latest chunk in the usual duration, an exponential moving average."""
+"""Weight of the latest chunk in the exponential moving average of a chunk's duration."""
 
 
 class Policy(Protocol):
-    """Chooses the chunk to lease next."""
+    """Chooses the waiting chunk to lease next."""
 
     def pick(self, waiting: BitMap, busy: Collection[int]) -> int:
-        """Return one of the waiting chunks, of which there is at least one; `busy` are leased."""
+        """Return one of the chunks in `waiting`, which is never empty; `busy` are leased chunks."""
 
 
 class Schedule:
-    """A job's chunks and workers. Every event returns the actions that follow from it."""
+    """The leases of one job. Each method handles an event and returns the actions that follow."""
 
     def __init__(
         self,
@@ -71,8 +72,8 @@ class Schedule:
         self._workers = Roster()
         self._leases = Leases()
         self._fresh = BitMap()  # waiting chunks that have neither failed nor been learned
-        self._resting: dict[int, float] = {}  # the other waiting chunks: when each is due
-        self._past: dict[int, ChunkFailures] = {}
+        self._resting: dict[int, float] = {}  # the other waiting chunks: when each may be leased
+        self._past: dict[int, ChunkHistory] = {}
         self._usual = self._pace.lease
         self._finished = False
         self._now = float("-inf")  # everything due until then is processed
@@ -81,21 +82,21 @@ class Schedule:
         return f"<Schedule: {self._chunks.told}; {len(self._workers):,} workers>"
 
     def chunks(self, state: ChunkState) -> BitMap:
-        """Return the chunks in a state; committed chunks may not have been read yet."""
+        """Return the chunks in a state. Committed chunks may include some not read yet."""
         return self._chunks.all(state)
 
     def state(self, chunk: int) -> ChunkState:
-        """Return the state of a chunk; a chunk that has not been read yet is waiting."""
+        """Return the state of a chunk; one not read yet is waiting, unless it is committed."""
         return self._chunks.state(chunk)
 
     @property
     def working(self) -> int:
-        """The number of workers with a lease."""
+        """The number of workers that have at least one lease."""
         return len({one for chunk in self._leases.chunks for one in self._leases.holders(chunk)})
 
     @property
     def due(self) -> float | None:
-        """Time at which the next tick is due; None if only another event can change anything."""
+        """Time at which `tick` is due; None if only another event can change anything."""
         times = self._leases.ends
         if self._workers.idle and self._has_room():
             later = [*self._resting.values(), *(at for at, _ in self._single())]
@@ -103,25 +104,25 @@ class Schedule:
         return min(times, default=None)
 
     def grown(self, chunks: int, now: float) -> list[Action]:
-        """Handle growth: the job has `chunks` chunks so far."""
+        """Handle progress in reading the text: the job has `chunks` chunks so far."""
         self._fresh |= self._chunks.grow(chunks)
         return self._hand_out(now)
 
     def ended(self, now: float) -> list[Action]:
-        """Handle the end of the text: there are no more chunks."""
+        """Handle the end of the text: no more chunks will come."""
         self._chunks.end()
         return self._hand_out(now)
 
     def joined(
         self, worker: bytes, slots: int, now: float, chunks: Collection[int] = ()
     ) -> list[Action]:
-        """Handle a worker that joins with `slots` slots, and already works on some chunks.
+        """Handle a worker that joins with `slots` slots, and already works on `chunks`.
 
-        A known worker with 0 slots takes no more chunks, and finishes those that it has. A worker
-        joins again when its slots have changed, or when it does not know whether it was heard.
+        A worker may join again, for example when its number of slots has changed. A known worker
+        with 0 slots gets no more chunks, and finishes those that it has.
         """
         if not (slots or worker in self._workers) or not 0 <= slots <= MOST_SLOTS:
-            raise MessageError(f"slots: a worker has 1 to {MOST_SLOTS}, not {slots}")
+            raise MessageError(f"slots: a new worker must have 1 to {MOST_SLOTS}; it has {slots}")
         self._check_all(chunks)
         self._workers.join(worker, slots, now)
         actions = self._at(worker, chunks, now)
@@ -137,7 +138,7 @@ class Schedule:
         return [*actions, *self._hand_out(now)]
 
     def lost(self, worker: bytes, now: float) -> list[Action]:
-        """Handle a worker that cannot be reached; it may be heard of again."""
+        """Handle a worker that cannot be reached: it loses its leases, but may come back."""
         actions: list[Action] = []
         if worker in self._workers:
             self._workers.silence(worker)
@@ -146,7 +147,7 @@ class Schedule:
         return [*actions, *self._hand_out(now)]
 
     def heartbeat(self, worker: bytes, chunks: Collection[int], now: float) -> list[Action]:
-        """Handle a heartbeat that names the chunks that its worker is working on."""
+        """Handle a worker's heartbeat; `chunks` are those that the worker is working on."""
         self._check_all(chunks)
         if worker not in self._workers:
             return [Revoke(worker, chunk) for chunk in chunks]
@@ -168,7 +169,7 @@ class Schedule:
         return [*actions, *self._hand_out(now)]
 
     def failed(self, worker: bytes, chunk: int, reason: str, now: float) -> list[Action]:
-        """Handle a worker's failure on a chunk that it leases."""
+        """Handle a worker's report that it failed on a chunk, if the worker leases the chunk."""
         self._chunks.check(chunk)
         if self._leases.of(worker, chunk) is None:
             return []
@@ -178,7 +179,7 @@ class Schedule:
         return [*actions, *self._hand_out(now)]
 
     def vouched(self, worker: bytes, chunk: int, now: float) -> list[Action]:
-        """Handle a chunk that a worker has learned, and that others must learn, too."""
+        """Handle a worker's result for a chunk that other workers must learn, too."""
         self._chunks.check(chunk)
         if self._leases.of(worker, chunk) is None:
             return []
@@ -192,12 +193,12 @@ class Schedule:
         return self._leases.of(worker, chunk) is not None
 
     def others(self, worker: bytes, chunk: int) -> bool:
-        """Return whether another worker that is not silent has yet to learn a chunk."""
+        """Return whether any other worker that is not silent has yet to learn a chunk."""
         vouched = self._past[chunk].vouched if chunk in self._past else set[bytes]()
         return any(other != worker and other not in vouched for other in self._workers.awake())
 
     def declined(self, worker: bytes, chunk: int, now: float) -> list[Action]:
-        """Handle a worker that declined a chunk for lack of room: neither of them has failed."""
+        """Handle a worker that declined a chunk for lack of room; this is no failure."""
         self._chunks.check(chunk)
         if self._leases.of(worker, chunk) is None:
             return []
@@ -205,10 +206,10 @@ class Schedule:
         return [*self._return(worker, chunk), *self._hand_out(now)]
 
     def tick(self, now: float) -> list[Action]:
-        """Handle the passing of time: expire leases."""
+        """Handle the passing of time: expire leases, and grant those that are due."""
         actions: list[Action] = []
         for worker, chunk in self._leases.lapsed(now):
-            if chunk not in self._leases:  # given up just now: another lease of it expired
+            if chunk not in self._leases:  # given up just now, when another of its leases expired
                 continue
             self._past_of(chunk).lapses += 1
             actions.append(Revoke(worker, chunk))
@@ -219,12 +220,14 @@ class Schedule:
 
     def _check_all(self, chunks: Collection[int]) -> None:
         if len(chunks) > MOST_SLOTS:
-            raise MessageError(f"chunks: a worker is at {MOST_SLOTS} at most, not {len(chunks)}")
+            raise MessageError(
+                f"chunks: a worker may work on at most {MOST_SLOTS}; it names {len(chunks)}"
+            )
         for chunk in chunks:
             self._chunks.check(chunk)
 
     def _at(self, worker: bytes, chunks: Collection[int], now: float) -> list[Action]:
-        """Renew, grant or revoke leases of the chunks that a worker is working on."""
+        """Renew, grant or revoke leases of the chunks that a worker says it is working on."""
         self._workers.hear(worker, now)
         actions: list[Action] = []
         for chunk in chunks:
@@ -237,7 +240,7 @@ class Schedule:
         return actions
 
     def _takes_up(self, worker: bytes, chunk: int) -> bool:
-        """Return whether a worker that works on a chunk without a lease gets one."""
+        """Return whether a worker that works on a chunk without a lease is granted one."""
         lost = chunk in self._past and worker in self._past[chunk].losers
         room = self._has_room() and self._workers[worker].free
         return chunk in self._fresh and room and not lost
@@ -245,8 +248,8 @@ class Schedule:
     def _has_room(self) -> bool:
         return len(self._leases) < self._pace.in_flight
 
-    def _past_of(self, chunk: int) -> ChunkFailures:
-        return self._past.setdefault(chunk, ChunkFailures())
+    def _past_of(self, chunk: int) -> ChunkHistory:
+        return self._past.setdefault(chunk, ChunkHistory())
 
     def _until(self, chunk: int, start: float, now: float) -> float:
         longer = self._past[chunk].longer if chunk in self._past else 1
@@ -262,12 +265,12 @@ class Schedule:
         return Lease(worker, chunk, until)
 
     def _end(self, worker: bytes, chunk: int) -> None:
-        """End a lease."""
+        """End a worker's lease of a chunk, and free the worker's slot."""
         self._leases.end(worker, chunk)
         self._workers.give_back(worker, chunk)
 
     def _lose(self, worker: bytes, chunk: int) -> list[Action]:
-        """End a lost lease: it has expired, or its worker left or cannot be reached."""
+        """End a lease that expired, or whose worker left or cannot be reached."""
         self._past_of(chunk).losers.add(worker)
         return self._return(worker, chunk)
 
@@ -298,7 +301,7 @@ class Schedule:
         return others
 
     def _hand_out(self, now: float) -> list[Action]:
-        """Grant every lease that can be granted now; add `Finished` once when all is settled."""
+        """Grant every lease that can be granted now; return `Finished` once, when all is done."""
         self._now = now
         actions: list[Action] = []
         if self._fresh or self._resting:
@@ -312,7 +315,10 @@ class Schedule:
         return actions
 
     def _in_turn(self, choose: Callable[[bytes], int | None], now: float) -> Iterator[Action]:
-        """Lease chunks to the idle workers, round robin, while there are chunks and room."""
+        """Lease the chunks that `choose` returns to idle workers, round robin, while there is room.
+
+        A worker for which `choose` returns None gets no chunk in this call.
+        """
         turn = list(self._workers.idle)
         while turn:
             served = []
@@ -332,7 +338,7 @@ class Schedule:
         return self._policy.pick(self._fresh, self._leases.chunks) if self._fresh else None
 
     def _may_retry(self, worker: bytes, chunk: int) -> bool:
-        """Return whether a worker may retry a chunk that was learned, or failed, before."""
+        """Return whether a worker may get a chunk that failed, or was learned, before."""
         past = self._past[chunk]
         if worker not in (spent := past.vouched.union(past.failed)):
             return True
@@ -348,5 +354,5 @@ class Schedule:
         return None
 
     def _single(self) -> Iterator[tuple[float, int]]:
-        """Return the chunks that a single worker has, and the time at which each may be hedged."""
+        """Yield each chunk with a single lease, as (time from which it may be hedged, chunk)."""
         return self._leases.single(_LATE * self._usual)

@@ -1,15 +1,16 @@
 """A compute peer's decisions: it takes chunks, has them learned, and pushes them to their owners.
 
-The peer sends each coordinator a heartbeat every few seconds, and when work is done. It signs and
-reports the result of a chunk. It pushes the delta to the owners only when a coordinator orders it,
-with the vouchers of other peers that agreed, if the coordinator asked for them (see `trust`). If
-the owners of a shard cannot be reached, it keeps trying. A coordinator that stays silent is
-presumed gone; pushes in flight are completed, because they help any peer that resumes the job.
+The peer sends each coordinator a heartbeat every few seconds, and whenever work is done. It signs
+and reports the result of each chunk. It pushes the delta to the owners only when a coordinator
+orders it; the order has the vouchers of the other peers that agreed, if there were any (see
+`trust`). If the owners of a shard cannot be reached, the peer keeps trying. A coordinator that
+stays silent is presumed gone; pushes in flight are completed, because they help any peer that
+resumes the job.
 
-No coordinator can block the slots by never deciding, or by decisions that no owner accepts. A
-coordinator with an overdue decision gets no further slots. If no slot is free, a chunk that was
-learned some time ago is dropped in favour of a coordinator that has fewer slots. If the job still
-needs the dropped chunk, it is learned again.
+No coordinator can block the slots by never deciding on results, or by ordering pushes that no owner
+accepts. A coordinator with an overdue decision gets no further slots. If no slot is free, a chunk
+that was learned some time ago is dropped in favour of a coordinator that has fewer slots. If the
+job still needs the dropped chunk, it is learned again.
 """
 
 from collections import Counter
@@ -26,48 +27,53 @@ from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.messages import (
     MOST_AWAITED,
     Beat,
-    Bring,
-    Came,
-    Heard,
+    BeatAck,
     Learn,
+    LearnAck,
     Learned,
     Message,
+    PushOrder,
     Refusal,
+    Result,
     Skip,
-    Taken,
 )
 from giaann_p2p.swarm.wire.pending import PendingCalls
 from giaann_p2p.swarm.wire.voucher import Vouch, sealing
 
 _EVERY = 3.0
-"""Seconds between two heartbeats."""
+"""Seconds between two heartbeats to a coordinator."""
 _TIMEOUT = 4.0
-"""Seconds until a heartbeat without an answer counts as failed."""
+"""Timeout of a heartbeat, in seconds."""
 _PATIENCE = 120.0
 """Seconds of silence after which a coordinator is presumed gone."""
 _WORD_WITHIN = 5.0
-"""Seconds after which a learned chunk is overdue. Normally it is committed or revoked well before:
-the decision takes one round trip, and the push another."""
+"""Seconds after which a learned chunk is overdue, and may be dropped to free its slot. Normally it
+is committed or revoked well before: the coordinator's decision takes one round trip, the push
+another."""
 _MOST_REASON = 200
-"""Maximum length of the reason that a heartbeat carries for each failed chunk, in characters."""
+"""Maximum length in characters of the reason that a heartbeat gives for a failed chunk."""
 
 Key = tuple[Peer, bytes]
-"""A coordinator's key, and the id of its job."""
+"""Identifies an order: a coordinator, and the id of its job."""
 _Task = tuple[bytes, int]
-"""A job's id, and the number of a chunk."""
+"""Identifies a chunk: the id of its job, and its number."""
 
 
 class Lesson(NamedTuple):
     """The result of learning a chunk's text."""
 
     cut: Cut
+    """A function that returns a parcel with the delta's rows for some shards."""
     tree: Tree
+    """The hash tree over the delta's shards."""
     sequences: int = 0
+    """Number of sentences that were learned."""
     skips: Sequence[Skip] = ()
+    """The sentences that could not be learned."""
 
 
 class _Learned(NamedTuple):
-    """A learned chunk that is being pushed, or waits for a decision."""
+    """A learned chunk that is being pushed, or that waits for a coordinator's decision."""
 
     lesson: Lesson
     since: float
@@ -76,35 +82,35 @@ class _Learned(NamedTuple):
 
 @dataclass
 class _Orders:
-    """The state of one coordinator's job here."""
+    """What one coordinator has ordered for one job, and what it has yet to be told."""
 
     heard: float
-    """Time at which the coordinator was last heard of."""
+    """Time of the coordinator's last sign of life."""
     next: float
-    """Time at which the next heartbeat is due."""
+    """Time at which the next heartbeat to the coordinator is due."""
     working: set[int] = field(default_factory=set)
-    """Chunks that the coordinator wants and that are not committed yet."""
-    came: dict[int, Came] = field(default_factory=dict)
-    """Results for which the coordinator has yet to decide whether they are pushed."""
+    """The chunks that the coordinator wants and that are not committed yet."""
+    results: dict[int, Result] = field(default_factory=dict)
+    """The results, by chunk, that the coordinator has yet to order pushed or dropped."""
     done: dict[int, Learned] = field(default_factory=dict)
-    """Committed chunks that the coordinator has not acknowledged yet."""
+    """The committed chunks that the coordinator has not acknowledged yet."""
     failed: dict[int, str] = field(default_factory=dict)
-    """Failed chunks that the coordinator has not acknowledged yet, with the reasons."""
+    """The failed chunks that the coordinator has not acknowledged yet, with the reasons."""
     asking: bool = False
-    """Whether a heartbeat is in flight."""
+    """Whether a heartbeat to the coordinator is in flight."""
 
 
 class Worker:
     """The decisions of one compute peer, for all coordinators that use it."""
 
     def __init__(self, slots: int, pushes: Writer, vouch: Vouch) -> None:
-        """Begin, with `slots` chunks at a time for all coordinators together."""
+        """Begin; `slots` is the number of chunks to work on at a time, for all coordinators."""
         self._slots, self._writer, self._vouch = slots, pushes, vouch
         self._calls = PendingCalls[Message | None, Action]()
         self._orders: dict[Key, _Orders] = {}
         self._on_its_way: dict[_Task, _Learned | None] = {}
-        """Chunks in progress, None until learned; a chunk wanted by several coordinators is here
-        once."""
+        """The chunks in progress, with None until they are learned. A chunk that several
+        coordinators want takes one slot."""
         self._leaving = False
 
     @property
@@ -119,55 +125,63 @@ class Worker:
 
     @property
     def untold(self) -> bool:
-        """Whether any coordinator has yet to hear of a result, a commit or a failure."""
-        return any(orders.done or orders.failed or orders.came for orders in self._orders.values())
+        """Whether any coordinator has yet to acknowledge a result, a commit or a failure."""
+        return any(
+            orders.done or orders.failed or orders.results for orders in self._orders.values()
+        )
 
     def leave(self) -> None:
         """Take no more chunks, and finish those in progress."""
         self._leaving = True
 
     def asked(self, ticket: int, sender: Peer, order: Learn, now: float) -> list[Action]:
-        """Take a chunk if a slot is free or can be freed, or if it is in progress anyway."""
+        """Take an ordered chunk if it is in progress already, or if there is a slot for it.
+
+        If no slot is free, one may be freed by dropping an overdue chunk.
+        """
         key, task = (sender, order.job), (order.job, order.chunk)
         orders = self._orders.get(key, _Orders(now, now + _EVERY))
         orders.heard = now
         if order.chunk in orders.working or order.chunk in orders.done:
-            return [Reply(ticket, Taken())]
+            return [Reply(ticket, LearnAck())]
         if task not in self._on_its_way and (why := self._refusal(sender, now)):
             return [Reply(ticket, Refusal(why))]
         self._orders[key] = orders  # only now, so that a refused coordinator leaves no state behind
         orders.working.add(order.chunk)
         orders.failed.pop(order.chunk, None)
         if (learned := self._on_its_way.get(task)) is not None:
-            return [Reply(ticket, Taken()), *self._offered(*task, learned.lesson, now)]
+            return [Reply(ticket, LearnAck()), *self._offered(*task, learned.lesson, now)]
         if task in self._on_its_way:
-            return [Reply(ticket, Taken())]
+            return [Reply(ticket, LearnAck())]
         self._on_its_way[task] = None
-        return [Reply(ticket, Taken()), Compute(order.job, order.chunk, order.sentences)]
+        return [Reply(ticket, LearnAck()), Compute(order.job, order.chunk, order.sentences)]
 
     def _refusal(self, sender: Peer, now: float) -> str:
-        """Return why a coordinator gets no slot; empty if one is free, or was freed for it."""
+        """Return why a coordinator gets no slot; empty if a slot is free, or was freed for it."""
         if self._leaving:
             return "this peer is leaving"
         if any(self._is_late((job, chunk), now) for job, chunk in self._owed(sender)):
-            return "say first whether to bring what was learned for you, or to leave it"
+            return "order first whether to push or drop the chunks that were learned for you"
         if self.free > 0 or self._make_place(sender, now):
             return ""
         return "no slot is free"
 
     def _owed(self, sender: Peer) -> Iterator[_Task]:
-        """Return the chunks that wait for a coordinator's decision."""
+        """Yield the learned chunks that wait for a coordinator's decision."""
         for (peer, job), orders in self._orders.items():
             if peer == sender:
-                yield from ((job, chunk) for chunk in orders.came)
+                yield from ((job, chunk) for chunk in orders.results)
 
     def _is_late(self, task: _Task, now: float) -> bool:
-        """Return whether a chunk was learned so long ago that it may be dropped for another."""
+        """Return whether a chunk was learned so long ago that it may be dropped for another one."""
         learned = self._on_its_way.get(task)
         return learned is not None and now - learned.since > _WORD_WITHIN
 
     def _make_place(self, sender: Peer, now: float) -> bool:
-        """Drop the first overdue chunk whose coordinators all have more slots than the sender."""
+        """Drop an overdue chunk whose coordinators all use more slots here than the sender.
+
+        Return whether there was one, so that a slot is free now.
+        """
         slots = Counter[Peer]()
         for (peer, _), orders in self._orders.items():
             slots[peer] += len(orders.working)
@@ -177,7 +191,7 @@ class Worker:
             if others and self._is_late((job, chunk), now):
                 for key, orders in wanted.items():
                     orders.working.discard(chunk)
-                    orders.came.pop(chunk, None)
+                    orders.results.pop(chunk, None)
                     self._settle(key, orders)
                 del self._on_its_way[job, chunk]
                 self._writer.give_up(job, chunk)
@@ -185,9 +199,9 @@ class Worker:
         return False
 
     def computed(self, job: bytes, chunk: int, outcome: Lesson | str, now: float) -> list[Action]:
-        """Report the result of a chunk, or why it failed."""
+        """Report a chunk's outcome to its coordinators: the result, or why learning failed."""
         if (job, chunk) not in self._on_its_way:
-            return []  # no coordinator wants it any more
+            return []  # no coordinator wants the chunk any more
         if isinstance(outcome, str):
             del self._on_its_way[job, chunk]
             for orders in self._of(job, chunk):
@@ -200,23 +214,23 @@ class Worker:
         return self._offered(job, chunk, outcome, now)
 
     def _offered(self, job: bytes, chunk: int, lesson: Lesson, now: float) -> list[Action]:
-        """Report the result of a chunk to all coordinators that want it."""
+        """Report the signed result of a chunk to all coordinators that want the chunk."""
         voucher = self._vouch(job, chunk, lesson.tree.root)
         for orders in self._of(job, chunk):
-            orders.came[chunk] = Came(chunk, lesson.tree.root, voucher)
+            orders.results[chunk] = Result(chunk, lesson.tree.root, voucher)
         return self._told(job, now)
 
-    def _brought(self, job: bytes, bring: Bring, now: float) -> list[Action]:
-        """Push a chunk to its owners, sealed with its vouchers."""
-        learned = self._on_its_way.get((job, bring.chunk))
+    def _brought(self, job: bytes, order: PushOrder, now: float) -> list[Action]:
+        """Carry out an order to push: send a chunk to its owners, sealed with the vouchers."""
+        learned = self._on_its_way.get((job, order.chunk))
         if learned is None:
             return []
         lesson = learned.lesson
-        seal = sealing(bring.vouchers, lesson.tree)
-        return self._pushed(self._writer.push(job, bring.chunk, lesson.cut, seal, now), now)
+        seal = sealing(order.vouchers, lesson.tree)
+        return self._pushed(self._writer.push(job, order.chunk, lesson.cut, seal, now), now)
 
     def answered(self, number: int, answer: Message | None, now: float) -> list[Action]:
-        """Handle the answer to a call; None is a timeout."""
+        """Handle the answer to a call; the answer None means a timeout."""
         return self._calls.done(number, answer, now)
 
     def tick(self, now: float) -> list[Action]:
@@ -251,7 +265,7 @@ class Worker:
             learned = Learned(done.chunk, lesson.sequences, list(lesson.skips), done.sent)
         for orders in self._of(done.job, done.chunk):
             orders.working.discard(done.chunk)
-            orders.came.pop(done.chunk, None)
+            orders.results.pop(done.chunk, None)
             orders.done[done.chunk] = learned
         return self._told(done.job, now)
 
@@ -262,7 +276,7 @@ class Worker:
         return {k: o for k, o in self._orders.items() if k[1] == job and chunk in o.working}
 
     def _told(self, job: bytes, now: float) -> list[Action]:
-        """Send a heartbeat to the job's coordinators at once."""
+        """Send a heartbeat at once to each of a job's coordinators without one in flight."""
         return [
             self._beat(key, orders, now)
             for key, orders in self._orders.items()
@@ -272,10 +286,10 @@ class Worker:
     def _beat(self, key: Key, orders: _Orders, now: float) -> Call:
         orders.asking, orders.next = True, now + _EVERY
         done = [orders.done[chunk] for chunk in sorted(orders.done)]
-        came = [orders.came[chunk] for chunk in sorted(orders.came)]
+        results = [orders.results[chunk] for chunk in sorted(orders.results)]
         awaited = list(self._writer.awaited(key[1], now)[:MOST_AWAITED])
         failed = sorted(orders.failed.items())
-        beat = Beat(key[1], sorted(orders.working), done, failed, came, awaited)
+        beat = Beat(key[1], sorted(orders.working), done, failed, results, awaited)
         number = self._calls.number(partial(self._heard, key, beat))
         return Call(number, key[0], beat, _TIMEOUT)
 
@@ -284,10 +298,10 @@ class Worker:
         if orders is None:
             return []
         orders.asking = False
-        if not isinstance(answer, Heard):
+        if not isinstance(answer, BeatAck):
             if not (isinstance(answer, Refusal) or self._leaving):
                 return []
-            left = self._given_up(key, orders)  # it does not lead the job, so it will not decide
+            left = self._given_up(key, orders)  # not the job's coordinator, so it never decides
             self._settle(key, orders)
             return left
         orders.heard = now
@@ -296,34 +310,34 @@ class Worker:
         for chunk, _ in beat.failed:
             orders.failed.pop(chunk, None)
         actions: list[Action] = []
-        for bring in answer.bring:
-            if orders.came.pop(bring.chunk, None) is not None:
-                actions += self._brought(key[1], bring, now)
+        for order in answer.orders:
+            if orders.results.pop(order.chunk, None) is not None:
+                actions += self._brought(key[1], order, now)
         for chunk in answer.leave:
             if chunk in orders.working:
                 actions += self._leave(key[1], chunk, orders)
-        told = {came.chunk for came in beat.came}
-        if orders.done or orders.failed or orders.came.keys() - told:
+        told = {result.chunk for result in beat.results}
+        if orders.done or orders.failed or orders.results.keys() - told:
             return [*actions, self._beat(key, orders, now)]
         self._settle(key, orders)
         return actions
 
     def _settle(self, key: Key, orders: _Orders) -> None:
-        """Forget a coordinator that wants nothing more and has heard everything."""
+        """Forget a coordinator that wants nothing more and has acknowledged everything."""
         if not (orders.working or orders.done or orders.failed):
             del self._orders[key]
 
     def _given_up(self, key: Key, orders: _Orders) -> list[Action]:
-        """Drop the results that wait for the decision of a coordinator that is gone."""
+        """Drop the results that wait for the decision of a coordinator that will never decide."""
         actions: list[Action] = []
-        for chunk in list(orders.came):
+        for chunk in list(orders.results):
             actions += self._leave(key[1], chunk, orders)
         return actions
 
     def _leave(self, job: bytes, chunk: int, orders: _Orders) -> list[Action]:
         """Release a coordinator's chunk, and stop work on it if no other coordinator wants it."""
         orders.working.discard(chunk)
-        orders.came.pop(chunk, None)
+        orders.results.pop(chunk, None)
         if self._of(job, chunk):
             return []
         self._on_its_way.pop((job, chunk), None)

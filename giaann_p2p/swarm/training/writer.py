@@ -1,27 +1,28 @@
-"""Pushes a chunk's delta to the holders of all shards, until enough of each have it on disk.
+"""Pushes a chunk's delta to the holders of all shards, until enough holders have it on disk.
 
-Every shard gets every chunk, even one without rows for it, so a shard's set of chunks alone shows
-whether it has a whole job. Each peer gets one message with the rows for all its shards. A peer that
-does not answer is retried with exponential backoff; so are new owners, if the placement changes. A
-peer that names a retry time is retried then, without blame (see `push_budget`). A chunk that
-arrives twice counts once, so a lost answer does no harm.
+Every shard gets every chunk, even if the chunk has no rows for it, so a shard's set of chunks alone
+shows whether the shard has a whole job. Each peer gets one message with the rows for all its
+shards. A peer that does not answer is retried with exponential backoff. If the placement changes,
+the new owners get the chunk, too. A peer that names a retry time is retried then, without blame
+(see `push_budget`). A chunk that arrives twice counts once, so a lost answer does no harm.
 
-Holders are the owners and the peers *beside* them: those that held a shard before and keep it,
-because they regard the owners as newcomers (see `Standing`). For each shard an update needs
+The holders of a shard are its owners and the peers *beside* them. A peer beside the owners held the
+shard before and keeps it, because it regards the owners as newcomers (see `Standing`). An update is
+committed when it has, for each shard,
 
 1. a quorum of holders;
-2. a *keeper* among them, with standing and a disk, if there is one. If no peer with standing is
-   present, but a keeper that had the shard may come back, the writer waits for that keeper. So an
-   update survives all newcomers vanishing at once, and a writer that is partitioned off with
-   newcomers commits nothing;
-3. of the peers beside the owners, a keeper, or else each peer that answers and takes the update. A
-   writer that just started regards all peers as equal; a peer that keeps a shard beside its owners
-   shows that they are not.
+2. a *keeper* among them, that is, a peer with standing and a disk, if the shard has a keeper. If no
+   peer with standing is present, but a keeper that had the shard may come back, the writer waits
+   for that keeper. So an update survives even if all newcomers vanish at once, and a writer that is
+   partitioned off with newcomers commits nothing;
+3. a keeper among the peers beside the owners, or else each of those peers that answers and takes
+   the update. A writer that just started cannot tell newcomers from other peers, but a peer that
+   keeps a shard beside its owners shows that they are newcomers.
 
 If all keepers of a shard are full, rule 2 makes training wait until newcomers gain standing or are
-vouched for, or a keeper gets more room: `status` and `train` call the swarm full. This cannot be
-avoided: cold copies take no updates, and an update held only by newcomers vanishes with them, after
-it was acknowledged as safe.
+vouched for, or until a keeper gets more room: `status` and `train` call the swarm full. This cannot
+be avoided. Cold copies take no updates, and an update that only newcomers hold would vanish with
+them after it was acknowledged as safe.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -29,7 +30,6 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from giaann_p2p.backoff import Backoff
 from giaann_p2p.errors import MessageError
@@ -46,13 +46,11 @@ from giaann_p2p.swarm.wire.voucher import Sealing
 _NONE = np.empty(0, np.uint16)
 _MOST_PARCEL = MOST_BYTES // 2
 _BACKOFF = Backoff(first=0.5, longest=2.0)
-"""It stays short because a returning peer may be the last that a quorum lacks, and a vain attempt
-costs little."""
+"""Backoff of pushes to a silent peer, in seconds. It stays short because a returning peer may be
+the last one that a quorum lacks, and an attempt in vain costs little."""
 
-Flags = npt.NDArray[np.bool_]
-"""One flag per shard."""
 Cut = Callable[[Shards], bytes]
-"""A function that returns the parcel of a delta's rows for some shards."""
+"""A function that returns a parcel with a delta's rows for some shards."""
 
 
 class Committed(NamedTuple):
@@ -61,33 +59,33 @@ class Committed(NamedTuple):
     job: bytes
     chunk: int
     sent: int = 0
-    """Bytes sent to all holders together."""
+    """Number of bytes sent to all holders together."""
 
 
 WriteAction = Call | Committed
 
 
 class _Chunk:
-    """A chunk that is being pushed."""
+    """A chunk that is being pushed: which peers have it, and which lack it, for which shards."""
 
     def __init__(self, job: bytes, chunk: int, cut: Cut, seal: Sealing, shards: int) -> None:
         self.job, self.chunk, self.cut, self.seal = job, chunk, cut, seal
-        self.acks = np.zeros(shards, np.int64)  # number of holders that have it, by shard
-        self.taken: dict[Peer, Shards] = {}  # shards for which each peer has it
-        self.kept = np.zeros(shards, np.bool_)  # whether a keeper has it, by shard
-        self.kept_beside = np.zeros(shards, np.bool_)  # whether a keeper beside the owners has it
-        self.refused: set[Peer] = set()  # peers that took only a part, under this placement
+        self.acks = np.zeros(shards, np.int64)  # by shard: number of peers that have the chunk
+        self.taken: dict[Peer, Shards] = {}  # shards for which each peer has the chunk
+        self.kept = np.zeros(shards, np.bool_)  # by shard: whether a keeper has the chunk
+        self.kept_beside = np.zeros(shards, np.bool_)  # by shard: same, a keeper beside the owners
+        self.refused: set[Peer] = set()  # peers that refused all or a part, under this placement
         self.placement: Placement | None = None
         self.beside: Mapping[Peer, Shards] = {}
-        self.lacking: dict[Peer, Shards] = {}  # shards that each holder lacks, under this placement
+        self.lacking: dict[Peer, Shards] = {}  # shards for which each present holder lacks it
         self.asking: set[Peer] = set()
         self.backoff: dict[Peer, Backoff] = {}
         self.next: dict[Peer, float] = {}
         self.sent = 0
-        """Number of bytes sent so far."""
+        """Number of bytes of this chunk that were sent to peers so far, retries included."""
 
     def acked(self, peer: Peer, shards: Shards, keeps: bool) -> None:
-        """Record for which shards a peer has the chunk, and whether it is a keeper."""
+        """Record for which shards a peer has the chunk; `keeps` means that it is a keeper."""
         self.kept[shards] |= keeps
         if peer in self.beside:
             self.kept_beside[np.intersect1d(shards, self.beside[peer])] |= keeps
@@ -98,7 +96,7 @@ class _Chunk:
             self._lacks(peer, self.lacking[peer])
 
     def placed(self, placement: Placement, beside: Mapping[Peer, Shards]) -> None:
-        """Recompute what each holder lacks, if the placement or the peers beside have changed."""
+        """If owners or the peers beside them have changed, recompute what each holder lacks."""
         if placement is not self.placement or beside is not self.beside:
             self.placement, self.beside, self.lacking = placement, beside, {}
             self.refused.clear()
@@ -119,7 +117,11 @@ class _Chunk:
             self.lacking.pop(peer, None)
 
     def waits_for_keepers(self, others: "PeersView", now: float) -> bool:
-        """Return whether rule 2 or 3 of this module is not met yet for any shard."""
+        """Return whether any shard still lacks a keeper that has the chunk.
+
+        `PeersView.kept` says which shards need one. In addition, each reachable peer beside the
+        owners must have taken or refused the chunk, unless a keeper among these peers has it.
+        """
         if not (self.kept | ~others.kept(now)).all():
             return True
         return any(
@@ -127,11 +129,11 @@ class _Chunk:
             for peer in self.beside
             if (lacking := self.lacking.get(peer)) is not None
             and peer not in self.refused
-            and others.reachable(peer, now)
+            and others.not_suspected(peer, now)
         )
 
     def failed(self, peer: Peer, now: float, again: float = 0.0) -> None:
-        """Schedule a retry: after `again` seconds if the peer named them, else with backoff."""
+        """Schedule a retry at a peer after `again` seconds, or with backoff if `again` is 0."""
         if again:
             self.next[peer] = now + again
         else:
@@ -140,7 +142,10 @@ class _Chunk:
 
 
 class Writer:
-    """Pushes chunks, several at a time."""
+    """Pushes chunks to the holders of all shards, several chunks at a time.
+
+    `timeout` is that of one push, in seconds.
+    """
 
     def __init__(self, shards: int, quorum: int, others: PeersView, timeout: float) -> None:
         self._shards, self._quorum, self._timeout = shards, quorum, timeout
@@ -154,29 +159,35 @@ class Writer:
     def push(
         self, job: bytes, chunk: int, cut: Cut, seal: Sealing, now: float
     ) -> list[WriteAction]:
-        """Begin to push a chunk, unless it is being pushed already."""
+        """Begin to push a chunk, unless this has begun already."""
         if (job, chunk) in self._chunks:
             return []
         new = self._chunks[job, chunk] = _Chunk(job, chunk, cut, seal, self._shards)
         return self._due(new, now)
 
     def give_up(self, job: bytes, chunk: int) -> bool:
-        """Stop pushing a chunk; what arrived stays. Return whether it was being pushed."""
+        """Stop pushing a chunk; return whether it was being pushed.
+
+        Peers that already have the chunk keep it.
+        """
         return self._chunks.pop((job, chunk), None) is not None
 
     def awaited(self, job: bytes, now: float) -> Sequence[Peer]:
-        """Return the absent keepers, if a chunk of a job has its quorum and lacks only a keeper."""
+        """Return the absent keepers, if a chunk of a job has its quorum but no keeper yet.
+
+        The result is empty if no chunk of the job waits for a keeper.
+        """
         chunks = [chunk for (its, _), chunk in self._chunks.items() if its == job]
         if any(self._has_quorum(chunk) and not chunk.kept.all() for chunk in chunks):
             return self._others.awaited(now)
         return []
 
     def answered(self, number: int, answer: Message | None, now: float) -> list[WriteAction]:
-        """Handle the answer to a call; None is a timeout."""
+        """Handle the answer to a call; the answer None means a timeout."""
         return self._calls.done(number, answer, now)
 
     def tick(self, now: float) -> list[WriteAction]:
-        """Send the pushes that are due; to be called about once a second."""
+        """Return the pushes that are due, and the chunks committed; call this every second."""
         acts: list[WriteAction] = []
         for chunk in list(self._chunks.values()):
             acts += self._committed(chunk, now) or self._due(chunk, now)
@@ -194,15 +205,15 @@ class Writer:
         chunk.asking.add(peer)
         parcel = chunk.cut(shards)
         while len(parcel) > _MOST_PARCEL and len(shards) > 1:
-            shards = shards[: len(shards) // 2]  # the rest comes with a later answer
+            shards = shards[: len(shards) // 2]  # the others are pushed after the answer
             parcel = chunk.cut(shards)
         seal = chunk.seal(shards)
         chunk.sent += len(parcel) + seal.size
-        number = self._calls.number(partial(self._told, chunk, peer, shards))
+        number = self._calls.number(partial(self._on_answer, chunk, peer, shards))
         question = Push(chunk.job, chunk.chunk, packed(shards, self._shards), parcel, seal)
         return Call(number, peer, question, self._timeout)
 
-    def _told(
+    def _on_answer(
         self, chunk: _Chunk, peer: Peer, pushed: Shards, answer: Message | None, now: float
     ) -> list[WriteAction]:
         chunk.asking.discard(peer)
@@ -224,7 +235,7 @@ class Writer:
             self._others.suspect(peer, now)
         else:
             self._others.heard(peer)
-        if not complete:  # otherwise what remains for it is sent at once
+        if not complete:  # after a complete answer, the peer's other shards follow without a pause
             chunk.failed(peer, now, answer.again if isinstance(answer, Refusal) else 0.0)
         return self._committed(chunk, now)
 

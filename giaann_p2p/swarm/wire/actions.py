@@ -1,7 +1,7 @@
-"""Actions: the orders that pure decision code returns for a shell to carry out.
+"""Actions: the orders that decision code, which does no I/O, returns for its shell to carry out.
 
 A shell carries out actions in order. Calls run concurrently; actions that change the store run one
-after another. Each numbered action is reported back as an event with the same number.
+after another. The outcome of a numbered action comes back as an event with the same number.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from giaann_p2p.swarm.wire.messages import Message
 
 
 class Call(NamedTuple):
-    """Ask a peer; its answer is reported as `answered(number, message or None)`."""
+    """Send a question to a peer; the answer is reported as `answered(number, message or None)`."""
 
     number: int
     peer: Peer
@@ -28,26 +28,26 @@ class Call(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """Answer the question that arrived with this ticket."""
+    """Send the answer to another peer's question; the question arrived with this ticket."""
 
     ticket: int
     message: Message
 
 
 class Hold(NamedTuple):
-    """Start holding shards."""
+    """Start holding some shards in the store."""
 
     shards: Shards
 
 
 class Drop(NamedTuple):
-    """Stop holding shards."""
+    """Stop holding some shards in the store."""
 
     shards: Shards
 
 
 class Cool(NamedTuple):
-    """Write a cold copy of a shard, durably; reported like `Apply`."""
+    """Write a cold copy of a shard to the disk, durably; the outcome is reported as `stored`."""
 
     number: int
     shard: int
@@ -55,7 +55,7 @@ class Cool(NamedTuple):
 
 
 class Thaw(NamedTuple):
-    """Load a shard's cold copy into memory, durably; reported like `Apply`."""
+    """Load a shard's cold copy into memory, durably; the outcome is reported as `stored`."""
 
     number: int
     shard: int
@@ -75,13 +75,16 @@ class Forget(NamedTuple):
 
 
 class Apply(NamedTuple):
-    """Apply updates durably; reported as `stored(number, the store's error or None)`."""
+    """Apply updates durably; the outcome is reported as `stored(number, error or None)`."""
 
     number: int
     updates: list[Packed]
 
     def unpacked(self) -> list[Update]:
-        """Unpack the updates, off the event loop; MessageError if one is malformed."""
+        """Unpack the updates, which is slow, so call it off the event loop.
+
+        MessageError if an update is malformed.
+        """
         try:
             return [update.unpacked() for update in self.updates]
         except DamagedError as error:
@@ -89,13 +92,16 @@ class Apply(NamedTuple):
 
 
 class Adopt(NamedTuple):
-    """Import a shard's content from another peer, durably; reported like `Apply`."""
+    """Import a shard's content from another peer, durably; the outcome is reported as `stored`."""
 
     number: int
     arrived: Import
 
     def content(self) -> Content:
-        """Unpack the content, off the event loop; MessageError if it does not fit the manifest."""
+        """Unpack the content, which is slow, so call it off the event loop.
+
+        MessageError if the content does not fit its manifest.
+        """
         try:
             return self.arrived.content()
         except DamagedError as error:
@@ -103,13 +109,13 @@ class Adopt(NamedTuple):
 
 
 class Release(NamedTuple):
-    """Discard the deltas that are kept of some chunks, for some shards."""
+    """Discard deltas that the store keeps to pass them on: those of some chunks for some shards."""
 
     parts: list[tuple[Shards, Applied]]
 
 
-class Weigh(NamedTuple):
-    """Fingerprint some shards with a salt (see `shard_fingerprint`); reported as `weighed`."""
+class TakeFingerprints(NamedTuple):
+    """Compute the fingerprints of some shards with a salt; they are reported as `weighed`."""
 
     number: int
     shards: Shards
@@ -117,7 +123,7 @@ class Weigh(NamedTuple):
 
 
 class Compute(NamedTuple):
-    """Learn a chunk from its sentences; reported as `computed(job, chunk, cut or error)`."""
+    """Learn a chunk from its sentences; the result is reported as `computed(job, chunk, ...)`."""
 
     job: bytes
     chunk: int
@@ -125,14 +131,14 @@ class Compute(NamedTuple):
 
 
 class Stop(NamedTuple):
-    """Abort the learning of a chunk, if it is still under way; nothing is reported."""
+    """Stop learning a chunk, if that is still under way; nothing is reported."""
 
     job: bytes
     chunk: int
 
 
 class Lost(NamedTuple):
-    """Shards of which this peer once knew more than any peer holds now."""
+    """Lost shards: this peer remembers more of them than any known peer holds now."""
 
     shards: Shards
     connections: int
@@ -142,13 +148,13 @@ class Lost(NamedTuple):
 
 
 class Announce(NamedTuple):
-    """Publish what this peer holds."""
+    """Publish a record of the shards that this peer holds."""
 
     ready: Shards
     syncing: Shards
     leaving: bool
     wrong: Mapping[Peer, Shards]
-    """Peers that hold wrong content, each with the shards concerned."""
+    """Accused peers, each with the shards of which it holds wrong content."""
     cold: Shards
     """Shards whose content is on disk but not in memory."""
     missing: Lost
@@ -156,7 +162,7 @@ class Announce(NamedTuple):
 
 
 class Leave(NamedTuple):
-    """Stop: nothing is left to hand over."""
+    """End this peer's process, because it has nothing left to hand over."""
 
 
 Action = (
@@ -171,7 +177,7 @@ Action = (
     | Apply
     | Adopt
     | Release
-    | Weigh
+    | TakeFingerprints
     | Announce
     | Compute
     | Stop

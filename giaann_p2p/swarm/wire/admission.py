@@ -5,8 +5,8 @@
    is revoked.
 2. A peer without rights is a stranger. It may ask for the manifest, which it needs to become a
    member, and for nothing else.
-3. A token is verified once and cached, so each request costs one dictionary lookup and a comparison
-   of times.
+3. The result of verifying a token is cached, so a request usually costs one dictionary lookup and a
+   comparison of times.
 """
 
 from collections.abc import Mapping
@@ -23,6 +23,7 @@ from giaann_p2p.swarm.wire.token import EVERY, NONE, ProvenRights, Rights, Token
 from giaann_p2p.swarm.wire.withdrawn import Withdrawn
 
 _MOST_KNOWN = 1 << 12
+"""Maximum number of tokens whose verification is cached; the oldest entry is evicted."""
 _ANY = EVERY
 _STORING = Rights.STORAGE
 _COMPUTING = Rights.COMPUTE
@@ -44,7 +45,8 @@ MAY_ASK: Mapping[type[Message], Rights] = {
     messages.RevokedIs: _ANY,
     messages.AskOrphans: _ASKING,
 }
-"""A peer needs one of these rights to ask each question. Any peer may ask for the manifest."""
+"""The rights for each kind of question: a peer needs at least one of them to ask it. Every peer may
+ask for the manifest."""
 _ROLES = {"storage": Rights.STORAGE, "compute": Rights.COMPUTE}
 _REVOKED = "this swarm's founder has revoked you"
 _MEMBERS_ONLY = (
@@ -54,7 +56,7 @@ _MEMBERS_ONLY = (
 
 
 class Pass(NamedTuple):
-    """The rights of a peer."""
+    """The rights that a peer has in a swarm."""
 
     rights: Rights
     why: str
@@ -62,7 +64,7 @@ class Pass(NamedTuple):
 
 
 class Admission:
-    """The access control of one swarm, from the view of one peer."""
+    """One peer's access control: decides what each other peer of the swarm may do."""
 
     def __init__(self, manifest: Manifest) -> None:
         self.is_open = manifest.admission == "open"
@@ -78,7 +80,7 @@ class Admission:
         return f"<Admission: {how}>"
 
     def look(self, peer: Peer, token: bytes, now: float) -> Pass:
-        """Return what a peer may do with the token that it showed (empty: no token)."""
+        """Return the rights of a peer that showed this token (empty: none)."""
         if self.is_open:
             return Pass(NONE, _REVOKED) if peer in self._gone else Pass(EVERY, "")
         if not token:
@@ -89,13 +91,13 @@ class Admission:
         if found.member != peer:
             return Pass(NONE, f"this token is {name_of(found.member)}'s, not {name_of(peer)}'s")
         if found.until <= now:
-            return Pass(NONE, "the token has run out: have another one issued")
+            return Pass(NONE, "the token has expired: ask the founder for another one")
         if gone := next((one for one in found.chain if one in self._gone), None):
             return Pass(NONE, f"the founder has revoked {name_of(gone)}, and this token with it")
         return Pass(found.rights, "")
 
     def vouches(self, peer: Peer, token: bytes, now: float) -> bool:
-        """Return whether a valid token gives this peer the right STANDING, open swarms included."""
+        """Return whether a valid token gives this peer the right STANDING, also in open swarms."""
         found = self._standing(token) if token else ""
         return (
             not isinstance(found, str)
@@ -107,21 +109,21 @@ class Admission:
 
     @property
     def serves_all(self) -> bool:
-        """Whether every peer has all rights."""
+        """Whether every peer has all rights: the swarm is open, and no peer is revoked."""
         return self.is_open and not self._gone
 
     def disowned(self, peer: Peer) -> bool:
-        """Return whether the founder's list discards the work of a peer."""
+        """Return whether the founder's list disowns a peer, so that its work no longer counts."""
         return peer in self._disowned
 
     def fault(self, peer: Peer, token: bytes, now: float) -> str:
-        """Return why a peer is a stranger; empty if it is not."""
+        """Return why a peer has no rights with this token; empty if it has some."""
         return self.look(peer, token, now).why
 
     def authored(self, peer: Peer, token: bytes) -> str:
-        """Return why a peer's work does not count; empty if it does.
+        """Return why the deltas that a peer signed do not count; empty if they do.
 
-        The token may have expired: a member's work stays valid afterwards.
+        The token may have expired, because a member's work stays valid afterwards.
         """
         if self.is_open:
             return ""
@@ -130,31 +132,31 @@ class Admission:
             return found
         if found.member != peer:
             return f"this token is {name_of(found.member)}'s, not {name_of(peer)}'s"
-        return "" if _COMPUTING in found.rights else f"{name_of(peer)} may be {found.rights}"
+        return "" if _COMPUTING in found.rights else _too_little(peer, found.rights, "compute")
 
     def refusal(self, peer: Peer, token: bytes, question: Message, now: float) -> str:
-        """Return why a peer may not ask a question; empty if it may."""
+        """Return why a peer with this token may not ask a question; empty if it may."""
         if self.serves_all or isinstance(question, messages.AskManifest):
             return ""
         found = self.look(peer, token, now)
         if found.why or found.rights & MAY_ASK.get(type(question), NONE):
             return found.why
-        return f"your token lets you be {found.rights}, which is not enough to ask for this"
+        return f"your token grants only {found.rights}, which is not enough for this request"
 
     def check(self, said: Announcement, now: float) -> None:
-        """Raise RecordError unless the peer may be in the directory in the role that it claims."""
+        """Raise RecordError unless a record's peer has the right to the role that it announces."""
         if self.serves_all:
             return
         found = self.look(said.peer, said.token, now)
         if found.why:
             raise RecordError(f"token: {found.why}")
         if _ROLES[said.role] not in found.rights:
-            raise RecordError(f"token: {name_of(said.peer)} may be {found.rights}, not {said.role}")
+            raise RecordError(f"token: {_too_little(said.peer, found.rights, said.role)}")
 
     def learn(self, data: bytes) -> bool:
-        """Take in a list of revoked peers; return whether it is newer than the current one.
+        """Adopt an edition of the founder's list if it is newer; return whether it was.
 
-        TokenError if the founder did not sign it.
+        TokenError if the list is malformed, or not signed by the founder.
         """
         found = Revoked.read(data, self._swarm_id, self._founder)
         if found.number <= self.revoked.number:
@@ -180,3 +182,7 @@ class Admission:
             return found.standing(self._founder)
         except TokenError as error:
             return str(error)
+
+
+def _too_little(peer: Peer, rights: Rights, needed: str) -> str:
+    return f"the token of {name_of(peer)} grants only {rights}, not {needed}"

@@ -15,7 +15,9 @@ from giaann_p2p.errors import UsageError
 from giaann_p2p.swarm.wire.identity import from_text, to_text
 
 MOST_ADDRESSES = 32
+"""Maximum number of addresses in a join link."""
 MOST_ADDRESS_LENGTH = 256
+"""Maximum length of an address, in characters."""
 _SCHEME = "giaann://"
 _MOST_LENGTH = len(_SCHEME) + 64 + MOST_ADDRESSES * (MOST_ADDRESS_LENGTH + 1)
 _LETTERS = re.compile(r"(/[A-Za-z0-9._:%=-]+)+")
@@ -23,7 +25,7 @@ _PEER = re.compile(r"/p2p/[A-Za-z0-9]+(/|$)")
 
 
 class Link(msgspec.Struct, frozen=True):
-    """A swarm's id, and the addresses of peers that know the swarm."""
+    """A join link: a swarm's id, and the addresses of peers that know the swarm."""
 
     swarm_id: bytes
     addresses: tuple[str, ...]
@@ -42,17 +44,20 @@ class Link(msgspec.Struct, frozen=True):
 
     @classmethod
     def read(cls, text: str) -> "Link":
-        """Parse a link as it was printed; UsageError says which part is wrong."""
+        """Parse a join link from its text; UsageError says which part is wrong."""
         text = text.strip()
         if len(text) > _MOST_LENGTH:
-            raise UsageError(f"a join link has at most {_MOST_LENGTH} letters, not {len(text):,}")
+            raise UsageError(
+                f"a join link has at most {_MOST_LENGTH} characters, not {len(text):,}; copy it"
+                " again"
+            )
         scheme, rest = text[: len(_SCHEME)], text[len(_SCHEME) :]
         if scheme.lower() != _SCHEME:
             raise UsageError(f"a join link begins with {_SCHEME}, not with {scheme!r}")
         swarm, slash, addresses = rest.partition("/")
         if not slash:
             raise UsageError(
-                "the join link names no address; it should go on with one, as in "
+                "the join link contains no address; one must follow the swarm, as in "
                 f"{_SCHEME}<swarm>/ip4/203.0.113.7/tcp/4100/p2p/<peer>"
             )
         swarm_id = from_text(swarm, "the join link's swarm")
@@ -60,11 +65,11 @@ class Link(msgspec.Struct, frozen=True):
 
 
 def fault_of(address: str) -> str:
-    """Return why a text is not a peer's multiaddr; empty if it may be one."""
+    """Return why a text cannot be a peer's multiaddr; empty if it may be one."""
     if len(address) > MOST_ADDRESS_LENGTH:
-        return f"has {len(address):,} letters, more than {MOST_ADDRESS_LENGTH}"
+        return f"has {len(address):,} characters, more than {MOST_ADDRESS_LENGTH}"
     if not _LETTERS.fullmatch(address):
-        return "is not of parts like /ip4/203.0.113.7/tcp/4100"
+        return "does not consist of parts like /ip4/203.0.113.7/tcp/4100"
     if not _PEER.search(address):
-        return "names no peer: it lacks its part /p2p/<peer>"
+        return "names no peer: it lacks a part /p2p/<peer>"
     return ""

@@ -1,4 +1,4 @@
-"""The manifest: everything that all peers of a swarm agree on for ever.
+"""The manifest of a swarm: the settings that all its peers share and that never change.
 
 The manifest fixes the model, the shards, and how many replicas make an update count.
 
@@ -6,12 +6,12 @@ The manifest fixes the model, the shards, and how many replicas make an update c
 2. The swarm's id is the hash of the whole manifest, the founder's signature included. So a peer
    with the id can check every part of the manifest itself, and two manifests that differ at all,
    even only in the founder or the signature, are two swarms.
-3. The founder signs it, so that a list of swarms can show who made each, and so that the same key
-   can later admit members to a swarm that admits by token.
+3. The founder signs the manifest, so that a list of swarms can show who made each, and so that the
+   same key can later admit members to a swarm that admits by token.
 """
 
 import hashlib
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 
@@ -25,8 +25,10 @@ FORMAT = 1
 PROTOCOL = 7
 """Version of the protocol between peers; see also `messages.VERSION`."""
 MOST_BYTES = 4096
+"""Maximum length of an encoded manifest, in bytes."""
 MOST_REPLICAS = 64
 MOST_REDUNDANCY = 8
+"""Maximum number of compute peers that a swarm may require to agree on a delta."""
 _MOST_NAME = 64
 _KIND = "manifest"
 _OTHER_RELEASE = "install the release of giaann-p2p that the swarm was made with"
@@ -36,7 +38,7 @@ _Signature = Annotated[bytes, msgspec.Meta(max_length=SIGNATURE_BYTES)]
 
 
 class Versions(msgspec.Struct, frozen=True, kw_only=True):
-    """The versions that a peer has installed, for comparison with a swarm's requirements."""
+    """The versions of software and data that a peer has, to compare with a swarm's requirements."""
 
     protocol: int = PROTOCOL
     pipelines: tuple[str, ...] = ()
@@ -45,8 +47,21 @@ class Versions(msgspec.Struct, frozen=True, kw_only=True):
     """Digest of the word lists (see `model.lexicon`)."""
 
 
+class Rules(NamedTuple):
+    """The part of a manifest that decides where updates go and when they count."""
+
+    shards: int
+    replicas: int = 3
+    """Number of peers that own each shard."""
+    quorum: int = 2
+    """Number of replicas that must have an update durably before it counts."""
+
+
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A swarm's manifest."""
+    """A swarm's manifest: the settings that all its peers share, signed by the founder.
+
+    Invariants: 1 <= quorum <= replicas, and redundancy >= 1.
+    """
 
     format: _Number = FORMAT
     protocol: _Number = PROTOCOL
@@ -56,10 +71,10 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     replicas: _Number = 3
     """R: the number of peers that hold each shard."""
     quorum: _Number = 0
-    """W: the number of replicas that have an update durably before it counts; 0 for a majority of
-    R."""
+    """W: the number of replicas of a shard that must have an update on disk before it counts. Pass
+    0 for a majority of R."""
     redundancy: _Number = 1
-    """Number of compute peers that have to produce the same delta before it counts."""
+    """Number of compute peers that must produce the same delta before it counts."""
     admission: Literal["open", "token"] = "open"
     """Which peers are served: all, or only those with a token from the founder."""
     founder: PeerField
@@ -69,13 +84,13 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         if not self.quorum:
             msgspec.structs.force_setattr(self, "quorum", self.replicas // 2 + 1)
         rules = {
-            f"name must be of 1 to {_MOST_NAME} letters that can be printed": (
+            f"name must have 1 to {_MOST_NAME} printable characters": (
                 1 <= len(self.name) <= _MOST_NAME and self.name.isprintable()
             ),
             "admission must be open or token": self.admission in ("open", "token"),
             f"redundancy must be 1 to {MOST_REDUNDANCY}": 1 <= self.redundancy <= MOST_REDUNDANCY,
             f"replicas must be 1 to {MOST_REPLICAS}": 1 <= self.replicas <= MOST_REPLICAS,
-            f"quorum must be 1 to {self.replicas}, the replicas": (
+            f"quorum must be 1 to {self.replicas}, the number of replicas": (
                 1 <= self.quorum <= self.replicas
             ),
         }
@@ -111,30 +126,41 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @classmethod
     def read(cls, data: bytes, swarm_id: bytes | None = None) -> "Manifest":
-        """Parse a manifest, of the given swarm if any; MessageError says what is wrong."""
+        """Parse and verify an encoded manifest; MessageError says what is wrong.
+
+        If `swarm_id` is given, only the manifest of that swarm is accepted.
+        """
         if len(data) > MOST_BYTES:
             raise MessageError(f"a manifest has at most {MOST_BYTES:,} bytes, not {len(data):,}")
         if swarm_id is not None and swarm_id_of(data) != swarm_id:
             raise MessageError("this is another swarm's manifest: its hash is not the swarm's id")
         found = _decoded(data)
         if found.to_bytes() != data:
-            raise MessageError("the manifest is not in the one encoding that it may have")
+            raise MessageError("the manifest is not in its canonical encoding")
         draft = msgspec.structs.replace(found, signature=b"").to_bytes()
         if not verified(found.founder, _KIND, draft, found.signature):
             raise MessageError("the manifest's signature is not its founder's")
         return found
 
     @property
+    def rules(self) -> Rules:
+        """The number of shards, replicas and a quorum."""
+        return Rules(self.layout.shards, self.replicas, self.quorum)
+
+    @property
     def swarm_id(self) -> bytes:
-        """The 32 bytes that name this swarm."""
+        """The swarm's id: the 32-byte hash of its manifest."""
         return swarm_id_of(self.to_bytes())
 
     def to_bytes(self) -> bytes:
-        """Return the one encoding of this manifest: JSON with sorted keys."""
+        """Return the canonical encoding of the manifest: JSON with sorted keys."""
         return msgspec.json.encode(self, order="sorted")
 
     def differences(self, here: Versions, *, computes: bool = True) -> list[str]:
-        """Return what keeps a peer out, and how to fix it; storing alone needs no English."""
+        """Return each version mismatch that keeps a peer out of the swarm, with its remedy.
+
+        A peer that only stores (`computes` is false) needs no English pipeline and no word lists.
+        """
         found = []
         if here.protocol != self.protocol:
             found.append(
@@ -156,7 +182,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 def swarm_id_of(data: bytes) -> bytes:
-    """Return the id of the swarm with this encoded manifest."""
+    """Return the id of the swarm that has this encoded manifest."""
     return hashlib.blake2b(b"giaann swarm\0" + data, digest_size=32).digest()
 
 
@@ -169,9 +195,9 @@ def _decoded(data: bytes) -> Manifest:
         number = msgspec.json.decode(data, type=_Format).format
         if number != FORMAT:
             raise MessageError(
-                f"the manifest is of format {number}, this giaann-p2p reads {FORMAT}; "
+                f"the manifest has format {number}, but this giaann-p2p reads {FORMAT}; "
                 f"{_OTHER_RELEASE}"
             )
         return msgspec.json.decode(data, type=Manifest)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, SpecError) as error:
-        raise MessageError(f"no manifest of a swarm: {error}") from None
+        raise MessageError(f"this is not a swarm's manifest: {error}") from None

@@ -1,9 +1,11 @@
-"""The messages of the protocol: each question, and the answers to it.
+"""The messages of the protocol between peers: each question, and the answers to it.
 
 Messages are plain structs, encoded as MessagePack after a version byte. Deltas and sets of chunks
-inside use the store's own encodings, sets of shards that of `shardset`; each is validated where it
-is read. Nothing in a message is executed. No message exceeds `MOST_BYTES`; larger things are
-requested in parts. Docstrings of messages are in the words of the sender.
+in them have the store's encodings, and sets of shards the encoding of `shardset`; each is validated
+where it is read. Nothing in a message is executed. No message exceeds `MOST_BYTES`; larger things
+are requested in parts.
+
+Docstrings call the peer that sends a message its sender, and the other one its receiver.
 """
 
 from operator import add
@@ -25,24 +27,24 @@ from giaann_p2p.swarm.wire.withdrawn import MOST as MOST_ORPHANS
 from giaann_p2p.swarm.wire.withdrawn import Part as Orphaned
 
 VERSION = 3
-"""Version of the messages. 1: many rows travel as a parcel. 2: many rows travel as a sheaf. 3:
-large requests state how many bytes may come at once, and deltas are sealed."""
+"""Version of the message formats. 2: many rows travel as a sheaf instead of a parcel. 3: large
+requests state how many bytes may come at once, and deltas are sealed."""
 MOST_BYTES = 8 << 20
-"""Maximum length of one message, in bytes. A part of a shard is smaller, and answers are cut before
+"""Maximum length of one message, in bytes. Parts of a shard are smaller, and answers are cut before
 they grow this long."""
 
 MOST_READ = 1 << 12
 """Maximum number of neurons in one read."""
 
 MOST_AWAITED = 8
-"""Maximum number of peers that a worker may name as awaited; it waits for any one of them."""
+"""Maximum number of absent peers that a compute peer may name as awaited in one report."""
 MOST_PROMPT = 1 << 16
 """Maximum length of a prompt, in characters."""
 
 BUSY = "busy"
-"""Prefix of the reason of a temporary refusal: the same question may succeed later."""
+"""Prefix of the reason of a temporary refusal, after which the same question may succeed later."""
 MOST_AGAIN = 300
-"""Upper bound of a refusal's retry delay, in seconds."""
+"""Maximum retry delay that a refusal may ask for, in seconds."""
 _HALF = 8
 NEURON_BYTES = 2 * _HALF
 """Length of an encoded neuron, in bytes: a concept and a feature."""
@@ -58,8 +60,7 @@ Shard = Annotated[int, msgspec.Meta(ge=0, lt=MOST_SHARDS)]
 _ONE_EACH = msgspec.Meta(max_length=MOST_SHARDS)
 _MOST_SENTENCES = CHUNK
 _MOST_CHUNKS = 1 << 10
-"""Maximum number of chunks in one report of a worker, which has a few slots and reports each
-result soon."""
+"""Maximum number of chunks in one report of a compute peer, which works on far fewer at a time."""
 Chunks = Annotated[list[Chunk], msgspec.Meta(max_length=_MOST_CHUNKS)]
 Reason = Annotated[str, msgspec.Meta(max_length=200)]
 _MOST_KINDS = 16
@@ -73,9 +74,9 @@ class Message(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
 
 
 class Push(Message, frozen=True, tag="push"):
-    """Apply a chunk: these are its delta's rows for some shards that you hold.
+    """Request to apply a chunk: its delta's rows for some shards that the receiver holds.
 
-    Never a withdrawal: owners fetch withdrawals from each other.
+    The chunk is never a withdrawal, because owners fetch withdrawals from each other.
     """
 
     job: Job
@@ -87,79 +88,91 @@ class Push(Message, frozen=True, tag="push"):
 
 
 class Pushed(Message, frozen=True, tag="pushed"):
-    """The chunk is on my disk for these shards; I do not hold the other shards."""
+    """Answer to `Push`: the shards for which the sender has the chunk on its disk.
+
+    The sender does not hold the other shards of the request.
+    """
 
     shards: bytes
 
 
 class Read(Message, frozen=True, tag="read"):
-    """Send me the rows of some neurons."""
+    """Request for the rows of some neurons."""
 
     concepts: bytes
+    """The concept of each neuron, as a little-endian u64."""
     features: bytes
+    """The feature of each neuron, as a little-endian u64."""
 
 
 class Rows(Message, frozen=True, tag="rows"):
-    """These are all of the rows that I have, except rows of shards that are not ready here."""
+    """Answer to `Read`: all requested rows that the sender has, except those of `moved` shards."""
 
     parcel: bytes
-    """A few rows as plain bytes (`store.codec.plain`); more rows as a sheaf
-    (`store.codec.sheaf`)."""
+    """The rows: a few as plain bytes (`store.codec.plain`), more as a sheaf (`codec.sheaf`)."""
     moved: bytes
-    """The shards that are not ready here."""
+    """The requested shards that the sender does not serve."""
 
 
 class AskColumn(Message, frozen=True, tag="column?"):
-    """Which words are in a concept's column?"""
+    """Request for the words in a concept's column."""
 
     concept: Annotated[bytes, msgspec.Meta(min_length=_HALF, max_length=_HALF)]
 
 
 class Column(Message, frozen=True, tag="column"):
-    """The words of the column that I hold: the most frequent ones first, up to `MOST_READ`."""
+    """Answer to `AskColumn`: the words of the column that the sender holds.
+
+    The most frequent words come first; there are at most `MOST_READ`.
+    """
 
     features: Annotated[bytes, msgspec.Meta(max_length=_HALF * MOST_READ)]
 
 
 class Compare(Message, frozen=True, tag="compare"):
-    """Anti-entropy: which chunks have you applied? My sets of chunks have these marks."""
+    """Anti-entropy request: which chunks has the receiver applied to some shards?
+
+    The sender includes digests of its own sets of chunks, so that only different sets are sent.
+    """
 
     shards: bytes
     marks: Annotated[list[bytes], _ONE_EACH]
-    """The mark (digest) of each shard's set of chunks; empty where I have none."""
+    """For each shard, the digest of the sender's set of chunks; empty where it has none."""
 
 
 class Compared(Message, frozen=True, tag="compared"):
-    """The state of each shard here, and its set of chunks where that differs from yours."""
+    """Answer to `Compare`: each shard's state at the sender, and its set of chunks if different."""
 
     states: bytes
-    """The letter of a `ReplicaState` for each shard that was asked for."""
+    """For each requested shard, the letter of its `ReplicaState`."""
     which: Annotated[list[int], _ONE_EACH]
-    """Index in `sets` of each shard's set; -1 if the set equals yours, or if I have none."""
+    """For each requested shard, the index of its set in `sets`; -1 if it is equal, or absent."""
     sets: Annotated[list[bytes], _ONE_EACH]
+    """The encoded sets of chunks; several shards may share one."""
 
 
 class Fetch(Message, frozen=True, tag="fetch"):
-    """Send me the deltas of some chunks, for some shards."""
+    """Request for the deltas of some chunks, for some shards."""
 
     shards: bytes
     chunks: bytes
     most: _Amount = MOST_BYTES
-    """Maximum number of bytes to send at once; a larger delta is sent alone."""
+    """Maximum number of bytes of deltas in the answer; a larger delta is sent alone."""
     remembered: bool = False
-    """Include deltas that you remember but assume every peer has: I have no other source."""
+    """Whether to include deltas that the receiver remembers but assumes every peer to have; set if
+    the sender has no other source."""
 
 
 class Fetched(Message, frozen=True, tag="fetched"):
-    """The deltas that you asked for, as many as you wanted at once or as fit into a message."""
+    """Answer to `Fetch`: requested deltas, as many as were wanted at once or fit into a message."""
 
     updates: Annotated[list["Piece"], msgspec.Meta(max_length=_MOST_PIECES)]
     gone: bytes
-    """The chunks whose deltas I no longer keep, for at least one of the shards."""
+    """The chunks whose deltas the sender no longer keeps, for at least one of the shards."""
 
 
 class Piece(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """A chunk's delta for some shards."""
+    """A chunk's delta for some shards, as part of a `Fetched`."""
 
     job: Job
     chunk: Chunk
@@ -170,25 +183,25 @@ class Piece(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
 
 
 class Offer(Message, frozen=True, tag="offer"):
-    """I want a whole shard: what can you send?"""
+    """Request for a snapshot of a whole shard, which is then fetched in parts."""
 
     shard: Shard
     most: _Amount = MOST_BYTES
-    """Include the first part if it has at most this many bytes."""
+    """The answer should include the first part if that has at most this many bytes."""
 
 
 class Offered(Message, frozen=True, tag="offered"):
-    """The manifest of a shard's snapshot, and its first part, which often is all of it."""
+    """Answer to `Offer`: the manifest of a shard's snapshot, and its first and often only part."""
 
     manifest: bytes
     kept: bytes
-    """Chunks in the shard whose deltas I still keep; fetch these first."""
+    """The chunks whose deltas the sender still keeps; the receiver should fetch these first."""
     part: bytes
-    """The first part; empty if there is none, or if it is too long."""
+    """The first part of the snapshot; empty if there is none, or if it is too long."""
 
 
 class AskPart(Message, frozen=True, tag="part?"):
-    """Send one part of the snapshot whose manifest has this digest."""
+    """Request for one part of a shard's snapshot, named by the digest of its manifest."""
 
     shard: Shard
     digest: bytes
@@ -196,66 +209,75 @@ class AskPart(Message, frozen=True, tag="part?"):
 
 
 class Part(Message, frozen=True, tag="part"):
-    """The part of the snapshot that was asked for."""
+    """Answer to `AskPart`: the requested part of a shard's snapshot."""
 
     parcel: bytes
 
 
 class AskDigests(Message, frozen=True, tag="digests?"):
-    """Which digests have your replicas of some shards?"""
+    """Request for the digests of the receiver's replicas of some shards."""
 
     shards: bytes
 
 
 class Digests(Message, frozen=True, tag="digests"):
-    """The digests of the first of those shards, as many as could be computed at once."""
+    """Answer to `AskDigests`: digests of the first requested shards.
+
+    There are as many as the sender could compute at once.
+    """
 
     shards: bytes
     found: Annotated[list["Digest"], _ONE_EACH]
-    """Digests, in the order of `shards`."""
+    """The digest of each of `shards`, in their order."""
 
 
 class Digest(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """Summary of one replica."""
+    """Summary of one replica, with which replicas at different peers can be compared."""
 
     state: Annotated[bytes, msgspec.Meta(min_length=1, max_length=1)]
     """The letter of the replica's `ReplicaState`."""
     chunks: Annotated[bytes, msgspec.Meta(max_length=16)]
-    """Digest of the replica's set of chunks; empty where nothing is held."""
+    """Digest of the replica's set of chunks; empty if the peer holds nothing of the shard."""
     content: Annotated[bytes, msgspec.Meta(max_length=32)]
-    """Digest of the replica's rows; the digests of all shards add up to that of the swarm."""
+    """Digest of the replica's rows; the digests of all shards add up to the swarm's digest."""
     rows: Annotated[int, msgspec.Meta(ge=0)]
     connections: Annotated[int, msgspec.Meta(ge=0)]
 
 
 class AskProof(Message, frozen=True, tag="proof?"):
-    """I am about to release some shards: prove that you hold the content of these chunks."""
+    """Request to prove that the receiver holds the content of some chunks in some shards.
+
+    The sender wants to release these shards, and needs proof that they are held elsewhere.
+    """
 
     shards: bytes
     chunks: bytes
     salt: Annotated[bytes, msgspec.Meta(min_length=SALT_BYTES, max_length=SALT_BYTES)]
-    """Random bytes, so that no peer can compute the answer in advance and then drop the shards."""
+    """Random bytes, so that no peer can compute its proof in advance and then drop the shards."""
 
 
 class Proof(Message, frozen=True, tag="proof"):
-    """Proofs for the first of those shards, as many as could be computed at once."""
+    """Answer to `AskProof`: proofs for the first requested shards.
+
+    There are as many as the sender could compute at once.
+    """
 
     shards: bytes
     found: Annotated[list[Annotated[bytes, msgspec.Meta(max_length=_PROOF_BYTES)]], _ONE_EACH]
-    """Salted fingerprints (see `shard_fingerprint`), in order; empty where I lack one of the
-    chunks."""
+    """For each of `shards`, the proof (see `shard_fingerprint.proof_of`); empty where the sender
+    lacks one of the chunks."""
 
 
 class Learn(Message, frozen=True, tag="learn"):
-    """Learn a chunk of my job, and push its delta to the owners."""
+    """Request of a client to a compute peer: learn a chunk of the client's job."""
 
     job: Job
     chunk: Chunk
     sentences: Annotated[list[str], msgspec.Meta(max_length=_MOST_SENTENCES)]
 
 
-class Taken(Message, frozen=True, tag="taken"):
-    """I took the chunk."""
+class LearnAck(Message, frozen=True, tag="taken"):
+    """Answer to `Learn`: the compute peer has accepted the chunk."""
 
 
 class Skip(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -264,60 +286,62 @@ class Skip(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=T
     reason: Kind
     count: Sentences
     first: Sentences
-    """Index of the first such sentence in the chunk, from 0."""
+    """Index of the first such sentence in the chunk; indices start at 0."""
 
 
 class Learned(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """A chunk that is committed."""
+    """A committed chunk, in the report of a compute peer."""
 
     chunk: Chunk
     sequences: Sentences = 0
     skips: Annotated[list[Skip], msgspec.Meta(max_length=_MOST_KINDS)] = []
+    """The sentences that could not be learned, by reason."""
     pushed: Annotated[int, msgspec.Meta(ge=0)] = 0
-    """Number of bytes that were sent to the chunk's owners."""
+    """Number of bytes that were sent to the owners to commit the chunk."""
 
 
-class Came(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """A signed result of learning a chunk; it is not pushed until the client orders it."""
+class Result(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """A signed result of learning a chunk; it is pushed to the owners once the client orders it."""
 
     chunk: Chunk
     root: Root
     voucher: Voucher
 
 
-class Bring(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """Order to push a chunk to its owners, with the vouchers of all workers that agree on it."""
+class PushOrder(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """Order to push a chunk's delta to the owners, with the vouchers of all peers that agree."""
 
     chunk: Chunk
     vouchers: Annotated[list[Voucher], msgspec.Meta(min_length=1, max_length=MOST_REDUNDANCY)]
 
 
 class Beat(Message, frozen=True, tag="beat"):
-    """Progress of the chunks of your job."""
+    """Report of a compute peer to a client: the progress of the chunks of a job."""
 
     job: Job
     working: Chunks
     done: Annotated[list[Learned], msgspec.Meta(max_length=_MOST_CHUNKS)]
     failed: Annotated[list[tuple[Chunk, Reason]], msgspec.Meta(max_length=_MOST_CHUNKS)]
-    came: Annotated[list[Came], msgspec.Meta(max_length=_MOST_CHUNKS)] = []
-    """Results that wait for an order: push them, or drop them."""
+    results: Annotated[list[Result], msgspec.Meta(max_length=_MOST_CHUNKS)] = []
+    """Signed results; the client must order each of them to be pushed or dropped."""
     awaited: Annotated[list[PeerField], msgspec.Meta(max_length=MOST_AWAITED)] = []
-    """Absent storage peers without which none of these chunks can be committed."""
+    """Absent keepers that the job's chunks wait for before they can commit."""
 
 
-class Heard(Message, frozen=True, tag="heard"):
-    """Your report has arrived; drop these chunks."""
+class BeatAck(Message, frozen=True, tag="heard"):
+    """Answer to `Beat`: the client has received the report, and gives its orders."""
 
     leave: Chunks
-    bring: Annotated[list[Bring], msgspec.Meta(max_length=_MOST_CHUNKS)] = []
-    """Push these chunks to their owners."""
+    """Chunks that the compute peer must drop."""
+    orders: Annotated[list[PushOrder], msgspec.Meta(max_length=_MOST_CHUNKS)] = []
+    """Chunks that the compute peer must push to the owners."""
 
 
 class Ask(Message, frozen=True, tag="ask"):
-    """Continue my prompt, and answer as soon as there is a new token.
+    """Request of a client to a compute peer: continue a prompt, and answer at each new token.
 
     The client repeats the question with a longer `said` to get the next tokens. The question holds
-    all the state, so any peer can continue the answer of another one.
+    all the state, so any compute peer can continue where another one stopped.
     """
 
     number: Annotated[bytes, msgspec.Meta(min_length=_NUMBER, max_length=_NUMBER)]
@@ -325,90 +349,100 @@ class Ask(Message, frozen=True, tag="ask"):
     prompt: Annotated[str, msgspec.Meta(max_length=MOST_PROMPT)]
     manner: Manner
     said: Annotated[bytes, msgspec.Meta(max_length=NEURON_BYTES * MOST_TOKENS)]
-    """The neurons of the tokens that I have, in order: concept and feature, each as u64."""
+    """The neurons of the tokens that the client has, in order: concept and feature, each as a
+    little-endian u64."""
 
 
 class Cost(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """The cost of one token, or of taking in the prompt."""
+    """The cost of producing one token, or of processing the prompt before the first one."""
 
     micros: _Amount = 0
-    """Microseconds since the previous token."""
+    """Duration in microseconds: for a token, the time since the previous one."""
     waited: _Amount = 0
     """Microseconds of `micros` that were spent waiting for rows."""
     rows: _Amount = 0
     """Number of rows that were needed."""
     kept: _Amount = 0
-    """Number of these rows that were cached."""
+    """Number of the needed rows that were cached."""
     trips: _Amount = 0
-    """Number of waits for other peers."""
+    """Number of times that the compute peer waited for other peers."""
     nbytes: _Amount = 0
-    """Bytes received meanwhile, those of prefetched rows included."""
+    """Bytes received in that time, including those of prefetched rows."""
 
     def __add__(self, other: "Cost") -> "Cost":
         return Cost(*map(add, msgspec.structs.astuple(self), msgspec.structs.astuple(other)))
 
 
 class Continued(Message, frozen=True, tag="told"):
-    """The tokens after `said`; none if the next one takes longer."""
+    """Answer to `Ask`: the tokens after `said`; there are none yet if the next one takes long."""
 
     completion: str
+    """The missing rest of the prompt's last word."""
     unknown: list[str]
+    """The neurons of the prompt that were never learned, as text."""
     tokens: list[Token]
     stopped: Stopped | None
+    """Why the answer is complete; None if it goes on."""
     costs: list[Cost] = []
     """Cost of each token, in order."""
     begun: Cost | None = None
-    """The cost of taking in the prompt, once that is done."""
+    """The cost of processing the prompt; None while that is not done."""
     fault: str = ""
-    """Reason why no peer can answer this prompt."""
+    """Reason why no compute peer can answer this prompt; empty if there is none."""
 
 
 class AskManifest(Message, frozen=True, tag="manifest?"):
-    """Send me the swarm's manifest."""
+    """Request for the swarm's manifest."""
 
 
 class ManifestIs(Message, frozen=True, tag="manifest"):
-    """The encoded manifest (see `Manifest.read`); its hash is the swarm's id."""
+    """Answer to `AskManifest`: the encoded manifest, whose hash is the swarm's id."""
 
     manifest: bytes
 
 
 class AskRevoked(Message, frozen=True, tag="revoked?"):
-    """Send me the founder's list of revoked peers, if yours is newer than this number."""
+    """Request for the founder's list of revoked peers, if the receiver's is newer than `number`."""
 
     number: Annotated[int, msgspec.Meta(ge=0)]
 
 
 class RevokedIs(Message, frozen=True, tag="revoked"):
-    """The list (see `swarm.wire.revoked`); empty if I have no newer one. Also sent unasked."""
+    """The founder's list of revoked peers, encoded (see `swarm.wire.revoked`).
+
+    It answers `AskRevoked`, and is empty if the sender has no newer list. It is also sent unasked.
+    """
 
     revoked: bytes
 
 
 class AskOrphans(Message, frozen=True, tag="orphans?"):
-    """Which of the chunks that you remember are orphans, vouched for by disowned peers only?"""
+    """Request for the orphans among the chunks that the receiver remembers.
+
+    Orphans are chunks that only disowned peers vouch for (see `orphans`).
+    """
 
     number: Annotated[int, msgspec.Meta(ge=0, lt=1 << 32)]
-    """Use the founder's list with this number, or a newer one."""
+    """Number of the founder's list to go by; the receiver may also use a newer one."""
     page: Annotated[int, msgspec.Meta(ge=0, lt=1 << 16)] = 0
 
 
 class OrphansAre(Message, frozen=True, tag="orphans"):
-    """One page of the orphans, without chunks that are withdrawn already."""
+    """Answer to `AskOrphans`: one page of the orphans that are not withdrawn yet."""
 
     number: Annotated[int, msgspec.Meta(ge=0, lt=1 << 32)]
-    """The number of the founder's list that I used."""
+    """Number of the founder's list that the sender used."""
     pages: Annotated[int, msgspec.Meta(ge=1, lt=1 << 16)]
-    """Number of pages, this one included."""
+    """Number of pages of orphans, this one included."""
     found: Annotated[tuple[Orphaned, ...], msgspec.Meta(max_length=MOST_ORPHANS)]
 
 
 class Refusal(Message, frozen=True, tag="refused"):
-    """I refuse, for this reason; nothing has changed."""
+    """Answer to any request: the sender refuses it, and nothing has changed there."""
 
     reason: str
     again: Annotated[float, msgspec.Meta(ge=0, le=MOST_AGAIN)] = 0.0
-    """Seconds after which a retry makes sense; 0 if unknown."""
+    """Seconds after which a retry of the request makes sense; 0 if unknown."""
 
     @property
     def is_busy(self) -> bool:
@@ -434,9 +468,9 @@ AnyMessage = (
     | AskDigests
     | Digests
     | Learn
-    | Taken
+    | LearnAck
     | Beat
-    | Heard
+    | BeatAck
     | Ask
     | Continued
     | AskManifest
@@ -459,19 +493,22 @@ def encode(message: Message) -> bytes:
     """Encode a message; MessageError if it is too long to be sent."""
     data = _VERSION + _ENCODER.encode(message)
     if len(data) > MOST_BYTES:
-        raise MessageError(f"a message of {len(data):,} bytes; at most {MOST_BYTES:,} are sent")
+        raise MessageError(f"a message has {len(data):,} bytes; at most {MOST_BYTES:,} can be sent")
     return data
 
 
 def decode(data: bytes | memoryview) -> Message:
-    """Decode untrusted bytes that `encode` should have made; MessageError says what is wrong."""
+    """Decode a message from untrusted bytes; MessageError says what is wrong with them."""
     if len(data) > MOST_BYTES:
-        raise MessageError(f"a message of {len(data):,} bytes; at most {MOST_BYTES:,} are read")
+        raise MessageError(f"a message has {len(data):,} bytes; at most {MOST_BYTES:,} are read")
     if not len(data) or data[0] != VERSION:
         told = data[0] if len(data) else "none"
-        raise MessageError(f"a message of version {told}; this version reads {VERSION}")
+        raise MessageError(
+            f"a message has version {told}, but this peer reads version {VERSION}: both must run"
+            " the same release of giaann-p2p"
+        )
     try:
         message: Message = _DECODER.decode(memoryview(data)[1:])
     except (msgspec.MsgspecError, UnicodeDecodeError, UsageError) as error:
-        raise MessageError(f"a message that cannot be read: {error}") from None
+        raise MessageError(f"a message cannot be read: {error}") from None
     return message

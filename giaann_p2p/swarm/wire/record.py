@@ -9,8 +9,8 @@
 4. Everything is bounded: the text, the addresses, the sets of shards. Cheap checks come first,
    because verifying a signature takes 86 µs.
 
-`now` is in seconds since 1970 everywhere, and never goes back: read the clock once at the start,
-and add the monotonic time that has passed since.
+Every `now` is in seconds since 1970, and must never go back. So a caller reads the clock once at
+the start, and adds the monotonic time that has passed since.
 """
 
 from collections.abc import Mapping
@@ -40,10 +40,12 @@ from giaann_p2p.swarm.wire.token import MOST_BYTES as MOST_TOKEN
 LIFETIME = 30
 """Seconds for which a record is valid, unless it says otherwise."""
 MOST_LIFETIME = 300
+"""Maximum number of seconds for which a record may be valid."""
 SKEW = 3600
-"""Seconds by which two clocks may differ."""
+"""Maximum number of seconds by which the clocks of two peers may differ."""
 MOST_RECORD_ADDRESSES = 8
 MOST_CAPACITY = 1 << 47
+"""Highest capacity that a record can announce, in bytes (128 TiB)."""
 MOST_NAMED = 8
 """Maximum number of peers that a record may accuse of holding wrong shards."""
 _LEAST_FOR_NAMES = 1 << 10
@@ -71,33 +73,34 @@ class WrongTimeError(RecordError):
 
     def __init__(self, announcement: "Announcement", ahead: float) -> None:
         super().__init__(
-            f"issued: {abs(ahead):,.0f} s {'ahead of' if ahead > 0 else 'behind'} the clock here; "
-            "it is an old record sent again, or one of the clocks must be set"
+            f"issued: {abs(ahead):,.0f} s {'ahead of' if ahead > 0 else 'behind'} this machine's"
+            " clock; the record is a replay of an old one, or one of the two clocks is wrong"
         )
         self.announcement, self.ahead = announcement, ahead
 
 
 class Load(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """The load of a peer."""
+    """The load of a peer, as its record announces it."""
 
     queue: _Number = 0
+    """Orders that wait for a storage peer's store; chunks that a compute peer is working on."""
     reads: _Number = 0
-    """Reads per second."""
+    """Reads per second at a storage peer; number of prompts that a compute peer is answering."""
     writes: _Number = 0
-    """Writes per second."""
+    """Writes per second at a storage peer."""
     growth: _Number = 0
-    """Recent growth of `used`, in bytes per second."""
+    """Recent growth of a storage peer's `used`, in bytes per second."""
 
 
 class Naming(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """An accusation: a peer that holds wrong content, and the shards concerned."""
+    """An accusation: a peer, and the shards of which it holds wrong content."""
 
     peer: PeerField
     shards: bytes
 
 
 class Missing(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """A peer's memory of shards that no known peer has whole any more."""
+    """Shards that a peer remembers but that no peer known to it has whole any more."""
 
     shards: bytes = _NO_SHARDS
     connections: _Word = 0
@@ -117,16 +120,16 @@ class Announcement(
     role: Role
     state: PeerState = "active"
     incarnation: _Word
-    """Number that differs after each start."""
+    """Number that changes with each start of the peer."""
     sequence: _Word
-    """Number that is greater in each new record; see `next_sequence`."""
+    """Number that grows with each record of the peer (see `next_sequence`)."""
     issued: _Word
     """Time at which the record was made, by the peer's own clock, in seconds since 1970."""
     lifetime: Annotated[int, msgspec.Meta(ge=1, le=MOST_LIFETIME)] = LIFETIME
     capacity: _Bytes = 0
     """Bytes of memory that the peer gives to shards."""
     used: _Bytes = 0
-    """Bytes of `capacity` in use; equal to `capacity` when an update found no room."""
+    """Bytes of `capacity` in use; equal to `capacity` while the peer is full."""
     ready: bytes = _NO_SHARDS
     """Shards that the peer serves, encoded by `shardset`."""
     syncing: bytes = _NO_SHARDS
@@ -140,25 +143,25 @@ class Announcement(
     token: Annotated[bytes, msgspec.Meta(max_length=MOST_TOKEN)] = b""
     """Membership token of the peer, in a swarm that admits by token."""
     revoked: _Word = 0
-    """Number of the newest list of revoked members that the peer has."""
+    """Number of the newest edition of the founder's list that the peer has."""
     wrong: Annotated[tuple[Naming, ...], msgspec.Meta(max_length=MOST_NAMED)] = ()
-    """Accusations of peers that hold wrong content, ascending (see `exclusion`)."""
+    """Accusations of peers that hold wrong content, ascending by accused peer (see `exclusion`)."""
     cold: bytes = _NO_SHARDS
     """Shards that the peer keeps on disk only, in case the peers that hold them now vanish."""
     durable: bool = True
-    """Whether the content survives the end of the process: false for a storage peer without a
-    disk."""
+    """Whether the peer's content survives the end of its process; false for a storage peer without
+    a disk."""
     missing: Missing = Missing()
-    """Shards that the peer remembers and that no known peer has whole."""
+    """Shards that the peer remembers but that no peer known to it has whole."""
 
     @property
     def key(self) -> Key:
-        """The peer and the role that the record is for."""
+        """The peer that the record describes, and its role."""
         return self.peer, self.role
 
     @property
     def shards(self) -> tuple[bytes, bytes, tuple[Naming, ...], bytes, bytes]:
-        """All sets of shards in the record: ready, syncing, wrong, cold and missing."""
+        """All sets of shards in the record, encoded: ready, syncing, wrong, cold and missing."""
         return self.ready, self.syncing, self.wrong, self.cold, self.missing.shards
 
     def __repr__(self) -> str:
@@ -166,30 +169,28 @@ class Announcement(
 
 
 class Sets(msgspec.Struct, frozen=True):
-    """The decoded sets of shards of a record."""
+    """The sets of shards in a record, decoded."""
 
     ready: Shards
     syncing: Shards
-    wrong: dict[Peer, Shards]
-    """Shards held wrong, by accused peer."""
     cold: Shards
     missing: Shards
 
 
 def signed(identity: Identity, announcement: Announcement) -> bytes:
-    """Return a signed record; UsageError if other peers would refuse it."""
+    """Return a signed record with this content; UsageError if other peers would refuse it."""
     if announcement.peer != identity.peer:
         raise UsageError(f"{identity} cannot sign for {name_of(announcement.peer)}")
     body = msgspec.msgpack.encode(announcement)
     try:
         _check(_decoded(body))
     except RecordError as error:
-        raise UsageError(f"nobody would take this record: {error}") from None
+        raise UsageError(f"other peers would refuse this record: {error}") from None
     return identity.sign(_KIND, body) + body
 
 
 def signed_as(identity: Identity, announcement: Announcement) -> bytes:
-    """Return a signed record without any check, so that tests can send invalid ones."""
+    """Return a signed record without checking its content, so that tests can send invalid ones."""
     body = msgspec.msgpack.encode(announcement)
     return identity.sign(_KIND, body) + body
 
@@ -197,7 +198,10 @@ def signed_as(identity: Identity, announcement: Announcement) -> bytes:
 def read(
     data: bytes, now: float, swarm_id: bytes, layout: Layout, owner: Peer | None = None
 ) -> Announcement:
-    """Read and verify a record, of this owner if given; RecordError names the fault."""
+    """Decode and verify a record; RecordError says what is wrong.
+
+    If `owner` is given, only a record of that peer is accepted.
+    """
     announcement = unproven(data, now, swarm_id, layout, owner)
     prove(data, announcement)
     sets_of(announcement, layout)
@@ -207,7 +211,10 @@ def read(
 def unproven(
     data: bytes, now: float, swarm_id: bytes, layout: Layout, owner: Peer | None = None
 ) -> Announcement:
-    """Read a record, and check everything that is cheap: all but its signature and its shards."""
+    """Decode a record, and check everything but its signature and its sets of shards.
+
+    These two checks are expensive; RecordError if another one fails.
+    """
     most = _MOST_BYTES + 4 * most_bytes(layout.shards) + _most_named(layout.shards)
     if not SIGNATURE_BYTES < len(data) <= most:
         raise RecordError(
@@ -215,9 +222,9 @@ def unproven(
         )
     found = _decoded(data[SIGNATURE_BYTES:])
     if found.swarm_id != swarm_id:
-        raise RecordError(f"swarm_id: the record is of the swarm {to_text(found.swarm_id)}")
+        raise RecordError(f"swarm_id: the record belongs to the swarm {to_text(found.swarm_id)}")
     if owner is not None and found.peer != owner:
-        raise RecordError(f"peer: {name_of(found.peer)}'s record in the place of {name_of(owner)}")
+        raise RecordError(f"peer: the record is of {name_of(found.peer)}, not of {name_of(owner)}")
     ahead = found.issued - now
     if not -SKEW - found.lifetime <= ahead <= SKEW:
         raise WrongTimeError(found, ahead)
@@ -226,20 +233,21 @@ def unproven(
 
 
 def prove(data: bytes, announcement: Announcement) -> None:
-    """Raise RecordError unless the peer itself signed the record."""
+    """Raise RecordError unless a record is signed by the peer that it describes."""
     signature, body = data[:SIGNATURE_BYTES], data[SIGNATURE_BYTES:]
     if not verified(announcement.peer, _KIND, body, signature):
         raise RecordError(f"signature: {name_of(announcement.peer)} did not sign this record")
 
 
 def sets_of(announcement: Announcement, layout: Layout) -> Sets:
-    """Return the sets of shards in a record; RecordError if one is malformed."""
+    """Decode the sets of shards in a record; RecordError if one is malformed."""
     ready = _shards("ready", announcement.ready, layout)
     syncing = _shards("syncing", announcement.syncing, layout)
-    wrong = {one.peer: _shards("wrong", one.shards, layout) for one in announcement.wrong}
+    for one in announcement.wrong:
+        _shards("wrong", one.shards, layout)
     cold = _shards("cold", announcement.cold, layout)
     missing = _shards("missing", announcement.missing.shards, layout)
-    return Sets(ready, syncing, wrong, cold, missing)
+    return Sets(ready, syncing, cold, missing)
 
 
 def _shards(field: str, data: bytes, layout: Layout) -> Shards:
@@ -250,7 +258,7 @@ def _shards(field: str, data: bytes, layout: Layout) -> Shards:
 
 
 def namings(wrong: Mapping[Peer, Shards], layout: Layout) -> tuple[Naming, ...]:
-    """Return the accusations for a record: as many as fit, those with the most shards first."""
+    """Return the accusations for a record: as many as fit, those of the most shards first."""
     told, left = list[Naming](), max(_LEAST_FOR_NAMES, most_bytes(layout.shards))
     for peer in sorted(wrong, key=lambda peer: (-len(wrong[peer]), peer))[:MOST_NAMED]:
         shards = packed(wrong[peer], layout.shards)
@@ -266,14 +274,15 @@ def missing_of(lost: Lost, shards: int) -> Missing:
 
 
 def _most_named(shards: int) -> int:
-    """Return the maximum number of bytes that the accusations of a record may take."""
+    """Return how many bytes the accusations in a record may take at most."""
     return MOST_NAMED * (PEER_BYTES + 8) + max(_LEAST_FOR_NAMES, most_bytes(shards))
 
 
 def next_sequence(now: float, last: int = 0) -> int:
-    """Return the next record's sequence: milliseconds since 1970, but greater than the last one.
+    """Return the sequence of a peer's next record: milliseconds since 1970, but more than `last`.
 
-    Pass the last sequence that other peers know, so that a clock that was set back does no harm.
+    Pass as `last` the highest sequence that other peers know, so that it does no harm if the clock
+    was set back.
     """
     return max(int(now * 1000), last + 1)
 
@@ -293,11 +302,11 @@ def _decoded(body: bytes) -> Announcement:
     try:
         return msgspec.msgpack.decode(body, type=Announcement)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise RecordError(f"no record: {_named(str(error))}") from None
+        raise RecordError(f"this is not a record: {_named(str(error))}") from None
 
 
 def _named(error: str) -> str:
-    """Replace field numbers in an error by names: an encoded record has numbers only."""
+    """Replace the field numbers in a decoding error by names, because a record has numbers only."""
     for number, name in enumerate(Announcement.__struct_fields__):
         error = error.replace(f"`$[{number}]", f"`{name}")
     return error
@@ -310,14 +319,14 @@ def _check(found: Announcement) -> None:
         if why := fault_of(address):
             raise RecordError(f"addresses: {address[:80]!r} {why}")
     if not found.device.isprintable():
-        raise RecordError(f"device: {found.device!r} cannot be printed")
+        raise RecordError(f"device: {found.device!r} has unprintable characters")
     named = [one.peer for one in found.wrong]
     if named != sorted({*named}) or found.peer in named:
-        raise RecordError("wrong: others in ascending order, each once")
+        raise RecordError("wrong: the accused must be other peers, ascending, each once")
     holds = found.capacity or found.used or found.wrong
     sets = found.ready, found.syncing, found.cold, found.missing.shards
     holds = holds or sets != (_NO_SHARDS,) * len(sets)
     if found.role == "compute" and holds:
-        raise RecordError("role: a compute peer has no shards; its storage has another record")
+        raise RecordError("role: the record of a compute peer must not claim capacity or shards")
     if found.role == "storage" and (found.device or found.slots):
-        raise RecordError("role: a storage peer has no device; its computing has another record")
+        raise RecordError("role: the record of a storage peer must not claim a device or slots")

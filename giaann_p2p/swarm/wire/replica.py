@@ -24,7 +24,7 @@ from enum import Enum
 
 
 class ReplicaState(Enum):
-    """The state of a shard at one peer; the values are the letters used in messages."""
+    """The state of a shard at one storage peer; the values are the letters used in messages."""
 
     ABSENT = "a"
     SYNCING = "s"
@@ -33,7 +33,7 @@ class ReplicaState(Enum):
 
     def __init__(self, letter: str) -> None:
         self.letter = letter
-        """The value as a plain attribute, because an enum's `value` is slow to look up."""
+        """The member's value as a plain attribute, because an enum's `value` is slow to look up."""
         self.serves = letter in ("r", "d")
         """Whether the replica's rows may be read."""
 
@@ -41,7 +41,7 @@ class ReplicaState(Enum):
 
 
 class Turn(Enum):
-    """An event in the life of a replica."""
+    """An event that changes the state of a replica."""
 
     WANTED = "wanted"
     CAUGHT_UP = "caught up"
@@ -62,7 +62,7 @@ _NEXT = {
 
 
 def turned(state: ReplicaState, turn: Turn) -> ReplicaState:
-    """Return the state after an event; ValueError if the event is impossible in this state."""
+    """Return a replica's state after an event; ValueError if the event cannot happen in `state`."""
     try:
         return _NEXT[state, turn]
     except KeyError:

@@ -1,11 +1,12 @@
 """The founder's list of revoked peers, disowned peers and withdrawn chunks.
 
 The newest edition counts. Each edition is complete, so a peer needs no other, and is signed by the
-founder, so any peer may pass it on. Revoking a peer also revokes all that it has let in. Some
-revoked peers are *disowned*, too: their work no longer counts. The founder then asks the owners
-which chunks that concerns (see `orphan_quorum`), and names these chunks in a later edition; all
-peers withdraw exactly those (see `retract`). The chunks stay in every later edition, because peers
-that are new or were away still have to withdraw them.
+founder, so any peer may pass it on. Revoking a peer also revokes all peers that it has admitted.
+
+Some revoked peers are *disowned*, too: their work no longer counts. The founder then asks the
+owners which chunks that concerns (see `orphan_quorum`), and names these chunks in a later edition.
+All peers withdraw exactly those (see `retract`). The chunks stay in every later edition, because
+peers that are new or were away still have to withdraw them.
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,7 +23,9 @@ from giaann_p2p.swarm.wire.withdrawn import MOST_BYTES as MOST_OF_CHUNKS
 from giaann_p2p.swarm.wire.withdrawn import Chunk, Part, fault_of, parts_of, roots_in
 
 MOST_REVOKED = 1 << 11
+"""Maximum number of revoked peers in one edition."""
 MOST_BYTES = 2 * MOST_REVOKED * 34 + MOST_OF_CHUNKS + MOST_OF_SEARCH + 256
+"""Maximum length of an encoded edition, in bytes."""
 _KIND = "revoked"
 
 _SwarmId = Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
@@ -30,15 +33,16 @@ _Signature = Annotated[bytes, msgspec.Meta(max_length=SIGNATURE_BYTES)]
 
 
 class Revoked(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """One edition of the list."""
+    """One edition of the founder's list of revoked peers, disowned peers and withdrawn chunks."""
 
     swarm_id: _SwarmId
     number: Annotated[int, msgspec.Meta(ge=0, lt=1 << 32)] = 0
-    """Number of the edition; 0 is the empty list before the first edition."""
+    """Number of the edition; 0 stands for the empty list before the first edition."""
     peers: Annotated[tuple[PeerField, ...], msgspec.Meta(max_length=MOST_REVOKED)] = ()
     """The revoked peers, ascending."""
     disowned: Annotated[tuple[PeerField, ...], msgspec.Meta(max_length=MOST_REVOKED)] = ()
-    """Revoked peers whose work does not count either, ascending; a subset of `peers`."""
+    """Revoked peers whose work no longer counts either, ascending. Invariant: a subset of
+    `peers`."""
     withdrawn: Annotated[tuple[Part, ...], msgspec.Meta(max_length=MOST_WITHDRAWN)] = ()
     """The withdrawn chunks by job, ascending."""
     sought: WithdrawalFilter = NOTHING
@@ -47,9 +51,11 @@ class Revoked(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
 
     @classmethod
     def read(cls, data: bytes, swarm_id: bytes, founder: Peer) -> "Revoked":
-        """Read and verify an untrusted list; TokenError says what is wrong with it."""
+        """Decode and verify an edition of the founder's list; TokenError says what is wrong."""
         if len(data) > MOST_BYTES:
-            raise TokenError(f"a list of revoked members has at most {MOST_BYTES:,} bytes")
+            raise TokenError(
+                f"a list of revoked members has at most {MOST_BYTES:,} bytes, not {len(data):,}"
+            )
         try:
             found = msgspec.msgpack.decode(data, type=cls)
         except (msgspec.MsgspecError, RecursionError) as error:
@@ -59,7 +65,7 @@ class Revoked(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
         sets = [found.peers, found.disowned]
         in_order = all(list(peers) == sorted(set(peers)) for peers in sets)
         if found.to_bytes() != data or not (in_order and {*found.disowned} <= {*found.peers}):
-            raise TokenError("the list of revoked members is not in the one form that it may have")
+            raise TokenError("the list of revoked members is not in its canonical form")
         if fault := fault_of(found.withdrawn) or found.sought.fault():
             raise TokenError(f"the list of revoked members has {fault}")
         if not verified(founder, _KIND, found.unsigned(), found.signature):
@@ -76,18 +82,21 @@ class Revoked(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
     ) -> "Revoked":
         """Return the next edition, with exactly these revoked peers, some of them disowned.
 
-        `withdrawn` adds chunks to those that are withdrawn already; none is ever removed. `sought`
-        holds for this edition only.
+        `withdrawn` maps further chunks to withdraw to their roots; no chunk is ever removed.
+        `sought` holds for this edition only. TokenError if there are too many peers or chunks.
         """
         if len(peers) > MOST_REVOKED:
             raise TokenError(
-                f"at most {MOST_REVOKED:,} can be revoked: let those go whose tokens have run out"
+                f"at most {MOST_REVOKED:,} peers can be revoked: drop those whose tokens have"
+                " expired"
             )
         chunks = self.withdrawn
         if withdrawn:
             chunks = parts_of({**withdrawn, **roots_in(chunks)})
         if (count := sum(map(len, chunks))) > MOST_WITHDRAWN:
-            raise TokenError(f"{count:,} chunks; at most {MOST_WITHDRAWN:,} can be withdrawn")
+            raise TokenError(
+                f"{count:,} chunks are too many: at most {MOST_WITHDRAWN:,} can be withdrawn"
+            )
         strangers = tuple(sorted(peers))
         liars = tuple(sorted(peers.intersection(disowned)))
         draft = Revoked(self.swarm_id, self.number + 1, strangers, liars, chunks, sought)
@@ -95,9 +104,9 @@ class Revoked(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
         return msgspec.structs.replace(draft, signature=signature)
 
     def unsigned(self) -> bytes:
-        """Return the bytes that the founder signs."""
+        """Return the bytes that the founder signs: the encoding with an empty signature."""
         return msgspec.structs.replace(self, signature=b"").to_bytes()
 
     def to_bytes(self) -> bytes:
-        """Return the one encoding of this list."""
+        """Return the canonical encoding of this edition of the list."""
         return msgspec.msgpack.encode(self)

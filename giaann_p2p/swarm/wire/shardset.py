@@ -3,8 +3,8 @@
 The first byte selects the form: the gaps between members, the gaps between non-members, or a bitmap
 with one bit per shard. A gap is a varint: seven bits per byte, lowest first. Gaps are used only
 where they are shorter than the bitmap, so each set has one encoding; any other is refused. The
-empty set and the full set take one byte, a thousand of 65,536 shards some 1,100 bytes, and no set
-more than `most_bytes`.
+empty set and the full set take one byte each, a thousand of 65,536 shards take some 1,100 bytes,
+and no set takes more than `most_bytes`.
 """
 
 from enum import IntEnum
@@ -28,12 +28,12 @@ class _Form(IntEnum):
 
 
 def most_bytes(count: int) -> int:
-    """Return the maximum length of an encoded subset of `count` shards."""
+    """Return the maximum length of an encoded subset of `count` shards, in bytes."""
     return 1 + _bits_length(count)
 
 
 def packed(shards: Shards, count: int) -> bytes:
-    """Encode ascending shards out of `count`."""
+    """Encode a set of shards, given in ascending order, of a swarm with `count` shards."""
     return _packed_again(shards.astype("<u2", copy=False).tobytes(), count)
 
 
@@ -41,13 +41,16 @@ def packed(shards: Shards, count: int) -> bytes:
 def _packed_again(data: bytes, count: int) -> bytes:
     shards = np.frombuffer(data, "<u2")
     if len(shards) and (int(shards[-1]) >= count or not np.all(shards[1:] > shards[:-1])):
-        raise UsageError(f"a set of shards is ascending, and below {count}")
+        raise UsageError(f"a set of shards must be in ascending order, and below {count}")
     return _packed(_mask_of(shards, count))
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=128)  # up to 128 KiB each
 def unpacked(data: bytes, count: int) -> Shards:
-    """Decode ascending shards out of `count`; MessageError unless the encoding is canonical."""
+    """Decode a set of shards of a swarm with `count` shards, and return it in ascending order.
+
+    MessageError unless the encoding is canonical.
+    """
     if not 1 <= len(data) <= most_bytes(count):
         raise MessageError(f"a set of shards has 1 to {most_bytes(count)} bytes, not {len(data)}")
     body = np.frombuffer(data, np.uint8)[1:]
@@ -56,9 +59,9 @@ def unpacked(data: bytes, count: int) -> Shards:
     elif data[0] in (_Form.MEMBERS, _Form.OTHERS):
         mask = _mask_of(_of_gaps(body, count), count) ^ bool(data[0])
     else:
-        raise MessageError(f"a set of shards of form {data[0]}")
+        raise MessageError(f"a set of shards has the unknown form {data[0]}")
     if _packed(mask) != data:
-        raise MessageError("a set of shards in a longer way than its own")
+        raise MessageError("a set of shards is not in its canonical encoding")
     shards = np.flatnonzero(mask).astype(np.uint16)
     shards.flags.writeable = False
     return shards
@@ -86,7 +89,9 @@ def _mask_of(shards: Shards | Ints, count: int) -> npt.NDArray[np.bool_]:
 
 def _of_bits(body: _Bytes, count: int) -> npt.NDArray[np.bool_]:
     if len(body) != _bits_length(count):
-        raise MessageError(f"a set of shards with {len(body)} bytes of bits")
+        raise MessageError(
+            f"a set of shards has a bitmap of {len(body)} bytes, not {_bits_length(count)}"
+        )
     return np.unpackbits(body, bitorder="little")[:count].astype(np.bool_)
 
 
@@ -106,10 +111,10 @@ def _of_gaps(body: _Bytes, count: int) -> Ints:
     starts = np.concatenate([[0], last + 1])
     lengths = np.diff(starts)
     if starts[-1] != len(body) or lengths.max() > _LONGEST_GAP:
-        raise MessageError("a set of shards whose gaps are cut off or too long")
+        raise MessageError("a set of shards has gaps that are cut off or too long")
     place = np.arange(len(body)) - np.repeat(starts[:-1], lengths)
     gaps = np.add.reduceat((body & 127).astype(np.int64) << 7 * place, starts[:-1])
     shards = np.cumsum(gaps + 1) - 1
     if shards[-1] >= count:
-        raise MessageError(f"a set of shards with shard {shards[-1]} of {count}")
+        raise MessageError(f"a set of shards contains shard {shards[-1]}, but there are {count}")
     return shards

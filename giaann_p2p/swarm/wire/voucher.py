@@ -1,12 +1,14 @@
 """Vouchers: signed statements that learning a chunk produces a certain delta.
 
 A peer that has learned a chunk signs the root of its delta's hash tree (`store.seal`) once, for all
-shards. The delta travels and is stored together with its vouchers, so that
-1. no owner can pass off anything else as the authors' work, and every lie has an author;
-2. a swarm, or the client of a job, can require vouchers of several peers for the same delta: it
-   follows from the text alone, so all honest peers produce the same bytes.
-A voucher never expires, because a stored delta must stay usable when its author is long gone. Who
-may push, and when, is checked when the connection is opened (`swarm.wire.admission`).
+shards. The delta travels and is stored together with its vouchers. This has two effects:
+
+1. No owner can pass off anything else as the authors' work, and every lie has an author.
+2. A swarm, or the client of a job, can require vouchers of several peers for the same delta. All
+   honest peers produce the same bytes, because the delta follows from the text alone.
+
+A voucher never expires, because a stored delta must stay usable when its author is long gone.
+Whether a peer may push is decided at the time of the push (`swarm.wire.admission`).
 """
 
 import struct
@@ -39,12 +41,12 @@ _CHUNK = struct.Struct("<I")
 Sealing = Callable[[Shards], Seal]
 """A function that returns the seal of a delta's rows for some shards."""
 Vouch = Callable[[bytes, int, bytes], "Voucher"]
-"""A function that signs: learning a chunk of a job produces a delta with this root."""
+"""A function that signs a voucher; its arguments are a job, a chunk and the root of its delta."""
 Root = Annotated[bytes, msgspec.Meta(min_length=DIGEST, max_length=DIGEST)]
 
 
 class Voucher(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """One peer's signature for a delta; chunk and root are known from the context."""
+    """One peer's signature for a chunk's delta; chunk and root are known from the context."""
 
     author: PeerField
     signature: Annotated[
@@ -60,7 +62,7 @@ _DECODER = msgspec.msgpack.Decoder(
 
 
 class Members(Protocol):
-    """The part of `Admission` that vouchers need."""
+    """The part of `Admission` that the check of vouchers needs."""
 
     @property
     def withdrawn(self) -> Withdrawn:
@@ -68,29 +70,29 @@ class Members(Protocol):
         ...
 
     def authored(self, peer: Peer, token: bytes) -> str:
-        """Return why a peer's work does not count; empty if it does."""
+        """Return why the deltas that a peer signed do not count; empty if they do."""
         ...
 
     def disowned(self, peer: Peer) -> bool:
-        """Return whether the founder's list discards the work of a peer."""
+        """Return whether the founder's list disowns a peer, so that its work no longer counts."""
         ...
 
 
 def vouched(
     author: Identity, swarm_id: bytes, job: bytes, chunk: int, root: bytes, token: bytes = b""
 ) -> Voucher:
-    """Return a peer's voucher for a chunk's root."""
+    """Return the author's voucher that learning a chunk produces a delta with this root."""
     signature = author.sign(_KIND, _said(swarm_id, job, chunk, root))
     return Voucher(author.peer, signature, token)
 
 
 def is_true(said: Voucher, swarm_id: bytes, job: bytes, chunk: int, root: bytes) -> bool:
-    """Return whether a voucher's author signed this chunk and root."""
+    """Return whether the author of a voucher really signed it for this chunk and root."""
     return verified(said.author, _KIND, _said(swarm_id, job, chunk, root), said.signature)
 
 
 def words_of(vouchers: list[Voucher]) -> bytes:
-    """Encode vouchers for the seal of a delta."""
+    """Encode vouchers, to be put into the seal of a delta."""
     return msgspec.msgpack.encode(vouchers)
 
 
@@ -104,7 +106,7 @@ def _sealed(words: bytes, tree: Tree, shards: Shards) -> Seal:
 
 
 def authors_of(seal: Seal) -> list[Peer]:
-    """Return the authors of a delta, from a seal that was checked before."""
+    """Return the authors of a delta, as named in its seal, which must have been checked before."""
     return [said.author for said in _read(seal.words)]
 
 
@@ -114,7 +116,7 @@ def is_disowned(authors: Collection[Peer], members: Members) -> bool:
 
 
 class Notary:
-    """Checks that deltas have as many authors as the swarm requires."""
+    """Checks that a delta has valid vouchers of as many authors as the swarm requires."""
 
     def __init__(self, swarm_id: bytes, layout: Layout, redundancy: int, members: Members) -> None:
         self._swarm_id, self._layout = swarm_id, layout
@@ -126,9 +128,9 @@ class Notary:
     def check(self, update: Update) -> None:
         """Raise MessageError if a delta lacks vouchers, and DamagedError if its seal is broken.
 
-        A withdrawal must also match the root in the founder's list. Signatures do not suffice: a
-        disowned peer could sign its own delta under the name of a chunk that others taught, or sign
-        what others taught under the name of a withdrawn chunk.
+        A withdrawal must also match the root in the founder's list. Signatures do not suffice,
+        because a disowned peer could sign its own delta under the name of a chunk that others
+        learned, or their delta under the name of a withdrawn chunk.
         """
         root = told(update.delta, update.shards, self._layout, update.seal).root
         authors = set[Peer]()
@@ -141,7 +143,8 @@ class Notary:
             authors.add(said.author)
         if len(authors) < self._needed:
             raise MessageError(
-                f"seal: {len(authors)} peers stand for this delta; here {self._needed} have to"
+                f"seal: the delta has vouchers of {len(authors)} peers; this swarm requires"
+                f" {self._needed}"
             )
         if update.chunk >= WITHDRAWN:
             self._check_withdrawal(update.job, chunk, root)
@@ -151,14 +154,14 @@ class Notary:
         if not listed:
             raise MessageError(f"chunk {chunk} is not withdrawn by the founder's list")
         if listed != root:
-            raise MessageError(f"chunk {chunk} is withdrawn, but this is not what it came to")
+            raise MessageError(f"chunk {chunk}: the founder's list withdraws another delta of it")
 
 
 def _read(words: bytes) -> list[Voucher]:
     try:
         found: list[Voucher] = _DECODER.decode(words)
     except msgspec.MsgspecError as error:
-        raise MessageError(f"seal: whose word it is cannot be read: {error}") from None
+        raise MessageError(f"seal: the vouchers cannot be read: {error}") from None
     return found
 
 

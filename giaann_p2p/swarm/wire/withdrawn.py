@@ -1,7 +1,7 @@
 """Chunks that the founder's list withdraws, each with the root of its delta (`store.seal`).
 
-A disowned peer can still sign anything under any chunk's name. So only the founder's list withdraws
-a chunk, and its root shows an owner that has forgotten the delta which one to subtract.
+A disowned peer can still sign anything under the name of any chunk. So only the founder's list can
+withdraw a chunk. Its root identifies the delta to subtract, for owners that have forgotten it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,41 +17,42 @@ from giaann_p2p.store.applied import JOB_BYTES, WITHDRAWN, Applied
 from giaann_p2p.store.seal import DIGEST
 
 MOST = 1 << 16
-"""Maximum number of chunks in one list. Each peer holds the list, and each client fetches it, at 20
-bytes per chunk. By default an owner remembers a quarter as many deltas, if all of them are tiny."""
+"""Maximum number of withdrawn chunks in one list. Each peer holds the list, and each client fetches
+it, at 20 bytes per chunk. By default an owner remembers at most a quarter as many deltas."""
 _CHUNK = np.dtype("<u4")
 _ALONE = 1 + 2 + JOB_BYTES + 2 + _CHUNK.itemsize + 2 + DIGEST
-"""Bytes of a chunk that is the only one of its job; other chunks take less."""
+"""Bytes that a chunk takes if it is the only one of its job in the list; other chunks take less."""
 MOST_BYTES = MOST * _ALONE + 16
+"""Maximum length of the encoded chunks of one list, in bytes."""
 
 Chunk = tuple[bytes, int]
 """The id of a job, and the number of one of its chunks."""
 
 
 class Part(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """Some chunks of one job, with their roots."""
+    """Some chunks of one job, each with the root of its delta."""
 
     job: Annotated[bytes, msgspec.Meta(min_length=JOB_BYTES, max_length=JOB_BYTES)]
     numbers: Annotated[bytes, msgspec.Meta(min_length=4, max_length=4 * MOST)]
-    """Numbers of the chunks, ascending, as u32."""
+    """Numbers of the chunks, ascending, each as a little-endian u32."""
     roots: Annotated[bytes, msgspec.Meta(min_length=DIGEST, max_length=DIGEST * MOST)]
-    """Roots of the chunks, in the order of `numbers`."""
+    """Roots of the chunks' deltas, concatenated in the order of `numbers`."""
 
     def __len__(self) -> int:
         return len(self.numbers) // _CHUNK.itemsize
 
     def chunks(self) -> Iterator[tuple[Chunk, bytes]]:
-        """Iterate over the chunks, each with its root."""
+        """Iterate over the chunks, each with the root of its delta."""
         for at, number in enumerate(np.frombuffer(self.numbers, _CHUNK).tolist()):
             yield (self.job, number), self.roots[DIGEST * at : DIGEST * (at + 1)]
 
     def fault(self) -> str:
-        """Return what is malformed; empty if nothing is."""
+        """Return what is malformed in this part of a list; empty if nothing is."""
         if len(self.numbers) % _CHUNK.itemsize or len(self.roots) != DIGEST * len(self):
-            return "chunks without their roots"
+            return "chunks that do not have one root each"
         numbers = np.frombuffer(self.numbers, _CHUNK).astype(np.int64)
         if np.any(numbers[1:] <= numbers[:-1]) or int(numbers[-1]) >= WITHDRAWN:
-            return "chunks out of their order"
+            return "chunks that are not in ascending order"
         return ""
 
 
@@ -59,17 +60,20 @@ Parts = tuple[Part, ...]
 
 
 def fault_of(parts: Iterable[Part]) -> str:
-    """Return why these are not at most MOST chunks, each once, in order; empty if they are."""
+    """Return what is wrong with a list of chunks: too many, repeated, or out of order.
+
+    Empty if nothing is wrong.
+    """
     some = tuple(parts)
     if sum(map(len, some)) > MOST:
         return f"more than {MOST:,} chunks"
     if any(one.job >= other.job for one, other in pairwise(some)):
-        return "jobs out of their order"
+        return "jobs that are not in ascending order"
     return next(filter(None, (part.fault() for part in some)), "")
 
 
 def parts_of(roots: Mapping[Chunk, bytes]) -> Parts:
-    """Return chunks in canonical form."""
+    """Return chunks and their roots in canonical form: by job, both in ascending order."""
     found = list[Part]()
     for job, chunks in groupby(sorted(roots), lambda chunk: chunk[0]):
         numbers = np.array([number for _, number in chunks], _CHUNK)
@@ -79,12 +83,12 @@ def parts_of(roots: Mapping[Chunk, bytes]) -> Parts:
 
 
 def roots_in(parts: Iterable[Part]) -> dict[Chunk, bytes]:
-    """Return the root of each chunk."""
+    """Return the root of each chunk in some parts of a list."""
     return {chunk: root for part in parts for chunk, root in part.chunks()}
 
 
 def pages_of(roots: Mapping[Chunk, bytes], size: int) -> list[Parts]:
-    """Return chunks in pages of at most `size`; there is at least one page."""
+    """Split chunks into pages of at most `size` chunks; there is at least one page."""
     left, found = iter(sorted(roots)), list[Parts]()
     while page := list(islice(left, size)):
         found.append(parts_of({chunk: roots[chunk] for chunk in page}))
@@ -115,7 +119,7 @@ class Withdrawn:
 
     @cached_property
     def chunks(self) -> Applied:
-        """All withdrawn chunks, as a set."""
+        """All withdrawn chunks, as a set with fast lookup."""
         return Applied(
             {job: BitMap(np.frombuffer(part.numbers, _CHUNK)) for job, part in self._parts.items()}
         )

@@ -23,7 +23,7 @@ from giaann_p2p.net.hive.board import HiveBoard
 from giaann_p2p.net.hive.config import HostConfig
 from giaann_p2p.node.clock import Clock
 from giaann_p2p.node.members.gate import Gate
-from giaann_p2p.node.members.place import placed
+from giaann_p2p.node.members.joined_host import joined_host
 from giaann_p2p.node.replication.storage import StorageNode
 from giaann_p2p.store.layout import Shards
 from giaann_p2p.store.store import Store
@@ -114,7 +114,7 @@ async def _running(
     key: Path, manifest: Manifest, store: Store, seeds: Sequence[str]
 ) -> AsyncIterator[_Counted]:
     """Be a storage peer that has told all it has to tell at first."""
-    async with placed(key, _HERE, seeds) as place:
+    async with joined_host(key, _HERE, seeds) as place:
         gate = Gate(manifest, place.transport)
         async with place.context(manifest, gate, logging.getLogger("giaann.storage")) as given:
             board = _Counted(given.board)
@@ -140,7 +140,7 @@ async def _board(
     key: Path, manifest: Manifest, seeds: Sequence[str]
 ) -> AsyncIterator[tuple[HiveBoard, Sequence[str]]]:
     """Be a node of the board that holds no column."""
-    async with placed(key, _HERE, seeds) as place:
+    async with joined_host(key, _HERE, seeds) as place:
         board = await HiveBoard.start(
             place.host, manifest.swarm_id, manifest.layout, place.book.seeds, Clock()
         )

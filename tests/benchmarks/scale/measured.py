@@ -13,12 +13,12 @@ import numpy as np
 import torch
 
 from giaann_p2p.model.delta import EMPTY
-from giaann_p2p.sim.swarm import Rules
 from giaann_p2p.store.codec.parcel import encode
 from giaann_p2p.store.layout import Layout, Shards
 from giaann_p2p.store.seal import UNSEALED
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.update import Update, anything, cut
+from giaann_p2p.swarm.members.claims import Mask
 from giaann_p2p.swarm.members.directory import Directory
 from giaann_p2p.swarm.members.peers_view import PeersView
 from giaann_p2p.swarm.members.placement import Placement, _placed
@@ -26,9 +26,10 @@ from giaann_p2p.swarm.replication.answers import Answers
 from giaann_p2p.swarm.replication.delta_checks import DeltaChecks
 from giaann_p2p.swarm.replication.settings import Settings
 from giaann_p2p.swarm.replication.storage import StoragePeer
-from giaann_p2p.swarm.training.writer import Flags, Writer
+from giaann_p2p.swarm.training.writer import Writer
 from giaann_p2p.swarm.wire.actions import Call
 from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.manifest import Rules
 from giaann_p2p.swarm.wire.messages import Push, Pushed, decode
 from giaann_p2p.swarm.wire.messages import encode as encoded
 from giaann_p2p.swarm.wire.replica import ReplicaState
@@ -164,10 +165,10 @@ class _Around:
     def keeps(self, peer: Peer) -> bool:
         return True
 
-    def kept(self, now: float) -> Flags:
+    def kept(self, now: float) -> Mask:
         return np.ones(len(self._placed.owner_matrix), np.bool_)
 
-    def reachable(self, peer: Peer, now: float) -> bool:
+    def not_suspected(self, peer: Peer, now: float) -> bool:
         return True
 
     def suspect(self, peer: Peer, now: float) -> None:

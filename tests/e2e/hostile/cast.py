@@ -16,7 +16,7 @@ from pathlib import Path
 import peers.compute.daemon
 import peers.storage.daemon
 from giaann_p2p.local import roles
-from giaann_p2p.node.members.membership import Giver, Membership
+from giaann_p2p.node.members.membership import Membership, TokenIssuer
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.token import Rights
 from tests.e2e.hostile.forger import Forger
@@ -61,14 +61,14 @@ def compute(arguments: list[str]) -> int:
 
 def visitors_token(swarm: Path, session: Peer) -> bytes:
     """Return what a client of the swarm in a folder has to show."""
-    giver = Giver(swarm / "peers" / "bootstrap-1" / "data")
+    giver = TokenIssuer(swarm / "peers" / "bootstrap-1" / "data")
     return giver.given(session, Rights.CLIENT, int(time.time()) + _HOUR).to_bytes()
 
 
 def _admit(folder: Path, rights: Rights) -> None:
     """Let the peer of a folder be a member."""
     membership = Membership(folder)
-    giver = Giver(folder.parents[1] / "bootstrap-1" / "data")
+    giver = TokenIssuer(folder.parents[1] / "bootstrap-1" / "data")
     until = int(time.time()) + _HOUR
     membership.accept(str(giver.given(membership.identity.peer, rights, until)))
 

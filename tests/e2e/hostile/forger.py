@@ -23,8 +23,8 @@ from giaann_p2p.net.hive.peer_id import libp2p_id
 from giaann_p2p.net.transport import OnAnswer
 from giaann_p2p.node.clock import Clock
 from giaann_p2p.node.members.gate import Gate
+from giaann_p2p.node.members.joined_host import JoinedHost
 from giaann_p2p.node.members.lookout import Lookout
-from giaann_p2p.node.members.place import Place
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.swarm.members.peers_view import PeersView
 from giaann_p2p.swarm.wire.identity import Peer, name_of
@@ -36,15 +36,15 @@ from giaann_p2p.swarm.wire.messages import (
     AskPart,
     AskProof,
     Beat,
-    Bring,
+    BeatAck,
     Compare,
     Fetch,
-    Heard,
     Learn,
     Learned,
     Message,
     Offer,
     Push,
+    PushOrder,
     Read,
     Refusal,
     RevokedIs,
@@ -100,7 +100,7 @@ class Forgery(Enum):
 class Forger:
     """See the module."""
 
-    def __init__(self, place: Place, manifest: Manifest, tally: Tally, folder: Path) -> None:
+    def __init__(self, place: JoinedHost, manifest: Manifest, tally: Tally, folder: Path) -> None:
         self._place, self._manifest, self._tally = place, manifest, tally
         self._identity, self._me = place.host.identity, place.host.me
         self._clock = Clock()
@@ -168,10 +168,12 @@ class Forger:
             await asyncio.sleep(_ANSWERED)
             return encode(Refusal("later"))
         if how == 1:
-            return encode(Heard([]))
-        words = [came.voucher for came in question.came]  # each stands alone, or for another chunk
-        bring = [Bring(came.chunk, words[: how - 1]) for came in question.came]
-        return encode(Heard([], bring))
+            return encode(BeatAck([]))
+        words = [
+            result.voucher for result in question.results
+        ]  # each stands alone, or for another chunk
+        bring = [PushOrder(result.chunk, words[: how - 1]) for result in question.results]
+        return encode(BeatAck([], bring))
 
     async def _forge(self) -> None:
         while True:

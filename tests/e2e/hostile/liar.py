@@ -18,7 +18,7 @@ from giaann_p2p.model.delta import Delta
 from giaann_p2p.model.rows import Neuron, Question, Row
 from giaann_p2p.node.lifetime import Part
 from giaann_p2p.node.replication.storage import StorageNode
-from giaann_p2p.sim.owner import rows_of
+from giaann_p2p.sim.storage import rows_of
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.codec import plain
 from giaann_p2p.store.codec.parcel import decode as delta_of

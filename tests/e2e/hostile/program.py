@@ -17,9 +17,9 @@ from giaann_p2p.client.session import ANYWHERE
 from giaann_p2p.local.status_file import READY, Status, StatusFile
 from giaann_p2p.net.hive.key_file import open_key_file
 from giaann_p2p.net.hive.peer_id import libp2p_name
+from giaann_p2p.node.members.joined_host import JoinedHost, joined_host
 from giaann_p2p.node.members.joining import joined
 from giaann_p2p.node.members.membership import Membership
-from giaann_p2p.node.members.place import Place, placed
 from giaann_p2p.swarm.wire.identity import name_of
 from giaann_p2p.swarm.wire.link import Link
 from giaann_p2p.swarm.wire.manifest import Manifest, Versions
@@ -30,7 +30,9 @@ from tests.e2e.hostile.tally import Tally
 class Program(Protocol):
     """What a hostile peer does."""
 
-    def __init__(self, place: Place, manifest: Manifest, tally: Tally, folder: Path) -> None: ...
+    def __init__(
+        self, place: JoinedHost, manifest: Manifest, tally: Tally, folder: Path
+    ) -> None: ...
 
     async def run(self, begun: asyncio.Event) -> None:
         """Seem honest until it is to begin, then do harm for ever."""
@@ -75,7 +77,7 @@ async def _lived(kind: type[Program], folder: Path, link: Link, file: StatusFile
     asyncio.get_running_loop().add_signal_handler(BEGIN, begun.set)
     token = Membership(folder).token
     shown = token.to_bytes() if token is not None else b""
-    async with placed(folder / "peer.key", ANYWHERE, link.addresses, shown) as place:
+    async with joined_host(folder / "peer.key", ANYWHERE, link.addresses, shown) as place:
         manifest = await joined(place.transport, place.book.peers, link.swarm_id, Versions())
         tally = Tally(folder)
         program = kind(place, manifest, tally, folder)

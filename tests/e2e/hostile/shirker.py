@@ -30,15 +30,15 @@ from giaann_p2p.swarm.wire.identity import SIGNATURE_BYTES, Peer, name_of
 from giaann_p2p.swarm.wire.limits import of_chunk
 from giaann_p2p.swarm.wire.messages import (
     Beat,
-    Came,
-    Heard,
+    BeatAck,
     Learn,
+    LearnAck,
     Learned,
     Message,
     Push,
     Pushed,
     Refusal,
-    Taken,
+    Result,
     decode,
     encode,
 )
@@ -99,7 +99,7 @@ class Shirker(ComputeNode):
         way = next(self._ways)
         self.tally[f"orders: {way.value}"] += 1
         self.member.life.start(self._shirk(way, peer, question))
-        return Taken()
+        return LearnAck()
 
     async def _shirk(self, way: Way, peer: Peer, order: Learn) -> None:
         job, chunk = order.job, order.chunk
@@ -127,7 +127,7 @@ class Shirker(ComputeNode):
     async def _keep(self, peer: Peer, job: bytes, chunk: int) -> None:
         for _ in range(_KEEPS):
             heard = await self._beat(peer, Beat(job, [chunk], [], []))
-            if not isinstance(heard, Heard) or chunk in heard.leave:
+            if not isinstance(heard, BeatAck) or chunk in heard.leave:
                 break
             await asyncio.sleep(_EVERY)
 
@@ -140,10 +140,10 @@ class Shirker(ComputeNode):
             word = Voucher(self._another(), self._chance.randbytes(SIGNATURE_BYTES), word.token)
         if way is Way.BARE:
             word = msgspec.structs.replace(word, token=self._chance.choice((b"", b"no token")))
-        came = Came(chunk, root, word)
+        came = Result(chunk, root, word)
         heard = await self._beat(peer, Beat(job, [chunk], [], [], [came]))
-        if isinstance(heard, Heard) and heard.bring and way is Way.BORROWS:
-            await self._push(job, chunk, _weaker(true), heard.bring[0].vouchers)
+        if isinstance(heard, BeatAck) and heard.orders and way is Way.BORROWS:
+            await self._push(job, chunk, _weaker(true), heard.orders[0].vouchers)
             await self._beat(peer, Beat(job, [], [Learned(chunk, 64)], []))
 
     async def _learned(self, order: Learn) -> Delta:

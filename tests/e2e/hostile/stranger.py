@@ -21,8 +21,8 @@ from giaann_p2p.net.hive.streams import HiveStreams
 from giaann_p2p.net.streams import StreamTransport
 from giaann_p2p.node.clock import Clock
 from giaann_p2p.node.members.address_book import AddressBook
-from giaann_p2p.node.members.membership import Giver, Membership
-from giaann_p2p.node.members.place import Place
+from giaann_p2p.node.members.joined_host import JoinedHost
+from giaann_p2p.node.members.membership import Membership, TokenIssuer
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.swarm.wire.identity import Identity, Peer, name_of
 from giaann_p2p.swarm.wire.manifest import Manifest
@@ -79,7 +79,7 @@ _A_CLIENTS = Read | Compare | AskDigests | Learn | AskRevoked
 class Stranger:
     """See the module."""
 
-    def __init__(self, place: Place, manifest: Manifest, tally: Tally, folder: Path) -> None:
+    def __init__(self, place: JoinedHost, manifest: Manifest, tally: Tally, folder: Path) -> None:
         self._place, self._manifest, self._tally, self._folder = place, manifest, tally, folder
         self._chance = random.Random("a stranger's")
         self._clock = Clock()
@@ -165,7 +165,7 @@ class Stranger:
 
     def _shown(self, pretence: Pretence) -> bytes:
         peers, me, soon = self._folder.parents[1], self._place.host.me, int(time.time()) + 3600
-        giver = Giver(peers / "bootstrap-1" / "data")
+        giver = TokenIssuer(peers / "bootstrap-1" / "data")
         own = Identity.from_seed(self._chance.randbytes(32))
         if pretence is Pretence.JUNK:
             return self._chance.randbytes(100)

@@ -15,7 +15,7 @@ import peers.storage.daemon
 from giaann_p2p.local import roles
 from giaann_p2p.model.rows import Neuron, Question
 from giaann_p2p.node.replication.storage import StorageNode
-from giaann_p2p.sim.owner import rows_of
+from giaann_p2p.sim.storage import rows_of
 from giaann_p2p.store.codec import plain
 from giaann_p2p.swarm.wire.messages import Message, Read, Rows, decode, encode
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from bootstrap.command import check_purpose
 from bootstrap.daemon import _founded, _path, serve, told_to_others
 from bootstrap.options import BootstrapOptions
 from giaann_p2p.errors import SpecError, UsageError
@@ -100,7 +99,7 @@ def test_without_a_name_nothing_is_founded(tmp_path: Path) -> None:
         ({"replicas": 3, "quorum": 4}, "quorum must be 1 to 3"),
         ({"shards": 100}, "shards"),
         ({"blocks": 3}, "blocks"),
-        ({"new": "x" * 65}, "name must be of 1 to 64 letters"),
+        ({"new": "x" * 65}, "name must have 1 to 64 printable characters"),
     ],
 )
 def test_what_no_swarm_can_be(tmp_path: Path, given: dict[str, object], complaint: str) -> None:
@@ -117,10 +116,10 @@ def test_where_its_folder_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_which_swarm_it_serves_must_be_said(tmp_path: Path) -> None:
-    check_purpose(options(new="bees"))
-    check_purpose(options(join="giaann://x"))
+    options(new="bees").check()
+    options(join="giaann://x").check()
     for given in ({}, {"data_dir": str(tmp_path)}):
         with pytest.raises(UsageError, match="give --new NAME to found a swarm, or --join LINK"):
-            check_purpose(options(**given))
+            options(**given).check()
     (tmp_path / "manifest.json").touch()
-    check_purpose(options(data_dir=str(tmp_path)))
+    options(data_dir=str(tmp_path)).check()

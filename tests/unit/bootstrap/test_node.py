@@ -45,8 +45,8 @@ def test_whoever_asks_gets_the_manifest(tmp_path: Path) -> None:
         (encode(Push(bytes(16), 1, b"", b"")), "no columns"),
         (encode(ManifestIs(b"")), "no columns"),
         (bytes([VERSION]) + b"rubbish", "cannot be read"),
-        (b"\x63", "a message of version 99"),
-        (b"", "a message of version none"),
+        (b"\x63", "a message has version 99"),
+        (b"", "a message has version none"),
     ],
 )
 def test_all_else_is_refused_in_words(tmp_path: Path, body: bytes, words: str) -> None:

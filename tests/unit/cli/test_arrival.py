@@ -48,7 +48,7 @@ def test_losses_are_warned_of_once(capsys: pytest.CaptureFixture[str]) -> None:
     warning.look()
     assert capsys.readouterr().err == (
         "giaann: the swarm has lost some of what it knew: 2 shards held 1,200 connections or more,"
-        " last seen 2 min ago, and nobody there has all of them; `giaann status --join LINK` shows"
+        " last seen 2 min ago, and no live peer has all of them; `giaann status --join LINK` shows"
         " more\n"
     )
     warning.look()

@@ -11,8 +11,9 @@ from giaann_p2p.swarm.members.capacity import Filling
 from giaann_p2p.swarm.members.checkup import Damage, Report
 from giaann_p2p.swarm.members.commands import GENERAL, Commands
 from giaann_p2p.swarm.members.directory import Health
+from giaann_p2p.swarm.members.figures import Seen
 from giaann_p2p.swarm.members.losses import Losses
-from giaann_p2p.swarm.members.overview import Overview, Seen
+from giaann_p2p.swarm.members.overview import Overview
 from giaann_p2p.swarm.wire.identity import Peer, name_of, to_text
 from giaann_p2p.swarm.wire.record import Load
 
@@ -151,9 +152,9 @@ BEGINNING = msgspec.structs.replace(STORING, ready=0)
         ),
         (
             overview(health(), STORING, STORING, full=[A, B], closed=200),
-            f"bees: full: no room for anything new in 200 shards; full: {name_of(A)}, {name_of(B)}."
-            " 2 storage peers; 256 shards, 2 replicas of each wanted, 2 or more ready. Start more "
-            "storage peers: giaann storage --join LINK; or start the full ones again with more "
+            f"bees: full: no room for updates of 200 shards; full peers: {name_of(A)}, {name_of(B)}"
+            ". 2 storage peers; 256 shards, 2 replicas of each wanted, 2 or more ready. Start more "
+            "storage peers: giaann storage --join LINK; or restart the full ones with a larger "
             "--capacity",
         ),
         (
@@ -184,7 +185,7 @@ def test_a_swarm_that_begins_or_is_full_says_so(found: Overview, verdict: str) -
 
 LOST = Losses(shards=[3, 17], connections=2759, seen=400)
 WHAT_IS_LOST = (
-    "2 shards held 2,759 connections or more, last seen 10 min ago, and nobody there has all of"
+    "2 shards held 2,759 connections or more, last seen 10 min ago, and no live peer has all of"
     " them"
 )
 
@@ -196,13 +197,13 @@ WHAT_IS_LOST = (
         (overview(health(least=1, under=9), STORING), "Start 1 more storage peer: {add}{dir}"),
         (
             overview(health(), STORING, STORING, full=[A, B], closed=200),
-            "Start more storage peers: {add}{dir}; or give each more with giaann swarm down{dir} "
-            "and giaann swarm up --capacity SIZE{dir}",
+            "Start more storage peers: {add}{dir}; or give each peer more with giaann swarm "
+            "down{dir} and then giaann swarm up --capacity SIZE{dir}",
         ),
         (
             msgspec.structs.replace(overview(health(), STORING, STORING), losses=LOST),
-            "Start the peers again that had them, with giaann swarm restart NAME{dir}; giaann fsck"
-            " tells which shards these are",
+            "Restart the peers that had these shards, with giaann swarm restart NAME{dir}; giaann"
+            " fsck lists the shards",
         ),
     ],
 )
@@ -219,8 +220,8 @@ def test_what_is_lost_is_told_alike_by_status_and_fsck() -> None:
     verdict = lines(found, 1000)[-1]
     assert verdict.startswith(f"bees: lost: {WHAT_IS_LOST}. ")
     assert verdict.endswith(
-        ". Start the peers again that had them, with the command that each was started with, and"
-        " its folder; giaann fsck tells which shards these are"
+        ". Restart the peers that had these shards, each with its original command and data"
+        " folder; giaann fsck lists the shards"
     )
     _, told, *_ = report_lines(report(losses=LOST), "", 1000.0)
     assert told == f"{WHAT_IS_LOST}: 3, 17"
@@ -307,7 +308,7 @@ def report(**given: object) -> Report:
         (
             report(),
             "",
-            [f"digest {'d' * 64}", "every shard is served, and all that serve one hold the same"],
+            [f"digest {'d' * 64}", "every shard is served, and its replicas agree"],
         ),
         (
             report(),
@@ -315,8 +316,8 @@ def report(**given: object) -> Report:
             [
                 f"digest {'d' * 64}",
                 f"solo   {'d' * 64}",
-                "the swarm holds the same",
-                "every shard is served, and all that serve one hold the same",
+                "the swarm and the solo database agree",
+                "every shard is served, and its replicas agree",
             ],
         ),
         (
@@ -327,8 +328,8 @@ def report(**given: object) -> Report:
                 f"no answer from {name_of(A)}",
                 f"digest {'d' * 64}",
                 f"solo   {'e' * 64}",
-                "that is not the same",
-                "every shard is served, and all that serve one hold the same",
+                "the swarm and the solo database differ",
+                "every shard is served, and its replicas agree",
             ],
         ),
         (
@@ -336,8 +337,9 @@ def report(**given: object) -> Report:
             "",
             [
                 "10 shards served by nobody: 0, 1, 2, 3, 4, 5, 6, 7, ...",
-                "2 shards with replicas that have learned different chunks, or not all yet: 11, 12",
-                f"shard 13 differs, though it learned the same, at {name_of(A)}, {name_of(B)}",
+                "2 shards with replicas that have different chunks, at least for now: 11, 12",
+                "shard 13 differs from replicas with the same chunks, at "
+                f"{name_of(A)}, {name_of(B)}",
             ],
         ),
     ],

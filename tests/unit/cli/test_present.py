@@ -9,9 +9,9 @@ def test_who_was_sent_away_is_named_and_why() -> None:
     (line,) = liar_lines(report)
     assert line.startswith("bees.txt: the result of peer zorp differs from that of others")
     lines = list(unbrought_lines(report))
-    assert [line.partition(" says ")[0] for line in lines] == [
-        "bees.txt: no owner knows of 1,200 chunks that peer a",
-        "bees.txt: no owner knows of a chunk that peer b",
+    assert [line.partition(" reported ")[0] for line in lines] == [
+        "bees.txt: no owner has 1,200 chunks that peer a",
+        "bees.txt: no owner has a chunk that peer b",
     ]
     assert all("others learn that again, and it gets no more work" in line for line in lines)
     found = taught_json(report)

@@ -37,13 +37,13 @@ def test_nothing_typed_is_nothing_sought() -> None:
 @pytest.mark.parametrize(
     ("jobs", "since", "words"),
     [
-        (["0102"], "", "--job is 32 digits, 0-9 and a-f, not '0102'"),
-        (["xy" * 16], "", "--job is 32 digits"),
-        ([], "noon", "--since is a time, 12:03 or 2027-01-31T12:03, not 'noon'"),
-        ([], "2027-13-31", "--since is a time"),
+        (["0102"], "", "--job must be 32 digits, 0-9 and a-f, not '0102'"),
+        (["xy" * 16], "", "--job must be 32 digits"),
+        ([], "noon", "--since must be a time, 12:03 or 2027-01-31T12:03, not 'noon'"),
+        ([], "2027-13-31", "--since must be a time"),
         ([], "2027-01-29T12:00", "owners remember arrivals for one day"),
         ([], "2027-02-01T12:00", "owners remember arrivals for one day"),
-        ([f"{n:032x}" for n in range(MOST_SOUGHT + 1)], "", "at most 2,048 jobs and authors"),
+        ([f"{n:032x}" for n in range(MOST_SOUGHT + 1)], "", "at most 2,048 jobs or authors"),
     ],
 )
 def test_what_cannot_be_is_told(jobs: list[str], since: str, words: str) -> None:

@@ -22,11 +22,11 @@ def visiting(lies: Sequence[Lie], undecided: int = 0, verify: Verify = NOTHING) 
 
 def test_each_peer_is_told_once() -> None:
     assert list(lie_lines([WRONG, LESS, WRONG])) == [
-        "peer aaaa2 returned less than most other owners know: of bee in shard 3 nothing, where "
-        "the others say that it occurred once and has 4 connections; it is asked no more",
-        "peer zorp1 returned wrong rows: of honey/make in shard 7 that it occurred 9 times and "
-        "has 1,200 connections, where the others say that it occurred 8 times and has 1 connection"
-        ", and 1 more; it is asked no more",
+        "peer aaaa2 returned less than most other owners know: no row for bee in shard 3, where "
+        "the other owners returned 1 occurrence and 4 connections; it is not asked any more",
+        "peer zorp1 returned wrong rows: 9 occurrences and 1,200 connections for honey/make in "
+        "shard 7, where the other owners returned 8 occurrences and 1 connection (and 1 more); it "
+        "is not asked any more",
     ]
 
 

@@ -14,7 +14,7 @@ from giaann_p2p.cli import withdrawing
 from giaann_p2p.cli.withdrawing import Founding, shown
 from giaann_p2p.errors import TokenError
 from giaann_p2p.net.hive.key_file import open_key_file
-from giaann_p2p.node.members.membership import Giver
+from giaann_p2p.node.members.membership import TokenIssuer
 from giaann_p2p.swarm.training.orphan_quorum import Agreed
 from giaann_p2p.swarm.wire.admission import Admission
 from giaann_p2p.swarm.wire.identity import Identity
@@ -40,11 +40,11 @@ def test_what_is_found_is_shown_by_job() -> None:
 @pytest.mark.parametrize(
     ("found", "words"),
     [
-        (Agreed({}, set(), 0, 0), "there are no owners"),
-        (Agreed({}, set(), 3, 3), "none of 3 owners answers; later, `giaann token withdraw` looks"),
-        (Agreed({}, set(), 0, 3), "nothing is there to be withdrawn"),
-        (FOUND._replace(silent=1), "1 of 3 owners did not answer; later, `giaann token withdraw`"),
-        (Agreed({}, {(JOB, 1)}, 0, 3), "left as it is: 1 chunk, of which too few of 3 owners"),
+        (Agreed({}, set(), 0, 0), "no storage peer owns any shard"),
+        (Agreed({}, set(), 3, 3), "none of 3 owners answered; run `giaann token withdraw` later"),
+        (Agreed({}, set(), 0, 3), "the owners report nothing to withdraw"),
+        (FOUND._replace(silent=1), "1 of 3 owners did not answer; run `giaann token withdraw`"),
+        (Agreed({}, {(JOB, 1)}, 0, 3), "not withdrawn: 1 chunk, reported by too few of 3 owners"),
     ],
 )
 def test_what_is_not_as_hoped_is_told(found: Agreed, words: str) -> None:
@@ -63,14 +63,14 @@ class Swarm:
 
 
 @pytest.fixture
-def giver(tmp_path: Path) -> Giver:
+def giver(tmp_path: Path) -> TokenIssuer:
     founder = open_key_file(tmp_path / "founder.key")
     (tmp_path / "manifest.json").write_bytes(Manifest.founded(founder, "club").to_bytes())
-    return Giver(tmp_path)
+    return TokenIssuer(tmp_path)
 
 
 @pytest.fixture
-def swarm(giver: Giver, monkeypatch: pytest.MonkeyPatch) -> Swarm:
+def swarm(giver: TokenIssuer, monkeypatch: pytest.MonkeyPatch) -> Swarm:
     one = Swarm(giver.manifest)
 
     @asynccontextmanager
@@ -91,18 +91,18 @@ def swarm(giver: Giver, monkeypatch: pytest.MonkeyPatch) -> Swarm:
     return one
 
 
-def carry_out(giver: Giver, **how: bool) -> None:
+def carry_out(giver: TokenIssuer, **how: bool) -> None:
     link = str(Link(giver.manifest.swarm_id, ("/ip4/10.0.0.1/tcp/1/p2p/x",)))
     withdraws = how.pop("withdraws", True)
     asyncio.run(Founding(link, giver, **how).carry_out(withdraws=withdraws))
 
 
-def disown(giver: Giver) -> None:
+def disown(giver: TokenIssuer) -> None:
     giver.revoke({LIAR.peer}, set(), [LIAR.peer])
 
 
 def test_the_swarm_is_told_the_list_asked_and_told_what_is_withdrawn(
-    giver: Giver, swarm: Swarm, capsys: pytest.CaptureFixture[str]
+    giver: TokenIssuer, swarm: Swarm, capsys: pytest.CaptureFixture[str]
 ) -> None:
     disown(giver)
     carry_out(giver)
@@ -118,7 +118,7 @@ def test_the_swarm_is_told_the_list_asked_and_told_what_is_withdrawn(
 
 
 def test_it_may_only_be_shown_and_read_by_programs(
-    giver: Giver, swarm: Swarm, capsys: pytest.CaptureFixture[str]
+    giver: TokenIssuer, swarm: Swarm, capsys: pytest.CaptureFixture[str]
 ) -> None:
     disown(giver)
     carry_out(giver, dry_run=True, as_json=True)
@@ -138,7 +138,7 @@ def test_it_may_only_be_shown_and_read_by_programs(
 
 
 def test_where_nobody_is_reached_nothing_is_withdrawn_and_it_fails(
-    giver: Giver, swarm: Swarm, capsys: pytest.CaptureFixture[str]
+    giver: TokenIssuer, swarm: Swarm, capsys: pytest.CaptureFixture[str]
 ) -> None:
     disown(giver)
     swarm.reached = 0
@@ -146,10 +146,10 @@ def test_where_nobody_is_reached_nothing_is_withdrawn_and_it_fails(
         carry_out(giver)
     assert swarm.asked == []
     assert "0 of 4 peers were told" in (out := capsys.readouterr().out)
-    assert "nothing is withdrawn yet; later, `giaann token withdraw` looks once more" in out
+    assert "nothing is withdrawn yet; run `giaann token withdraw` later to search again" in out
 
 
-def test_where_no_owner_answers_it_fails(giver: Giver, swarm: Swarm) -> None:
+def test_where_no_owner_answers_it_fails(giver: TokenIssuer, swarm: Swarm) -> None:
     disown(giver)
     swarm.found = Agreed({}, set(), 3, 3)
     with pytest.raises(typer.Exit):
@@ -157,14 +157,14 @@ def test_where_no_owner_answers_it_fails(giver: Giver, swarm: Swarm) -> None:
     assert len(swarm.told) == 1
 
 
-def test_who_is_only_revoked_has_nothing_withdrawn(giver: Giver, swarm: Swarm) -> None:
+def test_who_is_only_revoked_has_nothing_withdrawn(giver: TokenIssuer, swarm: Swarm) -> None:
     giver.revoke({LIAR.peer}, set())
     carry_out(giver, withdraws=False)
     assert swarm.asked == []
 
 
 def test_a_folder_that_lacks_the_swarms_newest_list_gets_it_and_nothing_is_told(
-    giver: Giver, swarm: Swarm
+    giver: TokenIssuer, swarm: Swarm
 ) -> None:
     """Else what is withdrawn by that list would be on no later one."""
     founder = giver.founder
@@ -173,7 +173,7 @@ def test_a_folder_that_lacks_the_swarms_newest_list_gets_it_and_nothing_is_told(
     swarm.gate.learn(newer.to_bytes())
     disown(giver)
     with pytest.raises(
-        TokenError, match=r"already has list 1, which was not in .*; it is there now"
+        TokenError, match=r"already has list 1, which was not in .*; it is saved there now"
     ):
         carry_out(giver)
     assert swarm.told == []

@@ -3,6 +3,7 @@
 import asyncio
 import dataclasses
 import random
+import struct
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -13,8 +14,12 @@ from giaann_p2p.client.column import column
 from giaann_p2p.client.session import Session
 from giaann_p2p.model.ids import word_id
 from giaann_p2p.model.rows import Answer, Name, Neuron, empty_row
+from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.reading.row_vote import NOTHING
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.messages import Column as Told
+from giaann_p2p.swarm.wire.messages import encode
 
 BEE = word_id("bee")
 
@@ -55,3 +60,32 @@ def test_the_most_frequent_words_are_shown_wherever_they_are(
     found = asyncio.run(column(cast("Session", swarm), "bee", words=10))
     assert [word.occurrences for word in found.words] == sorted(occurrences.values())[:-11:-1]
     assert found.size == len(occurrences)
+
+
+class Starting:
+    """A visit to a swarm whose only storage peer serves nothing at the first looks."""
+
+    def __init__(self, looks: int) -> None:
+        self.around = self.lookout = self.place = self.transport = self
+        self._looks = looks
+
+    def time(self) -> float:
+        """Return the time."""
+        return 0.0
+
+    def ready(self, shard: int, now: float) -> list[Peer]:
+        """Return nobody until there were enough looks."""
+        self._looks -= 1
+        return [] if self._looks >= 0 else [Peer(b"s" * 32)]
+
+    async def call(self, peer: Peer, data: bytes, **options: float) -> bytes:
+        """Return the one feature that there is."""
+        return encode(Told(struct.pack("<Q", 7)))
+
+
+def test_a_swarm_that_starts_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_LOOK_EVERY", 0.001)
+    assert asyncio.run(module._told(cast("Session", Starting(3)), 0, BEE)) == (7,)
+    monkeypatch.setattr(module, "_PATIENCE", 0.01)
+    with pytest.raises(Unreachable, match="no peer has served it for"):
+        asyncio.run(module._told(cast("Session", Starting(1 << 30)), 0, BEE))

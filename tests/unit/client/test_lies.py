@@ -193,7 +193,7 @@ def test_too_few_who_answer_are_no_majority() -> None:
         for house in town.houses[1:]:
             town.freeze(house)
         with pytest.raises(
-            Unreachable, match=r"only 1 of the 3 replicas of shard .* and 2 have to"
+            Unreachable, match=r"only 1 of the 3 replicas of shard .* but 2 must agree"
         ):
             await looked_at(visitor)
         for house in town.houses[1:]:
@@ -211,7 +211,7 @@ def test_a_share_that_cannot_be_is_told_before_anything_is_begun(share: float) -
             pass
 
     with (
-        patch("giaann_p2p.client.session.placed") as placed,
+        patch("giaann_p2p.client.session.joined_host") as placed,
         pytest.raises(UsageError, match="0 to 1"),
     ):
         asyncio.run(story())

@@ -37,7 +37,7 @@ def test_a_link_that_was_cut_anywhere_is_reported_as_cut() -> None:
             assert read_link(cut).addresses == ADDRESSES[: cut.count(",") + 1]
             continue
         with pytest.raises(
-            UsageError, match=r"the join link is cut off behind '.*': copy it whole"
+            UsageError, match=r"the join link is cut off after '.*': copy all of it"
         ):
             read_link(cut)
 
@@ -48,8 +48,8 @@ def test_a_link_that_was_cut_anywhere_is_reported_as_cut() -> None:
         ("", "begins with giaann://, not with ''"),
         ("http://bees.example.org", "begins with giaann://, not with 'http://be'"),
         (str(LINK).replace("aaaq", "aaa0"), "digits 2 to 7, not '0'"),
-        (str(LINK).replace("127.0.0.1", "127.0.0.1;"), "is not of parts like"),
-        (f"giaann://{'a' * 52}/ip4/127.0.0.1/tcp/1/p2p/{'Q' * 46}", "leads to nobody"),
+        (str(LINK).replace("127.0.0.1", "127.0.0.1;"), "does not consist of parts like"),
+        (f"giaann://{'a' * 52}/ip4/127.0.0.1/tcp/1/p2p/{'Q' * 46}", "has no usable address"),
     ],
 )
 def test_what_is_wrong_otherwise_is_named(text: str, why: str) -> None:
@@ -81,7 +81,7 @@ def test_a_name_that_was_never_saved(saved: SavedLinks) -> None:
 
 @pytest.mark.parametrize("name", ["", "giaann://x", "a b", "-x", "x" * 65, "bées", "../x"])
 def test_what_is_not_a_name(saved: SavedLinks, name: str) -> None:
-    with pytest.raises(UsageError, match="is not a name"):
+    with pytest.raises(UsageError, match="is not a valid name"):
         saved.save(name, LINK)
 
 
@@ -89,6 +89,6 @@ def test_what_is_not_a_name(saved: SavedLinks, name: str) -> None:
 def test_a_file_of_another_form(saved: SavedLinks, tmp_path: Path, data: bytes) -> None:
     saved.save("bees", LINK)
     (tmp_path / "giaann" / "links.json").write_bytes(data)
-    with pytest.raises(DamagedError, match=r"links\.json is damaged .* mend or remove it"):
+    with pytest.raises(DamagedError, match=r"links\.json is damaged .* repair or remove it"):
         read_link("bees")
     assert read_link(str(LINK)) == LINK

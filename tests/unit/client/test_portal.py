@@ -76,6 +76,7 @@ def test_it_raises_what_goes_wrong(portal: Portal) -> None:
         next(found)
 
 
+@pytest.mark.interrupts
 def test_who_is_interrupted_ends_what_was_begun(portal: Portal) -> None:
     slow = Slow()
     with pytest.raises(KeyboardInterrupt):
@@ -115,5 +116,5 @@ def test_closed_it_runs_nothing() -> None:
     portal = Portal()
     portal.close()
     portal.close()
-    with pytest.raises(UsageError, match="closed already"):
+    with pytest.raises(UsageError, match="is closed; join"):
         portal.run(_failing())

@@ -18,7 +18,7 @@ from giaann_p2p.swarm.wire.messages import Ask, Continued, Cost, Message, decode
 
 A, B = (Peer(letter * 32) for letter in (b"A", b"B"))
 ANSWER = Continued("", [], [], "end", [], Cost())
-NOT_YET = Refused(Reason.FAILED, "this peer serves nothing")
+NOT_YET = Refused(Reason.FAILED, "this peer answers no calls yet")
 
 
 class Oracles:
@@ -82,7 +82,7 @@ def test_peers_that_come_back_in_time_are_asked_again(error: PeerError, peers: l
 @pytest.mark.parametrize("error", [NOT_YET, Unreachable("nobody")], ids=["refused", "away"])
 def test_those_who_stay_away_are_given_up_when_the_patience_ends(error: PeerError) -> None:
     async def story() -> None:
-        with pytest.raises(Unreachable, match="no compute peer could go on"):
+        with pytest.raises(Unreachable, match="no compute peer could continue"):
             await answer(Oracles(error, 100.0, A)).all()
         assert 45 < asyncio.get_running_loop().time() < 48
 
@@ -96,7 +96,7 @@ def test_those_who_stay_away_are_given_up_when_the_patience_ends(error: PeerErro
 )
 def test_a_prompt_that_all_refuse_is_given_up_soon(refusal: PeerError | Message) -> None:
     async def story() -> None:
-        with pytest.raises(Unreachable, match="the last one said: 9 GB are too long;"):
+        with pytest.raises(Unreachable, match="the last error: 9 GB are too long;"):
             await answer(Oracles(refusal, 99.0, A, B)).all()
         assert asyncio.get_running_loop().time() < 5
 

@@ -47,7 +47,7 @@ def test_a_record_is_kept(tmp_path: Path) -> None:
     folder.keep(record)
     assert folder.record() == record
     (tmp_path / "swarm.json").write_text("{}")
-    with pytest.raises(DamagedError, match=r"swarm\.json is not what was written"):
+    with pytest.raises(DamagedError, match=r"swarm\.json is damaged"):
         folder.record()
 
 
@@ -65,11 +65,11 @@ def test_a_folder_has_one_holder(tmp_path: Path) -> None:
 
 def test_a_folder_with_other_things_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("Bees.")
-    with pytest.raises(UsageError, match="has other things in it"):
+    with pytest.raises(UsageError, match="has other content"):
         Hold(Folder(tmp_path))
     with pytest.raises(StoreError, match="is not a swarm's folder; nothing was removed"):
         Folder(tmp_path).erase()
-    with pytest.raises(UsageError, match=r"thesis\.txt cannot be a swarm's folder: "):
+    with pytest.raises(UsageError, match=r"thesis\.txt cannot be used as a swarm's folder: "):
         Hold(Folder(tmp_path / "thesis.txt"))
     assert names_in(tmp_path) == ["thesis.txt"]
 

@@ -35,7 +35,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
 )
 def test_what_is_no_status_is_said(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "s.json").write_bytes(data)
-    with pytest.raises(DamagedError, match=r"s\.json is not what was written"):
+    with pytest.raises(DamagedError, match=r"s\.json is damaged"):
         StatusFile(tmp_path / "s.json").read()
 
 

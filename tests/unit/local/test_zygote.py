@@ -231,7 +231,7 @@ def test_a_zygote_takes_everything_with_it(zygote: Zygote, how: str) -> None:
             zygote.process.terminate()
         case "garbage":
             zygote.line.sendall(b"fly!\n")
-    zygote.process.wait(20)
+    zygote.process.wait(500)
     assert processes_of(zygote.folder) == []
 
 
@@ -245,7 +245,7 @@ def test_what_cannot_be_imported_is_told(tmp_path: Path) -> None:
     zygote = Zygote(tmp_path, DEEDS, "tests.unit.local.nowhere")
     why = zygote.hear(Failed).why
     assert why == "ModuleNotFoundError: No module named 'tests.unit.local.nowhere'"
-    assert zygote.process.wait(20) == 1
+    assert zygote.process.wait(500) == 1
     zygote.close()
 
 
@@ -253,5 +253,8 @@ def test_nothing_is_forked_beside_a_thread(tmp_path: Path) -> None:
     zygote = Zygote(tmp_path, "tests.unit.local.threaded")
     zygote.hear(Ready)
     zygote.tell(zygote.order("sleep"))
-    assert zygote.hear(OrderRefused).why == "what was imported has begun 1 threads"
+    assert (
+        zygote.hear(OrderRefused).why
+        == "the imported modules started 1 threads, so it is unsafe to fork"
+    )
     zygote.close()

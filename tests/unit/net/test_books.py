@@ -64,7 +64,9 @@ def test_what_is_done_is_told_from_what_never_was() -> None:
     assert [held.known(frames[number]) for number in (1, 2, 4, 6)] == [None] * 4
     assert held.known(frames[3]) is one
     for number in (0, 5, 7, 8):
-        with pytest.raises(MessageError, match=f"cancel of request {number}, which has not begun"):
+        with pytest.raises(
+            MessageError, match=f"cancel frame for request {number}, which has not begun"
+        ):
             held.known(frames[number])
 
 

@@ -34,7 +34,7 @@ def test_waiting_for_nothing_is_an_error() -> None:
     async def main() -> None:
         await asyncio.Event().wait()
 
-    with pytest.raises(Deadlock, match="nothing will ever wake one"):
+    with pytest.raises(Deadlock, match="no event is left that could wake one"):
         run(main())
 
 

@@ -166,7 +166,9 @@ def test_an_error_that_is_long_is_cut_between_letters() -> None:
 def test_a_caller_is_refused_at_home_when_too_much_is_under_way() -> None:
     pair = Pair()
     caller = pair.sides[0]
-    with pytest.raises(Refused, match="a request of 4,194,305 bytes; 4,194,304 is the most"):
+    with pytest.raises(
+        Refused, match="a request of 4,194,305 bytes exceeds the limit of 4,194,304"
+    ):
         caller.request(bytes(QUICK.longest + 1), 1e9)
     caller.request(bytes(QUICK.longest), 1e9)
     two = caller.request(bytes(QUICK.longest), 1e9)
@@ -186,7 +188,8 @@ def test_a_server_refuses_more_calls_than_it_takes() -> None:
     numbers = [pair.sides[0].request(b"", 1e9) for _ in range(3)]
     asked, failed = pair.settle()[::-1]
     assert asked == [Requested(numbers[0], b""), Requested(numbers[1], b"")]
-    assert failure(list(failed)) == (Refused, "2 of your requests are open already")
+    words = "2 requests of the caller are open already; try again later"
+    assert failure(list(failed)) == (Refused, words)
 
 
 @pytest.mark.parametrize("size", [CHUNK, QUICK.longest])
@@ -198,7 +201,7 @@ def test_a_server_refuses_more_bytes_than_it_has_room_for(size: int) -> None:
         caller.request(bytes(size), 1e9)
         assert len(pair.settle()[1]) == 1
     caller.request(bytes(size), 1e9)
-    words = f"no room for a request of {size:,} bytes beside others"
+    words = f"no room for a request of {size:,} bytes now; try again later"
     assert failure(list(pair.settle()[0])) == (Refused, words)
     server.respond(1, b"")
     pair.settle()
@@ -224,7 +227,7 @@ def test_a_long_body_is_given_up_when_there_is_no_room_for_the_rest_of_it() -> N
     pair.move(0, 1)
     server._room_in.limit = CHUNK
     pair.move(0, 1)
-    words = f"no room for a request of {3 * CHUNK:,} bytes beside others"
+    words = f"no room for a request of {3 * CHUNK:,} bytes now; try again later"
     assert failure(list(pair.settle()[0])) == (Refused, words)
     server._room_in.limit = QUICK.bytes_in
     caller.request(b"", 1e9)
@@ -232,7 +235,7 @@ def test_a_long_body_is_given_up_when_there_is_no_room_for_the_rest_of_it() -> N
     server.respond(asked + 2, bytes(3 * CHUNK))
     pair.move(1, 1)
     caller._room_in.limit = CHUNK
-    words = f"no room for a response of {3 * CHUNK:,} bytes beside others"
+    words = f"no room for a response of {3 * CHUNK:,} bytes now; try again later"
     assert failure(list(pair.settle()[0])) == (Refused, words)
     for side in pair.sides:
         assert_nothing_is_held(side)
@@ -249,8 +252,8 @@ def test_a_response_for_which_there_is_no_room_is_refused_on_either_side() -> No
     server.respond(3, bytes(2 << 20))
     heard, told = pair.settle()
     assert [str(event.error) for event in heard if isinstance(event, Failed)] == [
-        "the response of 4,194,305 bytes; 4,194,304 is the most. Ask for less at a time",
-        "no room for a response of 2,097,152 bytes beside others",
+        "the response of 4,194,305 bytes exceeds the limit of 4,194,304; ask for less at a time",
+        "no room for a response of 2,097,152 bytes now; try again later",
     ]
     assert told == [Cancelled(3)]
     server._room_out.limit = 10
@@ -273,7 +276,7 @@ def test_quiet_sides_ping_and_a_silent_one_counts_as_gone() -> None:
     assert pair.sides[0].wake() < pair.now
     for side, other in ((0, 1), (1, 0)):
         failed, cancelled = pair.sides[side].tick(pair.now)
-        message = "the peer is silent for 15.0 s, and counts as gone"
+        message = "the peer has been silent for 15.0 s, and counts as gone"
         assert failure([failed]) == (Broken, message)
         assert cancelled == Cancelled(numbers[other])
         assert pair.sides[side].over
@@ -319,7 +322,7 @@ def test_who_answers_no_goodbye_has_to_go() -> None:
     rogue.honest.tick(until)
     assert rogue.honest.over
     ((kind, _, words),) = rogue.hear()
-    assert (kind, words[1:]) == (Kind.ERROR, b"you did not answer a goodbye")
+    assert (kind, words[1:]) == (Kind.ERROR, b"no reply to the goodbye arrived in time")
 
 
 def test_what_is_open_when_a_goodbye_is_said_has_its_time() -> None:
@@ -427,53 +430,53 @@ def test_what_stalls_is_dropped() -> None:
 
 LONG = NUMBER.pack(1 << 20)
 OUTLAWS: dict[str, list[tuple[Kind, int, Buffer]]] = {
-    "request 3 begins after request 5": [(Kind.REQUEST, 5, b""), (Kind.REQUEST, 3, b"")],
-    "request 1 begins after request 1": [(Kind.REQUEST, 1, b""), (Kind.LONG, 1, LONG)],
-    "request 2 begins after request 0": [(Kind.REQUEST, 2, b"")],
-    "request 0 begins after request 0": [(Kind.REQUEST, 0, b"")],
-    "chunk of request 1, which has not begun": [(Kind.CHUNK, 1, b"x")],
-    "response of request 2, which has not begun": [(Kind.RESPONSE, 2, b"x")],
-    "long of request 4, which has not begun": [(Kind.LONG, 4, LONG)],
-    "end of request 0, which has not begun": [(Kind.END, 0, bytes(16))],
-    "chunk cannot be for a request that is served": [
+    "request 3 is out of order after request 5": [(Kind.REQUEST, 5, b""), (Kind.REQUEST, 3, b"")],
+    "request 1 is out of order after request 1": [(Kind.REQUEST, 1, b""), (Kind.LONG, 1, LONG)],
+    "request 2 is out of order after request 0": [(Kind.REQUEST, 2, b"")],
+    "request 0 is out of order after request 0": [(Kind.REQUEST, 0, b"")],
+    "chunk frame for request 1, which has not begun": [(Kind.CHUNK, 1, b"x")],
+    "response frame for request 2, which has not begun": [(Kind.RESPONSE, 2, b"x")],
+    "long frame for request 4, which has not begun": [(Kind.LONG, 4, LONG)],
+    "end frame for request 0, which has not begun": [(Kind.END, 0, bytes(16))],
+    "chunk is not allowed for a request that is served": [
         (Kind.REQUEST, 1, b""),
         (Kind.CHUNK, 1, b"x"),
     ],
-    "credit cannot be for a request that is served": [
+    "credit is not allowed for a request that is served": [
         (Kind.REQUEST, 1, b""),
         (Kind.CREDIT, 1, LONG),
     ],
-    "error cannot be for a request that is served": [
+    "error is not allowed for a request that is served": [
         (Kind.REQUEST, 1, b""),
         (Kind.ERROR, 1, b"\1"),
     ],
-    "a long body of 262,144 bytes, which one frame": [(Kind.LONG, 1, NUMBER.pack(CHUNK))],
-    "a chunk of 1 bytes at 0 of a body of 1,048,576": [
+    "a body of 262,144 bytes was sent as a long one": [(Kind.LONG, 1, NUMBER.pack(CHUNK))],
+    "a chunk of 1 bytes is wrong at offset 0 of a body of 1,048,576": [
         (Kind.LONG, 1, LONG),
         (Kind.CHUNK, 1, b"x"),
     ],
-    "the end mark of a body says 0 bytes; 0 of 1,048,576 came": [
+    "the end frame says 0 bytes, but 0 of 1,048,576 bytes arrived": [
         (Kind.LONG, 1, LONG),
         (Kind.END, 1, bytes(16)),
     ],
-    "the end mark of a body says 1,048,576 bytes; 0 of 1,048,576 came": [
+    "the end frame says 1,048,576 bytes, but 0 of 1,048,576 bytes arrived": [
         (Kind.LONG, 1, LONG),
         (Kind.END, 1, ENDING.pack(1 << 20, xxh3_64_intdigest(b""))),
     ],
-    "the checksum of a body does not fit": [
+    "the checksum of a body does not match": [
         (Kind.LONG, 1, LONG),
         *[(Kind.CHUNK, 1, bytes(CHUNK))] * 4,
         (Kind.END, 1, ENDING.pack(1 << 20, 5)),
     ],
-    "the reason of an error is 0, which is none": [(Kind.ERROR, 0, b"\0")],
-    "an answer to ping 1, of 0": [(Kind.PONG, 0, NUMBER.pack(1))],
-    "goodbye cannot be on a connection that is draining": [(Kind.GOODBYE, 0, b"")] * 2,
-    "request cannot be on a connection that is draining": [
+    "an error frame has the unknown reason code 0": [(Kind.ERROR, 0, b"\0")],
+    "a pong came for ping 1, but only 0 pings were sent": [(Kind.PONG, 0, NUMBER.pack(1))],
+    "goodbye is not allowed on a connection that is draining": [(Kind.GOODBYE, 0, b"")] * 2,
+    "request is not allowed on a connection that is draining": [
         (Kind.REQUEST, 1, b""),
         (Kind.GOODBYE, 0, b""),
         (Kind.REQUEST, 3, b""),
     ],
-    "96 short answers wait for you to read them": [(Kind.PING, 0, bytes(8))] * 97,
+    "more than 96 control frames wait unread": [(Kind.PING, 0, bytes(8))] * 97,
 }
 
 
@@ -502,7 +505,7 @@ def test_a_long_body_that_ends_wrong_fails_the_call_and_asks_nothing(mine: bool)
     if mine:
         kind, words = failure(list(events))
         assert kind is Broken
-        assert "the checksum of a body does not fit" in words
+        assert "the checksum of a body does not match" in words
     else:
         assert events == []
 
@@ -528,10 +531,10 @@ def test_what_cannot_be_done_here_is_the_callers_fault() -> None:
     rogue = Rogue()
     rogue.send(Kind.REQUEST, 1, b"")
     rogue.honest.respond(1, b"")
-    with pytest.raises(UsageError, match="answer cannot be for a request that is answering"):
+    with pytest.raises(UsageError, match="answer is not allowed for a request that is answering"):
         rogue.honest.respond(1, b"")
     number = rogue.honest.request(b"", 1e9)
-    with pytest.raises(UsageError, match="refuse cannot be for a request that is asking"):
+    with pytest.raises(UsageError, match="refuse is not allowed for a request that is asking"):
         rogue.honest.refuse(number, Refused(Reason.BUSY, ""))
 
 
@@ -581,7 +584,7 @@ def test_who_asks_more_than_is_sent_in_time_is_refused_at_once() -> None:
     asked, reasons = asked_much(pair, 0.1)
     assert 40 <= asked < 60
     (reason,) = reasons
-    assert reason == "requests to the peer wait for more than 0.5 s to be sent; ask again later"
+    assert reason == "requests to the peer wait for more than 0.5 s to be sent; try again later"
     assert pair.sides[0]._books.backlog._nbytes <= 1 << 20
     pair.settle()
     assert asked_much(pair, 0.001, 10) == (30, set())

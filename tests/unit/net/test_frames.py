@@ -132,11 +132,11 @@ def test_a_frame_out_of_its_place_is_noticed() -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (header(1, 8, b"HTT"), "no frame begins with b'HTT'"),
-        (header(1, 8, b"GF2"), "frames of version '2', this peer speaks '1'"),
-        (header(2, 8), "a first frame of kind request"),
-        (header(99, 8), "a first frame of kind 99"),
-        (header(1, 7), "the length of a frame of kind hello is 7; 8 to 1,032 bytes can be"),
+        (header(1, 8, b"HTT"), "a frame has the unknown mark b'HTT'"),
+        (header(1, 8, b"GF2"), "a frame has version '2', but its receiver speaks '1'"),
+        (header(2, 8), "the first frame of a stream cannot be of kind request"),
+        (header(99, 8), "the first frame of a stream cannot be of kind 99"),
+        (header(1, 7), "a frame of kind hello has 7 bytes; 8 to 1,032 are allowed"),
     ],
 )
 def test_what_cannot_begin_a_stream_is_refused_at_its_header(data: bytes, message: str) -> None:
@@ -153,7 +153,7 @@ def test_a_length_beyond_the_bounds_is_refused_before_its_bytes_come(kind: Kind)
     for length in (max(LENGTHS[kind]) + 1, (1 << 32) - 1):
         framer = Framer()
         framer.feed(HELLO)
-        with pytest.raises(MessageError, match=f"kind {kind.name.lower()} is {length:,}"):
+        with pytest.raises(MessageError, match=f"kind {kind.name.lower()} has {length:,}"):
             framer.feed(forged(header(kind, length)))
         assert framer.nbytes == 0
         with pytest.raises(UsageError, match="cannot have"):
@@ -161,7 +161,7 @@ def test_a_length_beyond_the_bounds_is_refused_before_its_bytes_come(kind: Kind)
 
 
 def test_a_second_hello_is_refused() -> None:
-    with pytest.raises(MessageError, match="a later frame of kind hello"):
+    with pytest.raises(MessageError, match="a later frame of a stream cannot be of kind hello"):
         Framer().feed(HELLO + forged(header(1, 8), bytes(8), NUMBER + 1))
 
 

@@ -20,5 +20,5 @@ def test_room_is_taken_here_and_in_what_it_is_part_of_or_not_at_all() -> None:
     one.give(30)
     assert two.take(30)
     assert repr(house) == "<Room: 100 of 100 bytes>"
-    with pytest.raises(UsageError, match="51 bytes given back of 50 that were taken"):
+    with pytest.raises(UsageError, match="51 bytes were given back, but only 50 are reserved"):
         one.give(51)

@@ -104,7 +104,7 @@ def test_a_peer_that_asks_and_never_reads_is_dropped() -> None:
         await asyncio.sleep(2)
         stream.abort()
         ((_, _, why),) = place.lost
-        assert why.endswith("96 short answers wait for you to read them")
+        assert why.endswith("more than 96 control frames wait unread")
 
     swarm(story)
 
@@ -179,7 +179,7 @@ def test_nobody_there_is_unreachable_at_once() -> None:
 @pytest.mark.parametrize(
     ("timeout", "ending"),
     [
-        (2, "NoConnection: the peer did not take a connection in time; nothing was sent"),
+        (2, "NoConnection: the peer did not accept a connection in time; nothing was sent"),
         (9, "NoConnection: the peer cannot be reached: no answer for 5 s"),
     ],
 )
@@ -343,12 +343,12 @@ def test_what_a_handler_raises_is_told_in_our_words() -> None:
         place.peers[1].serve(handler)
         assert await fate(place, 0, 1, b"a", 5) == "Refused: going"
         assert await fate(place, 0, 1, b"b", 5) == "Refused: no disk"
-        words = "this peer failed in a way that it did not expect"
+        words = "unexpected error while serving a peer; the log of the serving peer shows it"
         assert await fate(place, 0, 1, b"secret", 5) == f"Refused: {words}"
         assert [complaint["message"] for complaint in place.complaints] == [words]
         place.complaints.clear()
         place.peers[1]._handler = None
-        assert await fate(place, 0, 1, b"", 5) == "Refused: this peer serves nothing"
+        assert await fate(place, 0, 1, b"", 5) == "Refused: this peer answers no calls yet"
 
     swarm(story)
 
@@ -368,7 +368,7 @@ def test_close_lets_calls_end_and_then_takes_none() -> None:
         assert await quick == "answered"
         assert (await endless).startswith("Broken")
         assert (await fate(place, 0, 1, b"0", 5)).startswith("Unreachable")
-        with pytest.raises(UsageError, match="closed: make no calls"):
+        with pytest.raises(UsageError, match="transport is closed"):
             await place.peers[1].call(place.ids[0], b"", timeout=1)
 
     swarm(story)
@@ -555,7 +555,7 @@ def test_a_short_answer_that_is_at_hand_takes_no_task() -> None:
         gone()
         await asyncio.sleep(0.1)
         assert len(told) == 2
-        with pytest.raises(UsageError, match="does not call itself"):
+        with pytest.raises(UsageError, match="cannot call itself"):
             place.peers[0].ask(place.ids[0], b"?", timeout=5, told=told.append)
         assert place.peers[0].ask(peer_id(9), b"?", timeout=5, told=told.append) is None
 

@@ -62,7 +62,7 @@ def test_a_manifest_is_proved_whenever_it_is_read(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="give another --data-dir for another swarm"):
         one.manifest(b"x" * 32)
     (tmp_path / "manifest.json").write_bytes(MANIFEST.to_bytes()[:-1])
-    with pytest.raises(UsageError, match="no manifest of a swarm"):
+    with pytest.raises(UsageError, match="not a swarm's manifest"):
         one.manifest()
 
 

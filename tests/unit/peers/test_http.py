@@ -47,7 +47,7 @@ async def said(server: HttpServer, request: bytes) -> bytes:
         (b"GET /readyz HTTP/1.1\r\n\r\n", b"503 Service Unavailable", b"not yet\n"),
         (b"GET / HTTP/1.1\r\n\r\n", b"404 Not Found", b"/broken\n"),
         (b"GET /broken HTTP/1.1\r\n\r\n", b"500 Internal Server Error", b"says why\n"),
-        (b"POST /healthz HTTP/1.1\r\n\r\n", b"405 Method Not Allowed", b"GET\n"),
+        (b"POST /healthz HTTP/1.1\r\n\r\n", b"405 Method Not Allowed", b"here\n"),
         (b"GET /healthz HTTP/2\r\n\r\n", b"400 Bad Request", b"here\n"),
         (b"\xff\xfe nonsense\r\n\r\n", b"400 Bad Request", b"request\n"),
         (b"GET " + b"/" * 9000 + b" HTTP/1.1\r\n\r\n", b"400 Bad Request", b"request\n"),

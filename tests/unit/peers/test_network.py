@@ -12,7 +12,7 @@ from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.net.hive.daemon import DaemonError
 from giaann_p2p.net.hive.peer_id import libp2p_name
 from giaann_p2p.node.members.acquaintances import Acquaintances
-from giaann_p2p.node.members.place import Place
+from giaann_p2p.node.members.joined_host import JoinedHost
 from giaann_p2p.swarm.wire.identity import Identity
 from giaann_p2p.swarm.wire.manifest import Manifest
 from peers import network as module
@@ -24,10 +24,10 @@ ANY = Options(listen=("/ip4/127.0.0.1/tcp/0",))
 MANIFEST = Manifest.founded(Identity.from_seed(b"f" * 32), "bees")
 
 
-def began(folder: Path, options: Options = ANY, named: tuple[str, ...] = ()) -> Place:
+def began(folder: Path, options: Options = ANY, named: tuple[str, ...] = ()) -> JoinedHost:
     """Be on the network for a moment; return what it was like."""
 
-    async def main() -> Place:
+    async def main() -> JoinedHost:
         with Folder(folder) as held:
             known = Acquaintances(held.known_peers)
             async with network(held, options, named, known) as place:
@@ -36,7 +36,7 @@ def began(folder: Path, options: Options = ANY, named: tuple[str, ...] = ()) -> 
     return asyncio.run(main())
 
 
-def port_of(place: Place) -> int:
+def port_of(place: JoinedHost) -> int:
     found = re.fullmatch(r"/ip4/127\.0\.0\.1/tcp/(\d+)", place.host.config.listen[0])
     assert found is not None
     return int(found[1])
@@ -65,7 +65,7 @@ def test_who_wants_relays_and_knows_none_is_told(
 ) -> None:
     here = Options(listen=("/ip4/127.0.0.1/tcp/0",), relay=True)
     assert began(tmp_path, here).host.config.trusted_relays == ()
-    assert "no peer is known yet that could relay" in caplog.text
+    assert "--relay: no known peer can relay yet" in caplog.text
     caplog.clear()
     relay = f"/ip4/127.0.0.1/tcp/7/p2p/{libp2p_name(Identity.from_seed(bytes(32)).peer)}"
     assert began(tmp_path, here, (relay,)).host.config.trusted_relays == (relay,)
@@ -85,7 +85,7 @@ def test_a_free_port_stays_the_same_until_another_takes_it(
         third = began(tmp_path)
     assert port_of(third) != port_of(first)
     assert third.host.me == first.host.me
-    assert "the ports of last time are taken, using free ones" in caplog.text
+    assert "the ports of the last run are taken, using free ones" in caplog.text
     assert port_of(began(tmp_path)) == port_of(third)
 
 

@@ -20,7 +20,7 @@ KINDS = [StorageOptions, ComputeOptions, BootstrapOptions]
 
 def run(kind: type[Options], *arguments: str) -> tuple[list[Options], Any]:
     app, seen = typer.Typer(), list[Options]()
-    app.command()(command(kind, seen.append, "Do it."))
+    app.command()(command(kind, seen.append))
     return seen, CliRunner().invoke(app, arguments)
 
 

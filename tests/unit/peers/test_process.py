@@ -181,7 +181,7 @@ def test_who_waits_says_what_for_again_and_again(
     monkeypatch.setattr("peers.process._FIRST_WORD", 0.01)
     monkeypatch.setattr("peers.process._WORD_EVERY", 0.02)
     node = Node()
-    said = r"nobody is there; it waits [456]\d s more, and a second signal ends it now\. Nothing"
+    said = r"there; this peer waits [456]\d s more, and a second signal ends it now\. Nothing"
 
     async def left() -> None:
         await node.lives.wait()
@@ -206,7 +206,7 @@ def test_without_a_bound_it_waits_for_the_second_signal(
 
     async def hurried() -> None:
         await node.lives.wait()
-        await until(lambda: "it waits as long as it takes, and a second signal" in logged())
+        await until(lambda: "this peer waits as long as it takes, and a second" in logged())
         send(signal.SIGTERM)
 
     async def main() -> int:
@@ -242,7 +242,7 @@ def test_a_signal_before_it_lives_ends_it_in_good_order(
     with caplog.at_level(logging.INFO):
         run(main(), Options())
     assert closed == [True]
-    assert "ended before it had started" in caplog.text
+    assert "ended by a signal before it had started" in caplog.text
 
 
 def test_what_goes_wrong_comes_out_and_signals_are_given_back() -> None:

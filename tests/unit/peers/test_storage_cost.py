@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from giaann_p2p.errors import UsageError
-from peers.storage import command
 from peers.storage.cost import costs
 from peers.storage.daemon import main
 from peers.storage.options import StorageOptions
@@ -47,9 +46,9 @@ def test_more_than_the_machine_has_is_refused_unless_forced(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     served: list[StorageOptions] = []
-    monkeypatch.setattr("peers.process.run", lambda _, options: served.append(options))
+    monkeypatch.setattr("peers.storage.daemon.run", lambda _, options: served.append(options))
     monkeypatch.setattr("peers.storage.daemon.serve", lambda _: None)
-    monkeypatch.setattr(command, "memory", lambda: 2 * GIB)
+    monkeypatch.setattr("peers.storage.options.memory", lambda: 2 * GIB)
     huge = ["--join", LINK, "--capacity", "127TiB", "--memory-only"]
     assert main(huge) == UsageError.exit_code
     assert "--capacity 127.0 TiB is more than there is" in capsys.readouterr().err

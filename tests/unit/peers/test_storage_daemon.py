@@ -19,7 +19,7 @@ from tests.unit.peers.helpers import LINK
 def told(*arguments: str) -> StorageOptions:
     """Return what a command line comes to."""
     app, seen = typer.Typer(), list[StorageOptions]()
-    app.command()(command(StorageOptions, seen.append, "Do it."))
+    app.command()(command(StorageOptions, seen.append))
     result = CliRunner().invoke(app, ["--join", LINK, *arguments])
     assert result.exit_code == 0, result.output
     (options,) = seen
@@ -87,7 +87,7 @@ def test_what_is_to_be_renewed_is_dropped_and_nothing_else(tmp_path: Path) -> No
         renew(store, [])
         assert store.shards.tolist() == [4]
         for wrong in (-1, MANIFEST.layout.shards):
-            with pytest.raises(UsageError, match=f"there are shards 0 to 15, not {wrong}"):
+            with pytest.raises(UsageError, match=f"shards 0 to 15, and no shard {wrong}"):
                 renew(store, [4, wrong])
         assert store.shards.tolist() == [4]
 
@@ -104,12 +104,12 @@ def test_a_shard_that_is_only_cold_is_renewed_as_well(
         store.drop([3, 4])
         renew(store, [3])
         assert sorted(store.cold.copies) == [4]
-    assert "dropped, to be fetched anew: shards [3]" in caplog.text
+    assert "dropped for --renew, and fetched again later: shards [3]" in caplog.text
     with Folder(tmp_path) as folder, store_of(told(), folder, MANIFEST) as store:
         assert sorted(store.cold.copies) == [4]
 
 
 @pytest.mark.parametrize("wrong", ["x", "1,x", "1.5", "1-3"])
 def test_what_is_no_shards_number_is_told(wrong: str) -> None:
-    with pytest.raises(UsageError, match="renew: shards' numbers, as 3,17"):
+    with pytest.raises(UsageError, match="renew must be numbers of shards, such as 3,17"):
         StorageOptions(join="x", renew=wrong)

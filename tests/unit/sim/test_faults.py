@@ -7,8 +7,7 @@ import pytest
 from giaann_p2p.sim.client import Client
 from giaann_p2p.sim.faults import KINDS, Faults
 from giaann_p2p.sim.network import Weather
-from giaann_p2p.sim.owner import QUICK_DISK
-from giaann_p2p.sim.storage import join
+from giaann_p2p.sim.storage import QUICK_DISK
 from giaann_p2p.sim.swarm import Swarm
 
 END = 300.0
@@ -42,7 +41,7 @@ class Quiet(Faults):
 def swarm() -> Swarm:
     swarm = Swarm(3, everything=True)
     for _ in range(6):
-        join(swarm)
+        swarm.add_storage()
     swarm.clients.append(Client(swarm, "client0", b"one job of many.", [0, 1], 0.0))
     swarm.clock.run_until(60)
     return swarm
@@ -92,7 +91,7 @@ def test_nobody_believes_what_a_stranger_says_in_a_peers_name(swarm: Swarm) -> N
 def test_no_more_is_lost_than_can_be_made_good(swarm: Swarm) -> None:
     faults = Quiet(swarm, END)
     for _ in range(2):
-        join(swarm)
+        swarm.add_storage()
     for until, lost in [(100, 1), (245, 1), (255, 2), (410, 3), (600, 3)]:
         swarm.clock.run_until(until)
         for _ in range(9):

@@ -15,11 +15,11 @@ from giaann_p2p.sim.hostile.liar import Liar, Lie
 from giaann_p2p.sim.hostile.shirker import Shirker, Shirking
 from giaann_p2p.sim.hostile.stranger import Stranger
 from giaann_p2p.sim.hostile.watch import Watch, watch_of
-from giaann_p2p.sim.storage import Storage, join
+from giaann_p2p.sim.storage import Storage
 from giaann_p2p.sim.swarm import Swarm
 from giaann_p2p.swarm.reading.row_match import same
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.messages import Learn, Taken, encode
+from giaann_p2p.swarm.wire.messages import Learn, LearnAck, encode
 
 JOB = b"one job of many."
 WRONG = "a client believes a row that is wrong"
@@ -28,7 +28,7 @@ WRONG = "a client believes a row that is wrong"
 @pytest.fixture
 def swarm() -> Swarm:
     found = cast.founded(0, 1)
-    join(found)
+    found.add_storage()
     found.clients.append(Client(found, "client0", JOB, [0], 0.0, Habit(since=1e9)))
     return found
 
@@ -90,7 +90,7 @@ def test_shards_have_more_replicas_where_more_lie() -> None:
 
 def test_of_six_two_hold_shards_and_two_learn() -> None:
     found = cast.founded(0, 6)
-    join(found)
+    found.add_storage()
     cast.join(found, 6)
     kinds = [type(one) for one in found.hostiles]
     assert kinds == [Liar, Liar, Shirker, Shirker, Forger, Stranger]
@@ -111,6 +111,7 @@ def test_they_behave_until_it_is_time(swarm: Swarm) -> None:
 
 def test_altered_rows_are_not_what_they_were(swarm: Swarm) -> None:
     liar = Liar(swarm, "liar", 0.0, frozenset({Lie.ROWS}))
+    swarm.hostiles.append(liar)
     rows = [row for row in told(swarm, [0, 1, 2])[1] if row]
     changed = 0
     for _ in range(50):
@@ -146,7 +147,7 @@ def test_a_shirker_takes_no_orders_of_strangers(swarm: Swarm) -> None:
     for asking in (swarm.clients[0].peer, Peer(b"s" * 32)):
         shirker.deliver(asking, encode(Learn(JOB, 1, [])), answers.append)
     taken, refused = answers
-    assert taken == encode(Taken())
+    assert taken == encode(LearnAck())
     assert isinstance(refused, Refused)
     assert refused.reason is Reason.STRANGER
 

@@ -8,21 +8,29 @@ import pytest
 
 from giaann_p2p.errors import PeerError, StoreError
 from giaann_p2p.net.errors import Reason, Refused, TimedOut, Unreachable
-from giaann_p2p.sim.compute import ComputePeer, join
+from giaann_p2p.sim.compute import ComputePeer
+from giaann_p2p.sim.hostile.liar import Liar
+from giaann_p2p.sim.hostile.shirker import Shirker
 from giaann_p2p.sim.machine import Machine, TraceLog
-from giaann_p2p.sim.storage import join as join_storage
 from giaann_p2p.sim.swarm import Swarm
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.messages import AskManifest, ManifestIs, Message, decode, encode
+from giaann_p2p.swarm.wire.messages import (
+    AskManifest,
+    AskRevoked,
+    ManifestIs,
+    Message,
+    decode,
+    encode,
+)
 
 
 @pytest.fixture
 def swarm() -> Swarm:
     """A storage peer, and two machines with compute peers."""
     swarm = Swarm(0, everything=True)
-    join_storage(swarm)
+    swarm.add_storage()
     for _ in range(2):
-        join(swarm)
+        swarm.add_compute()
     swarm.clock.run_until(5)
     return swarm
 
@@ -53,7 +61,7 @@ def test_a_node_is_told_of_the_others_by_looking_at_the_board(swarm: Swarm) -> N
 
 
 def test_a_machine_that_reaches_nobody_waits_and_tries_again(swarm: Swarm) -> None:
-    join(swarm)
+    swarm.add_compute()
     late = swarm.computes[2]
     others = [node.peer for node in swarm.nodes if node is not late]
     swarm.network.cut = {(late.peer, one) for one in others}
@@ -165,8 +173,8 @@ def test_nothing_is_left_of_a_life(swarm: Swarm) -> None:
 def test_the_same_seed_brings_the_same_history() -> None:
     def history() -> list[str]:
         swarm = Swarm(4, everything=True)
-        join_storage(swarm)
-        join(swarm)
+        swarm.add_storage()
+        swarm.add_compute()
         swarm.clock.run_until(60)
         return [*swarm.trace.lines, str(swarm.network.carried)]
 
@@ -179,6 +187,50 @@ def test_a_node_that_fails_breaks_a_promise(swarm: Swarm, monkeypatch: pytest.Mo
     monkeypatch.setattr(one.node, "_tell", lambda: 1 / 0)
     swarm.clock.run_until(7)
     assert swarm.promises.faults == ["compute0 ends: ZeroDivisionError('division by zero')"]
+
+
+def revoke(swarm: Swarm, *peers: Peer) -> None:
+    swarm.revoke(swarm.admission.revoked.next(swarm.founder, set(peers)))
+
+
+def test_the_founders_list_reaches_every_machine(swarm: Swarm) -> None:
+    running, still = swarm.computes
+    (dead,) = swarm.storages
+    still.stop()
+    dead.crash()
+    revoke(swarm, Peer(b"s" * 32))
+    assert running.gate.admission.revoked.number == 1
+    assert still.gate.admission.revoked.number == 0
+    still.go_on()
+    swarm.clock.run_until(6)
+    dead.restart()
+    assert [one.gate.admission.revoked.number for one in (still, dead)] == [1, 1]
+    assert dead.gate.admission is not still.gate.admission
+
+
+def test_an_honest_machine_ends_when_it_is_revoked(swarm: Swarm) -> None:
+    one, other = swarm.computes
+    revoke(swarm, one.peer)
+    swarm.clock.run_until(10)
+    (fault,) = swarm.promises.faults
+    assert fault.startswith("compute0 ends: NotAdmitted(")
+    assert not other.admits(one.peer, AskRevoked(0))
+
+
+def test_a_hostile_machine_goes_on_when_it_is_revoked(swarm: Swarm) -> None:
+    hostile = [
+        Shirker(swarm, "shirker", 0.0, frozenset()),
+        Liar(swarm, "liar", 0.0, frozenset()),
+    ]
+    swarm.hostiles += hostile
+    swarm.clock.run_until(20)
+    revoke(swarm, *(one.peer for one in hostile))
+    swarm.clock.run_until(60)
+    assert [one.gate.admission.revoked.number for one in hostile] == [1, 1]
+    assert not any(one._task.done() for one in hostile)
+    assert swarm.promises.faults == []
+    members = {said.peer for said in swarm.computes[0].around.directory.live(swarm.computes[0].now)}
+    assert members.isdisjoint(one.peer for one in hostile)
 
 
 def test_what_a_node_logs_is_traced() -> None:

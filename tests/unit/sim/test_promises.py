@@ -9,7 +9,7 @@ import pytest
 from giaann_p2p.model.delta import EMPTY
 from giaann_p2p.model.rows import DeltaRows, Neuron
 from giaann_p2p.sim.client import Client
-from giaann_p2p.sim.storage import Storage, join
+from giaann_p2p.sim.storage import Storage
 from giaann_p2p.sim.swarm import Swarm
 from giaann_p2p.store.update import Update
 from giaann_p2p.swarm.wire.replica import ReplicaState
@@ -31,7 +31,7 @@ def swarm() -> Iterator[Swarm]:
 def founded(storages: int) -> Swarm:
     swarm = Swarm(0, everything=True)
     for _ in range(storages):
-        join(swarm)
+        swarm.add_storage()
     return swarm
 
 
@@ -59,7 +59,7 @@ def test_a_shard_with_too_few_replicas() -> None:
 def test_a_shard_with_too_many_replicas() -> None:
     swarm = founded(3)
     swarm.clock.run_until(60)
-    join(swarm)
+    swarm.add_storage()
     one = swarm.storages[3]
     one.core.replicas, one.store = swarm.storages[0].core.replicas, swarm.storages[0].store
     assert f"shard {SHARD} has 4 ready replicas" in swarm.problems()
@@ -192,7 +192,7 @@ def test_a_client_that_is_not_done(swarm: Swarm) -> None:
 
 
 def test_a_peer_that_does_not_leave(swarm: Swarm) -> None:
-    join(swarm)
+    swarm.add_storage()
     swarm.clock.run_until(150)
     swarm.storages[0].leave()
     assert "peer0 has not left yet" in swarm.problems()
@@ -205,7 +205,7 @@ def test_a_draining_shard_is_not_at_rest() -> None:
     swarm = founded(3)
     swarm.clock.run_until(60)
     for _ in range(3):
-        join(swarm)
+        swarm.add_storage()
     swarm.clock.run_until(75)
     draining = [
         f"shard {shard} is still draining at {peer.name}"

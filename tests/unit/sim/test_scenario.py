@@ -4,8 +4,8 @@ import pytest
 
 from giaann_p2p.errors import UsageError
 from giaann_p2p.sim.network import Weather
-from giaann_p2p.sim.owner import QUICK_DISK
 from giaann_p2p.sim.scenario import Scenario, expects, play
+from giaann_p2p.sim.storage import QUICK_DISK
 
 
 @pytest.fixture

@@ -91,14 +91,16 @@ def test_sums() -> None:
 
 
 def test_a_process_of_many_histories_freezes_once_what_was_there_before() -> None:
-    work = partial(seeds_module._play, SHORT, False)
+    work, before = partial(seeds_module._play, SHORT, False), gc.get_threshold()
     try:
         gc.unfreeze()
         one = seeds_module._among_others(work, 3)
         frozen = gc.get_freeze_count()
         assert frozen > 0
+        assert gc.get_threshold()[0] == 50_000  # a usual one costs much time
         other = seeds_module._among_others(work, 3)
         assert gc.get_freeze_count() <= frozen  # what a history leaves behind can be collected
     finally:
         gc.unfreeze()
+        gc.set_threshold(*before)
     assert one.outcome == other.outcome

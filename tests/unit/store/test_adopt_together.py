@@ -96,7 +96,7 @@ def test_when_one_cannot_be_none_is_taken_in() -> None:
 def test_a_shard_comes_once() -> None:
     store = taught(1)
     before = state_of(store)
-    with pytest.raises(UsageError, match="comes once"):
+    with pytest.raises(UsageError, match="given only once"):
         store.adopt(contents(1, 2)[3], contents(1, 3)[3])
     assert state_of(store) == before
 

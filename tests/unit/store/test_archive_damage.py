@@ -133,7 +133,7 @@ def test_what_a_failed_sync_may_lose_is_read_where_it_was_written_anew(
 ) -> None:
     store = unsynced(disk)
     disk.fail_at(1, 5)
-    with pytest.raises(DiskError, match="the next append writes it again"):
+    with pytest.raises(DiskError, match="the next append writes the records again"):
         store.sync()
     go_on(store)
     if OLD in disk.names():

@@ -99,7 +99,7 @@ def test_a_disk_that_is_full_leaves_nothing_behind(disk: FakeDisk, store: Store)
     _filled(store)
     names = disk.names()
     disk.capacity = sum(map(disk.size, names)) + 100
-    with pytest.raises(DiskError, match="no copy was made"):
+    with pytest.raises(DiskError, match="no cold copy was written"):
         store.cool(0, SINCE)
     assert disk.names() == names
     assert not store.cold.copies

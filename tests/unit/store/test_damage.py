@@ -10,7 +10,7 @@ import pytest
 from giaann_p2p.errors import StoreError
 from giaann_p2p.store.disk.fake_disk import FakeDisk
 from giaann_p2p.store.disk.record import HEADER_SIZE, MARK, Header, behind
-from giaann_p2p.store.home import Deed
+from giaann_p2p.store.home import StoreParameters
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.store.store import Store
 from tests.helpers_store import State, copy_of, lessons, on_disk, state_of
@@ -82,7 +82,7 @@ def test_any_flipped_byte_changes_nothing_or_is_told(
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        (DEED, "store.json is missing, but other files of the store are there"),
+        (DEED, "store.json is missing, but other files of the store are there: restore it"),
         (SNAPSHOT, "log-00000001 is damaged at byte 0: the file is missing"),  # what it replaced
         (LOG, "log-00000002 is damaged at byte 0: the file is missing"),
     ],
@@ -107,9 +107,9 @@ def test_a_file_that_is_cut_is_told(disk: FakeDisk, whole: State, name: str) -> 
 def test_a_log_that_is_cut_keeps_the_first_records(disk: FakeDisk) -> None:
     """What nobody can tell from the torn end of a write; a cut before the first mark is told."""
     content = disk.read(LOG)
-    deed = Store.open(copy_of(disk))._disk
-    assert deed is not None
-    header = Header(deed.identity, 2, 0)
+    parameters = Store.open(copy_of(disk))._disk
+    assert parameters is not None
+    header = Header(parameters.identity, 2, 0)
     first_mark = HEADER_SIZE
     ends = []
     for record in header.records(memoryview(content)):
@@ -190,4 +190,4 @@ def test_a_deed_is_the_same_however_it_is_written(disk: FakeDisk, whole: State) 
     content = json.loads(disk.read(DEED))
     turned = json.dumps(dict(reversed(content.items()))).encode()
     assert state_or_error(damaged(disk, DEED, turned)) == whole
-    assert Deed.__struct_fields__ == ("format", "id", "layout", "spec")
+    assert StoreParameters.__struct_fields__ == ("format", "id", "layout", "spec")

@@ -19,21 +19,21 @@ from tests.helpers import SMALL
 LAYOUT = Layout(shards=8, blocks=2)
 
 
-def signed(disk: FakeDisk) -> home.Deed:
-    deed = home.draft(disk, SMALL, LAYOUT)
+def signed(disk: FakeDisk) -> home.StoreParameters:
+    parameters = home.draft(disk, SMALL, LAYOUT)
     home.sign(disk)
-    return deed
+    return parameters
 
 
 def test_a_deed_is_read_as_it_was_signed() -> None:
     disk = FakeDisk()
     assert not home.exists(disk)
-    deed = home.draft(disk, SMALL, LAYOUT)
+    parameters = home.draft(disk, SMALL, LAYOUT)
     assert not home.exists(disk)
     home.sign(disk)
     assert home.exists(disk)
-    assert home.read(disk) == deed
-    assert (deed.layout, deed.spec, deed.format) == (LAYOUT, SMALL, home.FORMAT)
+    assert home.read(disk) == parameters
+    assert (parameters.layout, parameters.spec, parameters.format) == (LAYOUT, SMALL, home.FORMAT)
     assert json.loads(disk.read("store.json"))["layout"] == {"shards": 8, "blocks": 2}
 
 
@@ -42,7 +42,7 @@ def test_every_store_has_an_identity_of_its_own() -> None:
     assert len(found) == 5
     assert {len(identity) for identity in found} == {16}
     one = signed(FakeDisk())
-    other = home.Deed(id=one.id, layout=LAYOUT, spec=ModelSpec())
+    other = home.StoreParameters(id=one.id, layout=LAYOUT, spec=ModelSpec())
     assert other.identity != one.identity
 
 
@@ -51,9 +51,9 @@ def test_what_an_attempt_left_is_removed_and_nothing_else() -> None:
     home.draft(disk, SMALL, LAYOUT)
     for name in ("log-00000001", "snapshot-00000001.new", "letter.txt"):
         disk.create(name).close()
-    deed = signed(disk)
+    parameters = signed(disk)
     assert disk.names() == ["letter.txt", "store.json"]
-    assert home.read(disk) == deed
+    assert home.read(disk) == parameters
 
 
 @pytest.mark.parametrize("name", ["log-00000001", "snapshot-00000009", "snapshot-00000009.new"])

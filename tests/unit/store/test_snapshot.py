@@ -68,7 +68,7 @@ def test_one_that_fails_leaves_the_one_before(disk: FakeDisk, partial: bool) -> 
         other = FakeDisk()
         snapshot.write(other, IDENTITY, 3, RECORDS)
         other.fail_at(n, errno.ENOSPC, partial)
-        with pytest.raises(DiskError, match=r"snapshot-00000004\.new: No space .* the log goes on"):
+        with pytest.raises(DiskError, match=r"snapshot-00000004\.new: No space .* the log is kept"):
             snapshot.write(other, IDENTITY, 4, RECORDS)
         assert not [name for name in other.names() if name.endswith(".new")]
         for seed in range(3):
@@ -123,7 +123,7 @@ def test_any_cut_and_any_flip_is_told(disk: FakeDisk) -> None:
 
 
 def test_one_of_another_store_or_number_is_refused(disk: FakeDisk) -> None:
-    told = "it belongs to another store, or had another name"
+    told = "it belongs to another store or was renamed"
     with pytest.raises(DamagedError, match=told):
         list(snapshot.read(disk, IDENTITY[::-1], 3))
     disk.rename("snapshot-00000003", "snapshot-00000004")
@@ -136,5 +136,5 @@ def test_one_of_another_store_or_number_is_refused(disk: FakeDisk) -> None:
 
 def test_old_ones_that_cannot_be_removed_are_told(disk: FakeDisk) -> None:
     disk.fail_at(1, errno.EIO)
-    with pytest.raises(DiskError, match="old snapshots are still there"):
+    with pytest.raises(DiskError, match="old snapshots may remain"):
         snapshot.forget_before(disk, 4)

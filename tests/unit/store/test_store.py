@@ -68,8 +68,8 @@ def test_what_is_not_an_update_is_refused_and_leaves_no_trace(store: Store) -> N
         (Update(JOB, 1 << 32, shards, delta), "numbered from 0"),
         (Update(JOB, 1, np.array([4], np.uint16), delta), "shard 4 is not held here"),
         (Update(JOB, 1, shards, nameless), "lacks the text of"),
-        (Update(JOB, 1, shards, wide), "a delta of [34] branches and"),
-        (Update(JOB, 1, shards, astray), "a neuron that it does not have"),
+        (Update(JOB, 1, shards, wide), "a delta has [34] branches and"),
+        (Update(JOB, 1, shards, astray), "a neuron that it lacks"),
     ]:
         with pytest.raises(UsageError, match=told):
             store.apply([good, bad])
@@ -172,12 +172,12 @@ def test_a_shard_that_there_is_none_harms_nothing_when_it_is_read(store: Store) 
 @pytest.mark.parametrize(
     ("name", "value", "told"),
     [
-        ("strength", 0, "adds -1"),
-        ("strength", -5, "adds"),
-        ("strength", 1 << 40, "at most"),
-        ("count", -1, "adds -1"),
-        ("target", 1000, "does not have"),
-        ("target", -1, "does not have"),
+        ("strength", 0, "strengths must be 1"),
+        ("strength", -5, "strengths must be 1"),
+        ("strength", 1 << 40, "strengths must be 1 to"),
+        ("count", -1, "counts 0 to"),
+        ("target", 1000, "neuron that it lacks"),
+        ("target", -1, "neuron that it lacks"),
         ("segment", 200, "segments"),
     ],
 )
@@ -207,6 +207,6 @@ def test_what_comes_as_bytes_is_what_it_says(store: Store) -> None:
 def test_an_update_names_each_shard_once_and_in_order(numbers: list[int]) -> None:
     store = Store.in_memory(SMALL, Layout(shards=4))
     store.hold(range(4))
-    with pytest.raises(UsageError, match="shards are to be ascending"):
+    with pytest.raises(UsageError, match="shards must be ascending"):
         store.apply([Update(JOB, 0, np.array(numbers, np.uint16), EMPTY)])
     assert list(store.applied(1, JOB)) == []

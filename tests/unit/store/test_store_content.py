@@ -44,7 +44,7 @@ def test_content_of_more_chunks_never_takes_anything_away() -> None:
     less = replace(whole.delta, count=np.maximum(whole.delta.count - 1, 0))
     weaker = replace(whole.delta, strength=np.maximum(whole.delta.strength // 2, 1))
     for liar in (EMPTY, less, weaker, in_memory(*LESSONS[3:5]).content(*ALL).delta):
-        with pytest.raises(StoreError, match="lacks some of what is here"):
+        with pytest.raises(StoreError, match="lacks some of their rows"):
             store.adopt(replace(whole, delta=liar))
     assert store.digest() == before
     store.adopt(whole)
@@ -57,7 +57,7 @@ def test_content_of_other_chunks_takes_nothing_away_either() -> None:
     store.hold(ALL)
     store.apply([one.update(ALL) for one in LESSONS[:3]])
     other = in_memory(*LESSONS[1:4]).content(*ALL)
-    with pytest.raises(StoreError, match="lacks some of what is here"):
+    with pytest.raises(StoreError, match="lacks some of their rows"):
         store.adopt(replace(other, delta=EMPTY))
     store.adopt(other)
     assert store.digest() == in_memory(*LESSONS[:4]).digest()
@@ -82,7 +82,7 @@ def test_content_of_other_shards_or_twice_is_refused(store: Store) -> None:
     with pytest.raises(UsageError, match="rows of other shards"):
         store.adopt(replace(held, shards=held.shards[:1], applied=held.applied[:1]))
     twice = np.array([0, 1, 1], np.uint16)
-    with pytest.raises(UsageError, match="comes once"):
+    with pytest.raises(UsageError, match="given only once"):
         store.adopt(replace(held, shards=twice, applied=[*held.applied, held.applied[1]]))
 
 

@@ -65,6 +65,7 @@ def test_reading_while_shards_come_and_go_sees_all_of_a_row_or_none(
     assert wrong == []
 
 
+@pytest.mark.interrupts
 def test_ctrl_c_in_the_middle_of_writes_leaves_whole_chunks(disk: FakeDisk, store: Store) -> None:
     """As Ctrl-C does, at many moments; each chunk is in or not, and the store goes on."""
     interrupted, at = 0, 0
@@ -96,6 +97,7 @@ def test_ctrl_c_in_the_middle_of_writes_leaves_whole_chunks(disk: FakeDisk, stor
     assert same(Store.open(disk), taught(*LESSONS))
 
 
+@pytest.mark.interrupts
 def test_ctrl_c_at_any_call_leaves_the_lock_free() -> None:
     """What interrupted a write is still being handled when the next one begins.
 

@@ -36,7 +36,9 @@ def test_a_write_that_fails_behind_the_log_seals_the_store(
         with pytest.raises(MemoryError):
             store.apply([LESSONS[1].update(ALL)])
     for write in (lambda: store.note("a", b""), store.snapshot):
-        with pytest.raises(UsageError, match=r"lags behind the log \(.*none is left.*\): open it"):
+        with pytest.raises(
+            UsageError, match=r"lags behind the log \(.*none is left.*\); open the store"
+        ):
             write()
     assert same(store, taught(LESSONS[0]))
     assert same(Store.open(disk), taught(*LESSONS[:2]))

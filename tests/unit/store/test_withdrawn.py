@@ -145,7 +145,7 @@ def test_adopting_never_needs_what_is_gone_on_both_sides(store: Store) -> None:
     theirs = learned(0, 3)
     store.adopt(theirs.content(2))
     check(store)
-    with pytest.raises(UsageError, match="in common, and each has others"):
+    with pytest.raises(UsageError, match="in common, each has others"):
         store.adopt(learned(1, 3).content(1))  # which holds what would have to be subtracted
 
 

@@ -15,11 +15,11 @@ GIB = 1 << 30
 @pytest.mark.parametrize(
     ("capacity", "available", "verdict", "told"),
     [
-        (GIB, 4 * GIB, "ok", "4.0 GiB are free"),
-        (GIB, GIB, "problem", "1.0 GiB are free"),
-        (GIB, None, "note", "cannot be told here"),
-        (GIB, GIB + machine.PROCESS_BYTES, "ok", "1.4 GiB may be taken"),
-        (GIB, GIB + machine.PROCESS_BYTES - 1, "problem", "1.4 GiB may be taken"),
+        (GIB, 4 * GIB, "ok", "4.0 GiB free"),
+        (GIB, GIB, "problem", "1.0 GiB free"),
+        (GIB, None, "note", "cannot be measured here"),
+        (GIB, GIB + machine.PROCESS_BYTES, "ok", "up to 1.4 GiB needed"),
+        (GIB, GIB + machine.PROCESS_BYTES - 1, "problem", "up to 1.4 GiB needed"),
     ],
 )
 def test_memory(capacity: int, available: int | None, verdict: str, told: str) -> None:
@@ -38,11 +38,11 @@ def test_disk(tmp_path: Path) -> None:
     assert machine.disk(tmp_path / "not" / "there", 1 << 20).verdict == "ok"
     found = machine.disk(tmp_path, 1 << 60)
     assert found.verdict == "problem"
-    assert "make room" in found.remedy
+    assert "free some space" in found.remedy
 
 
 def test_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert machine.folder(tmp_path / "a" / "b").said.endswith("can be made")
+    assert machine.folder(tmp_path / "a" / "b").said.endswith("can be created")
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "kept").touch()
     assert machine.folder(tmp_path).said.endswith("can be used")

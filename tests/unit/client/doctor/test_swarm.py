@@ -41,7 +41,7 @@ def test_a_peer_that_is_as_it_should_be() -> None:
     ("answer", "words"),
     [
         (Refusal("I will not tell"), "refuses: I will not tell"),
-        (Pushed(b""), "something else than a manifest"),
+        (Pushed(b""), "its answer is not a manifest"),
         (ManifestIs(OTHER.to_bytes()), "this is another swarm's manifest"),
         (ManifestIs(b"rubbish"), "this is another swarm's manifest"),
     ],
@@ -65,7 +65,7 @@ def test_the_dead_and_the_silent() -> None:
         town.freeze(silent)
         found, _ = await asked(client.transport, silent.me, MANIFEST.swarm_id, within=2)
         assert found.verdict == "problem"
-        assert "see whether it is up" in found.remedy
+        assert "check that it runs" in found.remedy
         town.freeze(silent, frozen=False)
 
     play(story)
@@ -74,13 +74,13 @@ def test_the_dead_and_the_silent() -> None:
 @pytest.mark.parametrize(
     ("ahead", "verdict", "words"),
     [
-        (0, "ok", "is right"),
-        (110, "ok", "is right"),
-        (-110, "ok", "is right"),
+        (0, "ok", "agrees with those"),
+        (110, "ok", "agrees with those"),
+        (-110, "ok", "agrees with those"),
         (300, "note", "300 s ahead of that of most peers"),
         (-300, "note", "300 s behind that of most peers"),
         (SKEW + 100, "problem", "3,700 s ahead of"),
-        (-SKEW - 100, "problem", "others refuse this peer"),
+        (-SKEW - 100, "problem", "other peers refuse this one"),
     ],
 )
 def test_clocks(ahead: float, verdict: str, words: str) -> None:

@@ -29,19 +29,24 @@ def knock_at(address: str, within: float = 3.0) -> Finding:
 def test_somebody_is_there(port: int, host: str) -> None:
     found = knock_at(f"/{host}/tcp/{port}")
     assert (found.verdict, found.check) == ("ok", f"address /{host}/tcp/{port}")
-    assert found.said.startswith("takes connections, after ")
+    assert found.said.startswith("accepts connections, after ")
 
 
 @pytest.mark.parametrize(
     ("address", "verdict", "said", "remedy"),
     [
-        ("/ip4/127.0.0.1/tcp/1", "problem", "refuses connections", "nobody listens there"),
-        ("/dns4/nobody.invalid/tcp/1", "problem", "nobody.invalid is not known", "getent hosts"),
-        ("/ip4/300.0.0.1/tcp/1", "problem", "300.0.0.1 is not known here", "newer link"),
+        ("/ip4/127.0.0.1/tcp/1", "problem", "refuses connections", "no process listens there"),
+        (
+            "/dns4/nobody.invalid/tcp/1",
+            "problem",
+            "nobody.invalid cannot be resolved",
+            "getent hosts",
+        ),
+        ("/ip4/300.0.0.1/tcp/1", "problem", "300.0.0.1 cannot be resolved here", "newer link"),
         ("/ip4/127.0.0.1/tcp/99999", "problem", "", ""),
-        ("/ip4/127.0.0.1/udp/1/quic-v1", "note", "UDP cannot be knocked at", ""),
-        (f"/ip4/127.0.0.1/tcp/1{PEER}/p2p-circuit", "note", "leads over others", ""),
-        ("/unix/tmp", "note", "of a kind that cannot be knocked at", ""),
+        ("/ip4/127.0.0.1/udp/1/quic-v1", "note", "UDP cannot be tested", ""),
+        (f"/ip4/127.0.0.1/tcp/1{PEER}/p2p-circuit", "note", "uses a relay", ""),
+        ("/unix/tmp", "note", "of a kind that cannot be tested", ""),
     ],
 )
 def test_nobody_is_there(address: str, verdict: str, said: str, remedy: str) -> None:
@@ -104,4 +109,4 @@ def test_forwarding_announcing_and_relays_are_named() -> None:
     found = outside([PRIVATE], [PUBLIC], announced=False, relay=False)
     assert all(word in found.remedy for word in ("forward", "--announce", "--relay"))
     assert outside([PRIVATE], [PUBLIC], announced=False, relay=True).remedy == ""
-    assert "seen only from outside" in outside([PUBLIC], [PUBLIC], True, False).said
+    assert "tested only from outside" in outside([PUBLIC], [PUBLIC], True, False).said

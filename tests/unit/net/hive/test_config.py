@@ -16,9 +16,9 @@ from giaann_p2p.net.hive.runtime import Runtime
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"listen": ()}, "must name an address"),
-        ({"listen": ("127.0.0.1:4100",)}, "must be of multiaddrs"),
-        ({"listen": ("/ip4/1.2.3.4/tcp/1,/ip4/1.2.3.4/tcp/2",)}, "must be of multiaddrs"),
+        ({"listen": ()}, "must name at least one address"),
+        ({"listen": ("127.0.0.1:4100",)}, "must consist of multiaddrs"),
+        ({"listen": ("/ip4/1.2.3.4/tcp/1,/ip4/1.2.3.4/tcp/2",)}, "must consist of multiaddrs"),
         ({"announce": ("/ip4/1.2.3.4/tcp/0",)}, "announce must name a port"),
         ({"announce": ("/ip4/1.2.3.4/tcp/7",)}, "listen must name ports"),
         ({"connections": (9, 9)}, "two ascending numbers"),
@@ -122,5 +122,5 @@ def test_a_folder_that_cannot_hold_sockets(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="too long a path"):
         Runtime(tmp_path / ("x" * 100))
     if len(os.fsencode(tmp_path)) < 70:
-        with pytest.raises(UsageError, match="no sockets can be made"):
+        with pytest.raises(UsageError, match="no sockets can be created"):
             Runtime(tmp_path / "none")

@@ -22,7 +22,7 @@ def figures(**changes: Any) -> Figures:  # noqa: ANN401
         ({"memory": 100, "descriptors": 10}, Remedy.NOTHING, ""),
         ({"memory": 101}, Remedy.DISCONNECT, "p2pd takes 0 MB"),
         ({"descriptors": 11}, Remedy.DISCONNECT, "p2pd holds 11 files open"),
-        ({"memory": 301}, Remedy.RESTART, "p2pd takes 0 MB, which is far too much"),
+        ({"memory": 301}, Remedy.RESTART, "p2pd takes 0 MB, far above its limit"),
         ({"descriptors": 31}, Remedy.DISCONNECT, "p2pd holds 31 files open"),  # sockets, half open
     ],
 )

@@ -77,7 +77,7 @@ def test_p2pd_is_started_again_with_the_same_key_and_port() -> None:
             assert host.addresses == addresses
         assert host.deaths == 2
         assert len(set(lives)) == 3
-        assert [why.split(":")[0] for why in place.deaths] == ["p2pd ended with -9"] * 2
+        assert [why.split(":")[0] for why in place.deaths] == ["p2pd ended with exit code -9"] * 2
         host.forget(hook)
 
     hosts(story)
@@ -131,9 +131,9 @@ def test_while_p2pd_is_gone_all_fails_at_once() -> None:
         os.kill(place.note(host), signal.SIGKILL)
         await until(lambda: host.deaths == 1)
         assert host.pid is None
-        with pytest.raises(ConnectionError, match="is being started again"):
+        with pytest.raises(ConnectionError, match="is being restarted"):
             await host.open_stream(GHOST, [], 5)
-        with pytest.raises(ConnectionError, match="is being started again"):
+        with pytest.raises(ConnectionError, match="is being restarted"):
             await host.connect([])
 
     hosts(story)

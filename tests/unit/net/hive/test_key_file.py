@@ -47,7 +47,7 @@ def test_a_file_that_is_no_key(tmp_path: Path, change: str) -> None:
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="cannot be made: No such file"):
+    with pytest.raises(UsageError, match="cannot be created: No such file"):
         open_key_file(tmp_path / "none" / "peer.key")
     with pytest.raises(UsageError, match="cannot be read"):
         open_key_file(tmp_path)

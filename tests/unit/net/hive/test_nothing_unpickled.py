@@ -66,7 +66,7 @@ def test_what_hosts_and_boards_receive_is_not_unpickled() -> None:
         mine = record(place.hosts[0].identity, CLOCK())
         await boards[0].post("storage", mine, 30)
         assert [mine] in await boards[1].look("storage")
-        with pytest.raises(Unreachable, match="nobody would take this record"):
+        with pytest.raises(Unreachable, match="no node would take this record"):
             await boards[0].post("storage", trap, 30)
         transports = [place.transport(host) for host in place.hosts]
         transports[1].serve(echo)

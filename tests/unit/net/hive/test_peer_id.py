@@ -43,13 +43,13 @@ def test_an_address_is_a_way_and_a_peer(address: str, way: str) -> None:
 @pytest.mark.parametrize(
     ("address", "words"),
     [
-        (f"/ip4/127.0.0.1/tcp/4100/p2p/{RSA}", "is not of an Ed25519 key"),
+        (f"/ip4/127.0.0.1/tcp/4100/p2p/{RSA}", "is not that of an Ed25519 key"),
         ("/ip4/127.0.0.1/tcp/4100", "names no peer"),
-        (f"/ip4/127.0.0.1/tcp/4100/p2p/{NAME[:-1]}", "cannot be"),
-        ("/ip4/127.0.0.1/tcp/4100/p2p/0OIl", "ends in no peer's libp2p id"),
-        ("/ip4/127.0.0.1/tcp/4100/p2p/" + "1" * 150, "ends in no peer's libp2p id"),
-        (f"/ip4/127.0.0.1/tcp/1/p2p/{NAME}/p2p-circuit", "ends in no peer's libp2p id"),
-        ("/ip4/$(reboot)/p2p/" + NAME, "is not of parts like"),
+        (f"/ip4/127.0.0.1/tcp/4100/p2p/{NAME[:-1]}", "is invalid: its libp2p id"),
+        ("/ip4/127.0.0.1/tcp/4100/p2p/0OIl", "does not end in a peer's libp2p id"),
+        ("/ip4/127.0.0.1/tcp/4100/p2p/" + "1" * 150, "does not end in a peer's libp2p id"),
+        (f"/ip4/127.0.0.1/tcp/1/p2p/{NAME}/p2p-circuit", "does not end in a peer's libp2p id"),
+        ("/ip4/$(reboot)/p2p/" + NAME, "does not consist of parts like"),
     ],
 )
 def test_what_leads_to_no_peer_of_ours(address: str, words: str) -> None:

@@ -96,7 +96,7 @@ def test_nobody_leaves_what_is_another_peers() -> None:
     with pytest.raises(RecordError, match="lifetime"):
         held.put(mine, data, ME.peer, float("nan"), NOW)
     for key in (bytes(20), b"", b"x" * 1000):
-        with pytest.raises(RecordError, match="no place of this swarm"):
+        with pytest.raises(RecordError, match="not a place of this swarm"):
             held.put(key, data, ME.peer, 30, NOW)
     assert mine != theirs
     with pytest.raises(RecordError, match="another place"):

@@ -79,7 +79,7 @@ def test_a_p2pd_that_takes_far_too_much_is_started_again(monkeypatch: pytest.Mon
         await until(lambda: host.deaths == 1 and host.pid is not None)
         place.note(host)
         (why,) = place.deaths
-        assert "far too much" in why
+        assert "far above its limit" in why
         assert await host.control.me() == host.me
 
     hosts(story)

@@ -177,7 +177,7 @@ def test_a_disk_that_refuses_does_no_harm(tmp_path: Path, caplog: pytest.LogCapt
     known = Acquaintances(tmp_path / "nowhere" / "peers.json")
     known.note(there(1))
     known.write()
-    assert "known peers are not noted down" in caplog.text
+    assert "the list of known peers could not be saved" in caplog.text
 
 
 def test_a_storage_peer_notes_down_whom_it_meets(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from giaann_p2p.node.members.contact import Contact
 
 ALONE, SILENT = NobodyYet("nobody yet"), Unreachable("no answer")
 BEGUN = (logging.WARNING, "it cannot be reached, trying again: no answer")
-OVER, FIRST = (logging.INFO, "it is reached again"), (logging.INFO, "nobody yet")
+OVER, FIRST = (logging.INFO, "it can be reached again"), (logging.INFO, "nobody yet")
 
 
 @pytest.mark.parametrize(

@@ -352,7 +352,7 @@ def test_another_one_with_the_same_identity_is_noticed(caplog: pytest.LogCapture
         await asyncio.sleep(5)
         place.leave(ME, int(EPOCH * 1000) + 60_000, incarnation=3)
         await asyncio.sleep(30)
-        assert "somebody else announces itself as this peer" in caplog.text
+        assert "another process announces itself as this peer" in caplog.text
         assert len(caplog.records) == 1
 
     play(story)
@@ -376,10 +376,10 @@ def test_trouble_with_the_board_is_told_when_it_begins_and_when_it_ends(
     play(story)
     told = sorted(record.message.split(", trying")[0] for record in caplog.records)
     assert told == [
+        "the peer directory (to announce this peer) can be reached again",
+        "the peer directory (to announce this peer) cannot be reached",
+        "the peer directory can be reached again",
         "the peer directory cannot be reached",
-        "the peer directory is reached again",
-        "the peer directory, to announce this peer, cannot be reached",
-        "the peer directory, to announce this peer, is reached again",
     ]
 
 
@@ -431,7 +431,7 @@ def test_a_clock_counts_the_time_while_the_machine_sleeps(monkeypatch: pytest.Mo
     ("wrong", "words"),
     [
         ({"tick": 0}, "tick must be more than 0"),
-        ({"grace": 20}, "grace and a third"),
+        ({"grace": 20}, "grace plus a third"),
         ({"retry": math.nan}, "retry must be more than 0, and finite; it is nan"),
         ({"look_within": math.inf}, "look_within must be more than 0, and finite; it is inf"),
     ],

@@ -7,7 +7,7 @@ import pytest
 from giaann_p2p.errors import TokenError, UsageError
 from giaann_p2p.net.hive.key_file import open_key_file
 from giaann_p2p.node.members import membership
-from giaann_p2p.node.members.membership import Giver, Membership, needs, usual_folder_in
+from giaann_p2p.node.members.membership import Membership, TokenIssuer, needs, usual_folder_in
 from giaann_p2p.swarm.wire.admission import Admission
 from giaann_p2p.swarm.wire.identity import Identity, Peer, to_text
 from giaann_p2p.swarm.wire.manifest import Manifest
@@ -35,7 +35,7 @@ def test_a_token_is_kept_by_whom_it_was_given_to(boot: Path, tmp_path: Path) -> 
     assert member.token is None
     assert member.shown(OTHER.peer) == b""
     assert not member.folder.exists()
-    token = Giver(boot).given(member.identity.peer, Rights.CLIENT, UNTIL)
+    token = TokenIssuer(boot).given(member.identity.peer, Rights.CLIENT, UNTIL)
     assert member.accept(str(token)) == token == member.token
     (tmp_path / "file").write_text(f"{token}\n")
     assert member.accept(str(tmp_path / "file")) == token
@@ -44,8 +44,8 @@ def test_a_token_is_kept_by_whom_it_was_given_to(boot: Path, tmp_path: Path) -> 
 
 def test_a_token_for_somebody_else_is_not_kept(boot: Path, tmp_path: Path) -> None:
     member = Membership(tmp_path / "member")
-    token = Giver(boot).given(OTHER.peer, Rights.CLIENT, UNTIL)
-    with pytest.raises(TokenError, match=f"for the peer {to_text(OTHER.peer)}, here is"):
+    token = TokenIssuer(boot).given(OTHER.peer, Rights.CLIENT, UNTIL)
+    with pytest.raises(TokenError, match=f"for the peer {to_text(OTHER.peer)}, but this peer"):
         member.accept(str(token))
     with pytest.raises(TokenError, match="begins with"):
         member.accept("rubbish")
@@ -58,48 +58,48 @@ def test_a_token_for_somebody_else_is_not_kept(boot: Path, tmp_path: Path) -> No
 def test_a_session_has_a_key_of_its_own_and_asks_as_long_as_its_member_may(
     boot: Path, tmp_path: Path
 ) -> None:
-    member, giver = Membership(tmp_path / "member"), Giver(boot)
+    member, giver = Membership(tmp_path / "member"), TokenIssuer(boot)
     member.accept(str(giver.given(member.identity.peer, Rights.CLIENT | Rights.STORAGE, UNTIL)))
     shown = member.shown(OTHER.peer)
     admission = Admission(giver.manifest)
     assert admission.look(OTHER.peer, shown, NOW) == (Rights.CLIENT, "")
     assert admission.fault(OTHER.peer, shown, UNTIL - 1) == ""
-    assert "run out" in admission.fault(OTHER.peer, shown, UNTIL)
+    assert "expired" in admission.fault(OTHER.peer, shown, UNTIL)
 
 
 def test_a_delegate_gives_what_it_has(boot: Path, tmp_path: Path) -> None:
-    giver, folder = Giver(boot), tmp_path / "delegate"
+    giver, folder = TokenIssuer(boot), tmp_path / "delegate"
     delegate = Membership(folder)
     rights = Rights.DELEGATE | Rights.STORAGE
     delegate.accept(str(giver.given(delegate.identity.peer, rights, UNTIL)))
     (folder / "manifest.json").write_bytes(giver.manifest.to_bytes())
-    token = Giver(folder).given(OTHER.peer, Rights.STORAGE, UNTIL)
+    token = TokenIssuer(folder).given(OTHER.peer, Rights.STORAGE, UNTIL)
     assert (
         Admission(giver.manifest).look(OTHER.peer, token.to_bytes(), NOW).rights == Rights.STORAGE
     )
-    with pytest.raises(TokenError, match="no right to let"):
-        Giver(folder).given(OTHER.peer, Rights.COMPUTE, UNTIL)
-    with pytest.raises(TokenError, match="only the swarm's founder revokes"):
-        Giver(folder).revoke({OTHER.peer}, set())
+    with pytest.raises(TokenError, match="no right to grant"):
+        TokenIssuer(folder).given(OTHER.peer, Rights.COMPUTE, UNTIL)
+    with pytest.raises(TokenError, match="only the swarm's founder can revoke"):
+        TokenIssuer(folder).revoke({OTHER.peer}, set())
 
 
 def test_the_founder_revokes_and_restores_one_edition_after_the_other(boot: Path) -> None:
-    giver = Giver(boot)
+    giver = TokenIssuer(boot)
     admission = Admission(giver.manifest)
     token = giver.given(OTHER.peer, Rights.CLIENT, UNTIL).to_bytes()
     assert admission.learn(giver.revoke({OTHER.peer}, set()).to_bytes())
     assert "revoked" in admission.fault(OTHER.peer, token, NOW)
     assert giver.membership.revoked() == admission.revoked.to_bytes()
-    assert admission.learn(Giver(boot).revoke(set(), {OTHER.peer}).to_bytes())
+    assert admission.learn(TokenIssuer(boot).revoke(set(), {OTHER.peer}).to_bytes())
     assert (admission.fault(OTHER.peer, token, NOW), admission.revoked.number) == ("", 2)
 
 
 def test_the_founder_disowns_who_stays_disowned(boot: Path) -> None:
-    giver = Giver(boot)
+    giver = TokenIssuer(boot)
     assert giver.revoke({OTHER.peer}, set(), [OTHER.peer]).disowned == (OTHER.peer,)
     more = giver.revoke({Peer(bytes(32))}, set())
     assert (more.peers, more.disowned) == ((Peer(bytes(32)), OTHER.peer), (OTHER.peer,))
-    with pytest.raises(TokenError, match="is disowned, and that stays so"):
+    with pytest.raises(TokenError, match="is disowned, and that is permanent"):
         giver.revoke(set(), {OTHER.peer})
     assert giver.revoke(set(), {Peer(bytes(32))}).disowned == (OTHER.peer,)
 
@@ -107,14 +107,14 @@ def test_the_founder_disowns_who_stays_disowned(boot: Path) -> None:
 def test_the_founder_withdraws_chunks_which_stay_on_its_list(
     boot: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    giver, root = Giver(boot), bytes(16)
+    giver, root = TokenIssuer(boot), bytes(16)
     chunks = [(b"a job of a test.", number) for number in range(6)]
     giver.revoke({OTHER.peer}, set(), [OTHER.peer])
     more, no_room = giver.withdraw(dict.fromkeys(chunks[:2], root))
     assert (roots_in(more.withdrawn), no_room) == (dict.fromkeys(chunks[:2], root), 0)
     assert (more.number, more.disowned) == (2, (OTHER.peer,))
     later = giver.revoke({Peer(bytes(32))}, set())
-    assert Giver(boot).list == later
+    assert TokenIssuer(boot).list == later
     assert later.withdrawn == more.withdrawn
     monkeypatch.setattr(membership, "MOST_WITHDRAWN", 4)
     full, no_room = giver.withdraw(dict.fromkeys(chunks, bytes([1]) * 16))
@@ -124,36 +124,36 @@ def test_the_founder_withdraws_chunks_which_stay_on_its_list(
         **dict.fromkeys(chunks[2:4], bytes([1]) * 16),
     }
     (boot / "founder.key").unlink()
-    with pytest.raises(TokenError, match="only the swarm's founder withdraws"):
+    with pytest.raises(TokenError, match="only the swarm's founder can withdraw"):
         giver.withdraw({})
 
 
 def test_the_founders_own_peer_may_do_everything(boot: Path) -> None:
-    giver = Giver(boot)
+    giver = TokenIssuer(boot)
     me = giver.membership.identity.peer
     assert Admission(giver.manifest).look(me, giver.own(NOW).to_bytes(), NOW).rights == EVERY
 
 
 def test_who_gives_no_tokens_is_told_so(boot: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="is not a peer's folder: name that of the bootstrap"):
-        Giver(tmp_path)
+    with pytest.raises(UsageError, match="is not a peer's folder: give the folder of the boo"):
+        TokenIssuer(tmp_path)
     (boot / "founder.key").unlink()
     with pytest.raises(TokenError, match="neither the founder's key nor a delegate's token"):
-        Giver(boot).given(OTHER.peer, Rights.CLIENT, UNTIL)
+        TokenIssuer(boot).given(OTHER.peer, Rights.CLIENT, UNTIL)
     founder = Identity.from_seed(b"f" * 32)
     (boot / "manifest.json").write_bytes(Manifest.founded(founder, "town").to_bytes())
     with pytest.raises(UsageError, match=r"'town' is open: nobody needs a token.*--standing"):
-        Giver(boot).given(OTHER.peer, Rights.CLIENT, UNTIL)
+        TokenIssuer(boot).given(OTHER.peer, Rights.CLIENT, UNTIL)
 
 
 def test_what_a_peer_needs_is_told_with_its_name(boot: Path) -> None:
-    giver = Giver(boot)
+    giver = TokenIssuer(boot)
     admission = Admission(giver.manifest)
     token = giver.given(OTHER.peer, Rights.STORAGE, UNTIL).to_bytes()
     needs(admission, OTHER.peer, token, Rights.STORAGE, NOW)
     needs(admission, OTHER.peer, token, Rights(0), NOW)
     with pytest.raises(
-        TokenError, match=f"lets it be storage, and not compute.*{to_text(OTHER.peer)}"
+        TokenError, match=f"the rights storage, but not compute: .*{to_text(OTHER.peer)}"
     ):
         needs(admission, OTHER.peer, token, Rights.COMPUTE, NOW)
     with pytest.raises(TokenError, match=f"members only.*is {to_text(OTHER.peer)}"):
@@ -169,5 +169,5 @@ def test_in_an_open_swarm_a_founder_vouches_for_machines_that_it_knows(boot: Pat
     founder = open_key_file(boot / "founder.key")
     manifest = Manifest.founded(founder, "town")
     (boot / "manifest.json").write_bytes(manifest.to_bytes())
-    token = Giver(boot).given(OTHER.peer, Rights.COMPUTE | Rights.STANDING, UNTIL)
+    token = TokenIssuer(boot).given(OTHER.peer, Rights.COMPUTE | Rights.STANDING, UNTIL)
     assert Admission(manifest).vouches(OTHER.peer, token.to_bytes(), NOW)

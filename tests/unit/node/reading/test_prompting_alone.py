@@ -212,9 +212,9 @@ def test_sessions_are_bounded(play: Play) -> None:
     async def story(peer: Prompting, peers: Peers) -> None:
         for number in range(2):
             await told(peer, ask(number=bytes([number] * 16)))
-        assert (await refused(peer, ask(number=OTHER))).startswith("busy: as many prompts")
+        assert (await refused(peer, ask(number=OTHER))).startswith("busy: this peer answers")
         await told(peer, ask(), YOU)
-        assert (await refused(peer, ask(), Peer(b"Z" * 32))).startswith("busy: as many prompts")
+        assert (await refused(peer, ask(), Peer(b"Z" * 32))).startswith("busy: this peer answers")
         await told(peer, ask(number=bytes(16)))  # who has one goes on
         assert peer.refused == 2
         await asyncio.sleep(11)
@@ -288,10 +288,10 @@ def test_when_the_memory_for_all_is_used_no_more_begin(play: Play) -> None:
 @pytest.mark.parametrize(
     ("wrong", "why"),
     [
-        (ask(prompt="bee " * 5000), "a prompt of 20,000 characters"),
-        (ask(manner=Manner(beam=Beam(width=5, depth=20))), "a beam 5 wide and 20 deep"),
-        (Ask(NUMBER, PROMPT, MANNER, bytes(15)), "15 bytes are not the neurons"),
-        (Ask(NUMBER, PROMPT, MANNER, bytes(16 * 13)), "208 bytes are not the neurons"),
+        (ask(prompt="bee " * 5000), "the prompt has 20,000 characters"),
+        (ask(manner=Manner(beam=Beam(width=5, depth=20))), "the beam is 5 wide and 20 deep"),
+        (Ask(NUMBER, PROMPT, MANNER, bytes(15)), "15 bytes of earlier tokens"),
+        (Ask(NUMBER, PROMPT, MANNER, bytes(16 * 13)), "208 bytes of earlier tokens"),
     ],
     ids=["long", "beam", "half a neuron", "more than the limit"],
 )
@@ -322,7 +322,7 @@ def test_words_that_were_never_learned_are_not_gone_on_from(play: Play) -> None:
 
 def test_rows_that_cannot_be_had_are_a_refusal_and_asking_again_begins_anew(play: Play) -> None:
     async def story(peer: Prompting, peers: Peers) -> None:
-        peers.error = Unreachable("no peer could tell the rows of shard 7")
+        peers.error = Unreachable("no peer returned the rows of shard 7")
         assert "shard 7" in await refused(peer, ask())
         peers.error = None
         assert (await told(peer, ask())).tokens
@@ -340,11 +340,11 @@ def test_an_error_that_nobody_planned_for_ends_one_prompt_alone(
         loop.set_exception_handler(lambda _, context: complaints.append(context))
         peers.error = ZeroDivisionError("secret")
         reason = await refused(peer, ask())
-        assert reason == "it failed here: ZeroDivisionError; ask another peer"
+        assert reason == "this peer failed to answer (ZeroDivisionError); ask another peer"
         peers.error = None
         assert (await told(peer, ask())).tokens
         assert complaints
-        assert "nobody planned for" in caplog.text
+        assert "a prompt failed with an unexpected error" in caplog.text
 
     play(story)
 
@@ -356,7 +356,7 @@ def test_at_the_end_who_waits_is_told_and_nobody_is_let_in(play: Play) -> None:
         await asyncio.sleep(0.1)
         await peer.close()
         assert isinstance(await waits, Refusal | Continued)
-        assert "ends" in await refused(peer, ask())
+        assert "is ending" in await refused(peer, ask())
 
     play(story)
 

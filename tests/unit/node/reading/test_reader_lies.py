@@ -105,7 +105,7 @@ def test_put_to_the_vote_only_right_rows_are_returned(
         assert reading.lies > 0
         words = "wrong rows" if change is more else "less than most other owners know"
         (line, *_) = [record.getMessage() for record in caplog.records]
-        assert line.startswith(f"{name_of(liar.me)} told {words} of shard ")
+        assert line.startswith(f"{name_of(liar.me)} returned {words} of shard ")
         assert "nothing is read from it for 60 s" in line
         assert all(name_of(liar.me) in record.getMessage() for record in caplog.records)
         before = reading.compared
@@ -184,7 +184,7 @@ def test_of_two_that_differ_nobody_is_believed() -> None:
         _, reading = await settled(town, Verify(1.0))
         lie(town.houses[0], more)
         town.freeze(town.houses[1])
-        with pytest.raises(Unreachable, match="no majority of the replicas told the same rows"):
+        with pytest.raises(Unreachable, match="no majority of the replicas returned the same rows"):
             await reading.rows(NEURONS[:3])
         town.freeze(town.houses[1], frozen=False)
         await asyncio.sleep(3)

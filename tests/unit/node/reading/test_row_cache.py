@@ -187,7 +187,7 @@ def test_who_waits_at_the_end_is_told() -> None:
         waits = asyncio.ensure_future(cache.rows(Question([N[1]])))
         await asyncio.sleep(0.001)
         await cache.close()
-        with pytest.raises(Unreachable, match="ends"):
+        with pytest.raises(Unreachable, match="is ending"):
             await waits
 
     play(story)

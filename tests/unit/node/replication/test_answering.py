@@ -23,6 +23,7 @@ from giaann_p2p.swarm.wire.messages import (
     Compare,
     Compared,
     Fetch,
+    LearnAck,
     Message,
     Offer,
     Offered,
@@ -30,7 +31,6 @@ from giaann_p2p.swarm.wire.messages import (
     Read,
     Refusal,
     Rows,
-    Taken,
 )
 from giaann_p2p.swarm.wire.replica import ReplicaState
 from giaann_p2p.swarm.wire.shardset import packed, unpacked
@@ -60,7 +60,7 @@ class Place:
             AskDigests(SHARDS_OF_ALL),
             Offer(3),
             AskPart(3, b"no digest", 0),
-            Taken(),
+            LearnAck(),
             Read(b"123", b""),
             Compare(b"rubbish", []),
         ]
@@ -168,7 +168,7 @@ def test_what_nobody_waits_for_any_more_fills_no_queue_and_is_not_worked_at() ->
         def slow(question: Message) -> Message:
             begun.append(question)
             go.wait()
-            return Taken()
+            return LearnAck()
 
         place.answering._answers.to = slow  # type: ignore[method-assign]
         with ThreadPoolExecutor(2) as threads:
@@ -184,7 +184,7 @@ def test_what_nobody_waits_for_any_more_fills_no_queue_and_is_not_worked_at() ->
             go.set()
             await place.answering.end()
             assert begun == [Offer(0)]
-            assert await place.answering.to(Offer(1)) == Taken()
+            assert await place.answering.to(Offer(1)) == LearnAck()
 
     asyncio.run(main())
 
@@ -227,7 +227,7 @@ def test_rows_of_shards_that_go_one_after_the_other_are_refused_in_the_end() -> 
             place.states[shard] = ReplicaState.ABSENT
         answer = await asked
         assert isinstance(answer, Refusal)
-        assert "on the move" in answer.reason
+        assert "are being moved" in answer.reason
 
     play(story)
 

@@ -24,7 +24,7 @@ def test_who_is_wrong_is_told_once_and_when_it_is_over(caplog: pytest.LogCapture
     assert [name_of(A) in line for line in told] == [True] * 3
     assert "of shards 3, 17:" in told[0]
     assert "of shard 3:" in told[1]
-    assert told[2].endswith("is called wrong no longer")
+    assert told[2].endswith("no longer differs from the other owners")
 
 
 def test_what_is_disputed_here_is_told_with_what_to_do(caplog: pytest.LogCaptureFixture) -> None:

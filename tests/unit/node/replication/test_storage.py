@@ -13,7 +13,7 @@ from giaann_p2p.node.options import Options
 from giaann_p2p.swarm.members import standing
 from giaann_p2p.swarm.replication import known_sets
 from giaann_p2p.swarm.wire.actions import Drop
-from giaann_p2p.swarm.wire.messages import Message, Push, Pushed, Refusal, Taken, decode, encode
+from giaann_p2p.swarm.wire.messages import LearnAck, Message, Push, Pushed, Refusal, decode, encode
 from giaann_p2p.swarm.wire.replica import ReplicaState
 from giaann_p2p.swarm.wire.shardset import packed
 from tests.unit.node.helpers import (
@@ -135,7 +135,7 @@ def test_a_peer_without_a_board_decides_nothing_and_says_so() -> None:
         push = Push(JOB, 1, SHARDS_OF_ALL, LESSONS.parcel(1, ALL))
         answer = decode(await client.transport.call(me, encode(push), timeout=1))
         assert isinstance(answer, Refusal)
-        assert answer.reason.startswith("this peer has just begun")
+        assert answer.reason.startswith("this peer has just started")
         town.board.lose(me, lost=False)
         await town.until(lambda: house.node.ready)
         assert len(house.store.shards) == LAYOUT.shards
@@ -170,8 +170,8 @@ def test_a_request_that_is_no_message_is_refused_and_counted() -> None:
             with pytest.raises(Turned, match="message"):
                 await client.transport.call(house.me, body, timeout=1)
         assert house.node.counters.unreadable == 3
-        answer = decode(await client.transport.call(house.me, encode(Taken()), timeout=1))
-        assert answer == Refusal("Taken is not a question")
+        answer = decode(await client.transport.call(house.me, encode(LearnAck()), timeout=1))
+        assert answer == Refusal("LearnAck is not a question")
         assert house.node.counters.refused == 1
 
     play(story)
@@ -390,7 +390,7 @@ def test_what_a_peer_says_of_itself_is_told_once_for_each_change(
     assert told[0].endswith(": starting; 0 shards on disk")
     assert "ready 11/11 shards" in told
     assert told[-4:] == [
-        "draining: 11 shards are to be handed over",
+        "draining: handing over 11 shards",
         "ready 0/0 shards, 11 to be handed over",
         "ready 0/0 shards",
         "left",
@@ -440,7 +440,7 @@ def test_notes_that_cannot_be_read_keep_no_peer_from_its_work(
 
     play(story)
     assert "the book of known peers cannot be read" in caplog.text
-    assert "the note of what was known cannot be read" in caplog.text
+    assert "the note of each shard's known chunks cannot be read" in caplog.text
 
 
 def test_what_was_known_of_shards_is_known_to_who_comes_back() -> None:

@@ -131,7 +131,7 @@ def test_an_update_finds_the_shards_that_were_to_be_held_before_it() -> None:
     async def story(desk: Desk) -> None:
         desk.store_writer.do(Hold(ALL))
         desk.apply(1)
-        assert repr(desk.store_writer).startswith("<StoreWriter: 2 deeds wait")
+        assert repr(desk.store_writer).startswith("<StoreWriter: 2 changes wait")
         await desk.store_writer.idle()
         assert desk.told == {1: None}
         assert dict(desk.store.digests()) == taught([1])
@@ -338,7 +338,7 @@ def test_an_update_that_is_none_is_refused_and_the_others_are_taken_in() -> None
         desk.store_writer.do(Apply(2, [packed(2, ALL, b"none", desk.store)]))
         desk.apply(3)
         await desk.store_writer.idle()
-        assert "no parcel" in str(desk.told.pop(2))
+        assert "not a parcel" in str(desk.told.pop(2))
         assert desk.told == {1: None, 3: None}
         assert desk.store_writer.groups == 1
         assert desk.store_writer.applied == 2

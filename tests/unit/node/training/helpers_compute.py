@@ -17,8 +17,8 @@ from giaann_p2p.model.rows import Answer, Neuron
 from giaann_p2p.node.clock import Clock
 from giaann_p2p.node.members.context import Context
 from giaann_p2p.node.members.gate import Gate
+from giaann_p2p.node.members.joined_host import JoinedHost
 from giaann_p2p.node.members.member import Member
-from giaann_p2p.node.members.place import Place
 from giaann_p2p.node.members.standing_file import StandingFile
 from giaann_p2p.node.reading.prompting import Prompting
 from giaann_p2p.node.training.compute import Answering, ComputeNode
@@ -170,7 +170,7 @@ class Visitor:
             options=town.options,
         )
         member = Member(context)
-        place = cast(Place, SimpleNamespace(transport=self.transport))
+        place = cast(JoinedHost, SimpleNamespace(transport=self.transport))
         self.visit = Session(member, place, verify)
         self.trainer = Trainer(self.visit)
         self.task = loop.create_task(member.lookout.run())

@@ -14,15 +14,15 @@ from giaann_p2p.swarm.wire.messages import (
     AskManifest,
     AskRevoked,
     Beat,
-    Bring,
+    BeatAck,
     Continued,
-    Heard,
     Learn,
+    LearnAck,
     ManifestIs,
     Message,
+    PushOrder,
     Refusal,
     Skip,
-    Taken,
     decode,
     encode,
 )
@@ -34,9 +34,9 @@ TEXT = ["The bee of 5 makes honey from the flower in a year.", "Go."]
 QUESTION = Ask(bytes(16), "The bee", Manner(), b"")
 
 
-def heard(beat: Beat) -> Heard:
+def heard(beat: Beat) -> BeatAck:
     """Return what somebody says who lets all be brought to its owners."""
-    return Heard([], [Bring(came.chunk, [came.voucher]) for came in beat.came])
+    return BeatAck([], [PushOrder(result.chunk, [result.voucher]) for result in beat.results])
 
 
 class Leader:
@@ -74,8 +74,8 @@ async def founded(town: Town, seconds: float = 1.0) -> tuple[Workshop, Leader]:
 def test_a_chunk_is_learned_pushed_and_told_of() -> None:
     async def story(town: Town) -> None:
         shop, leader = await founded(town)
-        assert await leader.ask(Learn(JOB, 7, TEXT)) == Taken()
-        assert await leader.ask(Learn(JOB, 7, TEXT)) == Taken()
+        assert await leader.ask(Learn(JOB, 7, TEXT)) == LearnAck()
+        assert await leader.ask(Learn(JOB, 7, TEXT)) == LearnAck()
         await town.until(lambda: leader.done == [7], 10)
         (learned,) = leader.beats[-1].done
         assert (learned.sequences, learned.skips) == (1, [Skip("too short", 1, 1)])
@@ -153,14 +153,14 @@ def test_what_it_cannot_do_is_refused_in_words() -> None:
         assert isinstance(found, ManifestIs)
         assert Manifest.read(found.manifest, MANIFEST.swarm_id) == MANIFEST
         assert await leader.ask(QUESTION) == Refusal(
-            "this compute peer learns, and answers no prompts; ask another one"
+            "this compute peer answers no prompts; ask another one"
         )
         long = "w" * 20_481
         assert await leader.ask(Learn(JOB, 1, ["Go.", long])) == Refusal(
-            "sentences: one has 20,481 characters; at most 20,480 are taken"
+            "sentences: one has 20,481 characters; at most 20,480 are allowed"
         )
         for chunk, sentences in ((1, ["w" * 20_480]), (2, TEXT)):
-            assert await leader.ask(Learn(JOB, chunk, sentences)) == Taken()
+            assert await leader.ask(Learn(JOB, chunk, sentences)) == LearnAck()
         assert await leader.ask(Learn(JOB, 3, TEXT)) == Refusal("no slot is free")
         for message in MESSAGES:
             if not isinstance(message, Learn | Ask | AskManifest | AskRevoked):
@@ -184,7 +184,7 @@ def test_before_it_knows_anybody_it_takes_nothing() -> None:
         await asyncio.sleep(1)
         answer = await leader.ask(Learn(JOB, 1, TEXT))
         assert isinstance(answer, Refusal)
-        assert "has just begun" in answer.reason
+        assert "has just started" in answer.reason
         town.board.lose(shop.me, lost=False)
         await town.until(lambda: shop.node.ready, 30)
         await leader.visitor.close()
@@ -216,7 +216,7 @@ def test_what_is_left_is_learned_no_further() -> None:
         shop, leader = await founded(town, seconds=30.0)
 
         async def leave(peer: Peer, body: bytes) -> bytes:
-            return encode(Heard([1]))
+            return encode(BeatAck([1]))
 
         leader.visitor.transport.serve(leave)
         await leader.ask(Learn(JOB, 1, TEXT))
@@ -278,10 +278,10 @@ def test_who_leaves_tells_again_what_was_not_heard() -> None:
         async def deaf_at_first(peer: Peer, body: bytes) -> bytes:
             beat = decode(body)
             assert isinstance(beat, Beat)
-            if beat.came:
+            if beat.results:
                 return encode(heard(beat))
             beats.append(beat)
-            return encode(Heard([]) if len(beats) > 1 else Refusal("not now"))
+            return encode(BeatAck([]) if len(beats) > 1 else Refusal("not now"))
 
         leader.visitor.transport.serve(deaf_at_first)
         await leader.ask(Learn(JOB, 1, TEXT))

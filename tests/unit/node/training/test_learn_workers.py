@@ -77,11 +77,11 @@ def test_what_is_learned_is_learned_elsewhere(beside: ForkedWorker) -> None:
     [
         (
             "die",
-            "the process that parsed it died of signal 9, perhaps for want of memory",
+            "the process that parsed it died of signal 9, perhaps because memory ran out",
         ),
         ("leave", "the process that parsed it died"),
         ("fail", "ValueError: no such luck"),
-        ("hang", "it took more than 1 s"),
+        ("hang", "learning it took more than 1 s"),
     ],
 )
 def test_what_nothing_comes_of_is_told_and_the_next_one_is_learned(
@@ -139,7 +139,8 @@ def test_so_many_processes_or_a_thread() -> None:
         hand.end()
     assert [type(hand) for hand in learn_workers(0)] == [ThreadWorker]
     assert repr(ThreadWorker()) == "<ThreadWorker>"
-    assert said(ThreadWorker().learn(task("word"))) == "nobody has said what is to be learned"
+    reason = "this worker has no learner: `teach` was not called"
+    assert said(ThreadWorker().learn(task("word"))) == reason
 
 
 # Pools.
@@ -180,7 +181,7 @@ def test_a_thread_takes_the_place_of_a_process_that_cannot_be_made_anew() -> Non
 
     async def story(pool: Pool) -> None:
         os.kill(hand._pid, signal.SIGKILL)
-        assert said(await pool.learn(task("word"))) == "the process that was to parse it has ended"
+        assert said(await pool.learn(task("word"))) == "the process that parsed it has ended"
         found = await pool.learn(task("word"))
         assert isinstance(found, Made)
         assert found.sequences == os.getpid()

@@ -126,7 +126,7 @@ def test_arrays_of_a_delta_are_its_own() -> None:
 def test_equal_short_parcels_are_decoded_once() -> None:
     found = decode(PARCEL, LIMITS)
     assert decode(memoryview(bytearray(PARCEL)), LIMITS) is found
-    refused(PARCEL, "with neurons: 4", dataclasses.replace(LIMITS, neurons=3))  # other limits
+    refused(PARCEL, "neurons: 4 is above", dataclasses.replace(LIMITS, neurons=3))  # other limits
     for at in range(0, len(PARCEL), 7):  # each of other bytes is looked at
         refused(PARCEL[:at] + bytes([PARCEL[at] ^ 1]) + PARCEL[at + 1 :], r"\w")
     assert decode(PARCEL, LIMITS) is found
@@ -185,48 +185,48 @@ def test_what_outgrows_63_bits_is_not_encoded() -> None:
 @pytest.mark.parametrize(
     ("array", "at", "value", "match"),
     [
-        (IDS, 0, 0, "ids that do not ascend"),
-        (IDS, 1, 0, "ids that do not ascend"),
-        (IDS, 2, (1 << 64) - 1, "ids that do not ascend"),
+        (IDS, 0, 0, "ids do not ascend"),
+        (IDS, 1, 0, "ids do not ascend"),
+        (IDS, 2, (1 << 64) - 1, "ids do not ascend"),
         (IDS, 0, 5, "word .* is not"),
-        (LENGTHS, 0, 1, "another length"),
-        (LENGTHS, 0, 1 << 31, "another length"),
-        (TEXTS, 0, ord("_"), "word .* is not '_"),
-        (TEXTS, 0, 0xFF, "is no UTF-8"),
-        (CONCEPTS, 0, 0, "without a concept"),
-        (CONCEPTS, 1, 3, "no word"),
-        (FEATURES, 0, 4, "feature that is no word"),
-        (FEATURES, 0, 3, "neurons that do not ascend"),
-        (FEATURES, 2, 1, "neurons that do not ascend"),
-        (FEATURES, 1, 2, "a word of no neuron"),
-        (COUNTS, 2, -1, "count below 0"),
-        (COUNTS, 2, (1 << 63) - 1, "sums beyond 63 bits"),
-        (LINKS, 2, 1, "other links"),
-        (LINKS, 1, 0, "other links"),
-        (LINKS, 1, (1 << 32) - 1, "other links"),
-        (SKIPS, 0, 4, "no neuron"),
-        (SKIPS, 4, 3, "no neuron"),
-        (SKIPS, 4, (1 << 32) - 1, "no neuron"),
-        (SKIPS, None, [1, 1, 1, 0], "other links"),
-        (SKIPS, None, [], "other links"),
-        (STEPS, 0, 18, "a step of no kind"),
-        (STEPS, 0, 6, "a connection of no link"),
+        (LENGTHS, 0, 1, "not have the stated length"),
+        (LENGTHS, 0, 1 << 31, "not have the stated length"),
+        (TEXTS, 0, ord("_"), "word id .* is not that of '_"),
+        (TEXTS, 0, 0xFF, "is not UTF-8"),
+        (CONCEPTS, 0, 0, "has no concept"),
+        (CONCEPTS, 1, 3, "word of a concept does not exist"),
+        (FEATURES, 0, 4, "feature does not exist"),
+        (FEATURES, 0, 3, "neurons do not ascend"),
+        (FEATURES, 2, 1, "neurons do not ascend"),
+        (FEATURES, 1, 2, "a word belongs to no neuron"),
+        (COUNTS, 2, -1, "count is below 0"),
+        (COUNTS, 2, (1 << 63) - 1, "counts or strengths exceeds 63 bits"),
+        (LINKS, 2, 1, "steps do not match"),
+        (LINKS, 1, 0, "steps do not match"),
+        (LINKS, 1, (1 << 32) - 1, "steps do not match"),
+        (SKIPS, 0, 4, "target of a link does not exist"),
+        (SKIPS, 4, 3, "target of a link does not exist"),
+        (SKIPS, 4, (1 << 32) - 1, "target of a link does not exist"),
+        (SKIPS, None, [1, 1, 1, 0], "steps do not match"),
+        (SKIPS, None, [], "steps do not match"),
+        (STEPS, 0, 18, "a step is out of range"),
+        (STEPS, 0, 6, "a connection belongs to no link"),
         (STEPS, 1, 6 + 1, "places of a link"),
         (STEPS, 2, 12 + 1, "places of a link"),
-        (STEPS, 1, 2, "other links"),
-        (STEPS, 1, 12 + 2, "not one strength for each place"),
-        (STEPS, None, [6 + 2] * 7, "a connection of no link"),
-        (TABLE, 0, 0, "strength below 1"),
-        (TABLE, 0, -HALF, "strength below 1"),
-        (TABLE, 1, 0, "do not ascend"),
-        (TABLE, 1, (1 << 63) - 1, "do not ascend"),
+        (STEPS, 1, 2, "steps do not match"),
+        (STEPS, 1, 12 + 2, "one strength for each place"),
+        (STEPS, None, [6 + 2] * 7, "a connection belongs to no link"),
+        (TABLE, 0, 0, "strength is below 1"),
+        (TABLE, 0, -HALF, "strength is below 1"),
+        (TABLE, 1, 0, "too long or does not ascend"),
+        (TABLE, 1, (1 << 63) - 1, "too long or does not ascend"),
         (TABLE, None, [1] * 256, "table of strengths"),
-        (TABLE, None, [1 << 61, 1], "sums beyond 63 bits"),
-        (NUMBERS, 0, 3, "not in the table"),
-        (NUMBERS, 0, 2, "more or fewer"),
-        (NUMBERS, None, [0] * 5, "not one strength"),
-        (REST, None, [5], "more or fewer"),
-        (REST, None, [0], "strength below 1"),
+        (TABLE, None, [1 << 61, 1], "counts or strengths exceeds 63 bits"),
+        (NUMBERS, 0, 3, "beyond the table"),
+        (NUMBERS, 0, 2, "strengths outside the table"),
+        (NUMBERS, None, [0] * 5, "one strength for each place"),
+        (REST, None, [5], "strengths outside the table"),
+        (REST, None, [0], "strength is below 1"),
     ],
 )
 def test_each_rule_that_a_parcel_breaks_is_named(
@@ -246,7 +246,7 @@ def test_arrays_of_another_length_are_refused(array: int) -> None:
 def test_arrays_of_another_type_are_refused(array: int) -> None:
     arrays = arrays_of(PARCEL)
     arrays[array] = arrays[array].astype(np.uint16)
-    refused(with_arrays(PARCEL, arrays), "of type uint16, not")
+    refused(with_arrays(PARCEL, arrays), "has type uint16, not")
 
 
 def resized(field: int, value: int) -> bytes:
@@ -260,22 +260,22 @@ def test_limits_are_kept(name: str) -> None:
     exact = Limits(2, 3, 4, 7, len(TEXT[ANT] + TEXT[WASP]))
     assert_same(decode(PARCEL, exact), SMALL)
     less = dataclasses.replace(exact, **{name: getattr(exact, name) - 1})
-    refused(PARCEL, f"with {name}: ", less)
+    refused(PARCEL, f"{name}: .* is above the limit", less)
 
 
 def test_heads_that_cannot_be_are_refused() -> None:
     for field in (4, 5):
         refused(resized(field, 0), "0 branches or segments")
         refused(resized(field, 257), "257 branches or segments", Limits(999, 999, 9, 9))
-    refused(resized(2, 9), "more words than neurons")
+    refused(resized(2, 9), "more words than the neurons")
     refused(resized(0, 1 << 31), "too many for one delta", Limits(9, 9, 1 << 32, 9))
     for field in range(6):
         for value in range(9):
             if resized(field, value) != PARCEL:
                 refused(resized(field, value), r"\w")
-    refused(b"GIAx" + PARCEL[4:], "it starts otherwise")
+    refused(b"GIAx" + PARCEL[4:], "it starts with other bytes")
     refused(PARCEL[:4] + b"\2" + PARCEL[5:], "format 2; this version reads 1")
-    refused(PARCEL[:60], "not those that were written")
+    refused(PARCEL[:60], "checksum of a parcel")
     refused(b"", "only 0 bytes")
 
 

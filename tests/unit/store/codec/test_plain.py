@@ -75,18 +75,18 @@ def test_a_row_without_connections() -> None:
 
 BEYOND = 1 << 63
 LIES = {
-    "occurred 0 times": {"count": 0},
-    f"occurred {BEYOND} times": {"count": BEYOND},
-    "a branch beyond": {"branch": np.array([0, 1, 3], np.uint8)},
-    "a segment beyond": {"segment": np.array([3, 0, 4], np.uint8)},
-    "a strength below": {"strength": np.array([1, 0, 3])},
-    "strengths beyond 63 bits": {"strength": np.array([1, BEYOND - 2, 3])},
-    "places that do not ascend": {"branch": np.array([0, 0, 2], np.uint8)},
-    "a target that stands twice": {"target_feature": np.array([6, 6], np.uint64)},
-    "a neuron without a concept": {"target_concept": np.array([0, 5], np.uint64)},
-    "targets without connections": {"target": np.array([0, 0, 0])},
-    "is not 'wasp'": {"name": Name("wasp", "red")},
-    "is not 'blue'": {"name": Name("bee", "blue")},
+    "count is out of range: 0": {"count": 0},
+    f"count is out of range: {BEYOND}": {"count": BEYOND},
+    "a branch is not in the model": {"branch": np.array([0, 1, 3], np.uint8)},
+    "a segment is not in the model": {"segment": np.array([3, 0, 4], np.uint8)},
+    "a strength is below 1": {"strength": np.array([1, 0, 3])},
+    "strengths add up to more than 63 bits": {"strength": np.array([1, BEYOND - 2, 3])},
+    "places of a target do not ascend": {"branch": np.array([0, 0, 2], np.uint8)},
+    "a target is listed twice": {"target_feature": np.array([6, 6], np.uint64)},
+    "a neuron has no concept": {"target_concept": np.array([0, 5], np.uint64)},
+    "marks do not match": {"target": np.array([0, 0, 0])},
+    "is not that of 'wasp'": {"name": Name("wasp", "red")},
+    "is not that of 'blue'": {"name": Name("bee", "blue")},
 }
 
 
@@ -106,7 +106,7 @@ def test_no_more_rows_than_may_be() -> None:
 
 def test_a_length_that_is_not_there_asks_for_no_memory() -> None:
     head = struct.pack("<QQQIIII", word_id("bee"), 0, 1, (1 << 32) - 1, (1 << 32) - 1, 3, 0)
-    with pytest.raises(DamagedError, match="there are fewer"):
+    with pytest.raises(DamagedError, match="data too short"):
         decode(MAGIC + head + b"bee", LIMITS)
 
 

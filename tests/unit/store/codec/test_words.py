@@ -14,5 +14,5 @@ def test_a_word_that_was_right_is_wrong_for_another_number(word: str) -> None:
         assert text_of(number, word.encode()) == word
         with pytest.raises(DamagedError, match="is not"):
             text_of(number + 1, word.encode())
-        with pytest.raises(DamagedError, match="no UTF-8"):
+        with pytest.raises(DamagedError, match="not UTF-8"):
             text_of(number, b"\xff")

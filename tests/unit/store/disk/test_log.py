@@ -138,7 +138,7 @@ def test_a_full_disk_is_told_and_survived(disk: FakeDisk, log: Log) -> None:
     disk.capacity = disk.size("log-00000001") + 10
     for _ in range(3):
         with pytest.raises(
-            DiskError, match=r"log-0000000\d: No space left.*nothing of it was kept"
+            DiskError, match=r"log-0000000\d: No space left.*the write was not kept"
         ):
             log.append([B, C])
         assert found(disk) == [A]
@@ -174,7 +174,9 @@ def test_what_was_not_synced_is_written_again(disk: FakeDisk) -> None:
     log.append([A, B])
     log.append([C])
     disk.fail_at(1, errno.EIO)
-    with pytest.raises(DiskError, match="the next append writes it again; reads go on"):
+    with pytest.raises(
+        DiskError, match="the next append writes the records again; reading still works"
+    ):
         log.sync()
     log.append([D])
     assert found(disk) == [A, B, C, D]
@@ -219,7 +221,7 @@ def test_what_is_lost_of_an_interval_is_told(disk: FakeDisk) -> None:
     log.append([B])
     disk.damage("log-00000001", disk.read("log-00000001")[:-1])  # the system let go of a page
     disk.fail_at(1, errno.EIO)
-    with pytest.raises(DiskError, match="1 records before it were not synced yet, and are lost"):
+    with pytest.raises(DiskError, match="1 earlier records were not synced and are lost"):
         log.sync()
     log.append([C])
     assert found(disk) == [A, C]
@@ -250,7 +252,7 @@ def test_a_failed_roll_is_tried_again(disk: FakeDisk, log: Log, n: int) -> None:
 def test_files_that_cannot_be_removed(disk: FakeDisk, log: Log) -> None:
     log.roll()
     disk.fail_at(1, errno.EIO)
-    with pytest.raises(DiskError, match="old files are still there"):
+    with pytest.raises(DiskError, match="old log files may remain"):
         log.forget_before(2)
     log.append([A])
     log.forget_before(2)

@@ -148,7 +148,7 @@ def test_records_do_not_count_elsewhere(small: FakeDisk) -> None:
     small.damage("log-00000002", second[:HEADER_SIZE] + first[HEADER_SIZE:])
     assert outcome(small, "log-00000002") is None
     small.damage("log-00000002", first)
-    with pytest.raises(DamagedError, match=r"log-00000002 .* it is file 1"):
+    with pytest.raises(DamagedError, match=r"log-00000002 .* it is log file 1, renamed"):
         found(small)
 
 

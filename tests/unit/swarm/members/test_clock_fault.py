@@ -52,3 +52,8 @@ def test_what_nobody_signed_says_nothing() -> None:
     assert not fault(forged, b"", b"rubbish" * 20)
     body = msgspec.msgpack.encode([1, 2])
     assert not fault(OTHERS[0].sign("record", body) + body)
+
+
+def test_a_forged_record_hides_no_wrong_clock() -> None:
+    forged = record(OTHERS[0], 0, by=OTHERS[1])
+    assert fault(forged, record(OTHERS[2], 2 * SKEW))

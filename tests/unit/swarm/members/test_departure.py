@@ -22,22 +22,21 @@ COMPUTING = msgspec.structs.replace(saying(9), role="compute")
 @pytest.mark.parametrize(
     ("others", "said"),
     [
-        ([], "no other storage peer is there to take them"),
-        ([COMPUTING], "no other storage peer is there to take them"),
+        ([], "there is no other storage peer to take them"),
+        ([COMPUTING], "there is no other storage peer to take them"),
         (
             [saying(2, "draining")],
-            "the only other one is leaving as well, and nobody stays to take them",
+            "the only other storage peer is leaving as well, so none stays to take them",
         ),
         (
             [saying(2, "draining"), saying(3, "draining")],
-            "the 2 other ones are leaving as well, and nobody stays to take them",
+            "all 2 others are leaving as well, so none stays to take them",
         ),
         (
             [saying(2), saying(3, "draining"), COMPUTING],
-            "only 1 of the other storage peers is to stay, and an update counts in this swarm when"
-            " 2 have it",
+            "only 1 other storage peer stays, but an update needs 2 owners in this swarm",
         ),
-        ([saying(2), saying(3)], "those who are to have them are still fetching them"),
+        ([saying(2), saying(3)], "their new owners are still fetching them"),
     ],
 )
 def test_what_the_shards_wait_for(others: list[Announcement], said: str) -> None:

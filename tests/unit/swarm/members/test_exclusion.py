@@ -9,7 +9,8 @@ import pytest
 from giaann_p2p.swarm.members.exclusion import Named, excluded, placed, without
 from giaann_p2p.swarm.members.placement import Placement
 from giaann_p2p.swarm.wire.identity import Peer
-from tests.helpers_swarm import shards
+from giaann_p2p.swarm.wire.record import Naming
+from tests.helpers_swarm import accused, shards
 
 MANY = [Peer(hashlib.sha256(bytes([number])).digest()) for number in range(31)]
 PEERS = MANY[:8]
@@ -19,7 +20,14 @@ BEFORE = Placement.of(MEMBERS, N, 3)
 
 
 def naming(shard: int, by: list[Peer], whom: Peer) -> Named:
-    return {peer: {whom: shards(shard)} for peer in by}
+    return {peer: accused(whom, shards(shard), N) for peer in by}
+
+
+def encoded(names: dict[Peer, dict[Peer, np.ndarray]], count: int) -> dict[Peer, list[Naming]]:
+    return {
+        by: [one for whom, some in told.items() for one in accused(whom, some, count)]
+        for by, told in names.items()
+    }
 
 
 def test_whom_two_owners_of_three_name_another_takes_the_place_of() -> None:
@@ -46,7 +54,7 @@ def test_one_name_bars_nobody_nor_do_those_of_others_nor_does_ones_own() -> None
     assert not excluded(BEFORE, naming(5, [one, *strangers, Peer(b"?" * 32)], wrong))
     assert not excluded(BEFORE, naming(5, [one, wrong], wrong))
     assert not excluded(BEFORE, naming(5, [one, other], strangers[0]))
-    apart: Named = {one: {wrong: shards(5)}, other: {wrong: shards(6)}}
+    apart: Named = {one: accused(wrong, shards(5), N), other: accused(wrong, shards(6), N)}
     assert not excluded(BEFORE, apart)
 
 
@@ -81,8 +89,9 @@ def test_whoever_is_barred_all_shards_have_owners_enough_and_few_have_more_than_
             for peer in others:
                 known = names.setdefault(peer, {}).get(wrong, shards())
                 names[peer][wrong] = np.append(known, np.uint16(shard))
-    after = placed(MEMBERS, N, 3, names)
-    again = placed(dict(reversed(MEMBERS.items())), N, 3, dict(reversed(names.items())))
+    named = encoded(names, N)
+    after = placed(MEMBERS, N, 3, named)
+    again = placed(dict(reversed(MEMBERS.items())), N, 3, dict(reversed(named.items())))
     assert np.array_equal(after.owner_matrix, again.owner_matrix)
     assert any(after.excluded(shard) for shard in range(N))
     for shard in range(N):
@@ -119,9 +128,9 @@ def test_a_join_moves_hardly_any_of_what_was_given_to_others() -> None:
         for peer in (one, other):
             known = names.setdefault(peer, {}).get(wrong, shards())
             names[peer][wrong] = np.append(known, np.uint16(shard))
-    more = many | {MANY[30]: 1 << 30}
+    more, named = many | {MANY[30]: 1 << 30}, encoded(names, 256)
     least = gained(before, Placement.of(more, 256, 3))
-    assert gained(placed(many, 256, 3, names), placed(more, 256, 3, names)) < 3 * least
+    assert gained(placed(many, 256, 3, named), placed(more, 256, 3, named)) < 3 * least
 
 
 def gained(before: Placement, after: Placement) -> int:

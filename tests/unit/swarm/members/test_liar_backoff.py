@@ -1,6 +1,6 @@
 """Whom to read from no longer: longer each time, and never for ever."""
 
-from giaann_p2p.swarm.members.liar_backoff import MOST_SHUN, LiarBackoff
+from giaann_p2p.swarm.members.liar_backoff import LONGEST_BACKOFF, LiarBackoff
 from giaann_p2p.swarm.wire.identity import Peer
 from tests.helpers_swarm import NOW, A, B
 
@@ -8,8 +8,8 @@ from tests.helpers_swarm import NOW, A, B
 def test_each_time_costs_twice_as_much() -> None:
     liar_backoff = LiarBackoff()
     seconds = [liar_backoff.lied(A, NOW) for _ in range(5000)]
-    assert seconds[:7] == [60.0, 120.0, 240.0, 480.0, 960.0, 1920.0, MOST_SHUN]
-    assert seconds[-1] == MOST_SHUN
+    assert seconds[:7] == [60.0, 120.0, 240.0, 480.0, 960.0, 1920.0, LONGEST_BACKOFF]
+    assert seconds[-1] == LONGEST_BACKOFF
 
 
 def test_who_lied_is_shunned_until_its_time_is_over() -> None:

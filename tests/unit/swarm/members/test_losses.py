@@ -26,7 +26,7 @@ def test_what_most_holders_miss_is_lost() -> None:
     assert found.shards == [1]
     assert (found.connections, found.seen) == (200, int(NOW) - 60)
     assert found.words(NOW) == (
-        "1 shard held 200 connections or more, last seen 60 s ago, and nobody there has all of them"
+        "1 shard held 200 connections or more, last seen 60 s ago, and no live peer has all of them"
     )
     assert not NONE.words(NOW)
 

@@ -116,13 +116,13 @@ def test_placement_is_made_anew_only_when_something_changed() -> None:
 
 def test_who_does_not_answer_is_out_of_reach_for_a_while() -> None:
     one = Seeing()
-    assert not one.reachable(TWO.peer, NOW)
+    assert not one.not_suspected(TWO.peer, NOW)
     one.tell(record(TWO))
-    assert one.reachable(TWO.peer, NOW)
+    assert one.not_suspected(TWO.peer, NOW)
     one.suspect(TWO.peer, NOW)
-    assert not one.reachable(TWO.peer, NOW + 0.5)
+    assert not one.not_suspected(TWO.peer, NOW + 0.5)
     one.heard(TWO.peer)
-    assert one.reachable(TWO.peer, NOW + 0.5)
+    assert one.not_suspected(TWO.peer, NOW + 0.5)
 
 
 def test_a_peer_that_began_anew_is_told_of_once() -> None:

@@ -234,13 +234,13 @@ def test_a_placement_says_what_it_is_and_cannot_be_changed() -> None:
 @pytest.mark.parametrize(
     ("members", "shards", "replicas", "message"),
     [
-        ([(PEERS[0], 1)], 3, 1, "shards must be a power of two up to 65536; it is 3"),
+        ([(PEERS[0], 1)], 3, 1, "shards must be a power of two up to 65536, not 3"),
         ([(PEERS[0], 1)], 0, 1, "shards must be a power of two"),
         ([(PEERS[0], 1)], 1 << 17, 1, "shards must be a power of two"),
         ([(PEERS[0], 1)], 4, 0, "at least one replica, not 0"),
         ([(PEERS[0], 0)], 4, 1, "cannot own anything with a capacity of 0"),
-        ([(b"short", 1)], 4, 1, "a peer is named by 32 bytes, not 5"),
-        ([(PEERS[0], 1), (PEERS[0], 2)], 4, 1, "a peer is there twice"),
+        ([(b"short", 1)], 4, 1, "a peer's id has 32 bytes, not 5"),
+        ([(PEERS[0], 1), (PEERS[0], 2)], 4, 1, "a peer is listed twice"),
         ([(bytes(32), 1)] * 65537, 4, 1, "on 65,536 peers, not on 65,537"),
     ],
 )

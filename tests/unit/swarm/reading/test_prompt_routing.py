@@ -20,7 +20,7 @@ from giaann_p2p.swarm.reading.prompt_routing import (
 )
 from giaann_p2p.swarm.wire.actions import Call
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.messages import Ask, Continued, Cost, Heard, Message, Refusal
+from giaann_p2p.swarm.wire.messages import Ask, BeatAck, Continued, Cost, Message, Refusal
 
 NUMBER = b"a prompt's no. 1"
 A, B, C = (Peer(letter * 32) for letter in (b"A", b"B", b"C"))
@@ -172,7 +172,7 @@ def test_who_goes_away_is_left_and_nobody_is_waited_for() -> None:
 
 def test_nobody_computes() -> None:
     acts = asking(Around()).begin(0.0)
-    assert acts == [Failed(Failure.NOBODY, "no compute peer is there")]
+    assert acts == [Failed(Failure.NOBODY, "there is no compute peer")]
 
 
 def test_the_prompts_own_fault_ends_it() -> None:
@@ -196,7 +196,7 @@ def test_who_says_nothing_new_for_long_is_left() -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        Heard([]),
+        BeatAck([]),
         Continued("", [], WORDS * 3, None, [Cost()] * 60, Cost()),
         Continued("", [], WORDS[:2], None, [Cost()], Cost()),
         Continued("", [], WORDS[:1], None, [Cost()]),
@@ -246,7 +246,7 @@ def test_whatever_fails_the_tokens_are_the_same(seed: int) -> None:
         elif happens < 0.25:
             answer = Refusal("busy: too much")
         elif happens < 0.3:
-            answer = Heard([])
+            answer = BeatAck([])
         acts = one.answered(asked.number, answer, now)
     assert tokens == words
     assert len(costs) == len(words)

@@ -59,7 +59,7 @@ def test_any_of_the_others_may_be_the_second() -> None:
         (Verify(-0.1, SALT), "from 0 to 1; it is -0.1"),
         (Verify(1.1, SALT), "from 0 to 1; it is 1.1"),
         (Verify(float("nan"), SALT), "from 0 to 1; it is nan"),
-        (Verify(0.5), "16 bytes of chance as salt; there are 0"),
+        (Verify(0.5), "16 random bytes or more, .* it has 0"),
     ],
 )
 def test_what_cannot_be_is_told(verify: Verify, complaint: str) -> None:

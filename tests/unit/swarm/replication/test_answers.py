@@ -143,16 +143,16 @@ def test_rows_of_shards_that_are_not_ready_are_not_told(letter: str) -> None:
         (Read(b"1234567", b"12345678"), "7 bytes are no array"),
         (Read(b"12345678", b"123456789"), "9 bytes are no array"),
         (Read(b"12345678", b""), "1 concepts and 0 features"),
-        (Read(bytes(8 * 4097), bytes(8 * 4097)), "4097 concepts"),
+        (Read(bytes(8 * 4097), bytes(8 * 4097)), "4,097 concepts"),
         (Compare(b"", []), "a set of shards"),
         (Compare(b"\3", []), "a set of shards"),
-        (Compare(ALL, [b""] * 3), "3 marks of 4 shards"),
-        (Compare(ALL, [b""] * 5), "5 marks of 4 shards"),
+        (Compare(ALL, [b""] * 3), "3 marks for 4 shards"),
+        (Compare(ALL, [b""] * 5), "5 marks for 4 shards"),
         (Fetch(b"\3", applied().to_bytes()), "a set of shards"),
-        (Fetch(ALL, b"none"), "no set of chunks"),
-        (Offer(SHARDS), "not held here"),
-        (Offer(1 << 70), "not held here"),
-        (Offer(-1), "not held here"),
+        (Fetch(ALL, b"none"), "invalid set of chunks"),
+        (Offer(SHARDS), "does not hold shard"),
+        (Offer(1 << 70), "does not hold shard"),
+        (Offer(-1), "does not hold shard"),
         (AskPart(0, bytes(32), 0), "not offered"),
         (AskPart(-1, bytes(32), 0), "not offered"),
         (Push(JOB, 0, ALL, b""), "Push is not a question"),
@@ -284,7 +284,7 @@ def test_who_asks_for_all_chunks_of_what_is_not_here_is_not_kept_busy() -> None:
         question = Fetch(packed(shards(*numbers), SHARDS), endless.to_bytes())
         said = answering(store([0], [1])).to(question)
         assert isinstance(said, Refusal)
-        assert "none of these shards is held here" in said.reason
+        assert "holds none of these shards" in said.reason
     said = answering(store([0], [1])).to(Fetch(ALL, endless.to_bytes()))
     assert isinstance(said, Fetched)
     assert [piece.chunk for piece in said.updates] == [1]

@@ -255,5 +255,5 @@ def test_an_answer_with_sets_of_more_jobs_together_than_one_may_have_is_none(
     ]
     words = words_of(Compared(b"rr", [0, 1], sets[:2]), [1, 2], mine, NOW)
     assert words[2].chunks == applied(2)
-    with pytest.raises(MessageError, match="sets: of more than 3 jobs together"):
+    with pytest.raises(MessageError, match="sets of over 3 jobs"):
         words_of(Compared(b"rr", [0, 1], sets), [1, 2], mine, NOW)

@@ -39,4 +39,4 @@ def test_who_asked_is_told_and_the_pace_learns_of_it(answer: Message | None) -> 
     assert bulk.flow.fits(A, FIRST)
     grown = size_of(answer) if answer is not None else -FIRST // 2
     assert bulk.flow.window(A) == FIRST + grown
-    assert repr(bulk) == "<BulkCalls: <Flow: 0 bytes under way from 1 peers>>"
+    assert repr(bulk) == "<BulkCalls: <Flow: 0 bytes in flight from 1 peers>>"

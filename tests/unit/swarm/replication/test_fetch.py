@@ -42,6 +42,7 @@ from tests.helpers_swarm import (
     C,
     D,
     Side,
+    accused,
     applied,
     make_ready,
     sent,
@@ -186,7 +187,7 @@ def test_no_whole_shard_is_taken_of_who_is_barred_from_it() -> None:
     around = Around(A, B, C, D)
     owners = Placement.of(around.capacities, SHARDS, 3).owners
     shard = next(n for n in range(SHARDS) if {*owners(n)} == {A, B, C})
-    around.named_by = {peer: {B: shards(shard)} for peer in (A, C)}
+    around.named_by = {peer: accused(B, shards(shard)) for peer in (A, C)}
     one, other = Side(A, around, store(chunks=[0])), Side(B, Around(A, B, C), theirs)
     other.core.tick(NOW)
     for later in range(4):

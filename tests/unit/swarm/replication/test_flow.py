@@ -55,7 +55,7 @@ def test_what_is_under_way_fits_into_the_window_or_is_one_question() -> None:
     assert not flow.fits(A, 11)
     assert flow.fits(B, FIRST + 1)
     two = flow.ask(A, 10, NOW)
-    assert repr(flow) == f"<Flow: {FIRST:,} bytes under way from 1 peers>"
+    assert repr(flow) == f"<Flow: {FIRST:,} bytes in flight from 1 peers>"
     flow.came(one, 0, NOW)
     flow.failed(two, NOW)
     assert flow.fits(A, 100 * MOST)

@@ -3,7 +3,7 @@
 import pytest
 
 from giaann_p2p.store.applied import Applied
-from giaann_p2p.swarm.members.liar_backoff import FIRST_SHUN, MOST_SHUN
+from giaann_p2p.swarm.members.liar_backoff import FIRST_BACKOFF, LONGEST_BACKOFF
 from giaann_p2p.swarm.members.placement import Placement
 from giaann_p2p.swarm.replication import handover_proof as module
 from giaann_p2p.swarm.replication.answers import Answers
@@ -16,8 +16,8 @@ from giaann_p2p.swarm.replication.handover_proof import (
     Spare,
 )
 from giaann_p2p.swarm.replication.replicas import Replicas
-from giaann_p2p.swarm.replication.shard_fingerprint import Weights, weighed
-from giaann_p2p.swarm.wire.actions import Action, Call, Weigh
+from giaann_p2p.swarm.replication.shard_fingerprint import ShardFingerprints, weighed
+from giaann_p2p.swarm.wire.actions import Action, Call, TakeFingerprints
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.messages import AskProof, Message, Proof, Pushed, Refusal
 from giaann_p2p.swarm.wire.replica import ReplicaState
@@ -56,7 +56,7 @@ class Trier:
         self.pending_calls, self.weighing = shared.calls, shared.weighings
         self.handover = HandoverProof(shared)
         self.calls: list[Call] = []
-        self.weighings: list[Weigh] = []
+        self.weighings: list[TakeFingerprints] = []
         self.late: set[int] = set()
         """Shards that are not covered."""
 
@@ -72,12 +72,12 @@ class Trier:
         for action in actions:
             if isinstance(action, Call):
                 self.calls.append(action)
-            elif isinstance(action, Weigh):
+            elif isinstance(action, TakeFingerprints):
                 self.weighings.append(action)
                 found = self.weights(action)
                 self.do(self.weighing.done(action.number, found, now), now)
 
-    def weights(self, action: Weigh) -> Weights:
+    def weights(self, action: TakeFingerprints) -> ShardFingerprints:
         return weighed(self.store, action.shards.tolist(), action.salt)
 
     def to(self, peer: Peer) -> list[Call]:
@@ -276,13 +276,13 @@ def test_who_tells_it_wrong_is_in_doubt_and_lets_nothing_go(lie: bytes) -> None:
     assert one.shown() == []
     assert one.around.suspected == [D]
     assert all(map(one.handover.fetches, ALL))
-    one.due(NOW + FIRST_SHUN - 0.1)
+    one.due(NOW + FIRST_BACKOFF - 0.1)
     assert one.calls == []
-    one.due(NOW + FIRST_SHUN)  # that one shard not for a long time
+    one.due(NOW + FIRST_BACKOFF)  # that one shard not for a long time
     assert unpacked(question(one.to(D)[0]).shards, SHARDS).tolist() == [1, 2, 3]
-    one.show(1, now=NOW + FIRST_SHUN)
-    assert one.shown(NOW + FIRST_SHUN) == [1, 2, 3]
-    one.due(NOW + MOST_SHUN)
+    one.show(1, now=NOW + FIRST_BACKOFF)
+    assert one.shown(NOW + FIRST_BACKOFF) == [1, 2, 3]
+    one.due(NOW + LONGEST_BACKOFF)
     assert len(one.to(D)) == 1
 
 

@@ -126,7 +126,7 @@ def test_a_note_is_bounded_and_keeps_what_most_shards_have(
 )
 def test_a_note_that_cannot_be_read_says_so_and_changes_nothing(found: bytes) -> None:
     known = _known()
-    with pytest.raises(UsageError, match="note of what was known"):
+    with pytest.raises(UsageError, match="note of each shard's known chunks"):
         known.restore(found, SHARDS, NOW)
     assert known.packed() == _known().packed()
 

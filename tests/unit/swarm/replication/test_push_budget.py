@@ -130,15 +130,15 @@ def test_new_jobs_have_a_budget_of_their_own() -> None:
     assert taken <= 2 * settings.newcomers_jobs
 
 
-def test_a_refusal_says_when_to_come_again() -> None:
+def test_a_refusal_says_when_to_retry() -> None:
     budget = PushBudget(Settings(), NOW)
     while isinstance(said := budget.bill(B, False, push_of(1), [applied(0)], NOW), Bill):
         said._cost = 64.0
         said.settle()
     assert said.is_busy
-    assert "a newcomer may push 960 sentences and 4 new jobs a minute here" in said.reason
+    assert "a newcomer may push 960 sentences and 4 new jobs a minute to this peer" in said.reason
     assert 0 < said.again <= 4.01
-    assert f"come again in {said.again:.1f} s" in said.reason
+    assert f"retry in {said.again:.1f} s" in said.reason
     assert not try_push(budget, B, NOW + said.again / 2)
     assert try_push(budget, B, NOW + said.again + 0.01)
 

@@ -11,7 +11,7 @@ from giaann_p2p.swarm.replication.peer_reports import PeerReport
 from giaann_p2p.swarm.replication.replica_audit import AT_ONCE, EVASIONS, KEEPS, LASTS, ReplicaAudit
 from giaann_p2p.swarm.replication.replicas import Replicas
 from giaann_p2p.swarm.replication.shard_fingerprint import weighed
-from giaann_p2p.swarm.wire.actions import Action, Call, Weigh
+from giaann_p2p.swarm.wire.actions import Action, Call, TakeFingerprints
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.messages import BUSY, AskProof, Message, Proof, Pushed, Refusal
 from giaann_p2p.swarm.wire.replica import ReplicaState
@@ -52,7 +52,7 @@ class Auditor:
         self.reports, self.auditing = shared.reports, ReplicaAudit(shared)
         self.pending_calls, self.weighing = shared.calls, shared.weighings
         self.calls: list[Call] = []
-        self.weighings: list[Weigh] = []
+        self.weighings: list[TakeFingerprints] = []
         self.weighs_at_once = SHARDS
 
     def audit(self, now: float, peers: Iterable[Peer] = (B, C)) -> None:
@@ -66,7 +66,7 @@ class Auditor:
         for action in actions:
             if isinstance(action, Call):
                 self.calls.append(action)
-            elif isinstance(action, Weigh):
+            elif isinstance(action, TakeFingerprints):
                 self.weighings.append(action)
                 some = action.shards.tolist()[: self.weighs_at_once]
                 found = weighed(self.store, some, action.salt)
@@ -110,7 +110,7 @@ def test_all_owners_are_asked_at_once_and_who_comes_to_the_same_is_not_named() -
     one.shows(C, NOW + EVERY, 1, 2, 3)  # it has more meanwhile
     assert one.wrong == {}
     assert one.auditing.changes == 0
-    assert repr(one.auditing) == "<ReplicaAudit: 1 audits, 0 peers named>"
+    assert repr(one.auditing) == "<ReplicaAudit: 1 audits, 0 peers accused>"
 
 
 @pytest.mark.parametrize("order", [(B, C), (C, B)])

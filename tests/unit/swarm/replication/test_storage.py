@@ -16,6 +16,7 @@ from giaann_p2p.swarm.replication.answers import Answers
 from giaann_p2p.swarm.replication.peer_reports import PeerReport
 from giaann_p2p.swarm.wire.actions import Announce, Apply, Call, Drop, Hold, Leave, Reply
 from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.manifest import Rules
 from giaann_p2p.swarm.wire.messages import AskProof, Fetched, Message, Proof, Push, Pushed, Refusal
 from giaann_p2p.swarm.wire.replica import ReplicaState
 from giaann_p2p.swarm.wire.shardset import packed, unpacked
@@ -31,8 +32,8 @@ from tests.helpers_swarm import (
     B,
     C,
     D,
-    Rules,
     Side,
+    accused,
     applied,
     make_ready,
     shards,
@@ -151,7 +152,7 @@ def test_a_push_of_a_job_too_many_is_refused_and_other_jobs_go_on(
     before = side.store.sets(ALL)
     said = reply(side, push(1, 1, 2, job=third))  # shard 2 would have room
     assert isinstance(said, Refusal)
-    assert "no further one is begun here, for there are chunks of 2 jobs" in said.reason
+    assert "have chunks of 2 jobs and take no new job" in said.reason
     assert not said.is_busy
     assert side.store.sets(ALL) == before
     assert reply(side, push(1, 2, job=third)) == pushed(2)
@@ -179,7 +180,7 @@ def test_a_push_of_more_than_a_chunk_can_add_is_refused() -> None:
     neurons = np.arange(1, count + 1, dtype=np.uint64)
     bomb = replace(EMPTY, concept=neurons, feature=neurons, count=ones, row_starts=none)
     said = reply(side, Push(JOB, 1, packed(shards(1), SHARDS), encode(bomb)))
-    assert said == Refusal("a parcel with neurons: 5121; at most 5120 may be")
+    assert said == Refusal("neurons: 5121 is above the limit of 5120")
 
 
 def test_a_push_that_the_store_fails_to_take_in_is_refused() -> None:
@@ -553,7 +554,7 @@ def test_whatever_comes_in_whatever_order_it_goes_on(seed: int) -> None:
 
 def test_the_rules_of_the_swarm_say_how_many_begin() -> None:
     around = Around(A, B, C)
-    side = Side(A, around, store(chunks=[0]), rules=Rules(quorum=3))
+    side = Side(A, around, store(chunks=[0]), rules=Rules(len(ALL), quorum=3))
     side.tick(NOW)
     late = NOW + SETTINGS.patience
     word(side, B, "s", late)
@@ -581,7 +582,7 @@ def barring_c(side: Side) -> int:
     """Let C be barred from a shard that it owns with A and B; return which."""
     owners = Placement.of(side.around.capacities, SHARDS, 3).owners
     shard = next(shard for shard in ALL if {*owners(shard)} == {A, B, C})
-    side.around.named_by = {peer: {C: shards(shard)} for peer in (A, B)}
+    side.around.named_by = {peer: accused(C, shards(shard)) for peer in (A, B)}
     side.around.changes += 1
     return shard
 
@@ -615,7 +616,7 @@ def test_who_is_barred_lets_go_of_nothing_that_others_do_not_show() -> None:
     make_ready(side.core.replicas)
     side.tick(NOW)
     others = [peer for peer in owners(shard) if peer != A]
-    side.around.named_by = {peer: {A: shards(shard)} for peer in others}
+    side.around.named_by = {peer: accused(A, shards(shard)) for peer in others}
     side.around.changes += 1
     side.tick(NOW + 1)
     assert side.core.replicas.disputed == [shard]

@@ -14,7 +14,7 @@ def test_a_peer_is_asked_for_what_it_has_taken_on_and_for_one_more_each_time() -
     for many in (4, 5, 6, 7, 8, 8):
         windows.came(A, NOW)
         assert windows.of(A, NOW) == many
-    assert repr(windows) == "<Windows: 0 peers take on less than 8>"
+    assert repr(windows) == "<Windows: 0 peers accept fewer than 8 requests>"
 
 
 def test_of_many_refusals_the_least_that_was_left_counts() -> None:

@@ -149,4 +149,4 @@ def test_what_they_bring_themselves_is_not() -> None:
         replies.append(one.done[-1].message)
     assert isinstance(replies[0], Pushed)
     assert isinstance(replies[1], Refusal)
-    assert "is disowned" in replies[1].reason
+    assert "are disowned" in replies[1].reason

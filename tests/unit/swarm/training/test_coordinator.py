@@ -16,14 +16,14 @@ from giaann_p2p.swarm.wire.actions import Call
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.messages import (
     Beat,
-    Came,
-    Heard,
+    BeatAck,
     Learn,
+    LearnAck,
     Learned,
     Message,
     Refusal,
+    Result,
     Skip,
-    Taken,
 )
 from giaann_p2p.swarm.wire.voucher import vouched
 from tests.helpers_swarm import AUTHORS, JOB, MESSAGES, NOW, OTHER_JOB, SWARM_ID, A, B, C, D, sent
@@ -32,7 +32,7 @@ TRUE, FALSE = bytes(DIGEST), bytes([1]) * DIGEST
 P = [author.peer for author in AUTHORS]
 EACH = dict.fromkeys(P[:3], 1)
 PACE = LeaseSettings(lease=10, longest=100, rest=2, failures=2, losses=4)
-STRANGER = Refusal("this is not known here as a worker at this job")
+STRANGER = Refusal("this peer coordinates no such job, or no such worker at it")
 
 
 class InOrder:
@@ -114,11 +114,11 @@ class Leading:
     ) -> tuple[list[int], list[tuple[Peer, int]]]:
         """Let a worker tell what a chunk came to; return what it is to bring, and the orders."""
         author = AUTHORS[number]
-        told = Came(chunk, root, vouched(author, SWARM_ID, JOB, chunk, root))
+        told = Result(chunk, root, vouched(author, SWARM_ID, JOB, chunk, root))
         answer, acts = self.coordinator.beat(author.peer, Beat(JOB, [chunk], [], [], [told]), now)
-        assert isinstance(answer, Heard)
-        assert answer.leave == ([] if answer.bring else [chunk])
-        return [bring.chunk for bring in answer.bring], self.do(acts)
+        assert isinstance(answer, BeatAck)
+        assert answer.leave == ([] if answer.orders else [chunk])
+        return [order.chunk for order in answer.orders], self.do(acts)
 
     def all(self, state: ChunkState) -> list[int]:
         return list(self.schedule.chunks(state))
@@ -137,13 +137,13 @@ def test_orders_have_numbers_of_their_own_and_stand_when_they_are_taken() -> Non
     numbers = [call.number for call in calls if isinstance(call, Call)]
     assert len(set(numbers)) == 3
     for number in numbers:
-        assert one.coordinator.answered(number, Taken(), NOW) == []
+        assert one.coordinator.answered(number, LearnAck(), NOW) == []
     for message in (*MESSAGES, None):
         assert one.coordinator.answered(99, message, NOW) == []
     assert one.all(ChunkState.LEASED) == [0, 1, 2]
 
 
-@pytest.mark.parametrize("answer", [None, *(m for m in MESSAGES if not isinstance(m, Taken))])
+@pytest.mark.parametrize("answer", [None, *(m for m in MESSAGES if not isinstance(m, LearnAck))])
 def test_an_order_that_is_not_taken_goes_to_another_and_costs_the_chunk_nothing(
     answer: Message | None,
 ) -> None:
@@ -152,7 +152,7 @@ def test_an_order_that_is_not_taken_goes_to_another_and_costs_the_chunk_nothing(
     assert one.do(one.coordinator.answered(call.number, answer, NOW + 1)) == []
     assert one.all(ChunkState.WAITING) == [0]
     assert one.seen({A: 1, B: 1}, NOW + 2) == [(B, 0)]
-    assert one.beat(A, working=[0], now=NOW + 3) == (Heard([0]), [])  # it had taken it after all
+    assert one.beat(A, working=[0], now=NOW + 3) == (BeatAck([0]), [])  # it had taken it after all
 
 
 def test_what_somebody_has_who_cannot_be_reached_goes_to_another_until_it_is_heard_of() -> None:
@@ -161,11 +161,11 @@ def test_what_somebody_has_who_cannot_be_reached_goes_to_another_until_it_is_hea
     assert one.do(one.coordinator.lost(A, NOW + 1)) == []
     assert one.do(one.coordinator.lost(C, NOW + 1)) == []
     assert one.all(ChunkState.WAITING) == [0, 1]
-    assert one.beat(B, done=[2], now=NOW + 1) == (Heard([]), [(B, 0)])
+    assert one.beat(B, done=[2], now=NOW + 1) == (BeatAck([]), [(B, 0)])
     assert one.tick(NOW + 2) == []
     assert one.do(one.coordinator.announced(A, NOW + 2)) == [(A, 1)]
     assert one.do(one.coordinator.lost(A, NOW + 3)) == []
-    assert one.beat(A, working=[1], now=NOW + 4) == (Heard([]), [(A, 1)])
+    assert one.beat(A, working=[1], now=NOW + 4) == (BeatAck([]), [(A, 1)])
 
 
 def test_what_is_committed_is_not_leased_again() -> None:
@@ -179,7 +179,7 @@ def test_text_may_come_bit_by_bit() -> None:
     one.coordinator = Coordinator(JOB, one.schedule, sentences, *agreement())
     assert one.seen({A: 2}) == []
     assert one.do(one.coordinator.read(1, False, NOW)) == [(A, 0)]
-    assert one.beat(A, done=[0]) == (Heard([]), [])
+    assert one.beat(A, done=[0]) == (BeatAck([]), [])
     assert one.over == []
     assert one.do(one.coordinator.read(2, True, NOW)) == [(A, 1)]
     one.beat(A, done=[1])
@@ -208,7 +208,7 @@ def test_who_comes_with_work_keeps_it() -> None:
     one = Leading(3, committed=[1])
     one.seen({A: 2})
     assert one.all(ChunkState.LEASED) == [0, 2]
-    assert one.beat(A, working=[0, 1, 2]) == (Heard([1]), [])
+    assert one.beat(A, working=[0, 1, 2]) == (BeatAck([1]), [])
 
 
 @pytest.mark.parametrize(("slots", "leased"), [(0, 0), (1, 1), (1 << 31, MOST_SLOTS)])
@@ -223,7 +223,7 @@ def test_more_slots_take_more_chunks() -> None:
     assert one.seen({A: 1}) == []
     assert one.seen({A: 3}) == [(A, 1), (A, 2)]
     assert one.seen({A: 1}) == []
-    assert one.beat(A, done=[0]) == (Heard([]), [])  # it has two still
+    assert one.beat(A, done=[0]) == (BeatAck([]), [])  # it has two still
 
 
 def test_who_had_no_slots_comes_in_when_it_has() -> None:
@@ -232,15 +232,15 @@ def test_who_had_no_slots_comes_in_when_it_has() -> None:
     assert one.beat(A, working=[0]) == (STRANGER, [])
     assert one.seen({A: 1}) == [(A, 0)]
     assert one.seen({A: 0}) == []  # it takes no more; it did not leave
-    assert one.beat(A, working=[0]) == (Heard([]), [])
+    assert one.beat(A, working=[0]) == (BeatAck([]), [])
 
 
 def test_who_is_about_to_leave_finishes_what_it_has_and_gets_no_more() -> None:
     one = Leading(3)
     assert one.seen({A: 2}) == [(A, 0), (A, 1)]
     assert one.seen({A: 0}) == []
-    assert one.beat(A, working=[0], done=[1]) == (Heard([]), [])
-    assert one.beat(A, done=[0]) == (Heard([]), [])
+    assert one.beat(A, working=[0], done=[1]) == (BeatAck([]), [])
+    assert one.beat(A, done=[0]) == (BeatAck([]), [])
     assert one.all(ChunkState.COMMITTED) == [0, 1]
     assert one.seen({A: 0, B: 1}) == [(B, 2)]
 
@@ -256,14 +256,14 @@ def test_what_is_learned_is_said_once_whoever_says_it_and_how_often() -> None:
     one.beat(B, done=[0, 1, 2])
     assert one.learned == [1]
     answer, acts = one.coordinator.beat(B, Beat(JOB, [], [Learned(0)], []), NOW)
-    assert (answer, acts) == (Heard([]), [])
+    assert (answer, acts) == (BeatAck([]), [])
 
 
 def test_beats_prolong_leases() -> None:
     one = Leading(1)
     one.seen({A: 1})
     for now in range(5, 60, 5):
-        assert one.beat(A, working=[0], now=NOW + now) == (Heard([]), [])
+        assert one.beat(A, working=[0], now=NOW + now) == (BeatAck([]), [])
         assert one.tick(NOW + now + 4) == []
     one.tick(NOW + 65)
     assert one.all(ChunkState.WAITING) == [0]
@@ -273,12 +273,12 @@ def test_done_and_failed_reach_the_schedule() -> None:
     one = Leading(4)
     one.seen({A: 2, B: 1})
     answer, orders = one.beat(A, done=[0], failed={1: "out of memory"})
-    assert (answer, orders) == (Heard([]), [(A, 3)])
+    assert (answer, orders) == (BeatAck([]), [(A, 3)])
     assert one.all(ChunkState.COMMITTED) == [0]
     assert one.all(ChunkState.WAITING) == [1]
     assert one.tick(NOW + 1.9) == []
     assert one.tick(NOW + 2) == []  # A has failed on it
-    assert one.beat(B, done=[2], now=NOW + 2) == (Heard([]), [(B, 1)])
+    assert one.beat(B, done=[2], now=NOW + 2) == (BeatAck([]), [(B, 1)])
 
 
 def test_strangers_and_other_jobs_are_refused() -> None:
@@ -287,7 +287,7 @@ def test_strangers_and_other_jobs_are_refused() -> None:
     assert one.beat(B, done=[0]) == (STRANGER, [])
     assert one.beat(A, done=[0], job=OTHER_JOB) == (STRANGER, [])
     assert one.all(ChunkState.COMMITTED) == []
-    assert one.beat(A, done=[0]) == (Heard([]), [(A, 1)])
+    assert one.beat(A, done=[0]) == (BeatAck([]), [(A, 1)])
 
 
 @pytest.mark.parametrize(
@@ -315,7 +315,7 @@ def test_what_was_good_in_a_beat_counts_although_the_rest_is_not() -> None:
     one = Leading(2)
     one.seen({A: 1})
     answer, orders = one.beat(A, done=[0, 9])
-    assert answer == Refusal("chunk: there is no 9, the job has 2 by now")
+    assert answer == Refusal("chunk 9 is not part of the job, which has 2 so far")
     assert orders == [(A, 1)]
     assert one.all(ChunkState.COMMITTED) == [0]
 
@@ -325,10 +325,10 @@ def test_what_is_somebody_elses_by_now_is_told_with_the_next_beat_once() -> None
     one.seen({A: 1})
     one.tick(NOW + 10)  # A is silent
     assert one.seen({A: 1, B: 1}, NOW + 10) == [(B, 0)]
-    assert one.beat(A, now=NOW + 11) == (Heard([0]), [])
-    assert one.beat(A, now=NOW + 12) == (Heard([]), [])
-    assert one.beat(B, working=[0], now=NOW + 12) == (Heard([]), [])
-    assert one.beat(A, working=[0], now=NOW + 13) == (Heard([0]), [])  # it has not left it
+    assert one.beat(A, now=NOW + 11) == (BeatAck([0]), [])
+    assert one.beat(A, now=NOW + 12) == (BeatAck([]), [])
+    assert one.beat(B, working=[0], now=NOW + 12) == (BeatAck([]), [])
+    assert one.beat(A, working=[0], now=NOW + 13) == (BeatAck([0]), [])  # it has not left it
 
 
 def test_the_slower_of_two_is_told_to_leave() -> None:
@@ -337,8 +337,8 @@ def test_the_slower_of_two_is_told_to_leave() -> None:
     one.beat(A, done=[0], now=NOW + 1)
     one.beat(B, working=[1], now=NOW + 9)
     assert one.tick(NOW + 18.5) == [(A, 1)]
-    assert one.beat(A, done=[1], now=NOW + 18.6) == (Heard([]), [])
-    assert one.beat(B, working=[1], now=NOW + 18.7) == (Heard([1]), [])
+    assert one.beat(A, done=[1], now=NOW + 18.6) == (BeatAck([]), [])
+    assert one.beat(B, working=[1], now=NOW + 18.7) == (BeatAck([1]), [])
     assert one.over == [Over({})]
 
 
@@ -346,8 +346,8 @@ def test_who_is_to_learn_it_again_is_not_told_to_leave_it() -> None:
     one = Leading(1)
     one.seen({A: 1})
     one.tick(NOW + 10)
-    assert one.beat(A, now=NOW + 10) == (Heard([]), [(A, 0)])
-    assert one.beat(A, working=[0], now=NOW + 11) == (Heard([]), [])
+    assert one.beat(A, now=NOW + 10) == (BeatAck([]), [(A, 0)])
+    assert one.beat(A, working=[0], now=NOW + 11) == (BeatAck([]), [])
 
 
 def test_who_left_is_told_nothing_of_before_when_it_comes_back() -> None:
@@ -356,14 +356,14 @@ def test_who_left_is_told_nothing_of_before_when_it_comes_back() -> None:
     one.tick(NOW + 10)
     one.seen({B: 1}, NOW + 11)
     one.seen({A: 1, B: 1}, NOW + 12)
-    assert one.beat(A, now=NOW + 12) == (Heard([]), [])
+    assert one.beat(A, now=NOW + 12) == (BeatAck([]), [])
 
 
 def test_when_all_is_done_it_says_once_what_was_given_up_and_why() -> None:
     one = Leading(2)
     one.seen({A: 1, B: 1})
     one.beat(A, done=[0], now=NOW + 1)
-    assert one.beat(B, failed={1: "no"}, now=NOW + 1) == (Heard([]), [])
+    assert one.beat(B, failed={1: "no"}, now=NOW + 1) == (BeatAck([]), [])
     assert one.tick(NOW + 3) == [(A, 1)]
     assert one.over == []
     one.beat(A, failed={1: "no, not here"}, now=NOW + 4)
@@ -414,7 +414,7 @@ def test_what_is_learned_is_brought_when_nobody_is_to_look_again() -> None:
     assert one.came(0) == ([0], [])
     assert one.came(0) == ([0], [])  # the answer was lost
     assert one.all(ChunkState.LEASED) == [0]
-    assert one.beat(P[0], done=[0]) == (Heard([]), [(P[0], 1)])
+    assert one.beat(P[0], done=[0]) == (BeatAck([]), [(P[0], 1)])
 
 
 def test_a_chunk_that_is_checked_goes_to_another() -> None:
@@ -503,9 +503,9 @@ def test_two_who_do_not_agree_are_not_believed_and_it_is_told() -> None:
 def test_a_word_that_is_not_signed_is_refused() -> None:
     one = Leading(1)
     one.seen({P[0]: 1})
-    told = Came(0, TRUE, vouched(AUTHORS[1], SWARM_ID, JOB, 0, TRUE))
+    told = Result(0, TRUE, vouched(AUTHORS[1], SWARM_ID, JOB, 0, TRUE))
     answer, acts = one.coordinator.beat(P[0], Beat(JOB, [0], [], [], [told]), NOW)
-    assert answer == Refusal("came: this is not signed by who tells it")
+    assert answer == Refusal("came: this result is not signed by the peer that reports it")
     assert acts == []
     assert one.all(ChunkState.LEASED) == [0]
 

@@ -9,7 +9,7 @@ from giaann_p2p.store.seal import DIGEST
 from giaann_p2p.swarm.training.delta_agreement import DeltaAgreement, Verdict
 from giaann_p2p.swarm.training.trust import Trust
 from giaann_p2p.swarm.wire.identity import Identity, Peer
-from giaann_p2p.swarm.wire.messages import Came
+from giaann_p2p.swarm.wire.messages import Result
 from giaann_p2p.swarm.wire.voucher import vouched
 from tests.helpers_swarm import AUTHORS, JOB, OTHER_JOB, SWARM_ID
 
@@ -17,8 +17,8 @@ TRUE, FALSE, OTHER = (bytes([number]) * DIGEST for number in range(3))
 P = [author.peer for author in AUTHORS]
 
 
-def came(author: Identity, root: bytes = TRUE, chunk: int = 0) -> Came:
-    return Came(chunk, root, vouched(author, SWARM_ID, JOB, chunk, root))
+def came(author: Identity, root: bytes = TRUE, chunk: int = 0) -> Result:
+    return Result(chunk, root, vouched(author, SWARM_ID, JOB, chunk, root))
 
 
 class Court:
@@ -127,7 +127,7 @@ def test_who_was_right_is_known_when_the_chunk_is_done() -> None:
     court.agreement.close(0)
     court.agreement.close(0)
     assert repr(court.trust) == "<Trust: 2 peers were right, 0 lied>"
-    assert repr(court.agreement) == "<DeltaAgreement: words on 0 chunks>"
+    assert repr(court.agreement) == "<DeltaAgreement: votes on 0 chunks>"
 
 
 def test_of_two_who_differ_neither_was_right_though_one_of_them_has_brought_it() -> None:
@@ -144,15 +144,15 @@ def test_of_two_who_differ_neither_was_right_though_one_of_them_has_brought_it()
     "said",
     [
         came(AUTHORS[1]),
-        Came(1, TRUE, came(AUTHORS[0]).voucher),
-        Came(0, FALSE, came(AUTHORS[0]).voucher),
-        Came(0, TRUE, vouched(AUTHORS[0], SWARM_ID, OTHER_JOB, 0, TRUE)),
-        Came(0, TRUE, vouched(AUTHORS[0], bytes(32), JOB, 0, TRUE)),
+        Result(1, TRUE, came(AUTHORS[0]).voucher),
+        Result(0, FALSE, came(AUTHORS[0]).voucher),
+        Result(0, TRUE, vouched(AUTHORS[0], SWARM_ID, OTHER_JOB, 0, TRUE)),
+        Result(0, TRUE, vouched(AUTHORS[0], bytes(32), JOB, 0, TRUE)),
     ],
 )
-def test_a_word_has_to_be_its_senders_own(said: Came) -> None:
+def test_a_word_has_to_be_its_senders_own(said: Result) -> None:
     court = Court()
-    with pytest.raises(MessageError, match="not signed by who tells it"):
+    with pytest.raises(MessageError, match="not signed by the peer that reports it"):
         court.agreement.hear(P[0], said)
 
 

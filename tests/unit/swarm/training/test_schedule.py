@@ -256,7 +256,7 @@ def test_what_kills_its_workers_is_given_up() -> None:
         assert plan.joined(worker, 1, n) == [Lease(worker, 0, n + 10)]
         assert plan.left(worker, n) == []
     plan.joined(A, 1, 5)
-    told = "4 workers fell silent or left while they were at it"
+    told = "4 workers fell silent or left while learning it"
     assert plan.left(A, 6) == [GaveUp(0, (told,)), Finished()]
 
 
@@ -290,7 +290,7 @@ def test_two_leases_that_run_out_together_may_be_the_last() -> None:
     plan.heartbeat(A, [0], 18)
     assert plan.tick(20) == [Lease(B, 0, 30)]
     plan.heartbeat(A, [0], 20)
-    told = "1 workers fell silent or left while they were at it"
+    told = "1 worker fell silent or left while learning it"
     assert plan.tick(30) == [Revoke(A, 0), Revoke(B, 0), GaveUp(0, (told,)), Finished()]
 
 
@@ -298,7 +298,7 @@ def test_two_leases_that_run_out_together_may_be_the_last() -> None:
     ("changes", "message"),
     [
         ({"lease": 0}, "0 < lease <= longest"),
-        ({"lease": 20, "longest": 10}, "0 < lease <= longest must hold; 20 and 10"),
+        ({"lease": 20, "longest": 10}, "must hold; lease is 20, longest is 10"),
         ({"rest": -1}, "rest must be 0 or more"),
         ({"in_flight": 0}, "in_flight must be 1 or more; it is 0"),
         ({"failures": 0}, "failures must be 1"),
@@ -318,21 +318,27 @@ def test_what_no_worker_says_is_refused() -> None:
             lambda n: plan.failed(A, n, "", 1),
             lambda n: plan.heartbeat(A, [0, n], 1),
         ):
-            with pytest.raises(MessageError, match=f"chunk: there is no {chunk}, the job has 4"):
+            with pytest.raises(
+                MessageError, match=f"chunk {chunk} is not part of the job, which has 4"
+            ):
                 event(chunk)
     for slots in (0, -3, MOST_SLOTS + 1):
-        with pytest.raises(MessageError, match=f"slots: a worker has 1 to 256, not {slots}"):
+        with pytest.raises(
+            MessageError, match=f"slots: a new worker must have 1 to 256; it has {slots}"
+        ):
             plan.joined(B, slots, 1)
-    with pytest.raises(MessageError, match="chunks: a worker is at 256 at most, not 257"):
+    with pytest.raises(
+        MessageError, match="chunks: a worker may work on at most 256; it names 257"
+    ):
         plan.heartbeat(A, [0] * 257, 1)
 
 
 def test_a_job_does_not_shrink_and_an_ended_one_does_not_grow() -> None:
     plan = schedule(4, A, ended=False)
-    with pytest.raises(UsageError, match="a job of 4 chunks cannot become one of 3"):
+    with pytest.raises(UsageError, match="a job of 4 chunks cannot be extended to 3"):
         plan.grown(3, 1)
     plan.ended(1)
-    with pytest.raises(UsageError, match="a job of 4 chunks cannot become one of 5"):
+    with pytest.raises(UsageError, match="a job of 4 chunks cannot be extended to 5"):
         plan.grown(5, 1)
 
 
@@ -478,4 +484,4 @@ def test_whatever_happens_all_is_learned_but_what_cannot_be(seed: int) -> None:
         assert world.poison <= world.given_up.keys()
         for reasons in world.given_up.values():
             assert reasons
-            assert set(reasons) <= {"poison", "4 workers fell silent or left while they were at it"}
+            assert set(reasons) <= {"poison", "4 workers fell silent or left while learning it"}

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from giaann_p2p.errors import UsageError
-from giaann_p2p.swarm.training.chunk_failures import ChunkFailures
+from giaann_p2p.swarm.training.chunk_history import ChunkHistory
 from giaann_p2p.swarm.training.chunks import Chunks, ChunkState, Event
 from giaann_p2p.swarm.training.lease_settings import LeaseSettings
 from giaann_p2p.swarm.training.leases import Held, Leases
@@ -78,7 +78,7 @@ def test_who_got_a_chunk_goes_to_the_end_of_the_queue() -> None:
 
 
 def test_a_verdict_has_reasons() -> None:
-    pace, past = LeaseSettings(failures=2, losses=3, rest=1), ChunkFailures()
+    pace, past = LeaseSettings(failures=2, losses=3, rest=1), ChunkHistory()
     past.fail(b"a", "one", 0.0, pace)
     past.losers |= {b"x", b"y"}
     assert past.verdict(pace) == ()
@@ -86,7 +86,7 @@ def test_a_verdict_has_reasons() -> None:
     assert past.rests_until == 12.0
     assert past.verdict(pace) == ()
     past.losers.add(b"z")
-    lost = "3 workers fell silent or left while they were at it"
+    lost = "3 workers fell silent or left while learning it"
     assert past.verdict(pace) == ("one", "two", lost)
     past.fail(b"b", "three", 20.0, pace)
     assert past.verdict(pace) == ("one", "two", "three")

@@ -9,17 +9,17 @@ from giaann_p2p.swarm.wire.actions import Action, Call, Compute, Reply, Stop
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.messages import (
     Beat,
-    Bring,
-    Came,
-    Heard,
+    BeatAck,
     Learn,
+    LearnAck,
     Learned,
     Message,
     Push,
     Pushed,
+    PushOrder,
     Refusal,
+    Result,
     Skip,
-    Taken,
 )
 from giaann_p2p.swarm.wire.shardset import packed
 from giaann_p2p.swarm.wire.voucher import vouched, words_of
@@ -65,8 +65,8 @@ class Working:
     def do(self, actions: list[Action]) -> None:
         for action in actions:
             if isinstance(action, Call) and self.brings and _came(action):
-                bring = [Bring(came.chunk, [came.voucher]) for came in _came(action)]
-                self.do(self.worker.answered(action.number, Heard([], bring), NOW))
+                bring = [PushOrder(result.chunk, [result.voucher]) for result in _came(action)]
+                self.do(self.worker.answered(action.number, BeatAck([], bring), NOW))
             elif isinstance(action, Call):
                 self.calls.append(action)
             elif isinstance(action, Reply):
@@ -115,11 +115,11 @@ class Working:
                 self.answer(peer, Pushed(ALL), now)
 
     def heard(self, peer: Peer, *leave: int, now: float = NOW) -> None:
-        self.answer(peer, Heard(list(leave)), now)
+        self.answer(peer, BeatAck(list(leave)), now)
 
 
-def _came(call: Call) -> list[Came]:
-    return call.message.came if isinstance(call.message, Beat) else []
+def _came(call: Call) -> list[Result]:
+    return call.message.results if isinstance(call.message, Beat) else []
 
 
 def pushed(chunk: int) -> int:
@@ -134,15 +134,15 @@ def push(chunk: int) -> Push:
     return Push(JOB, chunk, ALL, parcel, sealed(JOB, chunk)(all_of_them))
 
 
-def came(chunk: int) -> Came:
+def came(chunk: int) -> Result:
     """Return what is told of a chunk that is learned."""
     root = LESSONS.tree(chunk).root
-    return Came(chunk, root, vouch(JOB, chunk, root))
+    return Result(chunk, root, vouch(JOB, chunk, root))
 
 
-def brings(*chunks: int) -> Heard:
+def brings(*chunks: int) -> BeatAck:
     """Return what a coordinator says to have chunks brought to their owners."""
-    return Heard([], [Bring(chunk, [came(chunk).voucher]) for chunk in chunks])
+    return BeatAck([], [PushOrder(chunk, [came(chunk).voucher]) for chunk in chunks])
 
 
 def beat(
@@ -159,7 +159,7 @@ def beat(
 
 def test_a_chunk_is_learned_brought_to_its_owners_and_told_of() -> None:
     one = Working()
-    assert one.order(7) == Taken()
+    assert one.order(7) == LearnAck()
     assert one.learning == [(JOB, 7)]
     assert one.calls == []
     one.computed(7)
@@ -176,13 +176,17 @@ def test_a_chunk_is_learned_brought_to_its_owners_and_told_of() -> None:
 def test_it_takes_as_many_chunks_as_it_has_slots() -> None:
     one = Working(slots=2)
     assert one.worker.free == 2
-    assert [one.order(1), one.order(2, D, OTHER_JOB), one.order(3)] == [Taken(), Taken(), FULL]
+    assert [one.order(1), one.order(2, D, OTHER_JOB), one.order(3)] == [
+        LearnAck(),
+        LearnAck(),
+        FULL,
+    ]
     assert one.worker.free == 0
     one.computed(1)
     assert one.order(3) == FULL  # it is being pushed
     one.stored()
     assert one.worker.free == 1
-    assert one.order(3) == Taken()
+    assert one.order(3) == LearnAck()
     assert one.learning == [(JOB, 1), (OTHER_JOB, 2), (JOB, 3)]
 
 
@@ -197,23 +201,23 @@ def test_nothing_is_kept_of_orders_that_are_refused() -> None:
 
 def test_an_order_that_comes_twice_is_one() -> None:
     one = Working(slots=1)
-    assert [one.order(1), one.order(1)] == [Taken(), Taken()]
+    assert [one.order(1), one.order(1)] == [LearnAck(), LearnAck()]
     one.computed(1)
-    assert one.order(1) == Taken()
+    assert one.order(1) == LearnAck()
     one.stored()
-    assert one.order(1) == Taken()  # C has not heard yet that it is done
+    assert one.order(1) == LearnAck()  # C has not heard yet that it is done
     assert one.learning == [(JOB, 1)]
     assert one.of(C) == [beat([], [1])]
     one.heard(C)
-    assert one.order(1) == Taken()
+    assert one.order(1) == LearnAck()
     assert one.learning == [(JOB, 1), (JOB, 1)]  # C has heard, and wants it all the same
 
 
 def test_two_that_want_the_same_chunk_get_it_for_one_slot() -> None:
     one = Working(slots=1)
-    assert [one.order(1, C), one.order(1, D), one.order(2, D)] == [Taken(), Taken(), FULL]
+    assert [one.order(1, C), one.order(1, D), one.order(2, D)] == [LearnAck(), LearnAck(), FULL]
     one.computed(1)
-    assert one.order(1, D) == Taken()
+    assert one.order(1, D) == LearnAck()
     one.stored()
     assert one.of(C) == one.of(D) == [beat([], [1])]
     assert one.learning == [(JOB, 1)]
@@ -236,7 +240,7 @@ def test_who_comes_to_a_chunk_that_is_pushed_waits_for_it() -> None:
     one = Working()
     one.order(1, C)
     one.computed(1)
-    assert one.order(1, D) == Taken()
+    assert one.order(1, D) == LearnAck()
     one.stored()
     assert one.of(D) == [beat([], [1])]
     assert one.learning == [(JOB, 1)]
@@ -254,7 +258,7 @@ def test_what_fails_is_told_at_once_with_the_reason_to_all_that_want_it() -> Non
     one.heard(C)
     one.heard(D)
     assert one.calls == []
-    assert one.order(1) == Taken()
+    assert one.order(1) == LearnAck()
     assert one.learning == [(JOB, 1), (JOB, 2), (JOB, 1)]
 
 
@@ -275,7 +279,7 @@ def test_what_is_ordered_again_has_not_failed_any_longer() -> None:
     assert one.of(C) == [beat([1])]
 
 
-@pytest.mark.parametrize("answer", [None, *(m for m in MESSAGES if not isinstance(m, Heard))])
+@pytest.mark.parametrize("answer", [None, *(m for m in MESSAGES if not isinstance(m, BeatAck))])
 def test_it_is_told_again_until_it_is_heard(answer: Message | None) -> None:
     one = Working()
     for chunk in (1, 2):
@@ -374,7 +378,7 @@ def test_a_chunk_that_is_left_and_ordered_again_is_brought_once() -> None:
     one.order(1)
     one.tick(NOW + 3)
     one.heard(C, 1, now=NOW + 3)
-    assert one.order(1, now=NOW + 4) == Taken()
+    assert one.order(1, now=NOW + 4) == LearnAck()
     one.computed(1)
     one.computed(1)
     assert len(one.of(A)) == 1
@@ -466,7 +470,7 @@ def test_who_resumes_the_job_of_one_that_is_gone_finds_its_chunk_on_its_way() ->
     one = Working(slots=1)
     one.order(1, C)
     one.tick(NOW + 121)
-    assert one.order(1, D, now=NOW + 130) == Taken()
+    assert one.order(1, D, now=NOW + 130) == LearnAck()
     assert one.learning == [(JOB, 1)]
     one.computed(1, now=NOW + 131)
     one.stored(NOW + 131)
@@ -531,7 +535,7 @@ def test_who_leaves_takes_no_more_and_is_done_when_all_is_told() -> None:
     one.order(2)
     one.worker.leave()
     assert one.order(3) == Refusal("this peer is leaving")
-    assert one.order(1, D) == Taken()  # it is on its way anyway
+    assert one.order(1, D) == LearnAck()  # it is on its way anyway
     one.computed(1)
     assert (one.worker.busy, one.worker.untold) == (2, False)
     one.stored()
@@ -572,7 +576,7 @@ def test_it_brings_the_words_of_all_who_came_to_the_same() -> None:
     one.computed(1)
     root = LESSONS.tree(1).root
     both = [vouched(author, SWARM_ID, JOB, 1, root) for author in AUTHORS[:2]]
-    one.answer(C, Heard([], [Bring(1, both)]))
+    one.answer(C, BeatAck([], [PushOrder(1, both)]))
     (told,) = one.of(A)
     assert isinstance(told, Push)
     assert told.seal.words == words_of(both)
@@ -591,7 +595,7 @@ def test_what_others_are_to_learn_first_is_left_and_its_slot_is_free() -> None:
     assert not one.worker.untold
 
 
-@pytest.mark.parametrize("answer", [None, *(m for m in MESSAGES if not isinstance(m, Heard))])
+@pytest.mark.parametrize("answer", [None, *(m for m in MESSAGES if not isinstance(m, BeatAck))])
 def test_a_word_is_asked_for_until_it_is_given_unless_nobody_leads_the_job(
     answer: Message | None,
 ) -> None:
@@ -644,7 +648,7 @@ def test_who_leads_the_job_next_says_the_word() -> None:
     assert one.of(D) == [beat([], [1])]
 
 
-OWED = Refusal("say first whether to bring what was learned for you, or to leave it")
+OWED = Refusal("order first whether to push or drop the chunks that were learned for you")
 
 
 def hoarded(slots: int = 2) -> Working:
@@ -652,7 +656,7 @@ def hoarded(slots: int = 2) -> Working:
     one = Working(slots)
     one.brings = False
     for number in range(slots):
-        assert one.order(number) == Taken()
+        assert one.order(number) == LearnAck()
         one.computed(number)
     return one
 
@@ -660,7 +664,7 @@ def hoarded(slots: int = 2) -> Working:
 def test_who_says_no_word_keeps_no_slot_from_who_has_fewer() -> None:
     one = hoarded()
     assert one.order(7, D, OTHER_JOB, NOW + 5) == FULL  # it may still say it
-    assert one.order(7, D, OTHER_JOB, NOW + 5.1) == Taken()
+    assert one.order(7, D, OTHER_JOB, NOW + 5.1) == LearnAck()
     assert one.learning[2:] == [(OTHER_JOB, 7)]
     assert one.order(8, D, OTHER_JOB, NOW + 5.1) == FULL  # of two slots each has one
     one.answer(C, None)
@@ -677,9 +681,9 @@ def test_who_owes_a_word_gets_no_more_slots_though_some_are_free() -> None:
     one.computed(1)
     assert one.order(2, now=NOW + 5.1) == OWED
     assert one.order(2, C, OTHER_JOB, NOW + 5.1) == OWED
-    assert one.order(2, D, now=NOW + 5.1) == Taken()
+    assert one.order(2, D, now=NOW + 5.1) == LearnAck()
     one.heard(C, 1)
-    assert one.order(3, now=NOW + 5.1) == Taken()
+    assert one.order(3, now=NOW + 5.1) == LearnAck()
 
 
 def test_what_no_owner_takes_keeps_no_slot_from_others() -> None:
@@ -688,7 +692,7 @@ def test_what_no_owner_takes_keeps_no_slot_from_others() -> None:
     one.computed(1)
     one.answer(A, Refusal("two have to stand for this"))
     one.answer(B, Refusal("two have to stand for this"))
-    assert one.order(7, D, OTHER_JOB, NOW + 5.1) == Taken()
+    assert one.order(7, D, OTHER_JOB, NOW + 5.1) == LearnAck()
     one.tick(NOW + 99)
     assert one.of(A) == one.of(B) == []  # nor is it pushed for ever
     assert [call.peer for call in one.calls] == [D]  # C wants nothing else

@@ -303,7 +303,7 @@ def test_chunks_arrive_once_whatever_gets_lost(seed: int) -> None:
 def test_who_says_when_to_come_again_is_asked_then_and_is_as_good_as_ever() -> None:
     one = Writing(A, B)
     one.push()
-    one.answer(A, Refusal("busy: come again in 7.0 s", 7.0))
+    one.answer(A, Refusal("busy: retry in 7.0 s", 7.0))
     one.answer(B, Pushed(ALL))
     assert one.tick(NOW + 6.9) == []
     assert one.tick(NOW + 7.1) == [A]

@@ -69,7 +69,7 @@ def test_some_of_those_on_the_list_are_disowned() -> None:
         ((OTHER.peer,) * 2, ()),
         ((OTHER.peer,), (OTHER.peer,) * 2),
     ):
-        with pytest.raises(TokenError, match="one form"):
+        with pytest.raises(TokenError, match="canonical form"):
             admission.learn(Revoked(OPEN.swarm_id, 9, peers, disowned).to_bytes())
 
 
@@ -77,7 +77,7 @@ def test_a_member_has_the_rights_of_its_token_while_it_lasts() -> None:
     admission = Admission(CLOSED)
     assert admission.look(MEMBER.peer, token(), NOW) == (Rights.STORAGE, "")
     assert admission.look(MEMBER.peer, token(), UNTIL - 1).rights == Rights.STORAGE
-    assert "run out" in admission.look(MEMBER.peer, token(), UNTIL).why
+    assert "expired" in admission.look(MEMBER.peer, token(), UNTIL).why
 
 
 @pytest.mark.parametrize(
@@ -120,12 +120,12 @@ def test_every_question_there_is_has_its_rights_and_an_answer_is_no_question() -
     kinds = {kind for kind in kinds if issubclass(kind, Message) and kind is not Message}
     answers = {
         *(messages.Pushed, messages.Rows, messages.Column, messages.Compared, messages.Fetched),
-        *(messages.Offered, messages.Part, messages.Digests, messages.Taken, messages.Heard),
+        *(messages.Offered, messages.Part, messages.Digests, messages.LearnAck, messages.BeatAck),
         *(messages.Continued, messages.ManifestIs, messages.Refusal, messages.Proof),
         messages.OrphansAre,
     }
     assert kinds - answers - {AskManifest} == set(MAY_ASK)
-    answer = messages.Taken()
+    answer = messages.LearnAck()
     assert Admission(CLOSED).refusal(MEMBER.peer, token(EVERY), answer, NOW)
 
 
@@ -157,7 +157,10 @@ def test_with_somebody_goes_all_that_it_let_in() -> None:
         (Revoked(CLOSED.swarm_id).next(OTHER, {MEMBER.peer}).to_bytes(), "did not sign"),
         (Revoked(CLOSED.swarm_id, 7).to_bytes(), "did not sign"),
         (msgspec.structs.replace(revoked(), number=9).to_bytes(), "did not sign"),
-        (Revoked(CLOSED.swarm_id, 1, (OTHER.peer, MEMBER.peer)[::1] * 2).to_bytes(), "one form"),
+        (
+            Revoked(CLOSED.swarm_id, 1, (OTHER.peer, MEMBER.peer)[::1] * 2).to_bytes(),
+            "canonical form",
+        ),
     ],
 )
 def test_a_list_that_is_not_the_founders_changes_nothing(data: bytes, words: str) -> None:
@@ -193,8 +196,8 @@ def record(role: Role, shown: bytes, by: Identity = MEMBER, of: Manifest = CLOSE
     ("role", "shown", "words"),
     [
         ("storage", b"", "token: this swarm serves its members only"),
-        ("storage", token(Rights.COMPUTE), "may be compute, not storage"),
-        ("compute", token(Rights.STORAGE), "may be storage, not compute"),
+        ("storage", token(Rights.COMPUTE), "grants only compute, not storage"),
+        ("compute", token(Rights.STORAGE), "grants only storage, not compute"),
         ("storage", token(member=OTHER.peer), "token: this token is"),
     ],
 )

@@ -127,7 +127,7 @@ def test_a_usual_key_is_somebodys() -> None:
 
 
 def test_a_kind_cannot_reach_into_the_data() -> None:
-    with pytest.raises(UsageError, match=r"no zero byte: 're\\x00cord'"):
+    with pytest.raises(UsageError, match=r"not have a zero byte: 're\\x00cord'"):
         ONE.sign("re\0cord", b"data")
 
 

@@ -39,19 +39,19 @@ def test_the_longest_link_can_be_read() -> None:
     [
         ("", "begins with giaann://, not with ''"),
         (f"https://{SWARM_TEXT}{IP4}", "begins with giaann://, not with 'https://a'"),
-        (f"giaann://{SWARM_TEXT}", "names no address"),
+        (f"giaann://{SWARM_TEXT}", "contains no address"),
         (f"giaann://{SWARM_TEXT[:-1]}{IP4}", "the join link's swarm has 52 .* this has 51"),
-        (f"giaann://{SWARM_TEXT[:-1]}0{IP4}", "the join link's swarm is of .* not '0'"),
-        (f"giaann://{SWARM_TEXT}{IP4},", "address '' is not of parts like"),
-        (f"giaann://{SWARM_TEXT}{IP4},x", "address 'x' is not of parts like"),
+        (f"giaann://{SWARM_TEXT[:-1]}0{IP4}", "the join link's swarm has only .* not '0'"),
+        (f"giaann://{SWARM_TEXT}{IP4},", "address '' does not consist of parts like"),
+        (f"giaann://{SWARM_TEXT}{IP4},x", "address 'x' does not consist of parts like"),
         (
             f"giaann://{SWARM_TEXT}/ip4/1.2.3.4/tcp/1",
-            "names no peer: it lacks its part /p2p/<peer>",
+            "names no peer: it lacks a part /p2p/<peer>",
         ),
-        (f"giaann://{SWARM_TEXT}/ip4/1.2.3.4/p2p/", "is not of parts"),
+        (f"giaann://{SWARM_TEXT}/ip4/1.2.3.4/p2p/", "does not consist of parts"),
         (f"giaann://{SWARM_TEXT}{IP4}" + f",{IP4}" * 32, "names 1 to 32 addresses, not 33"),
         (f"giaann://{SWARM_TEXT}/dns4/{'x' * 250}{IP4}", "more than 256"),
-        ("giaann://" + "x" * 100_000, "at most .* letters, not 100,009"),
+        ("giaann://" + "x" * 100_000, "at most .* characters, not 100,009"),
     ],
 )
 def test_the_wrong_part_is_named(text: str, why: str) -> None:

@@ -85,7 +85,7 @@ def test_what_is_no_message_is_refused(data: bytes) -> None:
 
 
 def test_another_version_is_named() -> None:
-    with pytest.raises(MessageError, match="version 1; this version reads 3"):
+    with pytest.raises(MessageError, match="version 1, but this peer reads version 3"):
         decode(b"\1" + encode(MESSAGES[0])[1:])
     with pytest.raises(MessageError, match="version none"):
         decode(b"")
@@ -95,7 +95,7 @@ def test_nothing_is_too_long() -> None:
     longest = Part(bytes(MOST_BYTES - 12))
     assert len(encode(longest)) == MOST_BYTES
     assert decode(encode(longest)) == longest
-    with pytest.raises(MessageError, match="8,388,609 bytes; at most 8,388,608 are sent"):
+    with pytest.raises(MessageError, match="8,388,609 bytes; at most 8,388,608 can be sent"):
         encode(Part(bytes(MOST_BYTES - 11)))
     with pytest.raises(MessageError, match="8,388,609 bytes; at most 8,388,608 are read"):
         decode(encode(longest) + b"\0")

@@ -106,7 +106,7 @@ def test_only_the_peer_itself_can_write_its_record() -> None:
         signed(OTHER, FULL)
     with pytest.raises(RecordError, match=f"signature: {name_of(ONE.peer)} did not sign"):
         read(unchecked(FULL, OTHER), NOW, SWARM, LAYOUT)
-    with pytest.raises(RecordError, match=f"{name_of(ONE.peer)}'s record in the place of"):
+    with pytest.raises(RecordError, match=f"the record is of {name_of(ONE.peer)}, not"):
         read(signed(ONE, FULL), NOW, SWARM, LAYOUT, OTHER.peer)
     data = bytearray(signed(ONE, FULL))
     data[0] ^= 1
@@ -119,7 +119,7 @@ def test_only_the_peer_itself_can_write_its_record() -> None:
 
 def test_a_record_is_of_one_swarm() -> None:
     swarm = bytes(32)
-    with pytest.raises(RecordError, match=f"swarm_id: the record is of the swarm {to_text(SWARM)}"):
+    with pytest.raises(RecordError, match=f"swarm_id: .* to the swarm {to_text(SWARM)}"):
         read(signed(ONE, FULL), NOW, swarm, LAYOUT)
 
 
@@ -131,8 +131,8 @@ def test_clocks_may_differ(skew: int) -> None:
 @pytest.mark.parametrize(
     ("skew", "why"),
     [
-        (SKEW + 1, "issued: 3,601 s ahead of the clock here; .* clocks must be set"),
-        (-SKEW - MOST_LIFETIME - 1, "issued: 3,901 s behind the clock here; it is an old record"),
+        (SKEW + 1, "issued: 3,601 s ahead of this machine's clock; .* clocks is wrong"),
+        (-SKEW - MOST_LIFETIME - 1, "issued: 3,901 s behind this machine's clock; .* a replay"),
         (-NOW, "behind"),
     ],
 )
@@ -162,19 +162,19 @@ def test_old_records_and_wrong_clocks_are_refused(skew: int, why: str) -> None:
         ({"load": [1, 2, 3, 4, 5]}, "at `load`"),
         ({"addresses": [ADDRESS] * 9}, "Expected `array` of length <= 8 - at `addresses`"),
         ({"addresses": ["/dns4/" + "x" * 255]}, "at `addresses\\[0\\]`"),
-        ({"addresses": ["/dns4/x\x1b[2J/p2p/Q"]}, "addresses: .* is not of parts"),
+        ({"addresses": ["/dns4/x\x1b[2J/p2p/Q"]}, "addresses: .* does not consist of parts"),
         ({"addresses": ["/ip4/1.2.3.4/tcp/1"]}, "addresses: .* names no peer"),
         ({"device": "x" * 81}, "at `device`"),
-        ({"device": "a\nb"}, "device: 'a\\\\nb' cannot be printed"),
-        ({"device": "cpu"}, "role: a storage peer has no device"),
-        ({"slots": 1}, "role: a storage peer has no device"),
-        ({"role": "compute"}, "role: a compute peer has no shards"),
+        ({"device": "a\nb"}, "device: 'a\\\\nb' has unprintable characters"),
+        ({"device": "cpu"}, "role: the record of a storage peer"),
+        ({"slots": 1}, "role: the record of a storage peer"),
+        ({"role": "compute"}, "role: the record of a compute peer"),
         ({"ready": b"x" * 9000}, "a record has 65 to 6,596 bytes, not 9,"),
         ({"ready": b""}, "ready: a set of shards has 1 to 33 bytes, not 0"),
-        ({"syncing": packed(np.array([256], np.uint16), 512)}, "syncing: .* shard 256 of 256"),
-        ({"wrong": (Naming(OTHER.peer, b"\2"),)}, "wrong: a set of shards with 0 bytes of bits"),
-        ({"wrong": (Naming(ONE.peer, NONE),)}, "wrong: others in ascending order, each once"),
-        ({"wrong": (Naming(OTHER.peer, NONE),) * 2}, "wrong: others in ascending order"),
+        ({"syncing": packed(np.array([256], np.uint16), 512)}, "syncing: .* shard 256, but"),
+        ({"wrong": (Naming(OTHER.peer, b"\2"),)}, "wrong: .* has a bitmap of 0 bytes"),
+        ({"wrong": (Naming(ONE.peer, NONE),)}, "wrong: the accused must be other peers"),
+        ({"wrong": (Naming(OTHER.peer, NONE),) * 2}, "wrong: the accused .* ascending, each once"),
         (
             {"wrong": tuple(Naming(Peer(bytes([n]) * 32), NONE) for n in range(9))},
             "at `wrong`",
@@ -191,7 +191,7 @@ def test_a_compute_peer_holds_nothing(field: str) -> None:
     computes = msgspec.structs.replace(PLAIN, role="compute")
     some = msgspec.structs.replace(computes, **{field: getattr(FULL, field)})
     assert signed(ONE, computes)
-    with pytest.raises(UsageError, match="nobody would take this record: role: a compute peer"):
+    with pytest.raises(UsageError, match=r"would refuse this record: role: .* a compute peer"):
         signed(ONE, some)
 
 
@@ -199,7 +199,7 @@ def test_more_or_fewer_fields_are_refused() -> None:
     fields = msgspec.msgpack.decode(msgspec.msgpack.encode(FULL))
     for wrong in ([*fields, 1], fields[:5], [], {}, 1, "x"):
         body = msgspec.msgpack.encode(wrong)
-        with pytest.raises(RecordError, match="no record"):
+        with pytest.raises(RecordError, match="not a record"):
             read(ONE.sign("record", body) + body, NOW, SWARM, LAYOUT)
 
 
@@ -223,7 +223,7 @@ def test_the_largest_record_of_the_largest_swarm_can_be_read() -> None:
 
 @pytest.mark.parametrize("changes", [{"lifetime": 301}, {"addresses": ("x",)}, {"device": "\n"}])
 def test_ones_own_mistakes_are_found_at_home(changes: dict[str, Any]) -> None:
-    with pytest.raises(UsageError, match="nobody would take this record"):
+    with pytest.raises(UsageError, match="other peers would refuse this record"):
         signed(ONE, changed(**changes))
 
 

@@ -81,17 +81,17 @@ def test_all_sets_of_few_shards_have_one_encoding_each() -> None:
     [
         (b"", 256, "has 1 to 33 bytes, not 0"),
         (b"\2" + bytes(33), 256, "has 1 to 33 bytes, not 34"),
-        (b"\2" + b"\x55" * 31, 256, "with 31 bytes of bits"),
-        (b"\3", 256, "of form 3"),
-        (b"\xff", 256, "of form 255"),
+        (b"\2" + b"\x55" * 31, 256, "a bitmap of 31 bytes, not 32"),
+        (b"\3", 256, "the unknown form 3"),
+        (b"\xff", 256, "the unknown form 255"),
         (b"\0\x80", 256, "cut off or too long"),
         (b"\0\x80\x80\x80\0", 256, "cut off or too long"),
-        (b"\0\xff\xff\x7f", 256, "with shard 2097151 of 256"),
-        (b"\0\x80\2", 256, "with shard 256 of 256"),
-        (b"\0\x80\0", 256, "in a longer way"),
-        (b"\2" + bytes(32), 256, "in a longer way"),
-        (b"\0" + bytes(32), 256, "in a longer way"),
-        (b"\2\xf5", 4, "in a longer way"),
+        (b"\0\xff\xff\x7f", 256, "shard 2097151, but there are 256"),
+        (b"\0\x80\2", 256, "shard 256, but there are 256"),
+        (b"\0\x80\0", 256, "not in its canonical encoding"),
+        (b"\2" + bytes(32), 256, "not in its canonical encoding"),
+        (b"\0" + bytes(32), 256, "not in its canonical encoding"),
+        (b"\2\xf5", 4, "not in its canonical encoding"),
     ],
 )
 def test_what_is_no_set_is_refused(data: bytes, count: int, why: str) -> None:
@@ -101,5 +101,5 @@ def test_what_is_no_set_is_refused(data: bytes, count: int, why: str) -> None:
 
 @pytest.mark.parametrize("wrong", [(3, 2), (3, 3), (256,)])
 def test_only_ascending_shards_are_packed(wrong: tuple[int, ...]) -> None:
-    with pytest.raises(UsageError, match="ascending, and below 256"):
+    with pytest.raises(UsageError, match="ascending order, and below 256"):
         packed(shards(*wrong), 256)

@@ -60,8 +60,8 @@ def test_a_token_with_any_byte_changed_is_none(place: int) -> None:
 @pytest.mark.parametrize(
     ("rights", "until", "words"),
     [
-        (EVERY, UNTIL, "no right to let"),  # the delegate cannot compute
-        (Rights.COMPUTE, UNTIL, "no right to let"),
+        (EVERY, UNTIL, "no right to grant"),  # the delegate cannot compute
+        (Rights.COMPUTE, UNTIL, "no right to grant"),
         (STORING, UNTIL + 1, "more time than it has itself"),
     ],
 )
@@ -74,10 +74,10 @@ def test_nobody_gives_more_than_it_has(rights: Rights, until: int, words: str) -
 @pytest.mark.parametrize("rights", [STORING, STORING | ASKING, Rights.DELEGATE])
 def test_who_is_no_delegate_lets_others_ask_and_nothing_else(rights: Rights) -> None:
     token = direct(STORING | ASKING)
-    with pytest.raises(TokenError, match="no right to let"):
+    with pytest.raises(TokenError, match="no right to grant"):
         token.given(MEMBER, OTHER.peer, rights, UNTIL).standing(FOUNDER.peer)
     assert token.given(MEMBER, OTHER.peer, ASKING, UNTIL).standing(FOUNDER.peer).rights == ASKING
-    with pytest.raises(TokenError, match="no right to let"):  # who may not ask itself
+    with pytest.raises(TokenError, match="no right to grant"):  # who may not ask itself
         direct(STORING).given(MEMBER, OTHER.peer, ASKING, UNTIL).standing(FOUNDER.peer)
 
 
@@ -138,12 +138,12 @@ def test_another_encoding_of_the_same_is_refused() -> None:
     longer = b"\x92" + msgspec.msgpack.encode(SWARM) + b"\x91\x94"
     longer += b"".join(map(msgspec.msgpack.encode, (member, rights)))
     longer += b"\xd3" + until.to_bytes(8, "big") + msgspec.msgpack.encode(signature)
-    with pytest.raises(TokenError, match="one encoding"):
+    with pytest.raises(TokenError, match="canonical encoding"):
         Token.read(longer)
 
 
 def test_rights_have_names() -> None:
     assert Rights.named("storage, client") == STORING | ASKING
     assert str(STORING | ASKING) == "storage, client"
-    with pytest.raises(TokenError, match="no right 'king': storage, compute, client, delegate"):
+    with pytest.raises(TokenError, match=r"'king'; .* are storage, compute, client, delegate"):
         Rights.named("storage,king")

@@ -122,7 +122,7 @@ def test_what_only_the_disowned_stand_for_is_pushed_no_longer() -> None:
     for authors, disowned in (([one], []), ([one], [other]), ([one, other], [one])):
         push(authors, Listed(*[gone.peer for gone in disowned]))
     for authors in ([one], [one, other]):
-        with pytest.raises(MessageError, match="is disowned"):
+        with pytest.raises(MessageError, match="are disowned"):
             push(authors, Listed(one.peer, other.peer))
         take(authors, Listed(one.peer, other.peer))  # of another owner, to be withdrawn as one
     assert not is_disowned([], Listed())
@@ -143,7 +143,7 @@ def test_of_a_withdrawn_chunk_only_that_delta_is_withdrawn_that_is_listed() -> N
     """Else who is disowned could sign, in its name, what others taught in another chunk."""
     (liar,) = AUTHORS[:1]
     members = Listed(liar.peer, roots={(JOB, CHUNK): LESSONS.tree(CHUNK + 1).root})
-    with pytest.raises(MessageError, match="this is not what it came to"):
+    with pytest.raises(MessageError, match="the founder's list withdraws another delta"):
         take([liar], members, CHUNK | WITHDRAWN)
     with pytest.raises(MessageError, match="did not sign"):  # another chunk's
         take([liar], Listed(roots={(JOB, CHUNK + 1): TREE.root}), CHUNK + 1 | WITHDRAWN)
@@ -153,7 +153,7 @@ def test_as_many_peers_as_the_swarm_wants_have_to_stand_for_it() -> None:
     assert len(authors_of(Came(by(*AUTHORS[:2])).taken(2))) == 2
     assert len(authors_of(Came(by(*AUTHORS[:3])).taken(2))) == 3
     for vouchers in (by(AUTHORS[0]), [*by(AUTHORS[0]), *by(AUTHORS[0])]):
-        with pytest.raises(MessageError, match="1 peers stand for this delta; here 2 have to"):
+        with pytest.raises(MessageError, match="vouchers of 1 peers; this swarm requires 2"):
             Came(vouchers).taken(2)
 
 
@@ -173,7 +173,7 @@ def test_as_many_peers_as_the_swarm_wants_have_to_stand_for_it() -> None:
 def test_words_that_are_none(words: bytes) -> None:
     parcel = LESSONS.parcel(CHUNK, ALL)
     push = Push(JOB, CHUNK, packed(ALL, SHARDS), parcel, Seal(words, TREE.shape))
-    with pytest.raises(MessageError, match="whose word it is cannot be read"):
+    with pytest.raises(MessageError, match="the vouchers cannot be read"):
         DeltaChecks.of(SPEC, LAYOUT, notary().check).packed(push, ALL, ALL).unpacked()
 
 
@@ -183,7 +183,7 @@ def test_a_seal_that_is_broken(beside: bytes) -> None:
     push = Push(
         JOB, CHUNK, packed(ALL, SHARDS), parcel, Seal(words_of(by(AUTHORS[0])), TREE.shape, beside)
     )
-    with pytest.raises(GiaannError, match=r"a seal with (half a digest|a branch too many)"):
+    with pytest.raises(GiaannError, match=r"a seal (ends within a digest|has too many branches)"):
         DeltaChecks.of(SPEC, LAYOUT, notary().check).packed(push, ALL, ALL).unpacked()
 
 
@@ -223,7 +223,7 @@ def test_a_members_work_counts_also_when_its_token_has_run_out() -> None:
         (b"", "this swarm serves its members only"),
         (b"garbage", "token"),
         (token(AUTHORS[1]), "this token is"),
-        (token(AUTHORS[0], Rights.STORAGE | Rights.CLIENT), "may be storage, client"),
+        (token(AUTHORS[0], Rights.STORAGE | Rights.CLIENT), "only storage, client, not compute"),
     ],
 )
 def test_who_may_not_compute_has_nothing_to_say(shown: bytes, why: str) -> None:
@@ -243,7 +243,7 @@ def test_who_pushes_is_an_author() -> None:
     seal = sealing(by(*AUTHORS[:2]), TREE)(ALL)
     for author in AUTHORS[:2]:
         delta_checks.check_sender(author.peer, seal)
-    with pytest.raises(MessageError, match="pushes a delta for which it does not stand"):
+    with pytest.raises(MessageError, match="has not signed the delta that it pushes"):
         delta_checks.check_sender(AUTHORS[2].peer, seal)
     with pytest.raises(MessageError, match="seal"):
         delta_checks.check_sender(AUTHORS[0].peer, Seal())

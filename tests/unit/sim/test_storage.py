@@ -1,28 +1,26 @@
-"""A machine that runs the real storage node: its disk takes time, and it dies within a write."""
+"""A simulated storage peer: its disk takes time, and it dies within a write."""
 
 import asyncio
 from pathlib import Path
 
 import pytest
 
-from giaann_p2p.sim.storage import join
-from giaann_p2p.sim.storage_node import StorageMachine
+from giaann_p2p.sim.storage import Storage
 from giaann_p2p.sim.swarm import Swarm
 
 
 @pytest.fixture
 def swarm() -> Swarm:
-    """A swarm with a real storage node, which has shards by now."""
+    """A swarm with one storage peer, which has shards by now."""
     swarm = Swarm(0, everything=True)
-    swarm.real = True
-    join(swarm)
+    swarm.add_storage()
     swarm.clock.run_until(20)
     return swarm
 
 
-def machine(swarm: Swarm) -> StorageMachine:
+def machine(swarm: Swarm) -> Storage:
     (one,) = swarm.storages
-    assert isinstance(one, StorageMachine)
+    assert isinstance(one, Storage)
     return one
 
 
@@ -80,7 +78,7 @@ def test_a_write_that_is_not_done_at_a_crash_never_is(swarm: Swarm) -> None:
 
 
 def test_a_peer_that_was_told_to_leave_has_left_in_the_end(swarm: Swarm) -> None:
-    join(swarm)
+    swarm.add_storage()
     swarm.clock.run_until(60)
     one, other = swarm.storages
     one.leave()

@@ -22,7 +22,7 @@ from giaann_p2p.node.members.gate import Gate
 from giaann_p2p.swarm.wire.manifest import Manifest
 
 
-class Place:
+class JoinedHost:
     """A running p2pd with a transport over it, which shows `token` to other peers."""
 
     def __init__(self, host: Host, book: AddressBook, token: bytes) -> None:
@@ -43,7 +43,7 @@ class Place:
         log: logging.Logger,
         acquaintances: Acquaintances | None = None,
     ) -> AsyncIterator[Context]:
-        """Take part in the DHT board of a swarm; yields what a node needs to be its member."""
+        """Take part in a swarm's DHT board; yield the context that a node needs as a member."""
         board = await HiveBoard.start(
             self.host,
             manifest.swarm_id,
@@ -71,16 +71,16 @@ class Place:
 
 
 @asynccontextmanager
-async def placed(
+async def joined_host(
     key_file: Path, config: HostConfig, named: Sequence[str], token: bytes = b""
-) -> AsyncIterator[Place]:
-    """Join the network for the duration of the context.
+) -> AsyncIterator[JoinedHost]:
+    """Start a p2pd and join the network, for the duration of the context.
 
-    `named` are the addresses of the first peers; `token` is shown to every peer.
+    `named` are the addresses of the first peers to contact; `token` is shown to every peer.
     """
     host = await Host.start(key_file, config)
     try:
-        place = Place(host, AddressBook(named, peer_of_address), token)
+        place = JoinedHost(host, AddressBook(named, peer_of_address), token)
         try:
             yield place
         finally:

@@ -1,0 +1,181 @@
+"""What all processes of a simulated swarm share: time, randomness, a network, rules and promises.
+
+A process needs no more of the others than `Node`; the lists of the processes by kind are in
+`giaann_p2p.sim.swarm`.
+"""
+
+import random
+from collections.abc import Sequence
+from itertools import chain
+from typing import Literal
+
+import msgspec
+
+from giaann_p2p.net.clock import Clock
+from giaann_p2p.sim.holder import Holder
+from giaann_p2p.sim.lessons import SPEC, lessons_of
+from giaann_p2p.sim.network import Network
+from giaann_p2p.sim.node import RECORD, Node
+from giaann_p2p.sim.notary import Notaries
+from giaann_p2p.sim.promises import Promises
+from giaann_p2p.sim.trace import Trace
+from giaann_p2p.store.layout import Layout
+from giaann_p2p.store.undisturbed import undisturbed
+from giaann_p2p.swarm.members.peers_view import PeersView
+from giaann_p2p.swarm.members.standing import Standing
+from giaann_p2p.swarm.replication.delta_checks import DeltaChecks
+from giaann_p2p.swarm.replication.settings import Settings
+from giaann_p2p.swarm.wire.admission import Admission
+from giaann_p2p.swarm.wire.identity import Identity, Peer
+from giaann_p2p.swarm.wire.manifest import Manifest
+from giaann_p2p.swarm.wire.messages import Message
+from giaann_p2p.swarm.wire.revoked import Revoked
+from giaann_p2p.swarm.wire.token import Rights, founded
+
+_FOR_EVER = 1 << 40
+_STEP = 5.0
+"""The virtual seconds after which Ctrl-C may take effect."""
+
+
+class Rules(msgspec.Struct, frozen=True):
+    """The rules in a simulated swarm's manifest."""
+
+    shards: int = 16
+    replicas: int = 3
+    quorum: int = 2
+    redundancy: int = 1
+
+
+class World:
+    """The shared state of one simulated history.
+
+    `storages` and `others` are the lists of honest processes; their owner adds to them later.
+    """
+
+    def __init__(
+        self,
+        seed: int,
+        everything: bool,
+        settings: Settings,
+        rules: Rules,
+        admission: Literal["open", "token"],
+        storages: Sequence[Holder],
+        others: Sequence[Sequence[Node]],
+    ) -> None:
+        self.seed, self.rng = seed, random.Random(seed)
+        self.clock, self.trace = Clock(), Trace(everything)
+        self.network = Network(self.clock, random.Random(f"{seed} network"))
+        self.rules, self.settings = rules, settings
+        self.layout = Layout(shards=self.rules.shards)
+        self.lessons = lessons_of(self.layout)
+        self.founder = founder = Identity.from_seed(random.Random(f"{seed} founder").randbytes(32))
+        self.manifest = Manifest.founded(
+            founder,
+            name="simulation",
+            spec=SPEC,
+            layout=self.layout,
+            replicas=self.rules.replicas,
+            quorum=self.rules.quorum,
+            redundancy=self.rules.redundancy,
+            admission=admission,
+        )
+        self.swarm_id = self.manifest.swarm_id
+        self.admission = Admission(self.manifest)
+        """The access control of all nodes but machines, with the newest list of revoked peers."""
+        self.tokens: dict[Peer, bytes] = {}
+        self.network.gate = self._refusal
+        self._notaries = Notaries(self.manifest)
+        self.eagerness = 0.5
+        """The probability per second that a client pushes a chunk."""
+        self.promises = Promises(self.lessons, rules.replicas, rules.quorum, storages)
+        self._honest = storages, *others
+        """The lists of honest processes, in the order in which `nodes` returns them: a record that
+        is published draws its delays from `network` in this order."""
+        self.hostiles: list[Node] = []
+
+    @property
+    def nodes(self) -> list[Node]:
+        """All simulated processes, hostile ones included."""
+        return [*chain(*self._honest), *self.hostiles]
+
+    def run_until(self, end: float) -> None:
+        """Run the swarm up to a virtual time; Ctrl-C takes effect between two steps of 5 s.
+
+        In the middle of an event, Ctrl-C would leave tasks of a node that nothing ends.
+        """
+        while self.clock.now < end:
+            with undisturbed():
+                self.clock.run_until(min(self.clock.now + _STEP, end))
+
+    def close(self) -> None:
+        """Kill all machines, so that no task of a node is left; Ctrl-C waits for the end."""
+        with undisturbed():
+            for node in self.nodes:
+                node.die()
+
+    def skew(self) -> float:
+        """Draw the error of a machine's clock, in seconds."""
+        return self.rng.choice((0.0, self.rng.uniform(-30, 30), self.rng.uniform(-1800, 1800)))
+
+    def admit(self, peer: Peer, rights: Rights, until: int = _FOR_EVER) -> None:
+        """Give a peer a token, if the swarm needs tokens."""
+        if not self.admission.is_open:
+            token = founded(self.founder, self.swarm_id, peer, rights, until)
+            self.tokens[peer] = token.to_bytes()
+
+    def token_of(self, peer: Peer) -> bytes:
+        """Return the token that a peer shows when it connects, and in its record."""
+        return self.tokens.get(peer, b"")
+
+    def _refusal(self, peer: Peer, question: Message, now: float) -> str:
+        return self.admission.refusal(peer, self.token_of(peer), question, now)
+
+    def revoke(self, revoked: Revoked) -> None:
+        """Publish a newer list of revoked peers: all live nodes get it now."""
+        data = revoked.to_bytes()
+        self.admission.learn(data)
+        for node in self.nodes:
+            node.learn_revoked(data)
+
+    def delta_checks(self, admission: Admission) -> DeltaChecks:
+        """Return the checks of deltas for a peer with this admission."""
+        return DeltaChecks.of(SPEC, self.layout, self._notaries.check(admission), admission)
+
+    def view_of(self, me: Peer) -> PeersView:
+        """Return a node's initial view of the others."""
+        standing = Standing(me, self.settings.standing, self.settings.founding)
+        replicas, admission = self.rules.replicas, self.admission
+        return PeersView(me, self.swarm_id, self.layout, replicas, admission, standing)
+
+    def publish(self, node: Node, record: bytes) -> None:
+        """Send a node's record to all other live nodes."""
+        for other in self.nodes:
+            if other is not node and other.alive:
+                self.network.tell(node.peer, other.peer, RECORD + record)
+
+    def is_heard(self, node: Node) -> bool:
+        """Return whether any machine answers a node's directory look-up.
+
+        There is a bootstrap peer that may know no other peer, and never fails: a node that is not
+        cut off from all others reaches it, or one of them.
+        """
+        others = [other.peer for other in self.nodes if other is not node]
+        cut = self.network.cut
+        heard = [peer for peer in others if not {(node.peer, peer), (peer, node.peer)} & cut]
+        return bool(heard) or not others
+
+    def introduce(self, node: Node) -> None:
+        """Add the records that a directory look-up returns to a node's directory."""
+        for records in self.records_seen_from(node):
+            for data in records:
+                node.learn(data)
+
+    def records_seen_from(self, node: Node) -> list[list[bytes]]:
+        """Return the records that a directory look-up finds: one list per node that is reached."""
+        found = list[list[bytes]]()
+        for other in self.nodes:
+            links = {(node.peer, other.peer), (other.peer, node.peer)}
+            there = other is not node and other.alive and not other.stopped
+            if there and not links & self.network.cut:
+                found.append(other.around.records(other.now))
+        return found

@@ -1,0 +1,66 @@
+"""The figures of a swarm that an overview shows, and from which its problems are diagnosed."""
+
+import msgspec
+
+from giaann_p2p.swarm.members.capacity import Filling
+from giaann_p2p.swarm.members.directory import Health
+from giaann_p2p.swarm.members.losses import NONE, Losses
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.record import Load, PeerState, Role
+
+
+class Seen(msgspec.Struct, frozen=True, kw_only=True):
+    """A live peer in one of its roles, as the overview shows it."""
+
+    peer: Peer
+    role: Role
+    state: PeerState
+    capacity: int
+    """Bytes of memory that the peer gives to shards."""
+    used: int
+    """Bytes of `capacity` in use."""
+    ready: int
+    """Number of shards that the peer serves."""
+    syncing: int
+    """Number of shards that the peer is fetching."""
+    owns: int
+    """Number of shards that placement assigns to the peer; 0 for a compute peer."""
+    load: Load
+    device: str
+    slots: int
+    addresses: tuple[str, ...]
+
+
+class Figures(msgspec.Struct, frozen=True, kw_only=True):
+    """A swarm in figures: its live peers, what they hold, and how well shards are replicated."""
+
+    peers: list[Seen]
+    silent: list[Peer]
+    """Live peers that do not answer; empty if no peer was asked."""
+    gone: list[Peer]
+    """Storage peers that vanished without leaving properly, and may come back."""
+    excluded: dict[Peer, list[int]]
+    """Excluded peers, each with the shards that it may not own because its replica is wrong."""
+    full: list[Peer]
+    """Full storage peers; only peers that own shards, or hold them beside the owners, count."""
+    filling: list[Filling]
+    """Nearly full storage peers; only peers that own shards, or hold them beside the owners,
+    count."""
+    closed: int
+    """Number of shards that accept no update, because too many of their holders are full."""
+    losses: Losses = NONE
+    """Content that storage peers remember but that no peer holds any more."""
+    cold: int = 0
+    """Number of shards that no peer serves but that some peer keeps as a cold copy; these come back
+    by themselves."""
+    now: float = 0.0
+    """Time of this overview, in seconds since 1970."""
+    shards: int
+    replicas: int
+    health: Health
+
+    @property
+    def storing(self) -> int:
+        """The number of storage peers that are live and not silent."""
+        there = (one for one in self.peers if one.peer not in self.silent)
+        return sum(one.role == "storage" for one in there)

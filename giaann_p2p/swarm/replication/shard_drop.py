@@ -1,0 +1,113 @@
+"""Decides which shards leave this peer's memory: those that others own, once these have them.
+
+Safety: a shard with chunks is dropped only when all its owners have reported and proved that they
+hold the same chunks, and all of them have standing. Where the disk has room, it stays as a cold
+copy.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from giaann_p2p.store.applied import Applied
+from giaann_p2p.swarm.replication.cold_copies import ColdCopies
+from giaann_p2p.swarm.replication.coverage import all_ready, covered
+from giaann_p2p.swarm.replication.handover_proof import HandoverProof, Spare
+from giaann_p2p.swarm.replication.readiness import Readiness
+from giaann_p2p.swarm.replication.shared import Shared
+from giaann_p2p.swarm.wire.actions import Action, Drop
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.replica import ReplicaState
+
+
+class ShardDrop:
+    """Decides when a storage peer drops shards that it no longer owns."""
+
+    def __init__(
+        self, shared: Shared, cooling: ColdCopies, readiness: Readiness, handover: HandoverProof
+    ) -> None:
+        self._replicas, self._others, self._held = shared.replicas, shared.others, shared.held
+        self._rules, self._settings = shared.rules, shared.settings
+        self._writes, self._reports = shared.writes, shared.reports
+        self._cooling, self._readiness, self._handover = cooling, readiness, handover
+
+    def due(
+        self, members: Mapping[Peer, int], leaving: bool, now: float
+    ) -> tuple[list[Action], dict[int, Spare]]:
+        """Drop what may be dropped; also return what owners must prove before more is dropped."""
+        dropped, spare, cooled = list[int](), dict[int, Spare](), list[Action]()
+        unwanted = self._unwanted(now)
+        for shard, mine in self._held.sets(unwanted).items() if unwanted else ():
+            if self._writes.awaited_by(shard) or self._cooling.awaits(shard, mine):
+                continue
+            # A shard that was ready here is kept beside owners that are newcomers, even if it is
+            # empty: otherwise newcomers alone would hold the chunks that are learned next.
+            counts = mine or self._replicas.state(shard) is ReplicaState.DRAINING
+            if counts and not self._may_leave_memory(shard, mine, members, leaving, now):
+                continue
+            goes = not mine or self._is_held_by_all(shard, mine, now)
+            if goes and (not mine or self._cooling.may_drop(shard, mine, now)):
+                self._replicas.covered(shard, now)
+                self._reports.forget_shard(shard)
+                dropped.append(shard)
+            elif (one := self._spare(shard, mine, now)) is not None:
+                spare[shard] = one
+                cooled += self._cooling.cool(shard, now) if goes else []
+        actions: list[Action] = [Drop(np.array(dropped, np.uint16))] if dropped else []
+        return actions + cooled, spare
+
+    def _may_leave_memory(
+        self, shard: int, mine: Applied, members: Mapping[Peer, int], leaving: bool, now: float
+    ) -> bool:
+        """Return whether a shard may leave this peer's memory, given who else holds it.
+
+        All its owners must have standing. Until then newcomers hold replicas in addition to the
+        earlier holders, so newcomers that join and vanish take no data with them. A peer that
+        leaves the swarm takes its disk with it; instead of standing, it needs a quorum of keepers
+        that have the shard, or all keepers if there are fewer.
+        """
+        if all(map(self._others.stands, self._replicas.owners(shard))):
+            return True
+        if not leaving:
+            return False
+        words = self._readiness.words(shard, now)
+        keeping = sum(mine <= words[peer].chunks for peer in words if self._others.keeps(peer))
+        there = sum(map(self._others.keeps, members))
+        return keeping >= min(self._rules.quorum, there)
+
+    def _is_held_by_all(self, shard: int, mine: Applied, now: float) -> bool:
+        """Return whether all owners of a shard have reported and proved that they hold `mine`."""
+        owners = self._replicas.owners(shard)
+        shown = self._handover.shown(shard, mine, owners, now)
+        return shown and covered(
+            mine, self._readiness.words(shard, now), owners, self._rules.quorum
+        )
+
+    def _spare(self, shard: int, mine: Applied, now: float) -> Spare | None:
+        """Return what a shard's owners must prove before it is dropped here.
+
+        The result is None until all owners report the shard ready.
+        """
+        owners, words = self._replicas.owners(shard), self._readiness.words(shard, now)
+        if not all_ready(words, owners, self._rules.quorum):
+            return None
+        return Spare(mine, owners, covered(mine, words, owners, self._rules.quorum))
+
+    def _unwanted(self, now: float) -> list[int]:
+        """Return the shards that this peer does not own and has kept for long enough, ascending.
+
+        Syncing shards may be dropped at once, draining shards after `linger` seconds.
+        """
+        if not len(
+            self._replicas.all(ReplicaState.SYNCING, ReplicaState.DRAINING)
+        ):  # the common case
+            return []
+        syncing = self._replicas.all(ReplicaState.SYNCING).tolist()
+        unwanted = [shard for shard in syncing if not self._replicas.wanted(shard)]
+        draining = self._replicas.all(ReplicaState.DRAINING).tolist()
+        lingered = [
+            shard
+            for shard in draining
+            if self._replicas.unchanged_for(shard, now) >= self._settings.linger
+        ]
+        return sorted(unwanted + lingered)
