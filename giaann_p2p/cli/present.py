@@ -110,9 +110,9 @@ def given_up_lines(report: "TrainReport") -> "Iterator[str]":
     """Yield a line for each chunk that could not be learned, 5 at most, with the reasons."""
     for told in list(report.given_up.values())[:_MOST_TOLD]:
         reasons = "; ".join(dict.fromkeys(told.reasons))
-        yield f"{report.name}:{told.line}: 64 sentences could not be learned: {reasons}"
+        yield f"{report.name}:{told.line}: up to 64 sentences could not be learned: {reasons}"
     if (more := len(report.given_up) - _MOST_TOLD) > 0:
-        yield f"{report.name}: and {more:,} more chunks of 64 sentences"
+        yield f"{report.name}: and {more:,} more chunks of up to 64 sentences"
     if report.given_up:
         yield "run the same command again to retry them"
 

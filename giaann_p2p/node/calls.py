@@ -65,8 +65,8 @@ class Calls:
         except GiaannError:  # too much is in flight, or this transport is closed
             asked.drop = loop.call_soon(self._over, asked, None).cancel
             return
+        self.bytes_out += len(asked.data)
         if drop is not None:
-            self.bytes_out += len(asked.data)
             asked.drop = drop
         else:
             self._start_task(asked)
@@ -90,7 +90,6 @@ class Calls:
 
     async def _call(self, asked: _Asked) -> None:
         peer, left = self._open[asked].peer, asked.deadline - asyncio.get_running_loop().time()
-        self.bytes_out += len(asked.data)
         try:
             self._over(asked, await self._transport.call(peer, asked.data, timeout=left))
         except GiaannError:  # unreachable, refused, late, or closed here

@@ -208,7 +208,8 @@ def needs(admission: Admission, peer: Peer, token: bytes, rights: Rights, now: f
     if found.why:
         raise NotAdmitted(f"{found.why}. The name of this peer is {to_text(peer)}")
     if rights not in found.rights:
+        granted = f"only the rights {found.rights}" if found.rights else "no rights"
         raise NotAdmitted(
-            f"the token of {name_of(peer)} grants the rights {found.rights}, but not {rights}: "
-            f"have one issued for {to_text(peer)} that does"
+            f"the token of {name_of(peer)} grants {granted}, but {rights} is needed: "
+            f"have one issued for {to_text(peer)} that grants it"
         )

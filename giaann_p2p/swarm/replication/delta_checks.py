@@ -72,14 +72,14 @@ class DeltaChecks(NamedTuple):
             return True
         return bool(self.members.withdrawn.root_of(came.job, came.chunk - WITHDRAWN))
 
-    def check_set(self, chunks: Applied) -> None:
-        """Raise MessageError if a set of chunks has a withdrawal that the founder's list lacks.
+    def heeds_all(self, chunks: Applied) -> bool:
+        """Return whether the founder's list has all withdrawals in a received set of chunks.
 
-        Otherwise a peer could send a shard without some chunks, and call these chunks withdrawn.
+        Otherwise a peer could send a shard without some chunks, and call these chunks withdrawn. Or
+        its list is newer than this peer's, so the sender is not blamed.
         """
         back = chunks.withdrawn
-        if self.members is not None and back and not back <= self.members.withdrawn.chunks:
-            raise MessageError("the shard withdraws chunks that the founder's list does not")
+        return self.members is None or not back or back <= self.members.withdrawn.chunks
 
     def packed(self, came: Push | Piece, told: Shards, here: Shards) -> Packed:
         """Return a received delta as an update that is not unpacked yet, with the check to run.

@@ -10,8 +10,9 @@ is never asked for more bytes than will come soon (see `Flow`); the last shard p
 the next. Parts are kept as raw bytes and the store unpacks them, so no step here takes long.
 
 If the store is too full to adopt a complete shard, the shard is kept and adoption is retried;
-meanwhile nothing more is requested. A shard that is rejected for another reason, or too often, is
-not requested again from the same peer for a minute.
+meanwhile nothing more is requested. A shard that is rejected for another reason, or too often, or
+that exceeds this peer's capacity, or withdraws chunks that only a newer list of the founder's may,
+is not requested again from the same peer for a minute.
 """
 
 from collections.abc import Callable, Iterator
@@ -72,7 +73,7 @@ _LOOKED_AT = 64
 _CONNECTION = 3
 """Approximate size of a connection in a transferred shard, in bytes."""
 _REST = 60.0
-"""Seconds for which a shard that the store rejected is not requested again from the same peer."""
+"""Seconds for which a shard that was rejected is not requested again from the same peer."""
 
 
 def at_once(settings: Settings, connections: int | None) -> int:
@@ -243,15 +244,13 @@ class ShardDownloads:
                     f"shard {shard} was requested, but shard {manifest.shard} was offered"
                 )
             if manifest.connections > self._most:
-                raise MessageError(
-                    f"the offered shard has {manifest.connections:,} connections;"
-                    f" at most {self._most:,} fit here"
-                )
+                return self._rest(shard, arrival, now)  # too large for this peer alone
             self._size = manifest.connections
             self._part = len(answer.part) or part_of(manifest)
             arrival.kept = Applied.received(answer.kept)
             arrival.parts = self._resumed(manifest)
-            self._delta_checks.check_set(arrival.parts.applied)
+            if not self._delta_checks.heeds_all(arrival.parts.applied):
+                return self._rest(shard, arrival, now)
             if answer.part:
                 arrival.parts.take(0, answer.part)
         except (MessageError, DamagedError):
@@ -359,8 +358,13 @@ class ShardDownloads:
         if self._store_backoff.told(error, now) and arrival.refused < _MOST_TRIES:
             arrival.waiting = False
         else:
-            self._over(shard, arrival)
-            self._rests[arrival.peer, shard] = now + _REST
+            self._rest(shard, arrival, now)
+        return []
+
+    def _rest(self, shard: int, arrival: _Arrival, now: float) -> list[Action]:
+        """End a download that cannot succeed now, and may be no fault of the sender."""
+        self._over(shard, arrival)
+        self._rests[arrival.peer, shard] = now + _REST
         return []
 
     def _over(self, shard: int, arrival: _Arrival) -> None:

@@ -152,9 +152,8 @@ def test_what_a_peer_needs_is_told_with_its_name(boot: Path) -> None:
     token = giver.given(OTHER.peer, Rights.STORAGE, UNTIL).to_bytes()
     needs(admission, OTHER.peer, token, Rights.STORAGE, NOW)
     needs(admission, OTHER.peer, token, Rights(0), NOW)
-    with pytest.raises(
-        TokenError, match=f"the rights storage, but not compute: .*{to_text(OTHER.peer)}"
-    ):
+    advice = f"only the rights storage, but compute is needed: .*{to_text(OTHER.peer)}"
+    with pytest.raises(TokenError, match=advice):
         needs(admission, OTHER.peer, token, Rights.COMPUTE, NOW)
     with pytest.raises(TokenError, match=f"members only.*is {to_text(OTHER.peer)}"):
         needs(admission, OTHER.peer, b"", Rights.COMPUTE, NOW)

@@ -160,7 +160,10 @@ def test_a_shard_that_fits_into_no_memory_is_not_asked_for() -> None:
         one = Arriving()
         one.want(1)
         one.answer(offered(GOOD.manifest, connections=connections))
-        assert (len(one.asked), len(one.around.suspected)) == (questions, 1 - questions)
+        assert (len(one.asked), one.around.suspected) == (questions, [])
+        assert len(one.downloads) == questions
+        one.want(1)
+        assert len(one.asked) == questions, "asked for again at once"
 
 
 def test_no_more_comes_than_was_promised() -> None:

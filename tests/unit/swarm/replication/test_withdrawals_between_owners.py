@@ -112,7 +112,6 @@ def whole(members: Listed) -> tuple[Side, Store]:
     theirs = store(by(HONEST, 1), by(LIAR, 2), by(LIAR, 2, WITHDRAWN), by(HONEST, 3))
     theirs.release(JOB, [1, 2, 3, 2 | WITHDRAWN])
     one, _ = met(members, mine, theirs)
-    assert one.told(Adopt) or one.around.suspected
     return one, mine
 
 
@@ -123,11 +122,11 @@ def test_a_whole_shard_comes_without_what_is_listed_and_with_all_else() -> None:
 
 
 def test_a_whole_shard_without_what_is_not_listed_is_turned_down() -> None:
-    """Anybody could have all that was learned forgotten else, and nobody disowned is needed."""
+    """Else anybody could have all forgotten; but the sender's list may be newer: no suspicion."""
     one, mine = whole(listed())
     assert digests(mine) == digests(store(by(HONEST, 1), by(LIAR, 2)))
     assert one.told(Adopt) == []
-    assert B in one.around.suspected
+    assert one.around.suspected == []
 
 
 def test_what_an_owner_has_of_the_disowned_is_taken_so_that_all_have_the_same() -> None:
