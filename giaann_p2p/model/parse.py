@@ -8,6 +8,7 @@ from functools import cache, partial
 from itertools import islice
 from typing import NamedTuple, TypeVar, cast
 
+import torch
 from spacy.tokens import Doc
 
 from giaann_p2p.errors import PromptError
@@ -24,13 +25,18 @@ from giaann_p2p.model.workers import in_processes
 _CHUNKS_AT_ONCE = 8
 T = TypeVar("T")
 
-# The replacement of undecodable bytes, and characters that only binary data contains: control
-# characters (except white space) and noncharacters.
-_NOT_TEXT = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\ufdd0-\ufdef\ufffd-\uffff]")
+_NOT_TEXT = re.compile(r"[\ufdd0-\ufdef\ufffe\uffff]")
+"""Noncharacters, which only binary data contains."""
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
+"""Control characters, except white space: they are read as spaces."""
+_DOUBTFUL = re.compile(_CONTROL.pattern[:-1] + r"\ufffd]")
+"""Those, and what stands for undecodable bytes."""
+_MOST_DOUBTFUL = 8
+"""One character in so many may be doubtful, as in web texts; text in UTF-16 has one in two."""
 
 
 class Reason(StrEnum):
-    """The reason why a sentence was skipped."""
+    """The reason why a sentence was skipped, or CLEANED, which was not skipped."""
 
     TOO_SHORT = "too short"
     TOO_LONG = "too long"
@@ -38,11 +44,16 @@ class Reason(StrEnum):
     LONG_WORD = "word too long"
     PUNCTUATION = "too much punctuation"
     NOT_TEXT = "not text"
+    CLEANED = "control characters"
+    """Control characters in it were read as spaces."""
 
 
 @dataclass
 class Skips:
-    """Counts of skipped sentences: for each reason the number, and the line of the first one."""
+    """Counts of skipped sentences: for each reason the number, and the line of the first one.
+
+    Sentences that were CLEANED are counted, too, but are not skipped.
+    """
 
     counts: dict[Reason, int] = field(default_factory=dict)
     first_lines: dict[Reason, int] = field(default_factory=dict)
@@ -59,7 +70,7 @@ class Skips:
 
     def total(self) -> int:
         """Return the number of all skipped sentences."""
-        return sum(self.counts.values())
+        return sum(self.counts.values()) - self.counts.get(Reason.CLEANED, 0)
 
 
 @dataclass(frozen=True)
@@ -84,12 +95,14 @@ class PromptSentence(NamedTuple):
 class Parser:
     """Parses sentences in this process; PipelineError unless pipeline and word lists match."""
 
-    def __init__(self, spec: ModelSpec) -> None:
+    def __init__(self, spec: ModelSpec, device: str = "cpu") -> None:
         lexicon.require(spec)
         self._spec = spec
-        nlp = english.pipeline(spec)
-        self._tokenizer = cast(Tokenizer, nlp.tokenizer)
-        self._tagger = Tagger(nlp)
+        pipeline = english.pipeline(spec)
+        self._memory = pipeline.words
+        with self._memory.open() as nlp:
+            self._tokenizer = cast(Tokenizer, nlp.tokenizer)
+            self._tagger = Tagger(nlp, pipeline.tables, device)
 
     def parse(self, chunks: list[list[Sentence]]) -> list[Parsed]:
         """Parse the sentences to learn from, and count the skipped ones.
@@ -98,7 +111,8 @@ class Parser:
         """
         builders = [SequenceBuilder(self._spec.branches) for _ in chunks]
         skips = [Skips() for _ in chunks]
-        with self._tagger.memory():
+        with self._memory.open() as nlp:
+            self._tagger.use(nlp)
             places, docs = [], []
             for i, chunk in enumerate(chunks):
                 for sentence in chunk:
@@ -117,8 +131,9 @@ class Parser:
         reasons = [reason for sentence in sentences if (reason := self._unfit(sentence.text))]
         if reasons:
             raise PromptError(f"a sentence of the prompt cannot be read: {reasons[0]}")
-        with self._tagger.memory():
-            texts = [sentence.text.rstrip() for sentence in sentences]
+        texts = [_CONTROL.sub(" ", sentence.text).rstrip() for sentence in sentences]
+        with self._memory.open() as nlp:
+            self._tagger.use(nlp)
             tokens = self._tagger.words(map(self._tagger.tokenize, texts))
             return list(map(_prompt_sentence, texts, tokens))
 
@@ -127,29 +142,33 @@ class Parser:
 
         This runs before the costly tagging.
         """
+        text, cleaned = _CONTROL.subn(" ", sentence.text)
         reason, doc = self._unfit(sentence.text, self._spec.max_tokens), None
         if reason is None:
-            doc = self._tagger.tokenize(sentence.text)
+            doc = self._tagger.tokenize(text)
             if len(doc) <= self._spec.seed_tokens:
                 reason = Reason.TOO_SHORT
             elif len(doc) > self._spec.max_tokens:
                 reason = Reason.TOO_LONG
-        if reason is None:
-            return doc
-        skips.add(reason, sentence.line)
-        return None
+        if reason is not None:
+            skips.add(reason, sentence.line)
+            return None
+        if cleaned:
+            skips.add(Reason.CLEANED, sentence.line)
+        return doc
 
     def _unfit(self, text: str, most_words: int | None = None) -> Reason | None:
         """Return the reason why a sentence cannot be tokenised at reasonable cost, or None.
 
         In a swarm sentences come from strangers, so the lengths of words are checked here again.
         """
+        text, original = _CONTROL.sub(" ", text), text
         words = text.split()
         if LONG_SENTENCE in text:
             return Reason.TOO_LONG
         if LONG_WORD in text or max(map(len, words), default=0) > MAX_WORD:
             return Reason.LONG_WORD
-        if _NOT_TEXT.search(text):
+        if _NOT_TEXT.search(text) or _MOST_DOUBTFUL * len(_DOUBTFUL.findall(original)) > len(text):
             return Reason.NOT_TEXT
         if most_words and len(words) > most_words:
             return Reason.TOO_LONG
@@ -201,6 +220,7 @@ def _groups(items: Iterable[T], size: int) -> Iterator[list[T]]:
 
 @cache
 def _worker_parser(spec: ModelSpec) -> Parser:
+    torch.set_num_threads(1)  # there are as many processes as there is work for
     return Parser(spec)
 
 

@@ -79,6 +79,7 @@ class SequenceBuilder:
         self._starts = [0]
         self._rows: list[tuple[int, int, int, int, int]] = []
         self._names: Names = {}
+        self._numbers: dict[str, int] = {}
 
     def add(self, words: list[Word]) -> bool:
         """Add a sentence of merged words; if it has no noun, return False and add nothing."""
@@ -112,8 +113,9 @@ class SequenceBuilder:
         )
 
     def _number(self, word: str) -> int:
-        number = word_id(word)
-        self._names[number] = min(word, self._names.get(number, word))
+        if (number := self._numbers.get(word)) is None:
+            number = self._numbers[word] = word_id(word)
+            self._names[number] = min(word, self._names.get(number, word))
         return number
 
 

@@ -18,6 +18,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, cast
 
+import numpy as np
+from spacy.pipeline import Sentencizer
+from spacy.tokens import Doc
+
 from giaann_p2p.model import english
 from giaann_p2p.model.affixes import Tokenizer, spaced
 from giaann_p2p.model.encoding import LONGEST_MARK, refuse_marked
@@ -50,7 +54,7 @@ def text_sentences(text: str, max_chars: int) -> Iterator[Sentence]:
 
 
 def decoded(pieces: Iterable[bytes], name: str) -> Iterator[str]:
-    """Decode UTF-8; invalid bytes become U+FFFD, and sentences with it are skipped later."""
+    """Decode UTF-8; invalid bytes become U+FFFD; a sentence with many is skipped later."""
     utf8 = codecs.getincrementaldecoder("utf-8-sig")(errors="replace")
     decoder = io.IncrementalNewlineDecoder(utf8, translate=True)
     start = b""
@@ -137,15 +141,30 @@ def _blocks(pieces: Iterable[str]) -> Iterator[str]:
 def _split(text: str) -> list[tuple[int, str]]:
     """Split into sentences, each with its offset, without the white space before it."""
     found = []
-    with english.splitting() as nlp:
+    with english.tokenizer().open() as nlp:
         text = text.replace("\n", " ")
         easy = spaced(text, cast(Tokenizer, nlp.tokenizer))
-        for span in nlp(easy).sents:
-            end: int = span.end_char
-            end += easy[end : end + 1] != text[end : end + 1]  # a mark that became a space
-            sentence = text[span.start_char : end].lstrip()
+        for start, last in _spans(nlp.make_doc(easy)):
+            end = last + (easy[last : last + 1] != text[last : last + 1])  # a mark became a space
+            sentence = text[start:end].lstrip()
             found.append((end - len(sentence), sentence))
     return found
+
+
+def _spans(doc: Doc) -> Iterator[tuple[int, int]]:
+    """Return where sentences start and end, in characters, as spaCy's sentencizer finds them.
+
+    A sentence begins with the first token after an end mark that is no punctuation.
+    """
+    if not len(doc):
+        return iter(())
+    orth, place, length, punctuation = doc.to_array(["ORTH", "IDX", "LENGTH", "IS_PUNCT"]).T
+    is_end = np.isin(orth, [doc.vocab.strings[mark] for mark in Sentencizer.default_punct_chars])
+    telling = np.flatnonzero(is_end | (punctuation == 0))
+    after_end = is_end[telling[:-1]] & ~is_end[telling[1:]]
+    first = np.concatenate([[0], telling[1:][after_end]])
+    last = np.concatenate([first[1:], [len(doc)]]) - 1
+    return zip(place[first].tolist(), (place[last] + length[last]).tolist(), strict=True)
 
 
 def _end_of_last_whole_word(text: str) -> int:

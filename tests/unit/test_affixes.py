@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from hypothesis import given
@@ -34,8 +35,8 @@ Cut = re.Match[str] | None
 
 
 def tokenizer() -> Tokenizer:
-    found: Tokenizer = english.sentencizer().tokenizer
-    return found
+    with english.tokenizer().open() as nlp:
+        return cast(Tokenizer, nlp.tokenizer)
 
 
 def counted(reads: list[int]) -> SimpleNamespace:

