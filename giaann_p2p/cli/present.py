@@ -27,7 +27,7 @@ def trained_line(report: "Trained") -> str:
         chunks = f"{report.chunks_known:,} chunks"
         return f"{report.name}: known already ({chunks}); --epochs learns it again"
     lines = report.skips.first_lines
-    told = {
+    told: dict[str, str] = {
         reason: f"{count:,} {reason} (first on line {lines[reason]})"
         for reason, count in sorted(report.skips.counts.items(), key=lambda one: lines[one[0]])
     }
