@@ -1,11 +1,12 @@
 """Training while strangers push poison at full rate, beside training alone.
 
-    python -m tests.benchmarks.strangers [--keys 1 10 100] [--epochs 3] [--rounds 3]
+    python -m tests.benchmarks.strangers [--keys 1 10 100] [--epochs 30] [--rounds 3]
 
 Three storage peers and two compute peers learn texts; strangers push 64 copies of a sentence under
 ever new jobs, each key to every owner. In a swarm's first ten minutes all peers are equal, so the
 first flood begins when they have passed. Attackers run with the lowest priority, because real ones
-have processors of their own; what they cost the peers is measured.
+have processors of their own; what they cost the peers is measured. A round lasts for many seconds,
+else it would measure how hundreds of connections are opened.
 """
 
 import argparse
@@ -36,7 +37,7 @@ def main() -> int:
     """Print a table; the exit code is 1 if training beside a flood was too slow."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.strangers")
     parser.add_argument("--keys", type=int, nargs="+", default=[1, 10, 100])
-    parser.add_argument("--epochs", type=int, default=3, help="of the bundled text, each round")
+    parser.add_argument("--epochs", type=int, default=30, help="of the bundled text, each round")
     parser.add_argument("--rounds", type=int, default=3, help="of each, median taken")
     parser.add_argument("--age", type=float, default=_OLD, help="seconds before the first flood")
     given = parser.parse_args()
