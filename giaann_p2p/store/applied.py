@@ -6,7 +6,7 @@ union, and the content of a shard is a function of its set.
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import reduce
 from operator import xor
 from typing import Annotated
@@ -38,6 +38,10 @@ each number."""
 
 _Pairs = list[tuple[bytes, bytes]]
 _FewPairs = Annotated[_Pairs, msgspec.Meta(max_length=MOST_JOBS)]
+
+
+_NONE = BitMap()
+"""No chunks; never changed."""
 
 
 class Applied:
@@ -121,7 +125,9 @@ class Applied:
     def __le__(self, other: "Applied") -> bool:
         if self is other:  # the usual case: shards with equal sets share one object
             return True
-        return all(chunks <= other.of(job) for job, chunks in self._sets.items())
+        # And sets that have grown from each other share the chunks of most jobs.
+        theirs = ((chunks, other._sets.get(job, _NONE)) for job, chunks in self._sets.items())
+        return len(self) <= len(other) and all(a is b or a <= b for a, b in theirs)
 
     def __or__(self, other: "Applied") -> "Applied":
         return Applied({job: self.of(job) | other.of(job) for job in self._sets | other._sets})
@@ -129,7 +135,8 @@ class Applied:
     def __sub__(self, other: "Applied") -> "Applied":
         if self is other:
             return Applied()
-        left = {job: chunks - other.of(job) for job, chunks in self._sets.items()}
+        both = ((job, a, other._sets.get(job, _NONE)) for job, a in self._sets.items())
+        left = {job: a - b for job, a, b in both if a is not b}
         return Applied({job: chunks for job, chunks in left.items() if chunks})
 
     def __and__(self, other: "Applied") -> "Applied":
@@ -137,6 +144,18 @@ class Applied:
             return self
         both = {job: chunks & other.of(job) for job, chunks in self._sets.items()}
         return Applied({job: chunks for job, chunks in both.items() if chunks})
+
+    @classmethod
+    def union(
+        cls, parts: Iterable[Mapping[bytes, BitMap]], jobs: Iterable[bytes] | None = None
+    ) -> "Applied":
+        """Return what several maps have together, of all jobs or of some."""
+        found: dict[bytes, BitMap] = {}
+        for part in parts:
+            for job in part if jobs is None else jobs:
+                if chunks := part.get(job):
+                    found[job] = found.get(job, _NONE) | chunks
+        return cls(found)
 
     def meets(self, other: "Applied") -> bool:
         """Return whether this set and another one have a chunk in common."""

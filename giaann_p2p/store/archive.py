@@ -82,14 +82,10 @@ class Archive:
         """Return the chunks of a job for which at least one record is kept."""
         return BitMap(self._kept.get(job, ()))
 
-    def of(self, shard: int) -> Applied:
-        """Return the chunks whose delta for one shard is kept."""
-        found: dict[bytes, BitMap] = {}
-        for group in self._groups.values():
-            if shard in group.shards:
-                for job, chunks in group.chunks.items():
-                    found[job] = found.get(job, BitMap()) | chunks
-        return Applied(found)
+    def of(self, shard: int, jobs: Iterable[bytes] | None = None) -> Applied:
+        """Return the chunks whose delta for one shard is kept, of all jobs or of some."""
+        groups = (group.chunks for group in self._groups.values() if shard in group.shards)
+        return Applied.union(groups, jobs)
 
     def find(self, job: bytes, chunk: int) -> list[Kept]:
         """Return the kept records of a chunk, without released ones."""

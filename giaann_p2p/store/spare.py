@@ -9,7 +9,7 @@ set form a group, so that dropping shards costs one step per group.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from pyroaring import BitMap
@@ -69,14 +69,10 @@ class Spare:
         """Return the cached records of a chunk."""
         return [self._as_it_is(number) for number in sorted(self._of_chunk.get((job, chunk), ()))]
 
-    def of(self, shard: int) -> Applied:
-        """Return the chunks whose delta for one shard is cached."""
-        found: dict[bytes, BitMap] = {}
-        for group in self._groups.values():
-            if shard in group.shards:
-                for job, chunks in group.chunks.items():
-                    found[job] = found.get(job, BitMap()) | chunks
-        return Applied(found)
+    def of(self, shard: int, jobs: Iterable[bytes] | None = None) -> Applied:
+        """Return the chunks whose delta for one shard is cached, of all jobs or of some."""
+        groups = (group.chunks for group in self._groups.values() if shard in group.shards)
+        return Applied.union(groups, jobs)
 
     def add(self, one: Kept) -> None:
         """Cache a record of the log; the oldest records are evicted to make room for it.

@@ -372,16 +372,16 @@ class Store:
         """The number of archived records that could not be read when they were requested."""
         return len(self._deltas.unreadable)
 
-    def retained_for(self, shard: int) -> Applied:
-        """Return the chunks whose delta for one shard is retained."""
+    def retained_for(self, shard: int, jobs: Iterable[bytes] | None = None) -> Applied:
+        """Return the chunks, of all jobs or of some, whose delta for one shard is retained."""
         with self._journal.lock:
-            return self._state.archive.of(shard)
+            return self._state.archive.of(shard, jobs)
 
-    def remembered_for(self, shard: int) -> Applied:
-        """Return the chunks whose delta for one shard is retained, or released but still cached."""
+    def remembered_for(self, shard: int, jobs: Iterable[bytes] | None = None) -> Applied:
+        """Return those whose delta for one shard is retained, or released but still cached."""
         with self._journal.lock:
             archive = self._state.archive
-            return archive.of(shard) | archive.spare.of(shard)
+            return archive.of(shard, jobs) | archive.spare.of(shard, jobs)
 
     def recall(self, job: bytes, chunk: int, shards: Iterable[int]) -> list[Update]:
         """Return a chunk's retained delta for those of the given shards for which it is retained.

@@ -186,10 +186,9 @@ class Answers:
         store = self._store
         chunks_of = store.remembered_for if question.remembered else store.retained_for
         parcels_of = store.remembered if question.remembered else store.parcels
-        at_hand = [chunks_of(shard) for shard in here.tolist()]
         gone = Applied()
-        for retained in at_hand:
-            gone |= wanted - retained
+        for shard in here.tolist():
+            gone |= wanted - chunks_of(shard, wanted)
         pieces: list[Piece] = []
         size, most = 0, min(question.most, _MOST_FETCHED)
         unpacked = 0

@@ -167,3 +167,25 @@ def test_jobs_of_which_all_is_withdrawn_are_not_begun() -> None:
     some = some.plus(other, 1 | WITHDRAWN)
     assert (some.jobs, some.begun) == (2, 0)
     assert Applied().plus(one, 5 | WITHDRAWN).begun == 0  # it never came
+
+
+def test_the_union_of_parts_is_of_all_jobs_or_of_some_and_changes_no_part() -> None:
+    parts = [{ONE: BitMap([1, 2]), TWO: BitMap([5])}, {ONE: BitMap([2, 3])}, {TWO: BitMap()}]
+    whole = Applied.union(parts)
+    assert whole == applied((ONE, 1), (ONE, 2), (ONE, 3), (TWO, 5))
+    assert Applied.union(parts, [TWO, b"a third one....."]) == applied((TWO, 5))
+    assert Applied.union(parts, []) == Applied.union([]) == Applied()
+    whole.of(ONE).add(9)
+    assert parts[0][ONE] == BitMap([1, 2])
+
+
+def test_sets_that_share_chunks_are_compared_as_any_others() -> None:
+    one = applied((ONE, 1), (TWO, 2))
+    more, other = one.plus(ONE, 3), one.plus(TWO, 4)
+    assert one <= more
+    assert not more <= one
+    assert not more <= other
+    assert more - one == applied((ONE, 3))
+    assert more - other == applied((ONE, 3))
+    assert one - more == Applied()
+    assert not Applied(one._sets).plus(ONE, 9) <= one

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from giaann_p2p.store import spare as spare_module
-from giaann_p2p.store.applied import WITHDRAWN
+from giaann_p2p.store.applied import WITHDRAWN, Applied
 from giaann_p2p.store.disk.fake_disk import FakeDisk
 from giaann_p2p.store.disk.record import Place
 from giaann_p2p.store.kept import Kept
@@ -46,6 +46,9 @@ def test_what_is_released_is_given_to_whom_nothing_else_helps(disk: FakeDisk) ->
     store.release(JOB, [1], [2])
     assert store.retained_for(2).of(JOB) == numbers(2)
     assert store.remembered_for(2).of(JOB) == numbers(0, 1, 2)
+    for told_for in (store.retained_for, store.remembered_for):
+        assert told_for(2, [JOB, bytes(16)]) == told_for(2)
+        assert told_for(2, [bytes(16)]) == Applied()
     for chunk in (0, 1):
         found = store.remembered(JOB, chunk, [1, 2])
         shards = sorted(shard for parcel in found for shard in parcel.shards.tolist())
