@@ -12,7 +12,17 @@ from giaann_p2p.errors import PipelineError
 from giaann_p2p.model import english, token_types
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.model.tagger_layers import TaggerLayers
-from giaann_p2p.model.tagger_tables import Embedding, Floats, Layer, TaggerTables, checked
+from giaann_p2p.model.tagger_tables import (
+    ACTIVATION_BITS,
+    PIECES,
+    UNIT,
+    WEIGHT_BITS,
+    Embedding,
+    Floats,
+    Layer,
+    TaggerTables,
+    checked,
+)
 from giaann_p2p.model.token_types import Tokens, TokenTypes, tokens_of
 from tests.helpers import DATA
 
@@ -104,6 +114,22 @@ def test_floating_point_would_make_one(tables: TaggerTables, sentences: list[Tok
     assert digest(logits(TaggerLayers(broken), sentences)) != digest(
         logits(Reblocked(broken), sentences)
     )
+
+
+@pytest.mark.parametrize("device", ["cpu", None])
+def test_what_is_far_off_counts_as_64(device: str | None, tables: TaggerTables) -> None:
+    """Else sums of squares could need rounding."""
+    layers, one = TaggerLayers(tables, device), float(1 << ACTIVATION_BITS + WEIGHT_BITS)
+
+    def normed(farthest: float) -> list[float]:
+        outputs = np.zeros((1, PIECES * layers.width))
+        outputs[0, :2] = farthest * one, 32 * one
+        gain = np.full(layers.width, UNIT)
+        layer = Layer(outputs, np.zeros(outputs.shape[1]), gain, np.zeros(layers.width))
+        found: list[float] = layers._normed(layers._zeros(1, 1) + 1, layers._layer(layer)).tolist()
+        return found
+
+    assert normed(63) != normed(64) == normed(65) == normed(900)
 
 
 def test_weights_whose_sums_could_be_rounded_are_refused(tables: TaggerTables) -> None:

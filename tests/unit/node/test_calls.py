@@ -110,6 +110,7 @@ def test_what_was_not_sent_goes_over_another_connection() -> None:
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         assert one.answers == [ANSWER]
+        assert one.calls.bytes_out == len(encode(CALL.message))  # sent once
 
     play(story)
 
@@ -123,6 +124,7 @@ def test_where_there_is_no_connection_a_task_waits_for_one() -> None:
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         assert (one.answers, one.calls.unanswered) == ([None], 1)
+        assert one.calls.bytes_out == len(encode(CALL.message))
         one.start()
         await one.calls.end()
         assert one.answers == [None]
