@@ -2,11 +2,14 @@
 
 import os
 import signal
+from collections.abc import Iterator
 
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
 
+from giaann_p2p.model import board
+from giaann_p2p.model.arrays import TorchArrays
 from giaann_p2p.model.delta import Delta
 from giaann_p2p.model.learn import learn
 from giaann_p2p.model.parse import Parser
@@ -44,6 +47,15 @@ DEVICES = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
 def device(request: pytest.FixtureRequest) -> torch.device:
     """Every device there is: all must come to the same."""
     return torch.device(request.param)
+
+
+@pytest.fixture(scope="session", params=["tensors", *DEVICES])
+def mind_device(request: pytest.FixtureRequest) -> Iterator[torch.device]:
+    """Every device there is; and the processor with tensors, as on a GPU, instead of numpy."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "tensors":
+            patch.setattr(board, "arrays_on", TorchArrays)
+        yield torch.device("cpu" if request.param == "tensors" else request.param)
 
 
 @pytest.fixture(scope="session")

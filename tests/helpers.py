@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import cycle
 from pathlib import Path
 
 import numpy as np
@@ -81,6 +82,7 @@ def reordered(row: Row, order: Ints) -> Row:
         branch=row.branch[connections],
         segment=row.segment[connections],
         strength=row.strength[connections],
+        numbers=None,
     )
 
 
@@ -102,6 +104,20 @@ class Shuffled:
     def _shuffled(self, row: Row) -> Row:
         random = np.random.default_rng(len(row.strength))
         return reordered(row, random.permutation(len(row.target_concept)))
+
+
+class Alternating:
+    """Rows of two holders of the same, now from the one and now from the other."""
+
+    def __init__(self, *holders: Rows) -> None:
+        self._holders = cycle(holders)
+
+    def read(self, question: Question) -> Answer:
+        """Return the rows asked for, each from the next holder."""
+        return [
+            next(self._holders).read(question._replace(neurons=[neuron]))[0]
+            for neuron in question.neurons
+        ]
 
 
 def strength_of(delta: Delta, source: Name, target: Name, branch: int, segment: int) -> int:

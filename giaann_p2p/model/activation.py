@@ -1,12 +1,12 @@
-"""The state of a prompt: activation of the touched neurons, as dense tensors over local slots.
+"""The state of a prompt: activation of the touched neurons, as dense arrays over local slots.
 
 A[slot, branch, segment] is the activation in integer units of 2^-24, T the time of the last hit.
 With integers, every device and every order of addition yields the same tokens.
 
 One step, `Activation.fire`, takes the word just read or chosen:
 
-1. emit: the strongest branch of its neuron gains 1 in every segment (only in the last one if the
-   timing ignores order), so it remains the strongest;
+1. emit: the strongest branch of its neuron gains 1 in every segment. Only the gates of `seq` can
+   see this before the reset, so only `seq` does it;
 2. gate: select the connections that may pass, by A and T as they are now;
 3. reset: that branch becomes 0, because the expected word has come;
 4. add: the gain of the selected connections is added at their targets; with boolean activations,
@@ -29,15 +29,18 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
+from giaann_p2p.model.arrays import Array
 from giaann_p2p.model.board import ONE, Board, Wiring
 from giaann_p2p.model.manner import Timing
 from giaann_p2p.model.rows import Neuron, Row
 from giaann_p2p.model.sequence import Ints
 
-_NEVER = -2
-"""The time of a place that was never hit: no position is its successor."""
+_NEVER, _FIRST = 0, 2
+"""The time of a place that was never hit, and that of the first token and column: nothing follows
+on a place that was never hit."""
+
+_LOWEST = -(1 << 62)
 
 _MOST_FORESEEN = 256
 """The most connections that `foreseen` considers; if there are more, it takes the strongest."""
@@ -92,23 +95,24 @@ class _Before(NamedTuple):
     """A snapshot of the values that a firing will change, from which it is undone."""
 
     columns: int
-    own: torch.Tensor
+    own: Array
     """Shape [B, SEG]: the fired neuron's part of A."""
-    a: torch.Tensor
+    a: Array
     """Shape [m]: A at the targets of the connections."""
-    t: torch.Tensor | None
+    t: Array | None
     """Shape [m]: T at these targets; None if the timing keeps no times."""
 
 
 class Activation:
-    """The tensors A and T of one prompt, under one timing."""
+    """The arrays A and T of one prompt, under one timing."""
 
     def __init__(self, board: Board, timing: Timing) -> None:
         self.timing = timing
         self._board = board
-        self._a = torch.zeros(0, dtype=torch.int64, device=board.device)
-        self._t = torch.zeros(0, dtype=torch.int32, device=board.device)  # empty if not timed
-        self._columns = 0  # the number of changes of concept so far
+        self._a = board.arrays.zeros(0, "int64")
+        self._by_slot = self._a  # the same as [slot, branch, segment]
+        self._t = board.arrays.zeros(0, "int32")  # empty if not timed
+        self._columns = _FIRST  # the column's time: it counts changes of concept
         self._fired: list[Wiring] = []
         self._heard: Sequence[Row] | None = None  # the rows that are followed
         self._before = deque[_Before](maxlen=0)  # snapshots of the last firings, latest last
@@ -131,17 +135,18 @@ class Activation:
         for row in heard[len(self._fired) :]:
             self.fire(self._board.wire(row))
 
-    def forget(self) -> None:
-        """Reset to rest; the cost is proportional to what was touched."""
+    def forget(self, board: Board | None = None) -> None:
+        """Reset to rest, on another board if one is given; it costs as much as was touched."""
         for wiring in self._fired:
-            self._own(wiring).zero_()
-            self._a.scatter_(0, wiring.place, 0)
+            self._by_slot[wiring.slot] = 0
+            self._a[wiring.place] = 0
             if self.timing.timed:
-                self._t.scatter_(0, wiring.place, _NEVER)
-        self._columns = 0
+                self._t[wiring.place] = _NEVER
+        self._columns = _FIRST
         self._fired.clear()
         self._heard = None
         self._before.clear()
+        self._board = board or self._board
 
     def fire(self, wiring: Wiring) -> None:
         """Emit and fire a neuron."""
@@ -151,24 +156,23 @@ class Activation:
         if self._fired:
             self._columns += self._fired[-1].row.neuron.concept != wiring.row.neuron.concept
         self._fired.append(wiring)
-        own = self._own(wiring)
+        own = self._by_slot[wiring.slot]  # [B, SEG]
         strongest = own[int(own.sum(1).argmax())]
-        (strongest if self.timing.ordered else strongest[-1:]).add_(ONE)
+        if self.timing is Timing.SEQ:
+            strongest += ONE
         passes = self._gates(wiring)
-        strongest.zero_()
+        strongest[:] = 0
 
-        # Gather and scatter replace indexing, at a third of its cost on a CPU.
-        a = self._a.gather(0, wiring.place)  # [m]
-        a = a + (wiring.gain if passes is None else wiring.gain * passes)
-        if not self._board.variant.graded_activations:
-            a = torch.where(wiring.feature & (a > 0), ONE, a)
-            own[:, self._board.spec.column_segments :].clamp_(max=1).mul_(ONE)
-        self._a.scatter_(0, wiring.place, a)
+        a = self._a[wiring.place]  # [m]
+        column, hit = a[: wiring.columns], a[wiring.columns :]
+        column += wiring.column_gain
+        if self._board.variant.graded_activations:
+            hit += wiring.feature_gain if passes is None else wiring.feature_gain * passes
+        else:
+            hit[... if passes is None else passes] = ONE
+        self._a[wiring.place] = a
         if self.timing.timed:
-            now = torch.where(wiring.feature, self._position, self._columns).int()  # [m]
-            if passes is not None:
-                now = torch.where(passes, now, self._t.gather(0, wiring.place))
-            self._t.scatter_(0, wiring.place, now)
+            self._note_times(wiring, passes)
 
     def candidates(self, anywhere: bool = False) -> Candidates:
         """Return the candidates after the word fired last.
@@ -178,10 +182,13 @@ class Activation:
         if not self._fired:
             raise ValueError("nothing was fired yet")
         wiring = self._fired[-1]
-        spec = self._board.spec
-        a = self._a.view(-1, spec.branches, spec.segments)[wiring.adjacent]  # [k, B, SEG]
-        active = (a[:, :, -1] > 0).any(1).cpu().numpy()  # [k]
-        score = self._scores(wiring, a).cpu().numpy()  # [k]
+        arrays = self._board.arrays
+        a = self._by_slot[wiring.adjacent]  # [k, B, SEG]
+        best = arrays.host(arrays.highest(a))  # [k, SEG]
+        active = best[:, -1] > 0
+        if self.timing is Timing.BIASED:
+            best = arrays.host(self._timely(wiring, a))
+        score = best.sum(1)
         chosen = active if anywhere else active & wiring.reachable
         return Candidates(
             wiring,
@@ -199,16 +206,19 @@ class Activation:
         """
         if not self._fired:
             return []
-        spec, wiring = self._board.spec, self._fired[-1]
+        spec, arrays, wiring = self._board.spec, self._board.arrays, self._fired[-1]
         row, last = wiring.row, spec.segments - 1
-        later = np.flatnonzero((row.segment > spec.column_segments) & (row.segment < last))
-        later = later[self._just_hit(wiring.place[later])]
+        reached = row.segment[wiring.feature]
+        at = np.flatnonzero((reached > spec.column_segments) & (reached < last))
+        place = arrays.host(wiring.place)[wiring.columns :][at]
+        hit = self._just_hit(place)
+        later, place = wiring.feature[at[hit]], place[hit]
         if len(later) > _MOST_FORESEEN:
             strongest = np.argpartition(-row.strength[later], _MOST_FORESEEN)[:_MOST_FORESEEN]
-            later = later[strongest]
-        slots = wiring.place[later] // (spec.branches * spec.segments)  # [n]
-        a = self._a.view(-1, spec.branches, spec.segments)[slots]  # [n, B, SEG]
-        score = a.amax(1).sum(1).cpu().numpy()  # [n]
+            later, place = later[strongest], place[strongest]
+        slots = place // (spec.branches * spec.segments)  # [n]
+        a = self._by_slot[arrays.of(slots)]  # [n, B, SEG]
+        score = arrays.host(arrays.highest(a).sum(1))  # [n]
         found: dict[Neuron, None] = {}
         for segment in range(last - 1, spec.column_segments, -1):
             here = np.flatnonzero(row.segment[later] == segment)
@@ -220,38 +230,38 @@ class Activation:
             found.update(dict.fromkeys(starmap(Neuron, named)))
         return list(found)
 
-    def _just_hit(self, place: torch.Tensor) -> npt.NDArray[np.bool_]:
+    def _just_hit(self, place: Ints) -> npt.NDArray[np.bool_]:
         """Return which places the word fired last has hit, [n]."""
-        hit = self._a.gather(0, place) > 0
+        at = self._board.arrays.of(place)
+        hit = self._a[at] > 0
         if self.timing.timed:
-            hit &= self._t.gather(0, place) == self._position
-        found: npt.NDArray[np.bool_] = hit.cpu().numpy()
+            hit &= self._t[at] == self._position
+        found: npt.NDArray[np.bool_] = self._board.arrays.host(hit)
         return found
 
-    def _scores(self, wiring: Wiring, a: torch.Tensor) -> torch.Tensor:
-        """Return the score of each candidate: the sum over segments of the best branch."""
-        if self.timing is not Timing.BIASED:
-            return a.amax(1).sum(1)
-        active = a > 0
-        kept = torch.where(active, a - ONE * self._lateness(wiring), torch.iinfo(a.dtype).min)
-        return torch.where(active.any(1), kept.amax(1), 0).sum(1)
+    def _timely(self, wiring: Wiring, a: Array) -> Array:
+        """Return the best branch of each segment, [k, SEG], less what the wrong time takes off."""
+        arrays, active = self._board.arrays, a > 0
+        kept = arrays.where(active, a - ONE * self._lateness(wiring), _LOWEST)
+        return arrays.where(active.any(1), arrays.highest(kept), 0)
 
-    def _lateness(self, wiring: Wiring) -> torch.Tensor:
+    def _lateness(self, wiring: Wiring) -> Array:
         """Return the distance of each last hit from the time when it was due, [k, B, SEG].
 
         A feature segment stands for a distance of n tokens: its hit is due n tokens before its
         neuron. A column segment stands for a distance of n columns: its hit is due n columns before
         its neuron's column.
         """
-        spec, row = self._board.spec, wiring.row
-        segment = torch.arange(spec.segments, device=self._board.device)  # [SEG]
+        spec, arrays, row = self._board.spec, self._board.arrays, wiring.row
+        segment = np.arange(spec.segments)  # [SEG]
         feature = segment >= spec.column_segments
-        due = torch.where(feature, spec.segments, spec.column_segments - 1) - segment
+        due = np.where(feature, spec.segments, spec.column_segments - 1) - segment
         moves = row.target_concept[wiring.adjacent_index] != np.uint64(row.neuron.concept)
-        column = self._columns + torch.from_numpy(moves).to(due)[:, None]  # [k, 1]
-        now = torch.where(feature, self._position + 1, column)[:, None]  # [k, 1, SEG]
-        t = self._t.view(-1, spec.branches, spec.segments)[wiring.adjacent]
-        return torch.where(t == _NEVER, 0, (now - t - due).abs())
+        column = self._columns + moves[:, None]  # [k, 1]
+        now = np.where(feature, self._position + 1, column)  # [k, SEG]
+        t = self._t.reshape(-1, spec.branches, spec.segments)[wiring.adjacent]
+        late = abs(arrays.of((now - due)[:, None]) - t)  # [k, B, SEG]
+        return arrays.where(t == _NEVER, 0, late)
 
     def _return_to(self, count: int) -> None:
         """Rewind to the state after `count` firings; reset to rest if snapshots are lacking."""
@@ -261,37 +271,44 @@ class Activation:
             self._take_back()
 
     def _as_it_is(self, wiring: Wiring) -> _Before:
-        t = self._t.gather(0, wiring.place) if self.timing.timed else None
-        own, a = self._own(wiring).clone(), self._a.gather(0, wiring.place)
-        return _Before(self._columns, own, a, t)
+        t = self._t[wiring.place] if self.timing.timed else None
+        own = self._by_slot[wiring.slot] + 0  # a copy
+        return _Before(self._columns, own, self._a[wiring.place], t)
 
     def _take_back(self) -> None:
         before, wiring = self._before.pop(), self._fired.pop()
         self._columns = before.columns
-        self._a.scatter_(0, wiring.place, before.a)
-        self._own(wiring).copy_(before.own)
+        self._a[wiring.place] = before.a
+        self._by_slot[wiring.slot] = before.own
         if before.t is not None:
-            self._t.scatter_(0, wiring.place, before.t)
+            self._t[wiring.place] = before.t
 
     @property
     def _position(self) -> int:
-        """The position of the token fired last."""
-        return len(self._fired) - 1
+        """The time of the token fired last."""
+        return _FIRST + len(self._fired) - 1
 
-    def _own(self, wiring: Wiring) -> torch.Tensor:
-        """Return the fired neuron's part of A, [B, SEG]."""
-        spec = self._board.spec
-        width = spec.branches * spec.segments
-        return self._a[wiring.slot * width :][:width].view(spec.branches, spec.segments)
-
-    def _gates(self, wiring: Wiring) -> torch.Tensor | None:
-        """Return which connections may pass, [m]; None if all may."""
+    def _gates(self, wiring: Wiring) -> Array | None:
+        """Return which connections to feature segments may pass, [f]; None if all may."""
         if not self.timing.ordered:
             return None
-        ready = self._a.gather(0, wiring.before) > 0  # [m]
-        if self.timing is Timing.EXACT:
-            ready &= self._t.gather(0, wiring.before) == self._position - 1
-        return ready | ~wiring.waits
+        before = wiring.place[wiring.columns :] - 1
+        if self.timing is Timing.SEQ:
+            ready = self._a[before] > 0
+        else:  # what was hit by the token before is active: only its own token resets a neuron
+            ready = self._t[before] == self._position - 1
+        return ready | wiring.begins
+
+    def _note_times(self, wiring: Wiring, passes: Array | None) -> None:
+        """Note when the targets were hit: only `biased` looks at those in column segments."""
+        column, feature = wiring.place[: wiring.columns], wiring.place[wiring.columns :]
+        if passes is None:
+            self._t[column] = self._columns
+            self._t[feature] = self._position
+        else:
+            hit = self._t[feature]
+            hit[passes] = self._position
+            self._t[feature] = hit
 
     def _make_room(self) -> None:
         """Grow A and T to all slots of the board; new slots are at rest."""
@@ -299,8 +316,12 @@ class Activation:
         need = len(self._board) * spec.branches * spec.segments
         if need <= len(self._a):
             return
-        more = max(need, 2 * len(self._a)) - len(self._a)
-        rest = torch.zeros(more, dtype=torch.int64, device=self._board.device)
-        self._a = torch.cat([self._a, rest])
+        self._a = self._grown(self._a, max(need, 2 * len(self._a)))
+        self._by_slot = self._a.reshape(-1, spec.branches, spec.segments)
         if self.timing.timed:
-            self._t = torch.cat([self._t, torch.full_like(rest, _NEVER, dtype=torch.int32)])
+            self._t = self._grown(self._t, len(self._a))
+
+    def _grown(self, array: Array, count: int) -> Array:
+        grown = self._board.arrays.zeros(count, str(array.dtype).removeprefix("torch."))
+        grown[: len(array)] = array
+        return grown

@@ -1,54 +1,63 @@
-"""The board of a prompt: slots for the touched neurons, and rows as tensor indices over the slots.
+"""The board of a prompt: slots for the touched neurons, and rows as indices over the slots.
 
-A row refers to its targets by 128 bits each; a state needs indices into a tensor. The board assigns
-a slot to every neuron that is touched, and converts each row, once, into index tensors.
+A row refers to its targets by 128 bits each; a state needs indices into an array. The board assigns
+a slot to every neuron that is touched, and converts each row, once, into arrays of indices.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
+from giaann_p2p.model.arrays import Array, arrays_on
 from giaann_p2p.model.delta import first_of_runs
 from giaann_p2p.model.ids import PRIME
 from giaann_p2p.model.lexicon import Delimiter, delimiter
 from giaann_p2p.model.manner import Variant
 from giaann_p2p.model.rows import Neuron, Row
-from giaann_p2p.model.sequence import Ids, Ints
+from giaann_p2p.model.sequence import Ints
+from giaann_p2p.model.slots import Slots
 from giaann_p2p.model.spec import UNITS, ModelSpec
 
 ONE = 1 << 24
 """The integer that stands for an activation of 1."""
 
-_PAIR = np.dtype("S16")
-"""A concept and a feature as 16 bytes, which numpy can sort and search."""
+_EQUAL_GAIN = round(math.tanh(1 / 200) * ONE)
+"""The activation that a connection adds if strengths are not graded: that of the strength 1."""
 
 _PLACE_BYTES, _CONNECTION_BYTES = 28, 44
 """Bytes per place (its activation under three timings, its time under one), and per connection of a
 wiring."""
-_MOST_SLOTS = 1 << 17
+_MOST_SLOTS = 1 << 15  # more would be slower: a processor's caches hold no more
 _MOST_CONNECTIONS = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
 class Wiring:
-    """A row as index tensors over the slots of one prompt, on its device."""
+    """A row as arrays of indices over the slots of one prompt, on its device.
+
+    Its m connections are in two groups, c to column segments, then f to feature segments.
+    """
 
     row: Row
     slot: int
     """The slot of the row's own neuron."""
-    place: torch.Tensor
+    place: Array
     """Shape [m]: the index in A and T of each connection's target segment."""
-    before: torch.Tensor
-    """Shape [m]: the index of the segment before each connection's target segment."""
-    waits: torch.Tensor
-    """Shape [m], bool: whether the target is a feature segment after the first."""
-    feature: torch.Tensor
-    """Shape [m], bool: whether the target is a feature segment."""
-    gain: torch.Tensor
-    """Shape [m]: the activation that each connection adds, in units of ONE."""
-    adjacent: torch.Tensor
+    columns: int
+    """c, the number of connections to column segments, which wait for nothing."""
+    begins: Array
+    """Shape [f], bool: whether the target is the first feature segment, which waits for none."""
+    column_gain: Array
+    """Shape [c]: the activation that each connection adds, in units of ONE; a number if it is the
+    same for all."""
+    feature_gain: Array
+    """Shape [f]: the same of those to feature segments."""
+    feature: Ints
+    """Shape [f]: the index of each connection to a feature segment among the row's connections."""
+    adjacent: Array
     """Shape [k]: the slots of the targets that may come next."""
     adjacent_index: Ints
     """Shape [k]: the index of each of them among the row's targets, ascending."""
@@ -57,33 +66,6 @@ class Wiring:
     reachable: npt.NDArray[np.bool_]
     """Shape [k]: whether the row may choose each of them: without a delimiter, only in its own
     column."""
-
-
-class Numbering:
-    """Numbers neurons densely, in order of arrival."""
-
-    def __init__(self) -> None:
-        self._known = np.empty(0, _PAIR)  # in ascending order
-        self._numbers = np.empty(0, np.int64)
-
-    def __len__(self) -> int:
-        return len(self._known)
-
-    def of(self, concept: Ids, feature: Ids) -> Ints:
-        """Return each neuron's number; new neurons get the next numbers."""
-        pairs = np.stack([concept, feature], axis=1).view(_PAIR)[:, 0]
-        at = np.searchsorted(self._known, pairs)
-        new = np.ones(len(pairs), np.bool_)
-        inside = at < len(self)
-        new[inside] = self._known[at[inside]] != pairs[inside]
-        if new.any():
-            added = np.unique(pairs[new])
-            where = np.searchsorted(self._known, added)
-            numbers = np.arange(len(self), len(self) + len(added))
-            self._known = np.insert(self._known, where, added)
-            self._numbers = np.insert(self._numbers, where, numbers)
-            at = np.searchsorted(self._known, pairs)
-        return self._numbers[at]
 
 
 class Board:
@@ -96,7 +78,8 @@ class Board:
         self.spec = spec
         self.variant = variant
         self.device = device
-        self._slots = Numbering()
+        self.arrays = arrays_on(device)
+        self._slots = Slots()
         self._connections = 0
         self._wirings: dict[Neuron, Wiring] = {}
 
@@ -105,7 +88,7 @@ class Board:
 
     @property
     def full(self) -> bool:
-        """Whether the board should be replaced, because it takes some 100 MB with the states."""
+        """Whether the board should be replaced, because it takes some 60 MB with the states."""
         return len(self) > _MOST_SLOTS or self._connections > _MOST_CONNECTIONS
 
     @property
@@ -128,39 +111,39 @@ class Board:
         return wiring
 
     def _lay_out(self, row: Row) -> Wiring:
-        spec = self.spec
-        own = np.array([row.neuron], np.uint64)
-        slots = self._slots.of(
-            np.concatenate([own[:, 0], row.target_concept]),
-            np.concatenate([own[:, 1], row.target_feature]),
-        )
-        targets = slots[1:]  # [k]
-        segment = row.segment.astype(np.int64)
-        place = (targets[row.target] * spec.branches + row.branch) * spec.segments + segment  # [m]
-        last = segment == spec.segments - 1
+        spec, segment, of = self.spec, row.segment, self.arrays.of
+        slot, targets = self._slots.of(row)
+        place = (targets * (spec.branches * spec.segments))[row.target]  # [m]
+        place += np.multiply(row.branch, spec.segments, dtype=np.int64)
+        place += segment
+        in_feature = segment >= spec.column_segments
+        column, feature = (~in_feature).nonzero()[0], in_feature.nonzero()[0]
+        last = (segment == spec.segments - 1).nonzero()[0]
         nearest = row.target[last]  # one for each branch, so a target may occur several times
-        first = np.flatnonzero(first_of_runs(nearest))
+        first = first_of_runs(nearest).nonzero()[0]
         adjacent = nearest[first]
         strength = np.add.reduceat(row.strength[last], first) if len(first) else row.strength[:0]
+        order = np.concatenate([column, feature])
         return Wiring(
             row,
-            int(slots[0]),
-            self._tensor(place),
-            self._tensor(np.maximum(place - 1, 0)),  # unused in the first segment
-            self._tensor(segment > spec.column_segments),
-            self._tensor(segment >= spec.column_segments),
-            self._tensor(self._gain(row.strength)),
-            self._tensor(targets[adjacent]),
+            slot,
+            of(place[order]),
+            len(column),
+            of(segment[feature] == spec.column_segments),
+            self._gain(row.strength[column]),
+            self._gain(row.strength[feature]),
+            feature,
+            of(targets[adjacent]),
             adjacent,
             strength,
             self._reachable(row, adjacent),
         )
 
-    def _gain(self, strength: Ints) -> Ints:
+    def _gain(self, strength: Ints) -> Array:
         """Return 2 (sigmoid(x / 100) - 1/2), which equals tanh(x / 200), in units of ONE."""
-        x = strength / UNITS if self.variant.graded_strengths else np.ones(len(strength))
-        gain: Ints = np.rint(np.tanh(x / 200) * ONE).astype(np.int64)
-        return gain
+        if not self.variant.graded_strengths:
+            return _EQUAL_GAIN
+        return self.arrays.of(np.rint(np.tanh(strength / UNITS / 200) * ONE).astype(np.int64))
 
     def _reachable(self, row: Row, adjacent: Ints) -> npt.NDArray[np.bool_]:
         fired = row.neuron
@@ -168,6 +151,3 @@ class Board:
             return np.ones(len(adjacent), np.bool_)
         inside: npt.NDArray[np.bool_] = row.target_concept[adjacent] == np.uint64(fired.concept)
         return inside
-
-    def _tensor(self, array: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> torch.Tensor:
-        return torch.from_numpy(array).to(self.device)

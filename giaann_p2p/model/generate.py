@@ -77,9 +77,8 @@ class Mind:
         board = self.board
         if board.full:
             self.board = Board(board.spec, board.variant, board.device)
-            self._states = _states_on(self.board, list(self._states))
         for state in self._states.values():
-            state.forget()
+            state.forget(self.board)
 
     def __len__(self) -> int:
         """Return the number of tokens heard."""
@@ -170,7 +169,8 @@ def read(mind: Mind, neurons: Sequence[Neuron]) -> Steps[list[Row | None]]:
     missing = [neuron for neuron, row in found.items() if row is None]
     if missing:
         rows = yield Question(missing)
-        found.update(zip(missing, rows, strict=True))
+        for neuron, row in zip(missing, rows, strict=True):
+            found[neuron] = row and mind.board.wire(row).row
     return [found[neuron] for neuron in neurons]
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from giaann_p2p.model.delta import Bytes, Delta, first_of_runs
 from giaann_p2p.model.ids import PRIME, word_id
+from giaann_p2p.model.neurons import Neurons
 from giaann_p2p.model.sequence import Ids, Ints
 
 
@@ -44,6 +45,16 @@ class Name(NamedTuple):
         )
 
 
+class Numbers(NamedTuple):
+    """A row's neurons by the numbers that the holder of the row has given them."""
+
+    source: Neurons
+    own: int
+    """The number of the row's own neuron."""
+    target: Ints
+    """Shape [k]: the number of each target."""
+
+
 @dataclass(frozen=True, eq=False)
 class Row:
     """A neuron, its k targets in any order, and its m connections to them.
@@ -66,6 +77,8 @@ class Row:
     """Shape [m]: the segment of each connection at its target."""
     strength: Ints
     """Shape [m]: the strength of each connection, in units of 2^-16."""
+    numbers: Numbers | None = None
+    """The same neurons as numbers, if the holder is on this machine."""
 
 
 def empty_row(neuron: Neuron, name: Name) -> Row:

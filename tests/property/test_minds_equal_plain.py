@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -11,10 +12,13 @@ from giaann_p2p.model import activation
 from giaann_p2p.model.generate import Mind, Taken, look_ahead, next_token
 from giaann_p2p.model.learn import learn
 from giaann_p2p.model.manner import Beam, Timing, Variant
-from giaann_p2p.model.rows import DeltaRows, Rows, run
+from giaann_p2p.model.rows import Answer, DeltaRows, Question, Rows, run
 from giaann_p2p.model.sequence import Sequences
 from giaann_p2p.model.spec import ModelSpec
-from tests.helpers import Shuffled, row_of
+from giaann_p2p.store.layout import Layout
+from giaann_p2p.store.memory.columns import Columns
+from giaann_p2p.store.memory.places import Places
+from tests.helpers import Alternating, Shuffled, row_of
 from tests.helpers_plain import (
     AnywhereMind,
     batch_of,
@@ -38,10 +42,29 @@ Lesson = tuple[Corpus, list[Neuron]]
 timings = pytest.mark.parametrize("timing", list(Timing))
 
 
-def both(corpus: Corpus, spec: ModelSpec, device: torch.device) -> tuple[Memory, Rows]:
-    """Learn the same on both sides; nothing depends on the order in which a row has its targets."""
-    delta = learn(batch_of(corpus, spec), spec, device)
-    return remembered(corpus, shape_of(spec)), Shuffled(DeltaRows(delta))
+def both(corpus: Corpus, spec: ModelSpec, mind_device: torch.device) -> tuple[Memory, Rows]:
+    """Learn the same on both sides.
+
+    Nothing depends on the order in which a row has its targets, nor on whether its holder numbers
+    them: each row comes from another holder than the one before.
+    """
+    delta = learn(batch_of(corpus, spec), spec, mind_device)
+    columns = Columns(Layout(shards=1), Places(spec.branches, spec.segments))
+    columns.hold(0)
+    columns.add(delta, np.zeros(1, np.uint16))
+    rows = Alternating(Held(columns), Held(columns), Shuffled(DeltaRows(delta)))
+    return remembered(corpus, shape_of(spec)), rows
+
+
+class Held:
+    """The rows of a store's columns."""
+
+    def __init__(self, columns: Columns) -> None:
+        self._columns = columns
+
+    def read(self, question: Question) -> Answer:
+        """Return the rows asked for."""
+        return [self._columns.row(neuron) for neuron in question.neurons]
 
 
 def hear(mind: Mind, prompt: Sequence[Neuron], rows: Rows) -> None:
@@ -64,16 +87,16 @@ def assert_agree(fast: Mind, plain: predict.Mind, prompt: Sequence[Neuron], rows
 @timings
 @given(lesson=lessons(), spec=specs, variant=variants)
 def test_candidates_are_the_same(
-    device: torch.device,
+    mind_device: torch.device,
     timing: Timing,
     lesson: Lesson,
     spec: ModelSpec,
     variant: Variant,
 ) -> None:
     corpus, prompt = lesson
-    memory, rows = both(corpus, spec, device)
+    memory, rows = both(corpus, spec, mind_device)
     plain = mind_of(memory, spec, timing.value, variant)
-    fast = Mind(spec, [timing], variant, device)
+    fast = Mind(spec, [timing], variant, mind_device)
     for neuron in prompt:
         assert_agree(fast, plain, [neuron], rows)
         (state,) = fast.states()
@@ -86,19 +109,19 @@ def test_candidates_are_the_same(
 @pytest.mark.parametrize("timing", ["auto", *Timing])
 @given(lesson=lessons(), spec=specs, variant=variants)
 def test_generated_tokens_are_the_same(
-    device: torch.device,
+    mind_device: torch.device,
     timing: str,
     lesson: Lesson,
     spec: ModelSpec,
     variant: Variant,
 ) -> None:
     corpus, prompt = lesson
-    memory, rows = both(corpus, spec, device)
+    memory, rows = both(corpus, spec, mind_device)
     wanted = predict.generate(
         lambda one: mind_of(memory, spec, one, variant), prompt, limit=10, timing=str(timing)
     )
     names = predict.AUTO_TIMINGS if timing == "auto" else (timing,)
-    mind = Mind(spec, [Timing(name) for name in names], variant, device)
+    mind = Mind(spec, [Timing(name) for name in names], variant, mind_device)
     hear(mind, prompt, rows)
     got: list[Taken] = []
     while len(got) < 10 and (token := run(next_token(mind), rows)) is not None:
@@ -120,7 +143,7 @@ def test_generated_tokens_are_the_same(
     depth=st.integers(1, 4),
 )
 def test_looking_ahead_chooses_the_same(
-    device: torch.device,
+    mind_device: torch.device,
     timing: Timing,
     lesson: Lesson,
     spec: ModelSpec,
@@ -129,9 +152,9 @@ def test_looking_ahead_chooses_the_same(
     depth: int,
 ) -> None:
     corpus, prompt = lesson
-    memory, rows = both(corpus, spec, device)
+    memory, rows = both(corpus, spec, mind_device)
     plain = mind_of(memory, spec, timing.value, variant)
-    fast = Mind(spec, [timing], variant, device)
+    fast = Mind(spec, [timing], variant, mind_device)
     for neuron in prompt:
         predict.feed([plain], neuron)
     hear(fast, prompt, rows)
@@ -151,7 +174,7 @@ def test_looking_ahead_chooses_the_same(
     deeds=st.lists(st.tuples(st.booleans(), st.integers(0, 9), neurons), max_size=25),
 )
 def test_copies_go_on_alone(
-    device: torch.device,
+    mind_device: torch.device,
     timing: Timing,
     lesson: Lesson,
     spec: ModelSpec,
@@ -160,9 +183,9 @@ def test_copies_go_on_alone(
     deeds: list[tuple[bool, int, Neuron]],
 ) -> None:
     corpus, prompt = lesson
-    memory, rows = both(corpus, spec, device)
+    memory, rows = both(corpus, spec, mind_device)
     plain = mind_of(memory, spec, timing.value, variant)
-    fast = Mind(spec, [timing], variant, device)
+    fast = Mind(spec, [timing], variant, mind_device)
     assert_agree(fast, plain, prompt, rows)
     minds = [(fast, plain)]
     with pytest.MonkeyPatch.context() as patch:
@@ -181,7 +204,7 @@ def test_copies_go_on_alone(
 @timings
 @pytest.mark.parametrize("graded", [False, True])
 def test_all_of_wiki_gives_the_same_candidates(
-    device: torch.device,
+    mind_device: torch.device,
     timing: Timing,
     graded: bool,
     wiki: Sequences,
@@ -194,4 +217,4 @@ def test_all_of_wiki_gives_the_same_candidates(
     for positions in corpus[:: 4 if graded else 1]:
         prompt = [position.neuron for position in positions]
         plain = mind_of(memory, spec, timing.value, variant)
-        assert_agree(Mind(spec, [timing], variant, device), plain, prompt, wiki_rows)
+        assert_agree(Mind(spec, [timing], variant, mind_device), plain, prompt, wiki_rows)

@@ -9,7 +9,7 @@ import torch
 from giaann_p2p.model import activation as activations
 from giaann_p2p.model import board as boards
 from giaann_p2p.model.activation import Activation, Candidates
-from giaann_p2p.model.board import ONE, Board, Numbering, Wiring
+from giaann_p2p.model.board import ONE, Board, Wiring
 from giaann_p2p.model.learn import increment, learn
 from giaann_p2p.model.manner import Timing, Variant
 from giaann_p2p.model.rows import DeltaRows, Name, Neuron
@@ -23,13 +23,14 @@ A, B, C, BEE = (Name("bee", word) for word in ("a", "b", "c", None))
 THE, OF, RED, HILL = Name("bee", "the"), Name("bee", "of"), Name("hill", "red"), Name("hill", None)
 UNKNOWN = Name("bee", "zorp")
 
+CPU = torch.device("cpu")
 GAIN = round(math.tanh(1 / 200) * ONE)
 
 
 def fired(
-    names: list[Name], timing: Timing, variant: Variant | None = None, device: str = "cpu"
+    names: list[Name], timing: Timing, variant: Variant | None = None, device: torch.device = CPU
 ) -> Activation:
-    board = Board(SMALL, variant or Variant(), torch.device(device))
+    board = Board(SMALL, variant or Variant(), device)
     state = Activation(board, timing)
     for name in names:
         state.fire(board.wire(row_of(ROWS, name)))
@@ -40,44 +41,13 @@ def scores(found: Candidates) -> dict[Neuron, int]:
     return dict(zip(found.neurons(), found.score.tolist(), strict=True))
 
 
-def test_numbers_are_dense_and_lasting() -> None:
-    numbering = Numbering()
-    most = 2**64 - 1
-    first = numbering.of(np.array([7, 7, 0], np.uint64), np.array([0, most, 7], np.uint64))
-    assert sorted(first.tolist()) == [0, 1, 2]
-    again = numbering.of(
-        np.array([0, 0, 7, most, 7], np.uint64), np.array([7, 0, 0, 256, most], np.uint64)
-    )
-    assert again.tolist()[0] == first.tolist()[2]
-    assert again.tolist()[2] == first.tolist()[0]
-    assert again.tolist()[4] == first.tolist()[1]
-    assert sorted([again.tolist()[1], again.tolist()[3]]) == [3, 4]
-    assert len(numbering) == 5
-
-
-def test_a_neuron_that_comes_twice_gets_one_number() -> None:
-    numbering = Numbering()
-    twice = numbering.of(np.array([1, 1, 2], np.uint64), np.array([3, 3, 3], np.uint64))
-    assert twice.tolist()[0] == twice.tolist()[1] != twice.tolist()[2]
-    assert len(numbering) == 2
-
-
-def test_no_two_neurons_share_a_number() -> None:
-    numbering = Numbering()
-    values = np.array([0, 1, 255, 256, 65536, 2**32, 2**56, 2**63], np.uint64)
-    concept, feature = (grid.ravel() for grid in np.meshgrid(values, values))
-    for part in np.array_split(np.random.default_rng(1).permutation(64), 5):
-        numbering.of(concept[part], feature[part])
-    assert sorted(numbering.of(concept, feature).tolist()) == list(range(64))
-
-
 def test_nothing_can_follow_nothing() -> None:
     with pytest.raises(ValueError, match="nothing was fired"):
         fired([], Timing.EXACT).candidates()
 
 
-def test_what_was_learned_word_for_word_adds_up(device: torch.device) -> None:
-    state = fired([A, B, C], Timing.EXACT, device=str(device))
+def test_what_was_learned_word_for_word_adds_up(mind_device: torch.device) -> None:
+    state = fired([A, B, C], Timing.EXACT, device=mind_device)
     # Hit in its three feature segments, one after another, and thrice in its column's segment.
     assert scores(state.candidates()) == {BEE.neuron: 3 * ONE + 3 * GAIN}
     assert state.candidates().strength.tolist() == [increment(1)]
@@ -156,17 +126,17 @@ WAYS = [[A, B, C], [A, B, UNKNOWN, C], [], [A, A, BEE], [A, B, C, BEE, THE, OF],
 @pytest.mark.parametrize("timing", list(Timing))
 @pytest.mark.parametrize("most", [1, 2, 32])
 def test_a_state_follows_one_way_after_another(
-    timing: Timing, most: int, monkeypatch: pytest.MonkeyPatch, device: torch.device
+    timing: Timing, most: int, monkeypatch: pytest.MonkeyPatch, mind_device: torch.device
 ) -> None:
     monkeypatch.setattr(activations, "_MOST_TAKEN_BACK", most)
-    state = Activation(Board(SMALL, Variant(), device), timing)
+    state = Activation(Board(SMALL, Variant(), mind_device), timing)
     for branched in (False, True):
         for way in [*WAYS, *WAYS[::-1]]:
             heard = [row_of(ROWS, name) for name in way]
             state.follow(heard)
             heard.append(row_of(ROWS, A))
             state.follow(heard)
-            wanted = fired([*way, A], timing, device=str(device))
+            wanted = fired([*way, A], timing, device=mind_device)
             assert scores(state.candidates()) == scores(wanted.candidates())
         if not branched:
             state.branch()

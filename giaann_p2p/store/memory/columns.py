@@ -17,6 +17,7 @@ import numpy as np
 
 from giaann_p2p.model.delta import Delta
 from giaann_p2p.model.ids import PRIME
+from giaann_p2p.model.neurons import Neurons, Numbers
 from giaann_p2p.model.rows import Name, Neuron, Row
 from giaann_p2p.model.sequence import Ids, Names
 from giaann_p2p.store.codec.sheaf import Sheaf
@@ -24,7 +25,6 @@ from giaann_p2p.store.layout import Layout, Shards
 from giaann_p2p.store.memory.batch import NO_PIECE, Batch, Gathered, Pending, batch_of, gathered
 from giaann_p2p.store.memory.content import of_rows
 from giaann_p2p.store.memory.found import Found
-from giaann_p2p.store.memory.neurons import Neurons, Numbers
 from giaann_p2p.store.memory.places import Places
 from giaann_p2p.store.memory.row import joined, row_of
 from giaann_p2p.store.memory.shard import Part, Shard, empty_shard
@@ -276,7 +276,7 @@ class Columns:
         part = parts[0] if len(parts) == 1 else joined(parts)
         if not (count or len(part.target)):  # all of it was withdrawn
             return None
-        return row_of(neuron, self._name(neuron), count, part, self.neurons, self.places)
+        return row_of(number, self._name(neuron), count, part, self.neurons, self.places)
 
     def _name(self, neuron: Neuron) -> Name:
         concept, feature = neuron

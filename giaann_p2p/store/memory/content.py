@@ -6,9 +6,9 @@ import numpy as np
 
 from giaann_p2p.model.delta import EMPTY, ConnectionKey, Delta, unique_neurons
 from giaann_p2p.model.ids import PRIME
+from giaann_p2p.model.neurons import Neurons, Numbers
 from giaann_p2p.model.sequence import Ids, Ints, Names
 from giaann_p2p.store.codec.sheaf import Sheaf
-from giaann_p2p.store.memory.neurons import Neurons, Numbers
 from giaann_p2p.store.memory.places import Places
 from giaann_p2p.store.memory.shard import Shard
 

@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from giaann_p2p.errors import UsageError
 from giaann_p2p.model.delta import first_of_runs
+from giaann_p2p.model.neurons import Neurons, Numbers
 from giaann_p2p.model.sequence import Ints
 from giaann_p2p.store.codec.sheaf import Sheaf
 from giaann_p2p.store.memory.batch import Batch, Pending
-from giaann_p2p.store.memory.neurons import Neurons, Numbers
 from giaann_p2p.store.memory.places import Places
 from giaann_p2p.store.memory.shard import Plain, Shard
 

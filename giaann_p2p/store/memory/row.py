@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from giaann_p2p.model.delta import first_of_runs
-from giaann_p2p.model.rows import Name, Neuron, Row
-from giaann_p2p.store.memory.neurons import Neurons
+from giaann_p2p.model.neurons import Neurons
+from giaann_p2p.model.rows import Name, Neuron, Numbers, Row
 from giaann_p2p.store.memory.places import Places
 from giaann_p2p.store.memory.shard import Part
 
@@ -43,20 +43,21 @@ def _end_to_end(arrays: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
 
 
 def row_of(
-    neuron: Neuron, name: Name, count: int, part: Part, neurons: Neurons, places: Places
+    number: int, name: Name, count: int, part: Part, neurons: Neurons, places: Places
 ) -> Row:
     """Return a neuron's row from its only part; targets are in the order of neuron numbers."""
     first = first_of_runs(part.target)
-    number = part.target[first]
+    target = part.target[first].astype(np.int64)
     first[:1] = False
     return Row(
-        neuron,
+        Neuron(int(neurons.concept[number]), int(neurons.feature[number])),
         name,
         count,
-        neurons.concept[number],
-        neurons.feature[number],
+        neurons.concept[target],
+        neurons.feature[target],
         first.cumsum(),
         places.branch(part.place),
         places.segment(part.place),
         part.units.astype(np.int64, copy=False),
+        Numbers(neurons, number, target),
     )

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from giaann_p2p.model.delta import first_of_runs
+from giaann_p2p.model.neurons import Numbers
 from giaann_p2p.model.sequence import Ints
-from giaann_p2p.store.memory.neurons import Numbers
 
 Keys = npt.NDArray[np.uint64]
 _HALF = 32

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from giaann_p2p.store.memory import neurons as module
-from giaann_p2p.store.memory.neurons import Neurons
+from giaann_p2p.model import neurons as module
+from giaann_p2p.model.neurons import Neurons
 
 
 def pairs(count: int, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
