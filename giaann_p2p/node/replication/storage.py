@@ -104,10 +104,8 @@ class StorageNode:
 
     @property
     def ready(self) -> bool:
-        """Whether the peer knows the other peers, and none of its shards is still syncing."""
-        replicas = self.core.replicas
-        syncing = replicas.all(ReplicaState.SYNCING)
-        return self.reception.open and not len(syncing)
+        """Whether the peer knows the other peers, and every shard that it owns is ready."""
+        return self.reception.open and not self.core.replicas.catching_up
 
     async def run(self) -> None:
         """Run the storage peer until it has left, is closed, or fails."""
@@ -316,13 +314,10 @@ class StorageNode:
     def _tell(self) -> None:
         replicas = self.core.replicas
         self._dispute_log.look(self.core.auditing.wrong(), replicas.disputed)
-        ready, draining = (
-            len(replicas.all(ReplicaState.READY)),
-            len(replicas.all(ReplicaState.DRAINING)),
-        )
-        told = f"ready {ready}/{ready + len(replicas.all(ReplicaState.SYNCING))} shards"
-        if draining:
-            told += f", {draining} to be handed over"
+        ready, coming = len(replicas.all(ReplicaState.READY)), len(replicas.catching_up)
+        told = f"ready {ready}/{ready + coming} shards"
+        if spare := len(replicas.held) - ready - coming:
+            told += f", {spare} to be handed over"
         if told != self._told:
             self._told = told
             self._log.info(told)

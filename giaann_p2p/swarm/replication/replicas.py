@@ -83,6 +83,15 @@ class Replicas:
         """Return whether this peer is an owner of a shard."""
         return self.me in self._owners[shard]
 
+    @property
+    def catching_up(self) -> list[int]:
+        """The shards that are not ready yet, except those that other peers are known to own.
+
+        A peer that comes back may hold shards that others own by now; it only hands these over.
+        """
+        syncing = self.all(ReplicaState.SYNCING).tolist()
+        return [shard for shard in syncing if self.wanted(shard) or not self._owners[shard]]
+
     def all(self, *states: ReplicaState) -> Shards:
         """Return the shards whose replica here is in one of some states, ascending."""
         found = self._all.get(states)

@@ -31,6 +31,16 @@ def test_what_the_disk_holds_is_syncing() -> None:
     assert not replicas.wanted(1)
 
 
+def test_what_others_own_by_now_is_not_waited_for() -> None:
+    replicas = Replicas(A, 4, [1, 3])
+    assert replicas.catching_up == [1, 3]  # until it is known who owns what
+    replicas.place(Told("AB", "AB", "BC", "BC"), NOW)
+    assert replicas.catching_up == [0, 1]
+    replicas.caught_up(0, NOW)
+    replicas.offer(2, NOW)
+    assert replicas.catching_up == [1]
+
+
 def test_placement_begins_and_ends_things() -> None:
     replicas = Replicas(A, 4, [1, 3])
     assert replicas.place(Told("AB", "AB", "BC", "BC"), NOW).tolist() == [0]  # 1 is here
