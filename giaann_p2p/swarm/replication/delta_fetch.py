@@ -25,6 +25,8 @@ class Lack(NamedTuple):
     shards: list[int]
     remembered: bool = False
     """Whether to request also the deltas that the other peer has released but still remembers."""
+    all_that_is_lacking: bool = True
+    """Whether the shards lack nothing else that the other peer has."""
 
 
 class Holding(Protocol):

@@ -11,9 +11,13 @@ peer no longer keeps these deltas, the other peer must fetch what it lacks first
 the same way, the two peers come from partitions that never heard of each other, and both released
 deltas. As a last resort, because it is a lot of data, this peer then asks for deltas that the other
 peer released but still remembers.
+
+A peer that answers unpacks each chunk's delta and cuts it to the requested shards, so many chunks
+for one shard cost it as much as for all shards. Under churn, each shard lacks chunks of its own. So
+a request is for chunks that many shards lack, even if some of these shards lack others as well.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from giaann_p2p.errors import DamagedError, GiaannError, MessageError
@@ -28,6 +32,8 @@ from giaann_p2p.swarm.wire.messages import Message, Refusal
 Asked = tuple[bytes, tuple[int, ...], bool]
 """Identifies a request for deltas: the digest of the set of chunks, the shards, and whether deltas
 that the peer has released are requested, too."""
+_AN_ANSWER = 32
+"""About the number of deltas that one answer brings; a request for more is of no more use."""
 _MOST_TRIED = 256
 """Maximum number of peers whose fruitless requests are remembered; the oldest entry is evicted."""
 
@@ -73,17 +79,18 @@ class Fetcher:
         return [self._bulk.call(peer, question, most, partial(self._on_answer, peer, lack), now)]
 
     def _next_of(self, peer: Peer, lacking: list[Lack]) -> Lack:
-        """Return which of the lacking sets of chunks to request next: the one most shards lack.
+        """Return which of the lacking sets of chunks to request next: the one of most use.
 
         A set that was requested before and is still lacking was requested in vain. It waits until
         the other sets have been tried.
         """
         tried = self._tried.pop(peer, set())
         open_now = {
-            (lack.chunks.digest, tuple(lack.shards), lack.remembered): lack for lack in lacking
+            (lack.chunks.digest, tuple(lack.shards), lack.remembered): lack
+            for lack in [*common(lacking), *lacking]
         }
         fresh = open_now.keys() - tried
-        asked = max(fresh or open_now, key=lambda asked: (len(asked[1]), asked))
+        asked = max(fresh or open_now, key=lambda asked: (use_of(open_now[asked]), asked))
         self._tried[peer] = {asked} | (tried & open_now.keys() if fresh else set())
         if len(self._tried) > _MOST_TRIED:
             del self._tried[next(iter(self._tried))]
@@ -146,7 +153,7 @@ class Fetcher:
         self._others.heard(peer)
         if not updates:
             del self._coming[peer]
-            for shard in lack.shards if gone else []:
+            for shard in lack.shards if gone and lack.all_that_is_lacking else []:
                 if self._takes_whole(peer, shard):
                     self._whole(peer, shard)
                 else:
@@ -165,3 +172,25 @@ class Fetcher:
             return []
         self._again(peer, now)
         return self.after(peer, now)  # the chunks that did not fit into this answer
+
+
+def use_of(lack: Lack) -> int:
+    """Return how many deltas of single shards one answer to a request brings, at most."""
+    return min(len(lack.chunks), _AN_ANSWER) * len(lack.shards)
+
+
+def common(lacking: Sequence[Lack]) -> list[Lack]:
+    """Return a request for the chunks that several of the lacking sets have in common.
+
+    The set of most use comes first, and is cut down to what it has in common with another one where
+    that makes it of more use. The result is empty if that is never so.
+    """
+    first, *others = sorted(lacking, key=use_of, reverse=True)
+    found = first
+    for other in others:
+        both = Lack(found.chunks & other.chunks, found.shards + other.shards, found.remembered)
+        if found.remembered == other.remembered and use_of(both) > use_of(found):
+            found = both
+    if found is first:
+        return []
+    return [found._replace(shards=sorted(found.shards), all_that_is_lacking=False)]

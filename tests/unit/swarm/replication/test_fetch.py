@@ -1,5 +1,6 @@
 """Getting deltas that another peer has: what is asked for, and what is taken."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import pairwise
 
@@ -13,6 +14,8 @@ from giaann_p2p.store.disk.fake_disk import FakeDisk
 from giaann_p2p.store.store import Store
 from giaann_p2p.swarm.members.placement import Placement
 from giaann_p2p.swarm.replication import delta_fetch
+from giaann_p2p.swarm.replication.delta_fetch import Lack
+from giaann_p2p.swarm.replication.fetch import common
 from giaann_p2p.swarm.replication.peer_reports import PeerReport
 from giaann_p2p.swarm.wire.actions import Apply, Call
 from giaann_p2p.swarm.wire.identity import Peer
@@ -106,6 +109,51 @@ def test_shards_that_lack_the_same_are_asked_for_together_most_first() -> None:
     one.tick(NOW + 1)
     talk(one, other, NOW + 1)
     assert mine.digest() == theirs.digest()
+
+
+def test_shards_are_asked_for_together_if_they_lack_much_in_common() -> None:
+    """A delta is unpacked for each request, and costs as much for one shard as for all."""
+    mine, theirs = store(chunks=[0]), store(chunks=range(20))
+    mine.apply([update(1, 0), update(2, 1), update(3, 1), update(4, 2)])
+    one, other, call = fetching(mine, theirs)
+    fetched = [asked(call)]
+    for later in range(1, 9):
+        for call in [call for call in one.calls if isinstance(call.message, Fetch)]:
+            one.answer(call, sent(other.answers.to(call.message)), NOW + later)
+        one.tick(NOW + later)
+        talk(one, other, NOW + later)
+    assert fetched == [([0, 1, 2, 3], applied(*range(5, 20)))]
+    assert mine.sets(range(SHARDS)) == theirs.sets(range(SHARDS))
+
+
+def test_what_is_common_to_lacking_sets() -> None:
+    def lack(chunks: Iterable[int], *of: int, remembered: bool = False) -> Lack:
+        return Lack(applied(*chunks), list(of), remembered)
+
+    many, few = lack(range(99), 4, 5), lack(range(90, 99), 1)
+    assert common([many]) == []
+    assert common([few, many]) == []  # nine deltas for three shards, instead of many for two
+    half = lack(range(50), 1)
+    assert common([half, few, many]) == [Lack(half.chunks, [1, 4, 5], False, False)]
+    assert common([lack(range(40), 1, remembered=True), many]) == []
+    assert common([lack([1, 2], 1), lack([2, 3], 2), lack([4], 3)]) == []
+    assert common([lack([1, 2], 1), lack([1, 2, 3], 2)]) == [
+        Lack(applied(1, 2), [1, 2], False, False)
+    ]
+
+
+def test_no_whole_shard_is_taken_because_of_what_is_not_all_that_is_lacking() -> None:
+    mine, theirs = store(chunks=[0]), store(chunks=range(9))
+    mine.apply([update(8, 0)])
+    theirs.release(JOB, range(1, 8), [1])
+    one, other, call = fetching(mine, theirs)
+    assert asked(call) == ([0, 1, 2, 3], applied(*range(1, 8)))
+    one.answer(call, sent(other.answers.to(call.message)), NOW + 1)
+    one.tick(NOW + 1)
+    compare(one, other, NOW + 1)
+    (call,) = [call for call in one.calls if isinstance(call.message, Fetch)]
+    assert asked(call) == ([1, 2, 3], applied(*range(1, 9)))
+    assert not any(isinstance(call.message, Offer) for call in one.calls)
 
 
 def test_nothing_is_asked_for_that_is_here_or_not_wanted() -> None:
