@@ -7,7 +7,7 @@ import pytest
 
 from giaann_p2p.model import fingerprint as module
 from giaann_p2p.model.delta import EMPTY, Delta, total
-from giaann_p2p.model.fingerprint import fingerprint, none
+from giaann_p2p.model.fingerprint import fingerprint, fingerprints, none
 from tests.helpers_swarm import LESSONS
 from tests.plain import fingerprint as plain
 
@@ -33,6 +33,16 @@ def test_fingerprints_add_up_as_deltas_do(monkeypatch: pytest.MonkeyPatch) -> No
     assert np.array_equal(less, fingerprint(total(deltas[:2] + deltas[3:]), SALT))
     monkeypatch.setattr(module, "_AT_ONCE", 7)
     assert np.array_equal(whole, fingerprint(total(deltas), SALT))
+
+
+def test_parts_have_the_fingerprints_that_they_have_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    delta = total([LESSONS.delta(chunk) for chunk in range(6)])
+    part = np.arange(delta.neurons) * 7 % 5
+    wanted = {n: fingerprint(one, SALT).tolist() for n, one in delta.cut(part).items()}
+    for most in (7, 1 << 18):
+        monkeypatch.setattr(module, "_AT_ONCE", most)
+        found = fingerprints(delta, SALT, part, 6)
+        assert [one.tolist() for one in found] == [*(wanted[n] for n in range(5)), [0, 0]]
 
 
 def test_each_salt_has_its_own() -> None:

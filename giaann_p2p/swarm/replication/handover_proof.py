@@ -4,8 +4,9 @@
    also report every chunk that the dropping peer has. Meanwhile the dropping peer fetches nothing
    for the shard, so its own content stands still and the owners' content only grows beyond it.
 2. The dropping peer fingerprints its content under an unpredictable salt (see `shard_fingerprint`),
-   and asks each owner for its own fingerprint. A proof contains its owner's name, so a peer that
-   holds nothing cannot relay another peer's proof.
+   and asks each owner for its own fingerprint as soon as that owner reports every chunk. It does
+   not wait until all do: under churn, all owners are rarely up to date at the same time. A proof
+   contains its owner's name, so a peer that holds nothing cannot relay another peer's proof.
 3. An owner that has more chunks subtracts their deltas. If it has released these deltas, it cannot
    answer, and is asked again later with another salt; by then the dropping peer has fetched the
    chunks. If the dropping peer's content changes, it is fingerprinted again.
@@ -14,7 +15,7 @@
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
@@ -41,9 +42,14 @@ AT_ONCE = 64
 """Maximum number of shards on trial at the same time."""
 TRIAL = 30.0
 """Duration of a trial in seconds; proofs given in a trial are valid only until it ends."""
-SETTLING = 5.0
-"""Seconds from the start of a trial by which the owners must report every chunk of the shard."""
-REST, LONGEST_REST = 2.0, 60.0
+PROOF_TIMEOUT = 15.0
+"""Timeout in seconds of a question for proofs. They may take a busy peer long, and all its work is
+wasted if nobody waits for the answer."""
+SETTLING = 10.0
+"""Seconds from the start of a trial by which the owners must report every chunk of the shard. An
+owner that is restarted needs about as long. The more chunks come meanwhile, the more an owner must
+subtract for its proof."""
+REST, LONGEST_REST = 2.0, 30.0
 """Backoff of a shard whose trial failed, in seconds: the first pause, and the longest. The pause
 doubles with each failed trial."""
 
@@ -57,8 +63,8 @@ class Spare(NamedTuple):
     mine: Applied
     """The chunks that this peer has applied to the shard."""
     owners: Sequence[Peer]
-    covered: bool
-    """Whether every owner reports every chunk in `mine`."""
+    covering: Set[Peer]
+    """The owners that report every chunk in `mine`."""
 
 
 @dataclass
@@ -66,6 +72,8 @@ class _Case:
     """A shard on trial, and the owners that have proved that they hold it."""
 
     owners: Sequence[Peer]
+    covering: Set[Peer]
+    """The owners that report every chunk of the shard, as of the last look."""
     weight: ShardFingerprint | None = None
     """This peer's own fingerprint of the shard; None until it is computed."""
     shown: set[Peer] = field(default_factory=set)
@@ -142,7 +150,7 @@ class HandoverProof:
             self._look(self._trial, spare, now)
         if not (self._trial and self._trial.cases):
             self._trial = self._new(spare, now)
-        return self._go_on(self._trial, spare, now) if self._trial else []
+        return self._go_on(self._trial, now) if self._trial else []
 
     def _forget(self, now: float) -> None:
         """Forget pauses that are over, and backoffs of shards that are gone or owned here again."""
@@ -158,13 +166,14 @@ class HandoverProof:
 
     def _new(self, spare: Mapping[int, Spare], now: float) -> _Trial | None:
         ready = [shard for shard, one in spare.items() if self._may_try(shard, one.owners, now)]
-        ready.sort(key=lambda shard: not spare[shard].covered)
+        ready.sort(key=lambda shard: -len(spare[shard].covering))
         if not ready:
             return None
         self._trials += 1
         data = self._trials.to_bytes(8, "little") + repr(now).encode()
         salt = hashlib.blake2b(data, digest_size=SALT_BYTES, key=self._secret).digest()
-        return _Trial(salt, now, {shard: _Case(spare[shard].owners) for shard in ready[:AT_ONCE]})
+        chosen = ((shard, spare[shard]) for shard in ready[:AT_ONCE])
+        return _Trial(salt, now, {n: _Case(one.owners, one.covering) for n, one in chosen})
 
     def _may_try(self, shard: int, owners: Sequence[Peer], now: float) -> bool:
         if shard in self._rests and self._rests[shard].holds(now):
@@ -186,16 +195,18 @@ class HandoverProof:
                 changed = changed or case.weight.chunks != one.mine
             if one is None or changed or age >= TRIAL:
                 del trial.cases[shard]
-            elif not case.weight and not one.covered and age >= SETTLING:
+                continue
+            case.covering = one.covering
+            if age >= SETTLING and not {*one.owners} <= one.covering | case.shown:
                 self._in_vain(trial, shard, now)
 
     def _in_vain(self, trial: _Trial, shard: int, now: float) -> None:
         del trial.cases[shard]
         self._rests[shard] = self._rests.get(shard, Backoff(REST, LONGEST_REST)).failed(now)
 
-    def _go_on(self, trial: _Trial, spare: Mapping[int, Spare], now: float) -> list[Action]:
+    def _go_on(self, trial: _Trial, now: float) -> list[Action]:
         actions: list[Action] = []
-        open_still = [n for n, case in trial.cases.items() if not case.weight and spare[n].covered]
+        open_still = [n for n, case in trial.cases.items() if not case.weight and case.covering]
         if open_still and not trial.weighing:
             trial.weighing = True
             number = self._weighing.number(partial(self._were_weighed, trial))
@@ -212,14 +223,14 @@ class HandoverProof:
         return self._questions(trial, now) if trial is self._trial else []
 
     def _questions(self, trial: _Trial, now: float) -> list[Action]:
-        """Ask each owner for the proofs that it still owes; return at most one call for each owner.
+        """Ask each owner for the proofs that it owes and can give: at most one call for each owner.
 
         One question covers only shards with equal sets of chunks.
         """
         lacking: dict[Peer, list[int]] = {}
         for shard, case in trial.cases.items():
             for peer in case.owners if case.weight else ():
-                if peer not in case.shown:
+                if peer in case.covering and peer not in case.shown:
                     lacking.setdefault(peer, []).append(shard)
         return [
             self._question(trial, peer, shards)
@@ -235,7 +246,7 @@ class HandoverProof:
         number = self._pending_calls.number(partial(self._on_answer, trial, peer, asked))
         some = packed(np.array(list(asked), np.uint16), self._replicas.shards)
         question = AskProof(some, chunks.to_bytes(), trial.salt)
-        return Call(number, peer, question, self._settings.call_timeout)
+        return Call(number, peer, question, PROOF_TIMEOUT)
 
     def _on_answer(
         self,

@@ -91,7 +91,7 @@ class ShardDrop:
         owners, words = self._replicas.owners(shard), self._readiness.words(shard, now)
         if not all_ready(words, owners, self._rules.quorum):
             return None
-        return Spare(mine, owners, covered(mine, words, owners, self._rules.quorum))
+        return Spare(mine, owners, {peer for peer in owners if mine <= words[peer].chunks})
 
     def _unwanted(self, now: float) -> list[int]:
         """Return the shards that this peer does not own and has kept for long enough, ascending.

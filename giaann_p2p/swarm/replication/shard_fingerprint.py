@@ -3,26 +3,27 @@
 A peer that must prove that it holds a shard often has more chunks than the peer that asks. But
 fingerprints are additive, so the extra chunks can be subtracted one by one, if their deltas are
 kept. If the requested chunks are fewer than the extra ones, they are added up instead. Both are
-slow, so the work for one answer is bounded.
+slow: each delta is unpacked once for all the shards of an answer, and the work for one answer is
+bounded.
 """
 
 import hashlib
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from giaann_p2p.model.fingerprint import Fingerprint, fingerprint, none
+import numpy as np
+
+from giaann_p2p.model.fingerprint import Fingerprint, fingerprint, fingerprints, none
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.store import Store
+from giaann_p2p.store.update import Update
 from giaann_p2p.swarm.wire.identity import Peer
 
 PROOF_BYTES = 32
 _MOST_WEIGHED = 1 << 20
 """Number of connections fingerprinted in one go before it is cut short; takes about a second."""
-_MOST_DELTAS = 64
-"""Maximum number of deltas subtracted or added up for the fingerprint of one shard."""
-_A_DELTA = 1 << 13
-"""Cost of fingerprinting one delta, in connections: a record with the rows of many shards may have
-to be unpacked for it."""
+_MOST_DELTAS = 128
+"""Maximum number of deltas unpacked for one answer."""
 
 
 class ShardFingerprint(NamedTuple):
@@ -66,59 +67,93 @@ def proofs(
     A proof is empty if the peer cannot give it. There is at least one proof, and only as many as do
     not take too long.
     """
-    found, size = list[bytes](), 0
+    pasts: dict[int, _Past | None] = {}
+    work, deltas = 0, Applied()
     for shard in shards:
-        if size > _MOST_WEIGHED:
+        past = _past(store, shard, chunks, salt)
+        needed = deltas | past.deltas if past else deltas
+        if pasts and (work > _MOST_WEIGHED or len(needed) > _MOST_DELTAS):
             break
-        weight, took = _as_of(store, shard, chunks, salt)
-        found.append(b"" if weight is None else proof_of(weight, peer))
-        size += took
-    return found
+        pasts[shard], deltas = past, needed
+        work += past.work if past else 0
+    sums = _of_deltas(store, {n: past.deltas for n, past in pasts.items() if past}, salt)
+    weights = [past.weight(sums[n]) if past and n in sums else None for n, past in pasts.items()]
+    return [b"" if weight is None else proof_of(weight, peer) for weight in weights]
 
 
-def _as_of(
-    store: Store, shard: int, chunks: Applied, salt: bytes
-) -> tuple[Fingerprint | None, int]:
-    """Return a shard's fingerprint for some of its chunks, and the work done in connections.
+class _Past(NamedTuple):
+    """How to get a shard's fingerprint for certain chunks only."""
 
-    The fingerprint is None if the shard lacks one of these chunks, or if a delta that is needed for
-    the sum is no longer kept.
-    """
+    deltas: Applied
+    """The chunks whose deltas are needed for it."""
+    whole: Fingerprint | None = None
+    """The fingerprint of all the shard's content, which the deltas are to be subtracted from; None
+    if the deltas are all that there is."""
+    work: int = 0
+    """The work done so far, in connections."""
+
+    def weight(self, of_deltas: Fingerprint) -> Fingerprint:
+        """Return the fingerprint, given the sum of the deltas' fingerprints."""
+        return of_deltas if self.whole is None else self.whole - of_deltas
+
+
+def _past(store: Store, shard: int, chunks: Applied, salt: bytes) -> _Past | None:
+    """Return how to get a shard's fingerprint for certain chunks; None if that is impossible."""
     now = store.sets([shard]).get(shard)
     if now is None or not chunks <= now:
-        return None, 0
-    if len(chunks) <= len(now - chunks):
-        found = _of_deltas(store, shard, chunks, salt)
-        if found is not None:
-            return found, len(chunks) * _A_DELTA
+        return None
+    if len(chunks) <= len(now - chunks) and (few := _kept(store, shard, chunks)) is not None:
+        return _Past(few)
     held = store.content(shard)
-    if not len(held.shards):
-        return None, 0
-    beyond = held.applied[0] - chunks
-    left = _of_deltas(store, shard, beyond, salt)
-    took = held.delta.connections + min(len(beyond), _MOST_DELTAS) * _A_DELTA
-    return None if left is None else fingerprint(held.delta, salt) - left, took
+    if not len(held.shards):  # it was dropped meanwhile
+        return None
+    beyond = _kept(store, shard, held.applied[0] - chunks)
+    if beyond is None:
+        return None
+    return _Past(beyond, fingerprint(held.delta, salt), held.delta.connections)
 
 
-def _of_deltas(store: Store, shard: int, chunks: Applied, salt: bytes) -> Fingerprint | None:
-    """Add up the fingerprints of some chunks' deltas; None if they are too many or not all kept.
+def _kept(store: Store, shard: int, chunks: Applied) -> Applied | None:
+    """Return the chunks of a set whose deltas make up its knowledge, if a shard's are all kept.
 
-    The result is also None if the set has a withdrawal but not the withdrawn chunk, because the sum
-    would need a delta that no peer has any more.
+    None also if they are too many, or if the set has a withdrawal but not the withdrawn chunk,
+    because the sum would need a delta that no peer has any more.
     """
-    found = none()
     if not chunks.withdrawn <= chunks:
         return None
-    chunks = chunks.left
-    if not chunks:
-        return found
-    if len(chunks) > _MOST_DELTAS or not chunks <= store.retained_for(shard):
-        return None
-    for job in chunks:
-        for chunk in chunks.of(job):
-            updates = store.recall(job, chunk, [shard])
-            if not updates:  # the delta was released meanwhile
-                return None
-            for update in updates:
-                found += fingerprint(update.delta, salt)
+    left = chunks.left
+    return left if len(left) <= _MOST_DELTAS and left <= store.retained_for(shard, left) else None
+
+
+def _of_deltas(store: Store, wanted: Mapping[int, Applied], salt: bytes) -> dict[int, Fingerprint]:
+    """Add up the fingerprints of some chunks' deltas, for each shard those that it wants.
+
+    A shard is left out if one of its deltas was released meanwhile.
+    """
+    sums = {shard: none() for shard in wanted}
+    shards_of: dict[tuple[bytes, int], list[int]] = {}
+    for shard, chunks in wanted.items():
+        for job in chunks:
+            for chunk in chunks.of(job):
+                shards_of.setdefault((job, chunk), []).append(shard)
+    for (job, chunk), shards in shards_of.items():
+        added = _of_updates(store, store.recall(job, chunk, shards), salt)
+        for shard in shards:
+            if shard not in added:
+                sums.pop(shard, None)
+            elif shard in sums:
+                sums[shard] = sums[shard] + added[shard]
+    return sums
+
+
+def _of_updates(store: Store, updates: Iterable[Update], salt: bytes) -> dict[int, Fingerprint]:
+    """Return the sums of the fingerprints of some updates, by shard."""
+    found: dict[int, Fingerprint] = {}
+    for update in updates:
+        delta, shards = update.delta, update.shards
+        at = np.searchsorted(shards, store.layout.shards_of(delta.concept, delta.feature))
+        # What is beyond the last shard, or between two, are neurons without a row: they weigh none.
+        prints = fingerprints(delta, salt, at, len(shards) + 1)
+        for shard, one in zip(shards.tolist(), prints, strict=False):
+            found[shard] = found[shard] + one if shard in found else one
     return found

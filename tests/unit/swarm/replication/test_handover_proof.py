@@ -58,12 +58,15 @@ class Trier:
         self.calls: list[Call] = []
         self.weighings: list[TakeFingerprints] = []
         self.late: set[int] = set()
-        """Shards that are not covered."""
+        """Shards of which no owner reports all chunks."""
+        self.behind: set[Peer] = set()
+        """Owners that report all chunks of no shard."""
 
     def spare(self, *numbers: int) -> dict[int, Spare]:
         sets = self.store.sets(numbers or ALL)
         owners = self.replicas.owners
-        return {n: Spare(mine, owners(n), n not in self.late) for n, mine in sets.items()}
+        covering = {n: {*owners(n)} - self.behind if n not in self.late else set() for n in sets}
+        return {n: Spare(mine, owners(n), covering[n]) for n, mine in sets.items()}
 
     def due(self, now: float, *numbers: int) -> None:
         self.do(self.handover.due(self.spare(*numbers), now), now)
@@ -218,6 +221,30 @@ def test_what_is_not_covered_yet_is_given_a_moment() -> None:
     assert len(one.weighings) == 1  # the other trial goes on
 
 
+def test_owners_show_it_one_by_one_as_they_come_to_have_it() -> None:
+    one = Trier(1)
+    one.behind = {D}
+    one.due(NOW)
+    assert sorted(call.peer for call in one.calls) == [B, C]
+    one.show(1)
+    one.behind = {B, C}  # they are silent for a while, or busy
+    one.due(NOW + SETTLING)
+    assert [call.peer for call in one.calls] == [D]
+    one.show(1, now=NOW + SETTLING)
+    assert one.shown(NOW + SETTLING) == ALL
+
+
+def test_who_neither_has_it_nor_showed_it_in_time_ends_the_trial() -> None:
+    one = Trier(1)
+    one.behind = {D}
+    one.due(NOW)
+    one.show(1)
+    one.due(NOW + SETTLING - 0.1)
+    assert not one.handover.fetches(0)
+    one.due(NOW + SETTLING)
+    assert one.handover.fetches(0)
+
+
 def test_what_has_changed_is_tried_anew_with_another_salt() -> None:
     one = Trier(1)
     one.due(NOW)
@@ -263,7 +290,7 @@ def test_who_cannot_tell_is_asked_again_later_and_later() -> None:
             now += 1
             one.due(now, 0)
         pauses.append(now - begun)
-    assert pauses == [REST, 4, 8, 16, 32, LONGEST_REST, LONGEST_REST, LONGEST_REST]
+    assert pauses == [REST, 4, 8, 16, LONGEST_REST, LONGEST_REST, LONGEST_REST, LONGEST_REST]
     assert one.around.suspected == []
 
 

@@ -6,6 +6,7 @@ import pytest
 from giaann_p2p.model.delta import total
 from giaann_p2p.model.fingerprint import Fingerprint, fingerprint
 from giaann_p2p.store.applied import WITHDRAWN, Applied
+from giaann_p2p.store.content import Content
 from giaann_p2p.store.store import Store
 from giaann_p2p.swarm.replication import shard_fingerprint
 from giaann_p2p.swarm.replication.shard_fingerprint import PROOF_BYTES, proof_of, proofs, weighed
@@ -114,8 +115,52 @@ def test_only_so_much_is_shown_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(proofs(held, range(4), applied(4, 5), SALT, A)) == 4
     monkeypatch.setattr(shard_fingerprint, "_MOST_WEIGHED", 2 * held.content(0).delta.connections)
     assert 1 <= len(proofs(held, range(4), applied(4, 5), SALT, A)) < 4
-    monkeypatch.setattr(shard_fingerprint, "_MOST_WEIGHED", 2 * shard_fingerprint._A_DELTA)
-    assert len(proofs(held, range(4), applied(4), SALT, A)) < 4  # deltas count, too
+    monkeypatch.undo()
+    held = store(chunks=range(4, 9))
+    held.apply([update(9, 2), update(10, 3)])  # two shards need a delta that no other shard needs
+    before = applied(*range(4, 8))
+    assert len(proofs(held, range(4), before, SALT, A)) == 4
+    monkeypatch.setattr(shard_fingerprint, "_MOST_DELTAS", 2)
+    assert len(proofs(held, range(4), before, SALT, A)) == 3
+    assert all(proofs(held, range(4), before, SALT, A))
+    monkeypatch.setattr(shard_fingerprint, "_MOST_DELTAS", 1)
+    assert list(map(bool, proofs(held, range(4), before, SALT, A))) == [True, True, False, False]
+
+
+def test_a_delta_is_unpacked_once_for_all_shards(monkeypatch: pytest.MonkeyPatch) -> None:
+    held, recalled = store(chunks=range(4, 12)), list[int]()
+    recall = held.recall
+    monkeypatch.setattr(
+        held, "recall", lambda job, chunk, of: recalled.append(chunk) or recall(job, chunk, of)
+    )
+    held.apply([update(12, 2)])  # one shard is ahead of the others
+    before = applied(*range(4, 9))
+    found = proofs(held, range(4), before, SALT, A)
+    prints = [
+        fingerprint(total([LESSONS.part(chunk, n) for chunk in range(4, 9)]), SALT)
+        for n in range(4)
+    ]
+    assert found == [proof_of(one, A) for one in prints]
+    assert sorted(recalled) == [9, 10, 11, 12]
+
+
+def test_a_shard_that_grows_while_proofs_are_made_is_proved(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    held = store(chunks=[4, 5, 6, 7])
+    content = held.content
+
+    def grown(shard: int) -> Content:
+        if 8 not in held.sets([1])[1].of(JOB):
+            held.apply([update(8, *range(4))])
+        return content(shard)
+
+    monkeypatch.setattr(held, "content", grown)
+    found = proofs(held, range(4), applied(4, 5, 6), SALT, A)
+    prints = [
+        fingerprint(total([LESSONS.part(chunk, n) for chunk in (4, 5, 6)]), SALT) for n in range(4)
+    ]
+    assert found == [proof_of(one, A) for one in prints]
 
 
 def test_a_delta_that_is_let_go_of_meanwhile_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
