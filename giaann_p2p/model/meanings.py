@@ -3,13 +3,16 @@
 In spaCy an attribute ruler and a lemmatizer tell that from the token's text and tag, except for a
 few words whose lemma depends on their neighbours ("gon na"). So they run once for each (text, tag),
 on a document of that one token; and the ruler only for words that its patterns name, since for all
-others the tag alone decides. They run in full for a sentence in which one of those few words is a
-noun.
+others the tag alone decides. The ruler runs in full for a sentence in which one of those few words
+is a noun.
+
+Lower-case texts and lemmas stay strings here: spaCy would look them up by their hashes, which other
+words may have, too (see `word_memory`).
 """
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from spacy.language import Language
 from spacy.tokens import Doc, Token
@@ -44,18 +47,14 @@ class Meanings:
     def __init__(self, tags: Sequence[str], nlp: Language) -> None:
         self._tags = tags
         self._known: dict[tuple[int, int], Meaning] = {}
-        self.use(nlp)
+        self._ruler = cast(Any, nlp.get_pipe("attribute_ruler"))
+        self._lemmatizer = cast(Any, nlp.get_pipe("lemmatizer"))
         self._named = named_in(self._ruler.patterns)
         ruled = [self._ruler(Doc(nlp.vocab, [_NAMELESS], tags=[tag]))[0] for tag in tags]
         self._coarse = [(token.pos_, str(token.morph)) for token in ruled]
 
     def __repr__(self) -> str:
         return f"<Meanings: {len(self._known):,} known>"
-
-    def use(self, nlp: Language) -> None:
-        """Go on with another copy of the pipeline."""
-        self._ruler: Any = nlp.get_pipe("attribute_ruler")
-        self._lemmatizer: Any = nlp.get_pipe("lemmatizer")
 
     def known(self, orth: int, tag: int) -> Meaning | None:
         """Return the meaning of a text, by its hash, and a tag, by its number, if it is known."""
@@ -73,22 +72,23 @@ class Meanings:
         for token, tag in zip(doc, tags, strict=True):
             token.tag_ = self._tags[tag]
         return [
-            Word(*_meaning(token)[:3], token.idx, token.idx + len(token))
-            for token in self._lemmatized(self._ruler(doc))
+            Word(*self._meaning(token)[:3], token.idx, token.idx + len(token))
+            for token in self._ruler(doc)
         ]
 
     def _found(self, token: Token, tag: int) -> Meaning:
         vocab, text = token.vocab, token.text
-        if self._named.fullmatch(token.lower_):
-            alone = self._ruler(Doc(vocab, [text], tags=[self._tags[tag]]))
-            return _meaning(self._lemmatized(alone)[0])
+        if self._named.fullmatch(text.lower()):
+            return self._meaning(self._ruler(Doc(vocab, [text], tags=[self._tags[tag]]))[0])
         coarse, morph = self._coarse[tag]
-        return _meaning(self._lemmatized(Doc(vocab, [text], pos=[coarse], morphs=[morph]))[0])
+        return self._meaning(Doc(vocab, [text], pos=[coarse], morphs=[morph])[0])
 
-    def _lemmatized(self, doc: Doc) -> Doc:
+    def _meaning(self, token: Token) -> Meaning:
+        noun, text = token.pos_ in _NOUNS, token.text
+        lower = text.lower()
         self._lemmatizer.cache.clear()  # it is unbounded, and the results are cached here
-        lemmatized: Doc = self._lemmatizer(doc)
-        return lemmatized
+        lemma: str = token.lemma_ if token.lemma else self._lemmatizer.lemmatize(token)[0]
+        return Meaning(lower, lemma.lower(), noun, len(text), noun and lower in _IN_CONTEXT)
 
 
 def named_in(patterns: Iterable[Any]) -> re.Pattern[str]:
@@ -113,10 +113,3 @@ def named_in(patterns: Iterable[Any]) -> re.Pattern[str]:
             case _:
                 others.append(r"(?s:.*)")
     return re.compile("|".join([*map(re.escape, sorted(texts)), *others]))
-
-
-def _meaning(token: Token) -> Meaning:
-    noun, lower = token.pos_ in _NOUNS, token.lower_
-    return Meaning(
-        lower, token.lemma_.lower(), noun, len(token.text), noun and lower in _IN_CONTEXT
-    )

@@ -9,6 +9,7 @@ from itertools import islice
 from typing import NamedTuple, TypeVar, cast
 
 import torch
+from spacy.language import Language
 from spacy.tokens import Doc
 
 from giaann_p2p.errors import PromptError
@@ -20,6 +21,7 @@ from giaann_p2p.model.sequence import SequenceBuilder, Sequences
 from giaann_p2p.model.spec import CHUNK, ModelSpec
 from giaann_p2p.model.tagger import Tagger
 from giaann_p2p.model.text import LONG_SENTENCE, LONG_WORD, MAX_WORD, Sentence
+from giaann_p2p.model.word_memory import tokenized
 from giaann_p2p.model.workers import in_processes
 
 _CHUNKS_AT_ONCE = 8
@@ -113,14 +115,15 @@ class Parser:
         skips = [Skips() for _ in chunks]
         with self._memory.open() as nlp:
             self._tagger.use(nlp)
-            places, docs = [], []
+            read: list[tuple[int, int, Doc | list[Word]]] = []
             for i, chunk in enumerate(chunks):
                 for sentence in chunk:
-                    doc = self._tokenized(sentence, skips[i])
-                    if doc is not None:
-                        places.append((i, sentence.line))
-                        docs.append(doc)
-            for (i, line), words in zip(places, self._tagger.words(docs), strict=True):
+                    tokens = self._tokenized(sentence, skips[i], nlp)
+                    if tokens is not None:
+                        read.append((i, sentence.line, tokens))
+            tagged = self._tagger.words(tokens for *_, tokens in read if isinstance(tokens, Doc))
+            for i, line, tokens in read:
+                words = next(tagged) if isinstance(tokens, Doc) else tokens
                 if not builders[i].add(merge_nouns(words)):
                     skips[i].add(Reason.NO_NOUN, line)
         parts = zip(chunks, builders, skips, strict=True)
@@ -134,28 +137,51 @@ class Parser:
         texts = [_CONTROL.sub(" ", sentence.text).rstrip() for sentence in sentences]
         with self._memory.open() as nlp:
             self._tagger.use(nlp)
-            tokens = self._tagger.words(map(self._tagger.tokenize, texts))
-            return list(map(_prompt_sentence, texts, tokens))
+            docs = [tokenized(text, nlp) for text in texts]
+            tagged = self._tagger.words(doc for doc in docs if doc is not None)
+            found = []
+            for text, doc in zip(texts, docs, strict=True):
+                words = self._alone(text) if doc is None else next(tagged)
+                if words is None:
+                    raise PromptError(f"a sentence of the prompt cannot be read: {Reason.NOT_TEXT}")
+                found.append(_prompt_sentence(text, words))
+            return found
 
-    def _tokenized(self, sentence: Sentence, skips: Skips) -> Doc | None:
+    def _tokenized(
+        self, sentence: Sentence, skips: Skips, nlp: Language
+    ) -> Doc | list[Word] | None:
         """Tokenise a sentence; if it must be skipped, count it and return None.
 
-        This runs before the costly tagging.
+        This runs before the costly tagging, except for a sentence that must be read alone.
         """
         text, cleaned = _CONTROL.subn(" ", sentence.text)
-        reason, doc = self._unfit(sentence.text, self._spec.max_tokens), None
+        reason = self._unfit(sentence.text, self._spec.max_tokens)
+        tokens: Doc | list[Word] | None = None
         if reason is None:
-            doc = self._tagger.tokenize(text)
-            if len(doc) <= self._spec.seed_tokens:
+            tokens = tokenized(text, nlp)
+            if tokens is None:
+                tokens = self._alone(text)
+            if tokens is None:
+                reason = Reason.NOT_TEXT
+            elif len(tokens) <= self._spec.seed_tokens:
                 reason = Reason.TOO_SHORT
-            elif len(doc) > self._spec.max_tokens:
+            elif len(tokens) > self._spec.max_tokens:
                 reason = Reason.TOO_LONG
         if reason is not None:
             skips.add(reason, sentence.line)
             return None
         if cleaned:
             skips.add(Reason.CLEANED, sentence.line)
-        return doc
+        return tokens
+
+    def _alone(self, text: str) -> list[Word] | None:
+        """Return the words of a sentence that nothing read before it can have spoiled.
+
+        None if they cannot be told apart even so (see `word_memory`).
+        """
+        with self._memory.alone() as nlp:
+            doc = tokenized(text, nlp)
+            return None if doc is None else next(self._tagger.beside(nlp).words([doc]))
 
     def _unfit(self, text: str, most_words: int | None = None) -> Reason | None:
         """Return the reason why a sentence cannot be tokenised at reasonable cost, or None.

@@ -5,6 +5,7 @@ every machine, and whatever sentences are tagged together.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from itertools import islice
 
 from spacy.language import Language
@@ -14,32 +15,37 @@ from giaann_p2p.model.columns import Word
 from giaann_p2p.model.meanings import Meanings
 from giaann_p2p.model.tagger_layers import TaggerLayers
 from giaann_p2p.model.tagger_tables import TaggerTables
-from giaann_p2p.model.token_types import TokenTypes, tokens_of
+from giaann_p2p.model.token_types import MOST, TokenTypes, tokens_of
 
 _AT_ONCE = 1 << 10
 """Tokens that are tagged together: their activations fit into a processor's cache."""
+_FEW = 1 << 8
+"""The most types of tokens that are remembered for a single sentence."""
 
 
 class Tagger:
     """Runs the English pipeline, and remembers what it found of tokens."""
 
     def __init__(self, nlp: Language, tables: TaggerTables, device: str = "cpu") -> None:
-        self._nlp = nlp
-        self._layers = TaggerLayers(tables, device)
-        self._types = TokenTypes(self._layers)
-        self._meanings = Meanings(tables.tags, nlp)
+        self._tags, self._layers = tables.tags, TaggerLayers(tables, device)
+        self._begin(nlp)
 
     def __repr__(self) -> str:
         return f"<Tagger: {self._layers!r}, {self._types!r}>"
 
     def use(self, nlp: Language) -> None:
-        """Go on with another copy of the pipeline, which remembers other words."""
-        self._nlp = nlp
-        self._meanings.use(nlp)
+        """Go on with a copy of the pipeline. If it is another one, all tokens are forgotten.
 
-    def tokenize(self, text: str) -> Doc:
-        """Return the tokens of a sentence, untagged."""
-        return self._nlp.make_doc(text)
+        They are known by their hashes, which stand for other words in another copy.
+        """
+        if nlp is not self._nlp:
+            self._begin(nlp)
+
+    def beside(self, nlp: Language) -> "Tagger":
+        """Return one for a copy of the pipeline, which remembers nothing of this one."""
+        other = copy(self)
+        other._begin(nlp, _FEW)
+        return other
 
     def words(self, docs: Iterable[Doc]) -> Iterator[list[Word]]:
         """Yield the words of each sentence, as the whole pipeline tags them."""
@@ -50,6 +56,11 @@ class Tagger:
             told = zip(tokens[:, 0].tolist(), tags, tokens[:, 1].tolist(), strict=True)
             for doc, length in zip(group, lengths, strict=True):
                 yield self._words(doc, list(islice(told, length)))
+
+    def _begin(self, nlp: Language, most: int = MOST) -> None:
+        self._nlp = nlp
+        self._types = TokenTypes(self._layers, most)
+        self._meanings = Meanings(self._tags, nlp)
 
     def _words(self, doc: Doc, told: Sequence[tuple[int, int, int]]) -> list[Word]:
         """Return a sentence's words, given each token's hash, tag and offset."""

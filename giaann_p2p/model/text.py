@@ -25,6 +25,7 @@ from spacy.tokens import Doc
 from giaann_p2p.model import english
 from giaann_p2p.model.affixes import Tokenizer, spaced
 from giaann_p2p.model.encoding import LONGEST_MARK, refuse_marked
+from giaann_p2p.model.word_memory import tokenized
 
 BLOCK = 1 << 16
 MAX_WORD = 1000
@@ -139,15 +140,26 @@ def _blocks(pieces: Iterable[str]) -> Iterator[str]:
 
 
 def _split(text: str) -> list[tuple[int, str]]:
-    """Split into sentences, each with its offset, without the white space before it."""
-    found = []
-    with english.tokenizer().open() as nlp:
-        text = text.replace("\n", " ")
+    """Split into sentences, each with its offset, without the white space before it.
+
+    A text whose words cannot be told apart (see `word_memory`) is one sentence.
+    """
+    text, words = text.replace("\n", " "), english.tokenizer()
+    with words.open() as nlp:
         easy = spaced(text, cast(Tokenizer, nlp.tokenizer))
-        for start, last in _spans(nlp.make_doc(easy)):
-            end = last + (easy[last : last + 1] != text[last : last + 1])  # a mark became a space
-            sentence = text[start:end].lstrip()
-            found.append((end - len(sentence), sentence))
+        if (doc := tokenized(easy, nlp)) is not None:
+            return _cut(text, easy, _spans(doc))
+    with words.alone() as nlp:
+        doc = tokenized(easy, nlp)
+        return _cut(text, easy, [(0, len(text))] if doc is None else _spans(doc))
+
+
+def _cut(text: str, easy: str, spans: Iterable[tuple[int, int]]) -> list[tuple[int, str]]:
+    found = []
+    for start, last in spans:
+        end = last + (easy[last : last + 1] != text[last : last + 1])  # a mark became a space
+        sentence = text[start:end].lstrip()
+        found.append((end - len(sentence), sentence))
     return found
 
 

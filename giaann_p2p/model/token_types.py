@@ -10,7 +10,7 @@ from giaann_p2p.model.sequence import Ints
 from giaann_p2p.model.tagger_layers import TaggerLayers
 from giaann_p2p.model.tagger_tables import ATTRIBUTES
 
-_MOST = 1 << 16
+MOST = 1 << 16
 """The most types that are remembered, at some 600 bytes each; then all are forgotten."""
 _COLUMNS: list[int | str] = ["ORTH", "IDX", *ATTRIBUTES]
 _ORTH, _NORM, _SPACE_AFTER = (_COLUMNS.index(name) for name in ("ORTH", "NORM", "SPACY"))
@@ -23,7 +23,7 @@ Tokens = npt.NDArray[np.uint64]
 class TokenTypes:
     """Numbers types, and keeps their activations in one table."""
 
-    def __init__(self, layers: TaggerLayers, most: int = _MOST) -> None:
+    def __init__(self, layers: TaggerLayers, most: int = MOST) -> None:
         self._layers, self._most = layers, most
         self._numbers: dict[tuple[int, ...], int] = {}
         self._table: Any = layers.no_types(most)

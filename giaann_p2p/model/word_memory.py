@@ -1,9 +1,16 @@
-"""A bound on the words that spaCy remembers.
+"""A bound on the words that spaCy remembers, and a guard against words that it confuses.
 
 spaCy keeps all that it knows of each word that it ever met, some 500 bytes, and how it cut each
 piece of text between spaces; it reads what it knows many times as fast. So it may remember nearly
 all words of a language. When there are more, the pipeline is loaded anew, and begins with none.
 (With spaCy's own memory zones, which forget words at their end, it does not remember pieces.)
+
+spaCy knows a word by a hash of 64 bits, and anybody can make up a word with the hash of another
+one. Of two such words it takes the second for the first. So what a text reads as would depend on
+all that was read before it, and a stranger's word could spoil another one for a worker. But a text
+that is confused does not read as itself. It is read again alone: by a copy of the pipeline that
+remembers only the words that it was loaded with, and forgets all others after each text. What it
+confuses even so (words of one text, or a word of the pipeline's own) is the same for everybody.
 """
 
 import threading
@@ -11,6 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from spacy.language import Language
+from spacy.tokens import Doc
 
 _MOST_WORDS = 1 << 16
 
@@ -20,6 +28,7 @@ class WordMemory:
 
     def __init__(self, load: Callable[[], Language]) -> None:
         self._load, self._lock = load, threading.RLock()
+        self._forgetful: Language | None = None
         self._begin()
 
     def __repr__(self) -> str:
@@ -38,7 +47,25 @@ class WordMemory:
                 self._begin()
             yield self._nlp
 
+    @contextmanager
+    def alone(self) -> Iterator[Language]:
+        """Yield a copy of the pipeline that forgets in the end what it met meanwhile."""
+        with self._lock:
+            if self._forgetful is None:  # so far no text was confused
+                self._forgetful = self._load()
+            with self._forgetful.memory_zone():
+                yield self._forgetful
+
     def _begin(self) -> None:
         self._nlp = self._load()
         self._nlp.tokenizer.max_cache_size = _MOST_WORDS  # type: ignore[union-attr]
         self._first = len(self._nlp.vocab.strings)
+
+
+def tokenized(text: str, nlp: Language) -> Doc | None:
+    """Return the tokens of a text, as the text has them; None if the pipeline confuses a word."""
+    try:
+        doc = nlp.make_doc(text)
+    except SystemError:  # spaCy takes the hash 0 of a word for an error, and finds none
+        return None
+    return doc if doc.text == text else None

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from giaann_p2p.model import english, text
+from giaann_p2p.model import english, parse, text
 from giaann_p2p.model.affixes import MOST_CUTS, MOST_READ, Tokenizer, is_costly, spaced
 from giaann_p2p.model.parse import Parser, Reason
 from giaann_p2p.model.text import MAX_WORD, Sentence, text_sentences
+from giaann_p2p.model.word_memory import tokenized
 from tests.helpers import DATA
 
 GOOD = "The bees of the old garden collect honey from the many flowers in the summer."
@@ -61,11 +62,8 @@ def test_slow_sentences_are_skipped_before_the_tokenizer_gets_them(
     word: str, words: int, parser: Parser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given = []
-    tokenize = parser._tagger.tokenize
     monkeypatch.setattr(
-        parser._tagger,
-        "tokenize",
-        lambda text: given.append(text) or tokenize(text),
+        parse, "tokenized", lambda text, nlp: given.append(text) or tokenized(text, nlp)
     )
     slow = " ".join([word] * words)
     (parsed,) = parser.parse([[Sentence(GOOD, 1), Sentence(slow, 2), Sentence(GOOD, 3)]])
@@ -78,7 +76,7 @@ def test_slow_sentences_are_skipped_before_the_tokenizer_gets_them(
 def test_a_sentence_of_many_words_is_too_long_before_the_tokenizer_gets_it(
     parser: Parser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parser._tagger, "tokenize", None)
+    monkeypatch.setattr(parse, "tokenized", None)
     (parsed,) = parser.parse([[Sentence("((((((((((((((((((( " * 1000, 1)]])
     assert parsed.skips.counts == {Reason.TOO_LONG: 1}
 

@@ -40,7 +40,7 @@ def tagger_of(nlp: Language) -> Tagger:
 
 def tagged(text: str, nlp: Language) -> list[Word]:
     one = tagger_of(nlp)
-    (found,) = one.words([one.tokenize(text)])
+    (found,) = one.words([nlp.make_doc(text)])
     return found
 
 
@@ -52,9 +52,9 @@ def relevant(words: list[Word]) -> list[Word]:
 def test_all_of_wiki_is_tagged_as_by_the_whole_pipeline(nlp: Language) -> None:
     lines = (DATA / "wiki.txt").read_text().splitlines()
     one = tagger_of(nlp)
-    found = list(one.words(map(one.tokenize, lines)))
+    found = list(one.words(map(nlp.make_doc, lines)))
     assert found == [whole(line, nlp) for line in lines]
-    assert list(one.words(map(one.tokenize, lines))) == found  # now from memory
+    assert list(one.words(map(nlp.make_doc, lines))) == found  # now from memory
 
 
 WORDS = [
@@ -82,7 +82,7 @@ def test_the_memory_is_bounded(nlp: Language, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(meanings, "_MOST", 3)
     one = tagger_of(nlp)
     for text in ("The bees make honey in the summer.", "A wasp makes none of it."):
-        (found,) = one.words([one.tokenize(text)])
+        (found,) = one.words([nlp.make_doc(text)])
         assert found == whole(text, nlp)
         assert len(one._meanings._known) <= 3
 
@@ -100,7 +100,7 @@ def test_sentences_are_tagged_in_groups_of_any_size(
     for most in (1, 50, 4096):
         monkeypatch.setattr(tagger, "_AT_ONCE", most)
         one = tagger_of(nlp)
-        found.append(list(one.words(map(one.tokenize, lines))))
+        found.append(list(one.words(map(nlp.make_doc, lines))))
     assert found[0] == found[1] == found[2]
 
 

@@ -192,7 +192,7 @@ def test_a_type_is_computed_once(
     for _ in range(2):
         types.of(np.concatenate(sentences))
     assert computed == [len(types._numbers)]
-    assert token_types._MOST >= 1 << 16
+    assert token_types.MOST >= 1 << 16
 
 
 def test_no_sentences_and_empty_ones(tables: TaggerTables, sentences: list[Tokens]) -> None:
