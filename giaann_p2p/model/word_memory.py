@@ -8,9 +8,9 @@ all words of a language. When there are more, the pipeline is loaded anew, and b
 spaCy knows a word by a hash of 64 bits, and anybody can make up a word with the hash of another
 one. Of two such words it takes the second for the first. So what a text reads as would depend on
 all that was read before it, and a stranger's word could spoil another one for a worker. But a text
-that is confused does not read as itself. It is read again alone: by a copy of the pipeline that
-remembers only the words that it was loaded with, and forgets all others after each text. What it
-confuses even so (words of one text, or a word of the pipeline's own) is the same for everybody.
+that is confused does not read as itself. It is read again alone, by a copy of the pipeline that
+forgets each text's words at its end. The words that even this copy confuses, in one text or with
+one of its own, are the same on every peer.
 """
 
 import threading

@@ -65,14 +65,17 @@ class Fetcher:
         self._tried: dict[Peer, set[Asked]] = {}
         self._apart: dict[Peer, set[int]] = {}  # shards that cannot be replaced whole, either
 
-    def after(self, peer: Peer, now: float) -> list[Action]:
-        """Ask a peer for chunks that it recently reported and that are missing here."""
+    def after(self, peer: Peer, now: float, together: bool = True) -> list[Action]:
+        """Ask a peer for chunks that it recently reported and that are missing here.
+
+        `together`: whether shards may be asked for together although they lack other chunks, too.
+        """
         if peer in self._coming or self._store_backoff.rests(now):
             return []
         lacking = self._lacking(peer, now)
         if not lacking:
             return []
-        lack = self._next_of(peer, lacking)
+        lack = self._next_of(peer, [*common(lacking), *lacking] if together else lacking)
         self._coming[peer] = lack
         most = self._bulk.flow.window(peer)
         question = request(lack, self._replicas, most)
@@ -86,8 +89,7 @@ class Fetcher:
         """
         tried = self._tried.pop(peer, set())
         open_now = {
-            (lack.chunks.digest, tuple(lack.shards), lack.remembered): lack
-            for lack in [*common(lacking), *lacking]
+            (lack.chunks.digest, tuple(lack.shards), lack.remembered): lack for lack in lacking
         }
         fresh = open_now.keys() - tried
         asked = max(fresh or open_now, key=lambda asked: (use_of(open_now[asked]), asked))
@@ -153,7 +155,11 @@ class Fetcher:
         self._others.heard(peer)
         if not updates:
             del self._coming[peer]
-            for shard in lack.shards if gone and lack.all_that_is_lacking else []:
+            if not lack.all_that_is_lacking:
+                # While the swarm learns, shards have other chunks in common each time. If these
+                # were only asked for once more, what is gone would never come in a whole shard.
+                return self.after(peer, now, together=False)
+            for shard in lack.shards if gone else []:
                 if self._takes_whole(peer, shard):
                     self._whole(peer, shard)
                 else:

@@ -104,6 +104,8 @@ def _past(store: Store, shard: int, chunks: Applied, salt: bytes) -> _Past | Non
         return None
     if len(chunks) <= len(now - chunks) and (few := _kept(store, shard, chunks)) is not None:
         return _Past(few)
+    if _kept(store, shard, now - chunks) is None:  # before the content is copied
+        return None
     held = store.content(shard)
     if not len(held.shards):  # it was dropped meanwhile
         return None

@@ -149,11 +149,26 @@ def test_no_whole_shard_is_taken_because_of_what_is_not_all_that_is_lacking() ->
     one, other, call = fetching(mine, theirs)
     assert asked(call) == ([0, 1, 2, 3], applied(*range(1, 8)))
     one.answer(call, sent(other.answers.to(call.message)), NOW + 1)
-    one.tick(NOW + 1)
-    compare(one, other, NOW + 1)
     (call,) = [call for call in one.calls if isinstance(call.message, Fetch)]
     assert asked(call) == ([1, 2, 3], applied(*range(1, 9)))
     assert not any(isinstance(call.message, Offer) for call in one.calls)
+
+
+def test_what_is_gone_comes_with_whole_shards_though_there_is_always_something_new() -> None:
+    mine, theirs = store(chunks=[0]), store(chunks=range(9))
+    mine.apply([update(7, 0), update(8, 1)])
+    theirs.release(JOB, range(1, 9))
+    one, other, call = fetching(mine, theirs)
+    assert asked(call) == ([0, 1, 2, 3], applied(*range(1, 7)))
+    for later in range(20, 40):
+        one.answer(one.calls[-1], sent(other.answers.to(one.calls[-1].message)), NOW + later)
+        if any(isinstance(call.message, Offer) for call in one.calls):
+            break
+        theirs.apply([update(later, *range(SHARDS))])
+        theirs.release(JOB, [later])
+        one.tick(NOW + later)
+        compare(one, other, NOW + later)
+    assert later < 39
 
 
 def test_nothing_is_asked_for_that_is_here_or_not_wanted() -> None:

@@ -163,6 +163,16 @@ def test_a_shard_that_grows_while_proofs_are_made_is_proved(
     assert found == [proof_of(one, A) for one in prints]
 
 
+def test_no_content_is_copied_for_a_proof_that_cannot_be_given(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else whoever asks for many such shards would keep a thread for as long as it likes."""
+    held = store(chunks=[4, 5, 6, 7])
+    held.release(JOB, [7])
+    monkeypatch.setattr(held, "content", None)
+    assert proofs(held, range(4), applied(4, 5, 6), SALT, A) == [b""] * 4
+
+
 def test_a_delta_that_is_let_go_of_meanwhile_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     held = store(chunks=[4, 5])
     monkeypatch.setattr(held, "recall", lambda job, chunk, shards: [])
