@@ -30,23 +30,29 @@ def may_begin(mine: Applied, words: Words, others: Iterable[Peer], quorum: int) 
     return 1 + sum(word.state is ReplicaState.SYNCING for word in there) >= quorum
 
 
-def covered(mine: Applied, words: Words, owners: Sequence[Peer], quorum: int) -> bool:
-    """Return whether all owners report a shard ready, each with every chunk in `mine`.
+def covered(mine: Applied, words: Words, owners: Sequence[Peer], quorum: int, since: float) -> bool:
+    """Return whether a quorum of a shard's owners report it ready with every chunk in `mine`.
 
-    Reports alone are not enough to drop this peer's replica: the owners must also prove that they
-    hold the chunks (see `HandoverProof`).
+    These reports must be of time `since` or later. They are not enough to drop this peer's replica:
+    all owners must also prove that they hold the chunks (see `HandoverProof`). So an owner that is
+    silent now proved it shortly before. But no report may contradict that: the result is False if
+    any owner lacks a chunk, or gives the shard up itself.
     """
     told = [words[peer] for peer in owners if peer in words]
-    return all_ready(words, owners, quorum) and all(mine <= word.chunks for word in told)
+    if not all(mine <= word.chunks and _stays(word) for word in told):
+        return False
+    ready = [word for word in told if word.state is ReplicaState.READY and word.asked >= since]
+    return len(ready) >= quorum
 
 
-def all_ready(words: Words, owners: Sequence[Peer], quorum: int) -> bool:
-    """Return whether all owners of a shard report it ready, and the owners are at least a quorum.
+def _stays(word: PeerReport) -> bool:
+    return word.state in (ReplicaState.SYNCING, ReplicaState.READY)
 
-    With fewer owners than a quorum, the swarm cannot spare this peer's replica.
-    """
+
+def all_ready(words: Words, owners: Iterable[Peer]) -> bool:
+    """Return whether all owners of a shard report it ready."""
     told = [words.get(peer) for peer in owners]
-    return len(told) >= quorum and all(word and word.state is ReplicaState.READY for word in told)
+    return all(word and word.state is ReplicaState.READY for word in told)
 
 
 def everywhere(mine: Applied, told: Iterable[PeerReport | None], since: float) -> Applied:

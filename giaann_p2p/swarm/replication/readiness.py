@@ -50,13 +50,16 @@ class Readiness:
         looked = self._others.looked_at()
         return looked is not None and now - max(self._begun, looked) >= self._settings.patience
 
-    def words(self, shard: int, now: float) -> dict[Peer, PeerReport]:
-        """Return the recent reports on a shard, without those of peers excluded from it.
+    def words(self, shard: int, now: float, seconds: float | None = None) -> dict[Peer, PeerReport]:
+        """Return the reports on a shard of the last seconds, `word_counts` unless told otherwise.
+
+        Those of peers that are excluded from the shard are left out.
 
         A report that was asked for before this peer held the shard does not count. This peer may
         have dropped the shard and taken it again since, so it may lack chunks learned in between.
         """
-        since = max(now - self._settings.word_counts, self._replicas.held_since(shard))
+        seconds = self._settings.word_counts if seconds is None else seconds
+        since = max(now - seconds, self._replicas.held_since(shard))
         excluded = self._replicas.excluded(shard)
         return {peer: w for peer, w in self._reports.on(shard, since) if peer not in excluded}
 

@@ -1,8 +1,11 @@
 """Decides which shards leave this peer's memory: those that others own, once these have them.
 
-Safety: a shard with chunks is dropped only when all its owners have reported and proved that they
-hold the same chunks, and all of them have standing. Where the disk has room, it stays as a cold
-copy.
+Safety: a shard with chunks is dropped only when all its owners have proved in the last minute that
+they hold the same chunks, a quorum of them report it ready right now, and all of them have
+standing. Where the disk has room, it stays as a cold copy.
+
+Not all owners must be well at the moment of the drop. If they had to be, a peer could not leave a
+swarm in which some peer is always being restarted.
 """
 
 from collections.abc import Mapping
@@ -12,7 +15,7 @@ import numpy as np
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.swarm.replication.cold_copies import ColdCopies
 from giaann_p2p.swarm.replication.coverage import all_ready, covered
-from giaann_p2p.swarm.replication.handover_proof import HandoverProof, Spare
+from giaann_p2p.swarm.replication.handover_proof import TRIAL, HandoverProof, Spare
 from giaann_p2p.swarm.replication.readiness import Readiness
 from giaann_p2p.swarm.replication.shared import Shared
 from giaann_p2p.swarm.wire.actions import Action, Drop
@@ -43,9 +46,10 @@ class ShardDrop:
             # A shard that was ready here is kept beside owners that are newcomers, even if it is
             # empty: otherwise newcomers alone would hold the chunks that are learned next.
             counts = mine or self._replicas.state(shard) is ReplicaState.DRAINING
-            if counts and not self._may_leave_memory(shard, mine, members, leaving, now):
+            may_leave = not counts or self._may_leave_memory(shard, mine, members, leaving, now)
+            if not may_leave and not leaving:
                 continue
-            goes = not mine or self._is_held_by_all(shard, mine, now)
+            goes = may_leave and (not mine or self._is_held_by_all(shard, mine, now))
             if goes and (not mine or self._cooling.may_drop(shard, mine, now)):
                 self._replicas.covered(shard, now)
                 self._reports.forget_shard(shard)
@@ -76,22 +80,23 @@ class ShardDrop:
         return keeping >= min(self._rules.quorum, there)
 
     def _is_held_by_all(self, shard: int, mine: Applied, now: float) -> bool:
-        """Return whether all owners of a shard have reported and proved that they hold `mine`."""
-        owners = self._replicas.owners(shard)
+        """Return whether all owners of a shard have proved that they hold `mine`, and still may."""
+        owners, quorum = self._replicas.owners(shard), self._rules.quorum
+        words = self._readiness.words(shard, now, TRIAL)
         shown = self._handover.shown(shard, mine, owners, now)
-        return shown and covered(
-            mine, self._readiness.words(shard, now), owners, self._rules.quorum
-        )
+        return shown and covered(mine, words, owners, quorum, now - self._settings.word_counts)
 
     def _spare(self, shard: int, mine: Applied, now: float) -> Spare | None:
         """Return what a shard's owners must prove before it is dropped here.
 
-        The result is None until all owners report the shard ready.
+        The result is None if there are fewer owners than a quorum.
         """
         owners, words = self._replicas.owners(shard), self._readiness.words(shard, now)
-        if not all_ready(words, owners, self._rules.quorum):
+        if len(owners) < self._rules.quorum:
             return None
-        return Spare(mine, owners, {peer for peer in owners if mine <= words[peer].chunks})
+        covering = {peer for peer in owners if peer in words and mine <= words[peer].chunks}
+        lately = self._readiness.words(shard, now, TRIAL)
+        return Spare(mine, owners, covering, all_ready(lately, owners))
 
     def _unwanted(self, now: float) -> list[int]:
         """Return the shards that this peer does not own and has kept for long enough, ascending.

@@ -7,10 +7,10 @@
    quorum of its owners is present and it has all the chunks of each of them.
 3. A ready shard that placement assigns to other peers is *draining*: it still serves reads and
    accepts updates, because some readers and writers do not know of the change yet.
-4. A replica is released only when placement does not want it here, and all its owners, at least a
-   quorum, have recently reported that they are ready and have every chunk that is here, and have
-   proved that they hold the content of these chunks (see `handover_proof`). A draining shard waits
-   longer than such a report is valid, so two peers can never release it relying on each other.
+4. A replica is released only when placement does not want it here, all its owners have proved in
+   the last minute that they hold its content (see `handover_proof`), and a quorum of them report
+   now that they are ready with every chunk that is here. A draining shard waits longer than such a
+   report is valid, so peers can never all release it relying on each other.
 5. It is released only once all its owners have standing (see `standing`), and then leaves memory
    but not the disk (see `cold_copies`).
 6. A cold copy is *offered* when too few other peers have the shard: it is syncing, though placement

@@ -2,7 +2,14 @@
 
 import pytest
 
-from giaann_p2p.swarm.replication.coverage import Words, caught_up, covered, everywhere, may_begin
+from giaann_p2p.swarm.replication.coverage import (
+    Words,
+    all_ready,
+    caught_up,
+    covered,
+    everywhere,
+    may_begin,
+)
 from giaann_p2p.swarm.replication.peer_reports import PeerReport
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.replica import ReplicaState
@@ -63,26 +70,51 @@ def test_beginning_where_nobody_is_ready(told: dict[str, str], quorum: int, begi
     [
         ({}, False),
         ({"A": "r01"}, False),
-        ({"A": "r01", "B": "r01"}, True),
-        ({"A": "r01", "B": "r012"}, True),
+        ({"A": "r01", "B": "r01"}, True),  # C has proved it, and is silent now
+        ({"A": "r01", "B": "r012", "C": "r01"}, True),
+        ({"A": "r01", "B": "r01", "C": "s01"}, True),  # it was restarted
+        ({"A": "r01", "B": "r01", "C": "s0"}, False),  # it has lost something
+        ({"A": "r01", "B": "r01", "C": "a"}, False),
+        ({"A": "r01", "B": "r01", "C": "d01"}, False),  # it wants to let go, too
         ({"A": "r01", "B": "r0"}, False),
-        ({"A": "r01", "B": "s01"}, False),
-        ({"A": "r01", "B": "d01"}, False),  # it wants to let go, too
-        ({"A": "r01", "C": "r01"}, False),
-        ({"A": "r01", "B": "r01", "C": "s"}, True),  # C owns nothing
+        ({"A": "r01", "B": "s01", "C": "s01"}, False),
+        ({"A": "r01", "D": "r01"}, False),  # D owns nothing
     ],
 )
-def test_covered_by_all_owners(told: dict[str, str], is_covered: bool) -> None:
-    assert covered(applied(0, 1), words(**told), [A, B], 2) is is_covered
+def test_covered_by_a_quorum_of_owners(told: dict[str, str], is_covered: bool) -> None:
+    assert covered(applied(0, 1), words(**told), [A, B, C], 2, NOW) is is_covered
+
+
+def test_what_was_said_too_long_ago_covers_nothing_but_may_contradict() -> None:
+    assert not covered(applied(0), words(A="r0", B="r0"), [A, B, C], 2, NOW + 1)
+    late = words(A="r0", B="r0")
+    early = {C: PeerReport(ReplicaState.DRAINING, applied(0), NOW - 30)}
+    assert covered(applied(0), late, [A, B, C], 2, NOW)
+    assert not covered(applied(0), {**late, **early}, [A, B, C], 2, NOW)
 
 
 def test_nothing_is_covered_where_there_are_no_owners() -> None:
-    assert not covered(applied(), words(A="r"), [], 1)
+    assert not covered(applied(), words(A="r"), [], 1, NOW)
 
 
 def test_nothing_is_covered_by_fewer_owners_than_a_quorum() -> None:
-    assert covered(applied(0), words(A="r0"), [A], 1)
-    assert not covered(applied(0), words(A="r0"), [A], 2)
+    assert covered(applied(0), words(A="r0"), [A], 1, NOW)
+    assert not covered(applied(0), words(A="r0"), [A], 2, NOW)
+
+
+@pytest.mark.parametrize(
+    ("told", "is_ready"),
+    [
+        ({}, False),
+        ({"A": "r"}, False),
+        ({"A": "r", "B": "r01"}, True),
+        ({"A": "r", "B": "s01"}, False),
+        ({"A": "r", "B": "d"}, False),
+        ({"A": "r", "B": "r", "C": "s"}, True),  # C owns nothing
+    ],
+)
+def test_owners_that_are_all_ready(told: dict[str, str], is_ready: bool) -> None:
+    assert all_ready(words(**told), [A, B]) is is_ready
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from giaann_p2p.swarm.members.placement import Placement
 from giaann_p2p.swarm.replication import handover_proof as module
 from giaann_p2p.swarm.replication.answers import Answers
 from giaann_p2p.swarm.replication.handover_proof import (
+    BATCH_EVERY,
     LONGEST_REST,
     REST,
-    SETTLING,
     TRIAL,
     HandoverProof,
     Spare,
@@ -61,12 +61,17 @@ class Trier:
         """Shards of which no owner reports all chunks."""
         self.behind: set[Peer] = set()
         """Owners that report all chunks of no shard."""
+        self.never_ready: set[int] = set()
+        """Shards that some owner has not reported ready."""
 
     def spare(self, *numbers: int) -> dict[int, Spare]:
         sets = self.store.sets(numbers or ALL)
         owners = self.replicas.owners
         covering = {n: {*owners(n)} - self.behind if n not in self.late else set() for n in sets}
-        return {n: Spare(mine, owners(n), covering[n]) for n, mine in sets.items()}
+        return {
+            n: Spare(mine, owners(n), covering[n], n not in self.never_ready)
+            for n, mine in sets.items()
+        }
 
     def due(self, now: float, *numbers: int) -> None:
         self.do(self.handover.due(self.spare(*numbers), now), now)
@@ -134,7 +139,7 @@ def test_nothing_is_fetched_while_shards_are_on_trial() -> None:
     assert all(map(one.handover.fetches, ALL))  # what drains is kept up
     one.due(NOW, 1, 2)
     assert [one.handover.fetches(shard) for shard in ALL] == [True, False, False, True]
-    one.due(NOW + TRIAL, 0)
+    one.due(NOW + TRIAL, 0)  # only shard 0 may still be dropped
     assert [one.handover.fetches(shard) for shard in ALL] == [False, True, True, True]
     one.around.capacities = {A: 1 << 30}
     one.replicas.place(Placement.of(one.around.capacities, SHARDS, 3), NOW)
@@ -159,7 +164,8 @@ def test_each_trial_has_a_salt_that_only_its_peer_can_foresee() -> None:
     for secret in (b"secret", b"another"):
         one = Trier(1, secret=secret)
         for trial in range(3):
-            one.due(NOW + trial * TRIAL)
+            one.due(NOW + trial * (TRIAL + LONGEST_REST))
+            one.due(NOW + trial * (TRIAL + LONGEST_REST) + LONGEST_REST)
             salts.add(one.weighings[-1].salt)
     assert len(salts) == 6
 
@@ -207,18 +213,44 @@ def test_what_cannot_be_weighed_at_once_is_weighed_next(monkeypatch: pytest.Monk
     assert one.shown() == ALL
 
 
-def test_what_is_not_covered_yet_is_given_a_moment() -> None:
+def test_what_no_owner_covers_yet_is_not_weighed() -> None:
     one = Trier(1)
     one.late = {1}
     one.due(NOW)
     assert one.weighings[0].shards.tolist() == [0, 2, 3]
-    one.due(NOW + SETTLING - 0.1)
     assert not one.handover.fetches(1)
-    one.due(NOW + SETTLING)
-    assert one.handover.fetches(1)
     one.late = set()
-    one.due(NOW + SETTLING + 1)
-    assert len(one.weighings) == 1  # the other trial goes on
+    one.due(NOW + 1)
+    assert one.weighings[1].shards.tolist() == [1]
+    assert one.weighings[1].salt == one.weighings[0].salt
+    one.show(1)
+    assert one.shown() == ALL
+
+
+def test_a_trial_begins_when_all_owners_have_been_ready() -> None:
+    one = Trier(1)
+    one.never_ready = {1}
+    one.due(NOW)
+    assert one.handover.fetches(1)
+    one.never_ready = {0, 2, 3}  # what has begun goes on, whoever fails meanwhile
+    one.due(NOW + BATCH_EVERY)
+    assert not any(map(one.handover.fetches, ALL))
+    one.show(1)
+    assert one.shown() == ALL
+
+
+def test_more_trials_begin_in_batches_beside_those_under_way() -> None:
+    one = Trier(1)
+    one.due(NOW, 0, 1)
+    one.due(NOW + BATCH_EVERY - 0.1)
+    assert [one.handover.fetches(shard) for shard in ALL] == [False, False, True, True]
+    one.due(NOW + BATCH_EVERY)
+    assert not any(map(one.handover.fetches, ALL))
+    assert len({weigh.salt for weigh in one.weighings}) == 2
+    assert len(one.to(B)) == 1  # one question at a time, of one batch
+    one.show(1)
+    assert one.shown() == ALL
+    assert one.shown(NOW + TRIAL) == [2, 3]
 
 
 def test_owners_show_it_one_by_one_as_they_come_to_have_it() -> None:
@@ -228,21 +260,25 @@ def test_owners_show_it_one_by_one_as_they_come_to_have_it() -> None:
     assert sorted(call.peer for call in one.calls) == [B, C]
     one.show(1)
     one.behind = {B, C}  # they are silent for a while, or busy
-    one.due(NOW + SETTLING)
+    late = NOW + TRIAL - 1
+    one.due(late)
     assert [call.peer for call in one.calls] == [D]
-    one.show(1, now=NOW + SETTLING)
-    assert one.shown(NOW + SETTLING) == ALL
+    one.show(1, now=late)
+    assert one.shown(late) == ALL
 
 
-def test_who_neither_has_it_nor_showed_it_in_time_ends_the_trial() -> None:
+def test_a_trial_in_which_an_owner_shows_nothing_ends() -> None:
     one = Trier(1)
     one.behind = {D}
     one.due(NOW)
     one.show(1)
-    one.due(NOW + SETTLING - 0.1)
+    one.due(NOW + TRIAL - 0.1)
     assert not one.handover.fetches(0)
-    one.due(NOW + SETTLING)
+    one.due(NOW + TRIAL)
     assert one.handover.fetches(0)
+    one.due(NOW + TRIAL + REST)
+    assert not one.handover.fetches(0)
+    assert len({weigh.salt for weigh in one.weighings}) == 2
 
 
 def test_what_has_changed_is_tried_anew_with_another_salt() -> None:
@@ -261,22 +297,34 @@ def test_other_owners_must_show_it_themselves() -> None:
     one = Trier(1)
     one.due(NOW)
     one.show(1)
-    one.around.capacities = {B: 1 << 30, C: 1 << 30, Peer(b"E" * 32): 1 << 30}
+    new = Peer(b"E" * 32)
+    one.around.capacities = {B: 1 << 30, C: 1 << 30, new: 1 << 30}
     one.replicas.place(Placement.of(one.around.capacities, SHARDS, 3), NOW)
     assert one.shown() == []
     one.due(NOW + 1)
-    assert len(one.weighings) == 2
+    assert [call.peer for call in one.calls] == [new]  # what the others have shown still counts
+    one.show(1, peers=(new,))
+    assert one.shown() == ALL
 
 
-def test_who_began_anew_has_shown_nothing() -> None:
+def test_a_restart_cancels_the_proofs_of_a_peer_without_a_disk() -> None:
     one = Trier(1)
     one.handover.restarted(C)  # with no trial
     one.due(NOW)
     one.show(1)
+    one.around.without_disk = {C}
     one.handover.restarted(C)
     assert one.shown() == []
     one.due(NOW + 1)
     assert [call.peer for call in one.calls] == [C]
+
+
+def test_a_restart_leaves_the_proofs_of_a_peer_with_a_disk() -> None:
+    one = Trier(1)
+    one.due(NOW)
+    one.show(1)
+    one.handover.restarted(C)
+    assert one.shown() == ALL
 
 
 def test_who_cannot_tell_is_asked_again_later_and_later() -> None:
@@ -373,6 +421,7 @@ def test_what_comes_when_a_trial_is_over_is_nothing() -> None:
     one.show(1)
     one.due(NOW + TRIAL)
     held = Answers(store(ALL, [1]), lambda shard: ReplicaState.READY, D)
+    one.due(NOW + TRIAL + REST)
     one.do(one.pending_calls.done(late.number, held.to(late.message), NOW + TRIAL), NOW + TRIAL)
     one.show(1, peers=(B, C))
     assert one.shown(NOW + TRIAL) == []

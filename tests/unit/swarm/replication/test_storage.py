@@ -44,6 +44,7 @@ from tests.helpers_swarm import (
 )
 
 ALL = list(range(SHARDS))
+LINGER = SETTINGS.linger
 
 
 def side_of(*members: bytes, held: list[int] | None = None, chunks: tuple[int, ...] = ()) -> Side:
@@ -352,15 +353,15 @@ def drained(chunks: tuple[int, ...] = (0, 1)) -> Side:
 @pytest.mark.parametrize(
     ("said", "age", "after", "goes"),
     [
-        ("r01", 0, SETTINGS.linger, True),
-        ("r012", 0, SETTINGS.linger, True),
-        ("r01", 0, SETTINGS.linger - 0.1, False),  # some do not know yet
-        ("r0", 0, SETTINGS.linger, False),
-        ("s01", 0, SETTINGS.linger, False),
-        ("d01", 0, SETTINGS.linger, False),
-        ("a", 0, SETTINGS.linger, False),
-        ("r01", SETTINGS.word_counts, SETTINGS.linger, True),
-        ("r01", SETTINGS.word_counts + 0.1, SETTINGS.linger, False),  # said too long ago
+        ("r01", 0, LINGER, True),
+        ("r012", 0, LINGER, True),
+        ("r01", 0, LINGER - 0.1, False),  # some do not know yet
+        ("r0", 0, LINGER, False),
+        ("s01", 0, LINGER, False),
+        ("d01", 0, LINGER, False),
+        ("a", 0, LINGER, False),
+        ("r01", SETTINGS.word_counts, LINGER, True),
+        ("r01", SETTINGS.word_counts + 0.1, LINGER, False),  # said too long ago
     ],
 )
 def test_a_shard_goes_when_all_its_owners_have_it(
@@ -372,12 +373,27 @@ def test_a_shard_goes_when_all_its_owners_have_it(
     word(side, D, said, NOW + after - age)
     side.tick(NOW + after)
     assert states(side.core.replicas) == "dddd"  # so far it is hearsay
-    may_show = [B, C, D] if goes else [B, C] if said == "r0" else []
+    may_show = [B, C, D] if goes else [B, C] if said in ("r0", "r01") and after >= LINGER else []
     assert sorted(show(side, NOW + after, 0, 1, 2)) == may_show
     assert states(side.core.replicas) == ("aaaa" if goes else "dddd")
     assert bool(side.told(Leave)) is goes
     assert side.store.shards.tolist() == ([] if goes else ALL)
     assert (side.core.reports.of(D, 0) is None) is goes
+
+
+def test_a_shard_goes_when_all_showed_it_though_one_is_silent_by_now() -> None:
+    side, begun = drained(), NOW + LINGER
+    later = begun + SETTINGS.word_counts + 1
+    for peer in (C, D):
+        word(side, peer, "r01", begun)
+    word(side, B, "r0", begun)  # it lacks something yet
+    side.tick(begun)
+    assert sorted(show(side, begun, 0, 1)) == [C, D]
+    for peer in (B, C):
+        word(side, peer, "r01", later)
+    side.tick(later)
+    assert show(side, later, 0, 1) == [B]
+    assert states(side.core.replicas) == "aaaa"
 
 
 def test_only_what_is_covered_goes_and_then_the_peer() -> None:
@@ -417,7 +433,7 @@ def test_a_shard_stays_while_something_is_taken_into_it(numbers: list[int]) -> N
     """What is acknowledged while others have what was here before would be lost with the shard."""
     side = drained()
     question = Push(JOB, 7, packed(shards(*numbers), SHARDS), LESSONS.parcel(7, shards(*numbers)))
-    (deed,) = side.core.asked(1, B, question, NOW + SETTINGS.linger - 1)
+    (deed,) = side.core.asked(1, B, question, NOW + LINGER - 1)
     assert isinstance(deed, Apply)
     for peer in (B, C, D):
         word(side, peer, "r01", NOW + 40)
@@ -440,10 +456,10 @@ def test_what_is_about_to_leave_memory_takes_nothing_in() -> None:
     side = drained()
     side.core.leaving = False
     question = push(7, 1)
-    (said,) = side.core.asked(1, B, question, NOW + SETTINGS.linger + 1)
+    (said,) = side.core.asked(1, B, question, NOW + LINGER + 1)
     assert said == Reply(1, pushed())
     side.around.newcomers = {B}
-    (deed,) = side.core.asked(2, B, question, NOW + SETTINGS.linger + 1)
+    (deed,) = side.core.asked(2, B, question, NOW + LINGER + 1)
     assert isinstance(deed, Apply)
 
 
@@ -474,7 +490,7 @@ def test_who_leaves_waits_for_a_quorum_of_keepers() -> None:
 
 def test_nothing_goes_without_evidence_unless_there_is_nothing_of_it() -> None:
     side = drained(())
-    side.tick(NOW + SETTINGS.linger)
+    side.tick(NOW + LINGER)
     assert states(side.core.replicas) == "aaaa"
     side = drained()
     side.tick(NOW + 1000)
