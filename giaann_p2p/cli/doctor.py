@@ -37,6 +37,12 @@ def doctor(
     capacity: Annotated[
         str, typer.Option(metavar="SIZE", help="Memory that the peer will offer.")
     ] = "1GiB",
+    remember: Annotated[
+        str, typer.Option(metavar="SIZE", help="Disk space for the deltas of recent chunks.")
+    ] = "64MiB",
+    cold: Annotated[
+        str, typer.Option(metavar="SIZE", help="Disk space for cold copies.")
+    ] = "64GiB",
     as_json: Json = False,
 ) -> None:
     """Find out why a peer cannot join a swarm from this machine; pass the options of that peer.
@@ -52,6 +58,8 @@ def doctor(
         relay=relay,
         data_dir=data_dir,
         capacity=nbytes(capacity),
+        remember=nbytes(remember),
+        cold=nbytes(cold),
     )
 
     async def told() -> "list[Finding]":

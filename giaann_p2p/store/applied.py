@@ -226,13 +226,13 @@ class Applied:
     def received(cls, data: bytes) -> "Applied":
         """Decode a set that another peer sent, and check its size.
 
-        DamagedError if it is malformed or has more than `MOST_JOBS` jobs; MessageError if it has
-        more than `MOST_CHUNKS` chunks. The number of jobs is checked before any job is decoded.
+        MessageError if it is malformed, or has more than `MOST_JOBS` jobs or `MOST_CHUNKS` chunks.
+        The number of jobs is checked before any job is decoded.
         """
         try:
             found = cls._of(msgspec.msgpack.decode(data, type=_FewPairs))
-        except (msgspec.MsgspecError, ValueError, IndexError) as error:
-            raise DamagedError(
+        except (msgspec.MsgspecError, ValueError, IndexError, DamagedError) as error:
+            raise MessageError(
                 f"invalid set of chunks, or more than {MOST_JOBS:,} jobs: {error}"
             ) from None
         if len(found) > MOST_CHUNKS:

@@ -127,9 +127,7 @@ PARSERS = {
         rows_of,
     ),
     "set of chunks": Parser(SETS, Applied.from_bytes, Applied.to_bytes),
-    "set of chunks from others": Parser(
-        SETS, Applied.received, Applied.to_bytes, (DamagedError, MessageError)
-    ),
+    "set of chunks from others": Parser(SETS, Applied.received, Applied.to_bytes, (MessageError,)),
     "manifest of a shard": Parser(
         (EXPORT.manifest.to_bytes(),), Manifest.from_bytes, Manifest.to_bytes
     ),

@@ -9,17 +9,19 @@ from pathlib import Path
 import msgspec
 
 from giaann_p2p.client.doctor.finding import Finding, note, ok, problem
-from giaann_p2p.client.doctor.machine import machine
+from giaann_p2p.client.doctor.machine import DiskPlan, machine
 from giaann_p2p.client.doctor.member import member_told
 from giaann_p2p.client.doctor.swarm import asked, clock, english, link_told, manifest_told
 from giaann_p2p.client.doctor.ways import knocked, listening, outside
 from giaann_p2p.client.session import ANYWHERE, visited
 from giaann_p2p.errors import GiaannError, TokenError
+from giaann_p2p.machine import DISK_SHARE
 from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.net.hive.config import HostConfig
 from giaann_p2p.net.hive.key_file import open_key_file
 from giaann_p2p.node.members.joined_host import JoinedHost, joined_host
 from giaann_p2p.node.members.membership import Membership, usual_folder_in
+from giaann_p2p.swarm.replication.settings import Settings
 from giaann_p2p.swarm.wire.link import Link
 from giaann_p2p.swarm.wire.manifest import Manifest
 
@@ -34,11 +36,22 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     data_dir: Path | None = None
     capacity: int = 1 << 30
     """Memory that the peer will offer, in bytes."""
+    remember: int = 64 << 20
+    """Disk space for the deltas of recent chunks, in bytes."""
+    cold: int = Settings().cold_bytes
+    """Disk space for cold copies, in bytes."""
+
+    @property
+    def disk(self) -> DiskPlan:
+        """The disk space that the peer will take."""
+        return DiskPlan(self.capacity // DISK_SHARE, self.remember, self.cold)
 
 
 async def examined(plan: Plan) -> AsyncIterator[Finding]:
     """Run all checks, and yield each finding as soon as it is available."""
-    for one in await asyncio.to_thread(lambda: list(machine(plan.data_dir, plan.capacity))):
+    for one in await asyncio.to_thread(
+        lambda: list(machine(plan.data_dir, plan.capacity, plan.disk))
+    ):
         yield one
     port = listening(plan.listen)
     yield port

@@ -5,10 +5,11 @@ import resource
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from giaann_p2p.client.doctor.finding import Finding, note, ok, problem
 from giaann_p2p.errors import StoreError
-from giaann_p2p.machine import DISK_SHARE, PROCESS_BYTES, available_memory
+from giaann_p2p.machine import PROCESS_BYTES, available_memory
 from giaann_p2p.store.home import locked
 from giaann_p2p.units import readable_bytes
 
@@ -16,12 +17,23 @@ _LEAST_FILES, _GOOD_FILES = 512, 2048
 """Limits of open files: below the first is a problem, below the second is a note."""
 
 
-def machine(data_dir: Path | None, capacity: int) -> Iterator[Finding]:
+class DiskPlan(NamedTuple):
+    """The disk space that a storage peer will take, in bytes, for each purpose."""
+
+    columns: int
+    """For the shards that it owns, and its log."""
+    remembered: int
+    """For the deltas of recent chunks (`--remember`)."""
+    cold: int
+    """For cold copies (`--cold`); a peer with less room keeps fewer."""
+
+
+def machine(data_dir: Path | None, capacity: int, wanted: DiskPlan) -> Iterator[Finding]:
     """Check this machine; check folder and disk only if a data folder is given."""
     yield memory(capacity, available_memory())
     if data_dir is not None:
         yield folder(data_dir)
-        yield disk(data_dir, capacity)
+        yield disk(data_dir, wanted)
     yield files(resource.getrlimit(resource.RLIMIT_NOFILE)[0])
 
 
@@ -38,9 +50,9 @@ def memory(capacity: int, available: int | None) -> Finding:
     return ok("memory", said)
 
 
-def disk(path: Path, capacity: int) -> Finding:
-    """Check whether a folder's disk has room for a store of this capacity, in bytes."""
-    wanted = capacity // DISK_SHARE
+def disk(path: Path, plan: DiskPlan) -> Finding:
+    """Check whether a folder's disk has room for what a storage peer will keep there."""
+    wanted = plan.columns + plan.remembered
     try:
         free = shutil.disk_usage(_existing(path)).free
     except OSError as error:
@@ -51,6 +63,13 @@ def disk(path: Path, capacity: int) -> Finding:
             "disk",
             f"{said}; up to {readable_bytes(wanted)} may be needed",
             "free some space, choose a --data-dir on another disk, or give less --capacity",
+        )
+    if free < wanted + plan.cold:
+        return note(
+            "disk",
+            f"{said}; that is less than columns and cold copies may take together,"
+            f" {readable_bytes(wanted + plan.cold)}",
+            f"give a --cold of at most {readable_bytes(free - wanted)}",
         )
     return ok("disk", said)
 

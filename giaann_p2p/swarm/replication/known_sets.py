@@ -15,7 +15,7 @@ from typing import Annotated, NamedTuple
 import msgspec
 import numpy as np
 
-from giaann_p2p.errors import DamagedError, MessageError, UsageError
+from giaann_p2p.errors import MessageError, UsageError
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.swarm.wire.actions import Lost, Note
 
@@ -143,5 +143,5 @@ def _unpacked(data: bytes) -> list[tuple[Applied, list[tuple[int, int, int]]]]:
     try:
         found = msgspec.msgpack.decode(data, type=_Noted)
         return [(Applied.received(chunks), of) for chunks, of in found]
-    except (msgspec.MsgspecError, DamagedError, MessageError, RecursionError) as error:
+    except (msgspec.MsgspecError, MessageError, RecursionError) as error:
         raise UsageError(f"the note of each shard's known chunks cannot be read: {error}") from None

@@ -23,7 +23,7 @@ import numpy as np
 from giaann_p2p.errors import MessageError
 from giaann_p2p.store.layout import Shards
 from giaann_p2p.swarm.members.majority import majority
-from giaann_p2p.swarm.replication.handover_proof import proofs_in
+from giaann_p2p.swarm.replication.handover_proof import PROOF_TIMEOUT, proofs_in
 from giaann_p2p.swarm.replication.shard_fingerprint import (
     ShardFingerprint,
     ShardFingerprints,
@@ -173,7 +173,7 @@ class ReplicaAudit:
         number = self._pending_calls.number(partial(self._on_answer, audit, peer, asked))
         some = packed(np.array(asked, np.uint16), self._replicas.shards)
         question = AskProof(some, chunks.to_bytes(), audit.salt)
-        return Call(number, peer, question, self._settings.call_timeout)
+        return Call(number, peer, question, PROOF_TIMEOUT)
 
     def _on_answer(
         self, audit: _Audit, peer: Peer, asked: list[int], answer: Message | None, now: float

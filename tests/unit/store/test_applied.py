@@ -117,11 +117,11 @@ def test_what_others_send_is_read_up_to_so_many_jobs() -> None:
     assert len(data) < MOST_BYTES  # it goes into a message
     assert Applied.received(data) == Applied(jobs)
     more = b"\xdd" + (MOST_JOBS + 1).to_bytes(4, "big")
-    with pytest.raises(DamagedError, match=r"more than 131,072 jobs: .* of length <= 131072"):
+    with pytest.raises(MessageError, match=r"more than 131,072 jobs: .* of length <= 131072"):
         Applied.received(more)  # before any job of it is read
     jobs[bytes(range(16))] = BitMap([1])
     data = Applied(jobs).to_bytes()
-    with pytest.raises(DamagedError, match="more than 131,072 jobs"):
+    with pytest.raises(MessageError, match="more than 131,072 jobs"):
         Applied.received(data)
     assert Applied.from_bytes(data) == Applied(jobs)  # the own ones are never too many
 
@@ -139,8 +139,8 @@ def test_what_others_send_is_read_up_to_so_many_chunks() -> None:
 @pytest.mark.parametrize(
     "data", [b"", b"\xc1", msgspec.msgpack.encode([(b"x", BitMap().serialize())])]
 )
-def test_what_others_send_and_is_no_set_is_damage(data: bytes) -> None:
-    with pytest.raises(DamagedError, match="invalid set of chunks"):
+def test_what_others_send_and_is_no_set_is_their_fault(data: bytes) -> None:
+    with pytest.raises(MessageError, match="invalid set of chunks"):
         Applied.received(data)
 
 

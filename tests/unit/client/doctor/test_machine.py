@@ -12,6 +12,10 @@ from giaann_p2p.store.home import locked
 GIB = 1 << 30
 
 
+def plan(columns: int, remembered: int = 0, cold: int = 0) -> machine.DiskPlan:
+    return machine.DiskPlan(columns, remembered, cold)
+
+
 @pytest.mark.parametrize(
     ("capacity", "available", "verdict", "told"),
     [
@@ -35,10 +39,17 @@ def test_too_much_memory_is_answered_by_how_much_would_do() -> None:
 
 
 def test_disk(tmp_path: Path) -> None:
-    assert machine.disk(tmp_path / "not" / "there", 1 << 20).verdict == "ok"
-    found = machine.disk(tmp_path, 1 << 60)
+    assert machine.disk(tmp_path / "not" / "there", plan(1 << 20)).verdict == "ok"
+    found = machine.disk(tmp_path, plan(1 << 60))
     assert found.verdict == "problem"
     assert "free some space" in found.remedy
+
+
+def test_what_is_remembered_takes_disk_and_cold_copies_take_what_is_left(tmp_path: Path) -> None:
+    assert machine.disk(tmp_path, plan(0, remembered=1 << 60)).verdict == "problem"
+    found = machine.disk(tmp_path, plan(0, cold=1 << 60))
+    assert found.verdict == "note"
+    assert "give a --cold of at most" in found.remedy
 
 
 def test_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,7 +84,7 @@ def test_open_files(limit: int, verdict: str) -> None:
 
 
 def test_the_folder_is_looked_at_only_if_there_is_one(tmp_path: Path) -> None:
-    checks = [found.check for found in machine.machine(None, GIB)]
+    checks = [found.check for found in machine.machine(None, GIB, plan(1))]
     assert checks == ["memory", "open files"]
-    checks = [found.check for found in machine.machine(tmp_path, GIB)]
+    checks = [found.check for found in machine.machine(tmp_path, GIB, plan(1))]
     assert checks == ["memory", "folder", "disk", "open files"]
