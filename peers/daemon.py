@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 from prometheus_client.core import Metric
 
-from giaann_p2p.local.status_file import Status
+from giaann_p2p.local.status_file import READY, Status
 from giaann_p2p.node.members.acquaintances import Acquaintances
 from giaann_p2p.node.members.context import Context
 from giaann_p2p.node.members.joined_host import JoinedHost
@@ -59,10 +59,17 @@ class Daemon(NamedTuple):
         own = {"peer": name_of(host.me), "listen": host.config.listen[0]}
 
         def told() -> Status:
-            return msgspec.structs.replace(status(), **own)
+            return msgspec.structs.replace(reachable(status(), host.is_up), **own)
 
         async with seen(self.options, told, Metrics(read, host).page):
             return await last(node, departure)
+
+
+def reachable(status: Status, is_up: bool) -> Status:
+    """Return a node's status, but not as ready while its host is down: no peer can reach it."""
+    if status.state != READY or is_up:
+        return status
+    return msgspec.structs.replace(status, state="reconnecting")
 
 
 @asynccontextmanager

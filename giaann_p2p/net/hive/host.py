@@ -61,6 +61,9 @@ class Host:
         self._hooks: list[Hook] = []
         self._accept: Accept | None = None
         self._supervisor: asyncio.Task[None] | None = None
+        self.is_up = True
+        """Whether p2pd runs and, after a restart, all hooks have run: others can reach this peer.
+        """
 
     def __repr__(self) -> str:
         return f"<Host {self.identity!r}: {self._life or 'no p2pd now'}>"
@@ -191,7 +194,7 @@ class Host:
         while True:
             since = time.monotonic()
             why = await life.ended()
-            self._life, self._last_addresses = None, life.addresses
+            self._life, self._last_addresses, self.is_up = None, life.addresses, False
             await life.close(why)
             self.deaths += 1
             self._disconnected += life.watchdog.disconnected
@@ -203,8 +206,8 @@ class Host:
             backoff = backoff.failed()
             life = await self._begin_again(backoff)
             self._life = life
-            for hook in list(self._hooks):
-                await _done(hook(life), life)
+            done = [await _done(hook(life), life) for hook in list(self._hooks)]
+            self.is_up = all(done)
 
     async def _begin_again(self, backoff: Backoff) -> Life:
         while True:
@@ -235,7 +238,7 @@ class Host:
             self._accept(peer, pipe)
 
 
-async def _done(work: Awaitable[None], life: Life) -> None:
+async def _done(work: Awaitable[None], life: Life) -> bool:
     try:
         await work
     except (GiaannError, OSError) as error:  # the next run may be better
@@ -244,3 +247,5 @@ async def _done(work: Awaitable[None], life: Life) -> None:
             str(error) or repr(error),
         )
         life.daemon.kill()
+        return False
+    return True

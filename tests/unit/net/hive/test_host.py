@@ -67,6 +67,7 @@ def test_p2pd_is_started_again_with_the_same_key_and_port() -> None:
 
         async def hook(life: object) -> None:
             lives.append(place.note(host) if host.pid else 0)
+            assert host.is_up == (len(lives) == 1)  # not again before all is set up
 
         await host.each_life(hook)
         me, addresses = host.me, host.addresses
@@ -75,6 +76,7 @@ def test_p2pd_is_started_again_with_the_same_key_and_port() -> None:
             await until(lambda number=number: len(lives) == 1 + number)  # type: ignore[misc]
             assert await host.control.me() == me
             assert host.addresses == addresses
+        await until(lambda: host.is_up)
         assert host.deaths == 2
         assert len(set(lives)) == 3
         assert [why.split(":")[0] for why in place.deaths] == ["p2pd ended with exit code -9"] * 2
@@ -117,7 +119,9 @@ def test_a_life_that_cannot_be_set_up_is_ended_for_a_better_one() -> None:
 
         host.next_lives(hook)
         os.kill(place.note(host), signal.SIGKILL)
-        await until(lambda: len(tries) == 2)
+        await until(lambda: len(tries) == 1)
+        assert not host.is_up
+        await until(lambda: len(tries) == 2 and host.is_up)
         assert host.pid == tries[1] != tries[0]
         assert await host.control.me() == host.me
         assert host.deaths == 2
@@ -131,6 +135,7 @@ def test_while_p2pd_is_gone_all_fails_at_once() -> None:
         os.kill(place.note(host), signal.SIGKILL)
         await until(lambda: host.deaths == 1)
         assert host.pid is None
+        assert not host.is_up
         with pytest.raises(ConnectionError, match="is being restarted"):
             await host.open_stream(GHOST, [], 5)
         with pytest.raises(ConnectionError, match="is being restarted"):
