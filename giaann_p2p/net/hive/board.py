@@ -11,6 +11,8 @@
    the other side again. So each refresh also dials some seeds that are not known nodes. This heals
    the partition, and finds peers that came back and know nobody else.
 5. A call ends before its caller times out: see `node.options.look_within`.
+6. Most looks are short (see short_look.py): they ask nodes that an earlier search found. If one of
+   these does not answer, the same look searches anew.
 """
 
 import asyncio
@@ -30,12 +32,13 @@ from giaann_p2p.backoff import Backoff
 from giaann_p2p.errors import GiaannError, RecordError, UsageError
 from giaann_p2p.net.errors import NobodyYet, Unreachable
 from giaann_p2p.net.hive.finding import Finding
-from giaann_p2p.net.hive.guard import MOST_NEIGHBOURS, Guard
+from giaann_p2p.net.hive.guard import MOST_KEYS, MOST_NEIGHBOURS, Guard
 from giaann_p2p.net.hive.host import Host
 from giaann_p2p.net.hive.life import Life
 from giaann_p2p.net.hive.outside import outside
 from giaann_p2p.net.hive.peer_id import libp2p_id, libp2p_name, peer_of_address
 from giaann_p2p.net.hive.shelf import Shelf, node_key
+from giaann_p2p.net.hive.short_look import Search, spread
 from giaann_p2p.net.hive.ways import Ways
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.wire.admission import Admission
@@ -62,6 +65,11 @@ _BACKOFF = Backoff(first=0.2, longest=10.0)
 """The pauses between attempts to join while no node is known, in seconds."""
 _REFRESH = 30.0
 """The seconds between two refreshes, which look for new nodes."""
+_SEARCH_EVERY = 15.0
+"""The seconds for which short looks rely on a search. More: less work at rest; less: nodes that
+came nearer to a key are asked sooner."""
+_ASKED = 2
+"""The number of nodes that a short look asks for each key."""
 _STRAYS = 8
 """The number of randomly drawn seeds that are dialled at each refresh."""
 _SUREST, _FURTHER = 80, 48
@@ -96,6 +104,7 @@ class HiveBoard:
         self._tried = asyncio.Event()  # a join has been tried since p2pd started
         self._alone = asyncio.Event()  # a call found no node that answers
         self._searches: set[asyncio.Task[Any]] = set()
+        self._last_search: dict[Role, Search] = {}
 
     def __repr__(self) -> str:
         return f"<HiveBoard: {self.nodes} nodes known, {self._shelf!r}>"
@@ -169,7 +178,8 @@ class HiveBoard:
             with suppress(TimeoutError):  # what has arrived by then is returned
                 async with asyncio.timeout(_WITHIN):
                     await self._tried.wait()
-                    await self._nearest(keys)
+                    if not await self._look_shortly(role):
+                        await self._search(role)
                     await asyncio.gather(
                         *[self._rest_of(peer_id, finding) for peer_id in finding.cut]
                     )
@@ -189,6 +199,7 @@ class HiveBoard:
     async def _live(self, life: Life) -> None:
         """Join the DHT as a new node after p2pd has started."""
         await self._end(gone=True)
+        self._last_search.clear()
         guard = Guard(
             life.p2p,
             self._swarm_id,
@@ -302,6 +313,29 @@ class HiveBoard:
         peer_id = PeerID(libp2p_id(peer))
         if await self._node.protocol.call_ping(peer_id) is not None:
             self._heard(peer_id)
+
+    async def _look_shortly(self, role: Role) -> bool:
+        """Ask some nodes of the last search; return whether it is recent, and all answered."""
+        last = self._last_search.get(role)
+        if last is None or asyncio.get_running_loop().time() >= last.until:
+            return False
+        asked = spread(last.near, _ASKED, MOST_KEYS)
+        calls = [
+            self._node.protocol.call_find(node, list(map(DHTID.from_bytes, keys)))
+            for node, keys in asked.items()
+        ]
+        if None not in await asyncio.gather(*calls):
+            return True
+        del self._last_search[role]
+        return False
+
+    async def _search(self, role: Role) -> None:
+        """Ask all nodes near a role's keys, and note the nearest for the next looks."""
+        found = await self._nearest(self._shelf.keys(role))
+        near = {key: nodes[:REPLICAS] for key, nodes in found.items() if nodes}
+        if near:
+            until = asyncio.get_running_loop().time() + _SEARCH_EVERY
+            self._last_search[role] = Search(near, until)
 
     async def _nearest(self, keys: Sequence[bytes]) -> dict[bytes, list[PeerID]]:
         """Return the nodes nearest to each key, after a search through the DHT."""

@@ -15,6 +15,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import suppress
+from math import inf
 from typing import Any
 
 import msgspec
@@ -25,7 +26,7 @@ from giaann_p2p.errors import MessageError, RecordError, UsageError
 from giaann_p2p.net.hive.finding import Finding
 from giaann_p2p.net.hive.peer_id import peer_of_id
 from giaann_p2p.net.hive.shelf import KEY_BYTES, Shelf, node_key
-from giaann_p2p.net.hive.ways import Ways
+from giaann_p2p.net.hive.ways import MOST_KNOWN, Ways
 from giaann_p2p.swarm.wire.admission import Admission
 from giaann_p2p.swarm.wire.identity import Peer, to_text
 
@@ -37,6 +38,9 @@ MOST_NEIGHBOURS = 20
 _MOST_ANSWER = 1 << 21
 """The most bytes of records in an answer. p2pd drops messages over 4 MiB, and then the node that
 asked would get no answer."""
+_MET_FOR = 60.0
+"""The seconds after a successful call for which a node is called again without dialling it first.
+If its connection has broken since, that call may fail, and the next one dials."""
 Handler = Callable[[Any, Any], Awaitable[Any]]
 Dial = Callable[[Peer, Sequence[str]], Awaitable[None]]
 _RECORDS = msgspec.msgpack.Decoder(list[bytes])
@@ -79,6 +83,7 @@ class Guard:
         self._handlers: dict[str, Handler] = {}
         self._names: list[str] = []
         self._calls: set[asyncio.Task[Any]] = set()
+        self._met: dict[Peer, float] = {}  # when each node was last called with success
         self._closed = False
 
     def close(self) -> None:
@@ -146,10 +151,16 @@ class Guard:
         answer: Any,  # noqa: ANN401  (a protobuf type)
     ) -> Any:  # noqa: ANN401
         """Call a node over an existing connection, or dial the node's known addresses first."""
-        if ways := self._ways.of(peer):
+        now = asyncio.get_running_loop().time()
+        is_met = now < self._met.pop(peer, -inf) + _MET_FOR
+        if not is_met and (ways := self._ways.of(peer)):
             with suppress(OSError):  # p2pd may know other addresses; otherwise the call fails
                 await self._dial(peer, ways)
-        return await self._p2p.call_protobuf_handler(peer_id, name, request, answer)
+        found = await self._p2p.call_protobuf_handler(peer_id, name, request, answer)
+        self._met[peer] = now
+        if len(self._met) > MOST_KNOWN:
+            del self._met[next(iter(self._met))]
+        return found
 
     async def _call(self, call: Coroutine[Any, Any, Any]) -> Any:  # noqa: ANN401
         if self._closed:

@@ -28,7 +28,6 @@ from giaann_p2p.store.codec import plain
 from giaann_p2p.store.codec.parcel import decode, encode
 from giaann_p2p.store.content import Content
 from giaann_p2p.store.transfer import Export, Manifest
-from giaann_p2p.swarm.members.placement import MOST_CAPACITY
 from giaann_p2p.swarm.replication.shard_fingerprint import PROOF_BYTES
 from giaann_p2p.swarm.wire import messages
 from giaann_p2p.swarm.wire.identity import Peer
@@ -52,7 +51,7 @@ from giaann_p2p.swarm.wire.messages import (
     Refusal,
     Rows,
 )
-from giaann_p2p.swarm.wire.record import MOST_NAMED, Announcement, namings
+from giaann_p2p.swarm.wire.record import MOST_CAPACITY, MOST_NAMED, Announcement, namings
 from giaann_p2p.swarm.wire.replica import ReplicaState
 from giaann_p2p.swarm.wire.shardset import packed, unpacked
 

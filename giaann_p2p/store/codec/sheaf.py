@@ -6,8 +6,9 @@
 
 A sheaf is about as small as a parcel of the same rows, and much faster to encode and decode: its
 neurons are unordered, and a neuron that is only a target has no row. So equal rows may have
-different sheaves, and a sheaf is never digested or stored. `decode` is total: for any bytes it
-returns valid rows or raises DamagedError.
+different sheaves, and a sheaf is never digested or stored. Answers with few connections use `plain`
+instead; `swarm.replication.answers` chooses. `decode` is total: for any bytes it returns valid rows
+or raises DamagedError.
 """
 
 import struct

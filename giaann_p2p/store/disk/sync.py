@@ -1,4 +1,8 @@
-"""How often a log syncs: the less often, the cheaper an append, and the more a power cut loses."""
+"""How often a log syncs: the less often, the cheaper an append, and the more a power cut loses.
+
+Storage peers and brains use `ALWAYS`, the default of `Store.at` and `Store.open`: what they
+acknowledge is on the disk. Only tests and benchmarks choose otherwise.
+"""
 
 import math
 from dataclasses import dataclass

@@ -2,6 +2,8 @@
 
 A peer is full while the last update that it refused would still not fit. It then announces all of
 its capacity as used, because the few bytes that are left are of no use to writers.
+
+How many shards a declared capacity brings is decided in `placement`.
 """
 
 from collections import deque

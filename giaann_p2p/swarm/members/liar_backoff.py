@@ -1,7 +1,7 @@
 """Exponential backoff for liars: peers whose rows a majority of a shard's owners contradicted.
 
-After its first lie a peer is avoided for FIRST_SHUN seconds, and after each further one for twice
-as long as the last time, up to MOST_SHUN. Unlike the backoff for silence (`silent_backoff`), no
+After its first lie a peer is avoided for FIRST_BACKOFF seconds, and after each further one for twice
+as long as the last time, up to LONGEST_BACKOFF. Unlike the backoff for silence (`silent_backoff`), no
 answer ends it early, and the count is kept: a liar is trusted again, but the next lie costs more.
 """
 
@@ -21,19 +21,19 @@ class LiarBackoff:
     """The peers that returned wrong rows, each with its backoff."""
 
     def __init__(self) -> None:
-        self._shuns: dict[Peer, Backoff] = {}
+        self._backoffs: dict[Peer, Backoff] = {}
 
     def __len__(self) -> int:
-        return len(self._shuns)
+        return len(self._backoffs)
 
     def lied(self, peer: Peer, now: float) -> float:
         """Note that a peer returned wrong rows; return for how many seconds it is avoided."""
-        old = self._shuns.pop(peer, Backoff(FIRST_BACKOFF, LONGEST_BACKOFF))
-        if len(self._shuns) == _MOST_PEERS:
-            del self._shuns[next(iter(self._shuns))]
-        self._shuns[peer] = old.failed(now)
-        return self._shuns[peer].pause
+        old = self._backoffs.pop(peer, Backoff(FIRST_BACKOFF, LONGEST_BACKOFF))
+        if len(self._backoffs) == _MOST_PEERS:
+            del self._backoffs[next(iter(self._backoffs))]
+        self._backoffs[peer] = old.failed(now)
+        return self._backoffs[peer].pause
 
     def holds(self, peer: Peer, now: float) -> bool:
         """Return whether a peer is avoided now, because it returned wrong rows."""
-        return peer in self._shuns and self._shuns[peer].holds(now)
+        return peer in self._backoffs and self._backoffs[peer].holds(now)

@@ -36,6 +36,7 @@ from giaann_p2p.errors import UsageError
 from giaann_p2p.model.sequence import Ids, Ints
 from giaann_p2p.store.layout import MOST_SHARDS, Shards
 from giaann_p2p.swarm.wire.identity import PEER_BYTES, Peer
+from giaann_p2p.swarm.wire.record import MOST_CAPACITY
 
 Owners = npt.NDArray[np.uint16]
 """Owners of shards, as indices into the ascending list of peers."""
@@ -44,8 +45,6 @@ Excluded = Mapping[int, frozenset[Peer]]
 Floats = npt.NDArray[np.float64]
 
 MOST_PEERS = 1 << 16
-MOST_CAPACITY = 1 << 47
-"""Highest capacity that counts, in bytes (128 TiB): more does not enlarge a peer's share."""
 BOUND = 1.085
 """Maximum number of shards that a peer owns, in multiples of its share. A lower value moves more
 shards when a peer joins, a higher one fills peers less evenly. Rounding of capacities adds to the

@@ -28,7 +28,7 @@ from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.messages import Ask, Continued, Cost, Message, Refusal
 
 _BACKOFF = Backoff(first=2.0, longest=30.0)
-_SHUN_BUSY = 1.0
+_BUSY_BACKOFF = 1.0
 """Seconds for which a busy peer is avoided."""
 _PAUSE = 0.5
 """Maximum number of seconds until a retry if all peers are in backoff."""
@@ -202,7 +202,7 @@ class PromptRouting:
         self._reason, self._left = reason, now
         if peer is not None:
             if busy:
-                self._until[peer] = now + _SHUN_BUSY
+                self._until[peer] = now + _BUSY_BACKOFF
             else:
                 self._backoff[peer] = self._backoff.get(peer, _BACKOFF).failed(now)
                 self._until[peer] = self._backoff[peer].until

@@ -1,6 +1,7 @@
 """Decides when a syncing replica becomes ready to serve reads.
 
-1. A replica is ready at once if it has every chunk that a ready replica reported recently.
+1. A replica is ready at once if it has every chunk that a replica that serves reads, ready or
+   draining, reported recently.
 2. If no peer has the shard ready, the shard becomes ready with the chunks that a quorum of its
    owners has, `patience` seconds after the first lookup of the directory. A peer that never found
    the directory knows no other peers, so its replicas never become ready this way.

@@ -1,7 +1,8 @@
 """The state machine of a job's chunks; the table `MOVES` lists the transitions.
 
 A text is read while it is learned, so the number of chunks grows until the end of the text. A chunk
-that has not been read yet counts as waiting, unless it is already known to be committed.
+that has not been read yet counts as waiting, unless it is already known to be committed. How many
+sentences make a chunk is part of the model: `CHUNK` in `model.spec`.
 """
 
 from collections.abc import Iterable

@@ -45,7 +45,7 @@ SKEW = 3600
 """Maximum number of seconds by which the clocks of two peers may differ."""
 MOST_RECORD_ADDRESSES = 8
 MOST_CAPACITY = 1 << 47
-"""Highest capacity that a record can announce, in bytes (128 TiB)."""
+"""Highest capacity that a record can announce, and that counts for a share, in bytes (128 TiB)."""
 MOST_NAMED = 8
 """Maximum number of peers that a record may accuse of holding wrong shards."""
 _LEAST_FOR_NAMES = 1 << 10

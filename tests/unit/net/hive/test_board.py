@@ -432,10 +432,11 @@ def test_who_had_more_and_stalls_then_holds_up_nobody_else(
         await settled(one)
         asked: list[str] = []
 
-        async def nearest(keys: list[bytes]) -> None:
+        async def nearest(keys: list[bytes]) -> dict[bytes, list[PeerID]]:
             (finding,) = one._guard.findings  # type: ignore[union-attr]
             finding.answers = 1
             finding.cut.update({"liar": keys, "honest": keys})
+            return {}
 
         async def call_find(node: str, keys: list[DHTID]) -> None:
             asked.append(node)
@@ -447,6 +448,36 @@ def test_who_had_more_and_stalls_then_holds_up_nobody_else(
         assert await one.look("storage") == []
         assert sorted(asked) == ["honest"] * 16 + ["liar"]
         await all_closed(one)
+
+    hosts(story)
+
+
+def test_after_a_search_a_look_asks_two_nodes_until_one_does_not_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def story(place: Place) -> None:
+        boards = [await board(place) for _ in range(4)]
+        one, asked = boards[0], list[PeerID]()
+        await until(lambda: one.nodes == 3)
+        call_find = one._node.protocol.call_find
+
+        async def noted(node: PeerID, keys: list[DHTID]) -> object:
+            asked.append(node)
+            return None if node in deaf else await call_find(node, keys)
+
+        deaf: set[PeerID] = set()
+        monkeypatch.setattr(one._node.protocol, "call_find", noted)
+        mine = record(boards[1]._host.identity, CLOCK())
+        await boards[1].post("storage", mine, 30)
+        assert flat(await one.look("storage")) == [mine]  # a search
+        asked.clear()
+        assert flat(await one.look("storage")) == [mine]
+        assert len(asked) == len({*asked}) == 2
+        deaf.update(asked)
+        asked.clear()
+        assert flat(await one.look("storage")) == [mine]
+        assert len(asked) > 2  # one of two was deaf, so the same look searches anew
+        await all_closed(*boards)
 
     hosts(story)
 

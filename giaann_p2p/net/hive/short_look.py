@@ -1,0 +1,38 @@
+"""Which nodes a look at the directory asks, when the nodes near its keys are known already.
+
+A search through the DHT asks some ten nodes, most of them twice. Nearly all looks find nothing new,
+so most are short: they ask a few of the nodes that an earlier search found, chosen by chance, each
+for all keys that it may have. Chance spreads the load, and no liar is asked every time.
+"""
+
+import random
+from collections.abc import Hashable, Mapping, Sequence
+from typing import NamedTuple
+
+Near = Mapping[bytes, Sequence[Hashable]]
+"""The nodes near each key, nearest first."""
+
+
+class Search(NamedTuple):
+    """The result of a search, and the time until which short looks may rely on it."""
+
+    near: Near
+    until: float
+
+
+def spread(near: Near, each: int, most_keys: int) -> dict[Hashable, list[bytes]]:
+    """Choose nodes so that each key is asked for at `each` of the nodes near it, if it has so many.
+
+    No node is asked for more than `most_keys` keys.
+    """
+    nodes = list({node: None for some in near.values() for node in some})
+    random.shuffle(nodes)
+    left = dict.fromkeys(near, each)
+    chosen: dict[Hashable, list[bytes]] = {}
+    for node in nodes:
+        keys = [key for key, some in near.items() if left[key] and node in some][:most_keys]
+        for key in keys:
+            left[key] -= 1
+        if keys:
+            chosen[node] = keys
+    return chosen
