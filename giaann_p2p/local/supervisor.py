@@ -32,7 +32,7 @@ from giaann_p2p.local.status_file import StatusFile
 from giaann_p2p.local.suggest import nearest
 
 _LOG = logging.getLogger(__name__)
-_LOOK_EVERY = 0.05
+_LOOK_EVERY = 0.2
 """Seconds between two looks at the peers' status files."""
 _ASK_AGAIN = 1.0
 """Seconds from the first SIGTERM to the second."""
@@ -216,7 +216,7 @@ class Supervisor:
         self._folder.keep(Record(spec=self._spec, link=self._link, peers=known))
 
     async def _change(self) -> None:
-        """Wait until some peer's state changes, but at most 50 ms."""
+        """Wait until some peer's state changes, but at most _LOOK_EVERY seconds."""
         self._changed.clear()
         with suppress(TimeoutError):
             async with asyncio.timeout(_LOOK_EVERY):

@@ -65,7 +65,7 @@ _BACKOFF = Backoff(first=0.2, longest=10.0)
 """The pauses between attempts to join while no node is known, in seconds."""
 _REFRESH = 30.0
 """The seconds between two refreshes, which look for new nodes."""
-_SEARCH_EVERY = 15.0
+_SEARCH_EVERY = 60.0
 """The seconds for which short looks rely on a search. More: less work at rest; less: nodes that
 came nearer to a key are asked sooner."""
 _ASKED = 2
@@ -314,10 +314,18 @@ class HiveBoard:
         if await self._node.protocol.call_ping(peer_id) is not None:
             self._heard(peer_id)
 
+    def _near(self, key: bytes) -> Sequence[Any]:
+        """Return the nodes nearest to a key by the last search of a look; none if it is too old."""
+        now = asyncio.get_running_loop().time()
+        for last in self._last_search.values():
+            if key in last.near and last.holds(self.nodes, now):
+                return last.near[key]
+        return ()
+
     async def _look_shortly(self, role: Role) -> bool:
         """Ask some nodes of the last search; return whether it is recent, and all answered."""
         last = self._last_search.get(role)
-        if last is None or asyncio.get_running_loop().time() >= last.until:
+        if last is None or not last.holds(self.nodes, asyncio.get_running_loop().time()):
             return False
         asked = spread(last.near, _ASKED, MOST_KEYS)
         calls = [
@@ -335,7 +343,7 @@ class HiveBoard:
         near = {key: nodes[:REPLICAS] for key, nodes in found.items() if nodes}
         if near:
             until = asyncio.get_running_loop().time() + _SEARCH_EVERY
-            self._last_search[role] = Search(near, until)
+            self._last_search[role] = Search(near, until, self.nodes)
 
     async def _nearest(self, keys: Sequence[bytes]) -> dict[bytes, list[PeerID]]:
         """Return the nodes nearest to each key, after a search through the DHT."""
@@ -363,7 +371,13 @@ class HiveBoard:
         """Post a record to the nearest nodes that take it; append their verdicts to `taken`."""
         if self._guard is None:
             return
-        left = (await self._nearest([key]))[key]
+        near = self._near(key)
+        if near:
+            leave = [self._leave(node, key, record, lifetime, taken) for node in near]
+            await asyncio.gather(*leave)
+            if all(taken):
+                return
+        left = [node for node in (await self._nearest([key]))[key] if node not in near]
         while left and sum(taken) < REPLICAS:
             some = REPLICAS - sum(taken)
             wave, left = left[:some], left[some:]

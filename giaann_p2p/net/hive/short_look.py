@@ -14,10 +14,17 @@ Near = Mapping[bytes, Sequence[Hashable]]
 
 
 class Search(NamedTuple):
-    """The result of a search, and the time until which short looks may rely on it."""
+    """The result of a search, on which short looks rely for a while."""
 
     near: Near
     until: float
+    """Time at which it is too old."""
+    nodes: int
+    """The number of nodes that were known. If it changes, others may be nearer to a key by now."""
+
+    def holds(self, nodes: int, now: float) -> bool:
+        """Return whether short looks may rely on it, while so many nodes are known."""
+        return now < self.until and nodes == self.nodes
 
 
 def spread(near: Near, each: int, most_keys: int) -> dict[Hashable, list[bytes]]:

@@ -1,8 +1,9 @@
 """Exponential backoff for liars: peers whose rows a majority of a shard's owners contradicted.
 
-After its first lie a peer is avoided for FIRST_BACKOFF seconds, and after each further one for twice
-as long as the last time, up to LONGEST_BACKOFF. Unlike the backoff for silence (`silent_backoff`), no
-answer ends it early, and the count is kept: a liar is trusted again, but the next lie costs more.
+After its first lie a peer is avoided for FIRST_BACKOFF seconds, and after each further one for
+twice as long as the last time, up to LONGEST_BACKOFF. Unlike the backoff for silence
+(`silent_backoff`), no answer ends it early, and the count is kept: a liar is trusted again, but the
+next lie costs more.
 """
 
 from giaann_p2p.backoff import Backoff
