@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from giaann_p2p.errors import PipelineError
-from giaann_p2p.model import english, token_types
+from giaann_p2p.model import english, tagger_layers, token_types
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.model.tagger_layers import TaggerLayers
 from giaann_p2p.model.tagger_tables import (
@@ -122,11 +122,13 @@ def test_what_is_far_off_counts_as_64(device: str | None, tables: TaggerTables) 
     layers, one = TaggerLayers(tables, device), float(1 << ACTIVATION_BITS + WEIGHT_BITS)
 
     def normed(farthest: float) -> list[float]:
-        outputs = np.zeros((1, PIECES * layers.width))
-        outputs[0, :2] = farthest * one, 32 * one
+        sums = np.zeros(PIECES * layers.width)
+        sums[:2] = farthest * one, 32 * one
         gain = np.full(layers.width, UNIT)
-        layer = Layer(outputs, np.zeros(outputs.shape[1]), gain, np.zeros(layers.width))
-        found: list[float] = layers._normed(layers._zeros(1, 1) + 1, layers._layer(layer)).tolist()
+        layer = Layer(np.zeros((1, len(sums))), sums, gain, np.zeros(layers.width))
+        found: list[float] = layers._normed(
+            layers._zeros(1, len(sums)), layers._layer(layer)
+        ).tolist()
         return found
 
     assert normed(63) != normed(64) == normed(65) == normed(900)
@@ -193,6 +195,14 @@ def test_a_type_is_computed_once(
         types.of(np.concatenate(sentences))
     assert computed == [len(types._numbers)]
     assert token_types.MOST >= 1 << 16
+
+
+@pytest.mark.parametrize("most", [1, 100])
+def test_sentences_are_computed_in_blocks_of_any_size(
+    most: int, tables: TaggerTables, sentences: list[Tokens], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tagger_layers, "_AT_ONCE", {"cpu": most})
+    assert digest(logits(TaggerLayers(tables), sentences)) == LOGITS
 
 
 def test_no_sentences_and_empty_ones(tables: TaggerTables, sentences: list[Tokens]) -> None:
