@@ -63,7 +63,7 @@ def installed() -> tuple[str, ...]:
 @cache
 def tokenizer() -> WordMemory:
     """Return the blank pipeline, which only splits a text into tokens (see `text`)."""
-    return WordMemory(_blank)
+    return WordMemory(_blank, long_texts=True)
 
 
 def warm_up(spec: ModelSpec) -> None:

@@ -16,6 +16,7 @@ one of its own, are the same on every peer.
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -24,10 +25,13 @@ _MOST_WORDS = 1 << 16
 
 
 class WordMemory:
-    """One pipeline, or a new one like it when it has met too many words; thread-safe."""
+    """One pipeline, or a new one like it when it has met too many words; thread-safe.
 
-    def __init__(self, load: Callable[[], Language]) -> None:
-        self._load, self._lock = load, threading.RLock()
+    `long_texts`: it is given texts of many sentences (see `PieceByPiece`).
+    """
+
+    def __init__(self, load: Callable[[], Language], long_texts: bool = False) -> None:
+        self._load, self._lock, self._long_texts = load, threading.RLock(), long_texts
         self._forgetful: Language | None = None
         self._begin()
 
@@ -59,7 +63,35 @@ class WordMemory:
     def _begin(self) -> None:
         self._nlp = self._load()
         self._nlp.tokenizer.max_cache_size = _MOST_WORDS  # type: ignore[union-attr]
+        if self._long_texts:
+            self._nlp.tokenizer = PieceByPiece(self._nlp.tokenizer)
         self._first = len(self._nlp.vocab.strings)
+
+
+class PieceByPiece:
+    """A tokenizer for long texts that remembers how it cut each piece of text between spaces.
+
+    Of a text, spaCy's remembers only the pieces before the first exception (`don't`, `''`). So new
+    pieces are given to it before the text: those without exceptions together, others one by one.
+    """
+
+    def __init__(self, tokenizer: Any) -> None:  # noqa: ANN401  (spaCy's)
+        self._tokenizer, self._met = tokenizer, set(tokenizer.rules)
+        self.prefix_search, self.suffix_search = tokenizer.prefix_search, tokenizer.suffix_search
+
+    def __repr__(self) -> str:
+        return f"<PieceByPiece: {len(self._met):,} pieces>"
+
+    def __call__(self, text: str) -> Doc:
+        """Return the tokens of a text."""
+        new = [piece for piece in dict.fromkeys(text.split()) if piece not in self._met]
+        if len(self._met) + len(new) <= _MOST_WORDS:
+            plain = " ".join(filter(str.isalpha, new))
+            for piece in (plain, *(piece for piece in new if not piece.isalpha())):
+                self._tokenizer(piece)
+            self._met.update(new)
+        doc: Doc = self._tokenizer(text)
+        return doc
 
 
 def tokenized(text: str, nlp: Language) -> Doc | None:

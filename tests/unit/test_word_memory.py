@@ -10,7 +10,7 @@ from giaann_p2p.model.columns import Word
 from giaann_p2p.model.parse import Parser, Reason
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.model.text import Sentence, text_sentences
-from giaann_p2p.model.word_memory import WordMemory, tokenized
+from giaann_p2p.model.word_memory import PieceByPiece, WordMemory, tokenized
 from tests.collisions import colliding
 
 BREWER = "zymurgist"
@@ -55,6 +55,26 @@ def test_a_confused_text_is_noticed_and_read_alone() -> None:
     with memory.alone() as nlp:
         assert tokenized(f"The {one} is a {other}.", nlp) is None
         assert tokenized(f"The {colliding('')} brews.", nlp) is None
+
+
+def test_a_long_text_is_cut_as_by_spacy_and_its_pieces_only_once() -> None:
+    text = "Don't say (so), ``bee's wax '' and  e.g. old wax; I'm off: the bees don't, either. :-)"
+    inner, searched = spacy.blank("en").tokenizer, list[str]()
+    search = inner.suffix_search
+    wanted = [token.text for token in inner(text)]
+
+    def noted(rest: str) -> object:
+        searched.append(rest)
+        return search(rest)
+
+    inner = spacy.blank("en").tokenizer
+    inner.suffix_search = noted
+    whole = PieceByPiece(inner)
+    for _ in range(2):
+        searched.clear()
+        assert [token.text for token in whole(text)] == wanted
+    assert set(searched) <= {"don't,", "don't"}  # spaCy remembers no piece with an exception
+    assert repr(whole).endswith(" pieces>")
 
 
 HONEST = {
