@@ -1,10 +1,9 @@
 """What a tagged token means to GIAANN: its lower-case text, whether it is a noun, and its lemma.
 
 In spaCy an attribute ruler and a lemmatizer tell that from the token's text and tag, except for a
-few words whose lemma depends on their neighbours ("gon na"). So they run once for each (text, tag),
-on a document of that one token; and the ruler only for words that its patterns name, since for all
-others the tag alone decides. The ruler runs in full for a sentence in which one of those few words
-is a noun.
+few words whose lemma depends on their neighbours ("gon na"). So they run once for each (text, tag);
+and the ruler only for words that its patterns name, since for all others the tag alone decides. The
+ruler runs in full for a sentence in which one of those few words is a noun.
 
 Lower-case texts and lemmas stay strings here: spaCy would look them up by their hashes, which other
 words may have, too (see `word_memory`).
@@ -41,6 +40,17 @@ class Meaning(NamedTuple):
     """Whether its neighbours may make its lemma another one."""
 
 
+class _Bare(NamedTuple):
+    """What the lemmatizer reads of a token, without a document around it."""
+
+    pos: int
+    pos_: str
+    morph: Any
+    text: str = ""
+    orth: int = 0
+    lemma: int = 0
+
+
 class Meanings:
     """The meanings of tokens, each computed once, from one copy of the pipeline."""
 
@@ -51,7 +61,7 @@ class Meanings:
         self._lemmatizer = cast(Any, nlp.get_pipe("lemmatizer"))
         self._named = named_in(self._ruler.patterns)
         ruled = [self._ruler(Doc(nlp.vocab, [_NAMELESS], tags=[tag]))[0] for tag in tags]
-        self._coarse = [(token.pos_, str(token.morph)) for token in ruled]
+        self._bare = [_Bare(token.pos, token.pos_, token.morph) for token in ruled]
 
     def __repr__(self) -> str:
         return f"<Meanings: {len(self._known):,} known>"
@@ -77,13 +87,13 @@ class Meanings:
         ]
 
     def _found(self, token: Token, tag: int) -> Meaning:
-        vocab, text = token.vocab, token.text
+        text = token.text
         if self._named.fullmatch(text.lower()):
-            return self._meaning(self._ruler(Doc(vocab, [text], tags=[self._tags[tag]]))[0])
-        coarse, morph = self._coarse[tag]
-        return self._meaning(Doc(vocab, [text], pos=[coarse], morphs=[morph])[0])
+            named = Doc(token.vocab, [text], tags=[self._tags[tag]])
+            return self._meaning(self._ruler(named)[0])
+        return self._meaning(self._bare[tag]._replace(text=text, orth=token.orth))
 
-    def _meaning(self, token: Token) -> Meaning:
+    def _meaning(self, token: Any) -> Meaning:  # noqa: ANN401  (a token, or a bare one)
         noun, text = token.pos_ in _NOUNS, token.text
         lower = text.lower()
         self._lemmatizer.cache.clear()  # it is unbounded, and the results are cached here
