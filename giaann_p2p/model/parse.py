@@ -97,7 +97,7 @@ class PromptSentence(NamedTuple):
 class Parser:
     """Parses sentences in this process; PipelineError unless pipeline and word lists match."""
 
-    def __init__(self, spec: ModelSpec, device: str = "cpu") -> None:
+    def __init__(self, spec: ModelSpec, device: str | torch.device = "cpu") -> None:
         lexicon.require(spec)
         self._spec = spec
         pipeline = english.pipeline(spec)
@@ -105,6 +105,9 @@ class Parser:
         with self._memory.open() as nlp:
             self._tokenizer = cast(Tokenizer, nlp.tokenizer)
             self._tagger = Tagger(nlp, pipeline.tables, device)
+
+    def __repr__(self) -> str:
+        return f"<Parser: {self._tagger!r}, {self._memory!r}>"
 
     def parse(self, chunks: list[list[Sentence]]) -> list[Parsed]:
         """Parse the sentences to learn from, and count the skipped ones.

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from itertools import islice
 
+import torch
 from spacy.language import Language
 from spacy.tokens import Doc
 
@@ -26,7 +27,9 @@ _FEW = 1 << 8
 class Tagger:
     """Runs the English pipeline, and remembers what it found of tokens."""
 
-    def __init__(self, nlp: Language, tables: TaggerTables, device: str = "cpu") -> None:
+    def __init__(
+        self, nlp: Language, tables: TaggerTables, device: str | torch.device = "cpu"
+    ) -> None:
         self._tags, self._layers = tables.tags, TaggerLayers(tables, device)
         self._begin(nlp)
 

@@ -28,8 +28,8 @@ class ComputeOptions(Options, frozen=True, kw_only=True, forbid_unknown_fields=T
     device: Annotated[
         str,
         told(
-            "Torch device to compute on: auto (CUDA where there is one), cpu, cuda:0. Learning is "
-            "mostly parsing, which is the CPU's work.",
+            "Torch device to compute on: auto (CUDA where there is one), cpu, cuda:0. Each worker "
+            "uses it by itself.",
             "NAME",
         ),
     ] = "auto"

@@ -2,9 +2,10 @@
 
 1. Parsing holds Python's GIL nearly all the time: in a thread, parsing would delay each step of the
    event loop by milliseconds. So by default it runs in processes.
-2. The processes are forked before there are threads or an event loop. They share everything that
-   was imported by then, so a new process takes little time and memory. They receive the factory of
-   their learner (`Teach`) later.
+2. The processes are forked before there are threads, an event loop or CUDA. They share everything
+   that was imported by then, so a new process takes little time and memory. They receive the
+   factory of their learner (`Teach`) later. The learner's device is first used in the process that
+   learns: CUDA cannot be used in a process forked from one that has used it.
 3. A text may kill the process that learns it, for example by exhausting memory. So each worker
    process is a guard that has the work done by a child process, and forks a new child if the child
    dies. Only the chunk is lost, and the reason is reported.
@@ -18,6 +19,8 @@ from contextlib import suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from typing import Any, Protocol, TypeAlias
+
+import torch
 
 from giaann_p2p.errors import GiaannError
 from giaann_p2p.node.training.learner import Learner, Made, Task, Teach, one_thread
@@ -125,8 +128,13 @@ class ForkedWorker:
 
 
 def learn_workers(processes: int) -> list[LearnWorker]:
-    """Return as many learn workers in processes of their own; for 0, one within this process."""
-    return [ForkedWorker() for _ in range(processes)] if processes else [ThreadWorker()]
+    """Return as many learn workers in processes of their own; for 0, one within this process.
+
+    The latter, too, if this process has used CUDA: processes forked from it could not.
+    """
+    if not processes or torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        return [ThreadWorker()]
+    return [ForkedWorker() for _ in range(processes)]
 
 
 def _guard(line: Line, within: float) -> None:

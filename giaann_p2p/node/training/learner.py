@@ -1,4 +1,4 @@
-"""Learns a chunk: parses its text, learns it on a torch device, and cuts the delta for its owners.
+"""Learns a chunk: tags its text and learns it on a torch device, and cuts the delta for its owners.
 
 This is most of a compute peer's work, so it runs off the event loop. Its input and output are plain
 bytes and texts, because they are sent between processes.
@@ -54,10 +54,10 @@ class Learner:
     def __init__(self, spec: ModelSpec, layout: Layout, device: str) -> None:
         self._spec, self._layout = spec, layout
         self._device = devices.resolve(device)
-        self._parser = Parser(spec)
+        self._parser = Parser(spec, self._device)
 
     def __repr__(self) -> str:
-        return f"<Learner on {self._device}>"
+        return f"<Learner on {self._device}: {self._parser!r}>"
 
     def learn(self, task: Task) -> Made:
         """Learn a chunk, and return its delta, whole and cut for each set of shards."""

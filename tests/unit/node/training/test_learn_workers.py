@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
 import pytest
+import torch
 
 from giaann_p2p.node.training.learn_workers import (
     ForkedWorker,
@@ -141,6 +142,11 @@ def test_so_many_processes_or_a_thread() -> None:
     assert repr(ThreadWorker()) == "<ThreadWorker>"
     reason = "this worker has no learner: `teach` was not called"
     assert said(ThreadWorker().learn(task("word"))) == reason
+
+
+def test_where_cuda_was_used_no_process_is_forked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    assert [type(hand) for hand in learn_workers(2)] == [ThreadWorker]
 
 
 # Pools.

@@ -1,5 +1,6 @@
 """What a chunk comes to, and how it is cut for its owners."""
 
+import re
 from functools import cache
 
 import numpy as np
@@ -11,7 +12,8 @@ from giaann_p2p.model.learn import learn
 from giaann_p2p.model.parse import Parser
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.model.text import Sentence
-from giaann_p2p.node.training.learner import Cutting, Learner, Made, Task, skips_of
+from giaann_p2p.node.training.learn_workers import ForkedWorker
+from giaann_p2p.node.training.learner import Cutting, Learner, Made, Task, skips_of, teach
 from giaann_p2p.store.codec.parcel import decode, encode
 from giaann_p2p.store.layout import Layout, Shards
 from giaann_p2p.swarm.wire.limits import of_chunk
@@ -39,6 +41,20 @@ def wanted(shards: Shards) -> Delta:
 
 def made(*owned: Shards) -> Made:
     return school().learn(Task(TEXT, [shards.tobytes() for shards in owned]))
+
+
+def test_the_device_is_the_taggers_too() -> None:
+    """Here and in a forked worker; its name changes nothing else."""
+    chunk, factory = Task(TEXT, [EVERY.tobytes()]), teach(SPEC, LAYOUT, "cpu:0")
+    other, forked = factory(), ForkedWorker()
+    assert re.match("<Learner on cpu:0: <Parser: <Tagger: <TaggerLayers on cpu:0>", repr(other))
+    assert re.match("<Learner on cpu: <Parser: <Tagger: <TaggerLayers on cpu>", repr(school()))
+    assert other.learn(chunk) == made(EVERY)
+    try:
+        forked.teach(factory)
+        assert forked.learn(chunk) == made(EVERY)
+    finally:
+        forked.end()
 
 
 def test_what_is_skipped_is_told_by_its_number() -> None:
@@ -80,7 +96,7 @@ def test_a_chunk_without_anything_to_learn_is_an_empty_parcel() -> None:
 
 
 def test_reprs_tell_what_there_is() -> None:
-    assert repr(school()) == "<Learner on cpu>"
+    assert repr(school()).startswith("<Learner on cpu: <Parser: ")
     assert (
         repr(Cutting(Made({}, bytes(1234), b"", 0, []), SPEC, LAYOUT)) == "<Cutting of 1,234 bytes>"
     )
