@@ -18,8 +18,8 @@ from giaann_p2p.model.tagger_layers import TaggerLayers
 from giaann_p2p.model.tagger_tables import TaggerTables
 from giaann_p2p.model.token_types import MOST, TokenTypes, tokens_of
 
-_AT_ONCE = 1 << 13
-"""Tokens that are tagged together: a bound on temporary memory, some 60 MB."""
+_AT_ONCE = 1 << 12
+"""Tokens that are tagged together: a bound on temporary memory, some 30 MB."""
 _FEW = 1 << 8
 """The most types of tokens that are remembered for a single sentence."""
 
