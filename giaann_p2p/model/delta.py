@@ -12,13 +12,15 @@ segment): a column, a shard or a row is a slice, and equal knowledge has equal b
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from giaann_p2p.model.sequence import Ids, Ints, Names, joined_names
+
+if TYPE_CHECKING:  # a client handles deltas, and importing torch takes a second
+    import torch
 
 Bytes = npt.NDArray[np.uint8]
 Slots = npt.NDArray[np.int32]
@@ -36,7 +38,7 @@ ARRAYS = (
 """The names of a delta's arrays, in the order of its fields."""
 
 _KEY_BITS = 63
-Whole = TypeVar("Whole", Ints, torch.Tensor)
+Whole = TypeVar("Whole", Ints, "torch.Tensor")
 """Integers on any device."""
 
 

@@ -13,10 +13,9 @@ import torch
 
 from giaann_p2p.model.activation import Activation, Candidates
 from giaann_p2p.model.board import Board
-from giaann_p2p.model.learn import increment
 from giaann_p2p.model.manner import AUTO, Beam, Timing, Variant
 from giaann_p2p.model.rows import Name, Neuron, Question, Row, Steps
-from giaann_p2p.model.spec import ModelSpec
+from giaann_p2p.model.spec import ModelSpec, increment
 
 _SENTENCE_ENDS = frozenset(".?!")
 

@@ -13,17 +13,12 @@ import torch
 
 from giaann_p2p.model.delta import EMPTY, ConnectionKey, Delta, total, unique_neurons
 from giaann_p2p.model.sequence import Sequences
-from giaann_p2p.model.spec import UNITS, ModelSpec
+from giaann_p2p.model.spec import ModelSpec, increment
 
 _MOST_PAIRS = 1 << 20
 """The most pairs of positions in one tensor, n x L x L, at some 75 bytes each: a bound on temporary
 memory. A chunk of ordinary sentences stays below it, and so does one sentence of 1,000 tokens, the
 longest of the largest model."""
-
-
-def increment(distance: int) -> int:
-    """Return 10 / (distance + 1), rounded to an integer in units of 2^-16."""
-    return (20 * UNITS + distance + 1) // (2 * (distance + 1))
 
 
 def learn(batch: Sequences, spec: ModelSpec, device: str | torch.device = "cpu") -> Delta:

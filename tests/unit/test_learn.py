@@ -6,10 +6,10 @@ import torch
 
 from giaann_p2p.model import learn as learning
 from giaann_p2p.model.delta import EMPTY, Delta
-from giaann_p2p.model.learn import increment, learn
+from giaann_p2p.model.learn import learn
 from giaann_p2p.model.rows import Name
 from giaann_p2p.model.sequence import SequenceBuilder, Sequences
-from giaann_p2p.model.spec import UNITS, ModelSpec
+from giaann_p2p.model.spec import UNITS, ModelSpec, increment
 from tests.helpers import SMALL, assert_same, built, strength_of
 
 BEE, THE, OF = Name("bee", None), Name("bee", "the"), Name("bee", "of")

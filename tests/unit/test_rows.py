@@ -3,8 +3,9 @@
 import pytest
 
 from giaann_p2p.model.delta import EMPTY, Delta
-from giaann_p2p.model.learn import increment, learn
+from giaann_p2p.model.learn import learn
 from giaann_p2p.model.rows import DeltaRows, Name, Neuron, Question, Row, Steps, empty_row, run
+from giaann_p2p.model.spec import increment
 from tests.helpers import SMALL, built
 
 BEE, THE, HILL = Name("bee", None), Name("bee", "the"), Name("hill", None)

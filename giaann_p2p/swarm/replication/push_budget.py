@@ -21,8 +21,7 @@ from collections.abc import Callable, Collection
 import numpy as np
 
 from giaann_p2p.model.delta import Delta
-from giaann_p2p.model.learn import increment
-from giaann_p2p.model.spec import CHUNK
+from giaann_p2p.model.spec import CHUNK, increment
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.update import Update
 from giaann_p2p.swarm.replication.settings import Settings
