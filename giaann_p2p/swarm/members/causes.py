@@ -2,9 +2,9 @@
 
 `CAUSES` lists all problems, the gravest first. To add a problem, add an entry.
 
-If no shard is served, the swarm is either starting or has lost its data, and the records of live
-peers alone do not show which. It counts as starting unless there is a sign that some peer, which
-may be silent or gone by now, has served a shard.
+If a shard is served by nobody, the swarm is either starting or has lost data, and the records of
+live peers alone do not show which. It counts as starting unless there is a sign that some peer,
+which may be silent or gone by now, has served a shard.
 """
 
 from collections.abc import Callable
@@ -45,9 +45,15 @@ def cause_of(found: "Figures") -> Cause | None:
 
 
 def _is_starting(found: "Figures") -> bool:
-    """Return whether no shard is served, and nothing shows that one ever was."""
-    has_served = found.gone or found.losses or found.cold or any(one.ready for one in found.peers)
-    return found.health.lost == found.shards and not has_served
+    """Return whether nobody serves some shards, and nothing shows that one of them was served.
+
+    Either no storage peer serves anything yet, or all these shards are being fetched: their owners
+    serve them a few seconds after their start, but not all at the same time.
+    """
+    was_served = any(one.ready for one in found.peers if one.peer in found.silent)
+    if not found.health.lost or found.gone or found.losses or found.cold or was_served:
+        return False
+    return found.health.lost in (found.shards, found.fetched)
 
 
 def _starting(found: "Figures") -> str:

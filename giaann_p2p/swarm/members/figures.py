@@ -53,6 +53,8 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     cold: int = 0
     """Number of shards that no peer serves but that some peer keeps as a cold copy; these come back
     by themselves."""
+    fetched: int = 0
+    """Number of shards that no peer serves but that some live peer is fetching."""
     now: float = 0.0
     """Time of this overview, in seconds since 1970."""
     shards: int

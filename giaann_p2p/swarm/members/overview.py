@@ -5,6 +5,7 @@ does not answer as silent, and does not count its replicas.
 """
 
 from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.members import capacity, causes
@@ -40,6 +41,7 @@ def overview(
     beside = directory.beyond(placement, now)
     holders = [said for said in live if owned.get(said.peer) or said.peer in beside]
     full = capacity.full(holders)
+    unserved = _unserved(live, layout, silent)
     return Overview(
         peers=[_seen(said, layout, owned.get(said.peer, 0)) for said in live],
         silent=[peer for peer in dict.fromkeys(said.peer for said in live) if peer in silent],
@@ -49,7 +51,8 @@ def overview(
         filling=capacity.filling(holders),
         closed=capacity.closed(placement, full, quorum, beside),
         losses=losses(directory, layout, now, silent),
-        cold=_cold(live, layout, silent),
+        cold=len(unserved.cold),
+        fetched=len(unserved.syncing),
         now=now,
         shards=layout.shards,
         replicas=replicas,
@@ -57,11 +60,19 @@ def overview(
     )
 
 
-def _cold(live: Sequence[Announcement], layout: Layout, silent: Collection[Peer]) -> int:
-    """Return how many shards have a cold copy but no peer that serves them."""
+class _Unserved(NamedTuple):
+    """The shards that no peer serves, but some peer keeps as a cold copy, or is fetching."""
+
+    cold: set[int]
+    syncing: set[int]
+
+
+def _unserved(live: Sequence[Announcement], layout: Layout, silent: Collection[Peer]) -> _Unserved:
     sets = [sets_of(said, layout) for said in live if said.peer not in silent]
+    ready = {shard for one in sets for shard in one.ready.tolist()}
     cold = {shard for one in sets for shard in one.cold.tolist()}
-    return len(cold.difference(*(one.ready.tolist() for one in sets)))
+    syncing = {shard for one in sets for shard in one.syncing.tolist()}
+    return _Unserved(cold - ready, syncing - ready)
 
 
 def _excluded(placement: Placement, layout: Layout) -> dict[Peer, list[int]]:

@@ -280,6 +280,7 @@ def test_an_overview_for_programs() -> None:
         "closed": 0,
         "losses": {"shards": [], "connections": 0, "seen": 0},
         "cold": 0,
+        "fetched": 0,
         "now": 0.0,
         "shards": 256,
         "replicas": 2,

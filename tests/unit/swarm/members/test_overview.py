@@ -42,13 +42,20 @@ def test_all_is_well() -> None:
         ([record(ONE, ready=ALL[1:]), record(TWO, ready=ALL[1:])], "lost", 1, 1),
         ([], "starting", SHARDS, SHARDS),
         ([record(ONE), record(TWO, syncing=ALL)], "starting", SHARDS, SHARDS),
-        ([record(ONE, ready=ALL[:1]), record(TWO, syncing=ALL)], "lost", SHARDS, SHARDS - 1),
+        ([record(ONE, ready=ALL[:1]), record(TWO, syncing=ALL)], "starting", SHARDS, SHARDS - 1),
+        ([record(ONE, ready=ALL[:1]), record(TWO, syncing=ALL[1:3])], "lost", SHARDS, SHARDS - 1),
     ],
 )
 def test_what_is_not_well(records: list[bytes], verdict: str, under: int, lost: int) -> None:
     found = seen(*records)
     assert found.verdict == verdict
     assert (found.health.under, found.health.lost) == (under, lost)
+
+
+def test_a_swarm_does_not_start_if_a_silent_peer_has_served_what_is_fetched() -> None:
+    records = record(ONE, ready=ALL), record(TWO, ready=ALL[:1], syncing=ALL[1:])
+    found = seen(*records, silent=[ONE.peer])
+    assert (found.verdict, found.health.lost, found.fetched) == ("lost", SHARDS - 1, SHARDS - 1)
 
 
 def test_who_went_without_leave_may_come_back() -> None:
