@@ -5,48 +5,37 @@ from typing import Annotated
 
 import typer
 
-from bootstrap.command import bootstrap
 from giaann_p2p import __version__
-from giaann_p2p.cli import (
-    chat,
-    column,
-    doctor,
-    health,
-    join,
-    prompt,
-    sim,
-    solo,
-    swarm,
-    token,
-    train,
-)
+from giaann_p2p.cli.lazy import lazy_group
 from giaann_p2p.errors import GiaannError
 from giaann_p2p.terminal import EXIT_CODES, INTERRUPTED, complain, ctrl_c_told
-from peers.compute.command import compute
-from peers.storage.command import storage
 
+_COMMANDS = {
+    "sim": "giaann_p2p.cli.sim:sim",
+    "bootstrap": "bootstrap.command:bootstrap",
+    "storage": "peers.storage.command:storage",
+    "compute": "peers.compute.command:compute",
+    "train": "giaann_p2p.cli.train:train",
+    "prompt": "giaann_p2p.cli.prompt:prompt",
+    "chat": "giaann_p2p.cli.chat:chat",
+    "eval": "giaann_p2p.cli.prompt:evaluate",
+    "status": "giaann_p2p.cli.health:status",
+    "fsck": "giaann_p2p.cli.health:fsck",
+    "column": "giaann_p2p.cli.column:column",
+    "join": "giaann_p2p.cli.join:join",
+    "doctor": "giaann_p2p.cli.doctor:doctor",
+    "solo": "giaann_p2p.cli.solo:app",
+    "swarm": "giaann_p2p.cli.swarm:app",
+    "token": "giaann_p2p.cli.token:app",
+}
+"""Where each command is, in the order in which the help lists them."""
 app = typer.Typer(
+    cls=lazy_group(_COMMANDS),
     help="GIAANN: a sparse language model of concept columns.",
     epilog=EXIT_CODES,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-app.add_typer(solo.app, name="solo")
-app.add_typer(swarm.app, name="swarm")
-app.add_typer(token.app, name="token")
-app.command("sim", epilog=EXIT_CODES)(sim.sim)
-app.command("bootstrap", epilog=EXIT_CODES)(bootstrap)
-app.command("storage", epilog=EXIT_CODES)(storage)
-app.command("compute", epilog=EXIT_CODES)(compute)
-app.command("train", epilog=EXIT_CODES)(train.train)
-app.command("prompt", epilog=EXIT_CODES)(prompt.prompt)
-app.command("chat", epilog=EXIT_CODES)(chat.chat)
-app.command("eval", epilog=EXIT_CODES)(prompt.evaluate)
-app.command("status", epilog=EXIT_CODES)(health.status)
-app.command("fsck", epilog=EXIT_CODES)(health.fsck)
-app.command("column", epilog=EXIT_CODES)(column.column)
-app.command("join", epilog=EXIT_CODES)(join.join)
-app.command("doctor", epilog=EXIT_CODES)(doctor.doctor)
 
 
 def _version(wanted: bool) -> None:
