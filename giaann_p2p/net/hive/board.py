@@ -201,7 +201,7 @@ class HiveBoard:
         await self._end(gone=True)
         self._last_search.clear()
         guard = Guard(
-            life.p2p,
+            (await life.unary()).p2p,
             self._swarm_id,
             self._shelf,
             self._clock,

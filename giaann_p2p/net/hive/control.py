@@ -10,10 +10,8 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
-from hivemind.proto import p2pd_pb2
-from hivemind.utils.multiaddr import Multiaddr
-
 from giaann_p2p.errors import UsageError
+from giaann_p2p.net.hive.bindings import Multiaddr, p2pd_pb2
 from giaann_p2p.net.hive.peer_id import libp2p_id, libp2p_name, peer_of_id
 from giaann_p2p.net.hive.pipe import Pipe, framed
 from giaann_p2p.swarm.wire.identity import Peer
@@ -34,9 +32,23 @@ class Control:
     def __init__(self, socket: Path) -> None:
         self._socket = socket
         self._asking: set[Pipe] = set()
+        self._holding: set[Pipe] = set()
         self.streams: set[Pipe] = set()
         """All open streams to other peers, including those that other peers opened."""
         self._dialled: dict[Peer, None] = {}  # the latest dial last
+
+    async def hold(self) -> None:
+        """Open the connection that keeps p2pd alive until `close`.
+
+        p2pd ends when this connection breaks; before there is one, it ends by its idle timeout.
+        """
+        kind = p2pd_pb2.Request.PERSISTENT_CONN_UPGRADE
+        pipe = await self._dial(self._holding)
+        try:
+            await _answer(pipe, p2pd_pb2.Request(type=kind), _ASK_WITHIN)
+        except BaseException:
+            pipe.abort()
+            raise
 
     async def me(self, within: float = _ASK_WITHIN) -> Peer:
         """Ask p2pd for the peer whose key it uses."""
@@ -126,7 +138,7 @@ class Control:
 
     def close(self, why: str) -> None:
         """Abort all requests and streams; they fail with `why` as the reason."""
-        for pipe in [*self._asking, *self.streams]:
+        for pipe in [*self._asking, *self._holding, *self.streams]:
             pipe.abort(why)
 
     async def _ask(self, request: Any, within: float) -> Any:  # noqa: ANN401  (protobuf)

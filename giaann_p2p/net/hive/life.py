@@ -4,10 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from pathlib import Path
-
-from hivemind.p2p import P2P
-from hivemind.p2p.p2p_daemon_bindings.utils import P2PDaemonError
-from hivemind.utils.multiaddr import Multiaddr
+from typing import TYPE_CHECKING
 
 from giaann_p2p.errors import UsageError
 from giaann_p2p.net.hive.config import HostConfig
@@ -18,6 +15,9 @@ from giaann_p2p.net.hive.pipe import Pipe
 from giaann_p2p.net.hive.stream_counts import StreamCounts
 from giaann_p2p.net.hive.watchdog import Watchdog
 from giaann_p2p.swarm.wire.identity import Peer
+
+if TYPE_CHECKING:  # it imports hivemind
+    from giaann_p2p.net.hive.unary import Unary
 
 _LOG = logging.getLogger(__name__)
 STREAMS = "/giaann/frames/1"
@@ -41,12 +41,12 @@ class Life:
         self.daemon = daemon
         self.control = Control(_socket(folder))
         self.watchdog = Watchdog(self.control, daemon.pid, config.watch, self._knows)
-        self.p2p: P2P
-        """hivemind's client of this p2pd, for unary calls."""
         self.addresses: tuple[str, ...] = ()
         """The addresses of this peer that p2pd last reported; they may change when the machine
         changes networks."""
-        self._config = config
+        self._folder, self._config = folder, config
+        self._unary: Unary | None = None
+        self._opening = asyncio.Lock()  # held while `unary` makes the client
         self._accept, self._others_know = accept, knows
         self._openings = StreamCounts()
         self._dropping: set[Peer] = set()
@@ -78,8 +78,8 @@ class Life:
         life = cls(daemon, folder, config, accept, knows)
         try:
             async with asyncio.timeout(config.start_within):
-                await life._open(folder)
-        except (OSError, P2PDaemonError, asyncio.IncompleteReadError) as error:
+                await life._open()
+        except OSError as error:
             await life.close("p2pd could not be set up")
             raise DaemonError(f"p2pd has started but does not answer: {error}") from None
         except BaseException:
@@ -87,10 +87,27 @@ class Life:
             raise
         return life
 
+    async def unary(self) -> "Unary":
+        """Return hivemind's client of this p2pd, which the first call makes; OSError if it fails.
+
+        It is made late because it imports hivemind, and a peer without a directory needs none.
+        """
+        from giaann_p2p.net.hive.unary import Unary
+
+        async with self._opening:
+            if self._unary is None:
+                self._unary = await Unary.open(_socket(self._folder))
+            return self._unary
+
     async def ended(self) -> str:
         """Wait for p2pd to end, and return the reason."""
         why = await self.daemon.ended()
         return self._why or why
+
+    def kill(self, why: str) -> None:
+        """Kill p2pd, so that it is restarted; `why` becomes the reason of its end."""
+        self._why = why
+        self.daemon.kill()
 
     async def close(self, why: str) -> None:
         """End p2pd and all its connections; all pending calls fail at once."""
@@ -101,14 +118,13 @@ class Life:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         self.control.close(why)
-        if hasattr(self, "p2p"):
-            await _close(self.p2p)
+        if self._unary is not None:
+            await self._unary.close()
         await self.daemon.stop()
 
-    async def _open(self, folder: Path) -> None:
-        # p2pd ends when this connection breaks; before it exists, p2pd ends by its idle timeout.
-        self.p2p = await P2P.replicate(Multiaddr(f"/unix{_socket(folder)}"))
-        loop, arrivals = asyncio.get_running_loop(), _arrivals(folder)
+    async def _open(self) -> None:
+        await self.control.hold()
+        loop, arrivals = asyncio.get_running_loop(), _arrivals(self._folder)
         self._server = await loop.create_unix_server(self._arrival, str(arrivals))
         await self.control.take_streams(STREAMS, arrivals)
         self.addresses = await self.control.addresses()
@@ -156,16 +172,15 @@ class Life:
             try:
                 found = await self.control.addresses(self._config.answer_within)
             except OSError:
-                self._why = f"p2pd did not answer for {self._config.answer_within:g} s"
-                self.daemon.kill()
+                self.kill(f"p2pd did not answer for {self._config.answer_within:g} s")
                 return
             self.addresses = found or self.addresses  # none: between two networks
-            _forget_done(self.p2p)
+            if self._unary is not None:
+                self._unary.forget_done()
 
     async def _bound(self) -> None:
         """Run the watchdog, and kill p2pd when the watchdog demands a restart."""
-        self._why = await self.watchdog.run()
-        self.daemon.kill()
+        self.kill(await self.watchdog.run())
 
     def _knows(self, number: bytes) -> bool:
         try:
@@ -193,21 +208,3 @@ def _socket(folder: Path) -> Path:
 
 def _arrivals(folder: Path) -> Path:
     return folder / "streams.sock"
-
-
-async def _close(p2p: P2P) -> None:
-    """Close hivemind's connection to p2pd, and cancel the tasks that hivemind leaves running."""
-    control = p2p._client.control
-    handling = list(control._handler_tasks.values())
-    await p2p.shutdown()
-    for task in handling:
-        task.cancel()
-    tasks = [control._read_task, control._write_task, *handling]
-    await asyncio.gather(*tasks, return_exceptions=True)
-
-
-def _forget_done(p2p: P2P) -> None:
-    """Remove finished calls from hivemind's table, which keeps cancelled calls for ever."""
-    tasks = p2p._client.control._handler_tasks
-    for number in [number for number, task in tasks.items() if task.done()]:
-        del tasks[number]

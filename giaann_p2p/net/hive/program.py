@@ -8,10 +8,10 @@ ms, once for this process and the processes forked from it, as long as the file 
 import hashlib
 import os
 from functools import lru_cache
-from importlib.resources import files
 from pathlib import Path
 
 from giaann_p2p.errors import GiaannError
+from giaann_p2p.net.hive.bindings import HIVEMIND
 
 OWN = "GIAANN_P2PD_SHA256"
 """The environment variable for the digest of a p2pd that the user has built."""
@@ -30,7 +30,7 @@ class DaemonError(GiaannError):
 
 def known_program() -> Path:
     """Return the path of p2pd's program; raise DaemonError unless its digest is known."""
-    program = Path(str(files("hivemind") / "hivemind_cli" / "p2pd"))
+    program = HIVEMIND / "hivemind_cli" / "p2pd"
     check(program)
     return program
 

@@ -313,6 +313,7 @@ def test_what_strangers_send_is_refused() -> None:
         await stranger.connect(place.hosts[0].addresses)
         life = stranger._life
         assert life is not None
+        p2p = (await life.unary()).p2p
         target = PeerID(libp2p_id(place.hosts[0].me))
         node = dht_pb2.NodeInfo(node_id=node_key(SWARM, stranger.me))
         shelf = first._shelf
@@ -321,7 +322,7 @@ def test_what_strangers_send_is_refused() -> None:
 
         async def ask(method: str, request: Any, answer: Any) -> Any:  # noqa: ANN401
             name = first._guard._name(method)  # type: ignore[union-attr]
-            call = life.p2p.call_protobuf_handler(target, name, request, answer)
+            call = p2p.call_protobuf_handler(target, name, request, answer)
             return await asyncio.wait_for(call, 5)
 
         async def leave(key: bytes, value: bytes, life: float = 30.0, **other: Any) -> list[bool]:  # noqa: ANN401

@@ -47,7 +47,7 @@ def test_nothing_is_started_that_is_not_known(
     other = tmp_path / "p2pd"
     other.write_text(f"#!/bin/sh\ntouch {started}\n")
     other.chmod(0o755)
-    monkeypatch.setattr(module, "files", lambda _package: tmp_path / "package")
+    monkeypatch.setattr(module, "HIVEMIND", tmp_path / "package")
     (tmp_path / "package").mkdir()
     (tmp_path / "package" / "hivemind_cli").symlink_to(tmp_path)
 
