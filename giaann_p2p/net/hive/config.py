@@ -24,7 +24,10 @@ class HostConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """The addresses to announce instead of those that this peer listens on, such as the outer side
     of a NAT. Empty: all addresses that this machine is known to have."""
     relay: bool = True
-    """Whether this peer may reach others, and be reached, over relays."""
+    """Whether this peer may reach others, and be reached, over relays. A host without relays that
+    has to dial an address of a relay restarts p2pd with them. Without: p2pd starts with a quarter
+    of the processor time and half of the memory, because it makes no table of the internet's
+    networks, by which relays limit their guests."""
     auto_relay: bool = False
     """Whether this peer is to be reached over relays if it cannot be reached directly."""
     trusted_relays: tuple[str, ...] = ()

@@ -26,6 +26,8 @@ _LONGEST_LINE = 1 << 20
 """The most bytes of a line that p2pd prints; longer lines are dropped."""
 _END_WITHIN = 1.0
 """The seconds between SIGTERM and SIGKILL."""
+_NO_RELAY = '{"Relay": {"Enabled": false}}'
+"""The file of settings for a p2pd without relays, because its option -relay=0 has no effect."""
 _RELAYED: dict[str, object] = {
     "relayBufferSize": 1 << 15,
     "relayMaxCircuits": 8,
@@ -63,6 +65,8 @@ class Daemon:
         """Start p2pd, and return when it is ready; raise DaemonError if it does not start."""
         program = await asyncio.to_thread(known_program)
         command = [str(program), *_options(key_file, socket, config)]
+        if not config.relay:
+            _settings(socket).write_text(_NO_RELAY)
         spawning = asyncio.create_task(_spawned(command, config))
         try:
             daemon = cls(await asyncio.shield(spawning))
@@ -166,6 +170,7 @@ def _options(key_file: Path, socket: Path, config: HostConfig) -> list[str]:
         "trustedRelays": ",".join(relays),
         "b": 0,
         "tls": 1,
+        "f": "" if config.relay else _settings(socket),
         "relay": int(config.relay),
         "dhtClient": int(bool(relays)),  # p2pd needs a DHT client to keep relays; it answers nobody
         "autoRelay": int(bool(relays)),
@@ -181,6 +186,10 @@ def _options(key_file: Path, socket: Path, config: HostConfig) -> list[str]:
         "idleTimeout": f"{config.start_within}s",
     }
     return [f"-{name}={value}" for name, value in options.items() if value != ""]
+
+
+def _settings(socket: Path) -> Path:
+    return socket.with_name("p2pd.json")
 
 
 def _environment(config: HostConfig) -> dict[str, str]:

@@ -8,7 +8,9 @@
    fails, that p2pd is killed as well: without the setup this peer would stay half on the network.
 4. While p2pd exceeds its limits, strangers are disconnected; if that does not help, p2pd is
    restarted (see watchdog.py).
-5. `close` leaves no process, socket or task.
+5. A p2pd that was started without relays is restarted with them before an address of a relay is
+   dialled for the first time.
+6. `close` leaves no process, socket or task.
 """
 
 import asyncio
@@ -16,6 +18,8 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+
+import msgspec
 
 from giaann_p2p.backoff import Backoff
 from giaann_p2p.errors import GiaannError, UsageError
@@ -37,6 +41,8 @@ _SETTLED = 60.0
 """The seconds of uptime after which an end of p2pd resets the backoff before restarts."""
 _PORT_TRIES, _PORT_PAUSE = 20, 0.05
 """How often listen ports in use are checked again, and the seconds between two checks."""
+_CIRCUIT = "/p2p-circuit"
+"""The part of an address that leads through a relay."""
 Hook = Callable[[Life], Awaitable[None]]
 
 
@@ -64,6 +70,8 @@ class Host:
         self.is_up = True
         """Whether p2pd runs and, after a restart, all hooks have run: others can reach this peer.
         """
+        self._is_able = asyncio.Event()  # unset while p2pd is being restarted with relays
+        self._is_able.set()
 
     def __repr__(self) -> str:
         return f"<Host {self.identity!r}: {self._life or 'no p2pd now'}>"
@@ -144,6 +152,7 @@ class Host:
         for address in addresses:
             ways.setdefault(peer_of_address(address), []).append(way_to(address))
         ways.pop(self.me, None)
+        await self._enable_relays([way for found in ways.values() for way in found])
         control = self.control
         tries = [control.connect(peer, found, within) for peer, found in ways.items()]
         ends = await asyncio.gather(*tries, return_exceptions=True)
@@ -154,10 +163,22 @@ class Host:
 
     async def open_stream(self, peer: Peer, ways: Sequence[str], within: float) -> Pipe:
         """Open a stream; dial `ways` unless p2pd is connected; raise OSError if that fails."""
+        await self._enable_relays(ways)
         control = self.control
         if ways:
             await control.connect(peer, ways, within)
         return await control.open_stream(peer, STREAMS, within)
+
+    async def _enable_relays(self, ways: Sequence[str]) -> None:
+        """If an address leads through a relay, wait until p2pd has been restarted with relays."""
+        if not any(_CIRCUIT in way for way in ways):
+            return
+        if not self.config.relay and self._life is not None:
+            self.config = msgspec.structs.replace(self.config, relay=True)
+            self._is_able.clear()
+            self._life.kill("p2pd needs relays to reach a peer")
+        async with asyncio.timeout(self.config.start_within):
+            await self._is_able.wait()
 
     async def close(self) -> None:
         """End p2pd and its supervision, and remove its sockets."""
@@ -208,6 +229,7 @@ class Host:
             self._life = life
             done = [await _done(hook(life), life) for hook in list(self._hooks)]
             self.is_up = all(done)
+            self._is_able.set()
 
     async def _begin_again(self, backoff: Backoff) -> Life:
         while True:

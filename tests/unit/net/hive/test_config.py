@@ -100,6 +100,12 @@ def test_who_knows_no_relay_looks_for_none(changes: dict[str, Any]) -> None:
     assert not [option for option in options if option.startswith("-trustedRelays")]
 
 
+def test_relays_are_turned_off_by_a_file_because_the_option_has_no_effect() -> None:
+    options = _options(Path("key"), Path("/run/s"), HostConfig(relay=False))
+    assert "-f=/run/p2pd.json" in options
+    assert not [one for one in _options(Path("key"), Path("/s"), HostConfig()) if "-f=" in one]
+
+
 def test_a_run_sweeps_after_those_that_were_killed(tmp_path: Path) -> None:
     (tmp_path / "giaann-p2pd-killed").mkdir()
     (tmp_path / "giaann-p2pd-killed" / "lock").touch()

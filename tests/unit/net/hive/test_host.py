@@ -240,6 +240,24 @@ asyncio.run(main())
     assert [path.name for path in tmp_path.iterdir()] == ["a.key"]
 
 
+def test_p2pd_is_restarted_with_relays_before_the_first_address_of_one_is_dialled() -> None:
+    async def story(place: Place) -> None:
+        one, relay, other = await place.host(relay=False), await place.host(), await place.host()
+        before = one.pid
+        assert await one.connect(other.addresses) == [other.me]
+        assert (one.pid, one.deaths, one.config.relay) == (before, 0, False)
+        way = f"{relay.addresses[0]}/p2p-circuit/p2p/{libp2p_name(other.me)}"
+        await asyncio.gather(one.connect([way]), one.connect([way]))
+        assert (one.deaths, one.config.relay) == (1, True)
+        assert place.note(one) != before
+        with pytest.raises(OSError, match=r"."):  # the other has no place at the relay
+            await one.open_stream(other.me, [way.rpartition("/p2p/")[0]], 5)
+        assert await one.connect(other.addresses) == [other.me]
+        assert one.deaths == 1
+
+    hosts(story)
+
+
 @pytest.mark.parametrize("relay", [False, True])
 def test_dials_come_from_ports_of_their_own_unless_holes_in_nats_are_wanted(relay: bool) -> None:
     """Else two that dial each other at once get one connection with two dialling ends."""
