@@ -44,6 +44,7 @@ from giaann_p2p.swarm.wire.messages import (
     AskOrphans,
     AskPart,
     AskProof,
+    AskRecords,
     AskRevoked,
     Beat,
     BeatAck,
@@ -70,6 +71,7 @@ from giaann_p2p.swarm.wire.messages import (
     Pushed,
     PushOrder,
     Read,
+    RecordsAre,
     Refusal,
     Result,
     RevokedIs,
@@ -402,5 +404,7 @@ MESSAGES: list[Message] = [
     Proof(packed(shards(0, 2), SHARDS), [bytes(32), b""]),
     AskOrphans(3, 1),
     OrphansAre(3, 2, parts_of({(JOB, 4): bytes(16), (JOB, 9): bytes(16)})),
+    AskRecords("compute", 1),
+    RecordsAre(2, [b"a record", b"another one"]),
 ]
 """One of each kind."""

@@ -17,6 +17,13 @@ class Board(Protocol):
         """Post this peer's record for some seconds; raise Unreachable if no other peer took it."""
         ...
 
+    def held(self, role: Role) -> list[bytes]:
+        """Return a role's records that this peer keeps for others; they are verified.
+
+        They may be newer than those that the last look has found.
+        """
+        ...
+
     async def look(self, role: Role) -> list[list[bytes]]:
         """Return a role's records, one list per peer that answered; raise Unreachable if none did.
 

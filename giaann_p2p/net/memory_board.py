@@ -87,6 +87,10 @@ class View:
         await self._board.reach(self._me)
         self._board.leave(self._me, role, record, lifetime)
 
+    def held(self, role: Role) -> list[bytes]:
+        """Return nothing: no peer keeps records for others here."""
+        return []
+
     async def look(self, role: Role) -> list[list[bytes]]:
         """Return a role's records, one list per peer; raise Unreachable if this peer is cut off."""
         self._board.looks += 1

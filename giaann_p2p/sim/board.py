@@ -36,6 +36,10 @@ class SimBoard:
         await self._reach()
         self._world.publish(self._machine, record)
 
+    def held(self, role: Role) -> list[bytes]:
+        """Return nothing: no peer keeps records for others here."""
+        return []
+
     async def look(self, role: Role) -> list[list[bytes]]:
         """Return records, one list per machine; Unreachable if none is reached.
 

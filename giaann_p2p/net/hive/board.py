@@ -166,6 +166,11 @@ class HiveBoard:
                 f"no other node took the record; {self.nodes} are known, {len(taken)} refused it"
             )
 
+    def held(self, role: Role) -> list[bytes]:
+        """Return a role's records that this node keeps, its own included."""
+        now = self._clock()
+        return [record for key in self._shelf.keys(role) for record in self._shelf.get(key, now)]
+
     async def look(self, role: Role) -> list[list[bytes]]:
         """Return a role's records, one list per node; raise Unreachable if no node answered."""
         guard = self._guard
@@ -188,8 +193,7 @@ class HiveBoard:
         if not finding.answers:
             self._alone.set()
             raise self._nobody()
-        mine = [record for key in keys for record in self._shelf.get(key, self._clock())]
-        return [found for found in (mine, *finding.brought()) if found]
+        return [found for found in (self.held(role), *finding.brought()) if found]
 
     async def close(self) -> None:
         """Leave the DHT, and stop all background work."""

@@ -2,7 +2,8 @@
 
 1. Each question is checked against its sender's rights, by the token that the sender showed when
    the connection began. The transport limits what it accepts from strangers (see `net.streams`).
-2. Every peer gives the manifest to anybody, and its list of revoked members to members.
+2. Every peer gives the manifest to anybody; its list of revoked members, and the records in its
+   directory, to members.
 3. A newer list takes effect at once: connections of revoked members are closed, their records are
    forgotten, and the list is saved for the next start.
 """
@@ -18,9 +19,17 @@ from giaann_p2p.swarm.wire import messages
 from giaann_p2p.swarm.wire.admission import Admission
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.manifest import Manifest
-from giaann_p2p.swarm.wire.messages import AskManifest, AskRevoked, ManifestIs, Message, RevokedIs
+from giaann_p2p.swarm.wire.messages import (
+    AskManifest,
+    AskRecords,
+    AskRevoked,
+    ManifestIs,
+    Message,
+    RevokedIs,
+)
 
 _LOG = logging.getLogger("giaann.node")
+_NO_DIRECTORY = messages.Refusal("this peer has no directory; ask another one")
 
 
 class Gate:
@@ -47,6 +56,7 @@ class Gate:
         self._manifest, self._transport = manifest.to_bytes(), transport
         self.clock, self._keep = clock or Clock(), keep
         self._changed: list[Callable[[], None]] = []
+        self._listed: Callable[[AskRecords], Message] = lambda question: _NO_DIRECTORY
         self._guard()
 
     def __repr__(self) -> str:
@@ -55,6 +65,10 @@ class Gate:
     def on_change(self, changed: Callable[[], None]) -> None:
         """Call `changed` whenever a newer list of revoked members takes effect."""
         self._changed.append(changed)
+
+    def list_records(self, listed: Callable[[AskRecords], Message]) -> None:
+        """Answer requests for the records in the directory with `listed` from now on."""
+        self._listed = listed
 
     def check(self, peer: Peer, question: Message) -> None:
         """Raise Refused if a peer has no right to ask a question."""
@@ -79,6 +93,8 @@ class Gate:
             except TokenError as error:
                 return messages.Refusal(str(error))
             return RevokedIs(b"")
+        if isinstance(question, AskRecords):
+            return self._listed(question)
         return None
 
     def learn(self, revoked: bytes) -> bool:

@@ -2,7 +2,8 @@
 
 1. It keeps the peer directory current and, if the node has a role, announces the node.
 2. It fetches newer lists of revoked members. A list that revokes the node itself ends the node.
-3. It holds the node's lifetime, its calls and its file of known peers.
+3. It sends clients the records in its directory, once it has read the directory itself.
+4. It holds the node's lifetime, its calls and its file of known peers.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,10 +17,14 @@ from giaann_p2p.node.members.context import Context
 from giaann_p2p.node.members.lookout import Lookout
 from giaann_p2p.node.members.presence import Complete, Presence
 from giaann_p2p.node.members.revoking import Revoking
+from giaann_p2p.swarm.members.directory_pages import DirectoryPages
 from giaann_p2p.swarm.members.peers_view import PeersView
 from giaann_p2p.swarm.members.standing import Standing
 from giaann_p2p.swarm.wire.identity import Peer, name_of
+from giaann_p2p.swarm.wire.messages import BUSY, AskRecords, Message, Refusal
 from giaann_p2p.swarm.wire.record import ROLES, Role
+
+_NOT_READ = f"{BUSY}: this peer has not read the directory yet; ask another one"
 
 
 class Member:
@@ -63,7 +68,9 @@ class Member:
         self.revoking = Revoking(gate, self.lookout, context.transport, context.log)
         self.life = Lifetime(context.log)
         self.calls = Calls(context.transport, self.life.fail)
+        self._pages = DirectoryPages(self.lookout.view.directory, context.board.held)
         gate.on_change(self._members_changed)
+        gate.list_records(self._listed)
 
     def announce(self) -> None:
         """Post the node's record again, because its content has changed."""
@@ -96,6 +103,11 @@ class Member:
         if self.presence is not None and not self.life.has_failed:
             await self.presence.say("left")
             self.context.log.info("left")
+
+    def _listed(self, question: AskRecords) -> Message:
+        if not self.lookout.whole.is_set():
+            return Refusal(_NOT_READ)
+        return self._pages.answer(question, self.lookout.time())
 
     def _members_changed(self) -> None:
         if self.presence is not None and (why := self.context.gate.own_fault()):

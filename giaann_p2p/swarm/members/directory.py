@@ -186,10 +186,14 @@ class Directory:
         self._advance(now)
         return self._announcements(self._claims.holds & ~self._claims.live)
 
-    def records(self, now: float) -> list[bytes]:
-        """Return the encoded records of all live peers, ready to be passed on."""
+    def records(self, now: float, role: Role | None = None) -> list[bytes]:
+        """Return the encoded records of all live peers, or of those of one role.
+
+        They are ready to be passed on.
+        """
         self._advance(now)
-        return [self._entries[row].data for row in np.flatnonzero(self._claims.live).tolist()]
+        live = (self._entries[row] for row in np.flatnonzero(self._claims.live).tolist())
+        return [entry.data for entry in live if role in (None, entry.announcement.role)]
 
     def addresses(self) -> list[str]:
         """Return the addresses of all known peers, live ones first."""

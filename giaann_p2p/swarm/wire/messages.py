@@ -9,7 +9,7 @@ Docstrings call the peer that sends a message its sender, and the other one its 
 """
 
 from operator import add
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -48,6 +48,14 @@ MOST_AGAIN = 300
 _HALF = 8
 NEURON_BYTES = 2 * _HALF
 """Length of an encoded neuron, in bytes: a concept and a feature."""
+
+PAGE_BYTES = 1 << 20
+"""Maximum size of the records in one page of the directory, in bytes."""
+MOST_PAGES = 8
+"""Maximum number of pages of the directory's records of one role, which has room for some 16,000
+records of usual size. A larger directory is cut; only the DHT has all of it."""
+MOST_LISTED = 1 << 14
+"""Maximum number of records in one page."""
 
 SALT_BYTES = 16
 _PROOF_BYTES = 32
@@ -416,6 +424,26 @@ class RevokedIs(Message, frozen=True, tag="revoked"):
     revoked: bytes
 
 
+class AskRecords(Message, frozen=True, tag="records?"):
+    """Request for the directory's records of one role, for a client that is no node of the DHT."""
+
+    role: Literal["storage", "compute"]
+    """The `record.Role` whose records are requested."""
+    page: Annotated[int, msgspec.Meta(ge=0, lt=MOST_PAGES)] = 0
+
+
+class RecordsAre(Message, frozen=True, tag="records"):
+    """Answer to `AskRecords`: one page of the live records that the sender knows of that role.
+
+    The records are signed by their own peers, so the receiver verifies them, and the sender can
+    only leave some out.
+    """
+
+    pages: Annotated[int, msgspec.Meta(ge=1, le=MOST_PAGES)]
+    """Number of pages of records, this one included."""
+    records: Annotated[list[bytes], msgspec.Meta(max_length=MOST_LISTED)]
+
+
 class AskOrphans(Message, frozen=True, tag="orphans?"):
     """Request for the orphans among the chunks that the receiver remembers.
 
@@ -482,6 +510,8 @@ AnyMessage = (
     | Proof
     | AskOrphans
     | OrphansAre
+    | AskRecords
+    | RecordsAre
 )
 
 _VERSION = bytes([VERSION])

@@ -32,6 +32,7 @@ from giaann_p2p.swarm.wire.messages import (
     AskManifest,
     AskPart,
     AskProof,
+    AskRecords,
     AskRevoked,
     Column,
     Compare,
@@ -48,6 +49,7 @@ from giaann_p2p.swarm.wire.messages import (
     Push,
     Pushed,
     Read,
+    RecordsAre,
     RevokedIs,
     Rows,
     decode,
@@ -92,6 +94,7 @@ class Liar(StorageNode):
             AskProof: self._proof,
             AskManifest: self._manifest_is,
             AskRevoked: self._revoked_is,
+            AskRecords: self._records_are,
         }
 
     def _parts(self) -> list[Part]:
@@ -251,6 +254,12 @@ class Liar(StorageNode):
         """Say that all others are no members any more."""
         others = tuple(sorted(one for one in self.lookout.view.members(self._clock())))
         return RevokedIs(Revoked(self._manifest.swarm_id, 9, others, bytes(64)).to_bytes())
+
+    async def _records_are(self, question: AskRecords, peer: bytes) -> Lie:
+        """Leave out all peers but some, or send what nobody has signed."""
+        known = self.lookout.view.directory.records(self.lookout.time(), question.role)
+        forged = [self._chance.randbytes(len(one)) for one in known]
+        return RecordsAre(1, self._chance.choice([known[:1], forged, []]))
 
     def _garbage(self, question: Message) -> Lie:
         """Send what is no answer, each time in another way."""

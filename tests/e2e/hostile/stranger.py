@@ -30,6 +30,7 @@ from giaann_p2p.swarm.wire.messages import (
     AskDigests,
     AskPart,
     AskProof,
+    AskRecords,
     AskRevoked,
     Beat,
     Compare,
@@ -72,7 +73,7 @@ class Pretence(Enum):
     ROLE = "a client's token, to be a storage and compute peer"
 
 
-_A_CLIENTS = Read | Compare | AskDigests | Learn | AskRevoked
+_A_CLIENTS = Read | Compare | AskDigests | Learn | AskRevoked | AskRecords
 """What a client may ask."""
 
 
@@ -197,6 +198,7 @@ class Stranger:
             AskDigests(shards),
             AskProof(shards, Applied().to_bytes(), bytes(16)),
             AskRevoked(0),
+            AskRecords("storage"),
             Learn(job, 3_000_000, ["Bees make honey."]),
             Beat(job, [], [Learned(1)], []),
         ]

@@ -63,8 +63,11 @@ def test_what_one_leaves_all_find() -> None:
         for one in boards:
             assert flat(await one.look("storage")) == sorted(left)
             assert await one.look("compute") == []
+            assert sorted(one.held("storage")) == sorted(left)
+            assert one.held("compute") == []
         newer = record(place.hosts[0].identity, CLOCK(), later=10)
         await boards[0].post("storage", newer, 30)
+        assert all(newer in one.held("storage") for one in boards)
         assert flat(await boards[1].look("storage")) == sorted([newer, *left[1:]])
         assert "2 nodes known" in repr(boards[2])
         await all_closed(*boards)

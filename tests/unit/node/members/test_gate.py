@@ -13,8 +13,10 @@ from giaann_p2p.swarm.wire.manifest import Manifest
 from giaann_p2p.swarm.wire.messages import (
     AskDigests,
     AskManifest,
+    AskRecords,
     AskRevoked,
     ManifestIs,
+    RecordsAre,
     RevokedIs,
 )
 from giaann_p2p.swarm.wire.revoked import Revoked
@@ -85,6 +87,17 @@ def test_any_peer_gives_the_manifest_and_the_list_of_the_revoked() -> None:
     assert one.answer(AskRevoked(0)) == RevokedIs(FIRST.to_bytes())
     assert one.answer(AskRevoked(1)) == RevokedIs(b"")
     assert one.answer(AskDigests(b"")) is None
+
+
+def test_the_records_of_the_directory_are_given_to_members_by_who_has_one() -> None:
+    one, _, _ = gate()
+    assert isinstance(one.answer(AskRecords("storage")), messages.Refusal)
+    found = RecordsAre(1, [b"a record"])
+    one.list_records(lambda question: found)
+    assert one.answer(AskRecords("storage")) == found
+    one.check(MEMBER.peer, AskRecords("storage"))
+    with pytest.raises(Refused, match="members only"):
+        one.check(ME.peer, AskRecords("storage"))
 
 
 def test_a_newer_list_counts_at_once_and_is_kept() -> None:

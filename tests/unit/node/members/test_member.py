@@ -21,6 +21,7 @@ from giaann_p2p.node.members.gate import Gate
 from giaann_p2p.node.members.member import Member
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.manifest import Manifest
+from giaann_p2p.swarm.wire.messages import AskRecords, RecordsAre, Refusal
 from giaann_p2p.swarm.wire.record import MOST_RECORD_ADDRESSES, Announcement
 from giaann_p2p.swarm.wire.revoked import Revoked
 from giaann_p2p.swarm.wire.token import EVERY, founded
@@ -78,6 +79,27 @@ def test_the_record_has_what_every_role_says_and_what_one_adds() -> None:
         assert (said.incarnation, said.token, said.revoked) == (77, TOKEN, 1)
         assert given.book is not None
         assert given.book.of(ME.peer) == list(said.addresses)
+        await member.life.close()
+        await living
+        await given.transport.close()
+
+    run(main())
+
+
+def test_clients_get_the_records_of_a_directory_that_has_been_read() -> None:
+    async def main() -> None:
+        given = context()
+        member = Member(given, "storage", complete)
+        early = given.gate.answer(AskRecords("storage"))
+        assert isinstance(early, Refusal)
+        assert early.is_busy
+        living = asyncio.create_task(member.run(unasked))
+        await asyncio.sleep(5)
+        found = given.gate.answer(AskRecords("storage"))
+        mine = member.lookout.view.directory.records(member.lookout.time())
+        assert len(mine) == 1
+        assert found == RecordsAre(1, mine)
+        assert given.gate.answer(AskRecords("compute")) == RecordsAre(1, [])
         await member.life.close()
         await living
         await given.transport.close()

@@ -12,6 +12,7 @@ from giaann_p2p.swarm.wire.manifest import Manifest
 from giaann_p2p.swarm.wire.messages import (
     Ask,
     AskManifest,
+    AskRecords,
     AskRevoked,
     Beat,
     BeatAck,
@@ -163,7 +164,7 @@ def test_what_it_cannot_do_is_refused_in_words() -> None:
             assert await leader.ask(Learn(JOB, chunk, sentences)) == LearnAck()
         assert await leader.ask(Learn(JOB, 3, TEXT)) == Refusal("no slot is free")
         for message in MESSAGES:
-            if not isinstance(message, Learn | Ask | AskManifest | AskRevoked):
+            if not isinstance(message, Learn | Ask | AskManifest | AskRecords | AskRevoked):
                 assert isinstance(await leader.ask(message), Refusal)
         with pytest.raises(PeerError):
             await leader.visitor.transport.call(shop.me, b"\xff no message", timeout=5)

@@ -1,0 +1,105 @@
+"""A directory in pages, for clients that are no nodes of the DHT."""
+
+from typing import cast
+
+import pytest
+
+from giaann_p2p.swarm.members.directory import Directory
+from giaann_p2p.swarm.members.directory_pages import MOST_BURST, DirectoryPages, paged
+from giaann_p2p.swarm.wire.messages import (
+    MOST_LISTED,
+    MOST_PAGES,
+    PAGE_BYTES,
+    AskRecords,
+    RecordsAre,
+    Refusal,
+)
+from giaann_p2p.swarm.wire.record import Role
+from tests.helpers_swarm import LAYOUT
+from tests.unit.swarm.members.test_peers_view import NOW, ONE, SWARM, THREE, TWO, record
+
+HALF = bytes(PAGE_BYTES // 2)
+
+
+class Known:
+    """A directory of records that are counted by their bytes only."""
+
+    def __init__(self, *records: bytes) -> None:
+        self.found, self.reads = [*records], 0
+
+    def records(self, now: float, role: Role) -> list[bytes]:
+        self.reads += 1
+        return list(self.found)
+
+
+def pages_of(known: Known) -> DirectoryPages:
+    return DirectoryPages(cast(Directory, known), lambda role: [])
+
+
+@pytest.mark.parametrize(
+    ("records", "sizes"),
+    [
+        ([], [0]),
+        ([b"a"], [1]),
+        ([HALF, HALF], [2]),
+        ([HALF, HALF, b"a"], [2, 1]),
+        ([HALF, HALF + b"a", b"b"], [1, 2]),
+        ([b""] * (MOST_LISTED + 1), [MOST_LISTED, 1]),
+        ([HALF] * (2 * MOST_PAGES + 1), [2] * MOST_PAGES),
+    ],
+)
+def test_pages_are_full_and_bounded(records: list[bytes], sizes: list[int]) -> None:
+    found = paged(records)
+    assert [len(page) for page in found] == sizes
+    kept = [one for page in found for one in page]
+    assert kept == records[: len(kept)]
+
+
+def test_a_page_has_the_live_records_of_one_role() -> None:
+    directory = Directory(SWARM, LAYOUT)
+    compute = record(THREE, role="compute", capacity=0, device="cpu", slots=3)
+    stores = [record(ONE), record(TWO)]
+    for one in (*stores, compute):
+        directory.merge(one, NOW)
+    pages = DirectoryPages(directory, lambda role: [])
+    assert pages.answer(AskRecords("storage"), NOW) == RecordsAre(1, stores)
+    assert pages.answer(AskRecords("compute"), NOW) == RecordsAre(1, [compute])
+    assert pages.answer(AskRecords("compute", 1), NOW) == RecordsAre(1, [])
+    assert pages.answer(AskRecords("storage"), NOW + 40) == RecordsAre(1, [])
+
+
+def test_what_the_peer_keeps_for_others_goes_first_and_nothing_goes_twice() -> None:
+    directory = Directory(SWARM, LAYOUT)
+    old, new, other = record(ONE, 1), record(ONE, 2), record(TWO)
+    for one in (old, other):
+        directory.merge(one, NOW)
+    kept: dict[Role, list[bytes]] = {"storage": [other, new], "compute": []}
+    pages = DirectoryPages(directory, kept.__getitem__)
+    assert pages.answer(AskRecords("storage"), NOW) == RecordsAre(1, [other, new, old])
+    assert pages.answer(AskRecords("compute"), NOW) == RecordsAre(1, [])
+
+
+def test_pages_are_cut_anew_after_a_while() -> None:
+    first = [HALF, HALF[1:] + b"1"]
+    known = Known(*first, b"last")
+    pages = pages_of(known)
+    for question in (AskRecords("storage"), AskRecords("storage", 1)):
+        assert pages.answer(question, NOW) == RecordsAre(2, [b"last"] if question.page else first)
+    assert known.reads == 1
+    known.found = [b"another"]
+    assert pages.answer(AskRecords("storage"), NOW + 0.2) == RecordsAre(2, first)
+    assert pages.answer(AskRecords("storage"), NOW + 0.25) == RecordsAre(1, [b"another"])
+    pages.answer(AskRecords("storage"), NOW)  # a clock that went back
+    assert known.reads == 3
+
+
+@pytest.mark.parametrize("known", [Known(HALF, HALF[1:] + b"1"), Known()], ids=["full", "empty"])
+def test_a_flood_of_requests_is_refused_until_the_budget_grows(known: Known) -> None:
+    pages, sent = pages_of(known), 0
+    while isinstance(answer := pages.answer(AskRecords("storage"), NOW), RecordsAre):
+        sent += 1
+        assert sum(map(len, answer.records)) * sent <= MOST_BURST
+    assert isinstance(answer, Refusal)
+    assert answer.is_busy
+    assert isinstance(pages.answer(AskRecords("storage"), NOW - 9), Refusal)
+    assert isinstance(pages.answer(AskRecords("storage"), NOW + 1), RecordsAre)
