@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,6 +12,7 @@ from prometheus_client.core import Metric
 from giaann_p2p.local.status_file import READY, Status
 from giaann_p2p.node.members.acquaintances import Acquaintances
 from giaann_p2p.node.members.context import Context
+from giaann_p2p.node.members.dht_board import dht_board
 from giaann_p2p.node.members.joined_host import JoinedHost
 from giaann_p2p.node.members.membership import usual_folder_in
 from giaann_p2p.swarm.wire.identity import name_of
@@ -37,15 +38,16 @@ class Daemon(NamedTuple):
     known: Acquaintances
     manifest: Manifest
 
-    def context(
-        self, name: str, rights: Rights = NO_RIGHTS
-    ) -> AbstractAsyncContextManager[Context]:
+    @asynccontextmanager
+    async def context(self, name: str, rights: Rights = NO_RIGHTS) -> AsyncIterator[Context]:
         """Take part in the DHT board; raise TokenError if the daemon's token lacks these rights.
 
         `name` is the name of the node's logger.
         """
         gate = gate_of(self.folder, self.place, self.manifest, rights)
-        return self.place.context(self.manifest, gate, logging.getLogger(name), self.known)
+        async with dht_board(self.place, self.manifest, gate) as board:
+            log = logging.getLogger(name)
+            yield self.place.context(self.manifest, gate, log, board, self.known)
 
     async def run(
         self,

@@ -55,11 +55,11 @@ def chat(
     with ExitStack() as held:
         stack = AsyncExitStack()
         with joining():
-            from giaann_p2p.client.oracle import oracle
+            from giaann_p2p.cli.visiting import oracle_of
             from giaann_p2p.client.portal import Portal
 
             portal = held.enter_context(closing(Portal()))
-            oracular = oracle(join, local, device, share_of(verify))
+            oracular = oracle_of(join, local, device, share_of(verify))
             ask = portal.run(stack.enter_async_context(oracular))
         before = signal.signal(signal.SIGINT, signal.default_int_handler)
         try:

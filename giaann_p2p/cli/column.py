@@ -36,20 +36,20 @@ def column(
     import msgspec
 
     async def look(joined: Callable[[], None]) -> "Column":
-        from giaann_p2p.client.column import column as looked_at
-        from giaann_p2p.client.session import visit
-        from giaann_p2p.swarm.wire.link import Link
+        from giaann_p2p.cli.visiting import visiting
 
-        async with visit(Link.read(join), verify=share_of(verify)) as visiting:
+        async with visiting(join, share_of(verify)) as session:
+            from giaann_p2p.client.column import column as looked_at
+
             joined()
-            arrived(visiting)
-            found = await looked_at(visiting, concept, words, leads)
+            arrived(session)
+            found = await looked_at(session, concept, words, leads)
             if not as_json:
                 _show(found)
-            await settled(visiting)
+            await settled(session)
             if as_json:
-                say_json(msgspec.to_builtins(found) | lies_json(visiting))
-            complain_of(visiting)
+                say_json(msgspec.to_builtins(found) | lies_json(session))
+            complain_of(session)
             return found
 
     with joining(as_json) as joined:

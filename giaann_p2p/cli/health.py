@@ -59,13 +59,12 @@ def status(
         )
 
     async def seen(joined: Callable[[], None]) -> bool:
-        from giaann_p2p.client.session import visit
-        from giaann_p2p.swarm.wire.link import Link
+        from giaann_p2p.cli.visiting import visiting
 
-        async with visit(Link.read(join)) as visiting:
+        async with visiting(join) as session:
             joined()
-            visiting.commands = commands_of(visiting.manifest.swarm_id)
-            return await _watched(visiting) if watch else await _shown(visiting, as_json)
+            session.commands = commands_of(session.manifest.swarm_id)
+            return await _watched(session) if watch else await _shown(session, as_json)
 
     with joining(as_json) as joined:
         is_well = asyncio.run(seen(joined))
@@ -124,19 +123,19 @@ def fsck(
     """
 
     async def compared(joined: Callable[[], None]) -> "Report":
+        from giaann_p2p.cli.visiting import visiting
         from giaann_p2p.client.checkup import checked
-        from giaann_p2p.client.session import visit
-        from giaann_p2p.swarm.wire.link import Link
 
-        async with visit(Link.read(join)) as visiting:
+        async with visiting(join) as session:
             joined()
+            await session.join_dht()  # no replica is to be left out
             loop = asyncio.get_running_loop()
             end = loop.time() + (0 if no_wait else wait)
             told = ""
             while True:
-                peers = visiting.storage_peers()
+                peers = session.storage_peers()
                 report = await checked(
-                    visiting.place.transport, visiting.manifest, peers, losses=visiting.losses()
+                    session.place.transport, session.manifest, peers, losses=session.losses()
                 )
                 if (report.agrees and not report.silent) or loop.time() >= end:
                     return report

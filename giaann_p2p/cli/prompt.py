@@ -74,9 +74,9 @@ def prompt(
     text = text_of(text)
 
     async def asked(joined: Callable[[], None]) -> "Generation":
-        from giaann_p2p.client.oracle import oracle
+        from giaann_p2p.cli.visiting import oracle_of
 
-        async with oracle(join, local, device, share_of(verify)) as ask:
+        async with oracle_of(join, local, device, share_of(verify)) as ask:
             joined()
             arrived(ask.visiting)
             answer = ask(text, manner)
@@ -154,16 +154,15 @@ def evaluate(
     check(file)
 
     async def scored(joined: Callable[[], None]) -> "Score":
+        from giaann_p2p.cli.visiting import visiting
         from giaann_p2p.client.scoring import scored
-        from giaann_p2p.client.session import visit
-        from giaann_p2p.swarm.wire.link import Link
 
-        async with visit(Link.read(join), verify=share_of(verify)) as visiting:
+        async with visiting(join, share_of(verify)) as session:
             joined()
-            arrived(visiting)
+            arrived(session)
             with progress_bar(f"predicting {file.name}") as bar:
                 score = await scored(
-                    visiting,
+                    session,
                     file,
                     seed_tokens=seed_tokens,
                     timing=timing,
@@ -174,11 +173,11 @@ def evaluate(
                 )
             if not as_json:
                 say(present.score_line(score))
-            await settled(visiting)
+            await settled(session)
             if as_json:
                 how = {"timing": timing, "feed": feed}
-                say_json(present.score_json(score) | how | lies_json(visiting))
-            complain_of(visiting)
+                say_json(present.score_json(score) | how | lies_json(session))
+            complain_of(session)
             return score
 
     with joining(as_json) as joined:

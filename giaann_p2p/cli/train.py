@@ -147,6 +147,7 @@ async def _trained(
             from giaann_p2p.swarm.wire.link import Link
 
             visiting = await held.enter_async_context(visit(Link.read(join)))
+            await visiting.join_dht()  # commits are counted over all owners
         losses, trainer = arrived(visiting), Trainer(visiting)
         try:
             for file in learning:

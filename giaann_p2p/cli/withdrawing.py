@@ -41,6 +41,7 @@ class Founding:
     async def carry_out(self, *, withdraws: bool) -> None:
         """Publish the founder's list, then withdraw chunks; typer.Exit if no peer was reached."""
         async with visit(self._link, shows=self._shows) as visiting:
+            await visiting.join_dht()  # all owners are to hear of it
             self._check_newest(visiting)
             await self._tell(visiting)
             if withdraws and self._heard:

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import NamedTuple
 
+from giaann_p2p.client.launch import Launch
 from giaann_p2p.client.prompting import Answer, ask
 from giaann_p2p.client.session import Session, visit
 from giaann_p2p.model.manner import Manner
@@ -25,15 +26,20 @@ class Oracle(NamedTuple):
 
 @asynccontextmanager
 async def oracle(
-    link: str, local: bool = False, device: str = "auto", verify: float = USUAL
+    link: str,
+    local: bool = False,
+    device: str = "auto",
+    verify: float = USUAL,
+    launch: Launch | None = None,
 ) -> AsyncIterator[Oracle]:
     """Join a link's swarm and yield an `Oracle` that answers prompts from what the swarm learned.
 
     `local`: compute the answers in this process, on `device`, instead of at compute peers.
     `verify`: the share of the rows read in this process that is verified (see `visit`). With 1,
     answers are always computed here, because the answers of compute peers cannot be voted on.
+    `launch`: a p2pd that the caller has started, as for `visit`.
     """
-    async with visit(Link.read(link), verify=verify) as visiting:
+    async with visit(Link.read(link), launch, verify=verify) as visiting:
         if not (local or visiting.verify.all):
             yield Oracle(partial(ask, visiting), visiting)
             return

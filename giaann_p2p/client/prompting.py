@@ -7,7 +7,7 @@ abandon an answer: it has nothing to clean up, and the compute peer's state for 
 import asyncio
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
 from giaann_p2p.client.session import Session
 from giaann_p2p.errors import NobodyComputes, PeerError, PromptError
@@ -110,16 +110,19 @@ class SwarmAnswer(Answer):
         timeout: float = _TIMEOUT,
         patience: float = _PATIENCE,
         commands: Commands = GENERAL,
+        search: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         """Prepare an answer; nothing is sent until its first token is asked for.
 
         `number` identifies the prompt at the compute peers; the default is random. `timeout`:
         seconds until a request fails. `patience`: seconds without a new token until the prompt
-        fails. `commands`: the commands that error messages recommend.
+        fails. `commands`: the commands that error messages recommend. `search`: looks further for
+        compute peers, and is called once if the directory has none.
         """
         super().__init__(prompt)
         number = number or secrets.token_bytes(_NUMBER_BYTES)
         self._transport, self._clock, self._commands = transport, clock, commands
+        self._others, self._search = others, search
         self._asking = PromptRouting(
             number, prompt, manner, others, timeout=timeout, patience=patience
         )
@@ -168,6 +171,8 @@ class SwarmAnswer(Answer):
             raise _error(self._failed, self._commands)
         if not self._begun:
             self._begun = True
+            if self._search is not None and not self._others.loads(self._clock()):
+                await self._search()
             self._do(self._asking.begin(self._clock()))
         elif self._call is not None:
             call, answer = self._call, await self._answer(self._call)
@@ -210,6 +215,7 @@ def ask(visiting: Session, prompt: str, manner: Manner) -> SwarmAnswer:
         prompt,
         manner,
         commands=visiting.commands,
+        search=visiting.join_dht,
     )
 
 

@@ -7,22 +7,22 @@ Transient errors are retried silently; permanent errors are raised.
 import asyncio
 import logging
 import secrets
-import tempfile
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
-from contextlib import asynccontextmanager
-from pathlib import Path
+from contextlib import AsyncExitStack, asynccontextmanager
+from importlib import import_module
 
+from giaann_p2p.client.launch import Launch, launched
 from giaann_p2p.client.lies import Lie, lie_of
 from giaann_p2p.client.roll_call import silent
-from giaann_p2p.errors import NotAdmitted, TokenError, UsageError
+from giaann_p2p.errors import NotAdmitted, RecordError, TokenError, UsageError
 from giaann_p2p.model.rows import Answer, Neuron
+from giaann_p2p.net.board import Board
 from giaann_p2p.net.errors import Unreachable
-from giaann_p2p.net.hive.config import HostConfig
-from giaann_p2p.net.hive.key_file import open_key_file
+from giaann_p2p.node.members.asked_board import AskedBoard
 from giaann_p2p.node.members.gate import Gate
-from giaann_p2p.node.members.joined_host import JoinedHost, joined_host
+from giaann_p2p.node.members.joined_host import JoinedHost, placed
 from giaann_p2p.node.members.joining import joined
 from giaann_p2p.node.members.lookout import Lookout
 from giaann_p2p.node.members.member import Member
@@ -36,13 +36,14 @@ from giaann_p2p.swarm.reading.row_vote import SALT_BYTES, USUAL, Verify, checked
 from giaann_p2p.swarm.wire.identity import Peer, to_text
 from giaann_p2p.swarm.wire.link import Link
 from giaann_p2p.swarm.wire.manifest import Manifest, Versions
+from giaann_p2p.swarm.wire.record import read
 from giaann_p2p.swarm.wire.token import Rights
 
-ANYWHERE = HostConfig(listen=("/ip4/127.0.0.1/tcp/0",))
-"""Default host configuration: no peer dials a client, but p2pd has to listen somewhere."""
 _LOG = logging.getLogger("giaann.client")
 _FIRST_LOOK = 10.0
 """Seconds within which the directory has to be read when a session starts."""
+_LOOKS, _LOOK_AGAIN = 4, 0.5
+"""Number of attempts to read the directory after joining the DHT, and seconds between two."""
 _MOST_LIES = 1024
 """Maximum number of lies remembered; the newest are kept."""
 Shows = Callable[[Peer], bytes]
@@ -58,6 +59,7 @@ class Session:
     def __init__(self, member: Member, place: JoinedHost, verify: float = USUAL) -> None:
         """Use a `member` at a `place`; `verify` is the share of reads to compare between peers."""
         context = member.context
+        self._board = context.board
         self.manifest, self.gate, self.clock = context.manifest, context.gate, context.clock
         self.place, self.lookout, self.around = place, member.lookout, member.lookout.view
         self.commands = GENERAL
@@ -108,6 +110,21 @@ class Session:
         found = self.overview()
         return found.full if found.closed else []
 
+    async def join_dht(self) -> None:
+        """Read the directory in the DHT from now on; Unreachable if that fails.
+
+        Before that, one of the peers that were asked for the directory may have left out records.
+        """
+        board = self._board
+        if not isinstance(board, AskedBoard) or board.in_dht:
+            return
+        await board.join_dht()
+        for _ in range(_LOOKS):
+            if await self.lookout.look():
+                return
+            await asyncio.sleep(_LOOK_AGAIN)
+        raise Unreachable(f"the directory could not be read in the DHT; {_ASK_THE_DOCTOR}")
+
     async def silent_peers(self) -> frozenset[Peer]:
         """Call all peers that have a live record; return those that do not answer."""
         live = self.around.directory.live(self.now)
@@ -132,43 +149,81 @@ class Session:
 @asynccontextmanager
 async def visit(
     link: Link,
-    config: HostConfig = ANYWHERE,
+    launch: Launch | None = None,
     shows: Shows | None = None,
     verify: float = USUAL,
 ) -> AsyncIterator[Session]:
     """Start a session with the swarm of a link; Unreachable if no peer answers.
 
-    `shows` returns the token for the session's key; by default the token is derived from that in
-    the user's client folder. `verify` is the share of the rows read that are also read from a
-    second peer and compared; with 1, the owners vote on every row before it is used.
+    `launch` is a p2pd that the caller has started; by default one is started here. `shows` returns
+    the token for the session's key; by default the token is derived from that in the user's client
+    folder. `verify` is the share of the rows read that are also read from a second peer and
+    compared; with 1, the owners vote on every row before it is used.
     """
     checked(Verify(verify, bytes(SALT_BYTES)))  # fail before anything is started
     shows = shows or Membership(usual_folder_in(link.swarm_id, "client")).shown
-    with tempfile.TemporaryDirectory(prefix="giaann-visit-") as folder:
-        key = Path(folder) / "key"
-        token = shows(open_key_file(key).peer)
-        async with (
-            joined_host(key, config, link.addresses, token) as place,
-            visited(await _met(place, link), place, verify) as visiting,
-        ):
-            yield visiting
+    async with AsyncExitStack() as stack:
+        if launch is None:
+            launch = await stack.enter_async_context(launched())
+        token = shows(launch.me)
+        host = await launch.host()
+        place = await stack.enter_async_context(placed(host, link.addresses, token))
+        manifest = await _met(place, link)
+        yield await stack.enter_async_context(visited(manifest, place, verify))
 
 
 @asynccontextmanager
 async def visited(
-    manifest: Manifest, place: JoinedHost, verify: float = USUAL
+    manifest: Manifest,
+    place: JoinedHost,
+    verify: float = USUAL,
 ) -> AsyncIterator[Session]:
-    """Start a session with a swarm of known manifest; Unreachable if its directory is not read."""
+    """Start a session with a swarm of known manifest; Unreachable if its directory is not read.
+
+    Other peers are asked for the directory, unless `verify` is 1: a peer that left out owners could
+    then win their votes, so the client joins the DHT.
+    """
     gate = Gate(manifest, place.transport, place.token)
     _check(gate, place, Membership(usual_folder_in(manifest.swarm_id, "client")))
-    async with place.context(manifest, gate, _LOG) as context:
-        member = Member(context)
+    async with _directory(place, manifest, gate, asks=verify < 1) as board:
+        member = Member(place.context(manifest, gate, _LOG, board))
+        lookout = member.lookout
+        board.known = lambda: lookout.view.directory.alive(lookout.time())
         async with _looking(member):
             visiting = Session(member, place, verify)
             try:
                 yield visiting
             finally:
                 await visiting.reading.close()
+
+
+@asynccontextmanager
+async def _directory(
+    place: JoinedHost, manifest: Manifest, gate: Gate, *, asks: bool
+) -> AsyncIterator[AskedBoard]:
+    """Give access to the peer directory: if `asks`, through other peers, otherwise in the DHT."""
+
+    @asynccontextmanager
+    async def joins() -> AsyncIterator[Board]:
+        await asyncio.to_thread(import_module, "giaann_p2p.node.members.dht_board")  # slow
+        from giaann_p2p.node.members.dht_board import dht_board
+
+        async with dht_board(place, manifest, gate) as board:
+            yield board
+
+    def is_valid(record: bytes) -> bool:
+        try:
+            read(record, gate.clock(), manifest.swarm_id, manifest.layout)
+        except RecordError:
+            return False
+        return True
+
+    board = AskedBoard(place.transport, place.book.peers, is_valid, joins)
+    try:
+        await (board.begin() if asks else board.join_dht())
+        yield board
+    finally:
+        await board.close()
 
 
 async def _met(place: JoinedHost, link: Link) -> Manifest:

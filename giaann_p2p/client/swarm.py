@@ -95,6 +95,7 @@ class AsyncSwarm:
     async def fsck(self) -> Report:
         """Compare the digests of all replicas of all shards; return the report."""
         visiting = self._visiting
+        await visiting.join_dht()  # no replica is to be left out
         peers = visiting.storage_peers()
         transport, losses = visiting.place.transport, visiting.losses()
         return await checked(transport, visiting.manifest, peers, losses=losses)
@@ -123,6 +124,7 @@ class AsyncSwarm:
         same result independently. With 1, a share `check` of the chunks, 0 to 1, is learned by a
         second peer to find wrong results. Peers with wrong results are in the reports (`liars`).
         """
+        await self._visiting.join_dht()  # commits are counted over all owners
         if self._trainer is None:
             self._trainer = Trainer(self._visiting)
             self._held.push_async_callback(self._trainer.close)

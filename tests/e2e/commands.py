@@ -14,7 +14,12 @@ from typer.testing import CliRunner
 
 from giaann_p2p.cli.main import app
 
-_PRELOADED = ["giaann_p2p.cli.main", "giaann_p2p.client.session", "giaann_p2p.client.checkup"]
+_PRELOADED = [
+    "giaann_p2p.cli.main",
+    "giaann_p2p.client.session",
+    "giaann_p2p.client.checkup",
+    "giaann_p2p.node.members.dht_board",
+]
 _WITHIN = 90.0
 
 

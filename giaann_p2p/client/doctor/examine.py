@@ -13,7 +13,8 @@ from giaann_p2p.client.doctor.machine import DiskPlan, machine
 from giaann_p2p.client.doctor.member import member_told
 from giaann_p2p.client.doctor.swarm import asked, clock, english, link_told, manifest_told
 from giaann_p2p.client.doctor.ways import knocked, listening, outside
-from giaann_p2p.client.session import ANYWHERE, visited
+from giaann_p2p.client.launch import ANYWHERE
+from giaann_p2p.client.session import visited
 from giaann_p2p.errors import GiaannError, TokenError
 from giaann_p2p.machine import DISK_SHARE
 from giaann_p2p.net.errors import Unreachable
@@ -144,6 +145,7 @@ async def _joined(
     yield member_told(manifest, membership)
     try:
         async with visited(manifest, place) as visiting:
+            await visiting.join_dht()
             now = visiting.lookout.time()
             live = visiting.around.directory.live(now)
             storing = len(visiting.storage_peers())

@@ -1,14 +1,11 @@
-"""A peer's place on the real network: its p2pd, its transport, and its address book.
-
-Importing this module imports hivemind, which is slow.
-"""
+"""A peer's place on the real network: its p2pd, its transport, and its address book."""
 
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from giaann_p2p.net.hive.board import HiveBoard
+from giaann_p2p.net.board import Board
 from giaann_p2p.net.hive.config import HostConfig
 from giaann_p2p.net.hive.host import Host
 from giaann_p2p.net.hive.outside import outside
@@ -35,39 +32,27 @@ class JoinedHost:
         """Addresses to announce; loopback addresses only if there are no others."""
         return outside(self.host.addresses)
 
-    @asynccontextmanager
-    async def context(
+    def context(
         self,
         manifest: Manifest,
         gate: Gate,
         log: logging.Logger,
+        board: Board,
         acquaintances: Acquaintances | None = None,
-    ) -> AsyncIterator[Context]:
-        """Take part in a swarm's DHT board; yield the context that a node needs as a member."""
-        board = await HiveBoard.start(
-            self.host,
-            manifest.swarm_id,
-            manifest.layout,
-            self.book.seeds,
-            gate.clock,
-            gate.admission,
-            gate.token,
+    ) -> Context:
+        """Return the context that a node needs as a member of a swarm."""
+        return Context(
+            identity=self.host.identity,
+            manifest=manifest,
+            transport=self.transport,
+            board=board,
+            gate=gate,
+            clock=gate.clock,
+            addresses=lambda: self.addresses,
+            book=self.book,
+            acquaintances=acquaintances,
+            log=log,
         )
-        try:
-            yield Context(
-                identity=self.host.identity,
-                manifest=manifest,
-                transport=self.transport,
-                board=board,
-                gate=gate,
-                clock=gate.clock,
-                addresses=lambda: self.addresses,
-                book=self.book,
-                acquaintances=acquaintances,
-                log=log,
-            )
-        finally:
-            await board.close()
 
 
 @asynccontextmanager
@@ -80,10 +65,17 @@ async def joined_host(
     """
     host = await Host.start(key_file, config)
     try:
-        place = JoinedHost(host, AddressBook(named, peer_of_address), token)
-        try:
+        async with placed(host, named, token) as place:
             yield place
-        finally:
-            await place.transport.close()
     finally:
         await host.close()
+
+
+@asynccontextmanager
+async def placed(host: Host, named: Sequence[str], token: bytes) -> AsyncIterator[JoinedHost]:
+    """Join the network with a p2pd that runs already, for the duration of the context."""
+    place = JoinedHost(host, AddressBook(named, peer_of_address), token)
+    try:
+        yield place
+    finally:
+        await place.transport.close()

@@ -22,6 +22,7 @@ from giaann_p2p.net.board import Board
 from giaann_p2p.net.hive.board import HiveBoard
 from giaann_p2p.net.hive.config import HostConfig
 from giaann_p2p.node.clock import Clock
+from giaann_p2p.node.members.dht_board import dht_board
 from giaann_p2p.node.members.gate import Gate
 from giaann_p2p.node.members.joined_host import joined_host
 from giaann_p2p.node.replication.storage import StorageNode
@@ -54,6 +55,9 @@ class _Counted:
     async def post(self, role: Role, record: bytes, lifetime: float) -> None:
         self.stores += 1
         await self._board.post(role, record, lifetime)
+
+    def held(self, role: Role) -> list[bytes]:
+        return self._board.held(role)
 
     async def look(self, role: Role) -> list[list[bytes]]:
         return await self._board.look(role)
@@ -116,9 +120,10 @@ async def _running(
     """Be a storage peer that has told all it has to tell at first."""
     async with joined_host(key, _HERE, seeds) as place:
         gate = Gate(manifest, place.transport)
-        async with place.context(manifest, gate, logging.getLogger("giaann.storage")) as given:
-            board = _Counted(given.board)
-            context = replace(given, board=board, addresses=lambda: place.host.addresses)
+        async with dht_board(place, manifest, gate) as joined:
+            board = _Counted(joined)
+            given = place.context(manifest, gate, logging.getLogger("giaann.storage"), board)
+            context = replace(given, addresses=lambda: place.host.addresses)
             settings = Settings(patience=1.0)
             node = StorageNode(context, store, capacity=_CAPACITY, settings=settings)
             living = asyncio.create_task(node.run())

@@ -13,7 +13,7 @@ from typing import Protocol
 import msgspec
 import uvloop
 
-from giaann_p2p.client.session import ANYWHERE
+from giaann_p2p.client.launch import ANYWHERE
 from giaann_p2p.local.status_file import READY, Status, StatusFile
 from giaann_p2p.net.hive.key_file import open_key_file
 from giaann_p2p.net.hive.peer_id import libp2p_name

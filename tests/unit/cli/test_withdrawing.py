@@ -60,6 +60,10 @@ class Swarm:
         self.told: list[Revoked] = []
         self.asked: list[int] = []
         self.reached, self.found = 4, FOUND
+        self.in_dht = False
+
+    async def join_dht(self) -> None:
+        self.in_dht = True
 
 
 @pytest.fixture
@@ -106,6 +110,7 @@ def test_the_swarm_is_told_the_list_asked_and_told_what_is_withdrawn(
 ) -> None:
     disown(giver)
     carry_out(giver)
+    assert swarm.in_dht
     assert [one.number for one in swarm.told] == [1, 2]
     assert swarm.asked == [1]
     assert roots_in(swarm.told[-1].withdrawn) == FOUND.roots

@@ -211,8 +211,8 @@ def test_a_share_that_cannot_be_is_told_before_anything_is_begun(share: float) -
             pass
 
     with (
-        patch("giaann_p2p.client.session.joined_host") as placed,
+        patch("giaann_p2p.client.session.launched") as launched,
         pytest.raises(UsageError, match="0 to 1"),
     ):
         asyncio.run(story())
-    placed.assert_not_called()
+    launched.assert_not_called()

@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 
 from giaann_p2p.client.prompting import SwarmAnswer
-from giaann_p2p.errors import PeerError
+from giaann_p2p.errors import NobodyComputes, PeerError
 from giaann_p2p.model.manner import Manner
 from giaann_p2p.net.clock import VirtualLoop
 from giaann_p2p.net.errors import Broken, Reason, Refused, TimedOut, Unreachable
@@ -28,6 +28,9 @@ class Oracles:
         self.asked = 0
         self._fails, self._until = fails, asyncio.get_running_loop().time() + seconds
         self._loads = dict.fromkeys(peers, 0)
+
+    def appear(self, peer: Peer) -> None:
+        self._loads[peer] = 0
 
     def loads(self, now: float) -> Mapping[Peer, int]:
         return self._loads
@@ -50,9 +53,41 @@ def play(story: Callable[[], Awaitable[None]]) -> None:
         runner.run(main())
 
 
-def answer(oracles: Oracles) -> SwarmAnswer:
+def answer(oracles: Oracles, search: Callable[[], Awaitable[None]] | None = None) -> SwarmAnswer:
     clock = asyncio.get_running_loop().time
-    return SwarmAnswer(cast(Transport, oracles), oracles, clock, "Bees", Manner())
+    transport = cast(Transport, oracles)
+    return SwarmAnswer(transport, oracles, clock, "Bees", Manner(), search=search)
+
+
+@pytest.mark.parametrize("found", [True, False])
+def test_compute_peers_are_looked_for_once_if_none_is_known(found: bool) -> None:
+    async def story() -> None:
+        oracles, searches = Oracles(NOT_YET, 0.0), []
+
+        async def search() -> None:
+            searches.append(None)
+            if found:
+                oracles.appear(A)
+
+        answering = answer(oracles, search)
+        if found:
+            assert (await answering.all()).stopped == "end"
+        else:
+            with pytest.raises(NobodyComputes):
+                await answering.all()
+        assert len(searches) == 1
+
+    play(story)
+
+
+def test_nobody_is_looked_for_while_a_compute_peer_is_known() -> None:
+    async def story() -> None:
+        async def search() -> None:
+            raise AssertionError("there was no need")
+
+        assert (await answer(Oracles(NOT_YET, 0.0, A), search).all()).stopped == "end"
+
+    play(story)
 
 
 @pytest.mark.parametrize("peers", [[A], [A, B]], ids=["one", "two"])
