@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from giaann_p2p.errors import DamagedError, UsageError
+from giaann_p2p.errors import DamagedError, MessageError, UsageError
 from giaann_p2p.model.delta import EMPTY, Delta, total
 from giaann_p2p.store import transfer
 from giaann_p2p.store.applied import Applied
@@ -204,7 +204,7 @@ def test_what_is_no_manifest_is_refused(manifest: list[object], told: str) -> No
 def test_what_is_no_set_of_chunks_is_refused() -> None:
     manifest = Export(taught(0, 1).content(0)).manifest
     bad = msgspec.structs.replace(manifest, applied=b"what?")
-    with pytest.raises(DamagedError, match="invalid set of chunks"):
+    with pytest.raises(MessageError, match="invalid set of chunks"):
         Import(bad, LIMITS)
 
 
