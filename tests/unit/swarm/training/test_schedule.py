@@ -485,3 +485,37 @@ def test_whatever_happens_all_is_learned_but_what_cannot_be(seed: int) -> None:
         for reasons in world.given_up.values():
             assert reasons
             assert set(reasons) <= {"poison", "4 workers fell silent or left while learning it"}
+
+
+def test_workers_get_chunks_in_proportion_to_their_speed_and_a_slow_one_holds_nobody_up() -> None:
+    takes = {A: 1.0, B: 10.0, C: 500.0}  # seconds a chunk
+    plan = Schedule(InOrder(), pace=PACE)
+    begun: dict[tuple[bytes, int], float] = {}
+    done: list[bytes] = []
+    over, now = False, 0.0
+
+    def take(actions: list[Action]) -> None:
+        nonlocal over
+        for act in actions:
+            over = over or isinstance(act, Finished)
+            if isinstance(act, Lease):
+                begun[act.worker, act.chunk] = now
+            elif isinstance(act, Revoke):
+                begun.pop((act.worker, act.chunk), None)
+
+    for worker in takes:
+        take(plan.joined(worker, 1, now))
+    take(plan.grown(220, now))
+    take(plan.ended(now))
+    while not over:
+        now += 0.5
+        for worker in takes:
+            take(plan.heartbeat(worker, [chunk for one, chunk in begun if one == worker], now))
+        take(plan.tick(now))
+        for (worker, chunk), since in sorted(begun.items()):
+            if now - since >= takes[worker] and begun.pop((worker, chunk), None) is not None:
+                done.append(worker)
+                take(plan.done(worker, chunk, now))
+    assert 9 <= done.count(A) / done.count(B) <= 11
+    assert done.count(C) == 0
+    assert now <= 220 / 1.1 + 2 * takes[B]
