@@ -88,6 +88,11 @@ def _figures(found: "Overview") -> Iterator[str]:
             yield f"lacking replicas: {_many(health.under, 'shard')}"
         if health.unsettled:
             yield f"being copied: {_many(health.unsettled, 'replica')}"
+    computing = [one.load for one in found.peers if one.role == "compute"]
+    if sentences := sum(load.writes for load in computing):
+        yield f"compute peers learn {sentences:,} sentences/s at work"
+    if tokens := sum(load.growth for load in computing):
+        yield f"they answer with {tokens:,} tokens/s at work"
     if found.silent:
         yield f"no answer from {_names(found.silent)}"
     for peer, shards in sorted(found.excluded.items()):

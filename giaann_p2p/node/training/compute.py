@@ -24,6 +24,7 @@ from giaann_p2p.node.lifetime import Part
 from giaann_p2p.node.members.context import Context
 from giaann_p2p.node.members.member import Member
 from giaann_p2p.node.members.standing_file import StandingFile
+from giaann_p2p.node.throughput import Throughput
 from giaann_p2p.node.training.learner import Cutting, Made, Task, skips_of
 from giaann_p2p.store.seal import from_bytes
 from giaann_p2p.swarm.members.standing import Standing
@@ -33,6 +34,7 @@ from giaann_p2p.swarm.wire.actions import Action, Call, Compute, Reply, Stop
 from giaann_p2p.swarm.wire.identity import Peer, name_of
 from giaann_p2p.swarm.wire.messages import (
     Ask,
+    Continued,
     Learn,
     LearnAck,
     Message,
@@ -94,6 +96,10 @@ class ComputeNode:
         writer = Writer(rules.shards, rules.quorum, self.lookout.view, _TIMEOUT)
         self.worker = Worker(slots, writer, self._vouched)
         self._studies: dict[tuple[bytes, int], asyncio.Task[None]] = {}
+        self.learn_speed = Throughput(self.clock)
+        """Sentences learned per second of work."""
+        self.token_speed = Throughput(self.clock)
+        """Tokens generated per second of work."""
         self._prompts = 0
         self._leaving = False
         self._told, self._busy_at = "", float("-inf")
@@ -206,10 +212,15 @@ class ComputeNode:
             return Refusal("this compute peer answers no prompts; ask another one")
         self.counters.prompts += 1
         self._prompts += 1
+        self.token_speed.begin()
+        tokens = 0
         try:
-            return await self.answering(peer, question)
+            answer = await self.answering(peer, question)
+            tokens = len(answer.tokens) if isinstance(answer, Continued) else 0
+            return answer
         finally:
             self._prompts -= 1
+            self.token_speed.end(tokens)
 
     # Events, and the actions that follow from them.
 
@@ -240,8 +251,13 @@ class ComputeNode:
 
     async def _learn(self, order: Compute) -> None:
         counters = self.counters
-        began = perf_counter()
-        made = await self._learning.learn(Task(order.sentences, self._owned()))
+        began, made = perf_counter(), None
+        self.learn_speed.begin()
+        try:
+            made = await self._learning.learn(Task(order.sentences, self._owned()))
+        finally:
+            is_done = made is not None and not isinstance(made, str)
+            self.learn_speed.end(len(order.sentences) if is_done else 0)
         counters.learn_seconds.took(perf_counter() - began)
         if isinstance(made, str):
             counters.failed += 1
@@ -272,7 +288,12 @@ class ComputeNode:
             state="draining" if self.leaving else "active",
             device=self._device,
             slots=self._slots,
-            load=Load(queue=self.worker.busy, reads=self._prompts),
+            load=Load(
+                queue=self.worker.busy,
+                reads=self._prompts,
+                writes=self.learn_speed.whole,
+                growth=self.token_speed.whole,
+            ),
         )
 
     def _tell(self) -> None:

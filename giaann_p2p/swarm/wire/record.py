@@ -87,9 +87,11 @@ class Load(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=T
     reads: _Number = 0
     """Reads per second at a storage peer; number of prompts that a compute peer is answering."""
     writes: _Number = 0
-    """Writes per second at a storage peer."""
+    """Writes per second at a storage peer; sentences that a compute peer learns in a second at
+    work."""
     growth: _Number = 0
-    """Recent growth of a storage peer's `used`, in bytes per second."""
+    """Recent growth of a storage peer's `used`, in bytes per second; tokens that a compute peer
+    generates in a second at work."""
 
 
 class Naming(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):

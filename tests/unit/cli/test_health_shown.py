@@ -95,6 +95,13 @@ def test_the_table_fits_a_usual_terminal() -> None:
     assert table[3].split() == ["mjrgeytc", "compute", "draining", "4", "slots", "cuda:0"]
 
 
+def test_compute_peers_show_how_fast_they_work() -> None:
+    fast = msgspec.structs.replace(COMPUTING, load=Load(writes=1155, growth=850))
+    shown = " ".join(lines(overview(health(), STORING, fast, COMPUTING)))
+    assert "compute peers learn 1,155 sentences/s at work" in shown
+    assert "they answer with 850 tokens/s at work" in shown
+
+
 @pytest.mark.parametrize(
     ("found", "verdict"),
     [

@@ -109,6 +109,8 @@ def test_it_says_what_it_is_and_that_it_leaves() -> None:
         assert await leader.ask(Learn(JOB, 2, TEXT)) == Refusal("this peer is leaving")
         await town.until(lambda: around.workers(now()) == {shop.me: 0}, 30)
         await shop.gone()
+        assert shop.node.learn_speed.rate > 0
+        assert shop.node._record(said).load.writes == shop.node.learn_speed.whole
         assert shop.error is None
         assert leader.done == [1]
         await town.until(lambda: around.workers(now()) == {}, 30)
@@ -248,6 +250,7 @@ def test_prompts_go_to_who_answers_them_and_are_waited_for() -> None:
         await asyncio.sleep(1)
         shop.node.leave()
         assert await asking == Continued(" honey", [], [], "end")
+        assert shop.node.token_speed.rate == 0  # the answer has no token
         assert asked == [(leader.visitor.me, QUESTION)]
         await shop.gone()
         await leader.visitor.close()
