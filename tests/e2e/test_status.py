@@ -25,11 +25,15 @@ async def looked_at(swarm: LocalSwarm) -> None:
         away = set[str]()
         assert await silent(visiting) == away
         for name, harm in (("storage-1", swarm.kill), ("storage-2", swarm.stop)):
-            away.add(swarm.peer(name).peer)
+            away.add(harmed := swarm.peer(name).peer)
             await asyncio.to_thread(harm, name)
             if harm == swarm.kill:
                 await asyncio.to_thread(swarm.wait_ended, name)
-            assert await silent(visiting) == away
+            found = await silent(visiting)
+            # On a busy machine the killed peer's record may have expired by the time of the answer.
+            there = {name_of(one.peer) for one in visiting.overview().peers}
+            assert harmed in found
+            assert away & there <= found <= away
         await asyncio.to_thread(swarm.cont, "storage-2")
 
 
