@@ -41,7 +41,7 @@ class Meaning(NamedTuple):
 
 
 class _Bare(NamedTuple):
-    """What the lemmatizer reads of a token, without a document around it."""
+    """The attributes of a token that the lemmatizer reads, without a document around it."""
 
     pos: int
     pos_: str

@@ -31,7 +31,7 @@ _STREAMED = ["--stream", "--json", "--max-tokens", "20"]
 
 
 class Taken(NamedTuple):
-    """What one run took, in seconds."""
+    """The times of one run, in seconds."""
 
     first: float
     """From the start of the process to the first token."""

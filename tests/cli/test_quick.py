@@ -1,4 +1,4 @@
-"""What a client loads: nothing that takes long, whatever the user asks a swarm."""
+"""Quick commands of a client load no module that takes long to import."""
 
 import subprocess
 import sys

@@ -336,15 +336,23 @@ class HiveBoard:
             self._node.protocol.call_find(node, list(map(DHTID.from_bytes, keys)))
             for node, keys in asked.items()
         ]
-        if None not in await asyncio.gather(*calls):
+        answers = await asyncio.gather(*calls)
+        silent = [node for node, answer in zip(asked, answers, strict=True) if answer is None]
+        if not silent:
             return True
+        for node in silent:  # so that the search leaves it out, and later looks do
+            self._node.blacklist.register_failure(node)
         del self._last_search[role]
         return False
 
     async def _search(self, role: Role) -> None:
         """Ask all nodes near a role's keys, and note the nearest for the next looks."""
         found = await self._nearest(self._shelf.keys(role))
-        near = {key: nodes[:REPLICAS] for key, nodes in found.items() if nodes}
+        silent = self._node.blacklist
+        heard = {
+            key: [node for node in nodes if node not in silent] for key, nodes in found.items()
+        }
+        near = {key: nodes[:REPLICAS] for key, nodes in heard.items() if nodes}
         if near:
             until = asyncio.get_running_loop().time() + _SEARCH_EVERY
             self._last_search[role] = Search(near, until, self.nodes)

@@ -1,4 +1,4 @@
-"""What a daemon reports of itself."""
+"""The status that a daemon publishes."""
 
 import pytest
 

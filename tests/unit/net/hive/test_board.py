@@ -481,6 +481,83 @@ def test_after_a_search_a_look_asks_two_nodes_until_one_does_not_answer(
         asked.clear()
         assert flat(await one.look("storage")) == [mine]
         assert len(asked) > 2  # one of two was deaf, so the same look searches anew
+        assert all(asked.count(node) == 1 for node in deaf & {*asked[:2]})  # nor asks it again
+        asked.clear()
+        assert flat(await one.look("storage")) == [mine]
+        assert len(asked) == 1
+        assert not deaf & {*asked}  # the next one keeps away from both
+        await all_closed(*boards)
+
+    hosts(story)
+
+
+def test_after_a_look_a_record_goes_straight_to_the_nodes_that_it_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def story(place: Place) -> None:
+        boards = [await board(place) for _ in range(3)]
+        one, searched = boards[0], list[PeerID]()
+        await until(lambda: one.nodes == 2)
+        await settled(*boards)
+        await one.look("storage")
+        call_find, leave = one._node.protocol.call_find, one._leave
+        refusing = set[PeerID]()
+
+        async def noted(node: PeerID, keys: list[DHTID]) -> object:
+            searched.append(node)
+            return await call_find(node, keys)
+
+        async def left(
+            node: PeerID, key: bytes, data: bytes, life: float, took: list[bool]
+        ) -> None:
+            if node in refusing:
+                took.append(False)
+            else:
+                await leave(node, key, data, life, took)
+
+        monkeypatch.setattr(one._node.protocol, "call_find", noted)
+        monkeypatch.setattr(one, "_leave", left)
+        mine = record(place.hosts[0].identity, CLOCK())
+        await one.post("storage", mine, 30)
+        assert searched == []
+        for other in boards[1:]:
+            key = other._shelf.key("storage", one._host.me)
+            assert other._shelf.get(key, CLOCK()) == [mine]
+        refusing.add(PeerID(libp2p_id(place.hosts[1].me)))
+        await one.post("storage", record(place.hosts[0].identity, CLOCK(), later=1), 30)
+        assert searched  # for others, in place of the one that refuses
+        await all_closed(*boards)
+
+    hosts(story)
+
+
+def test_a_node_that_answered_lately_is_not_dialled_and_one_that_did_not_is() -> None:
+    async def story(place: Place) -> None:
+        boards = [await board(place) for _ in range(2)]
+        await until(lambda: all(one.nodes for one in boards))
+        await settled(*boards)
+        one, dialled = boards[0], list[object]()
+        assert one._guard is not None
+        dial, call = one._guard._dial, one._guard._p2p.call_protobuf_handler
+
+        async def noted(peer: object, ways: object) -> None:
+            dialled.append(peer)
+            await dial(peer, ways)  # type: ignore[arg-type]
+
+        async def fails(*_: object) -> None:
+            raise P2PHandlerError("gone")
+
+        one._guard._dial = noted  # type: ignore[assignment]
+        one._guard._met.clear()
+        other = PeerID(libp2p_id(place.hosts[1].me))
+        for _ in range(2):
+            assert await one._node.protocol.call_ping(other) is not None
+            assert len(dialled) == 1
+        one._guard._p2p.call_protobuf_handler = fails
+        assert await one._node.protocol.call_ping(other) is None
+        one._guard._p2p.call_protobuf_handler = call
+        assert await one._node.protocol.call_ping(other) is not None
+        assert len(dialled) == 2
         await all_closed(*boards)
 
     hosts(story)

@@ -7,6 +7,7 @@ import pytest
 from giaann_p2p.swarm.members.placement import Placement
 from giaann_p2p.swarm.replication import replica_audit as module
 from giaann_p2p.swarm.replication.answers import Answers
+from giaann_p2p.swarm.replication.handover_proof import PROOF_TIMEOUT
 from giaann_p2p.swarm.replication.peer_reports import PeerReport
 from giaann_p2p.swarm.replication.replica_audit import AT_ONCE, EVASIONS, KEEPS, LASTS, ReplicaAudit
 from giaann_p2p.swarm.replication.replicas import Replicas
@@ -106,6 +107,7 @@ def test_all_owners_are_asked_at_once_and_who_comes_to_the_same_is_not_named() -
     one.audit(NOW + EVERY)
     assert [weigh.shards.tolist() for weigh in one.weighings] == [ALL]
     assert sorted(call.peer for call in one.calls) == [B, C]
+    assert {call.timeout for call in one.calls} == {PROOF_TIMEOUT}
     one.shows(B, NOW + EVERY, 1, 2)
     one.shows(C, NOW + EVERY, 1, 2, 3)  # it has more meanwhile
     assert one.wrong == {}

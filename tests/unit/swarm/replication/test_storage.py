@@ -488,6 +488,22 @@ def test_who_leaves_waits_for_a_quorum_of_keepers() -> None:
     assert len(side.store.shards) == 0
 
 
+def test_proofs_stand_while_who_leaves_misses_its_keeper() -> None:
+    side, later = drained(), NOW + 40 + SETTINGS.word_counts + 1
+    side.around.newcomers = {C, D}
+    for peer in (C, D):
+        word(side, peer, "r01", NOW + 40)
+    word(side, B, "r0", NOW + 40)  # the only one of standing lacks something yet
+    side.tick(NOW + 40)
+    assert sorted(show(side, NOW + 40, 0, 1)) == [C, D]
+    side.tick(later)  # nobody has reported for a while
+    for peer in (B, C, D):
+        word(side, peer, "r01", later)
+    side.tick(later)
+    assert show(side, later, 0, 1) == [B]  # the others have proved it already
+    assert len(side.store.shards) == 0
+
+
 def test_nothing_goes_without_evidence_unless_there_is_nothing_of_it() -> None:
     side = drained(())
     side.tick(NOW + LINGER)
