@@ -19,6 +19,9 @@ HEAD = """\
 # The packages of constraints.txt with digests: pip install --require-hashes -r requirements.lock,
 # then pip install --no-deps --editable . For CPython {python} on {system}, with torch's CPU build;
 # elsewhere use constraints.txt. Made by scripts/lock.
+# The constraints are for packages that others ask for with extras: pip would take their newest
+# release, and refuse it for want of a digest, as soon as there is a newer one.
+--constraint constraints.txt
 """
 
 
