@@ -203,7 +203,7 @@ class HiveBoard:
     async def _live(self, life: Life) -> None:
         """Join the DHT as a new node after p2pd has started."""
         await self._end(gone=True)
-        self._last_search.clear()
+        self._last_search = {}  # looks of the node before may still be noted in the old one
         guard = Guard(
             (await life.unary()).p2p,
             self._swarm_id,
@@ -328,34 +328,36 @@ class HiveBoard:
 
     async def _look_shortly(self, role: Role) -> bool:
         """Ask some nodes of the last search; return whether it is recent, and all answered."""
-        last = self._last_search.get(role)
+        node, searches = self._node, self._last_search  # p2pd may be restarted meanwhile
+        last = searches.get(role)
         if last is None or not last.holds(self.nodes, asyncio.get_running_loop().time()):
             return False
         asked = spread(last.near, _ASKED, MOST_KEYS)
         calls = [
-            self._node.protocol.call_find(node, list(map(DHTID.from_bytes, keys)))
-            for node, keys in asked.items()
+            node.protocol.call_find(peer_id, list(map(DHTID.from_bytes, keys)))
+            for peer_id, keys in asked.items()
         ]
         answers = await asyncio.gather(*calls)
-        silent = [node for node, answer in zip(asked, answers, strict=True) if answer is None]
+        silent = [peer_id for peer_id, said in zip(asked, answers, strict=True) if said is None]
         if not silent:
             return True
-        for node in silent:  # so that the search leaves it out, and later looks do
-            self._node.blacklist.register_failure(node)
-        del self._last_search[role]
+        for peer_id in silent:  # so that the search leaves it out, and later looks do
+            node.blacklist.register_failure(peer_id)
+        if searches.get(role) is last:  # else another look has found the same, or searched anew
+            del searches[role]
         return False
 
     async def _search(self, role: Role) -> None:
         """Ask all nodes near a role's keys, and note the nearest for the next looks."""
+        silent, searches = self._node.blacklist, self._last_search
         found = await self._nearest(self._shelf.keys(role))
-        silent = self._node.blacklist
         heard = {
             key: [node for node in nodes if node not in silent] for key, nodes in found.items()
         }
         near = {key: nodes[:REPLICAS] for key, nodes in heard.items() if nodes}
         if near:
             until = asyncio.get_running_loop().time() + _SEARCH_EVERY
-            self._last_search[role] = Search(near, until, self.nodes)
+            searches[role] = Search(near, until, self.nodes)
 
     async def _nearest(self, keys: Sequence[bytes]) -> dict[bytes, list[PeerID]]:
         """Return the nodes nearest to each key, after a search through the DHT."""

@@ -491,6 +491,43 @@ def test_after_a_search_a_look_asks_two_nodes_until_one_does_not_answer(
     hosts(story)
 
 
+@pytest.mark.parametrize("restarted", [False, True])
+def test_two_looks_may_find_the_same_node_silent_even_while_p2pd_is_restarted(
+    restarted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story(place: Place) -> None:
+        boards = [await board(place, seeds=partial(all_of, place)) for _ in range(3)]
+        one, host = boards[0], place.hosts[0]
+        await until(lambda: all(each.nodes == 2 for each in boards))
+        mine = record(boards[1]._host.identity, CLOCK())
+        await boards[1].post("storage", mine, 30)
+        await one.look("storage")
+        node, asked, answered = one._node, list[PeerID](), asyncio.Event()
+
+        async def silent(peer_id: PeerID, keys: list[DHTID]) -> None:
+            asked.append(peer_id)
+            await answered.wait()
+
+        monkeypatch.setattr(node.protocol, "call_find", silent)
+        looks = [asyncio.create_task(one.look("storage")) for _ in range(2)]
+        await until(lambda: len(asked) == 4)
+        if restarted:
+            os.kill(place.note(host), signal.SIGKILL)
+            await until(lambda: host.deaths == 1 and host.is_up and one.nodes == 2)
+        else:
+            monkeypatch.undo()
+        answered.set()
+        for found in await asyncio.gather(*looks, return_exceptions=True):
+            assert isinstance(found, list | Unreachable)
+        if restarted:
+            assert one._node is not node
+            assert not any(peer_id in one._node.blacklist for peer_id in asked)
+            assert flat(await one.look("storage")) == [mine]
+        await all_closed(*boards)
+
+    hosts(story)
+
+
 def test_after_a_look_a_record_goes_straight_to_the_nodes_that_it_found(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
