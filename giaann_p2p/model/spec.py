@@ -27,6 +27,32 @@ of this package."""
 LEXICON_1 = "5619d54d82aa4ae7d437d3a2e5a15a7a"
 
 
+class Subwords(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The parameters that only the profile `subwords` has."""
+
+    tokeniser: str
+    """The digest of the tokeniser's ranks."""
+    sentences: int = 3
+    """The most sentences of a sequence."""
+    max_words: int = 80
+    """The most words of a sequence, as the English pipeline counts them; a longer text is cropped.
+    """
+    max_bytes: int = 2560
+    """The most bytes of a cropped text; a longer one is skipped and counted."""
+    any_column: bool = True
+    """Whether to learn rows that ignore columns, too. The read-out `mix` needs them."""
+
+    def __post_init__(self) -> None:
+        _require(
+            self,
+            {
+                "sentences must be 1 to 100": 1 <= self.sentences <= 100,
+                "max_words must be 2 to 1000": 2 <= self.max_words <= 1000,
+                "max_bytes must be 1 to 65536": 1 <= self.max_bytes <= 1 << 16,
+            },
+        )
+
+
 class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The parameters of a model; hashable, comparable, and equal exactly if the models are.
 
@@ -52,14 +78,25 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     pipeline: str = EN_CORE_WEB_SM_3_8_0
     """The digest of the English pipeline that parses the text."""
     lexicon: str = LEXICON_1
-    """The digest of the word lists that define delimiters."""
+    """The digest of the word lists that define delimiters; empty in the profile `subwords`."""
+    subwords: Subwords | msgspec.UnsetType = msgspec.UNSET
+    """The parameters of the profile `subwords` (see `subwords.spec`). Unset in the profile `words`,
+    so that its encoding and digest are those of releases without profiles."""
 
     def __post_init__(self) -> None:
+        if self.profile == "subwords":
+            _require(self, _shared_rules(self) | _subword_rules(self))
+            return
         if not self.column_segments:
             msgspec.structs.force_setattr(self, "column_segments", self.seed_tokens // 4 + 1)
         if not self.feature_segments:
             msgspec.structs.force_setattr(self, "feature_segments", (self.seed_tokens + 1) // 2 + 1)
-        self._validate()
+        _require(self, _shared_rules(self) | _word_rules(self))
+
+    @property
+    def profile(self) -> str:
+        """How a text becomes sequences, and rows become choices: `words` or `subwords`."""
+        return "subwords" if isinstance(self.subwords, Subwords) else "words"
 
     @property
     def segments(self) -> int:
@@ -77,26 +114,45 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     def differences(self, other: "ModelSpec") -> list[str]:
         """Return each field that differs, with both values, for an error message."""
+        if self.profile != other.profile:
+            return [f"profile: {self.profile} and {other.profile}"]
         return [
             f"{name}: {getattr(self, name)} and {getattr(other, name)}"
             for name in self.__struct_fields__
             if getattr(self, name) != getattr(other, name)
         ]
 
-    def _validate(self) -> None:
-        rules = {
-            "rules must be 1": self.rules == 1,
-            "seed_tokens must be 1 to 1000": 1 <= self.seed_tokens <= 1000,
-            "column_segments must be 1 to 100": 1 <= self.column_segments <= 100,
-            "feature_segments must be 2 to 100": 2 <= self.feature_segments <= 100,
-            "branches must be 1 to 100": 1 <= self.branches <= 100,
-            "max_tokens must be more than seed_tokens and at most 1000": (
-                self.seed_tokens < self.max_tokens <= 1000
-            ),
-        }
-        for rule, kept in rules.items():
-            if not kept:
-                raise SpecError(f"{rule}; it is {getattr(self, rule.split()[0])}")
+
+def _shared_rules(spec: ModelSpec) -> dict[str, bool]:
+    return {
+        "rules must be 1": spec.rules == 1,
+        "seed_tokens must be 1 to 1000": 1 <= spec.seed_tokens <= 1000,
+        "max_tokens must be more than seed_tokens and at most 1000": (
+            spec.seed_tokens < spec.max_tokens <= 1000
+        ),
+    }
+
+
+def _word_rules(spec: ModelSpec) -> dict[str, bool]:
+    return {
+        "column_segments must be 1 to 100": 1 <= spec.column_segments <= 100,
+        "feature_segments must be 2 to 100": 2 <= spec.feature_segments <= 100,
+        "branches must be 1 to 100": 1 <= spec.branches <= 100,
+    }
+
+
+def _subword_rules(spec: ModelSpec) -> dict[str, bool]:
+    return {
+        "column_segments must be 0 to 100": 0 <= spec.column_segments <= 100,
+        "feature_segments must be 5": spec.feature_segments == 5,
+        "branches must be 1": spec.branches == 1,
+    }
+
+
+def _require(given: msgspec.Struct, rules: dict[str, bool]) -> None:
+    for rule, kept in rules.items():
+        if not kept:
+            raise SpecError(f"{rule}; it is {getattr(given, rule.split()[0])}")
 
 
 def pipeline_advice(pipeline: str) -> str:

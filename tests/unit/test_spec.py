@@ -1,10 +1,13 @@
 """The spec: its defaults, its rules, its one encoding, its digest."""
 
+import copy
+
 import msgspec
 import pytest
 
 from giaann_p2p.errors import SpecError
-from giaann_p2p.model.spec import ModelSpec
+from giaann_p2p.model.spec import ModelSpec, Subwords
+from giaann_p2p.model.subwords.spec import of_subwords, reference_spec, subword_spec
 
 DEFAULT = (
     b'{"branches":2,"column_segments":4,"feature_segments":7,'
@@ -128,3 +131,31 @@ def test_differences_are_named_with_both_values() -> None:
         "branches: 2 and 3",
         "pipeline: c58be44946bbb08fdabddc43910ce684 and x",
     ]
+
+
+def test_a_spec_of_subwords_has_an_encoding_of_its_own() -> None:
+    spec = subword_spec()
+    assert (spec.profile, ModelSpec().profile) == ("subwords", "words")
+    assert (spec.column_segments, spec.feature_segments, spec.segments) == (0, 5, 5)
+    assert msgspec.json.decode(spec.to_bytes(), type=ModelSpec) == spec
+    assert copy.deepcopy((spec, ModelSpec())) == (spec, ModelSpec())
+    assert len({spec, reference_spec(), ModelSpec()}) == 3
+    assert len({spec.digest, reference_spec().digest, ModelSpec().digest}) == 3
+    assert spec.differences(ModelSpec()) == ["profile: subwords and words"]
+    assert spec.differences(subword_spec(column_segments=4)) == ["column_segments: 0 and 4"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "rule"),
+    [
+        ({"column_segments": 101}, "column_segments must be 0 to 100"),
+        ({"seed_tokens": 160}, "max_tokens must be more than seed_tokens and at most 1000"),
+    ],
+)
+def test_a_broken_rule_of_subwords_is_named(changes: dict[str, int], rule: str) -> None:
+    with pytest.raises(SpecError, match=f"^{rule}; it is [0-9]+$"):
+        subword_spec(**changes)  # type: ignore[arg-type]
+    with pytest.raises(SpecError, match=r"^sentences must be 1 to 100; it is 0$"):
+        Subwords(tokeniser="", sentences=0)
+    with pytest.raises(SpecError, match="this is of words"):
+        of_subwords(ModelSpec())
