@@ -29,16 +29,16 @@ T = TypeVar("T")
 
 _NOT_TEXT = re.compile(r"[\ufdd0-\ufdef\ufffe\uffff]")
 """Noncharacters, which only binary data contains."""
-_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
+CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
 """Control characters, except white space: they are read as spaces."""
-_DOUBTFUL = re.compile(_CONTROL.pattern[:-1] + r"\ufffd]")
+_DOUBTFUL = re.compile(CONTROL.pattern[:-1] + r"\ufffd]")
 """Those, and what stands for undecodable bytes."""
 _MOST_DOUBTFUL = 8
 """One character in so many may be doubtful, as in web texts; text in UTF-16 has one in two."""
 
 
 class Reason(StrEnum):
-    """The reason why a sentence was skipped, or CLEANED, which was not skipped."""
+    """The reason why a sentence was skipped; or CLEANED or CROPPED, which was not skipped."""
 
     TOO_SHORT = "too short"
     TOO_LONG = "too long"
@@ -48,13 +48,15 @@ class Reason(StrEnum):
     NOT_TEXT = "not text"
     CLEANED = "control characters"
     """Control characters in it were read as spaces."""
+    CROPPED = "cropped"
+    """Only its beginning was read."""
 
 
 @dataclass
 class Skips:
     """Counts of skipped sentences: for each reason the number, and the line of the first one.
 
-    Sentences that were CLEANED are counted, too, but are not skipped.
+    Sentences that were CLEANED or CROPPED are counted, too, but are not skipped.
     """
 
     counts: dict[Reason, int] = field(default_factory=dict)
@@ -72,7 +74,8 @@ class Skips:
 
     def total(self) -> int:
         """Return the number of all skipped sentences."""
-        return sum(self.counts.values()) - self.counts.get(Reason.CLEANED, 0)
+        read = (Reason.CLEANED, Reason.CROPPED)
+        return sum(count for reason, count in self.counts.items() if reason not in read)
 
 
 @dataclass(frozen=True)
@@ -134,10 +137,12 @@ class Parser:
 
     def parse_prompt(self, sentences: list[Sentence]) -> list[PromptSentence]:
         """Parse sentences of any number of tokens, with or without a noun."""
-        reasons = [reason for sentence in sentences if (reason := self._unfit(sentence.text))]
+        reasons = [
+            reason for sentence in sentences if (reason := unfit(sentence.text, self._tokenizer))
+        ]
         if reasons:
             raise PromptError(f"a sentence of the prompt cannot be read: {reasons[0]}")
-        texts = [_CONTROL.sub(" ", sentence.text).rstrip() for sentence in sentences]
+        texts = [CONTROL.sub(" ", sentence.text).rstrip() for sentence in sentences]
         with self._memory.open() as nlp:
             self._tagger.use(nlp)
             docs = [tokenized(text, nlp) for text in texts]
@@ -157,8 +162,8 @@ class Parser:
 
         This runs before the costly tagging, except for a sentence that must be read alone.
         """
-        text, cleaned = _CONTROL.subn(" ", sentence.text)
-        reason = self._unfit(sentence.text, self._spec.max_tokens)
+        text, cleaned = CONTROL.subn(" ", sentence.text)
+        reason = unfit(sentence.text, self._tokenizer, self._spec.max_tokens)
         tokens: Doc | list[Word] | None = None
         if reason is None:
             tokens = tokenized(text, nlp)
@@ -186,22 +191,23 @@ class Parser:
             doc = tokenized(text, nlp)
             return None if doc is None else next(self._tagger.beside(nlp).words([doc]))
 
-    def _unfit(self, text: str, most_words: int | None = None) -> Reason | None:
-        """Return the reason why a sentence cannot be tokenised at reasonable cost, or None.
 
-        In a swarm sentences come from strangers, so the lengths of words are checked here again.
-        """
-        text, original = _CONTROL.sub(" ", text), text
-        words = text.split()
-        if LONG_SENTENCE in text:
-            return Reason.TOO_LONG
-        if LONG_WORD in text or max(map(len, words), default=0) > MAX_WORD:
-            return Reason.LONG_WORD
-        if _NOT_TEXT.search(text) or _MOST_DOUBTFUL * len(_DOUBTFUL.findall(original)) > len(text):
-            return Reason.NOT_TEXT
-        if most_words and len(words) > most_words:
-            return Reason.TOO_LONG
-        return Reason.PUNCTUATION if is_costly(text, self._tokenizer) else None
+def unfit(text: str, tokenizer: Tokenizer, most_words: int | None = None) -> Reason | None:
+    """Return the reason why a sentence cannot be tokenised at reasonable cost, or None.
+
+    In a swarm sentences come from strangers, so the lengths of words are checked here again.
+    """
+    text, original = CONTROL.sub(" ", text), text
+    words = text.split()
+    if LONG_SENTENCE in text:
+        return Reason.TOO_LONG
+    if LONG_WORD in text or max(map(len, words), default=0) > MAX_WORD:
+        return Reason.LONG_WORD
+    if _NOT_TEXT.search(text) or _MOST_DOUBTFUL * len(_DOUBTFUL.findall(original)) > len(text):
+        return Reason.NOT_TEXT
+    if most_words and len(words) > most_words:
+        return Reason.TOO_LONG
+    return Reason.PUNCTUATION if is_costly(text, tokenizer) else None
 
 
 def _prompt_sentence(text: str, tokens: list[Word]) -> PromptSentence:
@@ -224,24 +230,25 @@ def max_chars(spec: ModelSpec) -> int:
 
 def chunks(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
     """Group a stream of sentences into chunks."""
-    return _groups(sentences, CHUNK)
+    return groups(sentences, CHUNK)
 
 
 def parse_chunks(
     chunks: Iterable[list[Sentence]], spec: ModelSpec, workers: int = 1
 ) -> Iterator[Parsed]:
     """Parse chunks and yield the results in order; with several workers, in as many processes."""
-    groups = _groups(chunks, _CHUNKS_AT_ONCE)
+    grouped = groups(chunks, _CHUNKS_AT_ONCE)
     if workers <= 1:
         parser = Parser(spec)
-        for group in groups:
+        for group in grouped:
             yield from parser.parse(group)
         return
-    for parsed in in_processes(partial(_parse_in_worker, spec), groups, workers):
+    for parsed in in_processes(partial(_parse_in_worker, spec), grouped, workers):
         yield from parsed
 
 
-def _groups(items: Iterable[T], size: int) -> Iterator[list[T]]:
+def groups(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Group a stream of items."""
     stream = iter(items)
     while group := list(islice(stream, size)):
         yield group

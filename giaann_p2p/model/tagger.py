@@ -36,6 +36,11 @@ class Tagger:
     def __repr__(self) -> str:
         return f"<Tagger: {self._layers!r}, {self._types!r}>"
 
+    @property
+    def tags(self) -> Sequence[str]:
+        """The names of the tags, by number."""
+        return self._tags
+
     def use(self, nlp: Language) -> None:
         """Go on with a copy of the pipeline. If it is another one, all tokens are forgotten.
 
@@ -52,13 +57,17 @@ class Tagger:
 
     def words(self, docs: Iterable[Doc]) -> Iterator[list[Word]]:
         """Yield the words of each sentence, as the whole pipeline tags them."""
+        return (self._words(doc, told) for doc, told in self.tagged(docs))
+
+    def tagged(self, docs: Iterable[Doc]) -> Iterator[tuple[Doc, list[tuple[int, int, int]]]]:
+        """Yield each sentence with each token's hash, the number of its tag, and its offset."""
         for group in _groups(docs):
             tokens = tokens_of(group)
             lengths = list(map(len, group))
             tags = self._layers.tags(*self._types.of(tokens), lengths).tolist()
             told = zip(tokens[:, 0].tolist(), tags, tokens[:, 1].tolist(), strict=True)
             for doc, length in zip(group, lengths, strict=True):
-                yield self._words(doc, list(islice(told, length)))
+                yield doc, list(islice(told, length))
 
     def _begin(self, nlp: Language, most: int = MOST) -> None:
         self._nlp = nlp

@@ -69,6 +69,14 @@ def decoded(pieces: Iterable[bytes], name: str) -> Iterator[str]:
 
 def sentences(pieces: Iterable[str], max_chars: int) -> Iterator[Sentence]:
     """Split a document that arrives in pieces; their sizes do not affect the result."""
+    return (sentence for _, sentence in spaced_sentences(pieces, max_chars) if sentence.text)
+
+
+def spaced_sentences(pieces: Iterable[str], max_chars: int) -> Iterator[tuple[str, Sentence]]:
+    """Yield each sentence with the white space between it and the one before.
+
+    White space at the end of a document may be a sentence to spaCy; its text is empty here.
+    """
     open_end = _OpenEnd()
     for block in _blocks(pieces):
         text = open_end.text + block
@@ -76,7 +84,8 @@ def sentences(pieces: Iterable[str], max_chars: int) -> Iterator[Sentence]:
         whole = _LONG_WORD.sub(LONG_WORD, text[:cut])
         spans = _split(whole)
         for start, sentence in spans[:-1]:
-            yield from open_end.kept(whole, start, sentence, max_chars)
+            if sentence:
+                yield from open_end.kept(whole, start, sentence, max_chars)
         open_end = open_end.moved(whole, [start for start, _ in spans], max_chars)
         open_end.text += text[cut : cut + MAX_WORD + 2]
     whole = _LONG_WORD.sub(LONG_WORD, open_end.text)
@@ -96,12 +105,17 @@ class _OpenEnd:
     the text must start after white space, and the open sentence may not."""
     dropped: int = 0
     """The number of lines that were cut out of the text."""
+    gap: str = ""
+    """The white space before the text."""
 
-    def kept(self, whole: str, start: int, sentence: str, max_chars: int) -> Iterator[Sentence]:
-        """Yield a sentence of the text, unless it is empty or was yielded before."""
-        if sentence and start >= self.told:
+    def kept(
+        self, whole: str, start: int, sentence: str, max_chars: int
+    ) -> Iterator[tuple[str, Sentence]]:
+        """Yield a sentence of the text and the space before it, unless it was yielded before."""
+        if start >= self.told:
             too_long = len(sentence) > max_chars or LONG_SENTENCE in sentence
-            yield Sentence(LONG_SENTENCE if too_long else sentence, self._line_at(whole, start))
+            text = LONG_SENTENCE if too_long else sentence
+            yield self._gap_before(whole, start), Sentence(text, self._line_at(whole, start))
 
     def moved(self, whole: str, starts: list[int], max_chars: int) -> "_OpenEnd":
         """Return the open end of `whole`, which starts with the text of this one."""
@@ -113,14 +127,22 @@ class _OpenEnd:
         if anchor < last - _MOST_TOLD:  # text made to be slow; the cut is deterministic
             anchor = last
         line, text = self._line_at(whole, anchor), whole[anchor:]
+        gap = self._gap_before(whole, anchor)
         dropped = 0 if anchor else self.dropped
         if anchor < last:
-            return _OpenEnd(text, line, last - anchor, dropped)
+            return _OpenEnd(text, line, last - anchor, dropped, gap)
         leading = text[: len(text) - len(text.lstrip())]
         before, behind = _abridged(text[len(leading) :], leading, max_chars)
         line += leading.count("\n") - before.count("\n")
         dropped += text.count("\n", len(leading)) - behind.count("\n")
-        return _OpenEnd(before + behind, line, 0, dropped)
+        return _OpenEnd(before + behind, line, 0, dropped, gap)
+
+    def _gap_before(self, whole: str, place: int) -> str:
+        at = place
+        while at and whole[at - 1].isspace():
+            at -= 1
+        gap = whole[at:place].replace("\n", " ")
+        return gap if at else self.gap + gap
 
     def _line_at(self, whole: str, place: int) -> int:
         return self.line + whole.count("\n", 0, place) + (self.dropped if place else 0)

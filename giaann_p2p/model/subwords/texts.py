@@ -1,0 +1,56 @@
+"""Splits a document into the texts of sequences: up to three sentences each, as a stream.
+
+A text is cut out of the document as it stands, with the white space between its sentences. One with
+far more words than a sequence may have is cut short at once, so that no later step meets it whole;
+it keeps some words too many, by which the parser sees that it must crop it, and which the tags of
+the words before them depend on.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import cache
+
+from giaann_p2p.model.spec import ModelSpec
+from giaann_p2p.model.subwords.spec import of_subwords
+from giaann_p2p.model.text import LONG_SENTENCE, Sentence, decoded, spaced_sentences
+
+MAX_CHARS = 1 << 16
+"""The length in characters beyond which a sentence is skipped: a bound on memory. Its beginning
+could be learned; but what is so long without the end of a sentence is hardly English."""
+MORE_WORDS = 16
+"""So many words behind a crop are read, too: a tag depends on four words on either side."""
+
+
+def document_texts(pieces: Iterable[bytes], name: str, spec: ModelSpec) -> Iterator[Sentence]:
+    """Yield the texts of a UTF-8 document; TextError, with its name, for another encoding."""
+    whole = (piece.replace("\0", "") for piece in decoded(pieces, name))
+    group, line, count = "", 0, 0
+    for gap, sentence in spaced_sentences(whole, MAX_CHARS):
+        group += gap + sentence.text if count else sentence.text
+        line, count = line if count else sentence.line, count + 1
+        if count == of_subwords(spec).sentences:
+            yield from _kept(group, line, spec)
+            group, count = "", 0
+    yield from _kept(group, line, spec)
+
+
+def beginning(text: str, spec: ModelSpec) -> str:
+    """Return a text without words that cannot matter; words are what stands between spaces.
+
+    The English pipeline makes one word or more of each.
+    """
+    found = _beginning(of_subwords(spec).max_words + MORE_WORDS).match(text)
+    return found[0] if found else text
+
+
+def _kept(group: str, line: int, spec: ModelSpec) -> Iterator[Sentence]:
+    if LONG_SENTENCE in group:
+        yield Sentence(LONG_SENTENCE, line)
+    elif group and not group.isspace():
+        yield Sentence(beginning(group, spec), line)
+
+
+@cache
+def _beginning(words: int) -> re.Pattern[str]:
+    """Return what matches so many words and what follows them up to the next one, if there is."""
+    return re.compile(rf"\s*(?:\S+\s+){{{words}}}(?=\S)")
