@@ -11,9 +11,12 @@ import numpy as np
 from hypothesis import strategies as st
 
 from giaann_p2p.model.delta import Delta
+from giaann_p2p.model.rows import Rows, run
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.model.subwords.columns import Delimiter
+from giaann_p2p.model.subwords.evidence import Evidence, Place, needed
 from giaann_p2p.model.subwords.ids import ANY, DETERMINISTIC, PROBABILISTIC
+from giaann_p2p.model.subwords.mix import TokenChoice, mix
 from giaann_p2p.model.subwords.parse import TextParser
 from giaann_p2p.model.subwords.sequence import TokenSequences
 from giaann_p2p.model.subwords.spec import reference_spec, subword_spec
@@ -146,3 +149,24 @@ def random_positions(draw: st.DrawFn, most: int = 14) -> list[Position]:
 
 random_sequences = st.lists(random_positions(), max_size=6)
 random_specs = st.sampled_from([REFERENCE, RECOMMENDED, subword_spec(column_segments=2)])
+
+
+def place_of(neuron: Neuron) -> Place:
+    """Return a neuron as the read-outs write it."""
+    return Place(neuron.token, neuron.home, neuron.feature == PRIME)
+
+
+def places_of(sequence: TokenSequences) -> list[Place]:
+    """Return the tokens of a batch of one, all with their columns."""
+    return list(map(place_of, neurons_read(sequence)))
+
+
+def before(places: Sequence[Place], at: int) -> list[Place]:
+    """Return the tokens that a choice at a position depends on, the nearest first."""
+    return list(places[max(0, at - 5) : at])[::-1]
+
+
+def chosen(evidence: Evidence, last: Sequence[Place], rows: Rows) -> TokenChoice | None:
+    """Read what a choice depends on, and choose."""
+    run(evidence.need(needed(evidence, last)), rows)
+    return mix(evidence, last)

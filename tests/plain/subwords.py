@@ -181,7 +181,7 @@ def lif(memory: Memory, read: Sequence[Neuron], graded: bool) -> tuple[Neuron, f
 
     def g(source: Neuron, target: Neuron, segment: int) -> float:
         strength = memory.strength(source, target, segment)
-        return math.tanh((strength if graded else min(strength, 1) and 1) / 200)
+        return math.tanh((strength if graded else float(strength > 0)) / 200)
 
     def changes(i: int, j: int) -> int:
         return sum(read[k].home != read[k + 1].home for k in range(i, j))

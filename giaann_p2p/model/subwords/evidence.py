@@ -1,0 +1,194 @@
+"""What rows tell of the tokens that follow: counts by token and distance, read from strengths."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from giaann_p2p.model.delta import first_of_runs
+from giaann_p2p.model.ids import PRIME
+from giaann_p2p.model.learn import increment
+from giaann_p2p.model.rows import Neuron, Question, Row, Steps
+from giaann_p2p.model.sequence import Ints
+from giaann_p2p.model.spec import ModelSpec
+from giaann_p2p.model.subwords.ids import ANY, EVERYTHING
+from giaann_p2p.model.subwords.spec import DISTANCES, of_subwords, segment_of
+from giaann_p2p.model.subwords.tokeniser import Tokeniser, tokeniser
+
+_MOST_ROWS = 1 << 14
+_MOST_CONNECTIONS = 1 << 22
+"""The most connections of rows that are kept, at some 24 bytes each."""
+
+
+class Counts(NamedTuple):
+    """How often tokens followed a row's neuron at one distance."""
+
+    token: Ints
+    """Shape [k]: the tokens, ascending and distinct."""
+    times: Ints
+    """Shape [k]: how often each followed; above 0."""
+    total: int
+    """The sum of the counts."""
+
+    def of(self, token: Ints) -> Ints:
+        """Return how often each of some tokens followed."""
+        if not len(self.token):
+            return np.zeros(len(token), np.int64)
+        at = self.token.searchsorted(token)
+        known = self.token.take(at, mode="clip") == token
+        found: Ints = self.times.take(at, mode="clip") * known
+        return found
+
+
+NOTHING = Counts(np.empty(0, np.int64), np.empty(0, np.int64), 0)
+
+
+class Targets(NamedTuple):
+    """The neurons that followed a row's neuron at one distance, m in all, in order of tokens."""
+
+    token: Ints
+    """Shape [m]: the token of each, ascending."""
+    home: Ints
+    """Shape [m]: the concept token of its column; -1 in a row that ignores columns."""
+    feature: Ints
+    """Shape [m]: its feature as a token; -1 for the prime feature."""
+    times: Ints
+    """Shape [m]: how often each followed."""
+
+
+class Followers:
+    """One row, as counts; each distance is counted when it is first asked for."""
+
+    def __init__(self, row: Row, spec: ModelSpec, known: Tokeniser) -> None:
+        self.row, self._spec, self._known = row, spec, known
+        self._counts: dict[int, Counts] = {}
+        self._targets: dict[int, Targets] = {}
+
+    @property
+    def connections(self) -> int:
+        """The number of connections of the row."""
+        return len(self.row.target)
+
+    def counts(self, distance: int) -> Counts:
+        """Return how often each token followed at a distance, in any column."""
+        found = self._counts.get(distance)
+        if found is None:
+            found = self._counts[distance] = _counts(self.targets(distance))
+        return found
+
+    def targets(self, distance: int) -> Targets:
+        """Return the neurons that followed at a distance."""
+        found = self._targets.get(distance)
+        if found is None:
+            found = self._targets[distance] = self._following(distance)
+        return found
+
+    def _following(self, distance: int) -> Targets:
+        row, (token, home, feature) = self.row, self.neurons
+        chosen = np.flatnonzero(row.segment == segment_of(self._spec, distance))
+        at = row.target[chosen]
+        order = np.lexsort((feature[at], home[at], token[at]))
+        at = at[order]
+        count = row.strength[chosen[order]] // increment(distance)
+        return Targets(token[at], home[at], feature[at], count)
+
+    @cached_property
+    def neurons(self) -> tuple[Ints, Ints, Ints]:
+        """The token, the home and the feature of each target of the row, [k] each."""
+        row = self.row
+        home = self._known.tokens_of(row.target_concept)
+        feature = self._known.tokens_of(row.target_feature)
+        token = np.where(row.target_feature == np.uint64(PRIME), home, feature)
+        return token, home, feature
+
+
+def _counts(targets: Targets) -> Counts:
+    if not len(targets.token):
+        return NOTHING
+    first = np.flatnonzero(first_of_runs(targets.token))
+    count = np.add.reduceat(targets.times, first)
+    return Counts(targets.token[first], count, int(count.sum()))
+
+
+class Place(NamedTuple):
+    """A token that was read, and its column, if that is known."""
+
+    token: int
+    home: int | None
+    """The concept token of its column; None if no noun names the column yet."""
+    prime: bool = False
+    """Whether it is that concept itself."""
+
+
+class Evidence:
+    """The rows that were read, as counts. Rows are read once, so a brain must not learn meanwhile.
+
+    It keeps rows up to a bound on memory, and then begins anew.
+    """
+
+    def __init__(self, spec: ModelSpec) -> None:
+        self.spec = spec
+        self.known = tokeniser(of_subwords(spec).tokeniser)
+        self._rows: dict[Neuron, Followers | None] = {}
+        self._connections = 0
+
+    def __repr__(self) -> str:
+        return f"<Evidence: {len(self._rows):,} rows, {self._connections:,} connections>"
+
+    @property
+    def nbytes(self) -> int:
+        """The approximate memory that the rows take, in bytes."""
+        return 64 * self._connections + 1024 * len(self._rows)
+
+    def need(self, neurons: Sequence[Neuron]) -> Steps[None]:
+        """Read those rows that are not at hand."""
+        if len(self._rows) > _MOST_ROWS or self._connections > _MOST_CONNECTIONS:
+            self._rows.clear()
+            self._connections = 0
+        missing = [neuron for neuron in dict.fromkeys(neurons) if neuron not in self._rows]
+        if not missing:
+            return
+        rows = yield Question(missing)
+        for neuron, row in zip(missing, rows, strict=True):
+            self._rows[neuron] = None if row is None else Followers(row, self.spec, self.known)
+            self._connections += len(row.target) if row else 0
+
+    def own(self, place: Place) -> Neuron | None:
+        """Return the neuron of a token in its column; None if the column is not known."""
+        if place.home is None:
+            return None
+        return self.neuron(place.home, -1 if place.prime else place.token)
+
+    def neuron(self, home: int, feature: int) -> Neuron:
+        """Return a neuron by the tokens that name it; a feature of -1 is prime."""
+        ids = self.known.ids
+        return Neuron(int(ids[home]), PRIME if feature < 0 else int(ids[feature]))
+
+    def anywhere(self, token: int) -> Neuron:
+        """Return the neuron that stands for a token in any column."""
+        return Neuron(ANY, int(self.known.ids[token]))
+
+    def followers(self, neuron: Neuron | None) -> Followers | None:
+        """Return a row that was read; None if there is no such neuron."""
+        return None if neuron is None else self._rows[neuron]
+
+    def counts(self, neuron: Neuron | None, distance: int) -> Counts:
+        """Return what followed a neuron at a distance; NOTHING if there is no such neuron."""
+        found = self.followers(neuron)
+        return NOTHING if found is None else found.counts(distance)
+
+    @property
+    def occurrences(self) -> Counts:
+        """How often each token occurred in all that was learned."""
+        return self.counts(EVERYTHING, 1)
+
+
+def needed(evidence: Evidence, last: Sequence[Place]) -> list[Neuron]:
+    """Return the neurons whose rows a choice after these tokens depends on."""
+    found = [EVERYTHING]
+    for place in last[:DISTANCES]:
+        found.append(evidence.anywhere(place.token))
+        if (own := evidence.own(place)) is not None:
+            found.append(own)
+    return found

@@ -1,0 +1,82 @@
+"""Natural logarithms as whole numbers: the same on every machine, for choices that must be equal.
+
+Libraries for mathematics differ in the last bits of a logarithm, and so do processors. Here it is a
+sum of three whole numbers in units of 2^-48: the exponent times ln 2, an entry of a table that is
+made of whole numbers only, and the rest, a short polynomial in operations that IEEE 754 rounds
+correctly. An entry is off by at most half a unit, and so is the rounded rest; the polynomial is off
+by less than 2^-57. With the exponent's part that is below 2^-43, or 1.2e-13, for values from 2^-30
+to 2^30.
+"""
+
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+
+from giaann_p2p.model.sequence import Ints
+
+Floats = npt.NDArray[np.float64]
+
+UNIT_BITS = 48
+LOG_UNITS = 1 << UNIT_BITS
+"""One, as a logarithm."""
+
+_TABLE_BITS = 11
+_STEPS = 1 << _TABLE_BITS
+_MANTISSA_BITS, _BIAS = 52, 1023
+_REST_BITS = _MANTISSA_BITS - _TABLE_BITS
+_GUARD_BITS = 96
+"""Bits behind the point while the table is made."""
+_LEVELS = 40
+"""The levels of the continued fraction for tanh."""
+
+
+def logarithms(values: Floats) -> Ints:
+    """Return the logarithms of positive numbers that are not subnormal, in units of 2^-48."""
+    table = log_table()
+    bits = np.ascontiguousarray(values).view(np.int64)
+    exponent = (bits >> _MANTISSA_BITS) - _BIAS
+    step = (bits >> _REST_BITS) & (_STEPS - 1)
+    rest = bits & ((1 << _REST_BITS) - 1)
+    z = rest / ((_STEPS + step) << _REST_BITS)  # value / 2^exponent = (1 + step / STEPS) (1 + z)
+    ln = z * (1 - z * (1 / 2 - z * (1 / 3 - z * (1 / 4))))
+    whole: Ints = exponent * table[_STEPS] + table[step]
+    return whole + np.rint(ln * LOG_UNITS).astype(np.int64)
+
+
+@cache
+def log_table() -> Ints:
+    """Return the logarithms of 1 + i / 2048 for i = 0 ... 2048, in units of 2^-48.
+
+    Each is the one before it plus ln((a + 1) / a) = 2 atanh(1 / (2 a + 1)), with a = 2048 + i.
+    """
+    found, total = [0], 0
+    for a in range(_STEPS, 2 * _STEPS):
+        total += 2 * _atanh(2 * a + 1)
+        found.append(total)
+    half = 1 << (_GUARD_BITS - UNIT_BITS - 1)
+    return np.array([(value + half) >> (_GUARD_BITS - UNIT_BITS) for value in found], np.int64)
+
+
+def _atanh(inverse: int) -> int:
+    """Return atanh(1 / inverse) = 1/x + 1/(3 x^3) + 1/(5 x^5) ... in units of 2^-96."""
+    power = (1 << _GUARD_BITS) // inverse
+    total, n = 0, 1
+    while power:
+        total += power // n
+        power //= inverse * inverse
+        n += 2
+    return total
+
+
+def tanh(x: Floats) -> Floats:
+    """Return tanh(x) for x >= 0, in operations that every machine rounds alike.
+
+    It is the continued fraction x / (1 + x^2 / (3 + x^2 / (5 + ...))), which is exact to the last
+    few bits for x up to 20; beyond, tanh(x) is 1 to the last bit.
+    """
+    squared = np.minimum(x, 20.0) * np.minimum(x, 20.0)
+    below: Floats = np.full_like(squared, 2.0 * _LEVELS + 1)
+    for level in range(_LEVELS - 1, -1, -1):
+        below = (2.0 * level + 1) + squared / below
+    return np.where(x > 20, 1.0, np.minimum(x, 20.0) / below)

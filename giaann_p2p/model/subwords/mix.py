@@ -1,0 +1,161 @@
+"""The default read-out: counts as conditional probabilities, combined over five distances as odds.
+
+For the tokens x_1 ... x_5 read last, the nearest first, with the counts N_d of what followed x_d at
+distance d in its own column, and R_d of the same in any column:
+
+    u(t)     = (occurrences of t + 0.1) / (all occurrences + 0.1 * 200019)
+    A_d(t)   = (max(R_d(t) - 0.9, 0) + 0.9 * (distinct tokens of R_d) * u(t)) / (sum of R_d)
+    P_d(t)   = (max(N_d(t) - 0.9, 0) + 0.9 * (distinct tokens of N_d) * A_d(t)) / (sum of N_d)
+    score(t) = ln P_1(t) + sum of a_d ln(P_d(t) / u(t))  for d = 2 ... 5, a = 0.5, 0.3, 0.2, 0.2
+
+Where nothing followed, A_d is u, and P_d is A_d. Candidates are the tokens that ever followed x_1.
+If some own row knows at most two followers, and some tokens followed in all five own rows, only
+these are candidates: that is recall. Without candidates, the most frequent token is chosen. Of
+equal scores the smaller token wins.
+
+A choice is a function of the last five tokens and their rows. Probabilities are computed in
+operations that every machine rounds alike, and scores are whole numbers (see `logarithm`), so every
+machine makes the same choice.
+"""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from functools import reduce
+from typing import NamedTuple
+
+import numpy as np
+
+from giaann_p2p.model.sequence import Ints
+from giaann_p2p.model.subwords.evidence import NOTHING, Counts, Evidence, Place
+from giaann_p2p.model.subwords.logarithm import LOG_UNITS, Floats, logarithms
+from giaann_p2p.model.subwords.spec import DISTANCES
+from giaann_p2p.model.subwords.tokeniser import VOCABULARY
+
+DISCOUNT, ADDED = 0.9, 0.1
+TENTHS = (10, 5, 3, 2, 2)
+"""The weight of each distance, in tenths."""
+_WEIGHTS = np.array(TENTHS)
+SCORE_UNITS = 10 * LOG_UNITS
+"""One, as a score."""
+_FEW = 2
+"""So few followers make an own row a memory of one or two texts."""
+
+
+class Basis(StrEnum):
+    """What a choice rests on."""
+
+    RECALL = "recall"
+    """All five own rows: it was learned like this."""
+    OWN = "own rows"
+    """The row of the last token in its column."""
+    ANY = "any column"
+    """The row of the last token in any column."""
+    NONE = "no evidence"
+    """Nothing but how frequent tokens are."""
+
+
+class TokenChoice(NamedTuple):
+    """A chosen token."""
+
+    token: int
+    score: int
+    """In units of 2^-48 / 10; differences are logarithms of odds."""
+    candidates: int
+    """The number of candidates; 0 if there was no evidence."""
+    basis: Basis
+    probability: float
+    """The share of its odds among the candidates'. It depends on the machine in its last digits."""
+
+    @property
+    def log_odds(self) -> float:
+        """The score as a number."""
+        return self.score / SCORE_UNITS
+
+
+def mix(evidence: Evidence, last: Sequence[Place]) -> TokenChoice | None:
+    """Choose the token after those read last, the nearest first, whose rows were read.
+
+    None only if nothing was learned at all.
+    """
+    occurrences = evidence.occurrences
+    if not occurrences.total:
+        return None
+    places = last[:DISTANCES]
+    pairs = list(enumerate(places, 1))
+    own = [evidence.counts(evidence.own(place), d) for d, place in pairs]
+    anywhere = [evidence.counts(evidence.anywhere(place.token), d) for d, place in pairs]
+    if not (anywhere and anywhere[0].total):
+        return _most_frequent(occurrences)
+    recalled = _recalled(own)
+    candidates = recalled if len(recalled) else anywhere[0].token
+    scores = _scores(candidates, own, anywhere, occurrences)
+    at = int(scores.argmax())
+    basis = Basis.RECALL if len(recalled) else Basis.OWN if own[0].total else Basis.ANY
+    odds = np.exp((scores - scores[at]) / SCORE_UNITS)
+    share = float(1 / odds.sum())
+    return TokenChoice(int(candidates[at]), int(scores[at]), len(candidates), basis, share)
+
+
+def _recalled(own: Sequence[Counts]) -> Ints:
+    """Return the tokens that followed in all five own rows, if one of the rows has few."""
+    if len(own) < DISTANCES or min(len(counts.token) for counts in own) > _FEW:
+        return NOTHING.token
+    sets = (counts.token for counts in own)
+    return reduce(lambda a, b: np.intersect1d(a, b, assume_unique=True), sets)
+
+
+def _scores(
+    tokens: Ints, own: Sequence[Counts], anywhere: Sequence[Counts], occurrences: Counts
+) -> Ints:
+    """Return the score of each token, of shape [k], in units of 2^-48 / 10."""
+    u = _frequency(tokens, occurrences)
+    ratios = np.empty((len(own), len(tokens)))
+    for at, ratio in enumerate(ratios):
+        p = _backed_off(own[at], tokens, _backed_off(anywhere[at], tokens, u))
+        ratio[:] = p / u if at else p
+    scores: Ints = _WEIGHTS[: len(own)] @ logarithms(ratios)
+    return scores
+
+
+def _frequency(tokens: Ints, occurrences: Counts) -> Floats:
+    times = occurrences.of(tokens).astype(np.float64)
+    return (times + ADDED) / (occurrences.total + ADDED * VOCABULARY)
+
+
+def _backed_off(counts: Counts, tokens: Ints, below: Floats) -> Floats:
+    """Return the probability of each token, with some of it given to what never followed."""
+    if not counts.total:
+        return below
+    seen: Floats = np.maximum(counts.of(tokens) - DISCOUNT, 0.0)
+    found: Floats = (seen + DISCOUNT * len(counts.token) * below) / counts.total
+    return found
+
+
+def _most_frequent(occurrences: Counts) -> TokenChoice:
+    at = int(occurrences.times.argmax())  # the first of equals, which is the smallest token
+    frequency = _frequency(occurrences.token[at : at + 1], occurrences)
+    score = TENTHS[0] * int(logarithms(frequency)[0])
+    return TokenChoice(int(occurrences.token[at]), score, 0, Basis.NONE, float(frequency[0]))
+
+
+def place_of(evidence: Evidence, token: int, last: Sequence[Place]) -> Place | None:
+    """Return the neuron of that token that followed most often in the own rows of the last tokens.
+
+    None if no own row leads to the token. Of equals the smaller neuron wins, and prime first.
+    """
+    hits: dict[tuple[int, int], int] = {}
+    for distance, place in enumerate(last[:DISTANCES], 1):
+        row = evidence.followers(evidence.own(place))
+        if row is None:
+            continue
+        targets = row.targets(distance)
+        first, end = np.searchsorted(targets.token, [token, token + 1]).tolist()
+        part = (
+            array[first:end].tolist() for array in (targets.home, targets.feature, targets.times)
+        )
+        for home, feature, count in zip(*part, strict=True):
+            hits[home, feature] = hits.get((home, feature), 0) + count
+    if not hits:
+        return None
+    home, feature = min(hits, key=lambda neuron: (-hits[neuron], neuron))
+    return Place(token, home, feature < 0)
