@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from giaann_p2p.model.manner import Beam, Timing, Variant
     from giaann_p2p.model.said import Generation, Token
     from giaann_p2p.model.spec import ModelSpec
+    from giaann_p2p.model.subwords.spec import subword_spec
     from giaann_p2p.net.errors import Unreachable
     from giaann_p2p.solo.answer import Answer
     from giaann_p2p.solo.brain import Brain
@@ -93,6 +94,7 @@ __all__ = [
     "Variant",
     "WorkerError",
     "__version__",
+    "subword_spec",
 ]
 
 _HOMES = {
@@ -117,6 +119,7 @@ _HOMES = {
     "model.manner": ["Beam", "Timing", "Variant"],
     "model.said": ["Generation", "Token"],
     "model.spec": ["ModelSpec"],
+    "model.subwords.spec": ["subword_spec"],
     "solo.answer": ["Answer"],
     "solo.brain": ["Brain"],
     "solo.jobs": ["Job"],

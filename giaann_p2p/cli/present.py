@@ -6,9 +6,20 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from giaann_p2p import Checked, Generation, Info, Job, Recalled, Score, Token, Trained
+    from giaann_p2p import (
+        Checked,
+        Generation,
+        Info,
+        Job,
+        ModelSpec,
+        Recalled,
+        Score,
+        Token,
+        Trained,
+    )
     from giaann_p2p.client.prompting import Answer
     from giaann_p2p.client.trained import TrainProgress, TrainReport
+    from giaann_p2p.model.subwords.said import SubwordToken
     from giaann_p2p.sim.run import Outcome
     from giaann_p2p.sim.seeds import Played, Size, Summary
     from giaann_p2p.swarm.wire.messages import Cost
@@ -17,6 +28,8 @@ _MOST_TOLD = 5
 """Maximum number of chunks given up that are printed with their reasons."""
 _CLEANED = "control characters"
 """`Reason.CLEANED`, without loading the parser."""
+_CROPPED = "cropped"
+"""`Reason.CROPPED`."""
 _ORDERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 NOTHING_TO_LEARN = "a sentence to learn needs a noun, and more tokens than the model's seed"
 
@@ -31,13 +44,14 @@ def trained_line(report: "Trained") -> str:
         reason: f"{count:,} {reason} (first on line {lines[reason]})"
         for reason, count in sorted(report.skips.counts.items(), key=lambda one: lines[one[0]])
     }
-    cleaned = told.pop(_CLEANED, None)
+    cleaned, cropped = told.pop(_CLEANED, None), told.pop(_CROPPED, None)
     skips = ", ".join(told.values())
-    rate = f"; {report.sentences / report.seconds:,.0f} sentences/s" if report.seconds else ""
+    rate = f"; {report.sentences / report.seconds:,.0f} {report.unit}/s" if report.seconds else ""
     return (
-        f"{report.name}: learned {report.sequences:,} of {report.sentences:,} sentences"
+        f"{report.name}: learned {report.sequences:,} of {report.sentences:,} {report.unit}"
         + (f", skipped {skips}" if skips else "")
         + (f", read as spaces: {cleaned}" if cleaned else "")
+        + (f", only begun: {cropped}" if cropped else "")
         + rate
         + (" (interrupted)" if report.interrupted else "")
         + ("" if report.sequences or report.interrupted else f"; {NOTHING_TO_LEARN}")
@@ -133,8 +147,9 @@ def generation_json(answer: "Generation") -> dict[str, Any]:
     }
 
 
-def token_json(token: "Token") -> dict[str, Any]:
+def token_json(token: "Token | SubwordToken") -> dict[str, Any]:
     """Return a token with its neuron, score and number of candidates as plain values, for JSON."""
+    share = _share(token)
     return {
         "text": token.text,
         "word": token.word,
@@ -143,15 +158,23 @@ def token_json(token: "Token") -> dict[str, Any]:
         "timing": token.timing,
         "score": round(token.score, 6),
         "candidates": token.candidates,
+        **({} if share is None else {"probability": round(share, 6)}),
     }
 
 
-def token_line(token: "Token") -> str:
+def token_line(token: "Token | SubwordToken") -> str:
     """Return a line with a token's word, timing, score, number of candidates and neuron."""
+    share = _share(token)
+    sure = "" if share is None else f"p {share:5.3f}  "
     return (
-        f"  {token.word:<24} {token.timing:<6} score {token.score:7.3f}  "
+        f"  {token.word:<24} {token.timing:<6} score {token.score:7.3f}  {sure}"
         f"of {token.candidates:>4} candidates  {token.name.concept}/{token.name.feature or '*'}"
     )
+
+
+def _share(token: "Token | SubwordToken") -> float | None:
+    """Return how sure a token is; None if its profile does not say."""
+    return getattr(token, "probability", None)
 
 
 def nothing_line(answer: "Generation", timing: str) -> str:
@@ -192,7 +215,9 @@ def cost_line(what: str, how: str, cost: "Cost") -> str:
     )
 
 
-def costs_lines(tokens: "Sequence[Token]", begun: "Cost", costs: "Sequence[Cost]") -> list[str]:
+def costs_lines(
+    tokens: "Sequence[Token | SubwordToken]", begun: "Cost", costs: "Sequence[Cost]"
+) -> list[str]:
     """Return lines with the costs of a prompt and of each token, and the mean cost of a token."""
     lines = [cost_line("(the prompt)", "", begun)]
     lines += [
@@ -216,8 +241,13 @@ def score_line(score: "Score") -> str:
     tokens = f"{score.right_words:,} of {score.predicted:,} tokens right"
     others = f"{score.silent:,} without a candidate, {score.unreached:,} unreached"
     left_out = _left_out(score.too_short, "the seed", score.skipped)
-    where = f"{score.sentences:,} sentences{left_out}; {score.tokens_per_second:,.0f} tokens/s"
-    return f"accuracy {score.accuracy:.4f} ({tokens}, {others}) on {where}"
+    columns = getattr(score, "columns", None)  # only that of a brain of subwords has it
+    unit = "texts" if columns else "sentences"
+    where = f"{score.sentences:,} {unit}{left_out}; {score.tokens_per_second:,.0f} tokens/s"
+    line = f"accuracy {score.accuracy:.4f} ({tokens}, {others}) on {where}"
+    if columns == "causal":
+        line += f"; with columns given {getattr(score, 'accuracy_given', 0.0):.4f}"
+    return line
 
 
 def _left_out(too_short: int, given: str, skipped: int) -> str:
@@ -232,11 +262,13 @@ def _left_out(too_short: int, given: str, skipped: int) -> str:
 
 def score_json(score: "Score") -> dict[str, Any]:
     """Return the counts, accuracies and rate of an evaluation as plain values, for JSON."""
+    given = getattr(score, "accuracy_given", None)
     return {
         **vars(score),
         "accuracy": score.accuracy,
         "neuron_accuracy": score.neuron_accuracy,
         "tokens_per_second": score.tokens_per_second,
+        **({"accuracy_given": given} if given is not None else {}),
     }
 
 
@@ -280,10 +312,16 @@ def info_lines(info: "Info", where: str) -> str:
             f"digest     {info.digest}",
             f"model      S={spec.seed_tokens}, {spec.column_segments} column and "
             f"{spec.feature_segments} feature segments, {spec.branches} branches",
-            f"           pipeline {spec.pipeline}, lexicon {spec.lexicon}",
+            f"           pipeline {spec.pipeline}, {_further(spec)}",
             *map(_text_line, info.texts),
         ]
     )
+
+
+def _further(spec: "ModelSpec") -> str:
+    if spec.profile == "words":
+        return f"lexicon {spec.lexicon}"
+    return f"profile {spec.profile}, tokeniser {getattr(spec.subwords, 'tokeniser', '')[:32]}"
 
 
 def _text_line(job: "Job") -> str:

@@ -60,6 +60,21 @@ class Format(StrEnum):
     JSONL = "jsonl"
 
 
+class Profile(StrEnum):
+    """The values of `--profile`."""
+
+    WORDS = "words"
+    SUBWORDS = "subwords"
+
+
+class ReadoutName(StrEnum):
+    """The values of `--readout`."""
+
+    MIX = "mix"
+    LIF_TRAIN = "lif-train"
+    LIF_TEST = "lif-test"
+
+
 def _directory(name: str) -> Path:
     if not name:
         raise typer.BadParameter("a directory's name cannot be empty")
@@ -95,11 +110,15 @@ def train(
             metavar="S", help="Size of the segments of a new brain, in tokens. \\[default: 12]"
         ),
     ] = None,
+    profile: Annotated[
+        Profile | None,
+        typer.Option(help="How a new brain reads: words, or subwords. \\[default: words]"),
+    ] = None,
     device: Device = "auto",
     json_output: Json = False,
 ) -> None:
     """Learn texts; known ones are not learned again, interrupted ones are continued."""
-    spec = _spec(seed_tokens)
+    spec = _spec(seed_tokens, profile)
 
     def tell(report: "Trained") -> None:
         as_json = present.trained_json
@@ -167,6 +186,10 @@ def evaluate(
     feed: Feed = FeedName.TRUE,
     graded_strengths: GradedStrengths = False,
     graded_activations: GradedActivations = False,
+    readout: Annotated[
+        ReadoutName | None,
+        typer.Option(help="Of a brain of subwords: mix, or the reference's. \\[default: mix]"),
+    ] = None,
     device: Device = "auto",
     json_output: Json = False,
 ) -> None:
@@ -179,6 +202,7 @@ def evaluate(
             timing=timing,
             feed=feed,
             variant=variant_of(graded_strengths, graded_activations),
+            readout=readout,
             progress=lambda score, share: bar.update(share, f"{score.accuracy:.4f} right"),
         )
     if json_output:
@@ -317,13 +341,15 @@ def _reading(db: Path, device: str) -> "Brain":
     return Brain.open(db, device=device, readonly=True)
 
 
-def _spec(seed_tokens: int | None) -> "ModelSpec | None":
-    if seed_tokens is None:
+def _spec(seed_tokens: int | None, profile: Profile | None) -> "ModelSpec | None":
+    if seed_tokens is None and profile is None:
         return None
     from giaann_p2p import ModelSpec, SpecError
+    from giaann_p2p.model.subwords.spec import subword_spec
 
+    make = subword_spec if profile is Profile.SUBWORDS else ModelSpec
     try:
-        return ModelSpec(seed_tokens=seed_tokens)
+        return make() if seed_tokens is None else make(seed_tokens=seed_tokens)
     except SpecError as error:
         raise typer.BadParameter(str(error), param_hint="--seed-tokens") from None
 

@@ -1,10 +1,12 @@
 """The answer to a prompt, as plain values."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from giaann_p2p.model.manner import Timing
 from giaann_p2p.model.rows import Name
+from giaann_p2p.model.subwords.said import SubwordToken
 
 Stopped = Literal["end", "limit"]
 
@@ -27,7 +29,7 @@ class Generation:
     """A complete answer."""
 
     prompt: str
-    tokens: list[Token]
+    tokens: Sequence[Token | SubwordToken]
     completion: str = ""
     """The missing rest of the prompt's last word: ` civil war` after "the Spanish"."""
     unknown: list[str] = field(default_factory=list)

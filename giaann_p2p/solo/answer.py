@@ -2,39 +2,25 @@
 
 from collections.abc import Iterator
 
-import torch
-
-from giaann_p2p.model.answer import Continuation
-from giaann_p2p.model.manner import Manner
-from giaann_p2p.model.parse import Parser, max_chars
+from giaann_p2p.model.profile import Begun
 from giaann_p2p.model.rows import Rows, run
 from giaann_p2p.model.said import Generation, Token
-from giaann_p2p.model.spec import ModelSpec
-from giaann_p2p.model.text import text_sentences
+from giaann_p2p.model.subwords.said import SubwordToken
 
 
 class Answer:
     """An iterator over the tokens of an answer; each is generated when it is requested."""
 
-    def __init__(
-        self,
-        prompt: str,
-        rows: Rows,
-        parser: Parser,
-        spec: ModelSpec,
-        manner: Manner,
-        device: torch.device,
-    ) -> None:
+    def __init__(self, prompt: str, rows: Rows, begun: Begun) -> None:
         self.prompt = prompt
-        self._rows, self._tokens = rows, list[Token]()
-        self._going_on = Continuation(prompt, spec, manner, device)
-        sentences = parser.parse_prompt(list(text_sentences(prompt, max_chars(spec))))
-        run(self._going_on.begin(sentences), rows)
+        self._rows, self._tokens = rows, list[Token | SubwordToken]()
+        self._going_on = begun.going_on
+        run(begun.steps, rows)
 
-    def __iter__(self) -> Iterator[Token]:
+    def __iter__(self) -> Iterator[Token | SubwordToken]:
         return self
 
-    def __next__(self) -> Token:
+    def __next__(self) -> Token | SubwordToken:
         token = run(self._going_on.next(), self._rows)
         if token is None:
             raise StopIteration

@@ -16,16 +16,18 @@ from giaann_p2p.errors import PromptError, UsageError
 from giaann_p2p.model import device as devices
 from giaann_p2p.model.delta import Delta
 from giaann_p2p.model.digest import readable
-from giaann_p2p.model.evaluate import Feed, Score, score_sequence
-from giaann_p2p.model.generate import Mind
+from giaann_p2p.model.evaluate import Feed, Score
 from giaann_p2p.model.ids import PRIME
-from giaann_p2p.model.manner import Beam, Manner, Variant, timings
-from giaann_p2p.model.parse import Parser, chunks, max_chars
+from giaann_p2p.model.manner import Beam, Manner, Variant
+from giaann_p2p.model.parse import chunks, max_chars
+from giaann_p2p.model.profile import Measure, Profile
+from giaann_p2p.model.profiles import profile_of
 from giaann_p2p.model.prompt import checked_prompt
 from giaann_p2p.model.rows import run
 from giaann_p2p.model.said import Generation
 from giaann_p2p.model.sequence import Names
 from giaann_p2p.model.spec import UNITS, ModelSpec
+from giaann_p2p.model.words_profile import WordsProfile
 from giaann_p2p.solo.answer import Answer
 from giaann_p2p.solo.corpus import Corpus, opened
 from giaann_p2p.solo.directory import existing
@@ -48,6 +50,9 @@ to start."""
 LAYOUT = Layout(shards=16)
 """The layout of a brain. It has fewer shards than a swarm, because every text costs each shard a
 set of chunks. Digests do not depend on the number of shards."""
+_CUT = Layout(shards=16, blocks=16)
+"""The layout of a brain of subwords: columns are cut into blocks, because that of rows that ignore
+columns holds half of all connections."""
 
 
 class Brain:
@@ -57,7 +62,7 @@ class Brain:
         """Make an empty brain in memory."""
         self._device = devices.resolve(device)
         self._directory: Path | None = None
-        self._store = _whole(Store.in_memory(spec or ModelSpec(), LAYOUT))
+        self._store = _whole(Store.in_memory(spec or ModelSpec(), _layout(spec)))
 
     @classmethod
     def open(
@@ -154,7 +159,8 @@ class Brain:
             max_tokens=max_tokens, timing=timing, beam=beam, variant=variant or Variant()
         )
         prompt = checked_prompt(prompt)
-        return Answer(prompt, self._store, self._parser, self.spec, manner, self._device)
+        begun = self._profile.continuation(prompt, manner, self._device)
+        return Answer(prompt, self._store, begun)
 
     def generate(
         self,
@@ -178,27 +184,30 @@ class Brain:
         timing: str = "auto",
         feed: str = "true",
         variant: Variant | None = None,
+        readout: str | None = None,
         progress: Callable[[Score, float], None] = lambda _counts, _share: None,
     ) -> Score:
-        """Measure top-1 accuracy on a text; see `Score`."""
+        """Measure top-1 accuracy on a text; see `Score`.
+
+        `readout` is for the profile `subwords`: `mix` (the default), `lif-train` or `lif-test`.
+        """
         if feed not in set(Feed):
             raise UsageError(f"no feed {feed!r}; there are {', '.join(Feed)}")
-        score, chosen, way = Score(), timings(timing), Feed(feed)
         seed = self.spec.seed_tokens if seed_tokens is None else seed_tokens
         if seed < 1:
             raise UsageError(f"seed_tokens must be 1 or more: {seed}")
-        rows, mind = self._store, Mind(self.spec, chosen, variant, self._device)
+        measure = Measure(
+            seed_tokens=seed, timing=timing, feed=Feed(feed), variant=variant, readout=readout
+        )
+        evaluation = self._profile.evaluation(measure, self._device)
         with opened(source) as corpus:
-            for chunk in chunks(corpus.sentences(max_chars(self.spec))):
-                for parsed in self._parser.parse([chunk]):
-                    score.skipped += parsed.sentences - len(parsed.sequences)
-                    started = time.perf_counter()
-                    for sequence in parsed.sequences:
-                        run(score_sequence(mind, sequence, seed, way, score), rows)
-                        mind.forget()
-                    score.seconds += time.perf_counter() - started
-                progress(score, corpus.share)
-        return score
+            for chunk in chunks(self._profile.texts(corpus.blocks(), corpus.name)):
+                steps = evaluation.of(chunk)
+                started = time.perf_counter()
+                run(steps, self._store)
+                evaluation.score.seconds += time.perf_counter() - started
+                progress(evaluation.score, corpus.share)
+        return evaluation.score
 
     def recall(
         self,
@@ -216,6 +225,11 @@ class Brain:
             except PromptError:  # the first words name no concept
                 return Generation(prompt, [])
 
+        if not isinstance(self._profile, WordsProfile):
+            raise UsageError(
+                "recall is measured in words; for subwords, evaluate with the feed `own`"
+            )
+        parser = self._profile.parser
         count = self.spec.seed_tokens if words is None else words
         if count < 1:
             raise UsageError(f"words must be 1 or more: {count}")
@@ -223,7 +237,7 @@ class Brain:
             sentences = corpus.sentences(max_chars(self.spec))
             return recall(
                 sentences,
-                self._parser,
+                parser,
                 count,
                 answer,
                 lambda counts: progress(counts, corpus.share),
@@ -244,7 +258,7 @@ class Brain:
             columns=known.columns,
             neurons=known.rows,
             connections=known.connections,
-            occurrences=known.occurrences,
+            occurrences=self._profile.occurrences(self._store, known.occurrences),
             words=len(self._store.names()),
             texts=list(jobs(self._store)),
             file_bytes=self._file_bytes(),
@@ -272,8 +286,8 @@ class Brain:
         return sum(files.size(name) for name in files.names())
 
     @cached_property
-    def _parser(self) -> Parser:
-        return Parser(self.spec)
+    def _profile(self) -> Profile:
+        return profile_of(self.spec)
 
     def _train(
         self,
@@ -286,7 +300,7 @@ class Brain:
         return train(
             corpus,
             Progress(self._store, corpus, epoch),
-            self.spec,
+            self._profile,
             device=self._device,
             workers=workers or ((os.cpu_count() or 1) if corpus.size >= _LARGE else 1),
             progress=progress,
@@ -295,8 +309,12 @@ class Brain:
 
 
 def _store(directory: Path, spec: ModelSpec | None, readonly: bool) -> Store:
-    layout = None if home.exists(DiskFiles(directory)) else LAYOUT
+    layout = None if home.exists(DiskFiles(directory)) else _layout(spec)
     return Store.at(directory, spec, layout, readonly=readonly)
+
+
+def _layout(spec: ModelSpec | None) -> Layout:
+    return LAYOUT if spec is None or spec.profile == "words" else _CUT
 
 
 def _whole(store: Store) -> Store:

@@ -44,14 +44,15 @@ class Corpus:
 
     def sentences(self, max_chars: int) -> Iterator[Sentence]:
         """Yield the sentences, from the start."""
-        return document_sentences(self._again(), self.name, max_chars)
+        return document_sentences(self.blocks(), self.name, max_chars)
 
     @property
     def share(self) -> float:
         """The share of the text that was read so far, from 0 to 1."""
         return self._read / self.size if self.size else 1.0
 
-    def _again(self) -> Iterator[bytes]:
+    def blocks(self) -> Iterator[bytes]:
+        """Yield the text in blocks, from the start; TextError if it has changed."""
         self._read = 0
         for at, digest in enumerate(self._blocks):
             try:

@@ -24,6 +24,8 @@ class Trained:
     skips: Skips = field(default_factory=Skips)
     seconds: float = 0.0
     interrupted: bool = False
+    unit: str = "sentences"
+    """What `sentences` counts: sentences, or texts of several."""
 
     @property
     def known(self) -> bool:

@@ -10,10 +10,8 @@ from collections.abc import Callable, Iterator
 
 import torch
 
-from giaann_p2p.model import english
-from giaann_p2p.model.learn import learn
-from giaann_p2p.model.parse import chunks, max_chars, parse_chunks
-from giaann_p2p.model.spec import ModelSpec
+from giaann_p2p.model.parse import chunks
+from giaann_p2p.model.profile import Profile
 from giaann_p2p.model.text import Sentence
 from giaann_p2p.solo.corpus import Corpus
 from giaann_p2p.solo.jobs import Progress
@@ -27,7 +25,7 @@ read."""
 def train(
     corpus: Corpus,
     job: Progress,
-    spec: ModelSpec,
+    profile: Profile,
     *,
     device: torch.device,
     workers: int,
@@ -35,25 +33,25 @@ def train(
     should_stop: Callable[[], bool],
 ) -> Trained:
     """Learn the chunks of a text that were not learned before."""
-    report = Trained(corpus.name, corpus.size, chunks_known=len(job.known))
+    report = Trained(corpus.name, corpus.size, chunks_known=len(job.known), unit=profile.unit)
     if job.complete:
         return report
-    english.warm_up(spec)  # before the clock starts: loading does not count as learning time
+    profile.warm_up()  # before the clock starts: loading does not count as learning time
     started = time.monotonic()
     numbers: deque[int] = deque()  # the numbers of the chunks that are being parsed
 
     def new() -> Iterator[list[Sentence]]:
-        for number, chunk in enumerate(chunks(corpus.sentences(max_chars(spec)))):
+        for number, chunk in enumerate(chunks(profile.texts(corpus.blocks(), corpus.name))):
             if number not in job.known:
                 numbers.append(number)
                 yield chunk
 
-    for parsed in parse_chunks(new(), spec, workers):
-        job.learn(numbers.popleft(), learn(parsed.sequences, spec, device))
+    for learned in profile.learned(new(), workers, device):
+        job.learn(numbers.popleft(), learned.delta)
         report.chunks += 1
-        report.sentences += parsed.sentences
-        report.sequences += len(parsed.sequences)
-        report.skips.update(parsed.skips)
+        report.sentences += learned.sentences
+        report.sequences += learned.sequences
+        report.skips.update(learned.skips)
         progress(report, corpus.share)
         if should_stop():
             report.interrupted = True

@@ -6,10 +6,11 @@ from hypothesis import strategies as st
 
 from giaann_p2p.model.rows import DeltaRows, run
 from giaann_p2p.model.spec import ModelSpec
+from giaann_p2p.model.subwords.basis import Basis
 from giaann_p2p.model.subwords.evidence import Evidence, Place
 from giaann_p2p.model.subwords.learn import learn_tokens
 from giaann_p2p.model.subwords.lif import TEST, TRAIN, Lif
-from giaann_p2p.model.subwords.mix import Basis, place_of
+from giaann_p2p.model.subwords.mix import place_of
 from tests.helpers_subwords import (
     RECOMMENDED,
     REFERENCE,

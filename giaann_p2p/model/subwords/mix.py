@@ -19,13 +19,13 @@ machine makes the same choice.
 """
 
 from collections.abc import Sequence
-from enum import StrEnum
 from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
 
 from giaann_p2p.model.sequence import Ints
+from giaann_p2p.model.subwords.basis import Basis
 from giaann_p2p.model.subwords.evidence import NOTHING, Counts, Evidence, Place
 from giaann_p2p.model.subwords.logarithm import LOG_UNITS, Floats, logarithms
 from giaann_p2p.model.subwords.spec import DISTANCES
@@ -39,19 +39,6 @@ SCORE_UNITS = 10 * LOG_UNITS
 """One, as a score."""
 _FEW = 2
 """So few followers make an own row a memory of one or two texts."""
-
-
-class Basis(StrEnum):
-    """What a choice rests on."""
-
-    RECALL = "recall"
-    """All five own rows: it was learned like this."""
-    OWN = "own rows"
-    """The row of the last token in its column."""
-    ANY = "any column"
-    """The row of the last token in any column."""
-    NONE = "no evidence"
-    """Nothing but how frequent tokens are."""
 
 
 class TokenChoice(NamedTuple):

@@ -4,11 +4,12 @@ import pytest
 
 from giaann_p2p.model.rows import Answer, DeltaRows, Question, run
 from giaann_p2p.model.subwords import evidence as module
+from giaann_p2p.model.subwords.basis import Basis
 from giaann_p2p.model.subwords.evidence import Evidence, Place, needed
 from giaann_p2p.model.subwords.ids import EVERYTHING
 from giaann_p2p.model.subwords.learn import learn_tokens
 from giaann_p2p.model.subwords.lif import TRAIN, Lif
-from giaann_p2p.model.subwords.mix import Basis, mix
+from giaann_p2p.model.subwords.mix import mix
 from tests.helpers_subwords import (
     RECOMMENDED,
     before,

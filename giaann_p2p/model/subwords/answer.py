@@ -1,0 +1,143 @@
+"""Continues a prompt, token by token, from what the profile "subwords" has learned.
+
+Every token of the prompt gets its column from the parse, as long as a noun of the prompt names it.
+Behind the last delimiter a coming noun may claim the tokens: such a token belongs to the neuron
+that the own rows before it lead to most often, and without one to no known column. A chosen token's
+column is found in the same way; without one, it is the column of the token before.
+
+An answer is never empty, if anything was learned. After its first token it ends where the learned
+texts ended: behind a neuron that nothing ever followed, or where there is no evidence at all.
+"""
+
+import codecs
+from collections.abc import Sequence
+
+from giaann_p2p.errors import PromptError
+from giaann_p2p.model.manner import Manner
+from giaann_p2p.model.parse import CONTROL
+from giaann_p2p.model.rows import Name, Steps
+from giaann_p2p.model.said import Stopped
+from giaann_p2p.model.spec import ModelSpec
+from giaann_p2p.model.subwords.basis import Basis
+from giaann_p2p.model.subwords.columns import columns, concepts, delimiters, named_until
+from giaann_p2p.model.subwords.evidence import Evidence, Place, needed
+from giaann_p2p.model.subwords.ids import ANY_NAME
+from giaann_p2p.model.subwords.mix import TokenChoice, mix, place_of
+from giaann_p2p.model.subwords.parse import TextParser
+from giaann_p2p.model.subwords.said import SubwordToken
+from giaann_p2p.model.subwords.spec import DISTANCES, of_subwords
+from giaann_p2p.model.subwords.texts import MAX_CHARS
+from giaann_p2p.model.subwords.tokens import Token
+from giaann_p2p.model.text import decoded, spaced_sentences
+
+
+class TokenContinuation:
+    """The continuation of a prompt: call `begin`, then `next` for each token until it is None."""
+
+    def __init__(self, prompt: str, spec: ModelSpec, manner: Manner) -> None:
+        self.prompt = prompt
+        self.completion = ""
+        """Always empty: a token never completes the prompt's last one."""
+        self.unknown: list[str] = []
+        """The tokens of the prompt that were never learned."""
+        self.stopped: Stopped | None = None
+        """The reason why the answer has ended; None until then."""
+        self._evidence, self._left = Evidence(spec), manner.max_tokens
+        self._read: list[Place] = []
+        self._said = 0
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+
+    def begin(self, tokens: Sequence[Token]) -> Steps[None]:
+        """Hear the parsed prompt."""
+        evidence, numbers = self._evidence, [token.number for token in tokens]
+        sure = _sure(tokens)
+        self._read = sure[-DISTANCES:]
+        for at in range(len(sure), len(tokens)):
+            self._read.append((yield from self._placed(numbers[at])) or Place(numbers[at], None))
+        neurons = {number: evidence.anywhere(number) for number in numbers}
+        yield from evidence.need(list(neurons.values()))
+        names = evidence.known.names
+        self.unknown = [
+            names[number] for number, neuron in neurons.items() if not evidence.followers(neuron)
+        ]
+
+    def next(self) -> Steps[SubwordToken | None]:
+        """Return the next token; None if there is none, and then `stopped` is the reason."""
+        if self._left <= 0:
+            self.stopped = "limit"
+            return None
+        last = self._last
+        yield from self._evidence.need(needed(self._evidence, last))
+        choice = None if self._said and self._ended() else mix(self._evidence, last)
+        if choice is None or (self._said and choice.basis is Basis.NONE):
+            self.stopped = "end"
+            return None
+        place = place_of(self._evidence, choice.token, last)
+        if place is None:
+            place = Place(choice.token, last[0].home if last else None)
+        self._read.append(place)
+        self._left, self._said = self._left - 1, self._said + 1
+        return self._told(choice, place)
+
+    @property
+    def nbytes(self) -> int:
+        """The approximate size in memory, in bytes."""
+        return self._evidence.nbytes
+
+    @property
+    def _last(self) -> list[Place]:
+        """The tokens that a choice depends on, the nearest first."""
+        return self._read[-DISTANCES:][::-1]
+
+    def _placed(self, number: int) -> Steps[Place | None]:
+        """Return the neuron of a token that the tokens read so far lead to; None without one."""
+        yield from self._evidence.need(needed(self._evidence, self._last))
+        return place_of(self._evidence, number, self._last)
+
+    def _ended(self) -> bool:
+        """Return whether the neuron read last occurred, and nothing ever followed it."""
+        own = self._evidence.followers(self._evidence.own(self._read[-1]))
+        return own is not None and own.row.count > 0 and not own.counts(1).total
+
+    def _told(self, choice: TokenChoice, place: Place) -> SubwordToken:
+        known = self._evidence.known
+        text = self._decoder.decode(known.bytes[choice.token])
+        if self._said == 1 and self.prompt[-1:].isspace():
+            text = text.lstrip()
+        name = Name(
+            ANY_NAME if place.home is None else known.names[place.home],
+            None if place.prime else known.names[place.token],
+        )
+        return SubwordToken(
+            text,
+            known.names[choice.token],
+            name,
+            choice.basis,
+            choice.log_odds,
+            choice.candidates,
+            choice.probability,
+        )
+
+
+def prompt_tokens(prompt: str, parser: TextParser, spec: ModelSpec) -> list[Token]:
+    """Return the tokens of a prompt's last sentences, as many as a sequence has."""
+    pieces = decoded([prompt.replace("\0", "").encode("utf-8", "surrogatepass")], "the prompt")
+    found = list(spaced_sentences(pieces, MAX_CHARS))[-of_subwords(spec).sentences :]
+    text = "".join(gap + sentence.text for gap, sentence in found)
+    text = CONTROL.sub(" ", text).strip()
+    if not text:
+        raise PromptError("the prompt is empty: give it some words to go on with")
+    return parser.tokens(text)
+
+
+def _sure(tokens: Sequence[Token]) -> list[Place]:
+    """Return the first tokens, up to where a coming noun may claim them, with their columns."""
+    nouns = concepts(tokens)
+    if not nouns:
+        return []
+    kinds = delimiters(tokens, nouns)
+    found = []
+    for at, column in enumerate(columns(nouns, kinds)[: named_until(nouns, kinds)]):
+        noun = nouns[column]
+        found.append(Place(tokens[at].number, tokens[noun].number, at == noun))
+    return found

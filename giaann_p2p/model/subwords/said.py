@@ -1,0 +1,27 @@
+"""A token of an answer, as plain values."""
+
+from typing import NamedTuple
+
+from giaann_p2p.model.rows import Name
+from giaann_p2p.model.subwords.basis import Basis
+
+
+class SubwordToken(NamedTuple):
+    """A token of an answer, with what it rests on and how sure it is.
+
+    It has the fields of a token of the profile `words`, with one more.
+    """
+
+    text: str
+    """The string that the token appends to the text. Empty as long as a character is not whole."""
+    word: str
+    """The token's name, with the space before it."""
+    name: Name
+    timing: Basis
+    """What it rests on."""
+    score: float
+    """The logarithm of its odds; only differences between candidates mean anything."""
+    candidates: int
+    """The number of candidates that the token was chosen from; 0 without any evidence."""
+    probability: float
+    """The share of its odds among the candidates'; without evidence, its share of all tokens."""

@@ -1,0 +1,85 @@
+"""A brain of subwords at the command line: trained with a profile, then used without naming it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run
+
+PROMPT = "Bees make honey from the nectar that they"
+
+
+@pytest.fixture(scope="module")
+def brain(giaann: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    where = tmp_path_factory.mktemp("subwords")
+    text = where / "bees.txt"
+    text.write_text(
+        "Bees make honey from the nectar that they collect from flowers in the summer.\n"
+        "Many poets fought in the war.\nGolden bees guard the hive against the wasps.\n"
+        + "The bees make honey and they guard it in the hive, "
+        * 10
+    )
+    done = giaann("solo", "train", text, "--db", where / "db", "--profile", "subwords")
+    assert "learned 2 of 2 texts, only begun: 1 cropped (first on line 4)" in done.stdout
+    return where
+
+
+def test_a_prompt_goes_on_and_tells_why(giaann: Run, brain: Path) -> None:
+    done = giaann("solo", "prompt", PROMPT, "--db", brain / "db", "--explain", "--max-tokens", "6")
+    first, line, *_ = done.stdout.splitlines()
+    assert first == PROMPT + " collect from flowers in the summer"
+    assert line.split()[:2] == ["collect", "recall"]
+    assert " p 1.000 " in line
+    done = giaann("solo", "prompt", "zorp", "--db", brain / "db", "--json")
+    answer = json.loads(done.stdout)
+    assert done.returncode == 0
+    assert answer["tokens"][0]["timing"] == "no evidence"
+    assert 0 < answer["tokens"][0]["probability"] < 1
+    assert answer["unknown"] == ["z", "orp"]
+
+
+def test_eval_says_both_accuracies(giaann: Run, brain: Path) -> None:
+    done = giaann("solo", "eval", brain / "bees.txt", "--db", brain / "db")
+    assert " on 2 texts; " in done.stdout
+    assert "; with columns given 1.0000" in done.stdout
+    done = giaann(
+        "solo", "eval", brain / "bees.txt", "--db", brain / "db", "--readout", "lif-test", "--json"
+    )
+    score = json.loads(done.stdout)
+    assert score["columns"] == "given"
+    assert score["accuracy"] == score["accuracy_given"] > 0
+
+
+def test_info_names_the_profile(giaann: Run, brain: Path) -> None:
+    done = giaann("solo", "info", "--db", brain / "db")
+    assert "profile subwords, tokeniser 446a9538" in done.stdout
+    assert (
+        json.loads(giaann("solo", "info", "--db", brain / "db", "--json").stdout)["spec"][
+            "subwords"
+        ]["sentences"]
+        == 3
+    )
+    assert "all is well" in giaann("solo", "fsck", "--db", brain / "db").stdout
+    assert "any column" in giaann("solo", "export", "--db", brain / "db").stdout
+
+
+def test_another_profile_than_the_brains_is_refused(giaann: Run, brain: Path) -> None:
+    done = giaann("solo", "train", brain / "bees.txt", "--db", brain / "db", "--profile", "words")
+    assert done.returncode == 2
+    assert "another model: profile: words and subwords" in done.stderr
+    done = giaann("solo", "prompt", PROMPT, "--db", brain / "db", "--timing", "exact")
+    assert done.returncode == 2
+    assert "profile words" in done.stderr
+    done = giaann("solo", "recall", brain / "bees.txt", "--db", brain / "db")
+    assert done.returncode == 2
+    assert "measured in words" in done.stderr
+
+
+def test_a_seed_that_does_not_fit_is_refused(giaann: Run, brain: Path, tmp_path: Path) -> None:
+    done = giaann(
+        *("solo", "train", brain / "bees.txt", "--db", tmp_path / "db"),
+        *("--profile", "subwords", "--seed-tokens", "160"),
+    )
+    assert done.returncode == 2
+    assert "max_tokens must be more than seed_tokens" in done.stderr
