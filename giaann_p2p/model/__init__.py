@@ -11,4 +11,7 @@ Pure: no network, no terminal, no clock. The modules in the order of the data fl
     listen      prompt         -> heard       (maps the words of a prompt to neurons)
     generate    heard + rows   -> tokens      (one timing or several; beam search)
     render      tokens         -> text
+
+That is the profile `words`. The profile `subwords` has a package of its own, and `profile` is the
+interface that both share.
 """
