@@ -18,7 +18,8 @@ is no prediction.
 """
 
 from collections.abc import Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate, pairwise, repeat
+from operator import mul
 from typing import NamedTuple
 
 import numpy as np
@@ -142,7 +143,8 @@ class _Scores:
         settings: LifSettings,
     ) -> None:
         self._read, self._gains, self._columns = read, gains, column_segments
-        self._keep = [settings.keep**step for step in range(len(read) + 1)]  # 0.0 ** 0 is 1
+        steps = repeat(settings.keep, len(read))
+        self._keep = list(accumulate(steps, mul, initial=1.0))
         self._forgets = settings.keep == 0
         changes = (a.home != b.home for a, b in pairwise(read))
         self._changes = list(accumulate(changes, initial=0))
@@ -164,11 +166,11 @@ class _Scores:
         """Return what a row passed on by distance in tokens."""
         w, end = len(self._read), self._columns + DISTANCES
         first = max(v + 1 - at, w - at if self._forgets else 1, 1)
-        return sum(
-            self._keep[w - at - d] * gain[end - d]
-            for d in range(first, min(DISTANCES, w - at) + 1)
-            if end - d in gain
-        )
+        found = 0.0
+        for d in range(first, min(DISTANCES, w - at) + 1):  # `sum` rounds otherwise in Python 3.12
+            if end - d in gain:
+                found += self._keep[w - at - d] * gain[end - d]
+        return found
 
     def _far(self, at: int, v: int, gain: dict[int, float]) -> float:
         """Return what a row passed on by distance in columns."""
