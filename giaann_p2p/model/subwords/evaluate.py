@@ -20,7 +20,7 @@ from giaann_p2p.model.rows import Steps
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.model.subwords.evidence import Evidence, Place, needed
 from giaann_p2p.model.subwords.lif import TEST, TRAIN, Lif
-from giaann_p2p.model.subwords.mix import mix, place_of
+from giaann_p2p.model.subwords.mix import TokenChoice, mix, place_of
 from giaann_p2p.model.subwords.parse import TextParser
 from giaann_p2p.model.subwords.sequence import TokenSequences
 from giaann_p2p.model.subwords.spec import DISTANCES, of_subwords
@@ -62,6 +62,7 @@ class TokenEvaluation:
         if readout is Readout.MIX and not of_subwords(spec).any_column:
             raise UsageError("this brain has no rows that ignore columns, which mix needs; try lif")
         self._lif = _lif(self._evidence, readout)
+        self._known: dict[tuple[Place, ...], tuple[TokenChoice | None, Place | None]] = {}
         self.score = TokenScore(columns="given" if self._lif else "causal")
 
     def of(self, chunk: Sequence[Sentence]) -> Steps[None]:
@@ -80,6 +81,7 @@ class TokenEvaluation:
             fields = (sequence.token, sequence.home, sequence.prime, sequence.named_at)
             token, home, prime, named_at = (field.tolist() for field in fields)
             places = list(map(Place, token, home, prime))
+            self._known.clear()
             if self._lif:
                 yield from self._by_lif(self._lif, places)
             else:
@@ -108,19 +110,27 @@ class TokenEvaluation:
                 for place, known in read[-DISTANCES:][::-1]
             ]
             yield from self._evidence.need(needed(self._evidence, last))
-            choice = mix(self._evidence, last)
+            choice, place = self._chosen(last)
             if choice is None and own:
                 score.unreached += len(places) - at
                 return
             score.predicted += 1
             score.silent += choice is None
             score.right_words += choice is not None and choice.token == places[at].token
-            place = choice and place_of(self._evidence, choice.token, last)
             score.right_neurons += place == places[at]
             if own and choice:
                 read.append((place or Place(choice.token, last[0].home), 0))
             else:
                 read.append((places[at], known_from[at]))
+
+    def _chosen(self, last: Sequence[Place]) -> tuple[TokenChoice | None, Place | None]:
+        """Choose, and find the neuron; most choices of both measures depend on the same tokens."""
+        key = tuple(last)
+        if key not in self._known:
+            choice = mix(self._evidence, last)
+            place = choice and place_of(self._evidence, choice.token, last)
+            self._known[key] = choice, place
+        return self._known[key]
 
     def _by_lif(self, lif: Lif, places: Sequence[Place]) -> Steps[None]:
         score, seed = self.score, self._measure.seed_tokens

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -13,9 +14,12 @@ from giaann_p2p.model.rows import Neuron, Question, Row, Steps
 from giaann_p2p.model.sequence import Ints
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.model.subwords.ids import ANY, EVERYTHING
-from giaann_p2p.model.subwords.spec import DISTANCES, of_subwords, segment_of
+from giaann_p2p.model.subwords.spec import DISTANCES, of_subwords
 from giaann_p2p.model.subwords.tokeniser import Tokeniser, tokeniser
 
+_TOKENS = 1 << 18
+"""More than there are tokens: a distance and three tokens make one number of 57 bits."""
+_INCREMENTS = np.array([1, *(increment(distance) for distance in range(1, DISTANCES + 1))])
 _MOST_ROWS = 1 << 14
 _MOST_CONNECTIONS = 1 << 22
 """The most connections of rows that are kept, at some 24 bytes each."""
@@ -58,17 +62,11 @@ class Targets(NamedTuple):
 
 
 class Followers:
-    """One row, as counts; each distance is counted when it is first asked for."""
+    """One row, as counts; they are made when they are first asked for."""
 
     def __init__(self, row: Row, spec: ModelSpec, known: Tokeniser) -> None:
         self.row, self._spec, self._known = row, spec, known
         self._counts: dict[int, Counts] = {}
-        self._targets: dict[int, Targets] = {}
-
-    @property
-    def connections(self) -> int:
-        """The number of connections of the row."""
-        return len(self.row.target)
 
     def counts(self, distance: int) -> Counts:
         """Return how often each token followed at a distance, in any column."""
@@ -79,19 +77,22 @@ class Followers:
 
     def targets(self, distance: int) -> Targets:
         """Return the neurons that followed at a distance."""
-        found = self._targets.get(distance)
-        if found is None:
-            found = self._targets[distance] = self._following(distance)
-        return found
+        return self._targets[distance - 1]
 
-    def _following(self, distance: int) -> Targets:
+    @cached_property
+    def _targets(self) -> list[Targets]:
+        """The neurons that followed at each distance, sorted all at once."""
         row, (token, home, feature) = self.row, self.neurons
-        chosen = np.flatnonzero(row.segment == segment_of(self._spec, distance))
-        at = row.target[chosen]
-        order = np.lexsort((feature[at], home[at], token[at]))
-        at = at[order]
-        count = row.strength[chosen[order]] // increment(distance)
-        return Targets(token[at], home[at], feature[at], count)
+        near = np.flatnonzero(row.segment >= self._spec.column_segments)
+        distance = self._spec.segments - row.segment[near].astype(np.int64)  # [m]
+        at = row.target[near]
+        key = ((distance * _TOKENS + token[at]) * _TOKENS + home[at] + 1) * _TOKENS + feature[at]
+        order = key.argsort()
+        at, distance = at[order], distance[order]
+        times = row.strength[near[order]] // _INCREMENTS[distance]
+        ends = distance.searchsorted(np.arange(1, DISTANCES + 2)).tolist()
+        arrays = (token[at], home[at], feature[at], times)
+        return [Targets(*(part[i:j] for part in arrays)) for i, j in pairwise(ends)]
 
     @cached_property
     def neurons(self) -> tuple[Ints, Ints, Ints]:
