@@ -8,7 +8,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, settings
 
-from giaann_p2p.model import board
+from giaann_p2p.model import activation
 from giaann_p2p.model.arrays import TorchArrays
 from giaann_p2p.model.delta import Delta
 from giaann_p2p.model.learn import learn
@@ -54,7 +54,7 @@ def mind_device(request: pytest.FixtureRequest) -> Iterator[torch.device]:
     """Every device there is; and the processor with tensors, as on a GPU, instead of numpy."""
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "tensors":
-            patch.setattr(board, "arrays_on", TorchArrays)
+            patch.setattr(activation, "arrays_on", TorchArrays)
         yield torch.device("cpu" if request.param == "tensors" else request.param)
 
 

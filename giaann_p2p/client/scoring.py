@@ -61,7 +61,7 @@ async def scored_over(
             f"feed must be {' or '.join(Feed)}, not {feed}; seed_tokens 1 or more, not {seed}"
         )
     chosen, way = timings(timing), Feed(feed)
-    minds = [Mind(ready.spec, chosen, variant, ready.device) for _ in range(_AT_ONCE)]
+    minds = [Mind(ready.minds, chosen, variant) for _ in range(_AT_ONCE)]
     scores = [Score() for _ in minds]
     began = time.perf_counter()
     sequences = _sequences(ready, corpus, scores[0])

@@ -1,327 +1,319 @@
-"""The state of a prompt: activation of the touched neurons, as dense arrays over local slots.
+"""The states of minds, which are brought up to date together.
 
-A[slot, branch, segment] is the activation in integer units of 2^-24, T the time of the last hit.
-With integers, every device and every order of addition yields the same tokens.
-
-One step, `Activation.fire`, takes the word just read or chosen:
-
-1. emit: the strongest branch of its neuron gains 1 in every segment. Only the gates of `seq` can
-   see this before the reset, so only `seq` does it;
-2. gate: select the connections that may pass, by A and T as they are now;
-3. reset: that branch becomes 0, because the expected word has come;
-4. add: the gain of the selected connections is added at their targets; with boolean activations,
-   feature segments are then clamped to 0 or 1.
-
-This departs from the published algorithm, which resets after adding (3 after 4). There, a word that
-leads to itself (the third comma of a list) erases the very branch on which it has just begun to
-expect its repeat. On the tests' wiki.txt, with `exact`, resetting after adding gives an accuracy of
-0.9968 when fed with the true tokens and 0.9638 with its own; resetting before, 0.9995 and 0.9995.
-
-A state can also be rewound: `follow` undoes firings of another prompt, or of another continuation
-of this one. So all paths of a beam search share one state, and no state is ever copied.
+An `Activation` is what one mind has heard, under one timing. It says which words are still to be
+fired; `Batch.settle` fires them, for any number of states at once, and scores what may come next.
+The numbers lie in the `Lanes` that all states of a batch share. A state gets a range of them, a
+lane, when it is first settled, moves to a larger one when it needs more room, and gives it back
+when it is deleted: nobody else refers to it, so that is as soon as its mind is done.
 """
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import starmap, takewhile
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from weakref import WeakSet
 
-import numpy as np
-import numpy.typing as npt
+import torch
 
-from giaann_p2p.model.arrays import Array
-from giaann_p2p.model.board import ONE, Board, Wiring
-from giaann_p2p.model.manner import Timing
-from giaann_p2p.model.rows import Neuron, Row
+from giaann_p2p.errors import GiaannError
+from giaann_p2p.model.arrays import arrays_on
+from giaann_p2p.model.board import Board, Wiring
+from giaann_p2p.model.candidates import Candidates, foreseen, scored
+from giaann_p2p.model.lanes import FIRST, Firing, Kind, Lanes, Scoring
+from giaann_p2p.model.manner import Timing, Variant
+from giaann_p2p.model.rows import Neuron, Row, Work
 from giaann_p2p.model.sequence import Ints
+from giaann_p2p.model.spec import ModelSpec
 
-_NEVER, _FIRST = 0, 2
-"""The time of a place that was never hit, and that of the first token and column: nothing follows
-on a place that was never hit."""
-
-_LOWEST = -(1 << 62)
-
-_MOST_FORESEEN = 256
-"""The most connections that `foreseen` considers; if there are more, it takes the strongest."""
-
-_MOST_TAKEN_BACK = 32
-"""The number of firings that can be undone, a bound on memory. To rewind further, all words are
-fired again."""
+_LEAST_ROOM = 256
+"""The slots of the smallest lane; a lane has this number of slots, doubled any number of times."""
+_NUMBER_BYTES = 16
+"""Bytes of A and T per place."""
 
 
-@dataclass(frozen=True)
-class Candidates:
-    """The neurons that may come next: k of them, all active."""
+class NoMemory(GiaannError):  # noqa: N818  (what it is, not what went wrong)
+    """There is no memory for the state of a mind."""
 
-    wiring: Wiring
-    index: Ints
-    """Shape [k]: each candidate's index among the row's targets."""
-    score: Ints
-    """Shape [k]: each candidate's score, in units of ONE."""
-    strength: Ints
-    """Shape [k]: the strength of the adjacent connection to each candidate."""
 
-    def __len__(self) -> int:
-        return len(self.index)
+@dataclass
+class Heard:
+    """The words that a mind has heard; all its states fire these."""
 
-    def ranked(self, most: int) -> Ints:
-        """Return the positions of the best `most` candidates, best first.
+    board: Board
+    rows: list[Row] = field(default_factory=list)
+    wirings: list[Wiring] = field(default_factory=list)
+    """The wirings of the first of these rows, as far as a state has needed them."""
 
-        Ties in score are broken by the strength of the adjacent connection, then by concept, then
-        by feature.
+    def copy(self) -> "Heard":
+        """Return the same words, to go on from independently."""
+        return Heard(self.board, list(self.rows), list(self.wirings))
+
+    def wire(self) -> None:
+        """Wire the remaining rows."""
+        for at in range(len(self.wirings), len(self.rows)):
+            self.wirings.append(self.board.wire(self.rows[at]))
+
+
+class Activation(Work):
+    """The state of one mind under one timing."""
+
+    def __init__(self, batch: "Batch", heard: Heard, timing: Timing) -> None:
+        self.timing, self.heard = timing, heard
+        self.ahead = False
+        """Whether to score also the neurons that may come after the next word: see `foreseen`."""
+        self.fault: Exception | None = None
+        """Why the state could not be brought up to date."""
+        self.origin: tuple[Activation, int] | None = None
+        """The state that this one is yet to be copied from, and the number of words it had fired.
         """
-        row, lost = self.wiring.row, -self.score
-        good = np.arange(len(self))
-        if most < len(good):  # only the best, and their ties, need sorting
-            good = np.flatnonzero(lost <= np.partition(lost, most - 1)[most - 1])
-        index = self.index[good]
-        names = row.target_feature[index], row.target_concept[index]
-        return good[np.lexsort((*names, -self.strength[good], lost[good]))[:most]]
+        self.start = self.room = 0
+        """The first slot of the lane, and the number of its slots; 0 for none."""
+        self.fired = 0
+        """The number of words fired."""
+        self.column = FIRST
+        """The column's time: it counts changes of concept."""
+        self.scores: tuple[Ints, Ints] | None = None
+        """The scores after the last word; None until these are needed."""
+        self._batch = batch
+        self.kind = Kind(heard.board.variant, timing is Timing.BIASED)
+        """Which states may be settled in one run."""
 
-    def neuron(self, at: int) -> Neuron:
-        """Return the neuron at a position."""
-        row, index = self.wiring.row, self.index[at]
-        return Neuron(int(row.target_concept[index]), int(row.target_feature[index]))
+    @property
+    def now(self) -> int:
+        """The time of the word fired last."""
+        return FIRST + self.fired - 1
 
-    def neurons(self) -> list[Neuron]:
-        """Return all neurons, in order of position."""
-        row = self.wiring.row
-        concepts = row.target_concept[self.index].tolist()
-        return list(map(Neuron, concepts, row.target_feature[self.index].tolist()))
+    @property
+    def connections(self) -> int:
+        """The number of connections of the words to fire."""
+        return sum([len(row.target) for row in self.heard.rows[self.fired :]])
 
+    @property
+    def settled(self) -> bool:
+        """Whether the state is up to date, or cannot be brought up to date."""
+        return self.fault is not None or (
+            self.scores is not None and self.fired == len(self.heard.rows)
+        )
 
-class _Before(NamedTuple):
-    """A snapshot of the values that a firing will change, from which it is undone."""
+    def __del__(self) -> None:
+        """Give the lane back. Nothing is computed: a state may end at any time, in any thread."""
+        self.leave()
 
-    columns: int
-    own: Array
-    """Shape [B, SEG]: the fired neuron's part of A."""
-    a: Array
-    """Shape [m]: A at the targets of the connections."""
-    t: Array | None
-    """Shape [m]: T at these targets; None if the timing keeps no times."""
-
-
-class Activation:
-    """The arrays A and T of one prompt, under one timing."""
-
-    def __init__(self, board: Board, timing: Timing) -> None:
-        self.timing = timing
-        self._board = board
-        self._a = board.arrays.zeros(0, "int64")
-        self._by_slot = self._a  # the same as [slot, branch, segment]
-        self._t = board.arrays.zeros(0, "int32")  # empty if not timed
-        self._columns = _FIRST  # the column's time: it counts changes of concept
-        self._fired: list[Wiring] = []
-        self._heard: Sequence[Row] | None = None  # the rows that are followed
-        self._before = deque[_Before](maxlen=0)  # snapshots of the last firings, latest last
-
-    def branch(self) -> None:
-        """Keep snapshots from here on, so that `follow` can rewind to this point."""
-        if not self._before.maxlen:
-            self._before = deque(maxlen=_MOST_TAKEN_BACK)
-
-    def follow(self, heard: Sequence[Row]) -> None:
-        """Bring the state to having fired exactly these rows, whatever was fired before.
-
-        A sequence that is followed may grow, but must not change otherwise; this is not checked.
-        """
-        if heard is not self._heard:
-            both = zip(self._fired, heard, strict=False)
-            shared = takewhile(lambda pair: pair[0].row.neuron == pair[1].neuron, both)
-            self._return_to(sum(1 for _ in shared))
-            self._heard = heard
-        for row in heard[len(self._fired) :]:
-            self.fire(self._board.wire(row))
-
-    def forget(self, board: Board | None = None) -> None:
-        """Reset to rest, on another board if one is given; it costs as much as was touched."""
-        for wiring in self._fired:
-            self._by_slot[wiring.slot] = 0
-            self._a[wiring.place] = 0
-            if self.timing.timed:
-                self._t[wiring.place] = _NEVER
-        self._columns = _FIRST
-        self._fired.clear()
-        self._heard = None
-        self._before.clear()
-        self._board = board or self._board
-
-    def fire(self, wiring: Wiring) -> None:
-        """Emit and fire a neuron."""
-        self._make_room()
-        if self._before.maxlen:
-            self._before.append(self._as_it_is(wiring))
-        if self._fired:
-            self._columns += self._fired[-1].row.neuron.concept != wiring.row.neuron.concept
-        self._fired.append(wiring)
-        own = self._by_slot[wiring.slot]  # [B, SEG]
-        strongest = own[int(own.sum(1).argmax())]
-        if self.timing is Timing.SEQ:
-            strongest += ONE
-        passes = self._gates(wiring)
-        strongest[:] = 0
-
-        a = self._a[wiring.place]  # [m]
-        column, hit = a[: wiring.columns], a[wiring.columns :]
-        column += wiring.column_gain
-        if self._board.variant.graded_activations:
-            hit += wiring.feature_gain if passes is None else wiring.feature_gain * passes
-        else:
-            hit[... if passes is None else passes] = ONE
-        self._a[wiring.place] = a
-        if self.timing.timed:
-            self._note_times(wiring, passes)
+    def together(self, others: Sequence[Work]) -> None:
+        """Bring this state up to date, and other states of its batch."""
+        states = [self, *(other for other in others if isinstance(other, Activation))]
+        self._batch.settle([state for state in states if not state.settled])
 
     def candidates(self, anywhere: bool = False) -> Candidates:
-        """Return the candidates after the word fired last.
+        """Return the candidates after the word fired last; the state must be settled.
 
         `anywhere`: also return candidates that the column rules exclude.
         """
-        if not self._fired:
+        if self.fault is not None:
+            raise self.fault
+        if self.scores is None:
             raise ValueError("nothing was fired yet")
-        wiring = self._fired[-1]
-        arrays = self._board.arrays
-        a = self._by_slot[wiring.adjacent]  # [k, B, SEG]
-        best = arrays.host(arrays.highest(a))  # [k, SEG]
-        active = best[:, -1] > 0
-        if self.timing is Timing.BIASED:
-            best = arrays.host(self._timely(wiring, a))
-        score = best.sum(1)
-        chosen = active if anywhere else active & wiring.reachable
-        return Candidates(
-            wiring,
-            wiring.adjacent_index[chosen],
-            score[chosen],
-            wiring.adjacent_strength[chosen],
-        )
+        return scored(self.heard.wirings[self.fired - 1], self.scores[0], anywhere)
 
     def foreseen(self, most: int) -> list[Neuron]:
         """Guess which neurons come after the next word, as a hint for prefetching their rows.
 
-        The word fired last has hit the last but one segment of neurons two tokens ahead, the one
-        before that of neurons three ahead, and so on. The result has the best `most` neurons of
-        each such segment, the nearest first. For the next word itself, use `candidates`.
+        The guess is as old as the last settling with `ahead`. For the next word itself, use
+        `candidates`.
         """
-        if not self._fired:
+        if self.scores is None or not len(self.scores[1]):
             return []
-        spec, arrays, wiring = self._board.spec, self._board.arrays, self._fired[-1]
-        row, last = wiring.row, spec.segments - 1
-        reached = row.segment[wiring.feature]
-        at = np.flatnonzero((reached > spec.column_segments) & (reached < last))
-        place = arrays.host(wiring.place)[wiring.columns :][at]
-        hit = self._just_hit(place)
-        later, place = wiring.feature[at[hit]], place[hit]
-        if len(later) > _MOST_FORESEEN:
-            strongest = np.argpartition(-row.strength[later], _MOST_FORESEEN)[:_MOST_FORESEEN]
-            later, place = later[strongest], place[strongest]
-        slots = place // (spec.branches * spec.segments)  # [n]
-        a = self._by_slot[arrays.of(slots)]  # [n, B, SEG]
-        score = arrays.host(arrays.highest(a).sum(1))  # [n]
-        found: dict[Neuron, None] = {}
-        for segment in range(last - 1, spec.column_segments, -1):
-            here = np.flatnonzero(row.segment[later] == segment)
-            best = later[here[np.lexsort((-row.strength[later[here]], -score[here]))[:most]]]
-            at = row.target[best]
-            named = zip(
-                row.target_concept[at].tolist(), row.target_feature[at].tolist(), strict=True
-            )
-            found.update(dict.fromkeys(starmap(Neuron, named)))
-        return list(found)
-
-    def _just_hit(self, place: Ints) -> npt.NDArray[np.bool_]:
-        """Return which places the word fired last has hit, [n]."""
-        at = self._board.arrays.of(place)
-        hit = self._a[at] > 0
-        if self.timing.timed:
-            hit &= self._t[at] == self._position
-        found: npt.NDArray[np.bool_] = self._board.arrays.host(hit)
-        return found
-
-    def _timely(self, wiring: Wiring, a: Array) -> Array:
-        """Return the best branch of each segment, [k, SEG], less what the wrong time takes off."""
-        arrays, active = self._board.arrays, a > 0
-        kept = arrays.where(active, a - ONE * self._lateness(wiring), _LOWEST)
-        return arrays.where(active.any(1), arrays.highest(kept), 0)
-
-    def _lateness(self, wiring: Wiring) -> Array:
-        """Return the distance of each last hit from the time when it was due, [k, B, SEG].
-
-        A feature segment stands for a distance of n tokens: its hit is due n tokens before its
-        neuron. A column segment stands for a distance of n columns: its hit is due n columns before
-        its neuron's column.
-        """
-        spec, arrays, row = self._board.spec, self._board.arrays, wiring.row
-        segment = np.arange(spec.segments)  # [SEG]
-        feature = segment >= spec.column_segments
-        due = np.where(feature, spec.segments, spec.column_segments - 1) - segment
-        moves = row.target_concept[wiring.adjacent_index] != np.uint64(row.neuron.concept)
-        column = self._columns + moves[:, None]  # [k, 1]
-        now = np.where(feature, self._position + 1, column)  # [k, SEG]
-        t = self._t.reshape(-1, spec.branches, spec.segments)[wiring.adjacent]
-        late = abs(arrays.of((now - due)[:, None]) - t)  # [k, B, SEG]
-        return arrays.where(t == _NEVER, 0, late)
-
-    def _return_to(self, count: int) -> None:
-        """Rewind to the state after `count` firings; reset to rest if snapshots are lacking."""
-        if len(self._fired) - count > len(self._before):
-            self.forget()
-        while len(self._fired) > count:
-            self._take_back()
-
-    def _as_it_is(self, wiring: Wiring) -> _Before:
-        t = self._t[wiring.place] if self.timing.timed else None
-        own = self._by_slot[wiring.slot] + 0  # a copy
-        return _Before(self._columns, own, self._a[wiring.place], t)
-
-    def _take_back(self) -> None:
-        before, wiring = self._before.pop(), self._fired.pop()
-        self._columns = before.columns
-        self._a[wiring.place] = before.a
-        self._by_slot[wiring.slot] = before.own
-        if before.t is not None:
-            self._t[wiring.place] = before.t
+        return foreseen(self.heard.wirings[self.fired - 1], self.scores[1], most)
 
     @property
-    def _position(self) -> int:
-        """The time of the token fired last."""
-        return _FIRST + len(self._fired) - 1
+    def here(self) -> "tuple[Activation, int] | None":
+        """What a copy of this state is to be copied from."""
+        return (self, self.fired) if self.fired else self.origin
 
-    def _gates(self, wiring: Wiring) -> Array | None:
-        """Return which connections to feature segments may pass, [f]; None if all may."""
-        if not self.timing.ordered:
-            return None
-        before = wiring.place[wiring.columns :] - 1
-        if self.timing is Timing.SEQ:
-            ready = self._a[before] > 0
-        else:  # what was hit by the token before is active: only its own token resets a neuron
-            ready = self._t[before] == self._position - 1
-        return ready | wiring.begins
+    def leave(self) -> None:
+        """Give the lane back; the state is as new."""
+        if self.room:
+            self._batch.take_back(self)
+        self.start = self.room = self.fired = 0
+        self.column, self.scores, self.origin = FIRST, None, None
 
-    def _note_times(self, wiring: Wiring, passes: Array | None) -> None:
-        """Note when the targets were hit: only `biased` looks at those in column segments."""
-        column, feature = wiring.place[: wiring.columns], wiring.place[wiring.columns :]
-        if passes is None:
-            self._t[column] = self._columns
-            self._t[feature] = self._position
-        else:
-            hit = self._t[feature]
-            hit[passes] = self._position
-            self._t[feature] = hit
 
-    def _make_room(self) -> None:
-        """Grow A and T to all slots of the board; new slots are at rest."""
-        spec = self._board.spec
-        need = len(self._board) * spec.branches * spec.segments
-        if need <= len(self._a):
+class Batch:
+    """All minds of a peer: the boards that they share, their lanes, and a bound on both.
+
+    No two threads may settle states of a batch at the same time.
+    """
+
+    def __init__(
+        self, spec: ModelSpec, device: torch.device | None = None, most_bytes: int = 1 << 32
+    ) -> None:
+        self.spec, self.most_bytes = spec, most_bytes
+        self._lanes = Lanes(spec, arrays_on(device or torch.device("cpu")))
+        self._slot_bytes = spec.branches * spec.segments * _NUMBER_BYTES
+        self._used = 0  # slots of all lanes
+        self._end = 1  # of the slots that were ever used; the first belongs to no lane
+        self._free: dict[int, list[int]] = {}  # by size: lanes at rest
+        self._left = deque[tuple[int, int, list[Wiring]]]()  # lanes to clear
+        self._newest: dict[Variant, Board] = {}
+        self._boards = WeakSet[Board]()
+
+    def __repr__(self) -> str:
+        return f"<Batch: {self.nbytes:,} bytes of at most {self.most_bytes:,}>"
+
+    @property
+    def nbytes(self) -> int:
+        """The approximate memory of all lanes and boards, in bytes."""
+        return self._used * self._slot_bytes + sum(board.nbytes for board in self._boards)
+
+    def bytes_of(self, state: Activation) -> int:
+        """Return the memory of a state, in bytes."""
+        return state.room * self._slot_bytes
+
+    def board(self, variant: Variant) -> Board:
+        """Return the board for a mind that begins."""
+        board = self._newest.get(variant)
+        if board is None or board.full:
+            board = self._newest[variant] = Board(self.spec, variant)
+            self._boards.add(board)
+        return board
+
+    def settle(self, states: Sequence[Activation]) -> None:
+        """Fire all words that some states have not fired yet, and score what may come next.
+
+        A state that cannot be settled gets a `fault`. If that fails for several at once, such as
+        for want of memory on the device, they are settled in two halves, so that a state fails only
+        by its own fault.
+        """
+        try:
+            self._settle(states)
+        except Exception as error:  # noqa: BLE001  (the owners of the faulty states raise it)
+            for state in states:
+                state.leave()  # its numbers may be half changed
+            if len(states) == 1:
+                states[0].fault = _translated(error)
+                return
+            half = len(states) // 2
+            self.settle(states[:half])
+            self.settle(states[half:])
+
+    def take_back(self, state: Activation) -> None:
+        """Take back the lane of a state; it is cleared before it is used again."""
+        fired = [one for one in state.heard.wirings[: state.fired] if one.sent]
+        self._left.append((state.start, state.room, fired))
+
+    def _settle(self, states: Sequence[Activation]) -> None:
+        self._sweep()
+        moves: list[tuple[Activation, int, int]] = []  # what was fired, from where, to where
+        ready = [state for state in states if self._has_room(state, moves)]
+        if self._end > len(self._lanes):
+            self._lanes.grow(self._end)
+        if moves:
+            fired = [state.heard.wirings[: state.fired] for state, _, _ in moves]
+            self._lanes.copy(fired, [one[1] for one in moves], [one[2] for one in moves])
+        for kind, group in _by_kind(ready):
+            self._run(kind, group)
+
+    def _run(self, kind: Kind, states: list[Activation]) -> None:
+        """Fire the words of states round by round, and score all after the last round."""
+        lag = max(len(state.heard.wirings) - state.fired for state in states)
+        for left in range(lag, 1, -1):
+            due = [s for s in states if len(s.heard.wirings) - s.fired >= left]
+            self._lanes.run(kind, [_next(state) for state in due], [])
+        due = [state for state in states if len(state.heard.wirings) > state.fired]
+        firings = [_next(state) for state in due]
+        scorings = [Scoring(s.heard.wirings[-1], s.start, s.now, s.column, s.ahead) for s in states]
+        for state, scores in zip(states, self._lanes.run(kind, firings, scorings), strict=True):
+            state.scores = scores
+
+    # The lanes.
+
+    def _has_room(self, state: Activation, moves: list[tuple[Activation, int, int]]) -> bool:
+        """Give a state a lane that is large enough, and note what is to be copied there."""
+        state.heard.wire()
+        try:
+            if state.origin is not None:
+                self._begin(state, *state.origin, moves)
+            need = max([wiring.end for wiring in state.heard.wirings[state.fired :]], default=0)
+            if need > state.room:
+                self._move(state, need, moves)
+        except NoMemory as error:
+            state.fault = error
+        return state.fault is None
+
+    def _begin(
+        self,
+        state: Activation,
+        origin: Activation,
+        fired: int,
+        moves: list[tuple[Activation, int, int]],
+    ) -> None:
+        """Copy a state from its origin, unless that has changed meanwhile."""
+        state.origin = None
+        if origin.fired == fired and origin.room:
+            state.start = self._take(origin.room)
+            state.room, state.fired, state.column = origin.room, fired, origin.column
+            moves.append((state, origin.start, state.start))
+
+    def _move(self, state: Activation, need: int, moves: list[tuple[Activation, int, int]]) -> None:
+        room = max(_LEAST_ROOM, 1 << (need - 1).bit_length())
+        start = self._take(room)
+        if state.room:
+            self.take_back(state)
+            at = next((n for n, one in enumerate(moves) if one[2] == state.start), None)
+            source = state.start if at is None else moves.pop(at)[1]
+            moves.append((state, source, start))
+        state.start, state.room = start, room
+
+    def _take(self, room: int) -> int:
+        """Return the first slot of a lane at rest."""
+        if self.nbytes + room * self._slot_bytes > self.most_bytes:
+            raise NoMemory(
+                f"no memory is left for this prompt: the {self.most_bytes:,} bytes for all prompts"
+                " are taken; ask another peer, or later"
+            )
+        self._used += room
+        if self._free.get(room):
+            return self._free[room].pop()
+        self._end += room
+        return self._end - room
+
+    def _sweep(self) -> None:
+        """Clear the lanes that were given back."""
+        if not self._left:
             return
-        self._a = self._grown(self._a, max(need, 2 * len(self._a)))
-        self._by_slot = self._a.reshape(-1, spec.branches, spec.segments)
-        if self.timing.timed:
-            self._t = self._grown(self._t, len(self._a))
+        left = []
+        while self._left:
+            left.append(self._left.popleft())
+        fired = [(wirings, start) for start, _, wirings in left if wirings]
+        if fired:
+            self._lanes.clear([wirings for wirings, _ in fired], [start for _, start in fired])
+        for start, room, _ in left:
+            self._free.setdefault(room, []).append(start)
+            self._used -= room
+        if not self._used:
+            self._free.clear()
+            self._end = 1
 
-    def _grown(self, array: Array, count: int) -> Array:
-        grown = self._board.arrays.zeros(count, str(array.dtype).removeprefix("torch."))
-        grown[: len(array)] = array
-        return grown
+
+def _next(state: Activation) -> Firing:
+    """Return the next word that a state has to fire, and count it as fired."""
+    wirings, at = state.heard.wirings, state.fired
+    wiring = wirings[at]
+    if at:
+        state.column += wirings[at - 1].row.neuron.concept != wiring.row.neuron.concept
+    state.fired += 1
+    now, exact, emits = FIRST + at, state.timing is Timing.EXACT, state.timing is Timing.SEQ
+    return Firing(wiring, state.start, now - 1 if exact else int(emits), now, state.column, emits)
+
+
+def _by_kind(states: Sequence[Activation]) -> list[tuple[Kind, list[Activation]]]:
+    """Group states by what those of one run have in common."""
+    groups: dict[Kind, list[Activation]] = {}
+    for state in states:
+        groups.setdefault(state.kind, []).append(state)
+    return list(groups.items())
+
+
+def _translated(error: Exception) -> Exception:
+    if not isinstance(error, torch.OutOfMemoryError):
+        return error
+    return NoMemory("the device has no memory left for this prompt; ask another peer, or later")

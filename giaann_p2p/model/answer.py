@@ -7,9 +7,8 @@ tokens.
 
 from collections.abc import Sequence
 
-import torch
-
 from giaann_p2p.errors import PromptError
+from giaann_p2p.model.activation import Batch
 from giaann_p2p.model.board import ONE
 from giaann_p2p.model.generate import Mind, Taken, next_token, read
 from giaann_p2p.model.listen import listen
@@ -17,9 +16,8 @@ from giaann_p2p.model.manner import Manner
 from giaann_p2p.model.parse import PromptSentence
 from giaann_p2p.model.prompt import checked_prompt
 from giaann_p2p.model.render import Renderer
-from giaann_p2p.model.rows import BREATH, Neuron, Row, Steps
+from giaann_p2p.model.rows import Neuron, Row, Steps
 from giaann_p2p.model.said import Stopped, Token
-from giaann_p2p.model.spec import ModelSpec
 
 _READ_AT_ONCE = 64
 """The number of rows read at once for tokens said elsewhere: a client may send many, and rows may
@@ -29,9 +27,7 @@ be large."""
 class Continuation:
     """The continuation of a prompt: call `begin`, then `next` for each token until it is None."""
 
-    def __init__(
-        self, prompt: str, spec: ModelSpec, manner: Manner, device: torch.device | None = None
-    ) -> None:
+    def __init__(self, prompt: str, batch: Batch, manner: Manner) -> None:
         self.prompt = prompt
         self.completion = ""
         """The missing rest of the prompt's last word: ` civil war` after "the Spanish"."""
@@ -40,7 +36,7 @@ class Continuation:
         a word of its column."""
         self.stopped: Stopped | None = None
         """The reason why the answer has ended; None until then."""
-        self._mind = Mind(spec, manner.timings(), manner.variant, device)
+        self._mind = Mind(batch, manner.timings(), manner.variant)
         self._beam, self._left = manner.beam, manner.max_tokens
         self._renderer = Renderer(prompt)
 
@@ -56,26 +52,34 @@ class Continuation:
         self.completion = self._renderer.complete(heard.rest)
         for at in range(0, len(said), _READ_AT_ONCE):
             for row in (yield from read(self._mind, said[at : at + _READ_AT_ONCE])):
-                yield BREATH
-                self._take_up(row)
+                yield from self._take_up(row)
 
-    def _take_up(self, row: Row | None) -> None:
+    def _take_up(self, row: Row | None) -> Steps[None]:
         """Hear a token that was said elsewhere."""
         if row is None:
             raise PromptError("it cannot go on from words that were never learned")
-        self._mind.candidates()  # the mind must know whether it expected the word: see `_ended`
+        yield from self._mind.candidates()  # the mind must know whether it expected the word
         self._mind.hear(row)
         self._renderer.append(row.name.word)
         self._left -= 1
 
+    def prefetch(self, wanted: bool) -> None:
+        """Have the next token come with guesses for `foreseen`; never with a beam, which takes many
+        paths."""
+        self._mind.prefetches = wanted and self._beam is None
+
     def foreseen(self, most: int) -> list[Neuron]:
-        """Return neurons whose rows may be needed soon; none for a beam, which takes many paths."""
-        return [] if self._beam else self._mind.foreseen(most)
+        """Return neurons whose rows may be needed soon."""
+        return self._mind.foreseen(most)
 
     @property
     def nbytes(self) -> int:
         """The approximate size in memory, in bytes."""
-        return self._mind.board.nbytes
+        return self._mind.nbytes
+
+    def close(self) -> None:
+        """Give the memory back; the answer cannot be continued."""
+        self._mind.forget()
 
     def next(self) -> Steps[Token | None]:
         """Return the next token; None if there is none, and then `stopped` is the reason."""

@@ -1,10 +1,11 @@
-"""Arrays where the state of a prompt lives: numpy's on the processor, torch's on a GPU.
+"""Arrays where the states of prompts live: numpy's on the processor, torch's on a GPU.
 
 An operation on some hundred numbers takes torch three to four times as long as numpy, so a token on
 a processor, too. Both understand indexing, slices, comparisons and arithmetic in the same words;
-what they call by different names is here.
+what they call by different names is here. All numbers are of 64 bits.
 """
 
+from collections.abc import Sequence
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -20,16 +21,24 @@ Host = npt.NDArray[Any]
 class Arrays(Protocol):
     """Makes arrays on one device."""
 
-    def zeros(self, count: int, dtype: str) -> Array:
+    def zeros(self, count: int) -> Array:
         """Return `count` zeros."""
         ...
 
-    def of(self, host: Host) -> Array:
-        """Return an array of the host on the device; it may share memory."""
+    def send(self, host: Sequence[Host]) -> Sequence[Array]:
+        """Return arrays of the host on the device, moved by one copy; they may share memory."""
         ...
 
     def host(self, array: Array) -> Host:
         """Return an array on the host; from a GPU this is a copy, which waits for all before it."""
+        ...
+
+    def joined(self, arrays: Sequence[Array]) -> Array:
+        """Return arrays one after another; of a single array this may be the array itself."""
+        ...
+
+    def spread(self, values: Array, counts: Array, total: int) -> Array:
+        """Return each value as often as counted, `total` in all; a single value may stay one."""
         ...
 
     def where(self, condition: Array, yes: Array, no: Array) -> Array:
@@ -44,18 +53,26 @@ class Arrays(Protocol):
 class HostArrays:
     """Arrays of numpy."""
 
-    def zeros(self, count: int, dtype: str) -> Array:
+    def zeros(self, count: int) -> Array:
         """Return `count` zeros; they take no memory until they are written to."""
-        return np.zeros(count, dtype)
+        return np.zeros(count, np.int64)
 
-    def of(self, host: Host) -> Array:
-        """Return the same array."""
+    def send(self, host: Sequence[Host]) -> Sequence[Array]:
+        """Return the same arrays."""
         return host
 
     def host(self, array: Array) -> Host:
         """Return the same array."""
         found: Host = array
         return found
+
+    def joined(self, arrays: Sequence[Array]) -> Array:
+        """Return arrays one after another."""
+        return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+
+    def spread(self, values: Array, counts: Array, total: int) -> Array:
+        """Return each value as often as counted; a single value stays one."""
+        return values if len(values) == 1 else values.repeat(counts)
 
     def where(self, condition: Array, yes: Array, no: Array) -> Array:
         """Return one or the other value, place by place."""
@@ -72,18 +89,28 @@ class TorchArrays:
     def __init__(self, device: torch.device) -> None:
         self._device = device
 
-    def zeros(self, count: int, dtype: str) -> Array:
+    def zeros(self, count: int) -> Array:
         """Return `count` zeros."""
-        return torch.zeros(count, dtype=getattr(torch, dtype), device=self._device)
+        return torch.zeros(count, dtype=torch.int64, device=self._device)
 
-    def of(self, host: Host) -> Array:
-        """Return a copy on the device; on the processor, a view."""
-        return torch.from_numpy(host).to(self._device)
+    def send(self, host: Sequence[Host]) -> Sequence[Array]:
+        """Return copies on the device: views of the one array that is moved."""
+        flat = torch.from_numpy(np.concatenate([array.ravel() for array in host]))
+        parts = torch.split(flat.to(self._device, copy=True), [array.size for array in host])
+        return [p.view(a.shape) if a.ndim > 1 else p for p, a in zip(parts, host, strict=True)]
 
     def host(self, array: Array) -> Host:
-        """Return a copy on the host; on the processor, a view."""
-        found: Host = array.cpu().numpy()
+        """Return a copy on the host."""
+        found: Host = array.to("cpu", copy=True).numpy()
         return found
+
+    def joined(self, arrays: Sequence[Array]) -> Array:
+        """Return arrays one after another."""
+        return torch.cat(list(arrays))
+
+    def spread(self, values: Array, counts: Array, total: int) -> Array:
+        """Return each value as often as counted; told the total, no device waits for it."""
+        return torch.repeat_interleave(values, counts, output_size=total)
 
     def where(self, condition: Array, yes: Array, no: Array) -> Array:
         """Return one or the other value, place by place."""

@@ -1,17 +1,20 @@
-"""The board of a prompt: slots for the touched neurons, and rows as indices over the slots.
+"""The board: slots for the neurons that minds have touched, and rows as indices over the slots.
 
 A row refers to its targets by 128 bits each; a state needs indices into an array. The board assigns
-a slot to every neuron that is touched, and converts each row, once, into arrays of indices.
+a slot to every neuron that is touched, and converts each row into arrays of indices: once for all
+minds that share the board.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
-from giaann_p2p.model.arrays import Array, arrays_on
+from giaann_p2p.model.arrays import Array
 from giaann_p2p.model.delta import first_of_runs
 from giaann_p2p.model.ids import PRIME
 from giaann_p2p.model.lexicon import Delimiter, delimiter
@@ -24,19 +27,32 @@ from giaann_p2p.model.spec import UNITS, ModelSpec
 ONE = 1 << 24
 """The integer that stands for an activation of 1."""
 
-_EQUAL_GAIN = round(math.tanh(1 / 200) * ONE)
+EQUAL_GAIN = round(math.tanh(1 / 200) * ONE)
 """The activation that a connection adds if strengths are not graded: that of the strength 1."""
 
-_PLACE_BYTES, _CONNECTION_BYTES = 28, 44
-"""Bytes per place (its activation under three timings, its time under one), and per connection of a
-wiring."""
-_MOST_SLOTS = 1 << 15  # more would be slower: a processor's caches hold no more
+CONNECTION_BYTES = 60
+"""The approximate bytes per connection of a wiring, with those of its row."""
+_MOST_SLOTS = 1 << 13
+"""The state of a mind has a range up to the last slot that it touches, so more slots would make the
+states of all minds that share the board large."""
 _MOST_CONNECTIONS = 1 << 20
+_MOST_AHEAD = 256
+"""The most connections of a row that are considered for prefetching; it takes the strongest."""
 
 
-@dataclass(frozen=True, eq=False)
+class Ahead(NamedTuple):
+    """Connections of a row to neurons that may come two or more tokens later, h of them."""
+
+    target: Ints
+    """Shape [h]: the index of each target among the row's."""
+    slot: Ints
+    segment: Ints
+    strength: Ints
+
+
+@dataclass(eq=False)
 class Wiring:
-    """A row as arrays of indices over the slots of one prompt, on its device.
+    """A row as arrays of indices over the slots of a board.
 
     Its m connections are in two groups, c to column segments, then f to feature segments.
     """
@@ -44,41 +60,56 @@ class Wiring:
     row: Row
     slot: int
     """The slot of the row's own neuron."""
-    place: Array
-    """Shape [m]: the index in A and T of each connection's target segment."""
+    end: int
+    """The slot after the largest one here: a state that fires the row needs so many."""
+    parts: Sequence[Array]
+    """The index in A and T of each connection's target segment, [c] and [f]; 1 for those that wait
+    for the segment before and 0 for others, [f]; the slots of the candidates, [k]; if strengths are
+    graded, what each connection adds, [c] and [f]. On the host until `sent` to the device."""
     columns: int
     """c, the number of connections to column segments, which wait for nothing."""
-    begins: Array
-    """Shape [f], bool: whether the target is the first feature segment, which waits for none."""
-    column_gain: Array
-    """Shape [c]: the activation that each connection adds, in units of ONE; a number if it is the
-    same for all."""
-    feature_gain: Array
-    """Shape [f]: the same of those to feature segments."""
-    feature: Ints
-    """Shape [f]: the index of each connection to a feature segment among the row's connections."""
-    adjacent: Array
-    """Shape [k]: the slots of the targets that may come next."""
+    features: int
+    """f, the number of connections to feature segments."""
     adjacent_index: Ints
-    """Shape [k]: the index of each of them among the row's targets, ascending."""
+    """Shape [k]: the index of each candidate among the row's targets, ascending."""
     adjacent_strength: Ints
     """Shape [k]: the total strength of the connections to each of them in the last segment."""
-    reachable: npt.NDArray[np.bool_]
-    """Shape [k]: whether the row may choose each of them: without a delimiter, only in its own
-    column."""
+    inside: npt.NDArray[np.bool_]
+    """Shape [k]: whether each of them is in the row's own column."""
+    targets: Ints
+    """Shape [n]: the slots of the row's targets."""
+    spec: ModelSpec
+    sent: bool = False
+
+    @cached_property
+    def reachable(self) -> npt.NDArray[np.bool_]:
+        """Shape [k]: whether the row may choose each candidate; only a delimiter leads out of its
+        column."""
+        fired = self.row.neuron
+        if fired.feature != PRIME and delimiter(self.row.name.word) is not Delimiter.NONE:
+            return np.ones(len(self.inside), np.bool_)
+        return self.inside
+
+    @cached_property
+    def ahead(self) -> Ahead:
+        """What may come after the next word."""
+        row, last = self.row, self.spec.segments - 1
+        at = np.flatnonzero((row.segment > self.spec.column_segments) & (row.segment < last))
+        if len(at) > _MOST_AHEAD:
+            at = at[np.argpartition(-row.strength[at], _MOST_AHEAD)[:_MOST_AHEAD]]
+        target, segment = row.target[at], row.segment[at].astype(np.int64)
+        return Ahead(target, self.targets[target], segment, row.strength[at])
 
 
 class Board:
-    """The slots of neurons, and the wired rows; shared by states, and by successive prompts.
+    """The slots of neurons, and the wired rows; shared by minds.
 
-    A board only grows; once it is `full`, the next prompt should begin with a new board.
+    A board only grows; once it is `full`, the next minds should begin with a new board.
     """
 
-    def __init__(self, spec: ModelSpec, variant: Variant, device: torch.device) -> None:
+    def __init__(self, spec: ModelSpec, variant: Variant) -> None:
         self.spec = spec
         self.variant = variant
-        self.device = device
-        self.arrays = arrays_on(device)
         self._slots = Slots()
         self._connections = 0
         self._wirings: dict[Neuron, Wiring] = {}
@@ -88,30 +119,26 @@ class Board:
 
     @property
     def full(self) -> bool:
-        """Whether the board should be replaced, because it takes some 60 MB with the states."""
+        """Whether further minds should begin with another board."""
         return len(self) > _MOST_SLOTS or self._connections > _MOST_CONNECTIONS
 
     @property
     def nbytes(self) -> int:
-        """The approximate memory in bytes, with the states of the three timings of `auto`."""
-        places = len(self) * self.spec.branches * self.spec.segments
-        return places * _PLACE_BYTES + self._connections * _CONNECTION_BYTES
-
-    def row(self, neuron: Neuron) -> Row | None:
-        """Return a neuron's row if it is wired, else None."""
-        wiring = self._wirings.get(neuron)
-        return None if wiring is None else wiring.row
+        """The approximate memory of all wirings, in bytes."""
+        return self._connections * CONNECTION_BYTES
 
     def wire(self, row: Row) -> Wiring:
-        """Return the wiring of a row, which is made once and cached."""
+        """Return the wiring of a row, which is made once; of a row that has changed, made anew."""
         wiring = self._wirings.get(row.neuron)
-        if wiring is None:
+        if wiring is None or not (wiring.row is row or wiring.row.same(row)):
+            self._connections += len(row.target) - (
+                wiring.columns + wiring.features if wiring else 0
+            )
             wiring = self._wirings[row.neuron] = self._lay_out(row)
-            self._connections += len(row.target)
         return wiring
 
     def _lay_out(self, row: Row) -> Wiring:
-        spec, segment, of = self.spec, row.segment, self.arrays.of
+        spec, segment = self.spec, row.segment
         slot, targets = self._slots.of(row)
         place = (targets * (spec.branches * spec.segments))[row.target]  # [m]
         place += np.multiply(row.branch, spec.segments, dtype=np.int64)
@@ -122,32 +149,25 @@ class Board:
         nearest = row.target[last]  # one for each branch, so a target may occur several times
         first = first_of_runs(nearest).nonzero()[0]
         adjacent = nearest[first]
-        strength = np.add.reduceat(row.strength[last], first) if len(first) else row.strength[:0]
-        order = np.concatenate([column, feature])
+        waits = segment[feature] > spec.column_segments
+        gains = [column, feature] if self.variant.graded_strengths else []
         return Wiring(
             row,
             slot,
-            of(place[order]),
+            1 + max(slot, int(targets.max(initial=0))),
+            [place[column], place[feature], waits.astype(np.int64), targets[adjacent]]
+            + [_gain(row.strength[group]) for group in gains],
             len(column),
-            of(segment[feature] == spec.column_segments),
-            self._gain(row.strength[column]),
-            self._gain(row.strength[feature]),
-            feature,
-            of(targets[adjacent]),
+            len(feature),
             adjacent,
-            strength,
-            self._reachable(row, adjacent),
+            np.add.reduceat(row.strength[last], first) if len(first) else row.strength[:0],
+            row.target_concept[adjacent] == np.uint64(row.neuron.concept),
+            targets,
+            spec,
         )
 
-    def _gain(self, strength: Ints) -> Array:
-        """Return 2 (sigmoid(x / 100) - 1/2), which equals tanh(x / 200), in units of ONE."""
-        if not self.variant.graded_strengths:
-            return _EQUAL_GAIN
-        return self.arrays.of(np.rint(np.tanh(strength / UNITS / 200) * ONE).astype(np.int64))
 
-    def _reachable(self, row: Row, adjacent: Ints) -> npt.NDArray[np.bool_]:
-        fired = row.neuron
-        if fired.feature != PRIME and delimiter(row.name.word) is not Delimiter.NONE:
-            return np.ones(len(adjacent), np.bool_)
-        inside: npt.NDArray[np.bool_] = row.target_concept[adjacent] == np.uint64(fired.concept)
-        return inside
+def _gain(strength: Ints) -> Ints:
+    """Return 2 (sigmoid(x / 100) - 1/2), which equals tanh(x / 200), in units of ONE."""
+    gain: Ints = np.rint(np.tanh(strength / UNITS / 200) * ONE).astype(np.int64)
+    return gain

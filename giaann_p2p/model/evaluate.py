@@ -98,7 +98,7 @@ def names_of(sequence: Sequences) -> list[Name]:
 
 
 def _predicted(mind: Mind) -> Steps[Row | None]:
-    choice = best(mind)
+    choice = yield from best(mind)
     if choice is None:
         return None
     (row,) = yield from read(mind, [choice.neuron])

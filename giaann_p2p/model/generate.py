@@ -4,17 +4,15 @@ All code here that needs rows is `Steps` (see `rows`): it yields a question and 
 answer, wherever that comes from.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from typing import NamedTuple
 
-import numpy as np
-import torch
-
-from giaann_p2p.model.activation import Activation, Candidates
-from giaann_p2p.model.board import Board
+from giaann_p2p.model.activation import Activation, Batch, Heard
+from giaann_p2p.model.board import CONNECTION_BYTES
+from giaann_p2p.model.candidates import Candidates
 from giaann_p2p.model.manner import AUTO, Beam, Timing, Variant
-from giaann_p2p.model.rows import Name, Neuron, Question, Row, Steps
+from giaann_p2p.model.rows import Name, Neuron, Question, Row, Steps, abreast
 from giaann_p2p.model.spec import ModelSpec, increment
 
 _SENTENCE_ENDS = frozenset(".?!")
@@ -39,78 +37,86 @@ class Taken(NamedTuple):
 
 
 class Mind:
-    """The activation after a prompt, under one timing or, with `auto`, under several.
+    """What was heard of a prompt, under one timing or, with `auto`, under several.
 
     The states of the later timings of `auto` are brought up to date only when they are needed.
     """
 
     def __init__(
-        self,
-        spec: ModelSpec,
-        timings: Sequence[Timing] = AUTO,
-        variant: Variant | None = None,
-        device: torch.device | None = None,
+        self, batch: Batch, timings: Sequence[Timing] = AUTO, variant: Variant | None = None
     ) -> None:
-        self.board = Board(spec, variant or Variant(), device or torch.device("cpu"))
-        self._states = _states_on(self.board, timings)
-        self._heard: list[Row] = []
+        self.prefetches = False
+        """Whether the next candidates come with guesses for `foreseen`."""
+        self._batch, self._timings, self._variant = batch, timings, variant or Variant()
+        self._known: dict[Neuron, Row] = {}
+        """The rows read so far: during an answer, a row does not change."""
+        self._connections = 0  # of all of these
         self._remembered: Candidates | None = None  # the candidates of `exact`, once computed
-        self._by_heart = False  # whether `exact` expected the word heard last
+        self._expected: Candidates | None = None  # the same, before the word heard last
+        self._begin(Heard(batch.board(self._variant)))
 
     def copy(self) -> "Mind":
         """Return a mind that continues from here independently.
 
-        Both minds share the same states. A state is rewound to what a mind heard when that mind
-        uses it: a state has millions of numbers, and undoing one step touches some thousands.
+        Its numbers are copied when they are first needed.
         """
-        for state in self._states.values():
-            state.branch()
         other = copy(self)
-        other._heard = list(self._heard)
+        other._begin(self._heard.copy())
+        for state, mine in zip(other._states, self._states, strict=True):
+            state.origin = mine.here
         return other
 
     def forget(self) -> None:
-        """Reset for another prompt; wired rows are kept until the board is full."""
-        self._heard = []
-        self._remembered, self._by_heart = None, False
-        board = self.board
-        if board.full:
-            self.board = Board(board.spec, board.variant, board.device)
-        for state in self._states.values():
-            state.forget(self.board)
+        """Give the memory of the states back; then another prompt can be heard."""
+        self._known, self._connections = {}, 0
+        self._remembered = self._expected = None
+        self._begin(Heard(self._batch.board(self._variant)))
 
     def __len__(self) -> int:
         """Return the number of tokens heard."""
-        return len(self._heard)
+        return len(self._heard.rows)
+
+    @property
+    def nbytes(self) -> int:
+        """The approximate size in memory, in bytes, with its part of a shared board."""
+        lanes = sum(map(self._batch.bytes_of, self._states))
+        return self._connections * CONNECTION_BYTES + lanes
+
+    def known(self, neuron: Neuron) -> Row | None:
+        """Return a row that was read before; None if it was not."""
+        return self._known.get(neuron)
+
+    def know(self, row: Row) -> None:
+        """Note a row that was read."""
+        self._known[row.neuron] = row
+        self._connections += len(row.target)
 
     def hear(self, row: Row) -> None:
         """Hear the next token: of the prompt, or a chosen one."""
-        expected = self._remembered
-        self._by_heart = expected is not None and place_of(row.neuron, expected) is not None
-        self._remembered = None
-        self._heard.append(row)
+        self._expected, self._remembered = self._remembered, None
+        self._heard.rows.append(row)
+        if row.neuron not in self._known:
+            self.know(row)
 
-    def states(self) -> Iterable[Activation]:
-        """Yield the states, the strictest first, each brought up to date when it is yielded.
+    def settled(self) -> Iterator[Steps[Activation]]:
+        """Yield steps to the state of each timing, brought up to date, the strictest first."""
+        return map(_settled, self._states)
 
-        A state stays up to date until a copy of this mind uses it.
-        """
-        for state in self._states.values():
-            state.follow(self._heard)
-            yield state
-
-    def candidates(self) -> tuple[Timing, Candidates] | None:
+    def candidates(self) -> Steps[tuple[Timing, Candidates] | None]:
         """Return the candidates of the first timing that has any; None if no timing has.
 
         After the end of a sentence only `exact` is asked: the other timings would continue in the
         middle of other sentences, and a short answer is better than a rambling one.
         """
-        if not self._heard:
+        if not len(self):
             return None
-        for state in self.states():
+        self._states[0].ahead = self.prefetches
+        for state in self._states:
             exact = state.timing is Timing.EXACT
             if not exact and len(self._states) > 1 and self._ended():
                 return None
+            if not state.settled:
+                yield [state]
             found = state.candidates()
             if exact:
                 self._remembered = found
@@ -121,9 +127,13 @@ class Mind:
     def foreseen(self, most: int) -> list[Neuron]:
         """Return neurons whose rows may be needed soon, according to the strictest timing.
 
-        The state of that timing is not brought up to date for this.
+        They are those of the last candidates that came with such guesses.
         """
-        return next(iter(self._states.values())).foreseen(most)
+        return self._states[0].foreseen(most)
+
+    def _begin(self, heard: Heard) -> None:
+        self._heard = heard
+        self._states = [Activation(self._batch, heard, timing) for timing in self._timings]
 
     def _ended(self) -> bool:
         """Return whether the word heard last ends a sentence.
@@ -132,20 +142,18 @@ class Mind:
         none, if the word has ever ended a learned sentence. For example, few sentences end with a
         comma; but if one did, and `exact` followed it up to there, that is its end.
         """
-        last = self._heard[-1]
+        last, expected = self._heard.rows[-1], self._expected
+        by_heart = expected is not None and last.neuron in expected
         return last.name.word in _SENTENCE_ENDS or (
-            self._by_heart and _ended_with(last, self.board.spec)
+            by_heart and _ended_with(last, self._batch.spec)
         )
 
 
-def place_of(neuron: Neuron, candidates: Candidates) -> int | None:
-    """Return the position of a neuron among candidates; None if it is not one."""
-    row, index = candidates.wiring.row, candidates.index
-    same = (row.target_concept[index] == np.uint64(neuron.concept)) & (
-        row.target_feature[index] == np.uint64(neuron.feature)
-    )
-    at = np.flatnonzero(same)
-    return int(at[0]) if len(at) else None
+def _settled(state: Activation) -> Steps[Activation]:
+    """Bring a state up to date; return it."""
+    if not state.settled:
+        yield [state]
+    return state
 
 
 def _ended_with(row: Row, spec: ModelSpec) -> bool:
@@ -158,24 +166,22 @@ def _ended_with(row: Row, spec: ModelSpec) -> bool:
     return row.count * increment(1) > followed
 
 
-def _states_on(board: Board, timings: Sequence[Timing]) -> dict[Timing, Activation]:
-    return {timing: Activation(board, timing) for timing in timings}
-
-
 def read(mind: Mind, neurons: Sequence[Neuron]) -> Steps[list[Row | None]]:
-    """Return rows; the question has only those that the mind has not wired yet."""
-    found = {neuron: mind.board.row(neuron) for neuron in neurons}
+    """Return rows; the question has only those that the mind does not know yet."""
+    found = {neuron: mind.known(neuron) for neuron in neurons}
     missing = [neuron for neuron, row in found.items() if row is None]
     if missing:
         rows = yield Question(missing)
         for neuron, row in zip(missing, rows, strict=True):
-            found[neuron] = row and mind.board.wire(row).row
+            found[neuron] = row
+            if row is not None:
+                mind.know(row)
     return [found[neuron] for neuron in neurons]
 
 
 def next_token(mind: Mind, beam: Beam | None = None) -> Steps[Taken | None]:
     """Choose the next token and hear it; None if there is no candidate."""
-    choice = best(mind) if beam is None else (yield from look_ahead(mind, beam))
+    choice = yield from (best(mind) if beam is None else look_ahead(mind, beam))
     if choice is None:
         return None
     (row,) = yield from read(mind, [choice.neuron])
@@ -185,16 +191,17 @@ def next_token(mind: Mind, beam: Beam | None = None) -> Steps[Taken | None]:
     return Taken(row.name, choice)
 
 
-def best(mind: Mind) -> Choice | None:
+def best(mind: Mind) -> Steps[Choice | None]:
     """Return the best candidate; None if there is none."""
-    return next(iter(_best(mind, 1)), None)
+    return next(iter((yield from _best(mind, 1))), None)
 
 
 def look_ahead(mind: Mind, beam: Beam) -> Steps[Choice | None]:
     """Return the first step of the best path that a beam search finds."""
     ways = [_Way(mind, None, None, 0)]
     for _ in range(beam.depth):
-        longer = [step for way in ways for step in _steps(way, beam.width)]
+        found = yield from abreast([_steps(way, beam.width) for way in ways])
+        longer = [step for steps in found for step in steps]
         longer.sort(key=lambda way: -way.total)  # stable: ties keep the order of their paths
         ways = yield from _taken(longer[: beam.width])
     return ways[0].first
@@ -209,11 +216,11 @@ class _Way(NamedTuple):
     total: int
 
 
-def _steps(way: _Way, width: int) -> list[_Way]:
+def _steps(way: _Way, width: int) -> Steps[list[_Way]]:
     """Return the paths that are one step longer; a path that has ended is returned unchanged."""
     return [
         _Way(way.mind, way.first or choice, choice, way.total + choice.score)
-        for choice in _best(way.mind, width)
+        for choice in (yield from _best(way.mind, width))
     ] or [way._replace(step=None)]
 
 
@@ -232,8 +239,8 @@ def _taken(ways: list[_Way]) -> Steps[list[_Way]]:
     return taken
 
 
-def _best(mind: Mind, most: int) -> list[Choice]:
-    found = mind.candidates()
+def _best(mind: Mind, most: int) -> Steps[list[Choice]]:
+    found = yield from mind.candidates()
     if found is None:
         return []
     timing, candidates = found

@@ -23,13 +23,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from giaann_p2p.model.activation import Candidates
+from giaann_p2p.model.candidates import Candidates
 from giaann_p2p.model.columns import Word
-from giaann_p2p.model.generate import Mind, place_of, read
+from giaann_p2p.model.generate import Mind, read
 from giaann_p2p.model.ids import PRIME, word_id
 from giaann_p2p.model.lexicon import Delimiter, delimiter
 from giaann_p2p.model.parse import PromptSentence
-from giaann_p2p.model.rows import BREATH, Name, Question, Row, Steps, empty_row
+from giaann_p2p.model.rows import Name, Question, Row, Steps, empty_row
 from giaann_p2p.model.sequence import Ids
 
 _LONGEST = 16
@@ -60,7 +60,6 @@ def listen(mind: Mind, sentences: list[PromptSentence]) -> Steps[Heard]:
         written = _Written(sentence)
         place = written.next(0)
         while place is not None:
-            yield BREATH
             reading = yield from _read(mind, written, place)
             if reading.name is not None:
                 neuron = reading.name.neuron
@@ -164,17 +163,21 @@ class _Written:
 def _read(mind: Mind, written: _Written, place: int) -> Steps[_Reading]:
     """Decide between the parse and memory."""
     parsed = written.parsed(place)
-    if not len(mind) or (place < written.tail and _expected(mind, parsed.name)):
+    if not len(mind):
+        return parsed
+    if place < written.tail and (yield from _expected(mind, parsed.name)):
         return parsed
     return (yield from _remembered(mind, written, place)) or parsed
 
 
-def _expected(mind: Mind, name: Name | None) -> bool:
+def _expected(mind: Mind, name: Name | None) -> Steps[bool]:
     """Return whether memory, under any timing, expects exactly this neuron."""
     if name is None:
         return False
-    neuron, states = name.neuron, mind.states()
-    return any(place_of(neuron, state.candidates(anywhere=True)) is not None for state in states)
+    for steps in mind.settled():
+        if name.neuron in (yield from steps).candidates(anywhere=True):
+            return True
+    return False
 
 
 def _remembered(mind: Mind, written: _Written, place: int) -> Steps[_Reading | None]:
@@ -184,8 +187,8 @@ def _remembered(mind: Mind, written: _Written, place: int) -> Steps[_Reading | N
     """
     spelled, begun = written.spelled(place), written.begun(place)
     numbers = np.array(list(spelled), np.uint64)
-    for state in mind.states():
-        expected = state.candidates(anywhere=True)
+    for steps in mind.settled():
+        expected = (yield from steps).candidates(anywhere=True)
         whole = _only(expected, np.isin(_word_ids(expected), numbers))
         longer = (yield from _longer(expected, whole, begun)) if begun else None
         if longer is not None:

@@ -3,13 +3,16 @@
 A row is one neuron with its outgoing connections. A holder of rows (a delta in memory, a store, a
 swarm) answers questions through `Rows.read`. Prediction itself performs no reads: it is written as
 generators (`Steps`) that yield questions and are sent the answers, so that the same code runs over
-memory (`run`, below) and over a network.
+memory (`run`, below) and over a network. Computations that several predictions can do together are
+yielded as well, as `Work`.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Generator, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Protocol, TypeVar
+from itertools import islice
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -80,6 +83,15 @@ class Row:
     numbers: Numbers | None = None
     """The same neurons as numbers, if the holder is on this machine."""
 
+    def same(self, other: "Row") -> bool:
+        """Return whether both rows say the same, in the same order."""
+        return self.count == other.count and all(
+            np.array_equal(getattr(self, name), getattr(other, name)) for name in _CONTENT
+        )
+
+
+_CONTENT = ("strength", "target", "branch", "segment", "target_concept", "target_feature")
+
 
 def empty_row(neuron: Neuron, name: Name) -> Row:
     """Return the row of a neuron that never occurred."""
@@ -103,12 +115,24 @@ class Question(NamedTuple):
     names_only: bool = False
 
 
-BREATH = Question(())
-"""An empty question: a point at which long work without questions can be suspended."""
+class Work(ABC):
+    """A computation that is done faster together with others of its kind."""
+
+    @property
+    @abstractmethod
+    def connections(self) -> int:
+        """The number of connections that are to be considered."""
+
+    @abstractmethod
+    def together(self, others: Sequence["Work"]) -> None:
+        """Do it, and the others, too."""
+
 
 T = TypeVar("T")
 Answer = list[Row | None]
-Steps = Generator[Question, Answer, T]
+Request = Question | Sequence[Work]
+"""What steps wait for: rows, or that some work is done; then the answer is an empty list."""
+Steps = Generator[Request, Answer, T]
 
 
 class Rows(Protocol):
@@ -119,15 +143,70 @@ class Rows(Protocol):
         ...
 
 
+class End(NamedTuple, Generic[T]):
+    """The end of steps, with their result."""
+
+    result: T
+
+
+def advanced(steps: Steps[T], answer: Answer | None) -> Request | End[T]:
+    """Resume steps with an answer, None at first; return their next request, or their end."""
+    try:
+        return next(steps) if answer is None else steps.send(answer)
+    except StopIteration as done:
+        return End(done.value)
+
+
 def run(steps: Steps[T], rows: Rows) -> T:
     """Run steps to their end, with rows that can be read at once; return their result."""
-    try:
-        question = next(steps)
-        while True:
-            question = steps.send(rows.read(question))
-    except StopIteration as done:
-        result: T = done.value
-        return result
+    at = advanced(steps, None)
+    while not isinstance(at, End):
+        answer: Answer = []
+        if isinstance(at, Question):
+            answer = rows.read(at)
+        else:
+            done(at)
+        at = advanced(steps, answer)
+    result: T = at.result
+    return result
+
+
+def done(works: Sequence[Work]) -> None:
+    """Do some works together."""
+    if works:
+        works[0].together(works[1:])
+
+
+def abreast(all_steps: Sequence[Steps[T]]) -> Steps[list[T]]:
+    """Run several steps side by side: they work together, and ask for rows together.
+
+    While any can work, the others wait with their questions, and so share a larger one.
+    """
+    results: dict[int, T] = {}
+    due = {n: advanced(steps, None) for n, steps in enumerate(all_steps)}
+    while due:
+        results |= {n: at.result for n, at in due.items() if isinstance(at, End)}
+        asked = {n: at for n, at in due.items() if isinstance(at, Question)}
+        works = {n: at for n, at in due.items() if not isinstance(at, (Question, End))}
+        if works:
+            yield [work for some in works.values() for work in some]
+            answers: dict[int, Answer] = {n: [] for n in works}
+        else:
+            answers = yield from _answers(asked)
+        waiting = {n: at for n, at in asked.items() if n not in answers}
+        due = waiting | {n: advanced(all_steps[n], answer) for n, answer in answers.items()}
+    return [results[n] for n in range(len(all_steps))]
+
+
+def _answers(asked: dict[int, Question]) -> Generator[Request, Answer, dict[int, Answer]]:
+    """Ask the questions that can be asked as one: all that want only names, or all others."""
+    names_only = all(question.names_only for question in asked.values())
+    asked = {n: question for n, question in asked.items() if question.names_only == names_only}
+    if not asked:
+        return {}
+    neurons = [neuron for question in asked.values() for neuron in question.neurons]
+    rows = iter((yield Question(neurons, names_only)))
+    return {n: list(islice(rows, len(question.neurons))) for n, question in asked.items()}
 
 
 class DeltaRows:

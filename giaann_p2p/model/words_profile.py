@@ -7,6 +7,7 @@ import torch
 
 from giaann_p2p.errors import UsageError
 from giaann_p2p.model import english
+from giaann_p2p.model.activation import Batch
 from giaann_p2p.model.answer import Continuation
 from giaann_p2p.model.evaluate import Score, score_sequence
 from giaann_p2p.model.generate import Mind
@@ -58,7 +59,7 @@ class WordsProfile:
 
     def continuation(self, prompt: str, manner: Manner, device: torch.device) -> Begun:
         """Return the continuation of a prompt."""
-        going_on = Continuation(prompt, self._spec, manner, device)
+        going_on = Continuation(prompt, Batch(self._spec, device), manner)
         sentences = list(text_sentences(prompt, max_chars(self._spec)))
         return Begun(going_on, going_on.begin(self.parser.parse_prompt(sentences)))
 
@@ -66,7 +67,7 @@ class WordsProfile:
         """Return an evaluation with these options."""
         if measure.readout is not None:
             raise UsageError("the profile words has no read-outs to choose from: leave it out")
-        mind = Mind(self._spec, timings(measure.timing), measure.variant, device)
+        mind = Mind(Batch(self._spec, device), timings(measure.timing), measure.variant)
         return WordsEvaluation(self.parser, mind, measure)
 
 

@@ -22,6 +22,7 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
+from giaann_p2p.model.activation import Batch
 from giaann_p2p.model.delta import Delta, total
 from giaann_p2p.model.evaluate import Feed, Score, names_of, score_sequence
 from giaann_p2p.model.generate import Mind
@@ -87,7 +88,7 @@ def measure(text: Path, repeat: int) -> dict[str, float | None]:
     rows = store_of(learn_all(), spec)  # as a brain reads them
 
     def predict() -> Score:
-        score, mind = Score(), Mind(spec, (Timing.EXACT,))
+        score, mind = Score(), Mind(Batch(spec), (Timing.EXACT,))
         for part in parsed:
             for sequence in part.sequences:
                 run(score_sequence(mind, sequence, spec.seed_tokens, Feed.TRUE, score), rows)

@@ -8,11 +8,15 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from giaann_p2p.model import activation
+from giaann_p2p.model import activation, lanes
+from giaann_p2p.model.activation import Batch
+from giaann_p2p.model.candidates import Candidates
+from giaann_p2p.model.delta import EMPTY
 from giaann_p2p.model.generate import Mind, Taken, look_ahead, next_token
 from giaann_p2p.model.learn import learn
 from giaann_p2p.model.manner import Beam, Timing, Variant
-from giaann_p2p.model.rows import Answer, DeltaRows, Question, Rows, run
+from giaann_p2p.model.manner import timings as timings_of
+from giaann_p2p.model.rows import Answer, DeltaRows, Question, Rows, Steps, abreast, run
 from giaann_p2p.model.sequence import Sequences
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.store.layout import Layout
@@ -72,13 +76,18 @@ def hear(mind: Mind, prompt: Sequence[Neuron], rows: Rows) -> None:
         mind.hear(row_of(rows, name_of(neuron)))
 
 
+def candidates_of(mind: Mind, anywhere: bool = False) -> Candidates:
+    """Return the candidates of a mind of one timing."""
+    (steps,) = mind.settled()
+    return run(steps, DeltaRows(EMPTY)).candidates(anywhere)
+
+
 def assert_agree(fast: Mind, plain: predict.Mind, prompt: Sequence[Neuron], rows: Rows) -> None:
     """After each token of a prompt both have the same candidates."""
     for neuron in prompt:
         predict.feed([plain], neuron)
         hear(fast, [neuron], rows)
-        (state,) = fast.states()
-        candidates = state.candidates()
+        candidates = candidates_of(fast)
         assert listed(candidates) == expected(plain.candidates())
         best = candidates.ranked(len(candidates)).tolist()
         assert all(candidates.ranked(n).tolist() == best[:n] for n in range(1, len(best)))
@@ -96,12 +105,11 @@ def test_candidates_are_the_same(
     corpus, prompt = lesson
     memory, rows = both(corpus, spec, mind_device)
     plain = mind_of(memory, spec, timing.value, variant)
-    fast = Mind(spec, [timing], variant, mind_device)
+    fast = Mind(Batch(spec, mind_device), [timing], variant)
     for neuron in prompt:
         assert_agree(fast, plain, [neuron], rows)
-        (state,) = fast.states()
         anywhere = AnywhereMind(**vars(plain))
-        assert listed(state.candidates(anywhere=True)) == expected(anywhere.candidates())
+        assert listed(candidates_of(fast, anywhere=True)) == expected(anywhere.candidates())
     fast.forget()
     assert_agree(fast, mind_of(memory, spec, timing.value, variant), prompt[::-1], rows)
 
@@ -121,7 +129,7 @@ def test_generated_tokens_are_the_same(
         lambda one: mind_of(memory, spec, one, variant), prompt, limit=10, timing=str(timing)
     )
     names = predict.AUTO_TIMINGS if timing == "auto" else (timing,)
-    mind = Mind(spec, [Timing(name) for name in names], variant, mind_device)
+    mind = Mind(Batch(spec, mind_device), [Timing(name) for name in names], variant)
     hear(mind, prompt, rows)
     got: list[Taken] = []
     while len(got) < 10 and (token := run(next_token(mind), rows)) is not None:
@@ -131,6 +139,56 @@ def test_generated_tokens_are_the_same(
     ]
     assert [token.name for token in got] == [name_of(one.neuron) for one in wanted]
     assert len(mind) == len(prompt) + len(got)
+
+
+@given(
+    lesson=lessons(),
+    spec=specs,
+    minds=st.lists(
+        st.tuples(st.sampled_from(["auto", *Timing]), variants, st.integers(1, 9)),
+        min_size=2,
+        max_size=6,
+    ),
+)
+def test_minds_that_are_settled_together_say_what_each_says_alone(
+    mind_device: torch.device,
+    lesson: Lesson,
+    spec: ModelSpec,
+    minds: list[tuple[str, Variant, int]],
+) -> None:
+    corpus, prompt = lesson
+    memory, rows = both(corpus, spec, mind_device)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(activation, "_LEAST_ROOM", 1)  # so lanes move often
+        patch.setattr(lanes, "_LEAST_SLOTS", 1)
+        batch, told = Batch(spec, mind_device), list[list[Taken]]()
+        for _ in range(2):  # the second time in lanes that were used before
+            told = run(abreast([answer(batch, one, prompt[: one[2]], rows) for one in minds]), rows)
+    for (timing, variant, count), got in zip(minds, told, strict=True):
+        wanted = predict.generate(
+            lambda one, v=variant: mind_of(memory, spec, one, v),
+            prompt[:count],
+            limit=count,
+            timing=str(timing),
+        )
+        assert [(tuple(c.neuron), c.score, c.candidates, c.timing) for _, c in got] == [
+            (ids_of(one.neuron), one.score, one.candidates_count, one.timing) for one in wanted
+        ]
+
+
+def answer(
+    batch: Batch,
+    manner: tuple[str, Variant, int],
+    prompt: Sequence[Neuron],
+    rows: Rows,
+) -> Steps[list[Taken]]:
+    """Hear a prompt and say some tokens."""
+    name, variant, limit = manner
+    mind, got = Mind(batch, timings_of(str(name)), variant), list[Taken]()
+    hear(mind, prompt, rows)
+    while len(got) < limit and (token := (yield from next_token(mind))) is not None:
+        got.append(token)
+    return got
 
 
 @pytest.mark.slow
@@ -154,7 +212,7 @@ def test_looking_ahead_chooses_the_same(
     corpus, prompt = lesson
     memory, rows = both(corpus, spec, mind_device)
     plain = mind_of(memory, spec, timing.value, variant)
-    fast = Mind(spec, [timing], variant, mind_device)
+    fast = Mind(Batch(spec, mind_device), [timing], variant)
     for neuron in prompt:
         predict.feed([plain], neuron)
     hear(fast, prompt, rows)
@@ -170,7 +228,6 @@ def test_looking_ahead_chooses_the_same(
     lesson=lessons(),
     spec=specs,
     variant=variants,
-    most=st.integers(1, 4),
     deeds=st.lists(st.tuples(st.booleans(), st.integers(0, 9), neurons), max_size=25),
 )
 def test_copies_go_on_alone(
@@ -179,25 +236,22 @@ def test_copies_go_on_alone(
     lesson: Lesson,
     spec: ModelSpec,
     variant: Variant,
-    most: int,
     deeds: list[tuple[bool, int, Neuron]],
 ) -> None:
     corpus, prompt = lesson
     memory, rows = both(corpus, spec, mind_device)
     plain = mind_of(memory, spec, timing.value, variant)
-    fast = Mind(spec, [timing], variant, mind_device)
+    fast = Mind(Batch(spec, mind_device), [timing], variant)
     assert_agree(fast, plain, prompt, rows)
     minds = [(fast, plain)]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(activation, "_MOST_TAKEN_BACK", most)
-        for copies, which, neuron in deeds:
-            fast, plain = minds[which % len(minds)]
-            if copies:
-                fast, plain = fast.copy(), plain.copy()
-                minds.append((fast, plain))
-            assert_agree(fast, plain, [neuron], rows)
-        for fast, plain in minds:
-            assert_agree(fast, plain, prompt[:1], rows)
+    for copies, which, neuron in deeds:
+        fast, plain = minds[which % len(minds)]
+        if copies:
+            fast, plain = fast.copy(), plain.copy()
+            minds.append((fast, plain))
+        assert_agree(fast, plain, [neuron], rows)
+    for fast, plain in minds:
+        assert_agree(fast, plain, prompt[:1], rows)
 
 
 @pytest.mark.slow
@@ -217,4 +271,4 @@ def test_all_of_wiki_gives_the_same_candidates(
     for positions in corpus[:: 4 if graded else 1]:
         prompt = [position.neuron for position in positions]
         plain = mind_of(memory, spec, timing.value, variant)
-        assert_agree(Mind(spec, [timing], variant, mind_device), plain, prompt, wiki_rows)
+        assert_agree(Mind(Batch(spec, mind_device), [timing], variant), plain, prompt, wiki_rows)

@@ -1,15 +1,16 @@
 """The state of a prompt, on examples small enough to reckon by hand."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
-from giaann_p2p.model import activation as activations
 from giaann_p2p.model import board as boards
-from giaann_p2p.model.activation import Activation, Candidates
-from giaann_p2p.model.board import ONE, Board, Wiring
+from giaann_p2p.model.activation import Activation, Batch, Heard
+from giaann_p2p.model.board import ONE, Board
+from giaann_p2p.model.candidates import Candidates
 from giaann_p2p.model.learn import learn
 from giaann_p2p.model.manner import Timing, Variant
 from giaann_p2p.model.rows import DeltaRows, Name, Neuron
@@ -30,10 +31,15 @@ GAIN = round(math.tanh(1 / 200) * ONE)
 def fired(
     names: list[Name], timing: Timing, variant: Variant | None = None, device: torch.device = CPU
 ) -> Activation:
-    board = Board(SMALL, variant or Variant(), device)
-    state = Activation(board, timing)
-    for name in names:
-        state.fire(board.wire(row_of(ROWS, name)))
+    batch = Batch(SMALL, device)
+    return settled(batch, names, timing, variant or Variant())
+
+
+def settled(batch: Batch, names: list[Name], timing: Timing, variant: Variant) -> Activation:
+    """Return a state of a batch that has fired some words of `ROWS`."""
+    heard = Heard(batch.board(variant), [row_of(ROWS, name) for name in names])
+    state = Activation(batch, heard, timing)
+    batch.settle([state] if names else [])
     return state
 
 
@@ -100,9 +106,10 @@ def test_only_a_delimiter_leads_out_of_its_column(word: str | None, leads: bool)
     last = plain.Neuron("cook", word)
     positions = [plain.Position(last, 0), plain.Position(plain.Neuron("hill", None), 1)]
     rows = DeltaRows(learn(batch_of([positions], SMALL), SMALL))
-    board = Board(SMALL, Variant(), torch.device("cpu"))
-    state = Activation(board, Timing.NONE)
-    state.fire(board.wire(row_of(rows, Name("cook", word))))
+    batch = Batch(SMALL)
+    heard = Heard(batch.board(Variant()), [row_of(rows, Name("cook", word))])
+    state = Activation(batch, heard, Timing.NONE)
+    batch.settle([state])
     assert state.candidates().neurons() == [HILL.neuron] * leads
     assert state.candidates(anywhere=True).neurons() == [HILL.neuron]
 
@@ -113,70 +120,33 @@ def test_what_has_come_is_no_longer_expected() -> None:
 
 
 def test_ties_go_to_the_stronger_then_to_the_first() -> None:
-    wiring = Board(SMALL, Variant(), torch.device("cpu")).wire(row_of(ROWS, A))
+    wiring = Board(SMALL, Variant()).wire(row_of(ROWS, A))
     found = Candidates(wiring, np.arange(5), np.array([1, 3, 3, 2, 3]), np.array([9, 4, 5, 9, 5]))
     assert found.ranked(5).tolist() == [2, 4, 1, 3, 0]
     assert found.ranked(2).tolist() == [2, 4]
     assert [found.neuron(at) for at in range(5)] == found.neurons()
 
 
-WAYS = [[A, B, C], [A, B, UNKNOWN, C], [], [A, A, BEE], [A, B, C, BEE, THE, OF], [A, B], [OF]]
-
-
 @pytest.mark.parametrize("timing", list(Timing))
-@pytest.mark.parametrize("most", [1, 2, 32])
-def test_a_state_follows_one_way_after_another(
-    timing: Timing, most: int, monkeypatch: pytest.MonkeyPatch, mind_device: torch.device
-) -> None:
-    monkeypatch.setattr(activations, "_MOST_TAKEN_BACK", most)
-    state = Activation(Board(SMALL, Variant(), mind_device), timing)
-    for branched in (False, True):
-        for way in [*WAYS, *WAYS[::-1]]:
-            heard = [row_of(ROWS, name) for name in way]
-            state.follow(heard)
-            heard.append(row_of(ROWS, A))
-            state.follow(heard)
-            wanted = fired([*way, A], timing, device=mind_device)
-            assert scores(state.candidates()) == scores(wanted.candidates())
-        if not branched:
-            state.branch()
-
-
-def test_a_state_goes_back_by_what_the_ways_do_not_share() -> None:
-    state = Activation(Board(SMALL, Variant(), torch.device("cpu")), Timing.EXACT)
-    state.follow([row_of(ROWS, name) for name in (A, B)])
-    state.branch()
-    fire, count = state.fire, 0
-
-    def counted(wiring: Wiring) -> None:
-        nonlocal count
-        count += 1
-        fire(wiring)
-
-    state.fire = counted  # type: ignore[method-assign]
-    for way in ([A, B, C, BEE], [A, B, C, THE], [A, B, OF]):
-        state.follow([row_of(ROWS, name) for name in way])
-    assert count == 2 + 1 + 1
-
-
-@pytest.mark.parametrize("timing", list(Timing))
-def test_a_state_that_forgot_is_as_new(timing: Timing) -> None:
-    state = fired([A, B, C, BEE, THE, OF, RED, A, A], timing)
-    state.forget()
-    with pytest.raises(ValueError, match="nothing was fired"):
-        state.candidates()
-    for name in [B, C, BEE, THE]:
-        state.fire(state._board.wire(row_of(ROWS, name)))
-    fresh = fired([B, C, BEE, THE], timing)
-    assert scores(state.candidates()) == scores(fresh.candidates())
+def test_a_lane_that_was_given_back_is_at_rest(timing: Timing, mind_device: torch.device) -> None:
+    batch = Batch(SMALL, mind_device)
+    for _ in range(3):
+        state = settled(batch, [A, B, C, BEE, THE, OF, RED, A, A], timing, Variant())
+        assert (state.start, batch.nbytes > 0) == (1, True)
+        del state
+        state = settled(batch, [B, C, BEE, THE], timing, Variant())
+        fresh = fired([B, C, BEE, THE], timing, device=mind_device)
+        assert scores(state.candidates()) == scores(fresh.candidates())
+        del state
 
 
 def test_a_board_wires_a_row_once_and_knows_it_then() -> None:
-    board = Board(SMALL, Variant(), torch.device("cpu"))
+    board = Board(SMALL, Variant())
     row = row_of(ROWS, A)
-    assert board.row(A.neuron) is None
     assert board.wire(row) is board.wire(row_of(ROWS, A))
-    assert board.row(A.neuron) is row
+    assert board.wire(row).row is row
+    longer = replace(row, count=row.count + 1)
+    assert board.wire(longer).row is longer
     assert len(board) == 1 + len(row.target_concept)
 
 
@@ -185,7 +155,7 @@ def test_a_board_that_grew_too_large_is_full(
     limit: str, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(boards, limit, most)
-    board = Board(SMALL, Variant(), torch.device("cpu"))
+    board = Board(SMALL, Variant())
     board.wire(row_of(ROWS, BEE))
     board.wire(row_of(ROWS, BEE))
     assert not board.full

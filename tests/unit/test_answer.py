@@ -3,6 +3,7 @@
 import pytest
 
 from giaann_p2p.errors import PromptError, UsageError
+from giaann_p2p.model.activation import Batch
 from giaann_p2p.model.answer import Continuation
 from giaann_p2p.model.manner import Beam, Manner
 from giaann_p2p.model.parse import Parser
@@ -28,7 +29,7 @@ class Teller:
 
     def begun(self, prompt: str, manner: Manner, said: list[Neuron]) -> Continuation:
         """Return an answer that goes on from what was said."""
-        found = Continuation(prompt, self._spec, manner)
+        found = Continuation(prompt, Batch(self._spec), manner)
         sentences = self._parser.parse_prompt(list(text_sentences(prompt, 10_000)))
         run(found.begin(sentences, said), self.rows)
         return found

@@ -4,6 +4,7 @@ import pytest
 
 from giaann_p2p import Brain
 from giaann_p2p.errors import UsageError
+from giaann_p2p.model.activation import Batch
 from giaann_p2p.model.delta import EMPTY, Delta
 from giaann_p2p.model.evaluate import Feed, Score, names_of, score_sequence
 from giaann_p2p.model.generate import Mind
@@ -21,7 +22,10 @@ def score(
 ) -> Score:
     result = Score()
     for sequence in built(*tested):
-        run(score_sequence(Mind(SMALL, [timing]), sequence, seed, feed, result), DeltaRows(known))
+        run(
+            score_sequence(Mind(Batch(SMALL), [timing]), sequence, seed, feed, result),
+            DeltaRows(known),
+        )
     return result
 
 

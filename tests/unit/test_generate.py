@@ -4,9 +4,11 @@ import pytest
 
 from giaann_p2p.errors import UsageError
 from giaann_p2p.model import board as boards
+from giaann_p2p.model import generate
+from giaann_p2p.model.activation import Batch
 from giaann_p2p.model.board import ONE
 from giaann_p2p.model.delta import EMPTY
-from giaann_p2p.model.generate import Mind, Taken, best, look_ahead, next_token, read
+from giaann_p2p.model.generate import Choice, Mind, Taken, look_ahead, next_token, read
 from giaann_p2p.model.learn import learn
 from giaann_p2p.model.manner import AUTO, Beam, Timing
 from giaann_p2p.model.rows import Answer, DeltaRows, Name, Question, Rows, run
@@ -32,10 +34,14 @@ class Asked:
 
 
 def mind_with(names: list[Name], timings: tuple[Timing, ...] = AUTO, rows: Rows = ROWS) -> Mind:
-    mind = Mind(SMALL, timings)
+    mind = Mind(Batch(SMALL), timings)
     for name in names:
         mind.hear(row_of(rows, name))
     return mind
+
+
+def best(mind: Mind) -> Choice | None:
+    return run(generate.best(mind), ROWS)
 
 
 def said(mind: Mind, most: int = 20, rows: Rows = ROWS, beam: Beam | None = None) -> list[Taken]:
@@ -150,7 +156,7 @@ def test_what_was_asked_late_is_up_to_date() -> None:
 
 def test_nothing_follows_nothing() -> None:
     mind = mind_with([])
-    assert mind.candidates() is None
+    assert run(mind.candidates(), ROWS) is None
     assert said(mind) == []
     assert said(mind, beam=Beam()) == []
 
@@ -166,15 +172,15 @@ def test_a_mind_that_forgot_is_as_new(monkeypatch: pytest.MonkeyPatch) -> None:
     first = said(mind)
     mind.forget()
     assert len(mind) == 0
-    assert mind.candidates() is None
-    board = mind.board
+    assert run(mind.candidates(), ROWS) is None
+    board = mind._heard.board
     for name in HEARD:
         mind.hear(row_of(ROWS, name))
     assert said(mind) == first
-    assert mind.board is board
+    assert mind._heard.board is board
     monkeypatch.setattr(boards, "_MOST_SLOTS", 3)
     mind.forget()
-    assert mind.board is not board
+    assert mind._heard.board is not board
     for name in HEARD:
         mind.hear(row_of(ROWS, name))
     assert said(mind) == first
@@ -218,7 +224,7 @@ def test_a_way_that_has_ended_stays_as_it_is() -> None:
     spec = ModelSpec(seed_tokens=1)
     lessons = ["bee/N q/ p/ w/", *["bee/N q/ p/ v/"] * 2, "bee/N w/ w/ m/"]
     rows = DeltaRows(learn(built(*lessons), spec))
-    mind = Mind(spec, [Timing.EXACT])
+    mind = Mind(Batch(spec), [Timing.EXACT])
     for word in ("q", "p"):
         mind.hear(row_of(rows, Name("bee", word)))
     ahead = run(look_ahead(mind, Beam(width=2, depth=3)), rows)

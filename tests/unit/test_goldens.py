@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from giaann_p2p import Brain
+from giaann_p2p.model.activation import Batch
 from giaann_p2p.model.delta import Delta
 from giaann_p2p.model.evaluate import names_of
 from giaann_p2p.model.generate import Mind, best
 from giaann_p2p.model.manner import Timing
-from giaann_p2p.model.rows import DeltaRows, Question
+from giaann_p2p.model.rows import DeltaRows, Question, run
 from giaann_p2p.model.sequence import Sequences
 from giaann_p2p.model.spec import ModelSpec
 from tests.helpers import DATA, GOLDENS, row_of
@@ -46,11 +47,11 @@ def golden_predictions(name: str) -> list[dict[str, Any]]:
 def predicted_words(sequence: Sequences, rows: DeltaRows, timing: Timing, own: bool) -> list[str]:
     """Predict what follows the first S tokens, from the true ones or from its own."""
     spec, names = ModelSpec(), names_of(sequence)
-    mind, words = Mind(spec, [timing]), []
+    mind, words = Mind(Batch(spec), [timing]), []
     for name in names[: spec.seed_tokens]:
         mind.hear(row_of(rows, name))
     for name in names[spec.seed_tokens :]:
-        choice = best(mind)
+        choice = run(best(mind), rows)
         if choice is None:
             break
         (row,) = rows.read(Question([choice.neuron]))

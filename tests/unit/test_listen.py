@@ -3,6 +3,7 @@
 import pytest
 
 from giaann_p2p.model import listen as listening
+from giaann_p2p.model.activation import Batch
 from giaann_p2p.model.delta import EMPTY
 from giaann_p2p.model.evaluate import names_of
 from giaann_p2p.model.generate import Mind
@@ -36,7 +37,7 @@ def learned(texts: list[str], parser: Parser) -> DeltaRows:
 
 def heard(prompt: str, rows: Rows, parser: Parser) -> Heard:
     sentences = parser.parse_prompt(list(text_sentences(prompt, max_chars(SMALL))))
-    mind = Mind(SMALL)
+    mind = Mind(Batch(SMALL))
     found = run(listen(mind, sentences), rows)
     assert len(mind) == len(found.names)
     return found

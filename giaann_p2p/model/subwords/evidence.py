@@ -9,10 +9,9 @@ import numpy as np
 
 from giaann_p2p.model.delta import first_of_runs
 from giaann_p2p.model.ids import PRIME
-from giaann_p2p.model.learn import increment
 from giaann_p2p.model.rows import Neuron, Question, Row, Steps
 from giaann_p2p.model.sequence import Ints
-from giaann_p2p.model.spec import ModelSpec
+from giaann_p2p.model.spec import ModelSpec, increment
 from giaann_p2p.model.subwords.ids import ANY, EVERYTHING
 from giaann_p2p.model.subwords.spec import DISTANCES, of_subwords
 from giaann_p2p.model.subwords.tokeniser import Tokeniser, tokeniser

@@ -17,9 +17,8 @@ import numpy as np
 
 from giaann_p2p.model.delta import EMPTY, ConnectionKey, Delta, first_of_runs, unique_neurons
 from giaann_p2p.model.ids import PRIME
-from giaann_p2p.model.learn import increment
 from giaann_p2p.model.sequence import Ids, Ints, Names
-from giaann_p2p.model.spec import ModelSpec
+from giaann_p2p.model.spec import ModelSpec, increment
 from giaann_p2p.model.subwords.columns import Delimiter
 from giaann_p2p.model.subwords.ids import ANY, DETERMINISTIC, PROBABILISTIC, RESERVED
 from giaann_p2p.model.subwords.sequence import TokenSequences

@@ -19,6 +19,7 @@ from collections.abc import Callable
 import torch
 
 from giaann_p2p.errors import GiaannError, PromptError, UsageError
+from giaann_p2p.model.activation import NoMemory
 from giaann_p2p.model.parse import Parser
 from giaann_p2p.model.rows import Neuron
 from giaann_p2p.model.said import Token
@@ -68,7 +69,7 @@ class Prompting:
         another peer in the middle of an answer, requests refused."""
         self.rows = RowCache(rows, self.options.cache_bytes, received=received)
         self._thinking = Thinking(
-            self.rows, spec, device, parser=parser, most_mind_bytes=self.options.mind_bytes // 4
+            self.rows, spec, device, parser=parser, mind_bytes=self.options.mind_bytes
         )
         self._log = log or logging.getLogger("giaann.prompts")
         self._sessions: dict[_Key, _Session] = {}
@@ -94,7 +95,7 @@ class Prompting:
 
     async def warm_up(self) -> None:
         """Load the parser, which takes seconds, so that the first prompt need not wait for it."""
-        await self._thinking.parsed("Bees make honey.")
+        await self._thinking.parser.parsed("Bees make honey.")
 
     async def close(self) -> None:
         """End all prompt sessions; return when their tasks and threads have ended."""
@@ -150,7 +151,7 @@ class Prompting:
         its = sum(peer == sender for peer, _ in self._sessions)
         if len(self) >= options.sessions or its >= options.sessions_each:
             raise UsageError(_BUSY)
-        if sum(session.nbytes for session in self._sessions.values()) >= options.mind_bytes:
+        if self._thinking.minds.nbytes >= options.mind_bytes:
             raise UsageError(_FULL)
 
     def _keep(self, key: _Key, session: "_Session") -> None:
@@ -185,11 +186,6 @@ class _Session:
         self._wanted = self._first
         self._change, self._more = asyncio.Event(), asyncio.Event()
         self.task = asyncio.get_running_loop().create_task(self._run())
-
-    @property
-    def nbytes(self) -> int:
-        """Approximate memory that the session's answer takes, in bytes."""
-        return self._thought.nbytes
 
     def goes_on_from(self, ask: Ask) -> bool:
         """Return whether a request continues this session: its prompt and tokens are the same."""
@@ -246,6 +242,8 @@ class _Session:
     async def _run(self) -> None:
         try:
             await self._think()
+        except NoMemory as error:
+            self.fault = UsageError(f"{BUSY}: {error}")
         except GiaannError as error:
             self.fault = error
         except Exception as error:  # noqa: BLE001  (a stranger's prompt must not end this peer)
@@ -254,6 +252,7 @@ class _Session:
                 f"this peer failed to answer ({type(error).__name__}); ask another peer"
             )
         finally:
+            self._thought.close()
             self._change.set()
 
     async def _think(self) -> None:

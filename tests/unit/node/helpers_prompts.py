@@ -7,6 +7,7 @@ import numpy as np
 import torch
 
 from giaann_p2p.client.prompting import SwarmAnswer
+from giaann_p2p.model.activation import Batch
 from giaann_p2p.model.answer import Continuation
 from giaann_p2p.model.delta import EMPTY, Delta, total
 from giaann_p2p.model.manner import Beam, Manner
@@ -46,7 +47,7 @@ def expected(
     rows: Rows, parser: Parser, prompt: str, manner: Manner, spec: ModelSpec = SPEC
 ) -> Generation:
     """Return what one machine answers that has all rows."""
-    going_on = Continuation(prompt, spec, manner)
+    going_on = Continuation(prompt, Batch(spec), manner)
     run(going_on.begin(parser.parse_prompt(list(text_sentences(prompt, 20_000)))), rows)
     tokens = list(iter(lambda: run(going_on.next(), rows), None))
     stopped = going_on.stopped or "end"

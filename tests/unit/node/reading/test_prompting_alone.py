@@ -248,7 +248,7 @@ def test_memory_is_bounded(play: Play) -> None:
         assert isinstance(found, Refusal)
         assert "an answer may take here" in found.reason
 
-    play(story, mind_bytes=1000)
+    play(story, mind_bytes=600_000)
 
 
 def test_what_was_said_elsewhere_is_bounded_as_well(play: Play) -> None:
@@ -263,26 +263,22 @@ def test_what_was_said_elsewhere_is_bounded_as_well(play: Play) -> None:
         assert "an answer may take here" in found.reason
         assert peers.asked < 400
 
-    play(story, mind_bytes=1000)
+    play(story, mind_bytes=600_000)
 
 
 def test_when_the_memory_for_all_is_used_no_more_begin(play: Play) -> None:
-    sizes: list[int] = []
-
-    async def one(peer: Prompting, peers: Peers) -> None:
-        await told(peer, ask())
-        await asyncio.sleep(1)
-        sizes.extend(session.nbytes for session in peer._sessions.values())
-
-    async def many(peer: Prompting, peers: Peers) -> None:
-        for number in range(5):
-            await told(peer, ask(number=bytes([number] * 16)))
-            await asyncio.sleep(1)
-        assert (await refused(peer, ask())).startswith("busy: no memory")
+    async def story(peer: Prompting, peers: Peers) -> None:
+        number, found = 0, await peer.answer(ME, ask(number=bytes(16)))
+        while isinstance(found, Continued):
+            number += 1
+            found = await peer.answer(ME, ask(number=bytes([number] * 16)))
+        assert isinstance(found, Refusal)
+        assert found.reason.startswith("busy: no memory")
+        assert number >= 4
+        assert peer._thinking.minds.nbytes <= 4_000_000
         await told(peer, ask(number=bytes(16)))  # who has begun goes on
 
-    play(one, ahead=1)
-    play(many, ahead=1, mind_bytes=4 * sizes[0] + 1000)
+    play(story, ahead=1, mind_bytes=4_000_000)
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,12 @@
-"""Steps of many minds in one loop: one in each turn, and none that waits for ever."""
+"""Steps of many answers in one loop: what they compute in a turn is computed together."""
 
 import asyncio
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 
-from giaann_p2p.model.rows import BREATH, Answer, Question, Steps
+from giaann_p2p.model.rows import Answer, Question, Steps, Work
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.net import clock
 from giaann_p2p.node.reading.row_cache import Bill, RowCache
@@ -19,53 +19,70 @@ def thinking_of(peers: Peers, spec: ModelSpec) -> Thinking:
     return Thinking(RowCache(peers.read, 1 << 20), spec, CPU)
 
 
-class Turns:
-    """Counts the turns of the loop."""
+class Counted(Work):
+    """Work that notes with how much other work it was done."""
 
-    def __init__(self) -> None:
-        self.count = 0
-        self._tick()
+    def __init__(self, notes: list[int], connections: int = 1) -> None:
+        self.notes, self._connections = notes, connections
 
-    def _tick(self) -> None:
-        self.count += 1
-        asyncio.get_running_loop().call_soon(self._tick)
+    @property
+    def connections(self) -> int:
+        return self._connections
+
+    def together(self, others: Sequence[Work]) -> None:
+        self.notes.append(1 + len(others))
 
 
-def steps(notes: list[int], turns: Turns, count: int) -> Steps[int]:
+def steps(notes: list[int], count: int, connections: int = 1) -> Steps[int]:
     for _ in range(count):
-        notes.append(turns.count)
-        yield BREATH
+        yield [Counted(notes, connections)]
     return count
 
 
-def test_one_step_a_turn_and_all_come_to_their_end(spec: ModelSpec) -> None:
+@pytest.mark.parametrize("connections", [1, 1 << 20], ids=["loop", "thread"])
+def test_what_is_due_in_a_turn_is_done_together(spec: ModelSpec, connections: int) -> None:
     async def main() -> None:
-        thinking, turns, notes = thinking_of(Peers(), spec), Turns(), list[int]()
-        runs = [thinking.through(steps(notes, turns, n), Bill()) for n in (5, 0, 7, 3)]
+        thinking, notes = thinking_of(Peers(), spec), list[int]()
+        runs = [thinking.through(steps(notes, n, connections), Bill()) for n in (5, 0, 7, 3)]
         assert await asyncio.gather(*runs) == [5, 0, 7, 3]
-        assert len(set(notes)) == len(notes) == 15
+        assert notes == [3, 3, 3, 2, 2, 1, 1]
+        assert await thinking.through(steps(notes, 2), Bill()) == 2
+        assert notes[7:] == [1, 1]
+        await thinking.close()
+
+    asyncio.run(main())
+
+
+def test_who_waits_for_rows_misses_a_turn(spec: ModelSpec) -> None:
+    def reads(notes: list[int]) -> Steps[None]:
+        yield Question([N[1]])
+        yield [Counted(notes)]
+
+    async def main() -> None:
+        thinking, notes = thinking_of(Peers(), spec), list[int]()
+        runs = [thinking.through(reads(notes), Bill()), thinking.through(steps(notes, 1), Bill())]
+        await asyncio.gather(*runs)
+        assert notes == [1, 1]
         await thinking.close()
 
     clock.run(main())
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_who_is_cancelled_leaves_its_turn_to_others(spec: ModelSpec, seed: int) -> None:
+def test_who_is_cancelled_leaves_the_others_at_work(spec: ModelSpec, seed: int) -> None:
     chance = random.Random(seed)
 
     async def main() -> None:
-        thinking, turns, notes = thinking_of(Peers(), spec), Turns(), list[int]()
+        thinking, notes = thinking_of(Peers(), spec), list[int]()
         loop = asyncio.get_running_loop()
-        runs = [
-            loop.create_task(thinking.through(steps(notes, turns, 20), Bill())) for _ in range(8)
-        ]
+        runs = [loop.create_task(thinking.through(steps(notes, 20), Bill())) for _ in range(8)]
         for run in runs[:-2]:
             for _ in range(chance.randrange(4)):
                 await asyncio.sleep(0)
             run.cancel()
         assert await asyncio.gather(*runs[-2:]) == [20, 20]
         await asyncio.gather(*runs, return_exceptions=True)
-        assert await thinking.through(steps(notes, turns, 2), Bill()) == 2
+        assert await thinking.through(steps(notes, 2), Bill()) == 2
         await thinking.close()
 
     clock.run(main())
@@ -97,16 +114,16 @@ def test_questions_are_answered_and_charged(spec: ModelSpec) -> None:
 
 
 def test_an_error_in_a_step_is_its_owners_alone(spec: ModelSpec) -> None:
-    def wrong() -> Steps[None]:
-        yield BREATH
+    def wrong(notes: list[int]) -> Steps[None]:
+        yield [Counted(notes)]
         raise ZeroDivisionError
 
     async def main() -> None:
-        thinking, turns = thinking_of(Peers(), spec), Turns()
-        runs = [thinking.through(wrong(), Bill()), thinking.through(steps([], turns, 3), Bill())]
+        thinking, notes = thinking_of(Peers(), spec), list[int]()
+        runs = [thinking.through(wrong(notes), Bill()), thinking.through(steps(notes, 3), Bill())]
         one, other = await asyncio.gather(*runs, return_exceptions=True)
         assert isinstance(one, ZeroDivisionError)
-        assert other == 3
+        assert (other, notes) == (3, [2, 1, 1])
         await thinking.close()
 
     clock.run(main())
