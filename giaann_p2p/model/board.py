@@ -46,6 +46,8 @@ class Ahead(NamedTuple):
     target: Ints
     """Shape [h]: the index of each target among the row's."""
     slot: Ints
+    place: Ints
+    """Shape [h]: the index in A and T of the segment that each connection hits."""
     segment: Ints
     strength: Ints
 
@@ -98,7 +100,9 @@ class Wiring:
         if len(at) > _MOST_AHEAD:
             at = at[np.argpartition(-row.strength[at], _MOST_AHEAD)[:_MOST_AHEAD]]
         target, segment = row.target[at], row.segment[at].astype(np.int64)
-        return Ahead(target, self.targets[target], segment, row.strength[at])
+        slot = self.targets[target]
+        place = (slot * self.spec.branches + row.branch[at]) * self.spec.segments + segment
+        return Ahead(target, slot, place, segment, row.strength[at])
 
 
 class Board:

@@ -161,11 +161,14 @@ class Lanes:
             return []
         sizes = [len(one.wiring.inside) for one in scorings]
         found: list[Host] = [np.array([[one.start for one in scorings], sizes])]  # [2, M]
-        aheads = [(one.wiring.ahead, one.start) for one in scorings if one.ahead]
+        aheads = [(one, one.wiring.ahead) for one in scorings if one.ahead]
         if aheads:
-            place = np.concatenate([ahead.segment for ahead, _ in aheads])
-            place += np.arange(0, len(place) * self._spec.segments, self._spec.segments)
-            found += [np.concatenate([ahead.slot + start for ahead, start in aheads]), place]
+            size = self._places
+            found += [
+                np.concatenate([ahead.slot + one.start for one, ahead in aheads]),
+                np.concatenate([ahead.place + one.start * size for one, ahead in aheads]),
+                np.repeat([one.now for one, _ in aheads], [len(a.slot) for _, a in aheads]),
+            ]
         if kind.biased:
             moves = np.concatenate([~one.wiring.inside for one in scorings])  # [k of all]
             found += [
@@ -223,9 +226,9 @@ class Lanes:
             best = arrays.where(best > 0, arrays.highest(kept), 0)
         found = arrays.where(active, best.sum(1), LOWEST)  # [k]
         if any(one.ahead for one in scorings):
-            ahead, place = more[:2]
+            ahead, place, hit = more[:3]
             best = arrays.highest(self._a_by_slot[ahead])  # [h of all, SEG]
-            later = arrays.where(best.reshape(-1)[place] > 0, best.sum(1), LOWEST)
+            later = arrays.where(self._t[place] == hit, best.sum(1), LOWEST)
             found = arrays.joined([found, later])
         return arrays.host(found)
 

@@ -23,6 +23,9 @@ class PromptOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     wait: float = 0.3
     """Seconds for which a request waits for new tokens (long polling). Longer: fewer requests;
     shorter: the asking peer notices sooner that this peer has died."""
+    gather: float = 0.01
+    """Seconds for which an answer waits for further tokens, once its first ones were delivered.
+    Longer: fewer messages, which cost more than the tokens; shorter: tokens come more evenly."""
     idle: float = 10.0
     """Seconds without a request after which a prompt session expires."""
     prompt_chars: int = 1 << 14

@@ -114,7 +114,9 @@ class Prompting:
             session = self._begin(key, ask)
         self._keep(key, session)
         count = len(ask.said) // NEURON_BYTES
-        await session.news(count, self.options.wait)
+        await session.news(count, 1, self.options.wait)
+        if count:
+            await session.news(count, self.options.ahead, self.options.gather)
         told = session.told(count)
         if (told is None or told.stopped or told.fault) and self._sessions.get(key) is session:
             self._end(key)
@@ -194,13 +196,13 @@ class _Session:
         there = len(ask.said) >= len(mine.said) and self._said.startswith(ask.said)
         return same and there and not self._refused
 
-    async def news(self, count: int, within: float) -> None:
-        """Wait for more than `count` tokens or the answer's end, but at most `within` seconds."""
+    async def news(self, count: int, more: int, within: float) -> None:
+        """Wait for `more` than `count` tokens or the answer's end, at most `within` seconds."""
         self._wanted = max(self._wanted, count)
         self._more.set()
         try:
             async with asyncio.timeout(within):
-                while not self._over and self._first + len(self._tokens) <= count:
+                while not self._over and self._first + len(self._tokens) < count + more:
                     self._change.clear()
                     await self._change.wait()
         except TimeoutError:

@@ -233,8 +233,7 @@ class RowCache:
         self._share_out(flight, neurons, rows)
         for neuron, row in zip(neurons, rows, strict=True):
             guess = flight.guess and neuron not in flight.asked
-            self.shelf.put(neuron, row, began, guess=guess)
-            flight.rows[neuron] = row
+            flight.rows[neuron] = self.shelf.put(neuron, row, began, guess=guess)
 
     def _share_out(self, flight: _BatchRead, neurons: list[Neuron], rows: Answer) -> None:
         """Charge the bytes received since the last call to the rows' bills, by the rows' sizes."""

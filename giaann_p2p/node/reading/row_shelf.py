@@ -72,14 +72,22 @@ class RowShelf:
         self._used.put(neuron, kept)
         return kept, True
 
-    def put(self, neuron: Neuron, row: Row | None, read: float, *, guess: bool = False) -> None:
-        """Cache a neuron's row, copied out of any larger arrays that it is a view of."""
-        kept = Kept(row and _own(row), read)
+    def put(
+        self, neuron: Neuron, row: Row | None, read: float, *, guess: bool = False
+    ) -> Row | None:
+        """Cache a neuron's row, copied out of any larger arrays that it is a view of; return it.
+
+        If the cached row is the same, that one is kept: what was made of it is still right.
+        """
+        old = self.look(neuron)
+        same = old is not None and old.row is not None and row is not None and old.row.same(row)
+        kept = Kept(old.row if old is not None and same else row and _own(row), read)
         if guess and neuron not in self._used.kept:
             self._guessed.put(neuron, kept)
         else:
             self._guessed.pop(neuron)
             self._used.put(neuron, kept)
+        return kept.row
 
     def _waste(self) -> None:
         self.wasted += 1

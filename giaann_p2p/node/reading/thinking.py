@@ -133,7 +133,7 @@ class Thought:
         """Cost of the last call of `begin` or `next`: time, rows and bytes."""
         self._thinking, self._prompt = thinking, prompt
         self._going_on = Continuation(prompt, thinking.minds, manner)
-        self._since_foreseen, self._missed = 0, False
+        self._since_foreseen, self._prefetches = _EVERY, False
 
     @property
     def completion(self) -> str:
@@ -167,7 +167,8 @@ class Thought:
     async def next(self) -> Token | None:
         """Return the answer's next token; None at its end, for the reason in `stopped`."""
         began, bill = perf_counter(), Bill()
-        self._going_on.prefetch(self._missed or self._since_foreseen >= _EVERY)
+        self._prefetches = self._prefetches or self._since_foreseen >= _EVERY
+        self._going_on.prefetch(self._prefetches)
         token = await self._thinking.through(self._going_on.next(), bill, self._foreseen)
         self._since_foreseen += 1
         self._end(began, bill)
@@ -178,10 +179,10 @@ class Thought:
         self._going_on.close()
 
     def _foreseen(self, question: Question) -> Sequence[Neuron]:
-        """Return neurons to prefetch: every few tokens, and whenever a read is needed anyway."""
+        """Return neurons to prefetch: every few tokens, and after each row that had to be read."""
         self._bounded(question)
-        self._missed = not self._thinking.rows.has(question)
-        if self._since_foreseen < _EVERY and not self._missed:
+        due, self._prefetches = self._prefetches, not self._thinking.rows.has(question)
+        if not due:
             return ()
         self._since_foreseen = 0
         return self._going_on.foreseen(_FORESEEN)

@@ -240,6 +240,16 @@ def test_prompts_one_after_another_are_as_many_as_one_likes(play: Play) -> None:
     play(story, sessions=1)
 
 
+def test_an_answer_that_has_begun_gathers_its_tokens(play: Play) -> None:
+    async def story(peer: Prompting, peers: Peers) -> None:
+        first = await told(peer, ask())
+        rest = await told(peer, ask(first.tokens))
+        assert rest.stopped is not None
+        assert first.tokens + rest.tokens == play.whole()
+
+    play(story)
+
+
 def test_memory_is_bounded(play: Play) -> None:
     async def story(peer: Prompting, peers: Peers) -> None:
         found = await peer.answer(ME, ask())

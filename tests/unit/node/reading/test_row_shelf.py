@@ -66,6 +66,18 @@ def test_a_guess_of_what_is_in_use_stays_in_use_and_is_newer() -> None:
     assert shelf.take(Neuron(2, 0)) == ((None, 3.0), False)
 
 
+def test_a_row_that_was_read_again_and_is_the_same_stays_the_same_object() -> None:
+    shelf, changed = RowShelf(1 << 20), row(1, 3)
+    first = shelf.put(Neuron(1, 0), row(1, 3), 1.0)
+    assert shelf.put(Neuron(1, 0), row(1, 3), 2.0) is first
+    kept = shelf.look(Neuron(1, 0))
+    assert kept is not None
+    assert kept.row is first
+    assert kept.read == 2.0
+    changed.strength[0] += 1
+    assert shelf.put(Neuron(1, 0), changed, 3.0) is not first
+
+
 def test_a_row_is_kept_without_what_it_was_cut_from() -> None:
     shelf, whole = RowShelf(1 << 20), row(3, 100)
     shelf.put(whole.neuron, whole, 0.0)
