@@ -78,7 +78,7 @@ class Continuation:
         return self._mind.nbytes
 
     def close(self) -> None:
-        """Give the memory back; the answer cannot be continued."""
+        """Give the memory of the states back; the answer cannot be continued."""
         self._mind.forget()
 
     def next(self) -> Steps[Token | None]:

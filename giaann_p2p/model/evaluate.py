@@ -8,12 +8,13 @@ With its own tokens, a sentence may end early, where nothing is predicted. The t
 beyond that point were never predicted: they count as unreached, not as wrong.
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from giaann_p2p.model.generate import Mind, best, read
 from giaann_p2p.model.ids import PRIME
-from giaann_p2p.model.rows import Name, Row, Steps, empty_row
+from giaann_p2p.model.rows import Name, Row, Steps, abreast, empty_row
 from giaann_p2p.model.sequence import Sequences
 
 
@@ -88,6 +89,24 @@ def score_sequence(
         else:
             heard = row
         mind.hear(heard)
+
+
+def score_sequences(
+    minds: Sequence[Mind],
+    sequences: Iterable[Sequences],
+    seed_tokens: int,
+    feed: Feed,
+    score: Score,
+) -> Steps[None]:
+    """Evaluate sequences, as many side by side as there are minds."""
+    left = iter(sequences)
+
+    def one(mind: Mind) -> Steps[None]:
+        for sequence in left:  # all minds take from this one iterator
+            mind.forget()
+            yield from score_sequence(mind, sequence, seed_tokens, feed, score)
+
+    yield from abreast([one(mind) for mind in minds])
 
 
 def names_of(sequence: Sequences) -> list[Name]:

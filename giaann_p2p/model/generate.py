@@ -49,7 +49,7 @@ class Mind:
         """Whether the next candidates come with guesses for `foreseen`."""
         self._batch, self._timings, self._variant = batch, timings, variant or Variant()
         self._known: dict[Neuron, Row] = {}
-        """The rows read so far: during an answer, a row does not change."""
+        """The rows read so far; during an answer, a row does not change."""
         self._connections = 0  # of all of these
         self._remembered: Candidates | None = None  # the candidates of `exact`, once computed
         self._expected: Candidates | None = None  # the same, before the word heard last
@@ -67,10 +67,15 @@ class Mind:
         return other
 
     def forget(self) -> None:
-        """Give the memory of the states back; then another prompt can be heard."""
-        self._known, self._connections = {}, 0
+        """Give the memory of the states back; then another prompt can be heard.
+
+        Known rows are kept until the board is full.
+        """
+        board = self._batch.board(self._variant)
+        if board is not self._heard.board:
+            self._known, self._connections = {}, 0
         self._remembered = self._expected = None
-        self._begin(Heard(self._batch.board(self._variant)))
+        self._begin(Heard(board))
 
     def __len__(self) -> int:
         """Return the number of tokens heard."""

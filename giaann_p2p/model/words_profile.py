@@ -9,16 +9,18 @@ from giaann_p2p.errors import UsageError
 from giaann_p2p.model import english
 from giaann_p2p.model.activation import Batch
 from giaann_p2p.model.answer import Continuation
-from giaann_p2p.model.evaluate import Score, score_sequence
+from giaann_p2p.model.evaluate import Score, score_sequences
 from giaann_p2p.model.generate import Mind
 from giaann_p2p.model.learn import learn
 from giaann_p2p.model.manner import Manner, timings
 from giaann_p2p.model.parse import Parser, max_chars, parse_chunks
 from giaann_p2p.model.profile import Begun, Learned, Measure
 from giaann_p2p.model.rows import Rows, Steps
-from giaann_p2p.model.sequence import Sequences
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.model.text import Sentence, document_sentences, text_sentences
+
+_ABREAST = 16
+"""The number of sequences that are predicted side by side, because minds are faster together."""
 
 
 class WordsProfile:
@@ -67,25 +69,21 @@ class WordsProfile:
         """Return an evaluation with these options."""
         if measure.readout is not None:
             raise UsageError("the profile words has no read-outs to choose from: leave it out")
-        mind = Mind(Batch(self._spec, device), timings(measure.timing), measure.variant)
-        return WordsEvaluation(self.parser, mind, measure)
+        batch, chosen = Batch(self._spec, device), timings(measure.timing)
+        minds = [Mind(batch, chosen, measure.variant) for _ in range(_ABREAST)]
+        return WordsEvaluation(self.parser, minds, measure)
 
 
 class WordsEvaluation:
     """The evaluation of a text, chunk by chunk."""
 
-    def __init__(self, parser: Parser, mind: Mind, measure: Measure) -> None:
+    def __init__(self, parser: Parser, minds: Sequence[Mind], measure: Measure) -> None:
         self.score = Score()
-        self._parser, self._mind, self._measure = parser, mind, measure
+        self._parser, self._minds, self._measure = parser, minds, measure
 
     def of(self, chunk: Sequence[Sentence]) -> Steps[None]:
         """Parse a chunk at once; return the steps that predict it and add to the score."""
         (parsed,) = self._parser.parse([list(chunk)])
         self.score.skipped += parsed.sentences - len(parsed.sequences)
-        return self._scored(parsed.sequences)
-
-    def _scored(self, sequences: Sequences) -> Steps[None]:
         seed, feed = self._measure.seed_tokens, self._measure.feed
-        for sequence in sequences:
-            yield from score_sequence(self._mind, sequence, seed, feed, self.score)
-            self._mind.forget()
+        return score_sequences(self._minds, parsed.sequences, seed, feed, self.score)

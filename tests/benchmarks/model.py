@@ -24,7 +24,7 @@ from rich.table import Table
 
 from giaann_p2p.model.activation import Batch
 from giaann_p2p.model.delta import Delta, total
-from giaann_p2p.model.evaluate import Feed, Score, names_of, score_sequence
+from giaann_p2p.model.evaluate import Feed, Score, names_of, score_sequences
 from giaann_p2p.model.generate import Mind
 from giaann_p2p.model.learn import learn
 from giaann_p2p.model.lexicon import delimiter
@@ -87,17 +87,17 @@ def measure(text: Path, repeat: int) -> dict[str, float | None]:
     }
     rows = store_of(learn_all(), spec)  # as a brain reads them
 
-    def predict() -> Score:
-        score, mind = Score(), Mind(Batch(spec), (Timing.EXACT,))
-        for part in parsed:
-            for sequence in part.sequences:
-                run(score_sequence(mind, sequence, spec.seed_tokens, Feed.TRUE, score), rows)
-                mind.forget()
+    def predict(abreast: int = 16) -> Score:
+        batch, score = Batch(spec), Score()
+        minds = [Mind(batch, (Timing.EXACT,)) for _ in range(abreast)]
+        sequences = [sequence for part in parsed for sequence in part.sequences]
+        run(score_sequences(minds, sequences, spec.seed_tokens, Feed.TRUE, score), rows)
         return score
 
     score = predict()
     tokens = score.seeded + score.predicted
     seconds["predict"] = median(predict, repeat)
+    seconds["predict alone"] = median(lambda: predict(abreast=1), repeat)
     plain = PlainBrain(parsed)
     seconds["plain learn"] = median(plain.learn, repeat)
     seconds["plain predict"] = median(plain.predict, repeat)
@@ -109,6 +109,7 @@ def measure(text: Path, repeat: int) -> dict[str, float | None]:
         "learn: sentences/s": sentences / seconds["learn"],
         "parse + learn: sentences/s": sentences / whole,
         "predict: tokens/s": tokens / seconds["predict"],
+        "predict one by one: tokens/s": tokens / seconds["predict alone"],
         "accuracy": score.accuracy,
         "plain learn: sentences/s": sentences / seconds["plain learn"],
         "plain parse + learn: sentences/s": sentences / plain_whole,
@@ -188,6 +189,8 @@ def show(figures: dict[str, float | None]) -> None:
             ratio,
         )
     table.add_row("parse, sentences/s", f"{figures['parse: sentences/s']:,.0f}")
+    alone = figures["predict one by one: tokens/s"]
+    table.add_row("predict, one sentence after another, tokens/s", f"{alone:,.0f}")
     table.add_row("accuracy (exact)", f"{figures['accuracy']:.4f}")
     table.add_row("peak RAM, MB", f"{figures['peak RAM: MB']:,.0f}")
     Console().print(table)
