@@ -13,11 +13,13 @@ from bootstrap.node import BootstrapNode
 from bootstrap.options import BootstrapOptions
 from giaann_p2p.errors import UsageError
 from giaann_p2p.local.status_file import READY, Status
+from giaann_p2p.model.spec import ModelSpec
+from giaann_p2p.model.subwords.spec import subword_spec
 from giaann_p2p.net.hive.key_file import open_key_file
 from giaann_p2p.net.hive.outside import outside
 from giaann_p2p.node.members.acquaintances import Acquaintances
 from giaann_p2p.node.members.membership import TokenIssuer, usual_folder
-from giaann_p2p.store.layout import Layout
+from giaann_p2p.store.layout import Layout, usual_blocks
 from giaann_p2p.swarm.wire.link import MOST_ADDRESSES, Link
 from giaann_p2p.swarm.wire.manifest import Manifest
 from giaann_p2p.terminal import say
@@ -92,10 +94,12 @@ def _founded(options: BootstrapOptions, folder: Folder) -> Manifest:
     if not options.new:
         raise UsageError(f"{folder.path} has founded no swarm yet: give --new NAME")
     founder = open_key_file(folder.founder_key)
+    spec = subword_spec() if options.profile == "subwords" else ModelSpec()
     manifest = Manifest.founded(
         founder,
         options.new,
-        layout=Layout(shards=options.shards, blocks=options.blocks),
+        spec=spec,
+        layout=Layout(shards=options.shards, blocks=options.blocks or usual_blocks(spec)),
         replicas=options.replicas,
         quorum=options.quorum,
         redundancy=options.redundancy,

@@ -1,7 +1,7 @@
 """A bootstrap peer's options."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from giaann_p2p.errors import UsageError
 from giaann_p2p.swarm.wire.manifest import MOST_REDUNDANCY, MOST_REPLICAS
@@ -45,10 +45,14 @@ class BootstrapOptions(Options, frozen=True, kw_only=True, forbid_unknown_fields
         int,
         told(
             "Parts that each column is divided into; a power of two. Needed if a column is "
-            "larger than a peer.",
-            ge=1,
+            "larger than a peer. 0: 1, and 16 with subwords, whose largest column holds half of "
+            "all connections.",
+            ge=0,
         ),
-    ] = 1
+    ] = 0
+    profile: Annotated[
+        Literal["words", "subwords"], told("How the swarm's model reads: words, or subwords.")
+    ] = "words"
     redundancy: Annotated[
         int,
         told(

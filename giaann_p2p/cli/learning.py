@@ -73,9 +73,12 @@ class Learning(Generic[Report]):
 
     def end(self, complete: Callable[[Report], bool] = lambda report: True) -> None:
         """Report how the command ended; raise typer.Exit unless every text is `complete`."""
-        sentences = sum(report.sequences for report in self._reports)
+        learned = sum(report.sequences for report in self._reports)
         if self._interrupted:
-            what = f"{sentences:,} sentence{'' if sentences == 1 else 's'} learned, and kept"
+            unit = self._reports[-1].unit if self._reports else "sentences"
+            what = (
+                f"{learned:,} {unit.removesuffix('s') if learned == 1 else unit} learned, and kept"
+            )
             complain(f"interrupted; {what}: the same command continues from there")
             raise typer.Exit(INTERRUPTED)
         if not any(report.sequences or report.chunks_known for report in self._reports):

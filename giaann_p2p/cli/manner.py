@@ -31,6 +31,21 @@ class FeedName(StrEnum):
     OWN = "own"
 
 
+class Profile(StrEnum):
+    """The values of `--profile`: how a model reads."""
+
+    WORDS = "words"
+    SUBWORDS = "subwords"
+
+
+class ReadoutName(StrEnum):
+    """The values of `--readout`: how a model of subwords chooses a token."""
+
+    MIX = "mix"
+    LIF_TRAIN = "lif-train"
+    LIF_TEST = "lif-test"
+
+
 Text = Annotated[
     str, typer.Argument(metavar="TEXT", help="Text to continue; - reads standard input.")
 ]
@@ -59,6 +74,10 @@ SeedTokens = Annotated[
     typer.Option(
         min=1, metavar="S", help="Tokens given of each sentence. \\[default: the model's]"
     ),
+]
+Readout = Annotated[
+    ReadoutName | None,
+    typer.Option(help="Of a model of subwords: mix, or the reference's. \\[default: mix]"),
 ]
 GradedStrengths = Annotated[
     bool, typer.Option("--graded-strengths", help="Stronger connections pass on more activation.")

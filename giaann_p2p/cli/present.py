@@ -74,7 +74,7 @@ def standing_line(report: "TrainReport", standing: "TrainProgress") -> str:
     of = "" if standing.chunks is None else f" of {standing.chunks:,}"
     peers = f"{standing.peers} peer{'' if standing.peers == 1 else 's'} at work"
     pushed = f"{report.pushed / 1e6:,.1f} MB pushed"
-    rate = f"{standing.rate:,.0f} sentences/s"
+    rate = f"{standing.rate:,.0f} {report.unit}/s"
     return f"{standing.committed:,}{of} chunks, {rate}, {peers}, {pushed}"
 
 
@@ -128,9 +128,9 @@ def given_up_lines(report: "TrainReport") -> "Iterator[str]":
     """Yield a line for each chunk that could not be learned, 5 at most, with the reasons."""
     for told in list(report.given_up.values())[:_MOST_TOLD]:
         reasons = "; ".join(dict.fromkeys(told.reasons))
-        yield f"{report.name}:{told.line}: up to 64 sentences could not be learned: {reasons}"
+        yield f"{report.name}:{told.line}: up to 64 {report.unit} could not be learned: {reasons}"
     if (more := len(report.given_up) - _MOST_TOLD) > 0:
-        yield f"{report.name}: and {more:,} more chunks of up to 64 sentences"
+        yield f"{report.name}: and {more:,} more chunks of up to 64 {report.unit}"
     if report.given_up:
         yield "run the same command again to retry them"
 

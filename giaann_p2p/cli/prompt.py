@@ -19,6 +19,7 @@ from giaann_p2p.cli.manner import (
     GradedActivations,
     GradedStrengths,
     MaxTokens,
+    Readout,
     SeedTokens,
     Stream,
     Text,
@@ -141,6 +142,7 @@ def evaluate(
     feed: Feed = FeedName.TRUE,
     graded_strengths: GradedStrengths = False,
     graded_activations: GradedActivations = False,
+    readout: Readout = None,
     verify: Verify = False,
     device: Device = "auto",
     as_json: Json = False,
@@ -168,6 +170,7 @@ def evaluate(
                     timing=timing,
                     feed=feed,
                     variant=variant_of(graded_strengths, graded_activations),
+                    readout=readout,
                     device=device,
                     progress=lambda score, share: bar.update(share, f"{score.accuracy:.4f} right"),
                 )

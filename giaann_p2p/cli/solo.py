@@ -19,6 +19,8 @@ from giaann_p2p.cli.manner import (
     GradedActivations,
     GradedStrengths,
     MaxTokens,
+    Profile,
+    Readout,
     SeedTokens,
     Stream,
     Text,
@@ -58,21 +60,6 @@ class Format(StrEnum):
 
     TSV = "tsv"
     JSONL = "jsonl"
-
-
-class Profile(StrEnum):
-    """The values of `--profile`."""
-
-    WORDS = "words"
-    SUBWORDS = "subwords"
-
-
-class ReadoutName(StrEnum):
-    """The values of `--readout`."""
-
-    MIX = "mix"
-    LIF_TRAIN = "lif-train"
-    LIF_TEST = "lif-test"
 
 
 def _directory(name: str) -> Path:
@@ -186,10 +173,7 @@ def evaluate(
     feed: Feed = FeedName.TRUE,
     graded_strengths: GradedStrengths = False,
     graded_activations: GradedActivations = False,
-    readout: Annotated[
-        ReadoutName | None,
-        typer.Option(help="Of a brain of subwords: mix, or the reference's. \\[default: mix]"),
-    ] = None,
+    readout: Readout = None,
     device: Device = "auto",
     json_output: Json = False,
 ) -> None:

@@ -14,6 +14,7 @@ from rich.live import Live
 from rich.text import Text
 
 from giaann_p2p.cli import swarm_view
+from giaann_p2p.cli.manner import Profile
 from giaann_p2p.machine import check_capacity, memory
 from giaann_p2p.terminal import (
     EXIT_CODES,
@@ -90,6 +91,10 @@ def up(
     shards: Annotated[
         int | None, typer.Option(min=1, help="Shards, a power of two. \\[default: 256]")
     ] = None,
+    profile: Annotated[
+        Profile | None,
+        typer.Option(help="How the model reads: words, or subwords. \\[default: words]"),
+    ] = None,
     capacity: Annotated[
         str | None,
         typer.Option(metavar="SIZE", help="Memory of each storage peer. \\[default: 1GiB]"),
@@ -124,6 +129,7 @@ def up(
         "replicas": replicas,
         "redundancy": redundancy,
         "shards": shards,
+        "profile": profile,
         "name": name,
         "capacity": capacity,
         "force": force or None,

@@ -48,7 +48,7 @@ Batch = Annotated[
         min=1,
         max=4096,
         metavar="B",
-        help="Most chunks of 64 sentences in flight, at all compute peers together.",
+        help="Most chunks of 64 sentences or texts in flight, at all compute peers together.",
     ),
 ]
 Redundancy = Annotated[

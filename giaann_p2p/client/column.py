@@ -13,7 +13,7 @@ from giaann_p2p.client.session import Session
 from giaann_p2p.errors import MessageError, PeerError
 from giaann_p2p.model.ids import PRIME, word_id
 from giaann_p2p.model.rows import Name, Neuron, Row
-from giaann_p2p.model.spec import UNITS
+from giaann_p2p.model.spec import UNITS, ModelSpec
 from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.members.majority import majority
@@ -74,9 +74,12 @@ async def column(visiting: Session, concept: str, words: int = 16, leads: int = 
     all reads to a vote, the owners vote on the list of words, too; then Unreachable is also raised
     if no majority of the replicas answers.
     """
-    name = "_".join(concept.lower().split())
-    number = word_id(name)
-    lists = await _features(visiting, number)
+    name, number, lists = "", 0, list[tuple[int, ...]]()
+    for name in names_of(concept, visiting.manifest.spec):
+        number = word_id(name)
+        lists = await _features(visiting, number)
+        if any(lists):
+            break
     # The most frequent words of the column are among those of its blocks.
     some = dict.fromkeys(feature for one in lists for feature in one[:words])
     rows = await visiting.rows([Neuron(number, feature) for feature in some])
@@ -93,6 +96,16 @@ async def column(visiting: Session, concept: str, words: int = 16, leads: int = 
         for row, strongest in zip(found, targets, strict=True)
     ]
     return Column(name, len(set().union(*lists)), shown)
+
+
+def names_of(noun: str, spec: ModelSpec) -> list[str]:
+    """Return the names that a noun's column may have, in the order in which to look for it.
+
+    In the profile `subwords` the noun is a token, which begins with a space inside a sentence.
+    """
+    if spec.profile == "words":
+        return ["_".join(noun.lower().split())]
+    return [noun] if noun[:1].isspace() else [f" {noun}", noun]
 
 
 async def _features(visiting: Session, concept: int) -> list[tuple[int, ...]]:

@@ -11,8 +11,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
 from giaann_p2p.client.session import Session
 from giaann_p2p.errors import NobodyComputes, PeerError, PromptError
-from giaann_p2p.model.manner import Manner
-from giaann_p2p.model.said import Generation, Stopped, Token
+from giaann_p2p.model.manner import Manner, require_plain
+from giaann_p2p.model.said import AnyToken, Generation, Stopped
 from giaann_p2p.net import errors as net
 from giaann_p2p.net.transport import Transport
 from giaann_p2p.swarm.members.commands import GENERAL, Commands
@@ -34,14 +34,14 @@ class Answer(ABC):
 
     def __init__(self, prompt: str) -> None:
         self.prompt = prompt
-        self.tokens: list[Token] = []
+        self.tokens: list[AnyToken] = []
         self.costs: list[Cost] = []
         """The cost of each token so far, in the order of `tokens`."""
 
-    def __aiter__(self) -> AsyncIterator[Token]:
+    def __aiter__(self) -> AsyncIterator[AnyToken]:
         return self
 
-    async def __anext__(self) -> Token:
+    async def __anext__(self) -> AnyToken:
         found = await self._next()
         if found is None:
             raise StopAsyncIteration
@@ -78,7 +78,7 @@ class Answer(ABC):
         """The cost of processing the prompt, before the first token; None until that is done."""
 
     @abstractmethod
-    async def _next(self) -> tuple[Token, Cost] | None:
+    async def _next(self) -> tuple[AnyToken, Cost] | None:
         """Return the next token and its cost; None at the end of the answer."""
 
 
@@ -129,7 +129,7 @@ class SwarmAnswer(Answer):
         self._call: Call | None = None
         self._begun = False
         self._failed: Failed | None = None
-        self._coming: list[tuple[Token, Cost]] = []
+        self._coming: list[tuple[AnyToken, Cost]] = []
         self._stopped: Stopped | None = None
 
     def __repr__(self) -> str:
@@ -160,7 +160,7 @@ class SwarmAnswer(Answer):
         """The compute peers that have been asked so far, in the order of their first request."""
         return self._asking.peers
 
-    async def _next(self) -> tuple[Token, Cost] | None:
+    async def _next(self) -> tuple[AnyToken, Cost] | None:
         while not self._coming and self._stopped is None:
             await self._go_on()
         return self._coming.pop(0) if self._coming else None
@@ -205,7 +205,12 @@ class SwarmAnswer(Answer):
 
 
 def ask(visiting: Session, prompt: str, manner: Manner) -> SwarmAnswer:
-    """Return the answer to a prompt by the compute peers of a session's swarm."""
+    """Return the answer to a prompt by the compute peers of a session's swarm.
+
+    UsageError for options that the profile of the swarm's model lacks.
+    """
+    if visiting.manifest.spec.profile == "subwords":
+        require_plain(manner)
     lookout = visiting.lookout
     others = ComputePeers(visiting.around, lookout.time)
     return SwarmAnswer(

@@ -27,7 +27,7 @@ from giaann_p2p.client.training import PolicyName, Trainer
 from giaann_p2p.client.training import TrainOptions as Teaching
 from giaann_p2p.model.manner import Beam, Manner, Variant
 from giaann_p2p.model.prompt import checked_prompt
-from giaann_p2p.model.said import Generation, Token
+from giaann_p2p.model.said import AnyToken, Generation
 from giaann_p2p.solo.source import Source
 from giaann_p2p.swarm.members.checkup import Report
 from giaann_p2p.swarm.members.overview import Overview
@@ -188,14 +188,14 @@ class AsyncSwarm:
         return self._thinking
 
 
-class BlockingAnswer(Iterator[Token]):
+class BlockingAnswer(Iterator[AnyToken]):
     """An answer for synchronous callers: iterate over it for its tokens as they come."""
 
     def __init__(self, portal: Portal, answer: Answer) -> None:
         self._answer = answer
-        self._tokens: Generator[Token, None, None] = portal.iterate(answer)
+        self._tokens: Generator[AnyToken, None, None] = portal.iterate(answer)
 
-    def __next__(self) -> Token:
+    def __next__(self) -> AnyToken:
         return next(self._tokens)
 
     @property

@@ -11,7 +11,8 @@ import torch
 from giaann_p2p.client.prompting import Answer
 from giaann_p2p.client.session import Session
 from giaann_p2p.model.manner import Manner
-from giaann_p2p.model.said import Stopped, Token
+from giaann_p2p.model.profiles import profile_of
+from giaann_p2p.model.said import AnyToken, Stopped
 from giaann_p2p.node.reading.row_cache import RowCache
 from giaann_p2p.node.reading.thinking import Thinking, Thought
 from giaann_p2p.swarm.wire.messages import Cost
@@ -48,7 +49,7 @@ class OwnAnswer(Answer):
         """The cost of processing the prompt, before the first token; None until that is done."""
         return self._begun
 
-    async def _next(self) -> tuple[Token, Cost] | None:
+    async def _next(self) -> tuple[AnyToken, Cost] | None:
         if self._begun is None:
             await self._thought.begin()
             self._begun = self._thought.cost
@@ -61,7 +62,7 @@ async def thinking(visiting: Session, device: torch.device) -> AsyncIterator[Thi
     """Yield a `Thinking` over the rows that a session reads, with a row cache of 256 MiB."""
     reading = visiting.reading
     rows = RowCache(reading.rows, _CACHE_BYTES, received=lambda: reading.calls.bytes_in)
-    ready = Thinking(rows, visiting.manifest.spec, device)
+    ready = Thinking(rows, profile_of(visiting.manifest.spec, device))
     try:
         yield ready
     finally:

@@ -27,6 +27,7 @@ from giaann_p2p.client.pages import Pages
 from giaann_p2p.client.session import Session
 from giaann_p2p.client.trained import Lacking, LackingPeers, TrainProgress, TrainReport
 from giaann_p2p.errors import UsageError
+from giaann_p2p.model.profiles import profile_of
 from giaann_p2p.node.calls import Calls
 from giaann_p2p.solo.corpus import Corpus, opened
 from giaann_p2p.solo.jobs import again, job_id
@@ -160,7 +161,9 @@ class Trainer:
         should_stop: Callable[[], bool],
     ) -> TrainReport:
         number = job_id(corpus, epoch, self._visiting.manifest.spec)
-        report, needless = TrainReport(corpus.name, corpus.size, epoch=epoch), BitMap()
+        unit = profile_of(self._visiting.manifest.spec).unit
+        report = TrainReport(corpus.name, corpus.size, epoch=epoch, unit=unit)
+        needless = BitMap()
         for _ in range(_NAMES):
             if number in self._jobs:
                 raise UsageError(f"{corpus.name} is already being learned: wait until that ends")
@@ -288,7 +291,7 @@ class _Job:
         """Make one pass over the text and have uncommitted chunks learned; return the pass."""
         manner = self._manner
         most = manner.batch + _AHEAD
-        pages = Pages(self._corpus, self._visiting.manifest.spec, committed, most)
+        pages = Pages(self._corpus, profile_of(self._visiting.manifest.spec), committed, most)
         policy = (LeastOverlap if manner.policy == "overlap" else AtRandom)(self._number)
         pace, alone = LeaseSettings(in_flight=manner.batch), self._redundancy == 1
         schedule = Schedule(policy, committed, pace, alone=alone)

@@ -23,12 +23,14 @@ start together: a peer that comes back at all comes back at once."""
 
 
 class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The settings of a swarm; only the first bootstrap peer gets the first four."""
+    """The settings of a swarm; only the first bootstrap peer gets the first five."""
 
     name: str = "local"
     shards: int = 256
     replicas: int = 2
     redundancy: int = 1
+    profile: str = "words"
+    """How the model reads: `words` or `subwords`."""
     capacity: str = ""
     """The memory that each storage peer offers, such as 1GiB; empty for the default."""
     force: bool = False
@@ -103,7 +105,7 @@ def arguments_of(
         found = ["--join", link, *found]
     else:
         sizes = ["--shards", str(spec.shards), "--replicas", str(spec.replicas)]
-        agreed = ["--redundancy", str(spec.redundancy)]
+        agreed = ["--redundancy", str(spec.redundancy), "--profile", spec.profile]
         found = ["--new", spec.name, "--open", *sizes, *agreed, *found]
     if role != BOOTSTRAP:
         found += ["--metrics-port", str(metrics_port)]

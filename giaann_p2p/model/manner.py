@@ -78,6 +78,14 @@ class Manner(msgspec.Struct, frozen=True, kw_only=True):
         return timings(self.timing)
 
 
+def require_plain(manner: Manner) -> None:
+    """Raise UsageError for options that only the profile `words` has."""
+    if manner.timing != "auto" or manner.beam or manner.variant != Variant():
+        raise UsageError(
+            "timings, beams and variants are of the profile words; this model has subwords"
+        )
+
+
 def timings(name: str) -> tuple[Timing, ...]:
     """Return the timings that a name stands for; UsageError for an unknown name."""
     if name == "auto":

@@ -1,14 +1,19 @@
 """Chooses the profile that a spec names."""
 
-from giaann_p2p.model.profile import Profile
+import torch
+
+from giaann_p2p.model.profile import AnyProfile
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.model.subwords.profile import SubwordsProfile
 from giaann_p2p.model.words_profile import WordsProfile
 
 PROFILES = ("words", "subwords")
 """The names of the profiles."""
+CPU = torch.device("cpu")
 
 
-def profile_of(spec: ModelSpec) -> Profile:
-    """Return the profile of a spec."""
-    return SubwordsProfile(spec) if spec.profile == "subwords" else WordsProfile(spec)
+def profile_of(spec: ModelSpec, device: torch.device = CPU) -> AnyProfile:
+    """Return the profile of a spec, to be used on a device."""
+    if spec.profile == "subwords":
+        return SubwordsProfile(spec, device)
+    return WordsProfile(spec, device)

@@ -24,12 +24,16 @@ class Token(NamedTuple):
     """The number of candidates that the token was chosen from."""
 
 
+AnyToken = Token | SubwordToken
+"""A token of either profile."""
+
+
 @dataclass(frozen=True)
 class Generation:
     """A complete answer."""
 
     prompt: str
-    tokens: Sequence[Token | SubwordToken]
+    tokens: Sequence[AnyToken]
     completion: str = ""
     """The missing rest of the prompt's last word: ` civil war` after "the Spanish"."""
     unknown: list[str] = field(default_factory=list)

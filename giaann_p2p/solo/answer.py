@@ -2,25 +2,26 @@
 
 from collections.abc import Iterator
 
-from giaann_p2p.model.profile import Begun
+from giaann_p2p.model.manner import Manner
+from giaann_p2p.model.profile import AnyProfile
 from giaann_p2p.model.rows import Rows, run
-from giaann_p2p.model.said import Generation, Token
-from giaann_p2p.model.subwords.said import SubwordToken
+from giaann_p2p.model.said import AnyToken, Generation
 
 
 class Answer:
     """An iterator over the tokens of an answer; each is generated when it is requested."""
 
-    def __init__(self, prompt: str, rows: Rows, begun: Begun) -> None:
+    def __init__(self, prompt: str, rows: Rows, profile: AnyProfile, manner: Manner) -> None:
         self.prompt = prompt
-        self._rows, self._tokens = rows, list[Token | SubwordToken]()
-        self._going_on = begun.going_on
-        run(begun.steps, rows)
+        self._rows, self._tokens = rows, list[AnyToken]()
+        self._going_on = profile.minds().continuation(prompt, manner)
+        (parsed,) = profile.parsed([prompt])
+        run(self._going_on.begin(parsed), rows)
 
-    def __iter__(self) -> Iterator[Token | SubwordToken]:
+    def __iter__(self) -> Iterator[AnyToken]:
         return self
 
-    def __next__(self) -> Token | SubwordToken:
+    def __next__(self) -> AnyToken:
         token = run(self._going_on.next(), self._rows)
         if token is None:
             raise StopIteration

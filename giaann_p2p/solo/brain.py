@@ -20,7 +20,7 @@ from giaann_p2p.model.evaluate import Feed, Score
 from giaann_p2p.model.ids import PRIME
 from giaann_p2p.model.manner import Beam, Manner, Variant
 from giaann_p2p.model.parse import chunks, max_chars
-from giaann_p2p.model.profile import Measure, Profile
+from giaann_p2p.model.profile import AnyProfile, Measure
 from giaann_p2p.model.profiles import profile_of
 from giaann_p2p.model.prompt import checked_prompt
 from giaann_p2p.model.rows import run
@@ -39,7 +39,7 @@ from giaann_p2p.solo.training import Watch, train
 from giaann_p2p.store import home
 from giaann_p2p.store.disk.files import DiskFiles
 from giaann_p2p.store.fsck import Checked, fsck
-from giaann_p2p.store.layout import Layout
+from giaann_p2p.store.layout import Layout, usual_blocks
 from giaann_p2p.store.store import Store
 
 _LARGE = 8 << 20
@@ -47,12 +47,10 @@ _LARGE = 8 << 20
 to start."""
 
 
-LAYOUT = Layout(shards=16)
+_SHARDS = 16
+LAYOUT = Layout(shards=_SHARDS)
 """The layout of a brain. It has fewer shards than a swarm, because every text costs each shard a
 set of chunks. Digests do not depend on the number of shards."""
-_CUT = Layout(shards=16, blocks=16)
-"""The layout of a brain of subwords: columns are cut into blocks, because that of rows that ignore
-columns holds half of all connections."""
 
 
 class Brain:
@@ -159,8 +157,7 @@ class Brain:
             max_tokens=max_tokens, timing=timing, beam=beam, variant=variant or Variant()
         )
         prompt = checked_prompt(prompt)
-        begun = self._profile.continuation(prompt, manner, self._device)
-        return Answer(prompt, self._store, begun)
+        return Answer(prompt, self._store, self._profile, manner)
 
     def generate(
         self,
@@ -199,12 +196,12 @@ class Brain:
         measure = Measure(
             seed_tokens=seed, timing=timing, feed=Feed(feed), variant=variant, readout=readout
         )
-        evaluation = self._profile.evaluation(measure, self._device)
+        evaluation = self._profile.minds().evaluation(measure)
         with opened(source) as corpus:
             for chunk in chunks(self._profile.texts(corpus.blocks(), corpus.name)):
-                steps = evaluation.of(chunk)
+                scoring = evaluation.of(chunk)
                 started = time.perf_counter()
-                run(steps, self._store)
+                run(scoring.steps, self._store)
                 evaluation.score.seconds += time.perf_counter() - started
                 progress(evaluation.score, corpus.share)
         return evaluation.score
@@ -286,8 +283,8 @@ class Brain:
         return sum(files.size(name) for name in files.names())
 
     @cached_property
-    def _profile(self) -> Profile:
-        return profile_of(self.spec)
+    def _profile(self) -> AnyProfile:
+        return profile_of(self.spec, self._device)
 
     def _train(
         self,
@@ -301,7 +298,6 @@ class Brain:
             corpus,
             Progress(self._store, corpus, epoch),
             self._profile,
-            device=self._device,
             workers=workers or ((os.cpu_count() or 1) if corpus.size >= _LARGE else 1),
             progress=progress,
             should_stop=should_stop,
@@ -314,7 +310,7 @@ def _store(directory: Path, spec: ModelSpec | None, readonly: bool) -> Store:
 
 
 def _layout(spec: ModelSpec | None) -> Layout:
-    return LAYOUT if spec is None or spec.profile == "words" else _CUT
+    return LAYOUT if spec is None else Layout(shards=_SHARDS, blocks=usual_blocks(spec))
 
 
 def _whole(store: Store) -> Store:

@@ -8,10 +8,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 
-import torch
-
 from giaann_p2p.model.parse import chunks
-from giaann_p2p.model.profile import Profile
+from giaann_p2p.model.profile import AnyProfile
 from giaann_p2p.model.text import Sentence
 from giaann_p2p.solo.corpus import Corpus
 from giaann_p2p.solo.jobs import Progress
@@ -25,9 +23,8 @@ read."""
 def train(
     corpus: Corpus,
     job: Progress,
-    profile: Profile,
+    profile: AnyProfile,
     *,
-    device: torch.device,
     workers: int,
     progress: Watch,
     should_stop: Callable[[], bool],
@@ -46,7 +43,7 @@ def train(
                 numbers.append(number)
                 yield chunk
 
-    for learned in profile.learned(new(), workers, device):
+    for learned in profile.learned(new(), workers):
         job.learn(numbers.popleft(), learned.delta)
         report.chunks += 1
         report.sentences += learned.sentences

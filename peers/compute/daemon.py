@@ -12,6 +12,7 @@ from giaann_p2p.errors import GiaannError
 from giaann_p2p.local.status_file import READY, Status
 from giaann_p2p.model import device as devices
 from giaann_p2p.model import english, lexicon
+from giaann_p2p.model.profiles import profile_of
 from giaann_p2p.node.members.context import Context
 from giaann_p2p.node.members.standing_file import StandingFile
 from giaann_p2p.node.reading.prompting import Prompting
@@ -85,8 +86,7 @@ async def _prompted(
     )
     prompting = Prompting(
         reading.rows,
-        context.manifest.spec,
-        device,
+        profile_of(context.manifest.spec, device),
         options.prompting(),
         received=lambda: reading.calls.bytes_in,
     )

@@ -30,6 +30,7 @@ from giaann_p2p.model.parse import Parser, PromptSentence, chunks, max_chars
 from giaann_p2p.model.rows import Answer, Neuron, Question, Row
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.model.text import Sentence, document_sentences, text_sentences
+from giaann_p2p.model.words_profile import WordsProfile
 from giaann_p2p.node.reading.row_cache import RowCache
 from giaann_p2p.node.reading.thinking import Thinking, Thought
 from tests.benchmarks.model import WIKI, store_of
@@ -71,7 +72,9 @@ async def measure(
     figures: list[dict[str, float | str]] = []
     for parsing in (Remembered(parser), parser):
         cache = RowCache(rows.read, _CACHE_BYTES, fresh=_NEVER_OLD)
-        peer = Thinking(cache, spec, torch.device("cpu"), parser=parsing)
+        profile = WordsProfile(spec, torch.device("cpu"))
+        profile.parser = parsing
+        peer = Thinking(cache, profile)
         for number in numbers:
             some = list(islice(cycle(prompts), number))
             await rate(peer, some, manner, together=False)  # rows, boards and lanes are warm now

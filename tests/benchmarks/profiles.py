@@ -46,7 +46,7 @@ def main() -> None:
 
 def measure(spec: ModelSpec, text: Path, repeat: int) -> None:
     """Print one profile's rates."""
-    profile, cpu = profile_of(spec), torch.device("cpu")
+    profile = profile_of(spec)
     cut = list(chunks(profile.texts([text.read_bytes()], str(text))))
     parse, learn_all = _parts(spec, cut)
     tokens, delta = parse(), learn_all()
@@ -56,8 +56,8 @@ def measure(spec: ModelSpec, text: Path, repeat: int) -> None:
         print(f"{spec.profile:9} {name:8} {tokens / seconds:11,.0f} tokens/s", end="")
         print(f" {size / seconds / 1e6:8.2f} MB/s")
     rows = DeltaRows(delta)
-    evaluation = profile.evaluation(Measure(seed_tokens=8, feed=Feed.TRUE), cpu)
-    steps = [evaluation.of(chunk) for chunk in cut]
+    evaluation = profile.minds().evaluation(Measure(seed_tokens=8, feed=Feed.TRUE))
+    steps = [evaluation.of(chunk).steps for chunk in cut]
     started = time.process_time()
     for one in steps:
         run(one, rows)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from giaann_p2p.model.rows import DeltaRows, run
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.model.subwords.basis import Basis
-from giaann_p2p.model.subwords.evidence import Evidence, Place
+from giaann_p2p.model.subwords.evidence import CountedRows, Evidence, Place
 from giaann_p2p.model.subwords.learn import learn_tokens
 from giaann_p2p.model.subwords.lif import TEST, TRAIN, Lif
 from giaann_p2p.model.subwords.mix import place_of
@@ -47,7 +47,7 @@ def test_mix_chooses_the_same(
     ]
     memory = remembered(corpus, RECOMMENDED)
     wanted = plain.mix(memory, read)
-    evidence = Evidence(RECOMMENDED)
+    evidence = Evidence(CountedRows(RECOMMENDED))
     rows = DeltaRows(learn_tokens(batch_of(corpus), RECOMMENDED))
     found = chosen(evidence, places(read), rows)
     assert (found is None) == (wanted is None)
@@ -71,7 +71,7 @@ def test_lif_chooses_the_same(
 ) -> None:
     memory, neurons = remembered(corpus, spec), [position.neuron for position in read]
     rows = DeltaRows(learn_tokens(batch_of(corpus), spec))
-    evidence = Evidence(spec)
+    evidence = Evidence(CountedRows(spec))
     lif = Lif(evidence, TEST if graded else TRAIN)
     seen = list(map(place, neurons))
     for end in range(1, len(seen) + 1):
@@ -87,7 +87,7 @@ def test_lif_chooses_the_same(
 def test_a_brain_that_learned_anything_always_has_an_answer(token: int) -> None:
     sequence = [Position(Neuron(2223, plain.PRIME), 0), Position(Neuron(2223, 11), 0)]
     rows = DeltaRows(learn_tokens(batch_of([sequence]), RECOMMENDED))
-    found = chosen(Evidence(RECOMMENDED), [Place(token, None)], rows)
+    found = chosen(Evidence(CountedRows(RECOMMENDED)), [Place(token, None)], rows)
     assert found is not None
     assert found.token == 11
     assert found.basis is (Basis.ANY if token == 2223 else Basis.NONE)

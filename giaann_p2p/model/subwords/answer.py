@@ -10,17 +10,18 @@ texts ended: behind a neuron that nothing ever followed, or where there is no ev
 """
 
 import codecs
+from collections import Counter
 from collections.abc import Sequence
 
 from giaann_p2p.errors import PromptError
 from giaann_p2p.model.manner import Manner
 from giaann_p2p.model.parse import CONTROL
-from giaann_p2p.model.rows import Name, Steps
+from giaann_p2p.model.rows import Name, Neuron, Question, Steps
 from giaann_p2p.model.said import Stopped
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.model.subwords.basis import Basis
 from giaann_p2p.model.subwords.columns import columns, concepts, delimiters, named_until
-from giaann_p2p.model.subwords.evidence import Evidence, Place, needed
+from giaann_p2p.model.subwords.evidence import CountedRows, Evidence, Place, needed
 from giaann_p2p.model.subwords.ids import ANY_NAME
 from giaann_p2p.model.subwords.mix import TokenChoice, mix, place_of
 from giaann_p2p.model.subwords.parse import TextParser
@@ -34,7 +35,7 @@ from giaann_p2p.model.text import decoded, spaced_sentences
 class TokenContinuation:
     """The continuation of a prompt: call `begin`, then `next` for each token until it is None."""
 
-    def __init__(self, prompt: str, spec: ModelSpec, manner: Manner) -> None:
+    def __init__(self, prompt: str, counted: CountedRows, manner: Manner) -> None:
         self.prompt = prompt
         self.completion = ""
         """Always empty: a token never completes the prompt's last one."""
@@ -42,24 +43,29 @@ class TokenContinuation:
         """The tokens of the prompt that were never learned."""
         self.stopped: Stopped | None = None
         """The reason why the answer has ended; None until then."""
-        self._evidence, self._left = Evidence(spec), manner.max_tokens
+        self._evidence, self._left = Evidence(counted), manner.max_tokens
         self._read: list[Place] = []
         self._said = 0
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
 
-    def begin(self, tokens: Sequence[Token]) -> Steps[None]:
-        """Hear the parsed prompt."""
-        evidence, numbers = self._evidence, [token.number for token in tokens]
-        sure = _sure(tokens)
+    def begin(self, tokens: Sequence[Token], /, said: Sequence[Neuron] = ()) -> Steps[None]:
+        """Hear the parsed prompt, and the tokens of the answer that were said elsewhere."""
+        numbers = [token.number for token in tokens]
+        sure = sure_places(tokens)
         self._read = sure[-DISTANCES:]
-        for at in range(len(sure), len(tokens)):
-            self._read.append((yield from self._placed(numbers[at])) or Place(numbers[at], None))
-        neurons = {number: evidence.anywhere(number) for number in numbers}
-        yield from evidence.need(list(neurons.values()))
-        names = evidence.known.names
+        for number in numbers[len(sure) :]:
+            self._read.append((yield from self._placed(number)) or Place(number, None))
+        distinct = list(dict.fromkeys(numbers))
+        rows = yield Question(list(map(self._evidence.anywhere, distinct)), names_only=True)
+        names = self._evidence.known.names
         self.unknown = [
-            names[number] for number, neuron in neurons.items() if not evidence.followers(neuron)
+            names[number] for number, row in zip(distinct, rows, strict=True) if row is None
         ]
+        for neuron in said:
+            place = self._evidence.place_of(neuron)
+            if place is None:
+                raise PromptError("it cannot go on from what is no token")
+            self._take(place)
 
     def next(self) -> Steps[SubwordToken | None]:
         """Return the next token; None if there is none, and then `stopped` is the reason."""
@@ -75,9 +81,33 @@ class TokenContinuation:
         place = place_of(self._evidence, choice.token, last)
         if place is None:
             place = Place(choice.token, last[0].home if last else None)
-        self._read.append(place)
-        self._left, self._said = self._left - 1, self._said + 1
-        return self._told(choice, place)
+        return self._told(choice, place, self._take(place))
+
+    def prefetch(self, wanted: bool) -> None:
+        """Do nothing: guesses cost nothing but their rows."""
+
+    def foreseen(self, most: int) -> list[Neuron]:
+        """Return neurons whose rows may be needed soon.
+
+        They are what most often followed the tokens before the last, at the distances of those to
+        come; the row of the last one is not at hand yet.
+        """
+        evidence, found = self._evidence, dict[Neuron, None]()
+        before = [evidence.at_hand(evidence.own(place)) for place in self._last[1:]]
+        for ahead in range(1, DISTANCES):
+            votes = Counter[tuple[int, int, int]]()
+            for distance, row in zip(range(ahead + 1, DISTANCES + 1), before, strict=False):
+                if row is not None:
+                    votes.update(row.most_frequent(distance))
+            for (token, home, feature), _ in votes.most_common(most):
+                found[evidence.anywhere(token)] = None
+                if home >= 0:
+                    found[evidence.neuron(home, feature)] = None
+        return list(found)
+
+    def close(self) -> None:
+        """Give the memory back; the answer cannot be continued."""
+        self._evidence.forget()
 
     @property
     def nbytes(self) -> int:
@@ -99,11 +129,15 @@ class TokenContinuation:
         own = self._evidence.followers(self._evidence.own(self._read[-1]))
         return own is not None and own.row.count > 0 and not own.counts(1).total
 
-    def _told(self, choice: TokenChoice, place: Place) -> SubwordToken:
+    def _take(self, place: Place) -> str:
+        """Go on with a token, and return the text that it adds."""
+        self._read.append(place)
+        self._left, self._said = self._left - 1, self._said + 1
+        text = self._decoder.decode(self._evidence.known.bytes[place.token])
+        return text.lstrip() if self._said == 1 and self.prompt[-1:].isspace() else text
+
+    def _told(self, choice: TokenChoice, place: Place, text: str) -> SubwordToken:
         known = self._evidence.known
-        text = self._decoder.decode(known.bytes[choice.token])
-        if self._said == 1 and self.prompt[-1:].isspace():
-            text = text.lstrip()
         name = Name(
             ANY_NAME if place.home is None else known.names[place.home],
             None if place.prime else known.names[place.token],
@@ -130,7 +164,7 @@ def prompt_tokens(prompt: str, parser: TextParser, spec: ModelSpec) -> list[Toke
     return parser.tokens(text)
 
 
-def _sure(tokens: Sequence[Token]) -> list[Place]:
+def sure_places(tokens: Sequence[Token]) -> list[Place]:
     """Return the first tokens, up to where a coming noun may claim them, with their columns."""
     nouns = concepts(tokens)
     if not nouns:

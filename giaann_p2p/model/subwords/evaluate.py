@@ -8,17 +8,16 @@ given*: each own row counts, which compares with the public reference, and with 
 model.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from giaann_p2p.errors import UsageError
 from giaann_p2p.model.evaluate import Feed, Score
 from giaann_p2p.model.manner import Variant
-from giaann_p2p.model.profile import Measure
-from giaann_p2p.model.rows import Steps
-from giaann_p2p.model.spec import ModelSpec
-from giaann_p2p.model.subwords.evidence import Evidence, Place, needed
+from giaann_p2p.model.profile import Measure, Scoring
+from giaann_p2p.model.rows import Neuron, Steps
+from giaann_p2p.model.subwords.evidence import CountedRows, Evidence, Place, needed
 from giaann_p2p.model.subwords.lif import TEST, TRAIN, Lif
 from giaann_p2p.model.subwords.mix import TokenChoice, mix, place_of
 from giaann_p2p.model.subwords.parse import TextParser
@@ -55,9 +54,9 @@ class TokenScore(Score):
 class TokenEvaluation:
     """The evaluation of a text, chunk by chunk."""
 
-    def __init__(self, parser: TextParser, spec: ModelSpec, measure: Measure) -> None:
+    def __init__(self, parser: TextParser, counted: CountedRows, measure: Measure) -> None:
         self._parser, self._measure = parser, measure
-        self._evidence = Evidence(spec)
+        self._evidence, spec = Evidence(counted), counted.spec
         readout = _readout(measure)
         if readout is Readout.MIX and not of_subwords(spec).any_column:
             raise UsageError("this brain has no rows that ignore columns, which mix needs; try lif")
@@ -65,11 +64,20 @@ class TokenEvaluation:
         self._known: dict[tuple[Place, ...], tuple[TokenChoice | None, Place | None]] = {}
         self.score = TokenScore(columns="given" if self._lif else "causal")
 
-    def of(self, chunk: Sequence[Sentence]) -> Steps[None]:
+    def of(self, chunk: Sequence[Sentence]) -> Scoring:
         """Parse a chunk at once; return the steps that predict it and add to the score."""
         (parsed,) = self._parser.parse([chunk])
         self.score.skipped += parsed.sentences - len(parsed.sequences)
-        return self._scored(parsed.sequences)
+        return Scoring(self._needed(parsed.sequences), self._scored(parsed.sequences))
+
+    def _needed(self, sequences: TokenSequences) -> Iterator[Neuron]:
+        """Yield the neurons of all tokens; with `mix`, in any column, too."""
+        for place in _places(sequences):
+            own = self._evidence.own(place)
+            if own is not None:
+                yield own
+            if self._lif is None:
+                yield self._evidence.anywhere(place.token)
 
     def _scored(self, sequences: TokenSequences) -> Steps[None]:
         for sequence in sequences:
@@ -78,9 +86,7 @@ class TokenEvaluation:
                 continue
             self.score.sentences += 1
             self.score.seeded += self._measure.seed_tokens
-            fields = (sequence.token, sequence.home, sequence.prime, sequence.named_at)
-            token, home, prime, named_at = (field.tolist() for field in fields)
-            places = list(map(Place, token, home, prime))
+            places, named_at = _places(sequence), sequence.named_at.tolist()
             self._known.clear()
             if self._lif:
                 yield from self._by_lif(self._lif, places)
@@ -148,6 +154,11 @@ class TokenEvaluation:
             score.right_words, score.right_given = score.right_words + hit, score.right_given + hit
             own = choice is not None and self._measure.feed is Feed.OWN
             read.append(choice.place if choice and own else places[at])
+
+
+def _places(sequences: TokenSequences) -> list[Place]:
+    fields = (sequences.token, sequences.home, sequences.prime)
+    return list(map(Place, *(field.tolist() for field in fields)))
 
 
 def _lif(evidence: Evidence, readout: Readout) -> Lif | None:

@@ -21,7 +21,11 @@ _TOKENS = 1 << 18
 _INCREMENTS = np.array([1, *(increment(distance) for distance in range(1, DISTANCES + 1))])
 _MOST_ROWS = 1 << 14
 _MOST_CONNECTIONS = 1 << 22
-"""The most connections of rows that are kept, at some 24 bytes each."""
+"""The most connections of rows that are kept by default, at some 64 bytes each."""
+_MOST_FREQUENT = 8
+"""The number of followers that are considered for prefetching."""
+CONNECTION_BYTES, _ROW_BYTES = 64, 1024
+"""The approximate memory of a connection and of a row, as counts."""
 
 
 class Counts(NamedTuple):
@@ -78,6 +82,15 @@ class Followers:
         """Return the neurons that followed at a distance."""
         return self._targets[distance - 1]
 
+    def most_frequent(self, distance: int) -> dict[tuple[int, int, int], float]:
+        """Return what followed most often at a distance: token, home, feature, and its share."""
+        targets = self.targets(distance)
+        best = np.argsort(-targets.times, kind="stable")[:_MOST_FREQUENT]
+        total = int(targets.times.sum())
+        shares = (targets.times[best] / max(total, 1)).tolist()
+        names = (part[best].tolist() for part in (targets.token, targets.home, targets.feature))
+        return dict(zip(zip(*names, strict=True), shares, strict=True))
+
     @cached_property
     def _targets(self) -> list[Targets]:
         """The neurons that followed at each distance, sorted all at once."""
@@ -121,15 +134,47 @@ class Place(NamedTuple):
     """Whether it is that concept itself."""
 
 
+class CountedRows:
+    """Rows as counts, shared by all who read the same ones, within a bound on memory.
+
+    What was made of a row is found again as long as that row is the same.
+    """
+
+    def __init__(self, spec: ModelSpec, most_connections: int = _MOST_CONNECTIONS) -> None:
+        self.spec = spec
+        self.known = tokeniser(of_subwords(spec).tokeniser)
+        self._most = most_connections
+        self._rows: dict[Neuron, Followers] = {}
+        self._connections = 0
+
+    def __repr__(self) -> str:
+        return f"<CountedRows: {len(self._rows):,} rows, {self._connections:,} connections>"
+
+    @property
+    def nbytes(self) -> int:
+        """The approximate memory of all rows, in bytes."""
+        return CONNECTION_BYTES * self._connections + _ROW_BYTES * len(self._rows)
+
+    def of(self, row: Row) -> Followers:
+        """Return a row as counts."""
+        found = self._rows.get(row.neuron)
+        if found is None or not (found.row is row or found.row.same(row)):
+            if len(self._rows) > _MOST_ROWS or self._connections > self._most:
+                self._rows, self._connections = {}, 0
+            self._connections += len(row.target)
+            found = self._rows[row.neuron] = Followers(row, self.spec, self.known)
+        return found
+
+
 class Evidence:
-    """The rows that were read, as counts. Rows are read once, so a brain must not learn meanwhile.
+    """The rows that were read, as counts. A row is read once, so it does not change meanwhile.
 
     It keeps rows up to a bound on memory, and then begins anew.
     """
 
-    def __init__(self, spec: ModelSpec) -> None:
-        self.spec = spec
-        self.known = tokeniser(of_subwords(spec).tokeniser)
+    def __init__(self, counted: CountedRows) -> None:
+        self.spec, self.known = counted.spec, counted.known
+        self._counted = counted
         self._rows: dict[Neuron, Followers | None] = {}
         self._connections = 0
 
@@ -139,20 +184,36 @@ class Evidence:
     @property
     def nbytes(self) -> int:
         """The approximate memory that the rows take, in bytes."""
-        return 64 * self._connections + 1024 * len(self._rows)
+        return CONNECTION_BYTES * self._connections + _ROW_BYTES * len(self._rows)
 
     def need(self, neurons: Sequence[Neuron]) -> Steps[None]:
         """Read those rows that are not at hand."""
         if len(self._rows) > _MOST_ROWS or self._connections > _MOST_CONNECTIONS:
-            self._rows.clear()
-            self._connections = 0
+            self.forget()
         missing = [neuron for neuron in dict.fromkeys(neurons) if neuron not in self._rows]
         if not missing:
             return
         rows = yield Question(missing)
         for neuron, row in zip(missing, rows, strict=True):
-            self._rows[neuron] = None if row is None else Followers(row, self.spec, self.known)
+            self._rows[neuron] = None if row is None else self._counted.of(row)
             self._connections += len(row.target) if row else 0
+
+    def at_hand(self, neuron: Neuron | None) -> Followers | None:
+        """Return a row if it was read; None if it was not, or if there is no such neuron."""
+        return None if neuron is None else self._rows.get(neuron)
+
+    def forget(self) -> None:
+        """Give the memory back."""
+        self._rows, self._connections = {}, 0
+
+    def place_of(self, neuron: Neuron) -> Place | None:
+        """Return the token and the column that a neuron stands for; None if it is no token."""
+        home, feature = self.known.tokens_of(np.array(neuron, np.uint64)).tolist()
+        if neuron.feature == PRIME:
+            return Place(home, home, prime=True) if home >= 0 else None
+        if feature < 0 or (home < 0 and neuron.concept != ANY):
+            return None
+        return Place(feature, home if home >= 0 else None)
 
     def own(self, place: Place) -> Neuron | None:
         """Return the neuron of a token in its column; None if the column is not known."""

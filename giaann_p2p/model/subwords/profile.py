@@ -1,6 +1,6 @@
 """The profile "subwords", behind the interface that all profiles share."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -8,57 +8,66 @@ import torch
 
 from giaann_p2p.errors import UsageError
 from giaann_p2p.model import english
-from giaann_p2p.model.manner import Manner, Variant
-from giaann_p2p.model.profile import Begun, Learned, Measure
-from giaann_p2p.model.rows import Question, Rows
+from giaann_p2p.model.manner import Manner, require_plain
+from giaann_p2p.model.profile import MOST_BYTES, Learned, Measure
+from giaann_p2p.model.rows import Neuron, Question, Rows
 from giaann_p2p.model.spec import ModelSpec
-from giaann_p2p.model.subwords.answer import TokenContinuation, prompt_tokens
+from giaann_p2p.model.subwords.answer import TokenContinuation, prompt_tokens, sure_places
 from giaann_p2p.model.subwords.evaluate import TokenEvaluation
+from giaann_p2p.model.subwords.evidence import CONNECTION_BYTES, CountedRows, Evidence, needed
 from giaann_p2p.model.subwords.ids import EVERYTHING
 from giaann_p2p.model.subwords.learn import learn_tokens
-from giaann_p2p.model.subwords.parse import TextParser, parse_text_chunks
-from giaann_p2p.model.subwords.spec import of_subwords
-from giaann_p2p.model.subwords.texts import document_texts
+from giaann_p2p.model.subwords.parse import ParsedTexts, TextParser, parse_text_chunks
+from giaann_p2p.model.subwords.spec import DISTANCES, of_subwords
+from giaann_p2p.model.subwords.texts import LONGEST, document_texts
 from giaann_p2p.model.subwords.tokeniser import tokeniser
+from giaann_p2p.model.subwords.tokens import Token
 from giaann_p2p.model.text import Sentence
+
+_PART = 4
+"""The rows that are shared may take one part in 4 of the memory of all answers."""
 
 
 class SubwordsProfile:
-    """The profile for one spec; its parser is loaded when it is first needed."""
+    """The profile for one spec; its parser is loaded when it is first needed.
 
-    unit = "texts"
+    Only the parser uses the device. Learning is sorting whole numbers, which takes less time here
+    than it would take to move them there.
+    """
 
-    def __init__(self, spec: ModelSpec) -> None:
-        self._spec, self._own = spec, of_subwords(spec)
+    unit, longest = "texts", LONGEST
+
+    def __init__(self, spec: ModelSpec, device: torch.device) -> None:
+        self._spec, self._own, self._device = spec, of_subwords(spec), device
 
     def __repr__(self) -> str:
-        return f"<SubwordsProfile: S={self._spec.seed_tokens}>"
+        return f"<SubwordsProfile on {self._device}: S={self._spec.seed_tokens}>"
 
     @cached_property
     def parser(self) -> TextParser:
         """The parser of texts and prompts."""
-        return TextParser(self._spec)
+        return TextParser(self._spec, self._device)
 
     def texts(self, pieces: Iterable[bytes], name: str) -> Iterator[Sentence]:
         """Split a UTF-8 document into texts of some sentences; TextError for another encoding."""
         return document_texts(pieces, name, self._spec)
 
     def warm_up(self) -> None:
-        """Load the English pipeline and the tokeniser, with the numbers of all tokens."""
+        """Load the English pipeline and the tokeniser, with the numbers of all tokens.
+
+        PipelineError if one is missing, or is not what the spec names.
+        """
         english.warm_up(self._spec)
         tokeniser(self._own.tokeniser).tokens_of(np.empty(0, np.uint64))
 
-    def learned(
-        self, chunks: Iterable[list[Sentence]], workers: int, device: torch.device
-    ) -> Iterator[Learned]:
-        """Learn chunks of texts, in order; they are parsed by so many processes.
+    def learn(self, chunk: list[Sentence]) -> Learned:
+        """Learn a chunk of texts."""
+        (parsed,) = self.parser.parse([chunk])
+        return self._learned(parsed)
 
-        Learning is sorting whole numbers, which takes less time here than it would take to move
-        them to a device.
-        """
-        for parsed in parse_text_chunks(chunks, self._spec, workers):
-            delta = learn_tokens(parsed.sequences, self._spec)
-            yield Learned(parsed.sentences, len(parsed.sequences), parsed.skips, delta)
+    def learned(self, chunks: Iterable[list[Sentence]], workers: int) -> Iterator[Learned]:
+        """Learn chunks of texts, in order; they are parsed by so many processes."""
+        return map(self._learned, parse_text_chunks(chunks, self._spec, workers))
 
     def occurrences(self, rows: Rows, counted: int) -> int:
         """Return how many tokens were learned: each is an occurrence of several neurons."""
@@ -67,17 +76,46 @@ class SubwordsProfile:
         (everything,) = rows.read(Question([EVERYTHING]))
         return everything.count if everything else 0
 
-    def continuation(self, prompt: str, manner: Manner, device: torch.device) -> Begun:
-        """Return the continuation of a prompt."""
-        if manner.timing != "auto" or manner.beam or manner.variant != Variant():
-            raise UsageError(
-                "timings, beams and variants are of the profile words; this brain has subwords"
-            )
-        if not self._own.any_column:
-            raise UsageError("this brain has no rows that ignore columns, which prompts need")
-        going_on = TokenContinuation(prompt, self._spec, manner)
-        return Begun(going_on, going_on.begin(prompt_tokens(prompt, self.parser, self._spec)))
+    def parsed(self, prompts: Sequence[str]) -> list[list[Token]]:
+        """Parse prompts; PromptError if one cannot be read."""
+        return [prompt_tokens(prompt, self.parser, self._spec) for prompt in prompts]
 
-    def evaluation(self, measure: Measure, device: torch.device) -> TokenEvaluation:
-        """Return an evaluation with these options; UsageError for one that it lacks."""
-        return TokenEvaluation(self.parser, self._spec, measure)
+    def minds(self, most_bytes: int = MOST_BYTES) -> "SubwordsMinds":
+        """Return what the answers of a process share."""
+        return SubwordsMinds(self, self._spec, most_bytes)
+
+    def _learned(self, parsed: ParsedTexts) -> Learned:
+        delta = learn_tokens(parsed.sequences, self._spec)
+        return Learned(parsed.sentences, len(parsed.sequences), parsed.skips, delta)
+
+
+class SubwordsMinds:
+    """What the answers of a process share: the rows that they read, as counts."""
+
+    def __init__(self, profile: SubwordsProfile, spec: ModelSpec, most_bytes: int) -> None:
+        self.most_bytes = most_bytes
+        self._profile, self._spec = profile, spec
+        self._counted = CountedRows(spec, most_bytes // _PART // CONNECTION_BYTES)
+
+    def __repr__(self) -> str:
+        return f"<SubwordsMinds: {self._counted!r}>"
+
+    @property
+    def nbytes(self) -> int:
+        """The approximate memory in use, in bytes."""
+        return self._counted.nbytes
+
+    def needed(self, prompt: list[Token]) -> list[Neuron]:
+        """Return the neurons that the first choice depends on, as far as columns are sure."""
+        return needed(Evidence(self._counted), sure_places(prompt)[-DISTANCES:][::-1])
+
+    def continuation(self, prompt: str, manner: Manner) -> TokenContinuation:
+        """Return the continuation of a prompt."""
+        require_plain(manner)
+        if not of_subwords(self._spec).any_column:
+            raise UsageError("this model has no rows that ignore columns, which prompts need")
+        return TokenContinuation(prompt, self._counted, manner)
+
+    def evaluation(self, measure: Measure) -> TokenEvaluation:
+        """Return an evaluation with these options; UsageError for one that the profile lacks."""
+        return TokenEvaluation(self._profile.parser, self._counted, measure)

@@ -17,6 +17,8 @@ from giaann_p2p.model.text import LONG_SENTENCE, Sentence, decoded, spaced_sente
 MAX_CHARS = 1 << 16
 """The length in characters beyond which a sentence is skipped: a bound on memory. Its beginning
 could be learned; but what is so long without the end of a sentence is hardly English."""
+LONGEST = 1 << 14
+"""The same for a text of which only the beginning is left, so that a chunk fits into a message."""
 MORE_WORDS = 16
 """So many words behind a crop are read, too: a tag depends on four words on either side."""
 
@@ -44,10 +46,11 @@ def beginning(text: str, spec: ModelSpec) -> str:
 
 
 def _kept(group: str, line: int, spec: ModelSpec) -> Iterator[Sentence]:
-    if LONG_SENTENCE in group:
+    text = beginning(group, spec)
+    if LONG_SENTENCE in group or len(text) > LONGEST:
         yield Sentence(LONG_SENTENCE, line)
-    elif group and not group.isspace():
-        yield Sentence(beginning(group, spec), line)
+    elif text and not text.isspace():
+        yield Sentence(text, line)
 
 
 @cache

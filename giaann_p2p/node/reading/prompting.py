@@ -16,14 +16,11 @@ import logging
 import struct
 from collections.abc import Callable
 
-import torch
-
 from giaann_p2p.errors import GiaannError, PromptError, UsageError
 from giaann_p2p.model.activation import NoMemory
-from giaann_p2p.model.parse import Parser
+from giaann_p2p.model.profile import AnyProfile
 from giaann_p2p.model.rows import Neuron
-from giaann_p2p.model.said import Token
-from giaann_p2p.model.spec import ModelSpec
+from giaann_p2p.model.said import AnyToken
 from giaann_p2p.node.reading.prompt_options import PromptOptions
 from giaann_p2p.node.reading.row_cache import Read, RowCache
 from giaann_p2p.node.reading.thinking import Thinking, Thought
@@ -32,10 +29,11 @@ from giaann_p2p.swarm.wire.messages import (
     BUSY,
     NEURON_BYTES,
     Ask,
-    Continued,
     Cost,
     Message,
     Refusal,
+    Told,
+    continued,
 )
 
 _BUSY = f"{BUSY}: this peer answers too many prompts already; ask another peer, or later"
@@ -55,12 +53,10 @@ class Prompting:
     def __init__(
         self,
         rows: Read,
-        spec: ModelSpec,
-        device: torch.device,
+        profile: AnyProfile,
         options: PromptOptions | None = None,
         *,
         received: Callable[[], int] = lambda: 0,
-        parser: Parser | None = None,
         log: logging.Logger | None = None,
     ) -> None:
         self.options = options or PromptOptions()
@@ -68,9 +64,7 @@ class Prompting:
         """Totals: requests answered, tokens delivered, sessions begun, sessions taken over from
         another peer in the middle of an answer, requests refused."""
         self.rows = RowCache(rows, self.options.cache_bytes, received=received)
-        self._thinking = Thinking(
-            self.rows, spec, device, parser=parser, mind_bytes=self.options.mind_bytes
-        )
+        self._thinking = Thinking(self.rows, profile, mind_bytes=self.options.mind_bytes)
         self._log = log or logging.getLogger("giaann.prompts")
         self._sessions: dict[_Key, _Session] = {}
         self._closed = False
@@ -105,7 +99,7 @@ class Prompting:
         await self.rows.close()
         await self._thinking.close()
 
-    async def _told(self, sender: Peer, ask: Ask) -> Continued:
+    async def _told(self, sender: Peer, ask: Ask) -> Told:
         if self._closed:
             raise UsageError(_CLOSED)
         key = sender, ask.number
@@ -179,7 +173,7 @@ class _Session:
         self._ask, self._ahead, self._log = ask, ahead, log
         self._first = len(ask.said) // NEURON_BYTES  # number of tokens that other peers generated
         self._said = bytearray(ask.said)
-        self._tokens: list[Token] = []
+        self._tokens: list[AnyToken] = []
         self._costs: list[Cost] = []
         self._begun: Cost | None = None
         self.fault: GiaannError | None = None
@@ -208,7 +202,7 @@ class _Session:
         except TimeoutError:
             pass
 
-    def told(self, count: int) -> Continued | None:
+    def told(self, count: int) -> Told | None:
         """Return the answer's tokens after the first `count`; None if the session failed first."""
         at = count - self._first
         end = at + _MOST_TOLD
@@ -217,7 +211,7 @@ class _Session:
             return None
         thought = self._thought
         unknown = thought.unknown if self._begun else []
-        return Continued(
+        return continued(
             thought.completion,
             unknown,
             tokens,

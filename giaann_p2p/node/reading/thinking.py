@@ -17,16 +17,11 @@ from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter
 from typing import TypeVar
 
-import torch
-
 from giaann_p2p.errors import GiaannError
-from giaann_p2p.model.activation import Batch
-from giaann_p2p.model.answer import Continuation
 from giaann_p2p.model.manner import Manner
-from giaann_p2p.model.parse import Parser
+from giaann_p2p.model.profile import MOST_BYTES, AnyProfile
 from giaann_p2p.model.rows import Answer, End, Neuron, Question, Steps, Work, advanced, done
-from giaann_p2p.model.said import Stopped, Token
-from giaann_p2p.model.spec import ModelSpec
+from giaann_p2p.model.said import AnyToken, Stopped
 from giaann_p2p.node.reading.prompt_parser import PromptParser
 from giaann_p2p.node.reading.row_cache import Bill, RowCache
 from giaann_p2p.swarm.wire.messages import Cost
@@ -58,17 +53,11 @@ class Thinking:
     """
 
     def __init__(
-        self,
-        rows: RowCache,
-        spec: ModelSpec,
-        device: torch.device,
-        *,
-        parser: Parser | None = None,
-        mind_bytes: int = 1 << 32,
+        self, rows: RowCache, profile: AnyProfile, *, mind_bytes: int = MOST_BYTES
     ) -> None:
-        self.rows, self.spec = rows, spec
-        self.minds = Batch(spec, device, mind_bytes)
-        self.parser = PromptParser(spec, parser)
+        self.rows, self.profile = rows, profile
+        self.minds = profile.minds(mind_bytes)
+        self.parser = PromptParser(profile)
         self._minding = ThreadPoolExecutor(1, "giaann-mind")
         self._due: list[tuple[Sequence[Work], asyncio.Future[None]]] = []
         self._working: asyncio.Task[None] | None = None
@@ -132,7 +121,7 @@ class Thought:
         self.cost = Cost()
         """Cost of the last call of `begin` or `next`: time, rows and bytes."""
         self._thinking, self._prompt = thinking, prompt
-        self._going_on = Continuation(prompt, thinking.minds, manner)
+        self._going_on = thinking.minds.continuation(prompt, manner)
         self._since_foreseen, self._prefetches = _EVERY, False
 
     @property
@@ -158,13 +147,12 @@ class Thought:
     async def begin(self, said: Sequence[Neuron] = ()) -> None:
         """Read the prompt, and the tokens of its answer that were generated earlier (`said`)."""
         began, bill = perf_counter(), Bill()
-        sentences = await self._thinking.parser.parsed(self._prompt)
-        named = [name.neuron for one in sentences for _, name in one.words if name]
-        self._thinking.rows.ahead([*named, *said], bill)
-        await self._thinking.through(self._going_on.begin(sentences, said), bill, self._bounded)
+        parsed = await self._thinking.parser.parsed(self._prompt)
+        self._thinking.rows.ahead([*self._thinking.minds.needed(parsed), *said], bill)
+        await self._thinking.through(self._going_on.begin(parsed, said), bill, self._bounded)
         self._end(began, bill)
 
-    async def next(self) -> Token | None:
+    async def next(self) -> AnyToken | None:
         """Return the answer's next token; None at its end, for the reason in `stopped`."""
         began, bill = perf_counter(), Bill()
         self._prefetches = self._prefetches or self._since_foreseen >= _EVERY

@@ -16,7 +16,7 @@ from typing import Protocol
 import msgspec
 
 from giaann_p2p.errors import MessageError
-from giaann_p2p.model.parse import max_chars
+from giaann_p2p.model.profiles import profile_of
 from giaann_p2p.net.errors import Reason
 from giaann_p2p.net.errors import Refused as Turned
 from giaann_p2p.node.counters import WorkCounters
@@ -34,11 +34,11 @@ from giaann_p2p.swarm.wire.actions import Action, Call, Compute, Reply, Stop
 from giaann_p2p.swarm.wire.identity import Peer, name_of
 from giaann_p2p.swarm.wire.messages import (
     Ask,
-    Continued,
     Learn,
     LearnAck,
     Message,
     Refusal,
+    Told,
     decode,
     encode,
 )
@@ -84,7 +84,7 @@ class ComputeNode:
         self._context, self._manifest, self._log = context, context.manifest, context.log
         self.clock, self.gate = context.clock, context.gate
         self._learning, self._slots, self._device = learning, slots, device
-        self._longest = max_chars(self._manifest.spec)
+        self._longest = profile_of(self._manifest.spec).longest
         self._standing, self._standing_file = Standing(context.identity.peer), standing_file
         if standing_file is not None:
             standing_file.restore(self._standing)
@@ -216,7 +216,7 @@ class ComputeNode:
         tokens = 0
         try:
             answer = await self.answering(peer, question)
-            tokens = len(answer.tokens) if isinstance(answer, Continued) else 0
+            tokens = len(answer.tokens) if isinstance(answer, Told) else 0
             return answer
         finally:
             self._prompts -= 1

@@ -13,8 +13,8 @@ import torch
 
 from giaann_p2p.model import device as devices
 from giaann_p2p.model.delta import Delta
-from giaann_p2p.model.learn import learn
-from giaann_p2p.model.parse import Parser, Skips
+from giaann_p2p.model.parse import Skips
+from giaann_p2p.model.profiles import profile_of
 from giaann_p2p.model.sequence import Ints
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.model.text import Sentence
@@ -52,19 +52,18 @@ class Learner:
     """Learns chunks of one swarm in this process."""
 
     def __init__(self, spec: ModelSpec, layout: Layout, device: str) -> None:
-        self._spec, self._layout = spec, layout
-        self._device = devices.resolve(device)
-        self._parser = Parser(spec, self._device)
+        self._layout = layout
+        self._profile = profile_of(spec, devices.resolve(device))
 
     def __repr__(self) -> str:
-        return f"<Learner on {self._device}: {self._parser!r}>"
+        return f"<Learner: {self._profile!r}>"
 
     def learn(self, task: Task) -> Made:
         """Learn a chunk, and return its delta, whole and cut for each set of shards."""
         # A sentence's number stands in for its line number, which only the client knows.
         chunk = [Sentence(text, number) for number, text in enumerate(task.sentences)]
-        (parsed,) = self._parser.parse([chunk])
-        delta = learn(parsed.sequences, self._spec, self._device)
+        learned = self._profile.learn(chunk)
+        delta = learned.delta
         whole = encode(delta)
         homes = _homes(delta, self._layout)
         shards = np.arange(self._layout.shards, dtype=np.uint16)
@@ -74,7 +73,7 @@ class Learner:
             owned: whole if owned == everything else encode(_part(delta, homes, owned))
             for owned in task.owners
         }
-        return Made(parcels, whole, leaves, len(parsed.sequences), _told(parsed.skips))
+        return Made(parcels, whole, leaves, learned.sequences, _told(learned.skips))
 
 
 Teach = Callable[[], Learner]

@@ -14,7 +14,7 @@
 
 import hashlib
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from math import inf
 from typing import NamedTuple, Protocol
@@ -22,10 +22,10 @@ from typing import NamedTuple, Protocol
 from giaann_p2p.backoff import Backoff
 from giaann_p2p.errors import MessageError
 from giaann_p2p.model.manner import Manner
-from giaann_p2p.model.said import Stopped, Token
+from giaann_p2p.model.said import AnyToken, Stopped
 from giaann_p2p.swarm.wire.actions import Call
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.messages import Ask, Continued, Cost, Message, Refusal
+from giaann_p2p.swarm.wire.messages import Ask, Cost, Message, Refusal, Told
 
 _BACKOFF = Backoff(first=2.0, longest=30.0)
 _BUSY_BACKOFF = 1.0
@@ -54,7 +54,7 @@ class Failure(Enum):
 class News(NamedTuple):
     """New tokens of the answer to a prompt, and the cost of each."""
 
-    tokens: list[Token]
+    tokens: Sequence[AnyToken]
     costs: list[Cost]
 
 
@@ -132,7 +132,7 @@ class PromptRouting:
         if number != self._asked or self._over:
             return []
         self._asked = None
-        if not isinstance(answer, Continued):
+        if not isinstance(answer, Told):
             return self._turned_away(answer, now)
         try:
             self._check(answer)
@@ -151,7 +151,7 @@ class PromptRouting:
         """Time at which to call `tick`, if nothing happens before; infinite if there is no need."""
         return inf if self._over or self._asked is not None else self._next
 
-    def _on_answer(self, told: Continued, now: float) -> list[PromptAction]:
+    def _on_answer(self, told: Told, now: float) -> list[PromptAction]:
         if told.fault:
             return self._fail(Failure.PROMPT, told.fault)
         acts: list[PromptAction] = []
@@ -175,7 +175,7 @@ class PromptRouting:
             return self._leave(f"no new token for {_STUCK:g} s", now)
         return acts + self._ask(now)
 
-    def _check(self, told: Continued) -> None:
+    def _check(self, told: Told) -> None:
         """Raise MessageError for an answer that no honest peer would send."""
         left = self._manner.max_tokens - self._tokens
         if len(told.tokens) > left:

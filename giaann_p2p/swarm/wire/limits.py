@@ -29,10 +29,14 @@ def of_chunk(spec: ModelSpec) -> Limits:
     """Return the limits for unpacking the parcel with one chunk's delta.
 
     Each token is a neuron, and each pair of tokens in a sentence adds at most two connections, one
-    in a column segment and one in a feature segment.
+    in a column segment and one in a feature segment. In the profile `subwords` each token is also a
+    neuron that stands for it in any column, and maybe one that stands for it as a delimiter.
     """
     tokens = CHUNK * spec.max_tokens
-    return Limits(spec.branches, spec.segments, tokens, tokens * (spec.max_tokens - 1))
+    if spec.profile == "words":
+        return Limits(spec.branches, spec.segments, tokens, tokens * (spec.max_tokens - 1))
+    pairs = tokens * (spec.max_tokens - 1 + spec.feature_segments)
+    return Limits(spec.branches, spec.segments, 3 * tokens + 1, pairs)
 
 
 def of_part(limits: Limits, promised: int) -> Limits:

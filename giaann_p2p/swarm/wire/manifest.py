@@ -173,7 +173,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
                 f"pipeline: the swarm needs {self.spec.pipeline}, here: {have}; "
                 f"{pipeline_advice(self.spec.pipeline)}"
             )
-        if computes and self.spec.lexicon != here.lexicon:
+        if computes and self.spec.lexicon and self.spec.lexicon != here.lexicon:
             found.append(
                 f"lexicon: the swarm needs {self.spec.lexicon}, here: {here.lexicon or 'none'}; "
                 f"{_OTHER_RELEASE}"

@@ -8,6 +8,7 @@ are requested in parts.
 Docstrings call the peer that sends a message its sender, and the other one its receiver.
 """
 
+from collections.abc import Sequence
 from operator import add
 from typing import Annotated, Literal
 
@@ -15,8 +16,9 @@ import msgspec
 
 from giaann_p2p.errors import MessageError, UsageError
 from giaann_p2p.model.manner import MOST_TOKENS, Manner
-from giaann_p2p.model.said import Stopped, Token
+from giaann_p2p.model.said import AnyToken, Stopped, Token
 from giaann_p2p.model.spec import CHUNK
+from giaann_p2p.model.subwords.said import SubwordToken
 from giaann_p2p.store.applied import JOB_BYTES, WITHDRAWN
 from giaann_p2p.store.layout import MOST_SHARDS
 from giaann_p2p.store.seal import UNSEALED, Seal
@@ -381,14 +383,14 @@ class Cost(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=T
         return Cost(*map(add, msgspec.structs.astuple(self), msgspec.structs.astuple(other)))
 
 
-class Continued(Message, frozen=True, tag="told"):
+class Told(Message, frozen=True):
     """Answer to `Ask`: the tokens after `said`; there are none yet if the next one takes long."""
 
     completion: str
     """The missing rest of the prompt's last word."""
     unknown: list[str]
     """The neurons of the prompt that were never learned, as text."""
-    tokens: list[Token]
+    tokens: Sequence[AnyToken]
     stopped: Stopped | None
     """Why the answer is complete; None if it goes on."""
     costs: list[Cost] = []
@@ -397,6 +399,35 @@ class Continued(Message, frozen=True, tag="told"):
     """The cost of processing the prompt; None while that is not done."""
     fault: str = ""
     """Reason why no compute peer can answer this prompt; empty if there is none."""
+
+
+class Continued(Told, frozen=True, tag="told"):
+    """That answer in a swarm of the profile `words`, or without tokens."""
+
+    tokens: list[Token]
+
+
+class ContinuedSubwords(Told, frozen=True, tag="told subwords"):
+    """That answer in a swarm of the profile `subwords`."""
+
+    tokens: list[SubwordToken]
+
+
+def continued(
+    completion: str,
+    unknown: list[str],
+    tokens: Sequence[AnyToken],
+    stopped: Stopped | None,
+    costs: list[Cost],
+    begun: Cost | None,
+    fault: str,
+) -> Told:
+    """Return the answer to `Ask` that can hold these tokens."""
+    words = [token for token in tokens if isinstance(token, Token)]
+    if len(words) == len(tokens):
+        return Continued(completion, unknown, words, stopped, costs, begun, fault)
+    subwords = [token for token in tokens if isinstance(token, SubwordToken)]
+    return ContinuedSubwords(completion, unknown, subwords, stopped, costs, begun, fault)
 
 
 class AskManifest(Message, frozen=True, tag="manifest?"):
@@ -501,6 +532,7 @@ AnyMessage = (
     | BeatAck
     | Ask
     | Continued
+    | ContinuedSubwords
     | AskManifest
     | ManifestIs
     | AskRevoked

@@ -8,11 +8,13 @@ from pyroaring import BitMap
 from giaann_p2p.client import pages as module
 from giaann_p2p.client.pages import Pages
 from giaann_p2p.model.parse import chunks, max_chars
+from giaann_p2p.model.profiles import profile_of
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.solo.corpus import opened
 from tests.unit.node.training.helpers_compute import written
 
 SPEC = ModelSpec()
+PROFILE = profile_of(SPEC)
 TEXT = written(300)
 
 
@@ -30,7 +32,7 @@ def test_chunks_are_those_of_solo() -> None:
     async def story() -> None:
         with opened(TEXT) as corpus:
             wanted = list(chunks(corpus.sentences(max_chars(SPEC))))
-            pages = Pages(corpus, SPEC, BitMap(), 8)
+            pages = Pages(corpus, PROFILE, BitMap(), 8)
             for number, chunk in enumerate(wanted):
                 assert await pages.next() == number
                 assert not pages.ended
@@ -48,7 +50,7 @@ def test_chunks_are_those_of_solo() -> None:
 def test_what_is_known_is_not_held() -> None:
     async def story() -> None:
         with opened(TEXT) as corpus:
-            pages = Pages(corpus, SPEC, BitMap([0, 1, 3]), 1)
+            pages = Pages(corpus, PROFILE, BitMap([0, 1, 3]), 1)
             assert [await pages.next() for _ in range(3)] == [0, 1, 2]
             assert len(pages) == 1
             assert pages.forget(1) == []
@@ -67,7 +69,7 @@ def test_it_reads_on_only_when_there_is_room(
 
     async def story() -> None:
         with opened(TEXT) as corpus:
-            pages = Pages(corpus, SPEC, BitMap(), 99 if by_size else 2)
+            pages = Pages(corpus, PROFILE, BitMap(), 99 if by_size else 2)
             held = []
             reading = asyncio.create_task(pages.next())
             while (await asyncio.wait({reading}, timeout=0.2))[0]:

@@ -16,6 +16,7 @@ from giaann_p2p.model.rows import Rows, run
 from giaann_p2p.model.said import Generation
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.model.text import text_sentences
+from giaann_p2p.model.words_profile import WordsProfile
 from giaann_p2p.node.reading.prompting import Prompting, PromptOptions
 from giaann_p2p.sim.lessons import SPEC
 from giaann_p2p.store.codec.parcel import encode as parcel_of
@@ -73,6 +74,13 @@ async def taught(town: Town, delta: Delta, houses: int = 3) -> Client:
     return client
 
 
+def profile_with(parser: Parser, spec: ModelSpec) -> WordsProfile:
+    """Return a profile that uses a parser which is loaded already."""
+    profile = WordsProfile(spec, CPU)
+    profile.parser = parser
+    return profile
+
+
 class Oracle:
     """A compute peer that only answers prompts."""
 
@@ -86,11 +94,9 @@ class Oracle:
         reading = self.client.reading
         self.prompting = Prompting(
             reading.rows,
-            SPEC,
-            CPU,
+            profile_with(parser, SPEC),
             options,
             received=lambda: reading.calls.bytes_in,
-            parser=parser,
         )
         self.client.transport.serve(self._answer)
         self.dead = False

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from giaann_p2p.model.rows import DeltaRows, run
-from giaann_p2p.model.subwords.evidence import Evidence, Place
+from giaann_p2p.model.subwords.evidence import CountedRows, Evidence, Place
 from giaann_p2p.model.subwords.learn import learn_tokens
 from giaann_p2p.model.subwords.lif import TEST, TRAIN, Lif, LifChoice, LifSettings
 from giaann_p2p.model.subwords.mix import place_of
@@ -51,7 +51,7 @@ class Compared:
 
 def compared(name: str, kind: str, settings: LifSettings) -> Compared:
     rows = DeltaRows(learn_tokens(sequences_named(name), REFERENCE))
-    lif, found = Lif(evidence := Evidence(REFERENCE), settings), Compared()
+    lif, found = Lif(evidence := Evidence(CountedRows(REFERENCE)), settings), Compared()
     golden = golden_lines(f"v2m_{name}/predictions.{kind}.jsonl")
     for sequence, line in zip(sequences_named(name), golden, strict=True):
         places, read = places_of(sequence), list[Place]()
@@ -97,7 +97,7 @@ def test_lif_chooses_as_the_reference(
 def test_mix_chooses_as_the_golden_and_scores_equal() -> None:
     wiki = sequences_named("wiki")
     rows = Shuffled(DeltaRows(learn_tokens(wiki, RECOMMENDED)))
-    evidence, right, count = Evidence(RECOMMENDED), {"given": 0, "causal": 0}, 0
+    evidence, right, count = Evidence(CountedRows(RECOMMENDED)), {"given": 0, "causal": 0}, 0
     golden = golden_lines("v2m_wiki/predictions.readout.jsonl")
     for sequence, line in zip(wiki, golden, strict=True):
         places, named_at = places_of(sequence), sequence.named_at.tolist()
@@ -122,7 +122,7 @@ def test_mix_chooses_as_the_golden_and_scores_equal() -> None:
 def test_mix_recites_from_its_own_tokens() -> None:
     wiki = sequences_named("wiki")
     rows = DeltaRows(learn_tokens(wiki, RECOMMENDED))
-    evidence, right, count, whole = Evidence(RECOMMENDED), 0, 0, 0
+    evidence, right, count, whole = Evidence(CountedRows(RECOMMENDED)), 0, 0, 0
     for sequence in wiki:
         places = places_of(sequence)
         read = places[:SEED]

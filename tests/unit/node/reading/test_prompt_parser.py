@@ -12,6 +12,7 @@ from giaann_p2p.model.text import Sentence
 from giaann_p2p.net import clock
 from giaann_p2p.node.reading import prompt_parser
 from giaann_p2p.node.reading.prompt_parser import PromptParser
+from tests.unit.node.helpers_prompts import profile_with
 
 
 class Counting(Parser):
@@ -29,7 +30,7 @@ class Counting(Parser):
 
 def parsed(counting: Counting, spec: ModelSpec, prompts: list[str]) -> list[object]:
     async def main() -> list[object]:
-        parser = PromptParser(spec, counting)
+        parser = PromptParser(profile_with(counting, spec))
         for prompt in prompts[:-1]:
             parser._waiting.append(prompt_parser._Waiting(prompt))
         waiting = [*parser._waiting]

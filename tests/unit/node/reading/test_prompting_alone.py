@@ -18,7 +18,7 @@ from giaann_p2p.node.reading import thinking
 from giaann_p2p.node.reading.prompting import Prompting, PromptOptions
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.messages import Ask, Continued, Message, Refusal
-from tests.unit.node.helpers_prompts import CPU, expected, prompts
+from tests.unit.node.helpers_prompts import expected, profile_with, prompts
 
 ME, YOU = Peer(b"M" * 32), Peer(b"Y" * 32)
 NUMBER, OTHER = b"n" * 16, b"o" * 16
@@ -54,7 +54,7 @@ class Play:
         async def main() -> None:
             peers = Peers(self.rows)
             chosen = PromptOptions(**options)  # type: ignore[arg-type]
-            peer = Prompting(peers.read, self.spec, CPU, chosen, parser=self.parser)
+            peer = Prompting(peers.read, profile_with(self.parser, self.spec), chosen)
             await story(peer, peers)
             await peer.close()
             assert len(asyncio.all_tasks()) == 1

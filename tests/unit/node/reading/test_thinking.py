@@ -6,17 +6,17 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
+from giaann_p2p.model.profiles import profile_of
 from giaann_p2p.model.rows import Answer, Question, Steps, Work
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.net import clock
 from giaann_p2p.node.reading.row_cache import Bill, RowCache
 from giaann_p2p.node.reading.thinking import Thinking
-from tests.unit.node.helpers_prompts import CPU
 from tests.unit.node.reading.test_row_cache import N, Peers
 
 
 def thinking_of(peers: Peers, spec: ModelSpec) -> Thinking:
-    return Thinking(RowCache(peers.read, 1 << 20), spec, CPU)
+    return Thinking(RowCache(peers.read, 1 << 20), profile_of(spec))
 
 
 class Counted(Work):

@@ -8,11 +8,10 @@ from functools import cache
 from types import SimpleNamespace
 from typing import cast
 
-import torch
-
 from giaann_p2p.client.session import Session
 from giaann_p2p.client.training import Trainer
 from giaann_p2p.model.digest import digest
+from giaann_p2p.model.profiles import profile_of
 from giaann_p2p.model.rows import Answer, Neuron
 from giaann_p2p.node.clock import Clock
 from giaann_p2p.node.members.context import Context
@@ -81,7 +80,7 @@ def no_prompts() -> Prompting:
     async def nothing(neurons: Sequence[Neuron]) -> Answer:
         return [None for _ in neurons]
 
-    return Prompting(nothing, SPEC, torch.device("cpu"))
+    return Prompting(nothing, profile_of(SPEC))
 
 
 class Workshop:

@@ -47,8 +47,8 @@ def test_the_device_is_the_taggers_too() -> None:
     """Here and in a forked worker; its name changes nothing else."""
     chunk, factory = Task(TEXT, [EVERY.tobytes()]), teach(SPEC, LAYOUT, "cpu:0")
     other, forked = factory(), ForkedWorker()
-    assert re.match("<Learner on cpu:0: <Parser: <Tagger: <TaggerLayers on cpu:0>", repr(other))
-    assert re.match("<Learner on cpu: <Parser: <Tagger: <TaggerLayers on cpu>", repr(school()))
+    assert re.match("<Parser: <Tagger: <TaggerLayers on cpu:0>", repr(other._profile.parser))
+    assert re.match("<Parser: <Tagger: <TaggerLayers on cpu>", repr(school()._profile.parser))
     assert other.learn(chunk) == made(EVERY)
     try:
         forked.teach(factory)
@@ -96,7 +96,7 @@ def test_a_chunk_without_anything_to_learn_is_an_empty_parcel() -> None:
 
 
 def test_reprs_tell_what_there_is() -> None:
-    assert repr(school()).startswith("<Learner on cpu: <Parser: ")
+    assert repr(school()).startswith("<Parser: ")
     assert (
         repr(Cutting(Made({}, bytes(1234), b"", 0, []), SPEC, LAYOUT)) == "<Cutting of 1,234 bytes>"
     )

@@ -1,0 +1,52 @@
+"""A swarm of the profile "subwords" learns and answers as one machine; it always has an answer."""
+
+import asyncio
+
+import pytest
+
+from giaann_p2p import Brain, subword_spec
+from giaann_p2p.client.prompting import ask
+from giaann_p2p.client.session import visit
+from giaann_p2p.client.training import Trainer
+from giaann_p2p.local.swarm import LocalSwarm
+from giaann_p2p.model.manner import Manner
+from giaann_p2p.model.said import Generation
+from giaann_p2p.swarm.wire.link import Link
+from tests.e2e.conftest import NewSwarm
+from tests.e2e.material import WIKI
+from tests.helpers import DATA
+
+PROMPTS = (DATA / "prompts.txt").read_text().splitlines()
+"""Beginnings of ordinary English sentences, of three to eight words; written before any was tried.
+"""
+MANNER = Manner(max_tokens=10)
+AT_ONCE = 16
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+
+
+def test_all_prompts_are_answered_and_as_by_one_machine(new_swarm: NewSwarm) -> None:
+    with Brain(subword_spec()) as brain:
+        brain.train(WIKI)
+        wanted = [brain.generate(prompt, max_tokens=MANNER.max_tokens) for prompt in PROMPTS]
+    assert len(wanted) == 200
+    assert all(answer.text.strip() for answer in wanted)
+    with new_swarm(storages=3, computes=2, shards=16, profile="subwords") as swarm:
+        found = asyncio.run(answered(swarm))
+    for prompt, one, other in zip(PROMPTS, found, wanted, strict=True):
+        assert one.tokens == other.tokens, prompt
+
+
+async def answered(swarm: LocalSwarm) -> list[Generation]:
+    """Have a swarm learn, then ask it all prompts, some at once."""
+    turns = asyncio.Semaphore(AT_ONCE)
+    async with visit(Link.read(swarm.link)) as visiting:
+        trainer = Trainer(visiting)
+        await trainer.train(WIKI)
+        await trainer.close()
+
+        async def one(prompt: str) -> Generation:
+            async with turns:
+                return await ask(visiting, prompt, MANNER).all()
+
+        return await asyncio.gather(*map(one, PROMPTS))
