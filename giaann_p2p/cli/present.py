@@ -345,11 +345,15 @@ def replay_command(seed: int, size: "Size") -> str:
     """Return the command that replays a simulated history and prints its trace."""
     usual = type(size)()
     others = [
-        f"--{name}" if value is True else f"--{name} {value:g}"
+        f"--{name}" if value is True else f"--{name} {_option(value)}"
         for name, value in size._asdict().items()
         if value != getattr(usual, name)
     ]
     return " ".join([f"giaann sim --seed {seed}", *others, "--trace"])
+
+
+def _option(value: object) -> str:
+    return f"{value:g}" if isinstance(value, int | float) else str(value)
 
 
 def summary_lines(summary: "Summary") -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from giaann_p2p.cli import present
+from giaann_p2p.cli.manner import Profile
 from giaann_p2p.terminal import (
     FAILED,
     INTERRUPTED,
@@ -88,6 +89,7 @@ def sim(
     ] = 25,
     hostile: Hostile = 0,
     newcomers: Newcomers = False,
+    profile: Annotated[Profile, typer.Option(help="What the swarm learns.")] = Profile.WORDS,
     workers: Annotated[int, typer.Option(min=0, help="Processes; 0: one per core.")] = 0,
     trace: Annotated[bool, typer.Option("--trace", help="Print every event, a line each.")] = False,
     keep_going: Annotated[
@@ -118,7 +120,7 @@ def sim(
         raise typer.BadParameter("--minutes must be a number")
     if trace and len(wanted) > 1:
         raise typer.BadParameter("--trace is for a single history: name it with --seed")
-    size = Size(storages, clients, computes, minutes, chunks, hostile, newcomers)
+    size = Size(storages, clients, computes, minutes, chunks, hostile, newcomers, profile)
     _run(wanted, size, workers or os.cpu_count() or 1, trace, keep_going, json_output)
 
 

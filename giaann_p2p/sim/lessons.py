@@ -13,12 +13,21 @@ from giaann_p2p.model.learn import learn
 from giaann_p2p.model.rows import DeltaRows, Neuron
 from giaann_p2p.model.sequence import Ints, SequenceBuilder
 from giaann_p2p.model.spec import ModelSpec
+from giaann_p2p.model.subwords.learn import learn_tokens
+from giaann_p2p.model.subwords.sequence import TokenSequenceBuilder
+from giaann_p2p.model.subwords.spec import subword_spec
+from giaann_p2p.model.subwords.tags import PartOfSpeech
+from giaann_p2p.model.subwords.tokens import Token
 from giaann_p2p.store.codec.parcel import encode
 from giaann_p2p.store.layout import Layout, Shards
 from giaann_p2p.store.seal import Tree, made
 
 SPEC = ModelSpec(seed_tokens=4)
+SPECS = {"words": SPEC, "subwords": subword_spec()}
+"""The spec of each profile."""
 _NOUNS, _OTHERS = 24, 12
+_FIRST_NOUN, _FIRST_OTHER = 1000, 2000
+"""The first tokens of o200k that stand for made-up nouns and other words."""
 _SENTENCES, _TOKENS = 4, 7
 
 
@@ -27,16 +36,17 @@ _MOST_ROWS = 256
 
 
 @cache
-def lessons_of(layout: Layout) -> "Lessons":
+def lessons_of(layout: Layout, profile: str = "words") -> "Lessons":
     """Return the lessons for a layout; all histories of a process share them."""
-    return Lessons(layout)
+    return Lessons(layout, profile)
 
 
 class Lessons:
     """Numbered chunks and their learned results, the same in every simulation."""
 
-    def __init__(self, layout: Layout) -> None:
-        self.layout = layout
+    def __init__(self, layout: Layout, profile: str = "words") -> None:
+        self.layout, self.spec = layout, SPECS[profile]
+        self._delta = _words_delta if profile == "words" else _subwords_delta
         self._parcels: dict[tuple[int, bytes], bytes] = {}
         self._shards: dict[int, Ints] = {}
         self._trees: dict[int, Tree] = {}
@@ -46,7 +56,7 @@ class Lessons:
 
     def delta(self, chunk: int) -> Delta:
         """Return a chunk's delta."""
-        return _delta(chunk)
+        return self._delta(chunk)
 
     def parcel(self, chunk: int, shards: Shards) -> bytes:
         """Return a chunk's rows for some shards, encoded as a parcel."""
@@ -57,19 +67,19 @@ class Lessons:
         if key not in self._parcels:
             if len(self._parcels) == _MOST_PARCELS:
                 self._parcels.clear()
-            self._parcels[key] = encode(_delta(chunk).only(rows) if rows.any() else EMPTY)
+            self._parcels[key] = encode(self._delta(chunk).only(rows) if rows.any() else EMPTY)
         return self._parcels[key]
 
     def tree(self, chunk: int) -> Tree:
         """Return the hash tree of a chunk's delta."""
         if chunk not in self._trees:
-            self._trees[chunk] = made(_delta(chunk), self.layout)
+            self._trees[chunk] = made(self._delta(chunk), self.layout)
         return self._trees[chunk]
 
     def part(self, chunk: int, shard: int) -> Delta:
         """Return a chunk's rows for one shard."""
         if (chunk, 0) not in self._parts:
-            parts = _delta(chunk).cut(self._homes(chunk))
+            parts = self._delta(chunk).cut(self._homes(chunk))
             for number in range(self.layout.shards):
                 self._parts[chunk, number] = parts.get(number, EMPTY)
         return self._parts[chunk, shard]
@@ -77,7 +87,7 @@ class Lessons:
     def _homes(self, chunk: int) -> Ints:
         """Return the shard of each of a chunk's neurons."""
         if chunk not in self._shards:
-            delta = _delta(chunk)
+            delta = self._delta(chunk)
             homes = self.layout.shards_of(delta.concept, delta.feature)
             self._shards[chunk] = homes.astype(np.int64)
         return self._shards[chunk]
@@ -104,18 +114,33 @@ class Lessons:
 
     def neurons(self, chunk: int) -> list[Neuron]:
         """Return the neurons that occur in a chunk."""
-        delta = _delta(chunk)
+        delta = self._delta(chunk)
         rows = np.flatnonzero(delta.count)
         return list(map(Neuron, delta.concept[rows].tolist(), delta.feature[rows].tolist()))
 
 
 @cache
-def _delta(chunk: int) -> Delta:
+def _words_delta(chunk: int) -> Delta:
     rng = random.Random(chunk)
     builder = SequenceBuilder(SPEC.branches)
     for _ in range(_SENTENCES):
         builder.add([_word(rng, i) for i in range(rng.randrange(3, _TOKENS))] + [_noun(rng)])
     return learn(builder.build(), SPEC)
+
+
+@cache
+def _subwords_delta(chunk: int) -> Delta:
+    """Return a chunk's delta: texts like those of words, each word a token."""
+    rng = random.Random(chunk)
+    builder = TokenSequenceBuilder()
+    for _ in range(_SENTENCES):
+        builder.add([_token(_word(rng, i)) for i in range(rng.randrange(3, _TOKENS))])
+    return learn_tokens(builder.build(), SPECS["subwords"])
+
+
+def _token(word: Word) -> Token:
+    number = int(word.text[4:]) + (_FIRST_NOUN if word.noun else _FIRST_OTHER)
+    return Token(number, word.text, PartOfSpeech("NOUN" if word.noun else "ADJ", ""))
 
 
 def _word(rng: random.Random, at: int) -> Word:

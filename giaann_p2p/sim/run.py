@@ -10,6 +10,7 @@ from giaann_p2p.sim.faults import Faults
 from giaann_p2p.sim.hostile import cast
 from giaann_p2p.sim.swarm import Swarm
 from giaann_p2p.sim.trainer import Trainer
+from giaann_p2p.sim.world import Rules
 from giaann_p2p.store.undisturbed import undisturbed
 
 TROUBLE = 420.0
@@ -48,16 +49,18 @@ def run(
     hostile: int = 0,
     calm: bool = False,
     newcomers: bool = False,
+    profile: str = "words",
 ) -> Outcome:
     """Run one history; in a calm one, hostile peers are the only fault.
 
     With `newcomers`, some peers join and vanish; the newcomers of an odd seed stay until they have
     standing.
     """
-    if newcomers:
-        swarm = Swarm(seed, everything, newcoming.settings())
+    if hostile:
+        swarm = cast.founded(seed, hostile, everything, profile)
     else:
-        swarm = cast.founded(seed, hostile, everything) if hostile else Swarm(seed, everything)
+        settings = newcoming.settings() if newcomers else None
+        swarm = Swarm(seed, everything, settings, Rules(profile=profile))
     habit = Habit(_READ_EVERY, cast.BEGINS, cast.VERIFY) if hostile else Habit()
     try:
         with undisturbed():

@@ -39,6 +39,8 @@ class Size(NamedTuple):
     """The number of hostile peers, in addition to the other peers."""
     newcomers: bool = False
     """Whether large storage peers join together and vanish; see `newcomers`."""
+    profile: str = "words"
+    """The profile of the model."""
 
 
 class Played(NamedTuple):
@@ -117,6 +119,7 @@ def _play(size: Size, everything: bool, seed: int) -> Played:
         everything=everything,
         hostile=size.hostile,
         newcomers=size.newcomers,
+        profile=size.profile,
     )
     return Played(outcome, time.perf_counter() - begun)
 

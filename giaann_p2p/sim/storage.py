@@ -16,7 +16,6 @@ from giaann_p2p.net.transport import OnAnswer
 from giaann_p2p.node.members.context import Context
 from giaann_p2p.sim.checked import CheckedNode
 from giaann_p2p.sim.holder import Holder
-from giaann_p2p.sim.lessons import SPEC
 from giaann_p2p.sim.machine import Machine
 from giaann_p2p.sim.node import RECORD, readable
 from giaann_p2p.sim.promises import Promises
@@ -127,11 +126,11 @@ class Storage(Machine, Holder):
                 self.world.promises.reopened(self)
 
     def _opened(self) -> Store:
-        layout = self.world.layout
+        spec, layout = self.world.lessons.spec, self.world.layout
         if self.kind.memory_only:
-            return SimStore.in_memory(SPEC, layout, retain=True)
+            return SimStore.in_memory(spec, layout, retain=True)
         return SimStore.open(
-            self.disk, SPEC, layout, retain=True, spare=_SPARE, clock=lambda: self.now
+            self.disk, spec, layout, retain=True, spare=_SPARE, clock=lambda: self.now
         )
 
     def _write_seconds(self) -> float:

@@ -13,13 +13,13 @@ import msgspec
 
 from giaann_p2p.net.clock import Clock
 from giaann_p2p.sim.holder import Holder
-from giaann_p2p.sim.lessons import SPEC, lessons_of
+from giaann_p2p.sim.lessons import SPECS, lessons_of
 from giaann_p2p.sim.network import Network
 from giaann_p2p.sim.node import RECORD, Node
 from giaann_p2p.sim.notary import Notaries
 from giaann_p2p.sim.promises import Promises
 from giaann_p2p.sim.trace import Trace
-from giaann_p2p.store.layout import Layout
+from giaann_p2p.store.layout import Layout, usual_blocks
 from giaann_p2p.store.undisturbed import undisturbed
 from giaann_p2p.swarm.members.peers_view import PeersView
 from giaann_p2p.swarm.members.standing import Standing
@@ -44,6 +44,7 @@ class Rules(msgspec.Struct, frozen=True):
     replicas: int = 3
     quorum: int = 2
     redundancy: int = 1
+    profile: str = "words"
 
 
 class World:
@@ -66,13 +67,14 @@ class World:
         self.clock, self.trace = Clock(), Trace(everything)
         self.network = Network(self.clock, random.Random(f"{seed} network"))
         self.rules, self.settings = rules, settings
-        self.layout = Layout(shards=self.rules.shards)
-        self.lessons = lessons_of(self.layout)
+        blocks = usual_blocks(SPECS[rules.profile])
+        self.layout = Layout(shards=rules.shards, blocks=blocks)
+        self.lessons = lessons_of(self.layout, rules.profile)
         self.founder = founder = Identity.from_seed(random.Random(f"{seed} founder").randbytes(32))
         self.manifest = Manifest.founded(
             founder,
             name="simulation",
-            spec=SPEC,
+            spec=self.lessons.spec,
             layout=self.layout,
             replicas=self.rules.replicas,
             quorum=self.rules.quorum,
@@ -139,7 +141,8 @@ class World:
 
     def delta_checks(self, admission: Admission) -> DeltaChecks:
         """Return the checks of deltas for a peer with this admission."""
-        return DeltaChecks.of(SPEC, self.layout, self._notaries.check(admission), admission)
+        check = self._notaries.check(admission)
+        return DeltaChecks.of(self.lessons.spec, self.layout, check, admission)
 
     def view_of(self, me: Peer) -> PeersView:
         """Return a node's initial view of the others."""
