@@ -36,9 +36,10 @@ if TYPE_CHECKING:
     )
     from giaann_p2p.model.delta import Delta
     from giaann_p2p.model.evaluate import Score
-    from giaann_p2p.model.manner import Beam, Timing, Variant
+    from giaann_p2p.model.manner import Beam, Sampling, Timing, Variant
     from giaann_p2p.model.said import Generation, Token
     from giaann_p2p.model.spec import ModelSpec
+    from giaann_p2p.model.subwords.said import SubwordToken
     from giaann_p2p.model.subwords.spec import subword_spec
     from giaann_p2p.net.errors import Unreachable
     from giaann_p2p.solo.answer import Answer
@@ -78,10 +79,12 @@ __all__ = [
     "PromptError",
     "Recalled",
     "Report",
+    "Sampling",
     "Score",
     "SpecError",
     "StoreError",
     "StoreFull",
+    "SubwordToken",
     "Swarm",
     "TextError",
     "Timing",
@@ -116,9 +119,10 @@ _HOMES = {
     ],
     "model.delta": ["Delta"],
     "model.evaluate": ["Score"],
-    "model.manner": ["Beam", "Timing", "Variant"],
+    "model.manner": ["Beam", "Sampling", "Timing", "Variant"],
     "model.said": ["Generation", "Token"],
     "model.spec": ["ModelSpec"],
+    "model.subwords.said": ["SubwordToken"],
     "model.subwords.spec": ["subword_spec"],
     "solo.answer": ["Answer"],
     "solo.brain": ["Brain"],

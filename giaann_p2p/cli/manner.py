@@ -10,7 +10,7 @@ from giaann_p2p.model.prompt import checked_prompt
 from giaann_p2p.terminal import readable
 
 if TYPE_CHECKING:
-    from giaann_p2p import Beam, Variant
+    from giaann_p2p import Beam, Sampling, Variant
     from giaann_p2p.model.manner import Manner
 
 
@@ -91,6 +91,42 @@ Device = Annotated[
 ]
 
 
+Temperature = Annotated[
+    float,
+    typer.Option(
+        min=0, max=100, metavar="T", help="Draw tokens by their odds to the power of 1/T; 0: best."
+    ),
+]
+TopK = Annotated[int, typer.Option(min=0, metavar="K", help="Draw from the K best; 0: all.")]
+TopP = Annotated[
+    float,
+    typer.Option(min=0, max=1, metavar="P", help="Draw from the best with this share of the odds."),
+]
+SeedNumber = Annotated[
+    int, typer.Option("--seed", min=0, metavar="N", help="The same seed, the same answer.")
+]
+Penalty = Annotated[
+    float,
+    typer.Option(
+        "--repetition-penalty",
+        min=1,
+        max=100,
+        metavar="X",
+        help="Divide the odds of tokens read lately.",
+    ),
+]
+Stop = Annotated[
+    list[str] | None,
+    typer.Option("--stop", metavar="TEXT", help="End before this text; may be repeated."),
+]
+Answers = Annotated[
+    int,
+    typer.Option(
+        "--n", min=1, max=100, metavar="N", help="Number of answers, with the seed and those after."
+    ),
+]
+
+
 def text_of(text: str) -> str:
     """Return the prompt, read from standard input if the argument is -; PromptError if empty."""
     found = sys.stdin.buffer.read().decode(errors="replace").strip() if text == "-" else text
@@ -116,15 +152,53 @@ def beam_of(text: str | None) -> "Beam | None":
     return Beam(width=int(width), depth=int(depth))
 
 
+def samplings_of(
+    temperature: float,
+    top_k: int,
+    top_p: float,
+    seed: int,
+    penalty: float,
+    stop: list[str] | None,
+    answers: int,
+) -> "list[Sampling]":
+    """Return the library's settings for drawing each of some answers."""
+    from giaann_p2p import Sampling
+
+    if not top_p:
+        raise typer.BadParameter("it must be above 0", param_hint="--top-p")
+    if answers > 1 and not temperature:
+        raise typer.BadParameter(
+            "without a temperature all answers are the same: give --temperature 1",
+            param_hint="--n",
+        )
+    return [
+        Sampling(
+            temperature=temperature,
+            top_k=top_k,
+            top_p=top_p,
+            seed=seed + number,
+            repetition_penalty=penalty,
+            stop=tuple(stop or ()),
+        )
+        for number in range(answers)
+    ]
+
+
 def manner_of(
-    max_tokens: int, timing: str, beam: str | None, strengths: bool, activations: bool
+    max_tokens: int,
+    timing: str,
+    beam: str | None,
+    strengths: bool,
+    activations: bool,
+    sampling: "Sampling | None" = None,
 ) -> "Manner":
     """Return the library's settings for the options of a command that answers prompts."""
-    from giaann_p2p.model.manner import Manner
+    from giaann_p2p.model.manner import Manner, Sampling
 
     return Manner(
         max_tokens=max_tokens,
         timing=timing,
         beam=beam_of(beam),
         variant=variant_of(strengths, activations),
+        sampling=sampling or Sampling(),
     )

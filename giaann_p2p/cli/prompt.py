@@ -11,6 +11,7 @@ from giaann_p2p.cli import present
 from giaann_p2p.cli.arrival import arrived
 from giaann_p2p.cli.health import Join, Json
 from giaann_p2p.cli.manner import (
+    Answers,
     BeamSize,
     Device,
     Explain,
@@ -19,13 +20,20 @@ from giaann_p2p.cli.manner import (
     GradedActivations,
     GradedStrengths,
     MaxTokens,
+    Penalty,
     Readout,
+    SeedNumber,
     SeedTokens,
+    Stop,
     Stream,
+    Temperature,
     Text,
     Timing,
     TimingName,
+    TopK,
+    TopP,
     manner_of,
+    samplings_of,
     text_of,
     variant_of,
 )
@@ -43,7 +51,9 @@ from giaann_p2p.terminal import (
 
 if TYPE_CHECKING:
     from giaann_p2p import Generation, Score
+    from giaann_p2p.client.oracle import Oracle
     from giaann_p2p.client.prompting import Answer
+    from giaann_p2p.model.manner import Manner
 
 Local = Annotated[
     bool, typer.Option("--local", help="Compute on this machine, with rows of the storage peers.")
@@ -62,6 +72,13 @@ def prompt(
     stats: Stats = False,
     graded_strengths: GradedStrengths = False,
     graded_activations: GradedActivations = False,
+    temperature: Temperature = 0.0,
+    top_k: TopK = 0,
+    top_p: TopP = 1.0,
+    seed: SeedNumber = 0,
+    repetition_penalty: Penalty = 1.0,
+    stop: Stop = None,
+    answers: Answers = 1,
     local: Local = False,
     verify: Verify = False,
     device: Device = "auto",
@@ -71,7 +88,11 @@ def prompt(
 
     The swarm's compute peers compute the answer; if one fails meanwhile, another continues.
     """
-    manner = manner_of(max_tokens, timing, beam, graded_strengths, graded_activations)
+    drawing = samplings_of(temperature, top_k, top_p, seed, repetition_penalty, stop, answers)
+    manners = [
+        manner_of(max_tokens, timing, beam, graded_strengths, graded_activations, sampling)
+        for sampling in drawing
+    ]
     text = text_of(text)
 
     async def asked(joined: Callable[[], None]) -> "Generation":
@@ -80,21 +101,26 @@ def prompt(
         async with oracle_of(join, local, device, share_of(verify)) as ask:
             joined()
             arrived(ask.visiting)
-            answer = ask(text, manner)
-            if stream:
-                await streamed(answer, as_json, stats)
-            done = await answer.all()
-            if not as_json:
-                if not stream:
-                    say(present.shown(done.prompt + done.text))
-                show_more(answer, done, explain=explain, stats=stats)
-            await settled(ask.visiting)
-            if as_json:
-                found = {"stopped": done.stopped} if stream else present.generation_json(done)
-                found |= present.stats_json(answer) if stats and not stream else {}
-                say_json(found | lies_json(ask.visiting))
+            for manner in manners:
+                done = await answered(ask, manner)
             complain_of(ask.visiting)
             return done
+
+    async def answered(ask: "Oracle", manner: "Manner") -> "Generation":
+        answer = ask(text, manner)
+        if stream:
+            await streamed(answer, as_json, stats)
+        done = await answer.all()
+        if not as_json:
+            if not stream:
+                say(present.shown(done.prompt + done.text))
+            show_more(answer, done, explain=explain, stats=stats)
+        await settled(ask.visiting)
+        if as_json:
+            found = {"stopped": done.stopped} if stream else present.generation_json(done)
+            found |= present.stats_json(answer) if stats and not stream else {}
+            say_json(found | lies_json(ask.visiting))
+        return done
 
     with joining(as_json) as joined:
         done = asyncio.run(asked(joined))

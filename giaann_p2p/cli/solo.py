@@ -11,6 +11,7 @@ import typer
 from giaann_p2p.cli import present
 from giaann_p2p.cli.learning import Learning
 from giaann_p2p.cli.manner import (
+    Answers,
     BeamSize,
     Device,
     Explain,
@@ -19,14 +20,21 @@ from giaann_p2p.cli.manner import (
     GradedActivations,
     GradedStrengths,
     MaxTokens,
+    Penalty,
     Profile,
     Readout,
+    SeedNumber,
     SeedTokens,
+    Stop,
     Stream,
+    Temperature,
     Text,
     Timing,
     TimingName,
+    TopK,
+    TopP,
     beam_of,
+    samplings_of,
     text_of,
     variant_of,
 )
@@ -137,28 +145,39 @@ def prompt(
     explain: Explain = False,
     graded_strengths: GradedStrengths = False,
     graded_activations: GradedActivations = False,
+    temperature: Temperature = 0.0,
+    top_k: TopK = 0,
+    top_p: TopP = 1.0,
+    seed: SeedNumber = 0,
+    repetition_penalty: Penalty = 1.0,
+    stop: Stop = None,
+    answers: Answers = 1,
     device: Device = "auto",
     json_output: Json = False,
 ) -> None:
     """Continue a prompt, and print both."""
-
     text, looks_ahead = text_of(text), beam_of(beam)
+    drawing = samplings_of(temperature, top_k, top_p, seed, repetition_penalty, stop, answers)
     with _reading(db, device) as brain:
-        answer = brain.stream(
-            text,
-            max_tokens=max_tokens,
-            timing=timing,
-            beam=looks_ahead,
-            variant=variant_of(graded_strengths, graded_activations),
-        )
-        if stream:
-            _stream(answer, json_output)
-        done = answer.all()
-    if not stream:
-        say_json(present.generation_json(done)) if json_output else say(done.prompt + done.text)
-    if explain and not json_output:
-        for token in done.tokens:
-            say(present.token_line(token))
+        for sampling in drawing:
+            answer = brain.stream(
+                text,
+                max_tokens=max_tokens,
+                timing=timing,
+                beam=looks_ahead,
+                variant=variant_of(graded_strengths, graded_activations),
+                sampling=sampling,
+            )
+            if stream:
+                _stream(answer, json_output)
+            done = answer.all()
+            if not stream and json_output:
+                say_json(present.generation_json(done))
+            elif not stream:
+                say(done.prompt + done.text)
+            if explain and not json_output:
+                for token in done.tokens:
+                    say(present.token_line(token))
     if not done.text:
         complain(present.nothing_line(done, timing.value))
         raise typer.Exit(NOTHING)

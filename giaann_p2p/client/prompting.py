@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
 from giaann_p2p.client.session import Session
 from giaann_p2p.errors import NobodyComputes, PeerError, PromptError
-from giaann_p2p.model.manner import Manner, require_plain
+from giaann_p2p.model.manner import Manner, require
 from giaann_p2p.model.said import AnyToken, Generation, Stopped
 from giaann_p2p.net import errors as net
 from giaann_p2p.net.transport import Transport
@@ -209,8 +209,7 @@ def ask(visiting: Session, prompt: str, manner: Manner) -> SwarmAnswer:
 
     UsageError for options that the profile of the swarm's model lacks.
     """
-    if visiting.manifest.spec.profile == "subwords":
-        require_plain(manner)
+    require(manner, visiting.manifest.spec.profile)
     lookout = visiting.lookout
     others = ComputePeers(visiting.around, lookout.time)
     return SwarmAnswer(

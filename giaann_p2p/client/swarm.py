@@ -25,7 +25,7 @@ from giaann_p2p.client.session import Session, visit
 from giaann_p2p.client.trained import TrainProgress, TrainReport
 from giaann_p2p.client.training import PolicyName, Trainer
 from giaann_p2p.client.training import TrainOptions as Teaching
-from giaann_p2p.model.manner import Beam, Manner, Variant
+from giaann_p2p.model.manner import Beam, Manner, Sampling, Variant
 from giaann_p2p.model.prompt import checked_prompt
 from giaann_p2p.model.said import AnyToken, Generation
 from giaann_p2p.solo.source import Source
@@ -153,10 +153,18 @@ class AsyncSwarm:
         timing: str = "auto",
         beam: Beam | None = None,
         variant: Variant | None = None,
+        sampling: Sampling | None = None,
     ) -> Answer:
-        """Continue a prompt; iterate over the returned answer for its tokens as they come."""
+        """Continue a prompt; iterate over the returned answer for its tokens as they come.
+
+        Timings, beams and variants are for the profile `words`, `sampling` is for `subwords`.
+        """
         manner = Manner(
-            max_tokens=max_tokens, timing=timing, beam=beam, variant=variant or Variant()
+            max_tokens=max_tokens,
+            timing=timing,
+            beam=beam,
+            variant=variant or Variant(),
+            sampling=sampling or Sampling(),
         )
         prompt = checked_prompt(prompt)
         return (await self._oracle())(prompt, manner)
@@ -169,10 +177,16 @@ class AsyncSwarm:
         timing: str = "auto",
         beam: Beam | None = None,
         variant: Variant | None = None,
+        sampling: Sampling | None = None,
     ) -> Generation:
         """Continue a prompt by at most `max_tokens` tokens; return the complete answer."""
         answer = await self.stream(
-            prompt, max_tokens=max_tokens, timing=timing, beam=beam, variant=variant
+            prompt,
+            max_tokens=max_tokens,
+            timing=timing,
+            beam=beam,
+            variant=variant,
+            sampling=sampling,
         )
         return await answer.all()
 
@@ -343,10 +357,16 @@ class Swarm:
         timing: str = "auto",
         beam: Beam | None = None,
         variant: Variant | None = None,
+        sampling: Sampling | None = None,
     ) -> BlockingAnswer:
         """Continue a prompt; iterate over the returned answer for its tokens as they come."""
         begun = self._swarm.stream(
-            prompt, max_tokens=max_tokens, timing=timing, beam=beam, variant=variant
+            prompt,
+            max_tokens=max_tokens,
+            timing=timing,
+            beam=beam,
+            variant=variant,
+            sampling=sampling,
         )
         return BlockingAnswer(self._portal, self._portal.run(begun))
 
@@ -358,11 +378,17 @@ class Swarm:
         timing: str = "auto",
         beam: Beam | None = None,
         variant: Variant | None = None,
+        sampling: Sampling | None = None,
     ) -> Generation:
         """Continue a prompt by at most `max_tokens` tokens; return the complete answer."""
         return self._portal.run(
             self._swarm.generate(
-                prompt, max_tokens=max_tokens, timing=timing, beam=beam, variant=variant
+                prompt,
+                max_tokens=max_tokens,
+                timing=timing,
+                beam=beam,
+                variant=variant,
+                sampling=sampling,
             )
         )
 

@@ -8,6 +8,7 @@ import msgspec
 from giaann_p2p.errors import UsageError
 
 MOST_TOKENS = 1 << 16
+_MOST_STOPS, _LONGEST_STOP = 16, 256
 
 
 class Timing(StrEnum):
@@ -60,6 +61,39 @@ class Beam(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError(f"a beam's width and depth must be 1 or more: {self}")
 
 
+class Sampling(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How a token is drawn by its probability, in the profile `subwords`."""
+
+    temperature: float = 0.0
+    """How far choices may stray: scores are divided by it, and then drawn; 0: the best is taken."""
+    top_k: int = 0
+    """Only so many of the best tokens may be drawn; 0: all."""
+    top_p: float = 1.0
+    """Only the best tokens may be drawn, as many as it takes to have this share of all odds."""
+    seed: int = 0
+    """Chooses among the answers that may be drawn: the same seed, the same answer."""
+    repetition_penalty: float = 1.0
+    """Divides the odds of each token that was read lately."""
+    stop: tuple[str, ...] = ()
+    """An answer ends before the token with which it would contain one of these texts."""
+
+    def __post_init__(self) -> None:
+        rules = {
+            "temperature must be 0 to 100": 0 <= self.temperature <= 100,
+            "top_k must be 0 or more": 0 <= self.top_k <= 1 << 20,
+            "top_p must be above 0 and at most 1": 0 < self.top_p <= 1,
+            "seed must be 0 or more and below 2^63": 0 <= self.seed < 1 << 63,
+            "repetition_penalty must be 1 to 100": 1 <= self.repetition_penalty <= 100,
+            f"stop must be at most {_MOST_STOPS} texts of 1 to {_LONGEST_STOP} characters": (
+                len(self.stop) <= _MOST_STOPS
+                and all(0 < len(text) <= _LONGEST_STOP for text in self.stop)
+            ),
+        }
+        for rule, kept in rules.items():
+            if not kept:
+                raise UsageError(f"{rule}; it is {getattr(self, rule.split()[0])}")
+
+
 class Manner(msgspec.Struct, frozen=True, kw_only=True):
     """The options of generating an answer."""
 
@@ -67,6 +101,7 @@ class Manner(msgspec.Struct, frozen=True, kw_only=True):
     timing: str = "auto"
     beam: Beam | None = None
     variant: Variant = Variant()
+    sampling: Sampling = Sampling()
 
     def __post_init__(self) -> None:
         if not 1 <= self.max_tokens <= MOST_TOKENS:
@@ -78,9 +113,15 @@ class Manner(msgspec.Struct, frozen=True, kw_only=True):
         return timings(self.timing)
 
 
-def require_plain(manner: Manner) -> None:
-    """Raise UsageError for options that only the profile `words` has."""
-    if manner.timing != "auto" or manner.beam or manner.variant != Variant():
+def require(manner: Manner, profile: str) -> None:
+    """Raise UsageError for options that a profile lacks."""
+    if profile == "words":
+        if manner.sampling != Sampling():
+            raise UsageError(
+                "temperature, top_k, top_p, seed, repetition_penalty and stop are of the profile"
+                " subwords; this model has words"
+            )
+    elif manner.timing != "auto" or manner.beam or manner.variant != Variant():
         raise UsageError(
             "timings, beams and variants are of the profile words; this model has subwords"
         )

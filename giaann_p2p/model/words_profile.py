@@ -13,7 +13,7 @@ from giaann_p2p.model.answer import Continuation
 from giaann_p2p.model.evaluate import Score, names_of, score_sequences
 from giaann_p2p.model.generate import Mind
 from giaann_p2p.model.learn import learn
-from giaann_p2p.model.manner import Manner, timings
+from giaann_p2p.model.manner import Manner, require, timings
 from giaann_p2p.model.parse import Parsed, Parser, PromptSentence, max_chars, parse_chunks
 from giaann_p2p.model.profile import MOST_BYTES, Learned, Measure, Scoring
 from giaann_p2p.model.rows import Neuron, Rows
@@ -98,7 +98,8 @@ class WordsMinds:
         return [name.neuron for sentence in prompt for _, name in sentence.words if name]
 
     def continuation(self, prompt: str, manner: Manner) -> Continuation:
-        """Return the continuation of a prompt."""
+        """Return the continuation of a prompt; UsageError for options of the other profile."""
+        require(manner, "words")
         return Continuation(prompt, self.batch, manner)
 
     def evaluation(self, measure: Measure) -> "WordsEvaluation":

@@ -18,7 +18,7 @@ from giaann_p2p.model.delta import Delta
 from giaann_p2p.model.digest import readable
 from giaann_p2p.model.evaluate import Feed, Score
 from giaann_p2p.model.ids import PRIME
-from giaann_p2p.model.manner import Beam, Manner, Variant
+from giaann_p2p.model.manner import Beam, Manner, Sampling, Variant
 from giaann_p2p.model.parse import chunks, max_chars
 from giaann_p2p.model.profile import AnyProfile, Measure
 from giaann_p2p.model.profiles import profile_of
@@ -151,10 +151,18 @@ class Brain:
         timing: str = "auto",
         beam: Beam | None = None,
         variant: Variant | None = None,
+        sampling: Sampling | None = None,
     ) -> Answer:
-        """Continue a prompt; the answer is an iterator over its tokens."""
+        """Continue a prompt; the answer is an iterator over its tokens.
+
+        Timings, beams and variants are for the profile `words`, `sampling` is for `subwords`.
+        """
         manner = Manner(
-            max_tokens=max_tokens, timing=timing, beam=beam, variant=variant or Variant()
+            max_tokens=max_tokens,
+            timing=timing,
+            beam=beam,
+            variant=variant or Variant(),
+            sampling=sampling or Sampling(),
         )
         prompt = checked_prompt(prompt)
         return Answer(prompt, self._store, self._profile, manner)
@@ -167,10 +175,16 @@ class Brain:
         timing: str = "auto",
         beam: Beam | None = None,
         variant: Variant | None = None,
+        sampling: Sampling | None = None,
     ) -> Generation:
         """Continue a prompt by at most `max_tokens` tokens."""
         return self.stream(
-            prompt, max_tokens=max_tokens, timing=timing, beam=beam, variant=variant
+            prompt,
+            max_tokens=max_tokens,
+            timing=timing,
+            beam=beam,
+            variant=variant,
+            sampling=sampling,
         ).all()
 
     def evaluate(

@@ -23,7 +23,7 @@ from giaann_p2p.model.subwords.basis import Basis
 from giaann_p2p.model.subwords.columns import columns, concepts, delimiters, named_until
 from giaann_p2p.model.subwords.evidence import CountedRows, Evidence, Place, needed
 from giaann_p2p.model.subwords.ids import ANY_NAME
-from giaann_p2p.model.subwords.mix import TokenChoice, mix, place_of
+from giaann_p2p.model.subwords.mix import Draw, TokenChoice, mix, place_of
 from giaann_p2p.model.subwords.parse import TextParser
 from giaann_p2p.model.subwords.said import SubwordToken
 from giaann_p2p.model.subwords.spec import DISTANCES, of_subwords
@@ -44,13 +44,18 @@ class TokenContinuation:
         self.stopped: Stopped | None = None
         """The reason why the answer has ended; None until then."""
         self._evidence, self._left = Evidence(counted), manner.max_tokens
+        self._sampling = manner.sampling
+        self._numbers: list[int] = []
+        """The tokens read and said so far."""
+        self._text = ""
+        """The text of the answer."""
         self._read: list[Place] = []
         self._said = 0
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
 
     def begin(self, tokens: Sequence[Token], /, said: Sequence[Neuron] = ()) -> Steps[None]:
         """Hear the parsed prompt, and the tokens of the answer that were said elsewhere."""
-        numbers = [token.number for token in tokens]
+        numbers = self._numbers = [token.number for token in tokens]
         sure = sure_places(tokens)
         self._read = sure[-DISTANCES:]
         for number in numbers[len(sure) :]:
@@ -74,8 +79,9 @@ class TokenContinuation:
             return None
         last = self._last
         yield from self._evidence.need(needed(self._evidence, last))
-        choice = None if self._said and self._ended() else mix(self._evidence, last)
-        if choice is None or (self._said and choice.basis is Basis.NONE):
+        draw = Draw(self._sampling, self._said, self._numbers)
+        choice = None if self._said and self._ended() else mix(self._evidence, last, draw)
+        if choice is None or (self._said and (choice.basis is Basis.NONE or self._stops(choice))):
             self.stopped = "end"
             return None
         place = place_of(self._evidence, choice.token, last)
@@ -133,8 +139,16 @@ class TokenContinuation:
         """Go on with a token, and return the text that it adds."""
         self._read.append(place)
         self._left, self._said = self._left - 1, self._said + 1
+        self._numbers.append(place.token)
         text = self._decoder.decode(self._evidence.known.bytes[place.token])
-        return text.lstrip() if self._said == 1 and self.prompt[-1:].isspace() else text
+        text = text.lstrip() if self._said == 1 and self.prompt[-1:].isspace() else text
+        self._text += text
+        return text
+
+    def _stops(self, choice: TokenChoice) -> bool:
+        """Return whether the answer would contain a text at which it is to stop."""
+        added = self._evidence.known.bytes[choice.token].decode(errors="replace")
+        return any(stop in self._text + added for stop in self._sampling.stop)
 
     def _told(self, choice: TokenChoice, place: Place, text: str) -> SubwordToken:
         known = self._evidence.known

@@ -29,6 +29,11 @@ _GUARD_BITS = 96
 """Bits behind the point while the table is made."""
 _LEVELS = 40
 """The levels of the continued fraction for tanh."""
+_LN_2 = 195103586505167
+"""ln 2 in units of 2^-48, as at the end of the table."""
+_POWERS = 17
+"""The powers of r that are added up for e^r."""
+_LEAST_POWER = 2000
 
 
 def logarithms(values: Floats) -> Ints:
@@ -67,6 +72,20 @@ def _atanh(inverse: int) -> int:
         power //= inverse * inverse
         n += 2
     return total
+
+
+def exponentials(logs: Ints) -> Floats:
+    """Return e to the power of logarithms in units of 2^-48 that are at most 0.
+
+    With r = logs + n ln 2, between 0 and ln 2, the result is e^r 2^-n. The sum of powers for e^r is
+    off by less than 2^-50 of it, and n ln 2 by n half units. Far below 2^-1000 the result is 0.
+    """
+    n = -(logs // _LN_2)
+    r = (logs + n * _LN_2) / LOG_UNITS
+    found = np.ones_like(r)
+    for k in range(_POWERS, 0, -1):
+        found = 1 + r * found / k
+    return np.ldexp(found, -np.minimum(n, _LEAST_POWER).astype(np.int32))
 
 
 def tanh(x: Floats) -> Floats:

@@ -24,10 +24,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from giaann_p2p.model.manner import Sampling
 from giaann_p2p.model.sequence import Ints
 from giaann_p2p.model.subwords.basis import Basis
 from giaann_p2p.model.subwords.evidence import NOTHING, Counts, Evidence, Place
 from giaann_p2p.model.subwords.logarithm import LOG_UNITS, Floats, logarithms
+from giaann_p2p.model.subwords.sample import drawn, odds, penalised
 from giaann_p2p.model.subwords.spec import DISTANCES
 from giaann_p2p.model.subwords.tokeniser import VOCABULARY
 
@@ -51,7 +53,7 @@ class TokenChoice(NamedTuple):
     """The number of candidates; 0 if there was no evidence."""
     basis: Basis
     probability: float
-    """The share of its odds among the candidates'. It depends on the machine in its last digits."""
+    """The share of its odds among the candidates'."""
 
     @property
     def log_odds(self) -> float:
@@ -59,7 +61,21 @@ class TokenChoice(NamedTuple):
         return self.score / SCORE_UNITS
 
 
-def mix(evidence: Evidence, last: Sequence[Place]) -> TokenChoice | None:
+class Draw(NamedTuple):
+    """How to draw one token of an answer."""
+
+    sampling: Sampling
+    number: int
+    """The number of tokens said before it."""
+    read: Sequence[int]
+    """The tokens read and said before it, the last one last."""
+
+
+BEST = Draw(Sampling(), 0, ())
+"""The best token is taken."""
+
+
+def mix(evidence: Evidence, last: Sequence[Place], draw: Draw = BEST) -> TokenChoice | None:
     """Choose the token after those read last, the nearest first, whose rows were read.
 
     None only if nothing was learned at all.
@@ -76,10 +92,11 @@ def mix(evidence: Evidence, last: Sequence[Place]) -> TokenChoice | None:
     recalled = _recalled(own)
     candidates = recalled if len(recalled) else anywhere[0].token
     scores = _scores(candidates, own, anywhere, occurrences)
-    at = int(scores.argmax())
+    scores = penalised(candidates, scores, draw.read, draw.sampling)
+    at = drawn(candidates, scores, draw.sampling, draw.number)
     basis = Basis.RECALL if len(recalled) else Basis.OWN if own[0].total else Basis.ANY
-    odds = np.exp((scores - scores[at]) / SCORE_UNITS)
-    share = float(1 / odds.sum())
+    shares = odds(scores)
+    share = int(shares[at]) / int(shares.sum())
     return TokenChoice(int(candidates[at]), int(scores[at]), len(candidates), basis, share)
 
 

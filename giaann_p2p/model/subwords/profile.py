@@ -8,7 +8,7 @@ import torch
 
 from giaann_p2p.errors import UsageError
 from giaann_p2p.model import english
-from giaann_p2p.model.manner import Manner, require_plain
+from giaann_p2p.model.manner import Manner, require
 from giaann_p2p.model.profile import MOST_BYTES, Learned, Measure
 from giaann_p2p.model.rows import Neuron, Question, Rows
 from giaann_p2p.model.spec import ModelSpec
@@ -111,7 +111,7 @@ class SubwordsMinds:
 
     def continuation(self, prompt: str, manner: Manner) -> TokenContinuation:
         """Return the continuation of a prompt."""
-        require_plain(manner)
+        require(manner, "subwords")
         if not of_subwords(self._spec).any_column:
             raise UsageError("this model has no rows that ignore columns, which prompts need")
         return TokenContinuation(prompt, self._counted, manner)

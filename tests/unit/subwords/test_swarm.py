@@ -14,7 +14,7 @@ from giaann_p2p.model.delta import Delta
 from giaann_p2p.model.digest import digest
 from giaann_p2p.model.evaluate import Feed
 from giaann_p2p.model.ids import word_id
-from giaann_p2p.model.manner import Manner, Timing
+from giaann_p2p.model.manner import Manner, Sampling, Timing
 from giaann_p2p.model.profile import AnyProfile, Measure
 from giaann_p2p.model.profiles import profile_of
 from giaann_p2p.model.rows import Answer, DeltaRows, Name, Neuron, Question, run
@@ -69,16 +69,18 @@ class Owners:
         return self.rows.read(Question(neurons))
 
 
-def alone(rows: DeltaRows, profile: AnyProfile, prompt: str) -> list[AnyToken]:
-    return list(OwnAnswer(prompt, rows, profile, MANNER).all().tokens)
+def alone(rows: DeltaRows, profile: AnyProfile, prompt: str, manner: Manner) -> list[AnyToken]:
+    return list(OwnAnswer(prompt, rows, profile, manner).all().tokens)
 
 
-async def answer(peer: Prompting, prompt: str, said: Sequence[AnyToken] = ()) -> Told:
+async def answer(
+    peer: Prompting, prompt: str, said: Sequence[AnyToken] = (), manner: Manner = MANNER
+) -> Told:
     """Return the answer of a peer, when it is complete, to a prompt that others began to answer."""
     packed = b"".join(struct.pack("<2Q", *token.name.neuron) for token in said)
     found, costs, number = list[AnyToken](), list[Cost](), prompt.encode()[:16].ljust(16)
     while True:
-        told = await peer.answer(ME, Ask(number, prompt, MANNER, packed))
+        told = await peer.answer(ME, Ask(number, prompt, manner, packed))
         assert isinstance(told, Told), told
         told = messages.decode(messages.encode(told))
         assert isinstance(told, Told)
@@ -91,19 +93,24 @@ async def answer(peer: Prompting, prompt: str, said: Sequence[AnyToken] = ()) ->
             )
 
 
+@pytest.mark.parametrize(
+    "sampling", [Sampling(), Sampling(temperature=1.5, seed=3, repetition_penalty=1.3)]
+)
 def test_peers_answer_as_one_machine_does_and_take_over_from_each_other(
-    rows: DeltaRows, profile: AnyProfile
+    rows: DeltaRows, profile: AnyProfile, sampling: Sampling
 ) -> None:
+    manner = Manner(max_tokens=12, sampling=sampling)
+
     async def main() -> None:
         peer = Prompting(Owners(rows).read, profile, PromptOptions())
-        whole = await asyncio.gather(*[answer(peer, prompt) for prompt in PROMPTS])
+        whole = await asyncio.gather(*[answer(peer, prompt, (), manner) for prompt in PROMPTS])
         for prompt, told in zip(PROMPTS, whole, strict=True):
-            wanted = alone(rows, profile, prompt)
+            wanted = alone(rows, profile, prompt, manner)
             assert told.tokens == wanted
             assert len(wanted) == MANNER.max_tokens or told.stopped == "end"
         other = Prompting(Owners(rows).read, profile, PromptOptions())
         for prompt, told in zip(PROMPTS, whole, strict=True):
-            rest = await answer(other, prompt, told.tokens[:5])
+            rest = await answer(other, prompt, told.tokens[:5], manner)
             assert rest.tokens == told.tokens[5:]
         for one in (peer, other):
             await one.close()
