@@ -67,6 +67,14 @@ class ComputeOptions(Options, frozen=True, kw_only=True, forbid_unknown_fields=T
         str,
         told("Memory for the cache of rows that prompts have read, for example 256MiB.", "SIZE"),
     ] = "256MiB"
+    device_memory: Annotated[
+        str,
+        told(
+            "Memory for the states of all prompts, on the device that computes them, for example "
+            "4GiB. Beyond it, prompts are sent to another peer.",
+            "SIZE",
+        ),
+    ] = "1GiB"
     verify: Annotated[
         float,
         told(
@@ -85,7 +93,11 @@ class ComputeOptions(Options, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     def prompting(self) -> PromptOptions:
         """Return the options for answering prompts."""
-        return PromptOptions(sessions=self.prompts, cache_bytes=nbytes(self.cache))
+        return PromptOptions(
+            sessions=self.prompts,
+            cache_bytes=nbytes(self.cache),
+            mind_bytes=nbytes(self.device_memory),
+        )
 
     @property
     def processes(self) -> int:

@@ -137,3 +137,10 @@ def test_a_compute_peer_has_slots_for_its_processes(
     monkeypatch.setattr("os.cpu_count", lambda: cores)
     found = ComputeOptions(join="x", **given)
     assert (found.processes, found.chunks) == (processes, chunks)
+
+
+def test_a_compute_peer_bounds_what_prompts_take() -> None:
+    found = ComputeOptions(join="x", device_memory="3MiB", cache="2MiB", prompts=5).prompting()
+    assert (found.mind_bytes, found.cache_bytes, found.sessions) == (3 << 20, 2 << 20, 5)
+    with pytest.raises(UsageError):
+        ComputeOptions(join="x", device_memory="much")
