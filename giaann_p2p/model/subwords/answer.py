@@ -81,9 +81,11 @@ class TokenContinuation:
         yield from self._evidence.need(needed(self._evidence, last))
         draw = Draw(self._sampling, self._said, self._numbers)
         choice = None if self._said and self._ended() else mix(self._evidence, last, draw)
-        if choice is None or (self._said and (choice.basis is Basis.NONE or self._stops(choice))):
+        if self._said and (choice is None or choice.basis is Basis.NONE or self._stops(choice)):
             self.stopped = "end"
             return None
+        if choice is None:
+            raise PromptError("nothing was learned yet: train the model on a text first")
         place = place_of(self._evidence, choice.token, last)
         if place is None:
             place = Place(choice.token, last[0].home if last else None)

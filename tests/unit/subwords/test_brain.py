@@ -106,9 +106,9 @@ def test_unknown_tokens_are_named(bees: Brain) -> None:
     assert answer.tokens[0].candidates == 0
 
 
-def test_a_brain_that_learned_nothing_has_no_answer() -> None:
-    answer = Brain(subword_spec()).generate("Bees make")
-    assert (answer.text, answer.stopped) == ("", "end")
+def test_a_brain_that_learned_nothing_says_so() -> None:
+    with pytest.raises(PromptError, match="nothing was learned yet: train"):
+        Brain(subword_spec()).generate("Bees make")
 
 
 def test_characters_of_several_tokens_come_out_whole() -> None:
