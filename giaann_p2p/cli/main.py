@@ -22,6 +22,7 @@ _COMMANDS = {
     "status": "giaann_p2p.cli.health:status",
     "fsck": "giaann_p2p.cli.health:fsck",
     "column": "giaann_p2p.cli.column:column",
+    "pull": "giaann_p2p.cli.pull:pull",
     "join": "giaann_p2p.cli.join:join",
     "doctor": "giaann_p2p.cli.doctor:doctor",
     "solo": "giaann_p2p.cli.solo:app",

@@ -30,11 +30,18 @@ async def checked(
 
     `within` is the timeout of each request, in seconds. `losses` are copied into the report.
     """
-    asked = [_told(transport, peer, manifest.layout.shards, within) for peer in peers]
-    answers = await asyncio.gather(*asked)
-    told = {peer: answer for peer, answer in zip(peers, answers, strict=True) if answer}
+    told = await digests_of(transport, manifest, peers, within)
     silent = [peer for peer in peers if peer not in told]
     return judged(told, manifest.layout.shards, manifest.replicas, silent, losses)
+
+
+async def digests_of(
+    transport: Transport, manifest: Manifest, peers: Sequence[Peer], within: float = _WITHIN
+) -> dict[Peer, dict[int, Digest]]:
+    """Ask all `peers` at once for the digests of all shards; leave out those that do not answer."""
+    asked = [_told(transport, peer, manifest.layout.shards, within) for peer in peers]
+    answers = await asyncio.gather(*asked)
+    return {peer: answer for peer, answer in zip(peers, answers, strict=True) if answer}
 
 
 async def _told(

@@ -80,6 +80,13 @@ class Progress:
         self._noted = True
 
 
+def note_foreign(store: Store, job: bytes, name: str) -> None:
+    """Note a job that was learned elsewhere, under a name, unless it has one here."""
+    key = _PREFIX + job.hex()
+    if key not in store.notes:
+        store.note(key, msgspec.msgpack.encode(_Note(name, 1, complete=False)))
+
+
 def jobs(store: Store) -> Iterator[Job]:
     """Iterate over the jobs; one that is incomplete and has no chunk is left out."""
     for key, value in store.notes.items():

@@ -1,11 +1,13 @@
 """A swarm of the profile "subwords" learns and answers as one machine; it always has an answer."""
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
 from giaann_p2p import Brain, subword_spec
 from giaann_p2p.client.prompting import ask
+from giaann_p2p.client.pulling import Pulled, pull
 from giaann_p2p.client.session import visit
 from giaann_p2p.client.training import Trainer
 from giaann_p2p.local.swarm import LocalSwarm
@@ -25,16 +27,29 @@ AT_ONCE = 16
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 
-def test_all_prompts_are_answered_and_as_by_one_machine(new_swarm: NewSwarm) -> None:
+def test_all_prompts_are_answered_and_as_by_one_machine(
+    new_swarm: NewSwarm, tmp_path: Path
+) -> None:
     with Brain(subword_spec()) as brain:
         brain.train(WIKI)
+        learned = brain.info()
         wanted = [brain.generate(prompt, max_tokens=MANNER.max_tokens) for prompt in PROMPTS]
     assert len(wanted) == 200
     assert all(answer.text.strip() for answer in wanted)
     with new_swarm(storages=3, computes=2, shards=16, profile="subwords") as swarm:
         found = asyncio.run(answered(swarm))
+        home = asyncio.run(taken_home(swarm, tmp_path / "home"))
+        assert home.digest == learned.digest
+        with Brain.open(tmp_path / "home", readonly=True) as brain:
+            assert brain.info().digest == learned.digest
+            assert brain.generate(PROMPTS[0], max_tokens=MANNER.max_tokens) == wanted[0]
     for prompt, one, other in zip(PROMPTS, found, wanted, strict=True):
         assert one.tokens == other.tokens, prompt
+
+
+async def taken_home(swarm: LocalSwarm, folder: Path) -> Pulled:
+    async with visit(Link.read(swarm.link)) as visiting:
+        return await pull(visiting, folder)
 
 
 async def answered(swarm: LocalSwarm) -> list[Generation]:

@@ -1,0 +1,54 @@
+"""`giaann pull`: takes a swarm's model home, as a brain on this machine."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from giaann_p2p.cli.arrival import arrived
+from giaann_p2p.cli.health import Join, Json
+from giaann_p2p.terminal import joining, progress_bar, readable, say, say_json
+
+if TYPE_CHECKING:
+    from giaann_p2p.client.pulling import Pulled
+
+
+def pull(
+    join: Join,
+    db: Annotated[
+        Path,
+        typer.Option("--db", metavar="DIR", help="The brain's folder; made if it is not there."),
+    ],
+    as_json: Json = False,
+) -> None:
+    """Take all that a swarm has learned home, as a brain on this machine with the same digest.
+
+    An interrupted pull goes on where it stopped, and a later one takes only what has changed.
+    """
+
+    async def pulled(joined: Callable[[], None]) -> "Pulled":
+        from giaann_p2p.cli.visiting import visiting
+        from giaann_p2p.client.pulling import pull as taken_home
+
+        async with visiting(join) as session:
+            joined()
+            arrived(session)
+            with progress_bar("pulling") as bar:
+                return await taken_home(
+                    session,
+                    db,
+                    lambda here, all_: bar.update(here / all_, f"{here:,} of {all_:,} shards"),
+                )
+
+    with joining(as_json) as joined:
+        found = asyncio.run(pulled(joined))
+    if as_json:
+        say_json(found._asdict())
+    else:
+        say(
+            f"{readable(str(db))}: {found.rows:,} rows, {found.connections:,} connections;"
+            f" {found.downloaded:,} of {found.shards:,} shards came, the others were here"
+        )
+        say(f"digest {found.digest}, the same as the swarm's")

@@ -1,0 +1,202 @@
+"""Taking a swarm's model home: from peers some of which lie, are silent, or go on learning."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from giaann_p2p.client import pulling
+from giaann_p2p.client.pulling import Pulled, pull
+from giaann_p2p.client.session import Session
+from giaann_p2p.errors import PeerError, SpecError, UsageError
+from giaann_p2p.model.digest import readable
+from giaann_p2p.net.errors import Unreachable
+from giaann_p2p.sim.lessons import SPEC, lessons_of
+from giaann_p2p.solo.brain import Brain
+from giaann_p2p.store.layout import Layout
+from giaann_p2p.store.store import Store
+from giaann_p2p.store.transfer import Export
+from giaann_p2p.store.update import Update
+from giaann_p2p.swarm.wire.identity import Identity, Peer
+from giaann_p2p.swarm.wire.manifest import Manifest
+from giaann_p2p.swarm.wire.messages import (
+    AskDigests,
+    AskPart,
+    Digest,
+    Digests,
+    Offer,
+    Offered,
+    Part,
+    Refusal,
+    decode,
+    encode,
+)
+from giaann_p2p.swarm.wire.shardset import packed, unpacked
+
+LAYOUT = Layout(shards=4)
+JOB = b"j" * 16
+FOUNDER = Identity.from_seed(b"f" * 32)
+MANIFEST = Manifest.founded(FOUNDER, "hive", spec=SPEC, layout=LAYOUT, replicas=3)
+
+
+def learned(*chunks: int) -> Store:
+    """Return a store that has learned some chunks."""
+    store, lessons = Store.in_memory(SPEC, LAYOUT), lessons_of(LAYOUT)
+    store.hold(range(LAYOUT.shards))
+    for chunk in chunks:
+        store.apply([Update(JOB, chunk, store.shards, lessons.delta(chunk))])
+    return store
+
+
+class Owner:
+    """A storage peer that has all shards."""
+
+    def __init__(self, store: Store) -> None:
+        self.store, self.asked = store, list[object]()
+
+    def answer(self, question: object) -> object:
+        self.asked.append(question)
+        if isinstance(question, AskDigests):
+            shards = unpacked(question.shards, LAYOUT.shards)
+            return Digests(packed(shards, LAYOUT.shards), list(map(self.digest, shards.tolist())))
+        if isinstance(question, Offer):
+            return Offered(self.export(question.shard).manifest.to_bytes(), b"", b"")
+        assert isinstance(question, AskPart)
+        return Part(self.export(question.shard).part(question.number))
+
+    def export(self, shard: int) -> Export:
+        return Export(self.store.content(shard))
+
+    def digest(self, shard: int) -> Digest:
+        held = self.store.content(shard)
+        content = held.digest.to_bytes(32, "little")
+        (applied,) = held.applied
+        return Digest(b"r", applied.digest, content, 1, held.delta.connections)
+
+
+class Breaker(Owner):
+    """Reports what the others do, and sends something else."""
+
+    def answer(self, question: object) -> object:
+        found = super().answer(question)
+        return Part(b"x" * len(found.parcel)) if isinstance(found, Part) else found
+
+
+class Refuser(Owner):
+    """Reports what the others do, and then refuses."""
+
+    def answer(self, question: object) -> object:
+        return super().answer(question) if isinstance(question, AskDigests) else Refusal("busy")
+
+
+class Silent(Owner):
+    """Never answers."""
+
+    def answer(self, question: object) -> object:
+        raise Unreachable("it is silent")
+
+
+def visiting(*owners: Owner, manifest: Manifest = MANIFEST) -> Session:
+    known = {Peer(bytes([number]) * 32): owner for number, owner in enumerate(owners, 1)}
+
+    async def call(peer: Peer, body: bytes, **_: float) -> bytes:
+        return encode(cast(Any, known[peer].answer(decode(body))))
+
+    async def join_dht() -> None:
+        pass
+
+    session = SimpleNamespace(
+        manifest=manifest,
+        join_dht=join_dht,
+        storage_peers=lambda: list(known),
+        place=SimpleNamespace(transport=SimpleNamespace(call=call)),
+    )
+    return cast(Session, session)
+
+
+def pulled(folder: Path, *owners: Owner) -> Pulled:
+    return asyncio.run(pull(visiting(*owners), folder))
+
+
+def whole(chunks: Sequence[int] = (1, 2)) -> str:
+    return readable(learned(*chunks).digest())
+
+
+def test_a_model_comes_home_and_then_only_what_has_changed(tmp_path: Path) -> None:
+    first = pulled(tmp_path, *[Owner(learned(1, 2)) for _ in range(3)])
+    assert (first.digest, first.downloaded) == (whole(), 4)
+    assert pulled(tmp_path, *[Owner(learned(1, 2)) for _ in range(3)]).downloaded == 0
+    more = pulled(tmp_path, *[Owner(learned(1, 2, 3)) for _ in range(3)])
+    assert more.digest == whole((1, 2, 3))
+    with Brain.open(tmp_path, readonly=True) as brain:
+        assert brain.info().digest == more.digest
+        assert [job.name for job in brain.info().texts] == [f"hive, job {JOB.hex()[:8]}"]
+
+
+def test_what_a_swarm_has_learned_a_brain_knows(tmp_path: Path) -> None:
+    pulled(tmp_path, *[Owner(learned(1, 2)) for _ in range(3)])
+    store = Store.at(tmp_path)
+    store.apply([Update(JOB, 2, store.shards, lessons_of(LAYOUT).delta(2))])
+    assert readable(store.digest()) == whole()
+    store.close()
+
+
+@pytest.mark.parametrize("bad", [Breaker, Refuser])
+def test_a_shard_comes_from_whoever_sends_what_most_report(
+    tmp_path: Path, bad: type[Owner]
+) -> None:
+    owners = [bad(learned(1, 2)), bad(learned(1, 2)), Owner(learned(1, 2))]
+    assert pulled(tmp_path, *owners).digest == whole()
+
+
+def test_a_liar_and_a_silent_peer_are_outvoted(tmp_path: Path) -> None:
+    liar = Owner(learned(1, 3))
+    owners = [liar, Owner(learned(1, 2)), Owner(learned(1, 2)), Silent(learned())]
+    assert pulled(tmp_path, *owners).digest == whole()
+    assert not any(isinstance(question, Offer) for question in liar.asked)
+
+
+def test_nobody_sends_what_was_reported(tmp_path: Path) -> None:
+    with pytest.raises(Unreachable, match=r"no peer sent shard . .*busy.*try again"):
+        pulled(tmp_path, *[Refuser(learned(1)) for _ in range(3)])
+    assert pulled(tmp_path, *[Owner(learned(1)) for _ in range(3)]).digest == whole((1,))
+
+
+def test_owners_that_do_not_agree_are_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pulling, "_PAUSE", 0.0)
+    owners = [Owner(learned(number)) for number in range(1, 4)]
+    with pytest.raises(PeerError, match="4 of 4 shards have no content"):
+        pulled(tmp_path, *owners)
+    assert len(owners[0].asked) == pulling._AGAIN
+
+
+def test_a_swarm_that_learns_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pulling, "_PAUSE", 0.0)
+
+    def half() -> Store:
+        store = learned(1)
+        store.apply([Update(JOB, 2, store.shards[:2], lessons_of(LAYOUT).delta(2))])
+        return store
+
+    with pytest.raises(PeerError, match="the swarm is learning"):
+        pulled(tmp_path, *[Owner(half()) for _ in range(3)])
+
+
+def test_a_brain_with_other_knowledge_is_told_apart(tmp_path: Path) -> None:
+    pulled(tmp_path, *[Owner(learned(1)) for _ in range(3)])
+    store = Store.at(tmp_path)
+    store.apply([Update(b"k" * 16, 0, store.shards, lessons_of(LAYOUT).delta(9))])
+    store.close()
+    with pytest.raises(UsageError, match="pull into an empty folder"):
+        pulled(tmp_path, *[Owner(learned(1)) for _ in range(3)])
+
+
+def test_a_brain_of_another_model_is_not_touched(tmp_path: Path) -> None:
+    Brain.open(tmp_path).close()
+    with pytest.raises((SpecError, UsageError)):
+        pulled(tmp_path, *[Owner(learned(1)) for _ in range(3)])
