@@ -23,6 +23,7 @@ _COMMANDS = {
     "fsck": "giaann_p2p.cli.health:fsck",
     "column": "giaann_p2p.cli.column:column",
     "pull": "giaann_p2p.cli.pull:pull",
+    "publish": "giaann_p2p.cli.publish:publish",
     "join": "giaann_p2p.cli.join:join",
     "doctor": "giaann_p2p.cli.doctor:doctor",
     "solo": "giaann_p2p.cli.solo:app",
