@@ -45,7 +45,7 @@ def test_the_commands_run(output: list[str]) -> None:
 @pytest.mark.usefixtures("output")
 def test_the_swarm_that_it_shows(reader: Reader) -> None:
     commands = block_of(SWARM).commands()
-    verbs = ["swarm", "train", "prompt", "column", "swarm", "prompt", "fsck", "swarm"]
+    verbs = ["swarm", "train", "prompt", "column", "swarm", "prompt", "fsck", "pull", "swarm"]
     assert [command.split()[1] for command in commands] == verbs
     output = [reader.run(["bash", "-c", command]) for command in commands[:-1]]
     assert "learned 139 of 141 sentences" in output[1]
@@ -55,6 +55,7 @@ def test_the_swarm_that_it_shows(reader: Reader) -> None:
         "Anarchism is a political philosophy and movement that is sceptical"
     )
     assert "the swarm and the solo database agree" in output[6]
+    assert "the same as the swarm's" in output[7]
     (example,) = reader.play(EXAMPLE)
     lines = example.splitlines()
     assert lines[0].strip() == "that they collect from flower in the summer."
