@@ -9,6 +9,8 @@ from giaann_p2p.errors import GiaannError
 from giaann_p2p.model.manner import Beam, Manner, Timing
 from giaann_p2p.model.rows import Name
 from giaann_p2p.model.said import Token
+from giaann_p2p.model.subwords.basis import Basis
+from giaann_p2p.model.subwords.said import SubwordToken
 from giaann_p2p.sim.lessons import SPEC, Lessons
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.layout import Layout, Shards
@@ -52,6 +54,8 @@ from giaann_p2p.swarm.wire.messages import (
     Compare,
     Compared,
     Continued,
+    ContinuedSubwords,
+    Cost,
     Digest,
     Digests,
     Fetch,
@@ -363,6 +367,7 @@ def states(replicas: Replicas) -> str:
 
 SHARDS_OF_ALL = packed(shards(*range(SHARDS)), SHARDS)
 TOKEN = Token(" honey", "honey", Name("bee", "honey"), Timing.SEQ, 1.5, 7)
+SUBWORD = SubwordToken(" honey", " honey", Name(" bee", " honey"), Basis.RECALL, 1.5, 2, 0.75)
 PART = shards(1, 2)
 ROOT = LESSONS.tree(1).root
 MESSAGES: list[Message] = [
@@ -395,6 +400,7 @@ MESSAGES: list[Message] = [
     BeatAck([2], [PushOrder(1, [vouch(JOB, 1, ROOT)])]),
     Ask(bytes(16), "Bees make", Manner(beam=Beam(), timing="seq"), bytes(32)),
     Continued(" honey", ["zorp"], [TOKEN], "end"),
+    ContinuedSubwords("", [" zorp"], [SUBWORD], None, [Cost(5)], Cost(7, rows=3)),
     AskManifest(),
     ManifestIs(b"a manifest"),
     AskRevoked(3),
