@@ -14,6 +14,7 @@ from giaann_p2p.client.column import column
 from giaann_p2p.client.session import Session
 from giaann_p2p.model.ids import word_id
 from giaann_p2p.model.rows import Answer, Name, Neuron, empty_row
+from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.reading.row_vote import NOTHING
@@ -28,7 +29,7 @@ class Blocks:
     """A visit to a swarm that has learned one column."""
 
     def __init__(self, layout: Layout, occurrences: dict[str, int]) -> None:
-        self.manifest: Any = type("Manifest", (), {"layout": layout})
+        self.manifest: Any = type("Manifest", (), {"layout": layout, "spec": ModelSpec()})
         self.verify = NOTHING
         self._names = {word_id(word): word for word in occurrences}
         self._counts = {word_id(word): count for word, count in occurrences.items()}

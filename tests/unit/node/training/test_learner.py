@@ -96,7 +96,7 @@ def test_a_chunk_without_anything_to_learn_is_an_empty_parcel() -> None:
 
 
 def test_reprs_tell_what_there_is() -> None:
-    assert repr(school()).startswith("<Parser: ")
+    assert repr(school()) == "<Learner: <WordsProfile on cpu: S=4>>"
     assert (
         repr(Cutting(Made({}, bytes(1234), b"", 0, []), SPEC, LAYOUT)) == "<Cutting of 1,234 bytes>"
     )
