@@ -34,6 +34,12 @@ class TextError(UsageError):
     """A text cannot be read as text; the message names file and line."""
 
 
+class DatabaseError(UsageError):
+    """A database of GIAANNpy is unsafe, damaged or of other settings; the message names it."""
+
+    exit_code = 1  # the database is at fault, not the arguments
+
+
 class PromptError(UsageError):
     """The model cannot start from this prompt."""
 

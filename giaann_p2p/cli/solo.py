@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from giaann_p2p.cli import present
+from giaann_p2p.cli.brain_options import Db, Json
+from giaann_p2p.cli.giaannpy import export_database, import_database
 from giaann_p2p.cli.learning import Learning
 from giaann_p2p.cli.manner import (
     Answers,
@@ -68,24 +70,12 @@ class Format(StrEnum):
 
     TSV = "tsv"
     JSONL = "jsonl"
+    GIAANNPY = "giaannpy"
 
 
-def _directory(name: str) -> Path:
-    if not name:
-        raise typer.BadParameter("a directory's name cannot be empty")
-    return Path(name)
-
-
-Db = Annotated[
-    Path,
-    typer.Option(
-        "--db", envvar="GIAANN_DB", metavar="DIR", parser=_directory, help="The brain's directory."
-    ),
-]
 TextFile = Annotated[
     Path, typer.Argument(metavar="FILE", help="A UTF-8 text; - reads standard input.")
 ]
-Json = Annotated[bool, typer.Option("--json", help="Write JSON, for programs.")]
 
 
 @app.command()
@@ -258,18 +248,27 @@ def export(
         typer.Option(
             "--format",
             help="tsv: source concept, source feature, target concept, target feature, branch, "
-            "segment, strength; a prime feature is *, the word * is \\*. jsonl: the same by name.",
+            "segment, strength; a prime feature is *, the word * is \\*. jsonl: the same by name. "
+            "giaannpy: a database of GIAANNpy, into the folder --to.",
         ),
     ] = Format.TSV,
     header: Annotated[
         bool, typer.Option("--header", help="Begin with a line of field names (tsv).")
     ] = False,
+    to: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="A new folder (giaannpy).")
+    ] = None,
 ) -> None:
-    """Write every connection to standard output."""
+    """Write every connection to standard output, or a database of GIAANNpy."""
+    if (to is not None) is not (format_ is Format.GIAANNPY):
+        raise typer.BadParameter("--format giaannpy and --to FOLDER need each other")
     if header and format_ is not Format.TSV:
         raise typer.BadParameter(
             "--header needs --format tsv, because JSON lines name their fields"
         )
+    if to is not None:
+        export_database(db, to)
+        return
     existing(db)
     from giaann_p2p.solo.export import TSV_HEADER, json_line, tsv_line
 
@@ -280,6 +279,9 @@ def export(
         for connection in brain.connections():
             say(line(connection), flush=False)
     flush()
+
+
+app.command("import")(import_database)
 
 
 @app.command()

@@ -31,7 +31,8 @@ from giaann_p2p.model.words_profile import WordsProfile
 from giaann_p2p.solo.answer import Answer
 from giaann_p2p.solo.corpus import Corpus, opened
 from giaann_p2p.solo.directory import existing
-from giaann_p2p.solo.jobs import Progress, jobs
+from giaann_p2p.solo.giaannpy import learning, reading, writing
+from giaann_p2p.solo.jobs import Progress, job_id, jobs
 from giaann_p2p.solo.recall import Recalled, recall
 from giaann_p2p.solo.reports import Connection, Info, Trained
 from giaann_p2p.solo.source import Source
@@ -260,6 +261,35 @@ class Brain:
         for shard in self._store.shards.tolist():
             yield from _connections(self._store.content(shard).delta, names)
 
+    def import_giaannpy(
+        self,
+        folder: str | Path,
+        *,
+        round_strengths: bool = False,
+        progress: Callable[[float], None] = lambda _share: None,
+    ) -> learning.Imported:
+        """Add a database of GIAANNpy, the public reference; the same one is added once.
+
+        `round_strengths`: take the nearest count where a strength is none, instead of refusing it.
+        """
+        return self.add_database(
+            reading.read(
+                Path(folder), self.spec, round_strengths=round_strengths, progress=progress
+            )
+        )
+
+    def add_database(self, database: reading.Database) -> learning.Imported:
+        """Add a database that was read for this brain's model."""
+        if database.spec != self.spec:
+            raise UsageError("the database was read for another model; read it for this brain's")
+        return learning.learn(self._store, database)
+
+    def export_giaannpy(
+        self, folder: str | Path, *, progress: Callable[[float], None] = lambda _share: None
+    ) -> writing.Exported:
+        """Write all knowledge as a database of GIAANNpy, into a new folder."""
+        return writing.write(self.knowledge, self.spec, Path(folder), progress)
+
     def info(self) -> Info:
         """Return counts of the brain's knowledge."""
         known = self._store.statistics()
@@ -310,7 +340,7 @@ class Brain:
     ) -> Trained:
         return train(
             corpus,
-            Progress(self._store, corpus, epoch),
+            Progress(self._store, job_id(corpus, epoch, self.spec), corpus.name, epoch),
             self._profile,
             workers=workers or ((os.cpu_count() or 1) if corpus.size >= _LARGE else 1),
             progress=progress,

@@ -50,11 +50,10 @@ def again(job: bytes) -> bytes:
 class Progress:
     """The progress of a job. Each chunk is applied to all shards, so any shard has the full set."""
 
-    def __init__(self, store: Store, corpus: Corpus, epoch: int) -> None:
-        self._store = store
-        self._id = job_id(corpus, epoch, store.spec)
-        self._key = _PREFIX + self._id.hex()
-        self._name, self._epoch = corpus.name, epoch
+    def __init__(self, store: Store, job: bytes, name: str, epoch: int = 1) -> None:
+        self._store, self._id = store, job
+        self._key = _PREFIX + job.hex()
+        self._name, self._epoch = name, epoch
         self.known = store.applied(int(store.shards[0]), self._id)
         """The chunks that were learned before."""
         noted = store.notes.get(self._key)

@@ -1,0 +1,39 @@
+"""What the reference's files have no place for: a brain's model, and how often tokens delimit.
+
+It is one more file of a database that we write. GIAANNpy knows delimiters as flags only. So a count
+here is used where the flag is set, and where the file is missing, each flag counts once.
+"""
+
+from typing import Annotated
+
+import msgspec
+
+from giaann_p2p.errors import DatabaseError
+from giaann_p2p.model.spec import ModelSpec
+
+_Counts = dict[int, Annotated[int, msgspec.Meta(ge=1, lt=1 << 53)]]
+
+
+class Extras(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The content of the file."""
+
+    spec: ModelSpec
+    """The model of the brain that was written."""
+    deterministic: _Counts
+    """How often each token was a deterministic delimiter."""
+    probabilistic: _Counts
+
+
+def read(data: bytes, name: object) -> Extras:
+    """Decode the file; DatabaseError for any other content."""
+    try:
+        return msgspec.json.decode(data, type=Extras)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise DatabaseError(
+            f"{name} is damaged ({error}); delete it, and the rest of the database can be read"
+        ) from None
+
+
+def written(extras: Extras) -> bytes:
+    """Encode the file."""
+    return msgspec.json.format(msgspec.json.encode(extras), indent=1)

@@ -1,0 +1,33 @@
+"""Reads single files of a stranger's folder: plain files only, and none beyond a size."""
+
+import os
+import stat
+from pathlib import Path
+
+from giaann_p2p.errors import DatabaseError
+
+_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+"""A link is not followed, and a pipe that nobody writes to does not block."""
+
+
+def plain(path: Path, most: int) -> bytes:
+    """Return the content of a file; DatabaseError for any other thing, or a larger file."""
+    try:
+        opened = os.open(path, _FLAGS)
+    except FileNotFoundError:
+        raise DatabaseError(f"{path} is missing; copy the whole database again") from None
+    except OSError as error:
+        linked = " (links are not followed)" if path.is_symlink() else ""
+        raise DatabaseError(f"{path} cannot be read: {error.strerror}{linked}") from None
+    with os.fdopen(opened, "rb") as file:
+        found = os.fstat(file.fileno())
+        if not stat.S_ISREG(found.st_mode):
+            raise DatabaseError(f"{path} is no plain file; copy the database's files themselves")
+        if found.st_size > most:
+            raise DatabaseError(
+                f"{path} has {found.st_size:,} bytes; such a file has at most {most:,}"
+            )
+        try:
+            return file.read(most)
+        except OSError as error:
+            raise DatabaseError(f"{path} cannot be read: {error.strerror}") from None

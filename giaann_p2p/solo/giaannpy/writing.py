@@ -1,0 +1,195 @@
+"""Writes a brain as a database: GIAANNpy can go on with it, and importing it gives the same brain.
+
+What the reference does not know is left out: the rows that ignore columns, which follow from the
+others, and how often a token was a delimiter, which goes into a file of its own (see `extras`).
+"""
+
+import os
+import pickle
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from giaann_p2p.errors import DiskError, UsageError
+from giaann_p2p.model.delta import Delta, first_of_runs
+from giaann_p2p.model.digest import digest
+from giaann_p2p.model.sequence import Ints
+from giaann_p2p.model.spec import ModelSpec
+from giaann_p2p.model.subwords.ids import DETERMINISTIC, PROBABILISTIC, RESERVED
+from giaann_p2p.model.subwords.spec import REFERENCE_COLUMN_SEGMENTS
+from giaann_p2p.model.subwords.tokeniser import Tokeniser, tokeniser
+from giaann_p2p.solo.giaannpy import column, extras, folder, reading, tensors, vocabulary
+from giaann_p2p.solo.giaannpy.anywhere import with_anywhere
+from giaann_p2p.solo.giaannpy.strengths import SEGMENTS, units_of, values_of
+
+_MOST = 1 << 47
+"""The units from which on two 32-bit fractions do not hold a strength."""
+
+
+class Exported(msgspec.Struct, frozen=True, kw_only=True):
+    """What was written."""
+
+    columns: int
+    neurons: int
+    connections: int
+
+
+def write(
+    known: Delta,
+    spec: ModelSpec,
+    target: Path,
+    progress: Callable[[float], None] = lambda _share: None,
+) -> Exported:
+    """Write all knowledge of a brain into a new folder, which appears when all of it is there.
+
+    UsageError if there is something in the folder, or the format cannot hold the brain.
+    """
+    reading.check_model(spec)
+    if os.path.lexists(target) and not (target.is_dir() and not any(target.iterdir())):
+        raise UsageError(f"{target} is there already; give the name of a new folder")
+    own = _own_rows(known, spec)
+    try:
+        target.absolute().parent.mkdir(parents=True, exist_ok=True)
+        made = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.absolute().parent))
+        try:
+            _write(own, known, spec, made, progress)
+            made.chmod(0o755)
+            made.replace(target)
+        except BaseException:
+            shutil.rmtree(made, ignore_errors=True)
+            raise
+    except OSError as error:
+        raise DiskError(f"{target} cannot be written: {error.strerror}") from None
+    return Exported(
+        columns=len(np.unique(own.concept)),
+        neurons=int((own.count > 0).sum()),
+        connections=own.connections,
+    )
+
+
+def _own_rows(known: Delta, spec: ModelSpec) -> Delta:
+    """Return the rows of columns, after checking that all other rows follow from them."""
+    reserved = np.array(list(RESERVED.values()), np.uint64)
+    counted = known.only(
+        np.isin(known.concept, np.array([DETERMINISTIC, PROBABILISTIC], np.uint64))
+    )
+    own = known.only(~np.isin(known.concept, reserved))
+    if digest(with_anywhere([own, counted], spec)) != digest(known):
+        raise UsageError(
+            "this brain's rows that ignore columns are not the sum of its other rows, so that a "
+            "database of GIAANNpy cannot hold it; copy its directory instead"
+        )
+    shift = REFERENCE_COLUMN_SEGMENTS - spec.column_segments
+    segment = own.segment.astype(np.int64) + shift
+    again, uncertain = units_of(values_of(own.strength, segment), segment)
+    if (
+        uncertain.any()
+        or np.any(again != own.strength)
+        or max(int(own.strength.max(initial=0)), int(own.count.max(initial=0))) >= _MOST
+    ):
+        raise UsageError(
+            "this brain has strengths that are no whole counts, or too large for a database of "
+            "GIAANNpy; copy its directory instead"
+        )
+    return own
+
+
+def _write(
+    own: Delta, known: Delta, spec: ModelSpec, made: Path, progress: Callable[[float], None]
+) -> None:
+    tokens = tokeniser()
+    _write_names(made, tokens)
+    counts = {
+        concept: _delimiter_counts(known, concept, tokens)
+        for concept in (DETERMINISTIC, PROBABILISTIC)
+    }
+    for name, concept in (
+        (folder.DETERMINISTIC_FLAGS, DETERMINISTIC),
+        (folder.PROBABILISTIC_FLAGS, PROBABILISTIC),
+    ):
+        flagged = counts[concept]
+        flags = {f: f - 1 in flagged for f in range(vocabulary.FEATURES)}
+        _write_pickle(made / name, flags)
+    more = extras.Extras(
+        spec=spec, deterministic=counts[DETERMINISTIC], probabilistic=counts[PROBABILISTIC]
+    )
+    (made / folder.EXTRAS).write_bytes(extras.written(more))
+    (made / folder.COLUMNS).mkdir()
+    home, feature = _numbers(own, tokens)
+    starts = np.flatnonzero(first_of_runs(own.concept)) if own.neurons else np.empty(0, np.int64)
+    for first, last in zip(starts, np.append(starts[1:], own.neurons), strict=True):
+        shift = REFERENCE_COLUMN_SEGMENTS - spec.column_segments
+        _write_column(own, home, feature, range(int(first), int(last)), shift, made)
+        progress(int(last) / own.neurons)
+
+
+def _write_names(made: Path, tokens: Tokeniser) -> None:
+    _write_pickle(made / folder.CONCEPTS, vocabulary.concepts_named(tokens))
+    _write_pickle(made / folder.FEATURES, vocabulary.features_named(tokens))
+
+
+def _write_pickle(path: Path, content: object) -> None:
+    path.write_bytes(pickle.dumps(content, protocol=4))
+
+
+def _delimiter_counts(known: Delta, concept: int, tokens: Tokeniser) -> dict[int, int]:
+    rows = known.concept == np.uint64(concept)
+    numbers = tokens.tokens_of(known.feature[rows]).tolist()
+    return dict(sorted(zip(numbers, known.count[rows].tolist(), strict=True)))
+
+
+def _numbers(own: Delta, tokens: Tokeniser) -> tuple[Ints, Ints]:
+    """Return the reference's numbers of each neuron's concept and feature."""
+    home, feature = tokens.tokens_of(own.concept), tokens.tokens_of(own.feature)
+    if np.any(home < 0) or np.any((feature < 0) & (own.feature != 0)):
+        raise UsageError("this brain has neurons that are no tokens; check it: giaann solo fsck")
+    return home, feature + 1
+
+
+def _write_column(
+    own: Delta, home: Ints, feature: Ints, rows: range, shift: int, made: Path
+) -> None:
+    """Write the column of some consecutive rows."""
+    occurred = np.array([row for row in rows if own.count[row] or own.lengths[row]], np.int64)
+    if not len(occurred):
+        return  # another column leads to it, and it was withdrawn itself
+    concept = int(home[rows.start])
+    path = made / folder.COLUMNS / f"cIndex{concept}"
+    (path / folder.CONNECTIONS).mkdir(parents=True)
+    _write_pickle(
+        path / folder.METADATA,
+        {
+            "conceptIndex": concept,
+            "nextFeatureIndex": vocabulary.FEATURES - 1,
+            "featureConnectionsFormat": column.FORMAT,
+        },
+    )
+    order = occurred[np.argsort(feature[occurred])]
+    reached = np.repeat(np.arange(SEGMENTS - 1), len(order))  # all segments but the soma
+    features = np.tile(feature[order], SEGMENTS - 1)
+    nothing = np.zeros_like(features)
+    tensors.write(
+        path / folder.NEURONS,
+        np.stack([nothing, nothing, reached, features]),
+        np.tile(own.count[order], SEGMENTS - 1).astype(np.float64),
+        column.NEURONS_SHAPE,
+    )
+    for row in order.tolist():
+        held = slice(int(own.row_starts[row]), int(own.row_starts[row + 1]))
+        if held.start == held.stop:
+            continue
+        segment = own.segment[held].astype(np.int64) + shift
+        target = own.target[held]
+        places = np.stack([0 * segment, 0 * segment, segment, home[target], feature[target]])
+        ranked = np.lexsort(places[::-1])
+        values = values_of(own.strength[held], segment)
+        tensors.write(
+            path / folder.CONNECTIONS / f"fIndex{int(feature[row])}.pt",
+            places[:, ranked],
+            values[ranked],
+            column.ROW_SHAPE,
+        )
