@@ -6,6 +6,7 @@ So a file's parts must lie in it unpacked, and may name only what a sparse tenso
 
 import io
 import pickletools
+import struct
 import zipfile
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -22,6 +23,16 @@ from giaann_p2p.model.sequence import Ints
 Fractions = npt.NDArray[np.float64]
 
 _MOST_PARTS, _MOST_PICKLE = 16, 1 << 16
+_ZIP_ERRORS = (
+    zipfile.BadZipFile,
+    OSError,
+    RuntimeError,
+    EOFError,
+    ValueError,
+    OverflowError,
+    struct.error,
+)
+"""What `zipfile` raises for a damaged file."""
 _NAMED = frozenset(
     [
         "torch._utils _rebuild_sparse_tensor",
@@ -29,11 +40,14 @@ _NAMED = frozenset(
         "torch.serialization _get_layout",
         "torch LongStorage",
         "torch FloatStorage",
+        "torch HalfStorage",
+        "torch BFloat16Storage",
+        "torch DoubleStorage",
         "torch Size",
         "collections OrderedDict",
     ]
 )
-"""What the pickle of a sparse tensor of 32-bit fractions names."""
+"""What the pickle of a sparse tensor names; of fractions of any size, to say which are needed."""
 _NAMING = frozenset(["INST", "STACK_GLOBAL", "EXT1", "EXT2", "EXT4", "NEWOBJ", "NEWOBJ_EX", "OBJ"])
 """Other instructions to name things; PyTorch's files have none of them."""
 
@@ -93,7 +107,7 @@ def _check_parts(data: bytes, name: object) -> None:
             if pickles[0].file_size > _MOST_PICKLE:
                 raise _damaged(name, "the description of its tensor is too long")
             pickle = parts.read(pickles[0])
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
+    except _ZIP_ERRORS as error:
         raise _damaged(name, str(error)) from None
     try:
         instructions = [(op.name, argument) for op, argument, _ in pickletools.genops(pickle)]
@@ -124,9 +138,11 @@ def _summed(tensor: torch.Tensor, name: object, shape: Sequence[int]) -> Entries
 def write(path: Path, places: Ints, values: Fractions, shape: Sequence[int]) -> None:
     """Write a tensor file of distinct ascending places; each value is kept to the last bit.
 
-    A value that needs more than 24 bits becomes two entries at one place, which PyTorch adds up.
+    A value that needs more than 24 bits becomes two entries at one place, which PyTorch adds up;
+    neither is negative.
     """
     near = values.astype(np.float32)
+    near = np.where(near > values, np.nextafter(near, np.float32(0)), near)
     rest = (values - near).astype(np.float32)
     more = rest != 0
     with _checked():

@@ -9,6 +9,7 @@ import pickle
 import shutil
 import tempfile
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
@@ -120,9 +121,9 @@ def _write(
     (made / folder.EXTRAS).write_bytes(extras.written(more))
     (made / folder.COLUMNS).mkdir()
     home, feature = _numbers(own, tokens)
-    starts = np.flatnonzero(first_of_runs(own.concept)) if own.neurons else np.empty(0, np.int64)
-    for first, last in zip(starts, np.append(starts[1:], own.neurons), strict=True):
-        shift = REFERENCE_COLUMN_SEGMENTS - spec.column_segments
+    shift = REFERENCE_COLUMN_SEGMENTS - spec.column_segments
+    starts = np.append(np.flatnonzero(first_of_runs(own.concept))[: own.neurons], own.neurons)
+    for first, last in pairwise(starts):
         _write_column(own, home, feature, range(int(first), int(last)), shift, made)
         progress(int(last) / own.neurons)
 
