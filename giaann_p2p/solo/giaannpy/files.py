@@ -19,10 +19,11 @@ def plain(path: Path, most: int) -> bytes:
     except OSError as error:
         linked = " (links are not followed)" if path.is_symlink() else ""
         raise DatabaseError(f"{path} cannot be read: {error.strerror}{linked}") from None
+    found = os.fstat(opened)
+    if not stat.S_ISREG(found.st_mode):  # before it is made a file, which a folder cannot be
+        os.close(opened)
+        raise DatabaseError(f"{path} is no plain file; copy the database's files themselves")
     with os.fdopen(opened, "rb") as file:
-        found = os.fstat(file.fileno())
-        if not stat.S_ISREG(found.st_mode):
-            raise DatabaseError(f"{path} is no plain file; copy the database's files themselves")
         if found.st_size > most:
             raise DatabaseError(
                 f"{path} has {found.st_size:,} bytes; such a file has at most {most:,}"

@@ -135,6 +135,27 @@ def test_strengths_that_are_none_are_refused(value: float) -> None:
     assert "negative or no number" in refused(saved(sparse([1.0, value])))
 
 
+def test_places_and_values_that_do_not_fit_are_refused() -> None:
+    with torch.sparse.check_sparse_tensor_invariants(False):  # type: ignore[no-untyped-call]
+        tensor = sparse([1.0, 2.0])
+        for places, values in (((3, 2), (3,)), ((3, 2), (1,)), ((2, 2), (2,)), ((3, 2), (2, 1))):
+            data = with_pickle(saved(tensor), _shapes(places, values))
+            refused(data)
+
+
+def _shapes(places: tuple[int, ...], values: tuple[int, ...]) -> Callable[[bytes], bytes]:
+    """Return a change of the shapes that a file's pickle states."""
+    old = b"K\x03K\x02\x86", b"K\x02\x85"
+
+    def change(pickle: bytes) -> bytes:
+        assert all(one in pickle for one in old)
+        new = [b"(" + b"".join(b"K" + bytes([n]) for n in one) + b"t" for one in (places, values)]
+        first = pickle.replace(old[0], new[0], 1)
+        return first.replace(old[1], new[1], 1)
+
+    return change
+
+
 def test_zeros_are_no_entries() -> None:
     assert entries(saved(sparse([0.0, 2.0])), "it", SHAPE).values.tolist() == [2.0]
     assert len(entries(saved(sparse([])), "it", SHAPE).values) == 0
