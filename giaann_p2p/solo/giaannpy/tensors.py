@@ -1,7 +1,7 @@
 """Reads and writes the reference's tensor files: sparse, in 32-bit fractions, on the processor.
 
 `torch.load` with `weights_only` runs no code of a file, but may build objects larger than the file.
-So a file's parts must lie in it unpacked, and may name only what a sparse tensor is made of.
+So a file's parts must not grow by unpacking, and may name only what a sparse tensor is made of.
 """
 
 import io
@@ -103,9 +103,8 @@ def _check_parts(data: bytes, name: object) -> None:
         with zipfile.ZipFile(io.BytesIO(data)) as parts:
             infos = parts.infolist()
             pickles = [info for info in infos if info.filename.endswith("/data.pkl")]
-            packed = any(info.compress_type != zipfile.ZIP_STORED for info in infos)
             size = sum(info.file_size for info in infos)
-            if packed or size > len(data) or len(infos) > _MOST_PARTS or len(pickles) != 1:
+            if size > len(data) or len(infos) > _MOST_PARTS or len(pickles) != 1:
                 raise _damaged(name, "its parts are not those of a tensor")
             if pickles[0].file_size > _MOST_PICKLE:
                 raise _damaged(name, "the description of its tensor is too long")
@@ -127,6 +126,7 @@ def _check_parts(data: bytes, name: object) -> None:
 def _summed(tensor: torch.Tensor, name: object, shape: Sequence[int]) -> Entries:
     """Return a tensor's entries in order; those of one place are added up."""
     places, values = tensor._indices().numpy(), tensor._values().numpy().astype(np.float64)
+    # PyTorch checks the shapes, too, but does not promise to.
     fit = places.ndim == 2 and values.ndim == 1 and places.shape == (len(shape), len(values))
     if places.dtype != np.int64 or not fit:
         raise _damaged(name, "its places and its values do not fit together")

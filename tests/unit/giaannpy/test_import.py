@@ -10,7 +10,7 @@ import pytest
 from giaann_p2p import Brain, ModelSpec, UsageError, subword_spec
 from giaann_p2p.model.delta import Delta, total
 from giaann_p2p.model.digest import digest
-from giaann_p2p.model.subwords.ids import DETERMINISTIC, PROBABILISTIC
+from giaann_p2p.model.subwords.ids import ANY, DETERMINISTIC, PROBABILISTIC
 from giaann_p2p.solo.giaannpy import reading
 from giaann_p2p.solo.giaannpy.learning import learn
 from giaann_p2p.store.store import Store
@@ -66,6 +66,16 @@ def test_all_but_delimiters_is_what_a_brain_learns_from_the_text(
     assert np.array_equal(ours.feature, theirs.feature)
     more = ours.count > theirs.count
     assert set(ours.concept[more].tolist()) <= {DETERMINISTIC, PROBABILISTIC}
+
+
+def test_rows_that_ignore_columns_have_no_connections_by_distance_in_columns(
+    database: Path,
+) -> None:
+    spec = subword_spec(column_segments=4)
+    ours, theirs = taught(spec).knowledge, imported(spec, database).knowledge
+    anywhere = [known.only(known.concept == np.uint64(ANY)) for known in (ours, theirs)]
+    assert digest(anywhere[0]) == digest(anywhere[1])
+    assert anywhere[0].connections == 6895 - 5527
 
 
 def test_sums_by_column_are_off_by_one_unit_at_most(database: Path) -> None:
