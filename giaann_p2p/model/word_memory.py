@@ -100,4 +100,16 @@ def tokenized(text: str, nlp: Language) -> Doc | None:
         doc = nlp.make_doc(text)
     except SystemError:  # spaCy takes the hash 0 of a word for an error, and finds none
         return None
-    return doc if doc.text == text else None
+    return doc if doc.text == text and _ends_with(doc, text) else None
+
+
+def _ends_with(doc: Doc, text: str) -> bool:
+    """Return whether the last token is at the end of the text.
+
+    It is not if a word has the letters of one that spaCy met, and the length of another one with
+    the same hash: then the offsets of all tokens behind it are wrong.
+    """
+    if not len(doc):
+        return True
+    last = doc[-1]
+    return bool(last.idx + len(last.text_with_ws) == len(text))

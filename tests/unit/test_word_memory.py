@@ -137,6 +137,16 @@ def test_confused_sentences_are_learned_like_others(fresh: Parser) -> None:
     assert names[1] - names[0] == {other.lower()}
 
 
+def test_a_word_that_nobody_takes_leaves_the_offsets_of_others_alone(fresh: Parser) -> None:
+    honest = "The bees make honey in the hive, and honey is good."
+    wanted = words(fresh, honest)
+    fresh._memory._begin()
+    with pytest.raises(PromptError):
+        words(fresh, f"The bees make good {colliding('honey')} in the hive.")
+    assert words(fresh, honest) == wanted
+    assert wanted[-1].end == len(honest)
+
+
 def test_what_nobody_can_tell_apart_is_no_text_for_anybody(fresh: Parser) -> None:
     texts = [
         f"The {BREWER} and the {colliding(BREWER)} brew good beer.",

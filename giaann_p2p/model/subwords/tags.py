@@ -47,11 +47,17 @@ class PartsOfSpeech:
         return f"<PartsOfSpeech: {len(self._known):,} known>"
 
     def words(self, doc: Doc, told: Sequence[tuple[int, int, int]]) -> list[TaggedWord]:
-        """Return a text's words, given each token's hash, the number of its tag, and its offset."""
-        return [
-            TaggedWord(text := token.text, start, self._of(text, tag))
-            for token, (_, tag, start) in zip(doc, told, strict=True)
-        ]
+        """Return a text's words, given each token's hash, the number of its tag, and its offset.
+
+        Offsets are counted anew: spaCy's are wrong behind a word whose hash is that of a longer or
+        shorter word that it met before (see `word_memory`), and a text is cropped by them.
+        """
+        found, start = list[TaggedWord](), 0
+        for token, (_, tag, _) in zip(doc, told, strict=True):
+            text = token.text
+            found.append(TaggedWord(text, start, self._of(text, tag)))
+            start += len(text) + len(token.whitespace_)
+        return found
 
     def _of(self, text: str, tag: int) -> PartOfSpeech:
         found = self._known.get((text, tag))

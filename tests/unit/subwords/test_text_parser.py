@@ -9,6 +9,7 @@ from giaann_p2p.model.subwords import parse as module
 from giaann_p2p.model.subwords.parse import ParsedTexts, TextParser, parse_text_chunks
 from giaann_p2p.model.subwords.spec import subword_spec
 from giaann_p2p.model.text import LONG_SENTENCE, Sentence
+from tests.collisions import colliding
 
 SPEC = subword_spec()
 BEES = "Bees make honey from the nectar that they collect from flowers."
@@ -63,6 +64,16 @@ def test_a_text_of_too_many_words_is_cropped_to_its_first(parser: TextParser) ->
     assert text_of(parser, found) == text[:-1][: len("The bees make honey ") * 20 - 1]
     assert found.skips.counts == {Reason.CROPPED: 1}
     assert found.skips.total() == 0
+
+
+def test_a_word_with_the_hash_of_another_one_moves_no_crop(parser: TextParser) -> None:
+    text = "The bees make honey " * 30
+    wanted = text_of(parser, parsed(parser, text))
+    parser._memory._begin()
+    with pytest.raises(PromptError, match="not text"):
+        parser.tokens(f"The bees make good {colliding('honey')} in the hive.")
+    assert text_of(parser, parsed(parser, text)) == wanted
+    parser._memory._begin()
 
 
 def test_words_behind_a_crop_do_not_change_what_is_before_it(parser: TextParser) -> None:
