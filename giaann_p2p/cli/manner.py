@@ -79,6 +79,12 @@ Readout = Annotated[
     ReadoutName | None,
     typer.Option(help="Of a model of subwords: mix, or the reference's. \\[default: mix]"),
 ]
+Bits = Annotated[
+    bool,
+    typer.Option(
+        "--bits", help="Of a model of subwords: measure bits per byte and perplexity, too (slower)."
+    ),
+]
 GradedStrengths = Annotated[
     bool, typer.Option("--graded-strengths", help="Stronger connections pass on more activation.")
 ]

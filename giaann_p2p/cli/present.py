@@ -1,7 +1,7 @@
 """Renders the results of commands: lines for people, plain values for JSON."""
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     )
     from giaann_p2p.client.prompting import Answer
     from giaann_p2p.client.trained import TrainProgress, TrainReport
+    from giaann_p2p.model.subwords.evaluate import TokenScore
     from giaann_p2p.model.subwords.said import SubwordToken
     from giaann_p2p.sim.run import Outcome
     from giaann_p2p.sim.seeds import Played, Size, Summary
@@ -237,17 +238,37 @@ def costs_lines(
 
 
 def score_line(score: "Score") -> str:
-    """Return a line with the accuracy and the counts of an evaluation."""
+    """Return a line with the accuracy and the counts of an evaluation.
+
+    For `mix` in a model of subwords, a second one says what its choices rest on.
+    """
     tokens = f"{score.right_words:,} of {score.predicted:,} tokens right"
     others = f"{score.silent:,} without a candidate, {score.unreached:,} unreached"
     left_out = _left_out(score.too_short, "the seed", score.skipped)
-    columns = getattr(score, "columns", None)  # only that of a brain of subwords has it
-    unit = "texts" if columns else "sentences"
+    subwords = _of_subwords(score)
+    unit = "texts" if subwords else "sentences"
     where = f"{score.sentences:,} {unit}{left_out}; {score.tokens_per_second:,.0f} tokens/s"
     line = f"accuracy {score.accuracy:.4f} ({tokens}, {others}) on {where}"
-    if columns == "causal":
-        line += f"; with columns given {getattr(score, 'accuracy_given', 0.0):.4f}"
-    return line
+    return line + _by_mix(subwords) if subwords and subwords.columns == "causal" else line
+
+
+def _of_subwords(score: "Score") -> "TokenScore | None":
+    """Return the score if it is of a brain of subwords; other commands need not load their code."""
+    return cast("TokenScore", score) if hasattr(score, "columns") else None
+
+
+def _by_mix(score: "TokenScore") -> str:
+    """Return what only `mix` is measured by: further measures, and what its choices rest on."""
+    shares = f"; with columns given {score.accuracy_given:.4f}, strict {score.accuracy_strict:.4f}"
+    shares += f", among the best five {score.accuracy_top5:.4f}"
+    if score.bits_per_byte is not None:
+        shares += f"; {score.bits_per_byte:.3f} bits per byte, perplexity {score.perplexity:,.1f}"
+    tiers = (
+        f"{basis} {tier.choices:,} ({tier.right / tier.choices:.4f} right)"
+        for basis, tier in score.tiers.items()
+        if tier.choices
+    )
+    return f"{shares}\nchoices rest on: {', '.join(tiers)}"
 
 
 def _left_out(too_short: int, given: str, skipped: int) -> str:
@@ -262,14 +283,22 @@ def _left_out(too_short: int, given: str, skipped: int) -> str:
 
 def score_json(score: "Score") -> dict[str, Any]:
     """Return the counts, accuracies and rate of an evaluation as plain values, for JSON."""
-    given = getattr(score, "accuracy_given", None)
-    return {
+    found = {
         **vars(score),
         "accuracy": score.accuracy,
         "neuron_accuracy": score.neuron_accuracy,
         "tokens_per_second": score.tokens_per_second,
-        **({"accuracy_given": given} if given is not None else {}),
     }
+    if subwords := _of_subwords(score):
+        found["tiers"] = {str(basis): vars(tier) for basis, tier in subwords.tiers.items()}
+        found |= {
+            "accuracy_given": subwords.accuracy_given,
+            "accuracy_strict": subwords.accuracy_strict,
+            "accuracy_top5": subwords.accuracy_top5,
+            "bits_per_byte": subwords.bits_per_byte,
+            "perplexity": subwords.perplexity,
+        }
+    return found
 
 
 def recalled_lines(result: "Recalled", with_missed: bool) -> str:

@@ -13,6 +13,7 @@ from giaann_p2p.cli.health import Join, Json
 from giaann_p2p.cli.manner import (
     Answers,
     BeamSize,
+    Bits,
     Device,
     Explain,
     Feed,
@@ -169,6 +170,7 @@ def evaluate(
     graded_strengths: GradedStrengths = False,
     graded_activations: GradedActivations = False,
     readout: Readout = None,
+    bits: Bits = False,
     verify: Verify = False,
     device: Device = "auto",
     as_json: Json = False,
@@ -197,6 +199,7 @@ def evaluate(
                     feed=feed,
                     variant=variant_of(graded_strengths, graded_activations),
                     readout=readout,
+                    bits=bits,
                     device=device,
                     progress=lambda score, share: bar.update(share, f"{score.accuracy:.4f} right"),
                 )

@@ -15,6 +15,7 @@ from giaann_p2p.cli.learning import Learning
 from giaann_p2p.cli.manner import (
     Answers,
     BeamSize,
+    Bits,
     Device,
     Explain,
     Feed,
@@ -183,6 +184,7 @@ def evaluate(
     graded_strengths: GradedStrengths = False,
     graded_activations: GradedActivations = False,
     readout: Readout = None,
+    bits: Bits = False,
     device: Device = "auto",
     json_output: Json = False,
 ) -> None:
@@ -196,6 +198,7 @@ def evaluate(
             feed=feed,
             variant=variant_of(graded_strengths, graded_activations),
             readout=readout,
+            bits=bits,
             progress=lambda score, share: bar.update(share, f"{score.accuracy:.4f} right"),
         )
     if json_output:

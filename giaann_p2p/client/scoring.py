@@ -30,6 +30,7 @@ async def scored(
     feed: str = "true",
     variant: Variant | None = None,
     readout: str | None = None,
+    bits: bool = False,
     device: str = "auto",
     progress: Progress = lambda _counts, _share: None,
 ) -> Score:
@@ -37,7 +38,8 @@ async def scored(
 
     `seed_tokens`: tokens given of each sentence; None for the model's setting. `feed`: whether the
     `true` or the predicted token (`own`) is fed after each prediction. `readout`: for the profile
-    `subwords`, `mix` (the default), `lif-train` or `lif-test`.
+    `subwords`, `mix` (the default), `lif-train` or `lif-test`. `bits`: whether to measure
+    the bits of the text, too, by the probabilities of `mix`.
     """
     seed = visiting.manifest.spec.seed_tokens if seed_tokens is None else seed_tokens
     if feed not in set(Feed) or seed < 1:
@@ -45,7 +47,12 @@ async def scored(
             f"feed must be {' or '.join(Feed)}, not {feed}; seed_tokens 1 or more, not {seed}"
         )
     measure = Measure(
-        seed_tokens=seed, timing=timing, feed=Feed(feed), variant=variant, readout=readout
+        seed_tokens=seed,
+        timing=timing,
+        feed=Feed(feed),
+        variant=variant,
+        readout=readout,
+        bits=bits,
     )
     async with thinking(visiting, resolve(device)) as ready:
         with opened(source) as corpus:

@@ -80,6 +80,8 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
     variant: Variant | None = None
     readout: str | None = None
     """The read-out, in a profile that has several; None: its default."""
+    bits: bool = False
+    """Whether to measure how many bits the text takes, too, in a profile that can."""
 
 
 class Scoring(NamedTuple):

@@ -197,11 +197,13 @@ class Brain:
         feed: str = "true",
         variant: Variant | None = None,
         readout: str | None = None,
+        bits: bool = False,
         progress: Callable[[Score, float], None] = lambda _counts, _share: None,
     ) -> Score:
         """Measure top-1 accuracy on a text; see `Score`.
 
         `readout` is for the profile `subwords`: `mix` (the default), `lif-train` or `lif-test`.
+        `bits` measures the bits of the text, too, by the probabilities of `mix`; this takes longer.
         """
         if feed not in set(Feed):
             raise UsageError(f"no feed {feed!r}; there are {', '.join(Feed)}")
@@ -209,7 +211,12 @@ class Brain:
         if seed < 1:
             raise UsageError(f"seed_tokens must be 1 or more: {seed}")
         measure = Measure(
-            seed_tokens=seed, timing=timing, feed=Feed(feed), variant=variant, readout=readout
+            seed_tokens=seed,
+            timing=timing,
+            feed=Feed(feed),
+            variant=variant,
+            readout=readout,
+            bits=bits,
         )
         evaluation = self._profile.minds().evaluation(measure)
         with opened(source) as corpus:

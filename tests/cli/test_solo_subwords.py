@@ -42,7 +42,16 @@ def test_a_prompt_goes_on_and_tells_why(giaann: Run, brain: Path) -> None:
 def test_eval_says_both_accuracies(giaann: Run, brain: Path) -> None:
     done = giaann("solo", "eval", brain / "bees.txt", "--db", brain / "db")
     assert " on 2 texts; " in done.stdout
-    assert "; with columns given 1.0000" in done.stdout
+    assert "; with columns given 1.0000, strict " in done.stdout
+    assert "\nchoices rest on: recall " in done.stdout
+    assert "bits per byte" not in done.stdout
+    done = giaann("solo", "eval", brain / "bees.txt", "--db", brain / "db", "--bits")
+    assert " bits per byte, perplexity " in done.stdout
+    done = giaann("solo", "eval", brain / "bees.txt", "--db", brain / "db", "--bits", "--json")
+    score = json.loads(done.stdout)
+    assert 0 < score["bits_per_byte"] < 2
+    assert score["tiers"]["recall"]["choices"] >= score["tiers"]["recall"]["right"] > 0
+    assert score["accuracy_strict"] <= score["accuracy"] <= score["accuracy_top5"] <= 1
     done = giaann(
         "solo", "eval", brain / "bees.txt", "--db", brain / "db", "--readout", "lif-test", "--json"
     )

@@ -117,45 +117,68 @@ class Choice(NamedTuple):
     basis: str
 
 
-def mix(memory: Memory, last: Sequence[Neuron | int]) -> Choice | None:
-    """Choose from the last tokens, the nearest first; one of unknown column is only its number."""
-    if not memory.tokens:
-        return None
-    total = sum(memory.tokens.values())
+@dataclass
+class Evidence:
+    """What followed the last tokens, the nearest first; a number is a token of unknown column."""
 
-    def u(token: int) -> float:
-        return (memory.tokens[token] + ADDED) / (total + ADDED * VOCABULARY)
+    memory: Memory
+    last: Sequence[Neuron | int]
+    own: dict[int, Counter[int]] = field(default_factory=dict)
+    anywhere: dict[int, Counter[int]] = field(default_factory=dict)
 
-    own: dict[int, Counter[int]] = {}
-    anywhere: dict[int, Counter[int]] = {}
-    for distance in DISTANCES:
-        own[distance], anywhere[distance] = Counter(), Counter()
-        if distance <= len(last):
-            one = last[distance - 1]
-            if isinstance(one, Neuron):
-                for target, count in memory.after(one, distance).items():
-                    own[distance][target.token] += count
-            token = one.token if isinstance(one, Neuron) else one
-            anywhere[distance] = memory.after_any(token, distance)
+    def __post_init__(self) -> None:
+        for distance in DISTANCES:
+            self.own[distance], self.anywhere[distance] = Counter(), Counter()
+            if distance <= len(self.last):
+                one = self.last[distance - 1]
+                if isinstance(one, Neuron):
+                    for target, count in self.memory.after(one, distance).items():
+                        self.own[distance][target.token] += count
+                token = one.token if isinstance(one, Neuron) else one
+                self.anywhere[distance] = self.memory.after_any(token, distance)
 
-    def p(token: int, distance: int) -> float:
-        found = u(token)
-        for counts in (anywhere[distance], own[distance]):
+    def u(self, token: int) -> float:
+        total = sum(self.memory.tokens.values())
+        return (self.memory.tokens[token] + ADDED) / (total + ADDED * VOCABULARY)
+
+    def p(self, token: int, distance: int) -> float:
+        found = self.u(token)
+        for counts in (self.anywhere[distance], self.own[distance]):
             if counts:
                 rest = DISCOUNT * len(counts) * found
                 found = (max(counts[token] - DISCOUNT, 0) + rest) / sum(counts.values())
         return found
 
-    def score(token: int) -> float:
-        found = math.log(p(token, 1))
+    def score(self, token: int) -> float:
+        found = math.log(self.p(token, 1))
         for distance, alpha in ALPHA.items():
-            found += alpha * math.log(p(token, distance) / u(token))
+            found += alpha * math.log(self.p(token, distance) / self.u(token))
         return found
 
+
+def log_probability(memory: Memory, last: Sequence[Neuron | int], token: int) -> float:
+    """The logarithm of a token's probability among all, each in proportion to exp(score).
+
+    Tokens that never occurred are all alike: the score of one stands for theirs.
+    """
+    evidence = Evidence(memory, last)
+    new = next(token for token in range(VOCABULARY) if not memory.tokens[token])
+    known = [token for token, count in memory.tokens.items() if count]
+    total = sum(math.exp(evidence.score(token)) for token in known)
+    total += (VOCABULARY - len(known)) * math.exp(evidence.score(new))
+    return evidence.score(token) - math.log(total)
+
+
+def mix(memory: Memory, last: Sequence[Neuron | int]) -> Choice | None:
+    """Choose from the last tokens, the nearest first; one of unknown column is only its number."""
+    if not memory.tokens:
+        return None
+    evidence = Evidence(memory, last)
+    own, anywhere, score = evidence.own, evidence.anywhere, evidence.score
     candidates, basis = set(anywhere[1]), "own" if own[1] else "any"
     if not candidates:
         token = min(memory.tokens, key=lambda token: (-memory.tokens[token], token))
-        return Choice(token, math.log(u(token)), 0, "none")
+        return Choice(token, math.log(evidence.u(token)), 0, "none")
     from_all = set.intersection(*(set(counts) for counts in own.values()))
     if from_all and any(len(counts) <= 2 for counts in own.values()):
         candidates, basis = from_all, "recall"

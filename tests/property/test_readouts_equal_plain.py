@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 from giaann_p2p.model.rows import DeltaRows, run
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.model.subwords.basis import Basis
-from giaann_p2p.model.subwords.evidence import CountedRows, Evidence, Place
+from giaann_p2p.model.subwords.evidence import CountedRows, Evidence, Place, needed
 from giaann_p2p.model.subwords.learn import learn_tokens
 from giaann_p2p.model.subwords.lif import TEST, TRAIN, Lif
+from giaann_p2p.model.subwords.likelihood import log_probability
 from giaann_p2p.model.subwords.mix import place_of
 from tests.helpers_subwords import (
     RECOMMENDED,
@@ -61,6 +62,27 @@ def test_mix_chooses_the_same(
     assert found.token <= wanted.token or found.log_odds > wanted.score - 1e-11
     named = plain.neuron_of(memory, found.token, read)
     assert place_of(evidence, found.token, places(read)) == (named and place(named))
+
+
+@given(random_sequences, random_positions(), unknown, tokens, st.data())
+def test_probabilities_are_the_same(
+    corpus: list[list[Position]],
+    extra: list[Position],
+    hidden: list[bool],
+    token: int,
+    data: st.DataObject,
+) -> None:
+    sequence = data.draw(st.sampled_from([*corpus, extra]))
+    read: list[Neuron | int] = [
+        one.neuron.token if hide else one.neuron
+        for one, hide in zip(reversed(sequence), hidden, strict=False)
+    ]
+    evidence = Evidence(CountedRows(RECOMMENDED))
+    last, rows = places(read), DeltaRows(learn_tokens(batch_of(corpus), RECOMMENDED))
+    run(evidence.need(needed(evidence, last)), rows)
+    found = log_probability(evidence, last, token)
+    wanted = plain.log_probability(remembered(corpus, RECOMMENDED), read, token)
+    assert found == pytest.approx(wanted, abs=1e-9)
 
 
 @given(

@@ -1,29 +1,45 @@
-"""Measures how well a brain of the profile "subwords" knows a text: top-1 accuracy on tokens.
+"""Measures how well a brain of the profile "subwords" knows a text: accuracy on tokens, and bits.
 
 Each text's first S tokens are the seed. Each further token is predicted, and then either the true
 token is heard (feed `true`) or the predicted one (`own`). A token belongs to a column whose noun
-may come later, and nobody who predicts can know that noun. So there are two measures. *Causal*: the
-own row of a token counts only if its column's noun lies before the position to predict. *Columns
-given*: each own row counts, which compares with the public reference, and with no other kind of
-model.
+may come later, and nobody who predicts can know that noun. So there are three measures:
+
+- *Columns given*: each own row counts. This compares with the public reference, and with no other
+  kind of model.
+- *Causal*: the own row of a token counts only if its column's noun lies before the position to
+  predict. It still knows a little too much, because the whole text decided where columns end.
+- *Strict*: the own row of a token counts only if its column's noun is that token or lies before it,
+  and no delimiter, nor a candidate for one, came between. Only the parse still looks ahead.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
+from math import log
+from typing import NamedTuple
 
 from giaann_p2p.errors import UsageError
 from giaann_p2p.model.evaluate import Feed, Score
 from giaann_p2p.model.manner import Variant
 from giaann_p2p.model.profile import Measure, Scoring
 from giaann_p2p.model.rows import Neuron, Steps
+from giaann_p2p.model.subwords.basis import Basis
 from giaann_p2p.model.subwords.evidence import CountedRows, Evidence, Place, needed
 from giaann_p2p.model.subwords.lif import TEST, TRAIN, Lif
-from giaann_p2p.model.subwords.mix import TokenChoice, mix, place_of
+from giaann_p2p.model.subwords.likelihood import log_probability
+from giaann_p2p.model.subwords.mix import (
+    Candidates,
+    TokenChoice,
+    candidates_after,
+    chosen,
+    place_of,
+)
 from giaann_p2p.model.subwords.parse import TextParser
 from giaann_p2p.model.subwords.sequence import TokenSequences
 from giaann_p2p.model.subwords.spec import DISTANCES, of_subwords
 from giaann_p2p.model.text import Sentence
+
+_TOP = 5
 
 
 class Readout(StrEnum):
@@ -37,18 +53,71 @@ class Readout(StrEnum):
 
 
 @dataclass
+class Tier:
+    """The choices with one basis."""
+
+    choices: int = 0
+    right: int = 0
+
+
+@dataclass
 class TokenScore(Score):
-    """The counts of an evaluation; with `mix` they are causal."""
+    """The counts of an evaluation; with `mix` they are causal, unless they say otherwise."""
 
     columns: str = "causal"
     """`causal`, or `given` for a read-out that needs all columns."""
     right_given: int = 0
     """The number of right words with columns given."""
+    right_strict: int = 0
+    """The number of right words by the strict measure; only with `mix`."""
+    right_top5: int = 0
+    """The number of words among the five best candidates; only with `mix`."""
+    tiers: dict[Basis, Tier] = field(default_factory=lambda: {basis: Tier() for basis in Basis})
+    """What the choices of `mix` rest on, and how many of them were right."""
+    bits: float | None = None
+    """The bits that the true words take, by the probabilities of `mix`; None if not measured."""
+    predicted_bytes: int = 0
+    """The UTF-8 bytes of the true words, if their bits were measured."""
 
     @property
     def accuracy_given(self) -> float:
         """The share of right words with columns given."""
-        return self.right_given / self.predicted if self.predicted else 0.0
+        return self._share(self.right_given)
+
+    @property
+    def accuracy_strict(self) -> float:
+        """The share of right words by the strict measure."""
+        return self._share(self.right_strict)
+
+    @property
+    def accuracy_top5(self) -> float:
+        """The share of words that were among the five best candidates."""
+        return self._share(self.right_top5)
+
+    @property
+    def bits_per_byte(self) -> float | None:
+        """The bits that a byte of the true words takes; None if not measured."""
+        if self.bits is None or not self.predicted_bytes:
+            return None
+        return self.bits / self.predicted_bytes
+
+    @property
+    def perplexity(self) -> float | None:
+        """2 to the power of the mean bits of a word; None if not measured."""
+        if self.bits is None or not self.predicted:
+            return None
+        return float(2 ** (self.bits / self.predicted))
+
+    def _share(self, right: int) -> float:
+        return right / self.predicted if self.predicted else 0.0
+
+
+class _Chosen(NamedTuple):
+    """What `mix` says of a position; most choices of all measures depend on the same tokens."""
+
+    choice: TokenChoice | None
+    place: Place | None
+    candidates: Candidates | None
 
 
 class TokenEvaluation:
@@ -60,9 +129,13 @@ class TokenEvaluation:
         readout = _readout(measure)
         if readout is Readout.MIX and not of_subwords(spec).any_column:
             raise UsageError("this brain has no rows that ignore columns, which mix needs; try lif")
+        if measure.bits and (readout is not Readout.MIX or measure.feed is not Feed.TRUE):
+            raise UsageError("bits are of the read-out mix, with the true tokens fed")
         self._lif = _lif(self._evidence, readout)
-        self._known: dict[tuple[Place, ...], tuple[TokenChoice | None, Place | None]] = {}
+        self._known: dict[tuple[Place, ...], _Chosen] = {}
         self.score = TokenScore(columns="given" if self._lif else "causal")
+        if measure.bits:
+            self.score.bits = 0.0
 
     def of(self, chunk: Sequence[Sentence]) -> Scoring:
         """Parse a chunk at once; return the steps that predict it and add to the score."""
@@ -86,15 +159,21 @@ class TokenEvaluation:
                 continue
             self.score.sentences += 1
             self.score.seeded += self._measure.seed_tokens
-            places, named_at = _places(sequence), sequence.named_at.tolist()
+            places = _places(sequence)
             self._known.clear()
             if self._lif:
                 yield from self._by_lif(self._lif, places)
             else:
-                given = Score()
-                yield from self._by_mix(places, [0] * len(places), given)
-                self.score.right_given += given.right_words
-                yield from self._by_mix(places, self._known_from(named_at), self.score)
+                yield from self._by_all_measures(sequence, places)
+
+    def _by_all_measures(self, sequence: TokenSequences, places: Sequence[Place]) -> Steps[None]:
+        """Predict a sequence by each measure, and add to the score."""
+        given, strict, named_at = TokenScore(), TokenScore(), sequence.named_at.tolist()
+        yield from self._by_mix(places, [0] * len(places), given)
+        yield from self._by_mix(places, self._known_from(named_at), self.score)
+        yield from self._by_mix(places, _surely_known_from(sequence), strict)
+        self.score.right_given += given.right_words
+        self.score.right_strict += strict.right_words
 
     def _known_from(self, named_at: Sequence[int]) -> list[int]:
         """Return from which position to predict on the column of each token is known.
@@ -105,7 +184,7 @@ class TokenEvaluation:
         return [at + 1 if at < last else len(named_at) for at in named_at]
 
     def _by_mix(
-        self, places: Sequence[Place], known_from: Sequence[int], score: Score
+        self, places: Sequence[Place], known_from: Sequence[int], score: TokenScore
     ) -> Steps[None]:
         """Predict each token after the seed, and add to the score."""
         seed, own = self._measure.seed_tokens, self._measure.feed is Feed.OWN
@@ -116,26 +195,29 @@ class TokenEvaluation:
                 for place, known in read[-DISTANCES:][::-1]
             ]
             yield from self._evidence.need(needed(self._evidence, last))
-            choice, place = self._chosen(last)
+            found = self._chosen(last)
+            choice, place = found.choice, found.place
             if choice is None and own:
                 score.unreached += len(places) - at
                 return
-            score.predicted += 1
-            score.silent += choice is None
-            score.right_words += choice is not None and choice.token == places[at].token
-            score.right_neurons += place == places[at]
+            _count(found, places[at], score)
+            if score.bits is not None:
+                token = places[at].token
+                score.bits -= log_probability(self._evidence, last, token) / log(2)
+                score.predicted_bytes += len(self._evidence.known.bytes[token])
             if own and choice:
                 read.append((place or Place(choice.token, last[0].home), 0))
             else:
                 read.append((places[at], known_from[at]))
 
-    def _chosen(self, last: Sequence[Place]) -> tuple[TokenChoice | None, Place | None]:
-        """Choose, and find the neuron; most choices of both measures depend on the same tokens."""
+    def _chosen(self, last: Sequence[Place]) -> _Chosen:
+        """Choose, and find the neuron."""
         key = tuple(last)
         if key not in self._known:
-            choice = mix(self._evidence, last)
+            candidates = candidates_after(self._evidence, last)
+            choice = candidates and chosen(self._evidence, candidates)
             place = choice and place_of(self._evidence, choice.token, last)
-            self._known[key] = choice, place
+            self._known[key] = _Chosen(choice, place, candidates)
         return self._known[key]
 
     def _by_lif(self, lif: Lif, places: Sequence[Place]) -> Steps[None]:
@@ -154,6 +236,36 @@ class TokenEvaluation:
             score.right_words, score.right_given = score.right_words + hit, score.right_given + hit
             own = choice is not None and self._measure.feed is Feed.OWN
             read.append(choice.place if choice and own else places[at])
+
+
+def _count(found: _Chosen, target: Place, score: TokenScore) -> None:
+    """Add a prediction to a score."""
+    choice, place, candidates = found
+    right = choice is not None and choice.token == target.token
+    score.predicted += 1
+    score.silent += choice is None
+    score.right_words += right
+    score.right_neurons += place == target
+    if choice is None or candidates is None:
+        return
+    tier = score.tiers[choice.basis]
+    tier.choices, tier.right = tier.choices + 1, tier.right + right
+    rank = 0 if right else candidates.rank(target.token)
+    score.right_top5 += rank is not None and rank < _TOP
+
+
+def _surely_known_from(sequence: TokenSequences) -> list[int]:
+    """Return from which position to predict on each column is known by the strict measure.
+
+    That is the next position, or never, if the column's noun lies behind the token or a delimiter
+    came between them.
+    """
+    named_at, kinds = sequence.named_at.tolist(), sequence.delimiter.tolist()
+    never = len(named_at)
+    return [
+        never if noun > at or any(kinds[noun + 1 : at]) else at + 1
+        for at, noun in enumerate(named_at)
+    ]
 
 
 def _places(sequences: TokenSequences) -> list[Place]:

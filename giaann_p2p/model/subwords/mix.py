@@ -75,29 +75,70 @@ BEST = Draw(Sampling(), 0, ())
 """The best token is taken."""
 
 
-def mix(evidence: Evidence, last: Sequence[Place], draw: Draw = BEST) -> TokenChoice | None:
-    """Choose the token after those read last, the nearest first, whose rows were read.
+class Candidates(NamedTuple):
+    """The tokens that may come next, k in all, before one of them is chosen."""
+
+    token: Ints
+    """Shape [k]: ascending."""
+    score: Ints
+    """Shape [k]: in units of 2^-48 / 10; without evidence, how often each token occurred."""
+    basis: Basis
+
+    def rank(self, token: int) -> int | None:
+        """Return how many candidates come before a token; None if it is no candidate."""
+        at = int(self.token.searchsorted(token))
+        if at == len(self.token) or self.token[at] != token:
+            return None
+        mine = self.score[at]  # of equal scores the smaller token comes first
+        return int(np.count_nonzero(self.score > mine) + np.count_nonzero(self.score[:at] == mine))
+
+
+def candidates_after(evidence: Evidence, last: Sequence[Place]) -> Candidates | None:
+    """Return the candidates after the tokens read last, the nearest first, whose rows were read.
 
     None only if nothing was learned at all.
     """
     occurrences = evidence.occurrences
     if not occurrences.total:
         return None
-    places = last[:DISTANCES]
-    pairs = list(enumerate(places, 1))
-    own = [evidence.counts(evidence.own(place), d) for d, place in pairs]
-    anywhere = [evidence.counts(evidence.anywhere(place.token), d) for d, place in pairs]
+    own, anywhere = counts_after(evidence, last)
     if not (anywhere and anywhere[0].total):
-        return _most_frequent(occurrences)
+        return Candidates(occurrences.token, occurrences.times, Basis.NONE)
     recalled = _recalled(own)
-    candidates = recalled if len(recalled) else anywhere[0].token
-    scores = _scores(candidates, own, anywhere, occurrences)
-    scores = penalised(candidates, scores, draw.read, draw.sampling)
-    at = drawn(candidates, scores, draw.sampling, draw.number)
+    tokens = recalled if len(recalled) else anywhere[0].token
     basis = Basis.RECALL if len(recalled) else Basis.OWN if own[0].total else Basis.ANY
+    return Candidates(tokens, _scores(tokens, own, anywhere, occurrences), basis)
+
+
+def mix(evidence: Evidence, last: Sequence[Place], draw: Draw = BEST) -> TokenChoice | None:
+    """Choose the token after those read last, the nearest first, whose rows were read.
+
+    None only if nothing was learned at all.
+    """
+    found = candidates_after(evidence, last)
+    return found and chosen(evidence, found, draw)
+
+
+def chosen(evidence: Evidence, candidates: Candidates, draw: Draw = BEST) -> TokenChoice:
+    """Choose one of the candidates."""
+    tokens, scores, basis = candidates
+    if basis is Basis.NONE:
+        return _most_frequent(evidence.occurrences)
+    scores = penalised(tokens, scores, draw.read, draw.sampling)
+    at = drawn(tokens, scores, draw.sampling, draw.number)
     shares = odds(scores)
     share = int(shares[at]) / int(shares.sum())
-    return TokenChoice(int(candidates[at]), int(scores[at]), len(candidates), basis, share)
+    return TokenChoice(int(tokens[at]), int(scores[at]), len(tokens), basis, share)
+
+
+def counts_after(evidence: Evidence, last: Sequence[Place]) -> tuple[list[Counts], list[Counts]]:
+    """Return what followed each of the last tokens at its distance: in its column, and in any."""
+    pairs = list(enumerate(last[:DISTANCES], 1))
+    own = [evidence.counts(evidence.own(place), distance) for distance, place in pairs]
+    anywhere = [
+        evidence.counts(evidence.anywhere(place.token), distance) for distance, place in pairs
+    ]
+    return own, anywhere
 
 
 def _recalled(own: Sequence[Counts]) -> Ints:

@@ -42,6 +42,7 @@ def test_accuracy_on_wiki(brain: Brain) -> None:
     score = measured(brain)
     assert score.accuracy >= 0.990
     assert score.accuracy_given >= 0.996
+    assert score.accuracy_strict >= 0.9665
     assert (score.columns, score.silent) == ("causal", 0)
 
 
