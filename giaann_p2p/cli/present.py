@@ -291,10 +291,11 @@ def score_json(score: "Score") -> dict[str, Any]:
     }
     if subwords := _of_subwords(score):
         found["tiers"] = {str(basis): vars(tier) for basis, tier in subwords.tiers.items()}
+        by_mix = subwords.columns == "causal"
         found |= {
             "accuracy_given": subwords.accuracy_given,
-            "accuracy_strict": subwords.accuracy_strict,
-            "accuracy_top5": subwords.accuracy_top5,
+            "accuracy_strict": subwords.accuracy_strict if by_mix else None,
+            "accuracy_top5": subwords.accuracy_top5 if by_mix else None,
             "bits_per_byte": subwords.bits_per_byte,
             "perplexity": subwords.perplexity,
         }

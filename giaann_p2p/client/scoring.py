@@ -38,8 +38,8 @@ async def scored(
 
     `seed_tokens`: tokens given of each sentence; None for the model's setting. `feed`: whether the
     `true` or the predicted token (`own`) is fed after each prediction. `readout`: for the profile
-    `subwords`, `mix` (the default), `lif-train` or `lif-test`. `bits`: whether to measure
-    the bits of the text, too, by the probabilities of `mix`.
+    `subwords`, `mix` (the default), `lif-train` or `lif-test`. `bits`: whether the
+    bits that the text takes are measured, too, by the probabilities of `mix`.
     """
     seed = visiting.manifest.spec.seed_tokens if seed_tokens is None else seed_tokens
     if feed not in set(Feed) or seed < 1:

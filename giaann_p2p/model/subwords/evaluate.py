@@ -113,10 +113,9 @@ class TokenScore(Score):
 
 
 class _Chosen(NamedTuple):
-    """What `mix` says of a position; most choices of all measures depend on the same tokens."""
+    """What `mix` says of a position."""
 
     choice: TokenChoice | None
-    place: Place | None
     candidates: Candidates | None
 
 
@@ -196,11 +195,13 @@ class TokenEvaluation:
             ]
             yield from self._evidence.need(needed(self._evidence, last))
             found = self._chosen(last)
-            choice, place = found.choice, found.place
+            choice, place = found.choice, None
+            if choice and (own or score is self.score):  # the others count no neurons
+                place = place_of(self._evidence, choice.token, last)
             if choice is None and own:
                 score.unreached += len(places) - at
                 return
-            _count(found, places[at], score)
+            _count(found, place, places[at], score)
             if score.bits is not None:
                 token = places[at].token
                 score.bits -= log_probability(self._evidence, last, token) / log(2)
@@ -211,13 +212,12 @@ class TokenEvaluation:
                 read.append((places[at], known_from[at]))
 
     def _chosen(self, last: Sequence[Place]) -> _Chosen:
-        """Choose, and find the neuron."""
+        """Choose; most choices of all measures depend on the same tokens."""
         key = tuple(last)
         if key not in self._known:
             candidates = candidates_after(self._evidence, last)
             choice = candidates and chosen(self._evidence, candidates)
-            place = choice and place_of(self._evidence, choice.token, last)
-            self._known[key] = _Chosen(choice, place, candidates)
+            self._known[key] = _Chosen(choice, candidates)
         return self._known[key]
 
     def _by_lif(self, lif: Lif, places: Sequence[Place]) -> Steps[None]:
@@ -238,9 +238,9 @@ class TokenEvaluation:
             read.append(choice.place if choice and own else places[at])
 
 
-def _count(found: _Chosen, target: Place, score: TokenScore) -> None:
-    """Add a prediction to a score."""
-    choice, place, candidates = found
+def _count(found: _Chosen, place: Place | None, target: Place, score: TokenScore) -> None:
+    """Add a prediction, and the place of its neuron, to a score."""
+    choice, candidates = found
     right = choice is not None and choice.token == target.token
     score.predicted += 1
     score.silent += choice is None

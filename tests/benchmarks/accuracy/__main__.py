@@ -5,8 +5,8 @@
 
 wiki.txt comes first, always: learned and then predicted, it shows what is recalled. Of each further
 text, growing parts are learned, and documents that were held out are predicted with true tokens fed
-(see `split`). `tests.benchmarks.corpora` says how to get the Bible and the Brown corpus. A read-out
-`lif-test` learns column segments, too, which takes most of the time: --lif-tokens bounds it.
+(see `split`). `tests.benchmarks.corpora` says how to get the Bible and the Brown corpus. `lif-test`
+needs column segments, which take most of the memory: --lif-tokens bounds what it learns.
 
 Seconds are processor time: learning without the parse, and predicting with all measures.
 """
@@ -44,7 +44,9 @@ def main() -> None:
     options.add_argument(
         "--sizes", default=SIZES, help="shares of the documents to learn, ascending"
     )
-    options.add_argument("--test-chars", type=int, default=40_000, help="of the test; 0: all of it")
+    options.add_argument(
+        "--test-chars", type=int, default=40_000, help="characters of the test; 0: all"
+    )
     options.add_argument("--lif-tokens", type=int, default=1 << 40, help="the most that lif learns")
     options.add_argument("--without", default="", help="leave out lif, ngrams or words")
     options.add_argument("--json", type=Path, help="write the figures here, too")
@@ -107,9 +109,7 @@ def show(points: Sequence[Point]) -> None:
 
 
 def _row(one: Figures) -> Iterator[str]:
-    yield (
-        f"{one.model} (its tokens are words: not comparable)" if "words" in one.model else one.model
-    )
+    yield f"{one.model} *" if "words" in one.model else one.model
     yield "-" if one.model == "lif-test" else f"{one.top1:.4f}"
     for figure in (one.given, one.strict, one.top5, one.bits_per_byte):
         yield "-" if figure is None else f"{figure:.4f}"
