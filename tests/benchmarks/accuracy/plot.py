@@ -49,6 +49,9 @@ def _panel(panel: Any, text: str, points: Sequence[Point]) -> None:  # noqa: ANN
         if drawn:
             panel.plot(*zip(*drawn, strict=True), style, color=color, label=label, marker=".")
     panel.set_xscale("log")
+    ticks = [point.tokens for point in points]
+    panel.set_xticks(ticks, [f"{tokens / 1000:,.0f}k" for tokens in ticks])
+    panel.set_xticks([], minor=True)
     panel.set_title(text, fontsize=9)
     panel.set_xlabel("tokens learned")
     panel.grid(alpha=0.3)
