@@ -22,6 +22,8 @@ _INCREMENTS = np.array([1, *(increment(distance) for distance in range(1, DISTAN
 _MOST_ROWS = 1 << 14
 _MOST_CONNECTIONS = 1 << 22
 """The most connections of rows that are kept by default, at some 64 bytes each."""
+_MOST_READ = 1 << 21
+"""The same for the rows of one answer, which compute peers end if it takes more than 256 MiB."""
 _MOST_FREQUENT = 8
 """The number of followers that are considered for prefetching."""
 CONNECTION_BYTES, _ROW_BYTES = 64, 1024
@@ -188,7 +190,7 @@ class Evidence:
 
     def need(self, neurons: Sequence[Neuron]) -> Steps[None]:
         """Read those rows that are not at hand."""
-        if len(self._rows) > _MOST_ROWS or self._connections > _MOST_CONNECTIONS:
+        if len(self._rows) > _MOST_ROWS or self._connections > _MOST_READ:
             self.forget()
         missing = [neuron for neuron in dict.fromkeys(neurons) if neuron not in self._rows]
         if not missing:
