@@ -37,7 +37,7 @@ from giaann_p2p.swarm.training.census import Census
 from giaann_p2p.swarm.training.writer import Committed, Cut, WriteAction, Writer
 from giaann_p2p.swarm.wire.actions import Call
 from giaann_p2p.swarm.wire.limits import of_chunk
-from giaann_p2p.swarm.wire.messages import Message
+from giaann_p2p.swarm.wire.messages import Message, Refusal
 from giaann_p2p.swarm.wire.token import Rights
 from giaann_p2p.swarm.wire.voucher import sealing, vouched
 
@@ -141,6 +141,8 @@ class _Publication:
         self._fault: BaseException | None = None
         self._heard = asyncio.get_running_loop().time()
         self._committed = BitMap()
+        self._refused = ""
+        """Why an owner refused, if none has taken anything since."""
 
     async def check_overlap(self, store: Store) -> None:
         """Raise UsageError if the swarm knows any of the brain's jobs."""
@@ -212,8 +214,10 @@ class _Publication:
         self._do(self._writer.answered(number, answer, self._visiting.clock()))
 
     def _heard_of(self, answer: Message | None) -> None:
-        if answer is not None:
-            self._heard = asyncio.get_running_loop().time()
+        if isinstance(answer, Refusal):  # owners that are full refuse for ever
+            self._refused = answer.reason
+        elif answer is not None:
+            self._heard, self._refused = asyncio.get_running_loop().time(), ""
         self._news.set()
 
     def _failed(self, fault: BaseException) -> None:
@@ -225,9 +229,10 @@ class _Publication:
         if self._fault is not None:
             raise self._fault
         if asyncio.get_running_loop().time() - self._heard > _PATIENCE:
+            why = f" but to refuse ({self._refused})" if self._refused else ""
             raise Unreachable(
-                f"no owner has answered for {_PATIENCE:g} s; see `giaann status`, and run the same"
-                " command again later: it goes on from here"
+                f"no owner has answered for {_PATIENCE:g} s{why}; see `giaann status`, and run the"
+                " same command again later: it goes on from here"
             )
         self._news.clear()
         with suppress(TimeoutError):

@@ -18,6 +18,7 @@ from giaann_p2p.store.layout import Layout
 from giaann_p2p.store.store import Store
 from giaann_p2p.swarm.wire.admission import Admission
 from giaann_p2p.swarm.wire.manifest import Manifest
+from giaann_p2p.swarm.wire.messages import Refusal, encode
 from tests.unit.node.helpers import (
     LAYOUT,
     LESSONS,
@@ -129,7 +130,7 @@ def test_what_the_swarm_has_learned_is_not_counted_twice_unless_wanted() -> None
     play(story)
 
 
-def test_owners_that_are_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_owners_that_are_silent() -> None:
     async def story(town: Town) -> None:
         client = await begun(town)
         for house in town.houses:
@@ -138,6 +139,20 @@ def test_owners_that_are_silent(monkeypatch: pytest.MonkeyPatch) -> None:
             await publish(visiting(client), brain())
         for house in town.houses:
             town.freeze(house, frozen=False)
+
+    play(story)
+
+
+def test_owners_that_refuse_for_ever() -> None:
+    async def story(town: Town) -> None:
+        client = await begun(town)
+        for house in town.houses:
+            house.transport.serve(refusing)
+        with pytest.raises(Unreachable, match=r"for 60 s but to refuse \(it is full\)"):
+            await publish(visiting(client), brain())
+
+    async def refusing(peer: bytes, body: bytes) -> bytes:
+        return encode(Refusal("it is full"))
 
     play(story)
 
