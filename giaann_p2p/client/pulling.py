@@ -1,8 +1,8 @@
 """Takes a swarm's model home, as a brain on this machine: every shard from peers that agree on it.
 
-1. All storage peers tell the digests of their replicas. Of each shard, the content that a majority
-   reports is the swarm's. While a text is being learned, shards differ for a moment; then they are
-   asked again.
+1. All owners report the digests of their replicas. Of each shard, the content that a majority
+   of its owners reports is the swarm's. While a text is being learned, shards differ for a moment;
+   then they are asked again.
 2. Each shard is downloaded in parts from one of the peers that report this content; each part is
    checked on arrival, and the whole against the digest.
 3. Each shard is saved as soon as it is complete. So an interrupted pull goes on where it stopped,
@@ -115,15 +115,15 @@ async def _agreed(visiting: Session) -> Agreement:
     for attempt in range(_AGAIN):
         if attempt:
             await asyncio.sleep(_PAUSE)
-        peers = visiting.storage_peers()
-        told = await digests_of(visiting.place.transport, manifest, peers)
-        found = agreement(told, manifest.layout.shards, manifest.replicas)
+        placement = visiting.around.placement(visiting.now)
+        told = await digests_of(visiting.place.transport, manifest, placement.peers)
+        found = agreement(told, manifest.layout.shards, placement)
         if not (found.open or found.uneven):
             return found
     if found.open:
         raise PeerError(
             f"{len(found.open)} of {manifest.layout.shards} shards have no content on which most"
-            " owners agree; see `giaann fsck`, and try again later"
+            " of their owners agree; see `giaann fsck`, and try again later"
         )
     raise PeerError("the swarm is learning, and its shards differ; try again when that has ended")
 

@@ -39,7 +39,7 @@ from giaann_p2p.node.reading.reader import RowReader
 from giaann_p2p.swarm.wire.identity import Peer, name_of
 from giaann_p2p.swarm.wire.link import Link
 from giaann_p2p.swarm.wire.messages import AskDigests, Digest, Digests, decode, encode
-from giaann_p2p.swarm.wire.replica import ReplicaState
+from giaann_p2p.swarm.wire.replica import SERVING
 from giaann_p2p.swarm.wire.shardset import packed, unpacked
 from tests.e2e.commands import Commands, Said
 from tests.e2e.material import Wiki
@@ -54,7 +54,6 @@ _STAYS = 5.0
 """Seconds for which the five have to show the same before it counts."""
 _LOOK_EVERY, _READ_EVERY, _READ_WITHIN, _CALL_WITHIN = 2.0, 0.25, 2.0, 5.0
 _AT_ONCE = 8
-_SERVING = {state.value.encode() for state in ReplicaState if state.serves}
 _NEWCOMER = COMPUTE
 """The role under which the supervisor starts newcomers: theirs are other arguments."""
 
@@ -264,7 +263,7 @@ class Attack:
         return sum(
             not any(
                 shard in told
-                and told[shard].state in _SERVING
+                and told[shard].state in SERVING
                 and told[shard].chunks == sets[shard].digest
                 for told in answers
             )

@@ -1,24 +1,33 @@
-"""What the owners of each shard agree that it holds: the content that most of them report."""
+"""What the owners of each shard agree that it holds: the content that most of them report.
+
+Only the owners that the placement names have a vote. Any peer may claim to serve a shard, so a few
+strangers could otherwise pass off their content as the swarm's.
+"""
 
 from collections import Counter
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol
 
 from giaann_p2p.swarm.members.checkup import DigestsOf
 from giaann_p2p.swarm.members.majority import majority
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.messages import Digest
-from giaann_p2p.swarm.wire.replica import ReplicaState
+from giaann_p2p.swarm.wire.replica import SERVING
 
-_SERVING = {state.value.encode() for state in ReplicaState if state.serves}
+
+class Owners(Protocol):
+    """The owners of shards, as `Placement` has them."""
+
+    def owners(self, shard: int) -> Sequence[Peer]:
+        """Return the peers that own a shard."""
 
 
 class Agreed(NamedTuple):
-    """The content of a shard that a majority of its replicas has."""
+    """The content of a shard that a majority of its owners has."""
 
     digest: Digest
     peers: list[Peer]
-    """The peers that have it."""
+    """The owners that have it."""
 
 
 class Agreement(NamedTuple):
@@ -31,21 +40,24 @@ class Agreement(NamedTuple):
     """The shards that have other chunks than most shards: somebody is learning."""
 
 
-def agreement(told: DigestsOf, shards: int, replicas: int) -> Agreement:
-    """Return what most replicas of each shard hold, given the digests that peers reported.
+def agreement(told: DigestsOf, shards: int, placement: Owners) -> Agreement:
+    """Return what most owners of each shard hold, given the digests that peers reported.
 
-    A majority is one of the replicas that there should be, or of those that there are, if they are
-    fewer.
+    A majority is one of all owners, including those that are silent or do not serve the shard yet.
     """
     agreed = dict[int, Agreed]()
     for shard in range(shards):
-        holders = {peer: said[shard] for peer, said in told.items() if shard in said}
-        serving = {peer: one for peer, one in holders.items() if one.state in _SERVING}
+        owners = placement.owners(shard)
+        serving = {
+            peer: told[peer][shard]
+            for peer in owners
+            if shard in told.get(peer, {}) and told[peer][shard].state in SERVING
+        }
         votes = Counter((one.chunks, one.content) for one in serving.values())
         if not votes:
             continue
         (best, count) = votes.most_common(1)[0]
-        if count >= majority(min(replicas, len(serving))):
+        if count >= majority(len(owners)):
             peers = [peer for peer, one in serving.items() if (one.chunks, one.content) == best]
             agreed[shard] = Agreed(serving[peers[0]], sorted(peers))
     sets = Counter(one.digest.chunks for one in agreed.values())

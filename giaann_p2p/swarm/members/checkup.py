@@ -15,12 +15,10 @@ from giaann_p2p.model.digest import added, readable
 from giaann_p2p.swarm.members.losses import NONE, Losses
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.messages import Digest
-from giaann_p2p.swarm.wire.replica import ReplicaState
+from giaann_p2p.swarm.wire.replica import SERVING
 
 DigestsOf = Mapping[Peer, Mapping[int, Digest]]
 """The digests that each peer reported, by shard."""
-
-_SERVING = {state.value.encode() for state in ReplicaState if state.serves}
 
 
 class Damage(msgspec.Struct, frozen=True):
@@ -68,7 +66,7 @@ def judged(
         found = {
             peer: said[shard]
             for peer, said in told.items()
-            if shard in said and said[shard].state in _SERVING
+            if shard in said and said[shard].state in SERVING
         }
         if not found:
             lost.append(shard)

@@ -40,6 +40,10 @@ class ReplicaState(Enum):
     __hash__ = object.__hash__  # members are singletons; the default hash, by name, is 10x slower
 
 
+SERVING = frozenset(state.letter.encode() for state in ReplicaState if state.serves)
+"""The letters, as they stand in messages, of the states in which a replica's rows may be read."""
+
+
 class Turn(Enum):
     """An event that changes the state of a replica."""
 

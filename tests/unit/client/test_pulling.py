@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import pytest
 
@@ -99,8 +99,18 @@ class Silent(Owner):
         raise Unreachable("it is silent")
 
 
-def visiting(*owners: Owner, manifest: Manifest = MANIFEST) -> Session:
-    known = {Peer(bytes([number]) * 32): owner for number, owner in enumerate(owners, 1)}
+class Everywhere(NamedTuple):
+    """A placement in which the same peers own every shard."""
+
+    peers: Sequence[Peer]
+
+    def owners(self, _shard: int) -> Sequence[Peer]:
+        return self.peers[: MANIFEST.replicas]
+
+
+def visiting(*peers: Owner, manifest: Manifest = MANIFEST) -> Session:
+    """Return a session with a swarm of storage peers; the first three own every shard."""
+    known = {Peer(bytes([number]) * 32): owner for number, owner in enumerate(peers, 1)}
 
     async def call(peer: Peer, body: bytes, **_: float) -> bytes:
         return encode(cast(Any, known[peer].answer(decode(body))))
@@ -111,7 +121,8 @@ def visiting(*owners: Owner, manifest: Manifest = MANIFEST) -> Session:
     session = SimpleNamespace(
         manifest=manifest,
         join_dht=join_dht,
-        storage_peers=lambda: list(known),
+        now=0.0,
+        around=SimpleNamespace(placement=lambda _now: Everywhere(list(known))),
         place=SimpleNamespace(transport=SimpleNamespace(call=call)),
     )
     return cast(Session, session)
@@ -152,11 +163,33 @@ def test_a_shard_comes_from_whoever_sends_what_most_report(
     assert pulled(tmp_path, *owners).digest == whole()
 
 
-def test_a_liar_and_a_silent_peer_are_outvoted(tmp_path: Path) -> None:
+def test_a_liar_among_the_owners_is_outvoted(tmp_path: Path) -> None:
     liar = Owner(learned(1, 3))
-    owners = [liar, Owner(learned(1, 2)), Owner(learned(1, 2)), Silent(learned())]
-    assert pulled(tmp_path, *owners).digest == whole()
+    assert pulled(tmp_path, liar, *[Owner(learned(1, 2)) for _ in range(2)]).digest == whole()
     assert not any(isinstance(question, Offer) for question in liar.asked)
+
+
+def test_a_silent_owner_is_not_waited_for(tmp_path: Path) -> None:
+    owners = [Silent(learned()), Owner(learned(1, 2)), Owner(learned(1, 2))]
+    assert pulled(tmp_path, *owners).digest == whole()
+
+
+def test_strangers_that_claim_to_serve_have_no_vote(tmp_path: Path) -> None:
+    honest, strangers = [[Owner(learned(*chunks)) for _ in range(3)] for chunks in ((1, 2), (1, 3))]
+    assert pulled(tmp_path, *honest, *strangers).digest == whole()
+    assert not any(isinstance(asked, Offer) for stranger in strangers for asked in stranger.asked)
+
+
+def test_one_owner_is_not_believed_while_the_others_are_silent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pulling, "_PAUSE", 0.0)
+    with pytest.raises(PeerError, match="4 of 4 shards have no content on which most"):
+        pulled(tmp_path, Owner(learned(1, 3)), Silent(learned()), Silent(learned()))
+
+
+def test_the_only_owner_of_a_small_swarm_is_enough(tmp_path: Path) -> None:
+    assert pulled(tmp_path, Owner(learned(1, 2))).digest == whole()
 
 
 def test_nobody_sends_what_was_reported(tmp_path: Path) -> None:
