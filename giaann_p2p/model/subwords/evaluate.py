@@ -16,7 +16,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from math import log
-from typing import NamedTuple
 
 from giaann_p2p.errors import UsageError
 from giaann_p2p.model.evaluate import Feed, Score
@@ -29,9 +28,7 @@ from giaann_p2p.model.subwords.lif import TEST, TRAIN, Lif
 from giaann_p2p.model.subwords.likelihood import log_probability
 from giaann_p2p.model.subwords.mix import (
     Candidates,
-    TokenChoice,
     candidates_after,
-    chosen,
     place_of,
 )
 from giaann_p2p.model.subwords.parse import TextParser
@@ -112,13 +109,6 @@ class TokenScore(Score):
         return right / self.predicted if self.predicted else 0.0
 
 
-class _Chosen(NamedTuple):
-    """What `mix` says of a position."""
-
-    choice: TokenChoice | None
-    candidates: Candidates | None
-
-
 class TokenEvaluation:
     """The evaluation of a text, chunk by chunk."""
 
@@ -131,7 +121,7 @@ class TokenEvaluation:
         if measure.bits and (readout is not Readout.MIX or measure.feed is not Feed.TRUE):
             raise UsageError("bits are of the read-out mix, with the true tokens fed")
         self._lif = _lif(self._evidence, readout)
-        self._known: dict[tuple[Place, ...], _Chosen] = {}
+        self._known: dict[tuple[Place, ...], Candidates | None] = {}
         self.score = TokenScore(columns="given" if self._lif else "causal")
         if measure.bits:
             self.score.bits = 0.0
@@ -194,11 +184,10 @@ class TokenEvaluation:
                 for place, known in read[-DISTANCES:][::-1]
             ]
             yield from self._evidence.need(needed(self._evidence, last))
-            found = self._chosen(last)
-            choice, place = found.choice, None
-            if choice and (own or score is self.score):  # the others count no neurons
-                place = place_of(self._evidence, choice.token, last)
-            if choice is None and own:
+            found, place = self._candidates(last), None
+            if found and (own or score is self.score):  # the others count no neurons
+                place = place_of(self._evidence, found.best, last)
+            if found is None and own:
                 score.unreached += len(places) - at
                 return
             _count(found, place, places[at], score)
@@ -206,18 +195,16 @@ class TokenEvaluation:
                 token = places[at].token
                 score.bits -= log_probability(self._evidence, last, token) / log(2)
                 score.predicted_bytes += len(self._evidence.known.bytes[token])
-            if own and choice:
-                read.append((place or Place(choice.token, last[0].home), 0))
+            if own and found:
+                read.append((place or Place(found.best, last[0].home), 0))
             else:
                 read.append((places[at], known_from[at]))
 
-    def _chosen(self, last: Sequence[Place]) -> _Chosen:
-        """Choose; most choices of all measures depend on the same tokens."""
+    def _candidates(self, last: Sequence[Place]) -> Candidates | None:
+        """Return the candidates; at most positions they are the same by all measures."""
         key = tuple(last)
         if key not in self._known:
-            candidates = candidates_after(self._evidence, last)
-            choice = candidates and chosen(self._evidence, candidates)
-            self._known[key] = _Chosen(choice, candidates)
+            self._known[key] = candidates_after(self._evidence, last)
         return self._known[key]
 
     def _by_lif(self, lif: Lif, places: Sequence[Place]) -> Steps[None]:
@@ -238,19 +225,18 @@ class TokenEvaluation:
             read.append(choice.place if choice and own else places[at])
 
 
-def _count(found: _Chosen, place: Place | None, target: Place, score: TokenScore) -> None:
+def _count(found: Candidates | None, place: Place | None, target: Place, score: TokenScore) -> None:
     """Add a prediction, and the place of its neuron, to a score."""
-    choice, candidates = found
-    right = choice is not None and choice.token == target.token
     score.predicted += 1
-    score.silent += choice is None
+    if found is None:
+        score.silent += 1
+        return
+    right = found.best == target.token
     score.right_words += right
     score.right_neurons += place == target
-    if choice is None or candidates is None:
-        return
-    tier = score.tiers[choice.basis]
+    tier = score.tiers[found.basis]
     tier.choices, tier.right = tier.choices + 1, tier.right + right
-    rank = 0 if right else candidates.rank(target.token)
+    rank = 0 if right else found.rank(target.token)
     score.right_top5 += rank is not None and rank < _TOP
 
 

@@ -13,8 +13,9 @@ from giaann_p2p.model.rows import Neuron, Question, Row, Steps
 from giaann_p2p.model.sequence import Ints
 from giaann_p2p.model.spec import ModelSpec, increment
 from giaann_p2p.model.subwords.ids import ANY, EVERYTHING
+from giaann_p2p.model.subwords.logarithm import Floats
 from giaann_p2p.model.subwords.spec import DISTANCES, of_subwords
-from giaann_p2p.model.subwords.tokeniser import Tokeniser, tokeniser
+from giaann_p2p.model.subwords.tokeniser import VOCABULARY, Tokeniser, tokeniser
 
 _TOKENS = 1 << 18
 """More than there are tokens: a distance and three tokens make one number of 57 bits."""
@@ -24,6 +25,8 @@ _MOST_CONNECTIONS = 1 << 22
 """The most connections of rows that are kept by default, at some 64 bytes each."""
 _MOST_READ = 1 << 21
 """The same for the rows of one answer, which compute peers end if it takes more than 256 MiB."""
+ADDED = 0.1
+"""Added to the occurrences of each token, so that none is impossible."""
 _MOST_FREQUENT = 8
 """The number of followers that are considered for prefetching."""
 CONNECTION_BYTES, _ROW_BYTES = 64, 1024
@@ -41,12 +44,17 @@ class Counts(NamedTuple):
     """The sum of the counts."""
 
     def of(self, token: Ints) -> Ints:
-        """Return how often each of some tokens followed."""
-        if not len(self.token):
-            return np.zeros(len(token), np.int64)
+        """Return how often each of some tokens followed; they ascend, and are distinct."""
+        found: Ints
+        if len(self.token) < len(token):  # look up the fewer ones
+            found = np.zeros(len(token), np.int64)
+            at = token.searchsorted(self.token)
+            hits = np.flatnonzero(token.take(at, mode="clip") == self.token)
+            found[at[hits]] = self.times[hits]
+            return found
         at = self.token.searchsorted(token)
         known = self.token.take(at, mode="clip") == token
-        found: Ints = self.times.take(at, mode="clip") * known
+        found = self.times.take(at, mode="clip") * known
         return found
 
 
@@ -79,6 +87,16 @@ class Followers:
         if found is None:
             found = self._counts[distance] = _counts(self.targets(distance))
         return found
+
+    @cached_property
+    def frequencies(self) -> Floats:
+        """The share of each token of the vocabulary in what followed next, never 0.
+
+        A look-up in this long array is faster than many searches in a short one.
+        """
+        counts, times = self.counts(1), np.full(VOCABULARY, ADDED)
+        times[counts.token] += counts.times
+        return times / (counts.total + ADDED * VOCABULARY)
 
     def targets(self, distance: int) -> Targets:
         """Return the neurons that followed at a distance."""
@@ -245,6 +263,13 @@ class Evidence:
     def occurrences(self) -> Counts:
         """How often each token occurred in all that was learned."""
         return self.counts(EVERYTHING, 1)
+
+    def frequency(self, tokens: Ints) -> Floats:
+        """Return the share of each token in all that was learned, never 0."""
+        everything = self.followers(EVERYTHING)
+        if everything is None:
+            return np.full(len(tokens), 1 / VOCABULARY)
+        return everything.frequencies[tokens]
 
 
 def needed(evidence: Evidence, last: Sequence[Place]) -> list[Neuron]:

@@ -23,7 +23,7 @@ import numpy as np
 from giaann_p2p.model.sequence import Ints
 from giaann_p2p.model.subwords.evidence import Counts, Evidence, Place
 from giaann_p2p.model.subwords.logarithm import Floats
-from giaann_p2p.model.subwords.mix import ADDED, DISCOUNT, TENTHS, counts_after
+from giaann_p2p.model.subwords.mix import DISCOUNT, TENTHS, counts_after
 from giaann_p2p.model.subwords.tokeniser import VOCABULARY
 
 
@@ -35,15 +35,8 @@ def log_probability(evidence: Evidence, last: Sequence[Place], token: int) -> fl
 
 def log_probabilities(evidence: Evidence, last: Sequence[Place], tokens: Ints) -> Floats:
     """Return ln P of several tokens."""
-    occurrences, gain = evidence.occurrences, np.zeros(VOCABULARY)
-    times = np.zeros(VOCABULARY)  # a look-up by number is faster than a search, and few are touched
-    times[occurrences.token] = occurrences.times
-    raised = np.zeros(VOCABULARY, np.bool_)
-
-    def u(some: Ints) -> Floats:
-        found: Floats = (times[some] + ADDED) / (occurrences.total + ADDED * VOCABULARY)
-        return found
-
+    gain, raised = np.zeros(VOCABULARY), np.zeros(VOCABULARY, np.bool_)
+    u = evidence.frequency
     for weight, own, anywhere in zip(TENTHS, *counts_after(evidence, last), strict=False):
         followed = anywhere.token  # what followed in the own column followed in any, too
         raised[followed] = True

@@ -19,7 +19,8 @@ machine makes the same choice.
 """
 
 from collections.abc import Sequence
-from functools import reduce
+from dataclasses import dataclass
+from functools import cached_property, reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -31,9 +32,8 @@ from giaann_p2p.model.subwords.evidence import NOTHING, Counts, Evidence, Place
 from giaann_p2p.model.subwords.logarithm import LOG_UNITS, Floats, logarithms
 from giaann_p2p.model.subwords.sample import drawn, odds, penalised
 from giaann_p2p.model.subwords.spec import DISTANCES
-from giaann_p2p.model.subwords.tokeniser import VOCABULARY
 
-DISCOUNT, ADDED = 0.9, 0.1
+DISCOUNT = 0.9
 TENTHS = (10, 5, 3, 2, 2)
 """The weight of each distance, in tenths."""
 _WEIGHTS = np.array(TENTHS)
@@ -75,7 +75,8 @@ BEST = Draw(Sampling(), 0, ())
 """The best token is taken."""
 
 
-class Candidates(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Candidates:
     """The tokens that may come next, k in all, before one of them is chosen."""
 
     token: Ints
@@ -83,6 +84,11 @@ class Candidates(NamedTuple):
     score: Ints
     """Shape [k]: in units of 2^-48 / 10; without evidence, how often each token occurred."""
     basis: Basis
+
+    @cached_property
+    def best(self) -> int:
+        """The token with the highest score; of equals the smallest."""
+        return int(self.token[self.score.argmax()])
 
     def rank(self, token: int) -> int | None:
         """Return how many candidates come before a token; None if it is no candidate."""
@@ -107,7 +113,7 @@ def candidates_after(evidence: Evidence, last: Sequence[Place]) -> Candidates | 
     recalled = _recalled(own)
     tokens = recalled if len(recalled) else anywhere[0].token
     basis = Basis.RECALL if len(recalled) else Basis.OWN if own[0].total else Basis.ANY
-    return Candidates(tokens, _scores(tokens, own, anywhere, occurrences), basis)
+    return Candidates(tokens, _scores(own, anywhere, evidence.frequency(tokens), tokens), basis)
 
 
 def mix(evidence: Evidence, last: Sequence[Place], draw: Draw = BEST) -> TokenChoice | None:
@@ -116,15 +122,15 @@ def mix(evidence: Evidence, last: Sequence[Place], draw: Draw = BEST) -> TokenCh
     None only if nothing was learned at all.
     """
     found = candidates_after(evidence, last)
-    return found and chosen(evidence, found, draw)
+    return None if found is None else chosen(evidence, found, draw)
 
 
 def chosen(evidence: Evidence, candidates: Candidates, draw: Draw = BEST) -> TokenChoice:
     """Choose one of the candidates."""
-    tokens, scores, basis = candidates
+    tokens, basis = candidates.token, candidates.basis
     if basis is Basis.NONE:
-        return _most_frequent(evidence.occurrences)
-    scores = penalised(tokens, scores, draw.read, draw.sampling)
+        return _most_frequent(evidence)
+    scores = penalised(tokens, candidates.score, draw.read, draw.sampling)
     at = drawn(tokens, scores, draw.sampling, draw.number)
     shares = odds(scores)
     share = int(shares[at]) / int(shares.sum())
@@ -149,22 +155,14 @@ def _recalled(own: Sequence[Counts]) -> Ints:
     return reduce(lambda a, b: np.intersect1d(a, b, assume_unique=True), sets)
 
 
-def _scores(
-    tokens: Ints, own: Sequence[Counts], anywhere: Sequence[Counts], occurrences: Counts
-) -> Ints:
+def _scores(own: Sequence[Counts], anywhere: Sequence[Counts], u: Floats, tokens: Ints) -> Ints:
     """Return the score of each token, of shape [k], in units of 2^-48 / 10."""
-    u = _frequency(tokens, occurrences)
     ratios = np.empty((len(own), len(tokens)))
     for at, ratio in enumerate(ratios):
         p = _backed_off(own[at], tokens, _backed_off(anywhere[at], tokens, u))
         ratio[:] = p / u if at else p
     scores: Ints = _WEIGHTS[: len(own)] @ logarithms(ratios)
     return scores
-
-
-def _frequency(tokens: Ints, occurrences: Counts) -> Floats:
-    times = occurrences.of(tokens).astype(np.float64)
-    return (times + ADDED) / (occurrences.total + ADDED * VOCABULARY)
 
 
 def _backed_off(counts: Counts, tokens: Ints, below: Floats) -> Floats:
@@ -176,9 +174,10 @@ def _backed_off(counts: Counts, tokens: Ints, below: Floats) -> Floats:
     return found
 
 
-def _most_frequent(occurrences: Counts) -> TokenChoice:
+def _most_frequent(evidence: Evidence) -> TokenChoice:
+    occurrences = evidence.occurrences
     at = int(occurrences.times.argmax())  # the first of equals, which is the smallest token
-    frequency = _frequency(occurrences.token[at : at + 1], occurrences)
+    frequency = evidence.frequency(occurrences.token[at : at + 1])
     score = TENTHS[0] * int(logarithms(frequency)[0])
     return TokenChoice(int(occurrences.token[at]), score, 0, Basis.NONE, float(frequency[0]))
 
