@@ -13,8 +13,7 @@ from bootstrap.node import BootstrapNode
 from bootstrap.options import BootstrapOptions
 from giaann_p2p.errors import UsageError
 from giaann_p2p.local.status_file import READY, Status
-from giaann_p2p.model.spec import ModelSpec
-from giaann_p2p.model.subwords.spec import subword_spec
+from giaann_p2p.model.usual import new_spec
 from giaann_p2p.net.hive.key_file import open_key_file
 from giaann_p2p.net.hive.outside import outside
 from giaann_p2p.node.members.acquaintances import Acquaintances
@@ -94,7 +93,7 @@ def _founded(options: BootstrapOptions, folder: Folder) -> Manifest:
     if not options.new:
         raise UsageError(f"{folder.path} has founded no swarm yet: give --new NAME")
     founder = open_key_file(folder.founder_key)
-    spec = subword_spec() if options.profile == "subwords" else ModelSpec()
+    spec = new_spec(options.profile)
     manifest = Manifest.founded(
         founder,
         options.new,

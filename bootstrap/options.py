@@ -52,7 +52,7 @@ class BootstrapOptions(Options, frozen=True, kw_only=True, forbid_unknown_fields
     ] = 0
     profile: Annotated[
         Literal["words", "subwords"], told("How the swarm's model reads: words, or subwords.")
-    ] = "words"
+    ] = "subwords"
     redundancy: Annotated[
         int,
         told(

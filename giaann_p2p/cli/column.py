@@ -21,7 +21,10 @@ def column(
     join: Join,
     concept: Annotated[
         str,
-        typer.Argument(metavar="NOUN", help="A noun in the singular: anarchism, or 'civil war'."),
+        typer.Argument(
+            metavar="NOUN",
+            help="A noun: anarchism, or 'civil war'; of a model of words in the singular.",
+        ),
     ],
     words: Annotated[int, typer.Option(min=1, max=256, help="How many words to show.")] = 16,
     leads: Annotated[

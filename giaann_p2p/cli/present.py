@@ -303,8 +303,8 @@ def score_json(score: "Score") -> dict[str, Any]:
 
 
 def recalled_lines(result: "Recalled", with_missed: bool) -> str:
-    """Return a line on how many sentences were recalled, and the missed ones if wanted."""
-    line = f"recalled {result.share:.4f} ({result.recalled:,} of {result.sentences:,} sentences"
+    """Return a line on how many texts were recalled, and the missed ones if wanted."""
+    line = f"recalled {result.share:.4f} ({result.recalled:,} of {result.sentences:,} {result.unit}"
     line += _left_out(result.too_short, "the words given", result.skipped) + ")"
     if not with_missed:
         return line
@@ -315,7 +315,7 @@ def recalled_lines(result: "Recalled", with_missed: bool) -> str:
 
 
 def recalled_json(result: "Recalled") -> dict[str, Any]:
-    """Return the result of a recall, with the missed sentences, as plain values, for JSON."""
+    """Return the result of a recall, with the missed texts, as plain values, for JSON."""
     missed = [{"prompt": begun, "rest": rest, "said": said} for begun, rest, said in result.missed]
     counts = {"sentences": result.sentences, "recalled": result.recalled, "share": result.share}
     others = {"too_short": result.too_short, "skipped": result.skipped}

@@ -93,12 +93,14 @@ def train(
     seed_tokens: Annotated[
         int | None,
         typer.Option(
-            metavar="S", help="Size of the segments of a new brain, in tokens. \\[default: 12]"
+            metavar="S",
+            help="Tokens of a new brain's shortest text, and of what `eval` is given of each."
+            " \\[default: 8, with words 12]",
         ),
     ] = None,
     profile: Annotated[
         Profile | None,
-        typer.Option(help="How a new brain reads: words, or subwords. \\[default: words]"),
+        typer.Option(help="How a new brain reads: words, or subwords. \\[default: subwords]"),
     ] = None,
     device: Device = "auto",
     json_output: Json = False,
@@ -352,12 +354,11 @@ def _reading(db: Path, device: str) -> "Brain":
 def _spec(seed_tokens: int | None, profile: Profile | None) -> "ModelSpec | None":
     if seed_tokens is None and profile is None:
         return None
-    from giaann_p2p import ModelSpec, SpecError
-    from giaann_p2p.model.subwords.spec import subword_spec
+    from giaann_p2p import SpecError
+    from giaann_p2p.model.usual import new_spec
 
-    make = subword_spec if profile is Profile.SUBWORDS else ModelSpec
     try:
-        return make() if seed_tokens is None else make(seed_tokens=seed_tokens)
+        return new_spec(profile, seed_tokens)
     except SpecError as error:
         raise typer.BadParameter(str(error), param_hint="--seed-tokens") from None
 

@@ -93,7 +93,7 @@ def up(
     ] = None,
     profile: Annotated[
         Profile | None,
-        typer.Option(help="How the model reads: words, or subwords. \\[default: words]"),
+        typer.Option(help="How the model reads: words, or subwords. \\[default: subwords]"),
     ] = None,
     capacity: Annotated[
         str | None,

@@ -14,6 +14,8 @@ from giaann_p2p.errors import MessageError, PeerError
 from giaann_p2p.model.ids import PRIME, word_id
 from giaann_p2p.model.rows import Name, Neuron, Row
 from giaann_p2p.model.spec import UNITS, ModelSpec
+from giaann_p2p.model.subwords.spec import of_subwords
+from giaann_p2p.model.subwords.tokeniser import tokeniser
 from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.members.majority import majority
@@ -101,11 +103,13 @@ async def column(visiting: Session, concept: str, words: int = 16, leads: int = 
 def names_of(noun: str, spec: ModelSpec) -> list[str]:
     """Return the names that a noun's column may have, in the order in which to look for it.
 
-    In the profile `subwords` the noun is a token, which begins with a space inside a sentence.
+    In the profile `subwords` it is the noun's first token, which has a space inside a sentence.
     """
     if spec.profile == "words":
         return ["_".join(noun.lower().split())]
-    return [noun] if noun[:1].isspace() else [f" {noun}", noun]
+    known = tokeniser(of_subwords(spec).tokeniser)
+    forms = [noun] if noun[:1].isspace() else [f" {noun}", noun]
+    return list(dict.fromkeys(known.names[known.encode(form)[0]] for form in forms))
 
 
 async def _features(visiting: Session, concept: int) -> list[tuple[int, ...]]:

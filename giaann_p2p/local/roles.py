@@ -6,6 +6,7 @@ import msgspec
 
 from giaann_p2p.errors import UsageError
 from giaann_p2p.local.suggest import nearest
+from giaann_p2p.model.usual import USUAL_PROFILE
 
 BOOTSTRAP, STORAGE, COMPUTE = "bootstrap", "storage", "compute"
 ROLES = (BOOTSTRAP, STORAGE, COMPUTE)
@@ -29,7 +30,7 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     shards: int = 256
     replicas: int = 2
     redundancy: int = 1
-    profile: str = "words"
+    profile: str = USUAL_PROFILE
     """How the model reads: `words` or `subwords`."""
     capacity: str = ""
     """The memory that each storage peer offers, such as 1GiB; empty for the default."""

@@ -11,6 +11,7 @@ import msgspec
 
 from giaann_p2p.model.delta import Delta
 from giaann_p2p.model.evaluate import Feed, Score
+from giaann_p2p.model.halves import Halves
 from giaann_p2p.model.manner import Manner, Variant
 from giaann_p2p.model.parse import Skips
 from giaann_p2p.model.rows import Neuron, Rows, Steps
@@ -155,6 +156,10 @@ class Profile(Protocol[Prompt]):
 
     def learned(self, chunks: Iterable[list[Sentence]], workers: int) -> Iterator[Learned]:
         """Learn chunks of texts, in order; they are parsed by so many processes."""
+        ...
+
+    def halves(self, text: Sentence, words: int) -> Halves | None:
+        """Return a text's first words, and the rest as it is learned; None if it is skipped."""
         ...
 
     def occurrences(self, rows: Rows, counted: int) -> int:

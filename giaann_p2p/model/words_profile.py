@@ -12,6 +12,7 @@ from giaann_p2p.model.activation import Batch
 from giaann_p2p.model.answer import Continuation
 from giaann_p2p.model.evaluate import Score, names_of, score_sequences
 from giaann_p2p.model.generate import Mind
+from giaann_p2p.model.halves import Halves, first_words, rest_of
 from giaann_p2p.model.learn import learn
 from giaann_p2p.model.manner import Manner, require, timings
 from giaann_p2p.model.parse import Parsed, Parser, PromptSentence, max_chars, parse_chunks
@@ -58,6 +59,14 @@ class WordsProfile:
     def learned(self, chunks: Iterable[list[Sentence]], workers: int) -> Iterator[Learned]:
         """Learn chunks of sentences, in order; they are parsed by so many processes."""
         return map(self._learned, parse_chunks(chunks, self._spec, workers))
+
+    def halves(self, text: Sentence, words: int) -> Halves | None:
+        """Return a sentence's first words, and the rest as rendered; None if it is skipped."""
+        (parsed,) = self.parser.parse([[text]])
+        if not len(parsed.sequences):
+            return None
+        prompt = first_words(text.text, words)
+        return Halves(prompt, rest_of(prompt, parsed.sequences), self._spec.max_tokens)
 
     def occurrences(self, rows: Rows, counted: int) -> int:
         """Return how many tokens were learned: each is an occurrence of one neuron."""

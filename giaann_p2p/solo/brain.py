@@ -17,9 +17,10 @@ from giaann_p2p.model import device as devices
 from giaann_p2p.model.delta import Delta
 from giaann_p2p.model.digest import readable
 from giaann_p2p.model.evaluate import Feed, Score
+from giaann_p2p.model.halves import Halves
 from giaann_p2p.model.ids import PRIME
 from giaann_p2p.model.manner import Beam, Manner, Sampling, Variant
-from giaann_p2p.model.parse import chunks, max_chars
+from giaann_p2p.model.parse import chunks
 from giaann_p2p.model.profile import AnyProfile, Measure
 from giaann_p2p.model.profiles import profile_of
 from giaann_p2p.model.prompt import checked_prompt
@@ -27,7 +28,7 @@ from giaann_p2p.model.rows import run
 from giaann_p2p.model.said import Generation
 from giaann_p2p.model.sequence import Names
 from giaann_p2p.model.spec import UNITS, ModelSpec
-from giaann_p2p.model.words_profile import WordsProfile
+from giaann_p2p.model.usual import new_spec
 from giaann_p2p.solo.answer import Answer
 from giaann_p2p.solo.corpus import Corpus, opened
 from giaann_p2p.solo.directory import existing
@@ -49,19 +50,19 @@ to start."""
 
 
 _SHARDS = 16
-LAYOUT = Layout(shards=_SHARDS)
-"""The layout of a brain. It has fewer shards than a swarm, because every text costs each shard a
-set of chunks. Digests do not depend on the number of shards."""
+"""The shards of a brain, fewer than a swarm's, because every text costs each shard a set of chunks.
+Digests do not depend on the number of shards."""
 
 
 class Brain:
     """A brain: it learns texts, in any order, and continues prompts."""
 
     def __init__(self, spec: ModelSpec | None = None, device: str = "auto") -> None:
-        """Make an empty brain in memory."""
+        """Make an empty brain in memory, of the usual model (`subwords`) unless a spec is given."""
         self._device = devices.resolve(device)
         self._directory: Path | None = None
-        self._store = _whole(Store.in_memory(spec or ModelSpec(), _layout(spec)))
+        spec = spec or new_spec()
+        self._store = _whole(Store.in_memory(spec, _layout(spec)))
 
     @classmethod
     def open(
@@ -72,7 +73,7 @@ class Brain:
         readonly: bool = False,
         create: bool = True,
     ) -> Self:
-        """Open the brain in a directory; create one if there is none.
+        """Open the brain in a directory; create one if there is none, as `Brain()` does.
 
         NoStore if there is none and it is `readonly`, or `create` is false.
         """
@@ -236,31 +237,30 @@ class Brain:
         timing: str = "auto",
         progress: Callable[[Recalled, float], None] = lambda _counts, _share: None,
     ) -> Recalled:
-        """Count the sentences of a text that the brain completes when given their first words."""
+        """Count the sentences of a text that the brain completes when given their first words.
 
-        def answer(prompt: str) -> Generation:
+        In the profile `subwords` they are texts of three sentences.
+        """
+
+        def answer(halves: Halves) -> str:
             try:
-                return self.generate(prompt, max_tokens=self.spec.max_tokens, timing=timing)
+                return self.generate(halves.prompt, max_tokens=halves.most, timing=timing).text
             except PromptError:  # the first words name no concept
-                return Generation(prompt, [])
+                return ""
 
-        if not isinstance(self._profile, WordsProfile):
-            raise UsageError(
-                "recall is measured in words; for subwords, evaluate with the feed `own`"
-            )
-        parser = self._profile.parser
         count = self.spec.seed_tokens if words is None else words
         if count < 1:
             raise UsageError(f"words must be 1 or more: {count}")
+        profile, result = self._profile, Recalled(unit=self._profile.unit)
         with opened(source) as corpus:
-            sentences = corpus.sentences(max_chars(self.spec))
-            return recall(
-                sentences,
-                parser,
-                count,
+            recall(
+                profile.texts(corpus.blocks(), corpus.name),
+                lambda text: profile.halves(text, count),
                 answer,
+                result,
                 lambda counts: progress(counts, corpus.share),
             )
+        return result
 
     def connections(self) -> Iterator[Connection]:
         """Iterate over all connections, by name, column by column."""
@@ -356,12 +356,14 @@ class Brain:
 
 
 def _store(directory: Path, spec: ModelSpec | None, readonly: bool) -> Store:
-    layout = None if home.exists(DiskFiles(directory)) else _layout(spec)
-    return Store.at(directory, spec, layout, readonly=readonly)
+    if home.exists(DiskFiles(directory)):
+        return Store.at(directory, spec, readonly=readonly)
+    spec = spec or new_spec()
+    return Store.at(directory, spec, _layout(spec), readonly=readonly)
 
 
-def _layout(spec: ModelSpec | None) -> Layout:
-    return LAYOUT if spec is None else Layout(shards=_SHARDS, blocks=usual_blocks(spec))
+def _layout(spec: ModelSpec) -> Layout:
+    return Layout(shards=_SHARDS, blocks=usual_blocks(spec))
 
 
 def _whole(store: Store) -> Store:

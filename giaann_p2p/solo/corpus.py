@@ -18,7 +18,7 @@ from typing import BinaryIO, cast
 
 from giaann_p2p.errors import TextError
 from giaann_p2p.model.encoding import Guess
-from giaann_p2p.model.text import BLOCK, Sentence, document_sentences
+from giaann_p2p.model.text import BLOCK
 from giaann_p2p.solo.source import Source, check_kind, translated
 
 
@@ -41,10 +41,6 @@ class Corpus:
             self.size += len(block)
         self.digest = whole.hexdigest()
         self._read = 0
-
-    def sentences(self, max_chars: int) -> Iterator[Sentence]:
-        """Yield the sentences, from the start."""
-        return document_sentences(self.blocks(), self.name, max_chars)
 
     @property
     def share(self) -> float:

@@ -50,7 +50,12 @@ def main() -> None:
     given = options.parse_args()
     with (
         tempfile.TemporaryDirectory(prefix="giaann-compiled-") as compiled,
-        LocalSwarm(storages=_STORAGES, computes=given.computes, replicas=_REPLICAS) as swarm,
+        LocalSwarm(
+            profile="words",
+            storages=_STORAGES,
+            computes=given.computes,
+            replicas=_REPLICAS,
+        ) as swarm,
     ):
         train = [*_GIAANN, "train", str(_WIKI), "--join", swarm.link]
         subprocess.run(train, check=True, stdout=subprocess.DEVNULL)

@@ -16,6 +16,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import torch
 
 from giaann_p2p.model.manner import TIMINGS
+from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.solo.brain import Brain
 
 _TENTH = 10
@@ -36,7 +37,7 @@ def main() -> int:
     asked = "".join(tenth[:: max(1, len(tenth) // given.lines)])
     rates = []
     for known in (tenth, lines):
-        with Brain() as brain:
+        with Brain(ModelSpec()) as brain:
             brain.train("".join(known))
             brain.compact()
             scores = (brain.evaluate(asked, timing=given.timing) for _ in range(given.repeat))

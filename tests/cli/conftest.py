@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 GIAANN = [sys.executable, "-c", "from giaann_p2p.cli.main import main; main()"]
 
+WORDS = ("--profile", "words")
 TEXT = (
     "Bees make honey from the nectar that they collect from flowers in the summer.\n"
     "Many poets fought in the Spanish Civil War that ended in the spring of that year.\n"
@@ -68,9 +69,9 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def db(giaann: Run, text: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A brain that learned the text; only to be read."""
+    """A brain that learned the text as words; only to be read."""
     directory = tmp_path_factory.mktemp("brain")
-    assert giaann("solo", "train", text, "--db", directory).returncode == 0
+    assert giaann("solo", "train", text, "--db", directory, *WORDS).returncode == 0
     return directory
 
 

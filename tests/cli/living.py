@@ -36,7 +36,9 @@ class Running(NamedTuple):
 @contextmanager
 def living(giaann: Run, brain: Path) -> Iterator[Running]:
     """Let one live."""
-    with LocalSwarm(name="bees", shards=SHARDS, replicas=2, storages=1, grace=1.0) as local:
+    with LocalSwarm(
+        name="bees", profile="words", shards=SHARDS, replicas=2, storages=1, grace=1.0
+    ) as local:
         link = local.link
         alone = giaann("status", "--join", link), giaann("fsck", "--no-wait", "--join", link)
         local.add("storage")

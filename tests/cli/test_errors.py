@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import GIAANN, Run
+from tests.cli.conftest import GIAANN, WORDS, Run
 
 
 def test_no_brain_there(giaann: Run, tmp_path: Path) -> None:
@@ -20,13 +20,13 @@ def test_no_brain_there(giaann: Run, tmp_path: Path) -> None:
 
 
 def test_no_such_text(giaann: Run, tmp_path: Path) -> None:
-    done = giaann("solo", "train", tmp_path / "none.txt", "--db", tmp_path / "db")
+    done = giaann("solo", "train", tmp_path / "none.txt", "--db", tmp_path / "db", *WORDS)
     assert done.returncode == 2
     assert "none.txt: No such file or directory" in done.stderr
 
 
 def test_a_directory_is_no_text(giaann: Run, tmp_path: Path) -> None:
-    done = giaann("solo", "train", tmp_path, "--db", tmp_path / "db")
+    done = giaann("solo", "train", tmp_path, "--db", tmp_path / "db", *WORDS)
     assert done.returncode == 2
     assert f"{tmp_path} is a directory" in done.stderr
 
@@ -34,7 +34,7 @@ def test_a_directory_is_no_text(giaann: Run, tmp_path: Path) -> None:
 def test_another_encoding_is_refused_with_file_line_and_remedy(giaann: Run, tmp_path: Path) -> None:
     file = tmp_path / "wide.txt"
     file.write_text("Bees make honey.", encoding="utf-16")
-    done = giaann("solo", "train", file, "--db", tmp_path / "db")
+    done = giaann("solo", "train", file, "--db", tmp_path / "db", *WORDS)
     assert done.returncode == 2
     assert f"{file}:1: the text is UTF-16" in done.stderr
     assert "iconv -f UTF-16 -t UTF-8" in done.stderr
@@ -78,7 +78,7 @@ def test_no_such_device(giaann: Run, db: Path) -> None:
 def test_a_damaged_brain_is_refused_and_fsck_tells_where(
     giaann: Run, text: Path, tmp_path: Path
 ) -> None:
-    giaann("solo", "train", text, "--db", tmp_path)
+    giaann("solo", "train", text, "--db", tmp_path, *WORDS)
     giaann("solo", "compact", "--db", tmp_path)
     file = tmp_path / "snapshot-00000002"
     data = bytearray(file.read_bytes())
@@ -109,14 +109,14 @@ def test_a_text_that_cannot_be_learned_does_not_keep_others_from_it(
     late = tmp_path / "late.txt"
     late.write_bytes(b"Bees. " * (1 << 14) + "Caf\u00e9".encode("latin-1"))
     bad = [tmp_path / "none.txt", latin, late, tmp_path]
-    done = giaann("solo", "train", *bad, text, "--db", tmp_path / "db")
+    done = giaann("solo", "train", *bad, text, "--db", tmp_path / "db", *WORDS)
     assert done.returncode == 1
     assert "learned 3 of 3 sentences" in done.stdout
     assert "none.txt: No such file or directory; continuing with the others" in done.stderr
     assert "latin.txt:1: the text looks like Latin-1" in done.stderr
     assert "late.txt:1: the text looks like Latin-1" in done.stderr
     assert f"{tmp_path} is a directory" in done.stderr
-    done = giaann("solo", "train", *bad[:2], "--db", tmp_path / "other")
+    done = giaann("solo", "train", *bad[:2], "--db", tmp_path / "other", *WORDS)
     assert (done.returncode, done.stdout) == (2, "")
     assert "none.txt: No such file" in done.stderr
     assert not (tmp_path / "other").exists()
@@ -126,14 +126,14 @@ def test_a_text_that_cannot_be_learned_does_not_keep_others_from_it(
 def test_a_text_that_teaches_nothing_fails(giaann: Run, tmp_path: Path, data: bytes) -> None:
     file = tmp_path / "nothing.txt"
     file.write_bytes(data)
-    done = giaann("solo", "train", file, "--db", tmp_path / "db")
+    done = giaann("solo", "train", file, "--db", tmp_path / "db", *WORDS)
     assert done.returncode == 1
     assert "giaann: nothing was learned: a sentence to learn needs a noun" in done.stderr
 
 
 def test_another_model_than_the_brains_is_refused(giaann: Run, text: Path, tmp_path: Path) -> None:
-    giaann("solo", "train", text, "--db", tmp_path)
-    done = giaann("solo", "train", text, "--db", tmp_path, "--seed-tokens", "8")
+    giaann("solo", "train", text, "--db", tmp_path, *WORDS)
+    done = giaann("solo", "train", text, "--db", tmp_path, *WORDS, "--seed-tokens", "8")
     assert done.returncode == 2
     assert "seed_tokens: 8 and 12" in done.stderr
 
@@ -176,7 +176,7 @@ def test_a_named_pipe_is_learned_as_a_file_is(giaann: Run, text: Path, tmp_path:
     os.mkfifo(pipe)
     writer = threading.Thread(target=lambda: pipe.write_bytes(text.read_bytes()))
     writer.start()
-    done = giaann("solo", "train", pipe, "--db", tmp_path / "db")
+    done = giaann("solo", "train", pipe, "--db", tmp_path / "db", *WORDS)
     writer.join()
     assert (done.returncode, done.stderr) == (0, "")
     assert "learned 3 of 3 sentences" in done.stdout

@@ -4,13 +4,13 @@ import gzip
 import json
 from pathlib import Path
 
-from tests.cli.conftest import Run
+from tests.cli.conftest import WORDS, Run
 
 DATA = Path(__file__).parent.parent
 
 
 def test_the_export_of_a_golden_text_is_the_golden(giaann: Run, tmp_path: Path) -> None:
-    giaann("solo", "train", DATA / "data" / "quick.txt", "--db", tmp_path)
+    giaann("solo", "train", DATA / "data" / "quick.txt", "--db", tmp_path, *WORDS)
     ours = {
         tuple(line.split("\t")[:6]): float(line.split("\t")[6]) for line in _tsv(giaann, tmp_path)
     }
@@ -34,7 +34,7 @@ def test_text_that_would_break_the_table_is_escaped(giaann: Run, tmp_path: Path)
     file.write_text(
         "The star * of the footnote\tstands \\ in the middle of the sentence about the river.\n"
     )
-    giaann("solo", "train", file, "--db", tmp_path)
+    giaann("solo", "train", file, "--db", tmp_path, *WORDS)
     rows = [line.split("\t") for line in _tsv(giaann, tmp_path)]
     assert {len(row) for row in rows} == {7}
     assert {"*", r"\*", r"\t", r"\\"} <= {field for row in rows for field in row[:4]}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from giaann_p2p.swarm.wire.link import Link
-from tests.cli.conftest import GIAANN, Run
+from tests.cli.conftest import GIAANN, WORDS, Run
 from tests.cli.living import SHARDS, Running
 
 HEAD = "peer role state ready syncing owns used of reads/s writes/s"
@@ -75,7 +75,7 @@ def test_fsck_for_programs(giaann: Run, swarm: Running, db: Path) -> None:
 def test_fsck_tells_that_a_database_is_another(giaann: Run, swarm: Running, tmp_path: Path) -> None:
     other = tmp_path / "other"
     text = "Golden bees guard the hive against the wasps that come for the honey in autumn.\n"
-    assert giaann("solo", "train", "-", "--db", other, stdin=text).returncode == 0
+    assert giaann("solo", "train", "-", "--db", other, *WORDS, stdin=text).returncode == 0
     done = giaann("fsck", "--join", swarm.link, "--against", other)
     assert (done.returncode, done.stderr) == (1, "")
     assert "the swarm and the solo database differ" in done.stdout.splitlines()

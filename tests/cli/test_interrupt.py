@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from giaann_p2p import Brain
-from tests.cli.conftest import GIAANN
+from giaann_p2p.model.spec import ModelSpec
+from tests.cli.conftest import GIAANN, WORDS
 
 SENTENCE = "Bee {0} makes honey from the nectar that it collects from flower {0} in summer {0}.\n"
 
@@ -48,7 +49,7 @@ def test_ctrl_c_saves_what_was_learned_and_the_same_command_goes_on(
     text, db = tmp_path / "bees.txt", tmp_path / "db"
     text.write_text("".join(SENTENCE.format(i) for i in range(5120)))
     code, out, err = interrupted(
-        ["solo", "train", str(text), "--db", str(db), "--workers", str(workers)],
+        ["solo", "train", str(text), "--db", str(db), "--workers", str(workers), *WORDS],
         lambda seen: "sentences" in seen,
     )
     assert code == 130
@@ -59,7 +60,7 @@ def test_ctrl_c_saves_what_was_learned_and_the_same_command_goes_on(
     assert 1 <= job.chunks < 80
     assert not job.complete
 
-    rest = Brain()
+    rest = Brain(ModelSpec())
     rest.train(text)
     with Brain.open(db) as brain:
         (report,) = brain.train(text)
@@ -69,7 +70,7 @@ def test_ctrl_c_saves_what_was_learned_and_the_same_command_goes_on(
 
 def test_ctrl_c_ends_at_once_what_waits_for_its_input(tmp_path: Path) -> None:
     reading, writing = os.pipe()
-    command = ["solo", "train", "-", "--db", str(tmp_path / "db")]
+    command = ["solo", "train", "-", "--db", str(tmp_path / "db"), *WORDS]
     code, out, err = interrupted(command, lambda seen: "learning" in seen, stdin=reading)
     os.close(reading)
     os.close(writing)
@@ -80,7 +81,7 @@ def test_ctrl_c_ends_at_once_what_waits_for_its_input(tmp_path: Path) -> None:
 def test_a_worker_that_dies_is_told_and_what_was_learned_is_kept(tmp_path: Path) -> None:
     text, db = tmp_path / "bees.txt", tmp_path / "db"
     text.write_text("".join(SENTENCE.format(i) for i in range(20000)))
-    command = [*GIAANN, "solo", "train", str(text), "--db", str(db), "--workers", "2"]
+    command = [*GIAANN, "solo", "train", str(text), "--db", str(db), "--workers", "2", *WORDS]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     while not (workers := _workers(process.pid)):
         assert process.poll() is None

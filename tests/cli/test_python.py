@@ -7,6 +7,7 @@ import pytest
 
 from giaann_p2p import AsyncSwarm, Brain, PromptError, Swarm, TrainProgress, TrainReport, UsageError
 from giaann_p2p.local.swarm import LocalSwarm
+from giaann_p2p.model.spec import ModelSpec
 from tests.cli.conftest import TEXT
 
 PROMPT = "Many poets fought in the Spanish"
@@ -15,7 +16,9 @@ PROMPT = "Many poets fought in the Spanish"
 @pytest.fixture(scope="module")
 def link() -> Iterator[str]:
     """A swarm that learns."""
-    with LocalSwarm(name="bees", shards=4, replicas=1, storages=1, computes=1, grace=1.0) as local:
+    with LocalSwarm(
+        name="bees", profile="words", shards=4, replicas=1, storages=1, computes=1, grace=1.0
+    ) as local:
         yield local.link
 
 
@@ -32,7 +35,7 @@ def taught(swarm: Swarm) -> list[TrainReport]:
 
 @pytest.fixture(scope="module")
 def brain() -> Brain:
-    brain = Brain()
+    brain = Brain(ModelSpec())
     brain.train(TEXT)
     return brain
 

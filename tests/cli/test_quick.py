@@ -25,7 +25,9 @@ print(code, *(one for one in slow if one in sys.modules))
 @pytest.fixture(scope="module")
 def link() -> Iterator[str]:
     """The link of a swarm that has learned nothing."""
-    with LocalSwarm(storages=1, computes=1, replicas=1, shards=4, grace=1.0) as swarm:
+    with LocalSwarm(
+        profile="words", storages=1, computes=1, replicas=1, shards=4, grace=1.0
+    ) as swarm:
         yield swarm.link
 
 

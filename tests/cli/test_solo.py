@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import TEXT, Run
+from tests.cli.conftest import TEXT, WORDS, Run
 
 PROMPT = "Bees make honey from the nectar that they"
 REST = " collect from flower in the summer."
@@ -33,17 +33,17 @@ def test_version(giaann: Run) -> None:
 def test_train_tells_what_it_learned_and_learns_a_text_once(
     giaann: Run, text: Path, tmp_path: Path
 ) -> None:
-    first = giaann("solo", "train", text, "--db", tmp_path)
+    first = giaann("solo", "train", text, "--db", tmp_path, *WORDS)
     assert "learned 3 of 3 sentences" in first.stdout
     digest = json.loads(giaann("solo", "info", "--db", tmp_path, "--json").stdout)["digest"]
-    again = giaann("solo", "train", text, "--db", tmp_path)
+    again = giaann("solo", "train", text, "--db", tmp_path, *WORDS)
     assert again.returncode == 0
     assert "known already (1 chunks)" in again.stdout
     assert json.loads(giaann("solo", "info", "--db", tmp_path, "--json").stdout)["digest"] == digest
 
 
 def test_epochs_learn_a_text_so_many_times(giaann: Run, text: Path, tmp_path: Path) -> None:
-    giaann("solo", "train", text, "--db", tmp_path, "--epochs", "2")
+    giaann("solo", "train", text, "--db", tmp_path, *WORDS, "--epochs", "2")
     once, twice = (
         json.loads(giaann("solo", "info", "--db", where, "--json").stdout)
         for where in (_trained(giaann, text, tmp_path / "once"), tmp_path)
@@ -53,12 +53,12 @@ def test_epochs_learn_a_text_so_many_times(giaann: Run, text: Path, tmp_path: Pa
 
 
 def _trained(giaann: Run, text: Path, where: Path) -> Path:
-    assert giaann("solo", "train", text, "--db", where).returncode == 0
+    assert giaann("solo", "train", text, "--db", where, *WORDS).returncode == 0
     return where
 
 
 def test_train_reads_standard_input(giaann: Run, text: Path, tmp_path: Path, db: Path) -> None:
-    done = giaann("solo", "train", "-", "--db", tmp_path, stdin=text.read_bytes())
+    done = giaann("solo", "train", "-", "--db", tmp_path, *WORDS, stdin=text.read_bytes())
     assert "learned 3 of 3" in done.stdout
     infos = [json.loads(giaann("solo", "info", "--db", d, "--json").stdout) for d in (tmp_path, db)]
     assert infos[0]["digest"] == infos[1]["digest"]
@@ -67,7 +67,7 @@ def test_train_reads_standard_input(giaann: Run, text: Path, tmp_path: Path, db:
 def test_train_as_json_tells_the_skips(giaann: Run, tmp_path: Path) -> None:
     file = tmp_path / "short.txt"
     file.write_text("Too short.\n\nAlso too short.\n")
-    done = giaann("solo", "train", file, "--db", tmp_path / "db", "--json")
+    done = giaann("solo", "train", file, "--db", tmp_path / "db", *WORDS, "--json")
     report = json.loads(done.stdout)
     assert report["sentences"] == 2
     assert report["skips"] == {"too short": {"count": 2, "first_line": 1}}
@@ -185,7 +185,7 @@ def test_info_tells_what_it_holds(giaann: Run, db: Path, text: Path) -> None:
 
 
 def test_fsck_and_compact(giaann: Run, text: Path, tmp_path: Path) -> None:
-    giaann("solo", "train", text, "--db", tmp_path)
+    giaann("solo", "train", text, "--db", tmp_path, *WORDS)
     digest = json.loads(giaann("solo", "info", "--db", tmp_path, "--json").stdout)["digest"]
     for _ in range(2):
         done = giaann("solo", "fsck", "--db", tmp_path)

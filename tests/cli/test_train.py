@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from giaann_p2p.local.swarm import LocalSwarm
-from tests.cli.conftest import TEXT, Run
+from tests.cli.conftest import TEXT, WORDS, Run
 from tests.cli.living import Running
 from tests.cli.test_interrupt import SENTENCE, interrupted
 from tests.unit.peers.helpers import LINK
@@ -17,7 +17,9 @@ from tests.unit.peers.helpers import LINK
 @pytest.fixture(scope="module")
 def link() -> Iterator[str]:
     """A swarm that learns."""
-    with LocalSwarm(name="school", shards=4, replicas=2, storages=2, computes=1, grace=1.0) as one:
+    with LocalSwarm(
+        name="school", profile="words", shards=4, replicas=2, storages=2, computes=1, grace=1.0
+    ) as one:
         one.wait_ready()
         yield one.link
 
@@ -53,8 +55,11 @@ def test_what_a_swarm_learns_is_what_one_machine_learns(
 
     db = tmp_path / "db"
     for file in (folder / "b.txt", folder / "more" / "a.txt"):
-        assert giaann("solo", "train", file, "--db", db).returncode == 0
-    assert giaann("solo", "train", "-", "--epochs", "2", "--db", db, stdin=text).returncode == 0
+        assert giaann("solo", "train", file, "--db", db, *WORDS).returncode == 0
+    assert (
+        giaann("solo", "train", "-", "--epochs", "2", "--db", db, *WORDS, stdin=text).returncode
+        == 0
+    )
     done = giaann("fsck", "--join", link, "--against", db)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
 

@@ -86,7 +86,7 @@ PLAYS = (
         "docs/concepts.md",
         "giaann solo prompt",
         "network",
-        before={"giaann solo": ("giaann solo train book.txt --db my-brain",)},
+        before={"giaann solo": ("giaann solo train book.txt --db my-brain --profile words",)},
         as_shown=True,
     ),
     Play("docs/bootstrap.md", "giaann fsck", "network"),

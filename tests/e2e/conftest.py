@@ -43,7 +43,7 @@ def new_swarm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[NewSw
 def _maker(folder: Path) -> NewSwarm:
     @contextmanager
     def make(**changes: object) -> Iterator[LocalSwarm]:
-        wanted = {"storages": 5, "replicas": 3, "shards": SHARDS, **changes}
+        wanted = {"storages": 5, "replicas": 3, "shards": SHARDS, "profile": "words", **changes}
         with LocalSwarm(folder, **wanted) as swarm:
             try:
                 yield swarm

@@ -17,6 +17,7 @@ from giaann_p2p.model.parse import chunks, max_chars, parse_chunks
 from giaann_p2p.model.rows import DeltaRows, Neuron, Question, Row
 from giaann_p2p.model.sequence import Ints
 from giaann_p2p.model.spec import ModelSpec
+from giaann_p2p.model.text import document_sentences
 from giaann_p2p.solo.corpus import opened
 from giaann_p2p.solo.jobs import job_id
 from giaann_p2p.store.codec.parcel import encode
@@ -141,7 +142,9 @@ def made_up(connections: int, spec: ModelSpec, seed: int = 0) -> list[Delta]:
 def parsed(path: Path, spec: ModelSpec) -> list[Delta]:
     """Return what each chunk of a text comes to."""
     with opened(path) as corpus:
-        parts = parse_chunks(chunks(corpus.sentences(max_chars(spec))), spec)
+        parts = parse_chunks(
+            chunks(document_sentences(corpus.blocks(), corpus.name, max_chars(spec))), spec
+        )
         return [learn(part.sequences, spec) for part in parts]
 
 

@@ -336,6 +336,7 @@ def attacked(newcomers: int, memory_only: bool, vanish: str, chance: random.Rand
     with (
         Commands() as commands,
         LocalSwarm(
+            profile="words",
             storages=_FIVE,
             replicas=_REPLICAS,
             shards=_SHARDS,

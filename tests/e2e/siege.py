@@ -185,7 +185,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     wanted = parser.parse_args()
     folder, figures = Path(tempfile.mkdtemp(prefix="giaann-siege-")), Figures()
-    peers = {**cast.PEERS, "storages": _STORAGES, "shards": 64}
+    peers = {**cast.PEERS, "storages": _STORAGES, "shards": 64, "profile": "words"}
     with LocalSwarm(
         folder / "swarm", **peers, entries=cast.ENTRIES, arguments=cast.ARGUMENTS
     ) as swarm:

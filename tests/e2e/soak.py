@@ -81,7 +81,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     told = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="giaann-soak-")) / "swarm"
-    with LocalSwarm(folder, storages=6, replicas=3, shards=SHARDS) as swarm:
+    with LocalSwarm(folder, storages=6, replicas=3, shards=SHARDS, profile="words") as swarm:
         havoc = Havoc(swarm, told.seed, spare=[_LEFT_ALONE])
         growth = Growth(swarm)
         try:

@@ -10,8 +10,8 @@ from giaann_p2p.client.session import visit
 from giaann_p2p.client.swarm import Swarm
 from giaann_p2p.client.training import Trainer
 from giaann_p2p.model.evaluate import Feed
-from giaann_p2p.model.parse import Parser, max_chars
-from giaann_p2p.model.said import Generation
+from giaann_p2p.model.halves import Halves
+from giaann_p2p.model.profiles import profile_of
 from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.solo.corpus import opened
 from giaann_p2p.solo.recall import Recalled, recall
@@ -55,10 +55,12 @@ async def accuracies(link: str, text: Path) -> dict[tuple[str, Feed], float]:
 
 def recalled(link: str, text: Path) -> Recalled:
     """Prompt with the first words of each sentence, as everybody would."""
-    spec = ModelSpec()
+    profile, result = profile_of(ModelSpec()), Recalled()
     with Swarm.join(link) as swarm, opened(text) as corpus:
 
-        def answer(prompt: str) -> Generation:
-            return swarm.generate(prompt)
+        def answer(halves: Halves) -> str:
+            return swarm.generate(halves.prompt).text
 
-        return recall(corpus.sentences(max_chars(spec)), Parser(spec), WORDS, answer)
+        texts = profile.texts(corpus.blocks(), corpus.name)
+        recall(texts, lambda one: profile.halves(one, WORDS), answer, result)
+    return result

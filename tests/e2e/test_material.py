@@ -15,7 +15,7 @@ EPOCHS = 2
 @pytest.mark.slow
 def test_the_twin_holds_what_solo_learns() -> None:
     wiki = Wiki(ModelSpec(), Layout(shards=8))
-    brain = Brain()
+    brain = Brain(ModelSpec())
     brain.train(WIKI, epochs=EPOCHS)
     for epoch in range(1, EPOCHS + 1):
         job = wiki.job(epoch)

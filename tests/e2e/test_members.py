@@ -26,7 +26,7 @@ class Club:
         self.folder = folder
         self.environment = {**os.environ, "XDG_DATA_HOME": str(folder / "home")}
         self.daemons: list[subprocess.Popen[str]] = []
-        more = ("--new", "club", "--shards", "4", "--replicas", "2")
+        more = ("--new", "club", "--profile", "words", "--shards", "4", "--replicas", "2")
         self.boot = self.start("bootstrap", "boot", *more)
         assert self.boot.stdout is not None
         self.link = self.boot.stdout.readline().strip()

@@ -22,6 +22,7 @@ from giaann_p2p.errors import PromptError
 from giaann_p2p.local.swarm import LocalSwarm
 from giaann_p2p.model.manner import Beam, Manner
 from giaann_p2p.model.said import Generation
+from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.solo.brain import Brain
 from giaann_p2p.swarm.wire.link import Link
 from tests.e2e.conftest import NewSwarm
@@ -69,7 +70,7 @@ def cases(chance: random.Random) -> Iterator[Case]:
     """Make prompts that are some way from their end, of the first words of sentences."""
     sentences = [line.split() for line in WIKI.read_text().splitlines()]
     long = [words for words in sentences if len(words) > WORDS[1]]
-    with Brain() as brain:
+    with Brain(ModelSpec()) as brain:
         brain.train(WIKI, epochs=EPOCHS)
         count = 0
         while count < PROMPTS:

@@ -12,6 +12,7 @@ import pytest
 
 from giaann_p2p.client.session import visit
 from giaann_p2p.local.swarm import LocalSwarm
+from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.solo.brain import Brain
 from giaann_p2p.swarm.wire.link import Link
 from tests.cli.conftest import GIAANN
@@ -29,7 +30,7 @@ def test_a_swarm_that_was_killed_comes_back(new_swarm: NewSwarm, tmp_path: Path)
         first = swarms.enter_context(new_swarm(storages=PEERS))
         writer = asyncio.run(taught(first, new_swarm, swarms))
         print(f"\n{writer.figures}")
-        with Brain.open(tmp_path / "solo") as brain:
+        with Brain.open(tmp_path / "solo", ModelSpec()) as brain:
             brain.train(WIKI, epochs=writer.epochs)
         told = fsck(first.folder.record().link, tmp_path / "solo")
     assert (told["equal"], told["digest"]) == (True, writer.wiki.digest)

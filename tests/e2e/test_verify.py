@@ -6,6 +6,7 @@ import pytest
 
 from giaann_p2p import Brain, Swarm, Unreachable
 from giaann_p2p.local.swarm import LocalSwarm
+from giaann_p2p.model.spec import ModelSpec
 from tests.cli.conftest import TEXT, Run
 from tests.cli.conftest import giaann as giaann
 from tests.e2e.conftest import NewSwarm
@@ -49,7 +50,7 @@ def column_is_true_if_verified(giaann: Run, link: str, liar: str) -> None:
 
 
 def prompt_is_true_if_verified(giaann: Run, link: str, liar: str) -> None:
-    brain = Brain()
+    brain = Brain(ModelSpec())
     brain.train(TEXT)
     done = giaann("prompt", PROMPT, "--join", link, "--verify", "--max-tokens", "5")
     assert (done.returncode, done.stdout) == (

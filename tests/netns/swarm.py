@@ -150,6 +150,7 @@ class Swarm:
         (folder / "tmp").mkdir(parents=True)
         try:
             new = ("--new", "netns", "--open", "--shards", "64", "--replicas", "3")
+            new += ("--profile", "words")
             self.bootstrap = self._daemon("bootstrap", *new, *founding)
             self.link = self.bootstrap.wait_ready()
             self.storages = [self.add("storage") for _ in range(storages)]

@@ -25,7 +25,7 @@ WIKI = Path(__file__).parent.parent / "data" / "wiki.txt"
 
 @pytest.fixture(scope="module")
 def wiki_digest() -> str:
-    brain = Brain()
+    brain = Brain(ModelSpec())
     brain.train(WIKI)
     return brain.digest()
 
@@ -33,14 +33,14 @@ def wiki_digest() -> str:
 def test_a_text_is_learned_once_whatever_its_name(tmp_path: Path) -> None:
     file = tmp_path / "bees.txt"
     file.write_text(BEES)
-    brain = Brain()
+    brain = Brain(ModelSpec())
     first, second = brain.train(BEES, file)
     assert (first.sequences, first.known) == (1, False)
     assert (second.sequences, second.known) == (0, True)
 
 
 def test_the_order_of_texts_makes_no_difference() -> None:
-    one, other = Brain(), Brain()
+    one, other = Brain(ModelSpec()), Brain(ModelSpec())
     one.train(BEES, WAR)
     other.train(WAR)
     other.train(BEES)
@@ -56,11 +56,11 @@ def test_stopped_after_any_chunk_it_goes_on_to_the_same_end(
 ) -> None:
     for stop_after in (1, 2, 3):
         where = tmp_path / str(stop_after)
-        with Brain.open(where) as brain:
+        with Brain.open(where, ModelSpec()) as brain:
             stops = _true_at(stop_after)
             (report,) = brain.train(WIKI, should_stop=lambda stops=stops: next(stops))  # type: ignore[misc]
         assert (report.chunks, report.interrupted) == (stop_after, True)
-        with Brain.open(where) as brain:
+        with Brain.open(where, ModelSpec()) as brain:
             (report,) = brain.train(WIKI)
             assert (report.chunks_known, report.chunks) == (stop_after, 3 - stop_after)
             assert brain.digest() == wiki_digest
@@ -81,9 +81,9 @@ def test_what_was_learned_is_on_the_disk_chunk_by_chunk(tmp_path: Path, wiki_dig
         if report.chunks == 2:
             shutil.copytree(tmp_path / "brain", crashed)
 
-    with Brain.open(tmp_path / "brain") as brain:
+    with Brain.open(tmp_path / "brain", ModelSpec()) as brain:
         brain.train(WIKI, progress=crash)
-    with Brain.open(crashed) as brain:
+    with Brain.open(crashed, ModelSpec()) as brain:
         assert [job.chunks for job in brain.info().texts] == [2]
         (report,) = brain.train(WIKI)
         assert (report.chunks_known, report.chunks) == (2, 1)
@@ -98,7 +98,7 @@ def test_whatever_breaks_off_learning_each_chunk_is_learned_once(
         if report.chunks == 2:
             raise error
 
-    with Brain.open(tmp_path) as brain:
+    with Brain.open(tmp_path, ModelSpec()) as brain:
         with pytest.raises(error):
             brain.train(WIKI, progress=fail)
         brain.train(WIKI)
@@ -110,7 +110,7 @@ def test_whatever_breaks_off_learning_each_chunk_is_learned_once(
 def test_an_error_before_the_first_chunk_leaves_no_job(tmp_path: Path) -> None:
     file = tmp_path / "wide.txt"
     file.write_text(BEES, encoding="utf-16")
-    with Brain.open(tmp_path / "brain") as brain:
+    with Brain.open(tmp_path / "brain", ModelSpec()) as brain:
         with pytest.raises(TextError, match="UTF-16"):
             brain.train(file)
         assert list(brain.info().texts) == []
@@ -118,7 +118,7 @@ def test_an_error_before_the_first_chunk_leaves_no_job(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_text_that_changes_while_it_is_read_is_not_booked_as_what_it_was(tmp_path: Path) -> None:
-    file, brain = tmp_path / "bees.txt", Brain()
+    file, brain = tmp_path / "bees.txt", Brain(ModelSpec())
     file.write_text((BEES + " ") * 3000)
 
     def change(report: Trained, _: float) -> None:
@@ -131,7 +131,7 @@ def test_a_text_that_changes_while_it_is_read_is_not_booked_as_what_it_was(tmp_p
     assert not job.complete
     file.write_text((BEES + " ") * 3000)
     brain.train(file)
-    whole = Brain()
+    whole = Brain(ModelSpec())
     whole.train((BEES + " ") * 3000)
     assert brain.digest() == whole.digest()
 
@@ -140,11 +140,11 @@ def test_a_files_name_is_not_learned_as_a_text(tmp_path: Path) -> None:
     file = tmp_path / "bees.txt"
     file.write_text(BEES)
     with pytest.raises(TextError, match="give Path"):
-        Brain().train(str(file))
+        Brain(ModelSpec()).train(str(file))
 
 
 def test_a_closed_brain_learns_no_more(tmp_path: Path) -> None:
-    with Brain.open(tmp_path) as brain:
+    with Brain.open(tmp_path, ModelSpec()) as brain:
         brain.train(BEES)
     with pytest.raises(UsageError, match="closed"):
         brain.train(WAR)
@@ -155,7 +155,7 @@ def test_a_grown_log_gives_way_to_a_snapshot(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("giaann_p2p.store.journal._LEAST_LOG", 0)
-    with Brain.open(tmp_path) as brain:
+    with Brain.open(tmp_path, ModelSpec()) as brain:
         brain.train(BEES)
     assert [file.name for file in sorted(tmp_path.iterdir())][1:] == [
         "snapshot-00000002",
@@ -164,37 +164,37 @@ def test_a_grown_log_gives_way_to_a_snapshot(
 
 
 def test_only_one_may_learn_but_all_may_read(tmp_path: Path) -> None:
-    with Brain.open(tmp_path) as brain:
+    with Brain.open(tmp_path, ModelSpec()) as brain:
         brain.train(BEES)
         with pytest.raises(StoreError, match="is being written to"):
-            Brain.open(tmp_path)
+            Brain.open(tmp_path, ModelSpec())
         with Brain.open(tmp_path, readonly=True) as reader:
             assert reader.info().digest == brain.info().digest
 
 
 def test_the_lock_is_let_go_when_opening_fails(tmp_path: Path) -> None:
-    Brain.open(tmp_path).close()
+    Brain.open(tmp_path, ModelSpec()).close()
     for _ in range(2):
         with pytest.raises(UsageError, match="another model: seed_tokens: 8 and 12"):
             Brain.open(tmp_path, ModelSpec(seed_tokens=8))
-    Brain.open(tmp_path).close()
+    Brain.open(tmp_path, ModelSpec()).close()
 
 
 def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="file"):
-        Brain.open(tmp_path / "file" / "brain")
+        Brain.open(tmp_path / "file" / "brain", ModelSpec())
 
 
 @pytest.mark.slow
 def test_several_workers_learn_the_same(wiki_digest: str) -> None:
-    brain = Brain()
+    brain = Brain(ModelSpec())
     brain.train(WIKI, workers=2)
     assert brain.digest() == wiki_digest
 
 
 def test_epochs_multiply_what_is_learned() -> None:
-    once, twice = Brain(), Brain()
+    once, twice = Brain(ModelSpec()), Brain(ModelSpec())
     once.train(BEES)
     reports = twice.train(BEES, epochs=2)
     assert [report.sequences for report in reports] == [1, 1]
@@ -204,13 +204,15 @@ def test_epochs_multiply_what_is_learned() -> None:
 
 def test_progress_tells_how_much_was_read() -> None:
     seen: list[tuple[int, float]] = []
-    Brain().train(WIKI, progress=lambda report, share: seen.append((report.sentences, share)))
+    Brain(ModelSpec()).train(
+        WIKI, progress=lambda report, share: seen.append((report.sentences, share))
+    )
     assert [sentences for sentences, _ in seen] == [64, 128, 141]
     assert seen[-1][1] == 1.0
 
 
 def test_an_answer_streams_the_tokens_that_generate_collects() -> None:
-    brain = Brain()
+    brain = Brain(ModelSpec())
     brain.train(BEES)
     answer = brain.stream("Bees make honey from the nectar", max_tokens=3)
     words = [token.word for token in answer]
@@ -222,7 +224,7 @@ def test_an_answer_streams_the_tokens_that_generate_collects() -> None:
 
 
 def test_an_answer_completes_the_word_that_the_prompt_cuts() -> None:
-    brain = Brain()
+    brain = Brain(ModelSpec())
     brain.train(WAR)
     answer = brain.generate("Many poets fought in the Spanish", max_tokens=3)
     assert answer.completion == " civil war"
@@ -233,31 +235,31 @@ def test_an_answer_completes_the_word_that_the_prompt_cuts() -> None:
     "variant", [Variant(graded_strengths=True), Variant(graded_activations=True)]
 )
 def test_variants_recall_a_text_this_small(variant: Variant) -> None:
-    brain = Brain()
+    brain = Brain(ModelSpec())
     brain.train(BEES)
     answer = brain.generate("Bees make honey from the nectar", variant=variant, beam=Beam())
     assert answer.text == " that they collect from flower in the summer."
 
 
 def test_an_empty_brain_says_nothing() -> None:
-    answer = Brain().generate("Bees make honey")
+    answer = Brain(ModelSpec()).generate("Bees make honey")
     assert (answer.tokens, answer.text, answer.stopped) == ([], "", "end")
 
 
 def test_a_prompt_needs_a_noun() -> None:
     with pytest.raises(PromptError, match="at least one noun"):
-        Brain().generate("of the and")
+        Brain(ModelSpec()).generate("of the and")
 
 
 @pytest.mark.parametrize("prompt", [None, 3, b"Bees"])
 def test_what_is_no_text_is_a_type_error(prompt: str) -> None:
-    for ask in (Brain().generate, Brain().stream):
+    for ask in (Brain(ModelSpec()).generate, Brain(ModelSpec()).stream):
         with pytest.raises(TypeError, match="a prompt is a str, not "):
             ask(prompt)
 
 
 def test_wrong_arguments_are_the_callers_fault(tmp_path: Path) -> None:
-    brain = Brain()
+    brain = Brain(ModelSpec())
     for wrong in (
         lambda: brain.generate("Bees", timing="soon"),
         lambda: brain.generate("Bees", max_tokens=0),
@@ -274,7 +276,7 @@ def test_wrong_arguments_are_the_callers_fault(tmp_path: Path) -> None:
 
 
 def test_a_brain_to_read_does_not_learn(tmp_path: Path) -> None:
-    with Brain.open(tmp_path) as brain:
+    with Brain.open(tmp_path, ModelSpec()) as brain:
         brain.train(BEES)
     with Brain.open(tmp_path, readonly=True) as reader, pytest.raises(UsageError, match="reading"):
         reader.train(WAR)
@@ -288,7 +290,7 @@ def test_the_repr_tells_where_and_how_much(tmp_path: Path) -> None:
 
 
 def test_connections_are_told_by_name() -> None:
-    brain = Brain()
+    brain = Brain(ModelSpec())
     brain.train(BEES)
     found = {
         (c.source_concept, c.source_feature, c.target_concept, c.target_feature, c.segment): c
@@ -302,7 +304,7 @@ def test_connections_are_told_by_name() -> None:
 def test_what_is_neither_text_nor_file_is_the_callers_fault() -> None:
     for wrong in (5, None, b"Bees make honey."):
         with pytest.raises(UsageError, match="a text is a str"):
-            Brain().train(wrong)  # type: ignore[arg-type]
+            Brain(ModelSpec()).train(wrong)  # type: ignore[arg-type]
 
 
 def test_a_brain_that_is_not_to_be_made_is_not_made(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import torch
 
 from giaann_p2p.errors import UsageError
 from giaann_p2p.model import english
+from giaann_p2p.model.halves import Halves, first_words
 from giaann_p2p.model.manner import Manner, require
 from giaann_p2p.model.profile import MOST_BYTES, Learned, Measure
 from giaann_p2p.model.rows import Neuron, Question, Rows
@@ -68,6 +69,20 @@ class SubwordsProfile:
     def learned(self, chunks: Iterable[list[Sentence]], workers: int) -> Iterator[Learned]:
         """Learn chunks of texts, in order; they are parsed by so many processes."""
         return map(self._learned, parse_text_chunks(chunks, self._spec, workers))
+
+    def halves(self, text: Sentence, words: int) -> Halves | None:
+        """Return a text's first words, and the rest of what is learned; None if it is skipped.
+
+        An answer may have no more tokens than the rest, because cropped texts have no end to find.
+        """
+        (parsed,) = self.parser.parse([[text]])
+        if not len(parsed.sequences):
+            return None
+        known = self.parser.tokeniser
+        whole = known.decode(parsed.sequences.token.tolist())
+        prompt = first_words(whole, words)
+        rest = whole[len(prompt) :]
+        return Halves(prompt, rest, len(known.encode(rest)))
 
     def occurrences(self, rows: Rows, counted: int) -> int:
         """Return how many tokens were learned: each is an occurrence of several neurons."""

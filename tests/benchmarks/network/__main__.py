@@ -62,7 +62,7 @@ def measure(chosen: argparse.Namespace) -> list[Figure]:
     """Return all figures that are wanted."""
     figures: list[Figure] = []
     if _SERVED_BY_ONE & set(chosen.only):
-        with LocalSwarm(storages=1, replicas=2, arguments=_ARGUMENTS) as swarm:
+        with LocalSwarm(profile="words", storages=1, replicas=2, arguments=_ARGUMENTS) as swarm:
             figures += uvloop.run(_served_by_one(swarm, chosen))
     if "announcing" in chosen.only:
         figures += uvloop.run(announcements())

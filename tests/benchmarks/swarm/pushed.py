@@ -9,6 +9,7 @@ from giaann_p2p.local.swarm import LocalSwarm
 from giaann_p2p.model.learn import learn
 from giaann_p2p.model.parse import chunks, max_chars, parse_chunks
 from giaann_p2p.model.spec import CHUNK, ModelSpec
+from giaann_p2p.model.text import document_sentences
 from giaann_p2p.solo.corpus import opened
 from giaann_p2p.store.codec.parcel import encode
 from tests.benchmarks.network.figures import Figure
@@ -59,6 +60,10 @@ def _bound(text: str, visiting: Session, pushed: float) -> str:
 
 def _bytes_each(text: str, spec: ModelSpec) -> float:
     with opened(text) as corpus:
-        parts = list(parse_chunks(chunks(corpus.sentences(max_chars(spec))), spec))
+        parts = list(
+            parse_chunks(
+                chunks(document_sentences(corpus.blocks(), corpus.name, max_chars(spec))), spec
+            )
+        )
     size = sum(len(encode(learn(part.sequences, spec))) for part in parts)
     return size / sum(part.sentences for part in parts)

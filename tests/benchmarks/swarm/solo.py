@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 
 from giaann_p2p.errors import PromptError
 from giaann_p2p.model import english
+from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.solo.brain import Brain
 from tests.benchmarks.swarm.said import Said
 
@@ -62,7 +63,7 @@ def solo() -> Iterator[Solo]:
     """Have a brain in a temporary folder, with all loaded that takes seconds."""
     with (
         TemporaryDirectory(prefix="giaann-solo-") as folder,
-        Brain.open(Path(folder, "brain"), device="cpu") as brain,
+        Brain.open(Path(folder, "brain"), ModelSpec(), device="cpu") as brain,
     ):
         english.warm_up(brain.spec)
         yield Solo(brain)

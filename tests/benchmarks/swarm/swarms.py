@@ -24,8 +24,9 @@ def swarm_of(storages: int, computes: int, delay: float = 0.0) -> LocalSwarm:
     """Return a swarm, to be entered; `delay`: seconds that bytes are under way between any two."""
     replicas = min(REPLICAS, storages)
     if not delay:
-        return LocalSwarm(storages=storages, computes=computes, replicas=replicas)
+        return LocalSwarm(profile="words", storages=storages, computes=computes, replicas=replicas)
     return LocalSwarm(
+        profile="words",
         storages=storages,
         computes=computes,
         replicas=replicas,

@@ -2,7 +2,7 @@
 
 from giaann_p2p.model.parse import Parsed, Parser, max_chars
 from giaann_p2p.model.spec import ModelSpec
-from giaann_p2p.model.text import text_sentences
+from giaann_p2p.model.text import document_sentences, text_sentences
 from giaann_p2p.solo.corpus import opened
 from tests.benchmarks.swarm.far import told
 from tests.benchmarks.swarm.texts import WIKI, WORDS, again, made_up, noun, prompts
@@ -15,7 +15,12 @@ def test_a_text_is_another_one_each_time_and_says_the_same() -> None:
     for number in range(3):
         with opened(again(number)) as corpus:
             digests.add(corpus.digest)
-            said.append([one.text for one in corpus.sentences(max_chars(SPEC))])
+            said.append(
+                [
+                    one.text
+                    for one in document_sentences(corpus.blocks(), corpus.name, max_chars(SPEC))
+                ]
+            )
     assert len(digests) == 3
     assert said[0] == said[1] == said[2]
 

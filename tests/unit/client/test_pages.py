@@ -10,6 +10,7 @@ from giaann_p2p.client.pages import Pages
 from giaann_p2p.model.parse import chunks, max_chars
 from giaann_p2p.model.profiles import profile_of
 from giaann_p2p.model.spec import ModelSpec
+from giaann_p2p.model.text import document_sentences
 from giaann_p2p.solo.corpus import opened
 from tests.unit.node.training.helpers_compute import written
 
@@ -31,7 +32,7 @@ async def all_of(pages: Pages) -> list[int]:
 def test_chunks_are_those_of_solo() -> None:
     async def story() -> None:
         with opened(TEXT) as corpus:
-            wanted = list(chunks(corpus.sentences(max_chars(SPEC))))
+            wanted = list(chunks(document_sentences(corpus.blocks(), corpus.name, max_chars(SPEC))))
             pages = Pages(corpus, PROFILE, BitMap(), 8)
             for number, chunk in enumerate(wanted):
                 assert await pages.next() == number

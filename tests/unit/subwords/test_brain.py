@@ -140,10 +140,29 @@ def test_options_of_the_other_profile_are_refused(bees: Brain) -> None:
         bees.evaluate(BEES, variant=Variant(graded_strengths=True))
     with pytest.raises(UsageError, match="no read-out 'best'; there are mix, lif-train, lif-test"):
         bees.evaluate(BEES, readout="best")
-    with pytest.raises(UsageError, match="recall is measured in words"):
-        bees.recall(BEES)
     with pytest.raises(UsageError, match="the profile words has no read-outs"):
-        Brain().evaluate(BEES, readout="mix")
+        Brain(ModelSpec()).evaluate(BEES, readout="mix")
+
+
+def test_the_usual_brain_reads_subwords() -> None:
+    assert Brain(device="cpu").spec == subword_spec()
+
+
+def test_texts_are_recalled_from_their_first_words(bees: Brain) -> None:
+    known = bees.recall(BEES, words=4)
+    assert (known.sentences, known.recalled, known.missed, known.unit) == (1, 1, [], "texts")
+    strange = bees.recall("Bees make honey and then they sing to the queen of the hive.", words=3)
+    ((prompt, rest, said),) = strange.missed
+    assert (prompt, rest) == ("Bees make honey", " and then they sing to the queen of the hive.")
+    assert said.startswith(" from the nectar")
+    assert bees.recall(BEES, words=14).too_short == 1
+    assert bees.recall("of the and to in at by from over under", words=3).skipped == 1
+
+
+def test_a_cropped_text_is_recalled_to_where_it_was_learned(brain: Brain) -> None:
+    found = brain.recall(" ".join(WIKI.read_text().split()[:400]), words=12)
+    assert found.sentences > 2
+    assert found.share >= 0.6
 
 
 def test_texts_of_any_order_give_one_digest(tmp_path: Path) -> None:

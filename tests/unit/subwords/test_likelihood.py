@@ -7,6 +7,7 @@ import pytest
 
 from giaann_p2p import Brain, UsageError, subword_spec
 from giaann_p2p.model.rows import DeltaRows, run
+from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.model.subwords.basis import Basis
 from giaann_p2p.model.subwords.evaluate import TokenScore
 from giaann_p2p.model.subwords.evidence import CountedRows, Evidence, Place, needed
@@ -124,4 +125,4 @@ def test_bits_of_what_has_none_are_refused(brain: Brain) -> None:
     with pytest.raises(UsageError, match="bits are of the read-out mix"):
         brain.evaluate(DATA / "quick.txt", feed="own", bits=True)
     with pytest.raises(UsageError, match="words has no probabilities"):
-        Brain(device="cpu").evaluate("Bees make honey.", bits=True)
+        Brain(ModelSpec(), device="cpu").evaluate("Bees make honey.", bits=True)
