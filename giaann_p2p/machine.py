@@ -13,6 +13,10 @@ DISK_SHARE = 2
 """The ratio of a peer's capacity to the disk space that is always enough for it. A store takes a
 fifth of its memory on the disk, and twice that while it makes a snapshot, so half of its capacity
 is enough."""
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+"""Environment variables that limit the thread pools of torch and numpy to one thread. The products
+of the parse are small, and threads that wait for one another spin: beside other work, two of them
+took ten times as long as one. What is to use several cores uses several processes."""
 _MEMINFO = Path("/proc/meminfo")
 _OWN_GROUP = Path("/proc/self/cgroup")
 _CGROUP = Path("/sys/fs/cgroup")

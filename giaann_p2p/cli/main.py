@@ -1,5 +1,6 @@
 """The entry point of the command `giaann`: its sub-commands, and the exit codes of errors."""
 
+import os
 import sys
 from typing import Annotated
 
@@ -8,6 +9,7 @@ import typer
 from giaann_p2p import __version__
 from giaann_p2p.cli.lazy import lazy_group
 from giaann_p2p.errors import GiaannError
+from giaann_p2p.machine import ONE_THREAD
 from giaann_p2p.terminal import EXIT_CODES, INTERRUPTED, complain, ctrl_c_told
 
 _COMMANDS = {
@@ -58,6 +60,8 @@ def _options(
 
 def main() -> None:
     """Run the command line; print errors as messages, and exit with their codes."""
+    for variable, count in ONE_THREAD.items():  # read by torch and numpy, which commands import
+        os.environ.setdefault(variable, count)
     try:
         with ctrl_c_told():
             app(prog_name="giaann")

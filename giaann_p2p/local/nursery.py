@@ -12,12 +12,10 @@ from giaann_p2p.local import linux
 from giaann_p2p.local.errors import LocalSwarmError
 from giaann_p2p.local.folder import Folder
 from giaann_p2p.local.orders import Failed, News, Order, Ready, line_of, read_news
+from giaann_p2p.machine import ONE_THREAD
 
 _ENDS_WITHIN = 5.0
 """Seconds within which the zygote has to end before it is killed."""
-_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
-"""Environment variables that limit thread pools to one thread. The zygote must have no other thread
-when it forks peers, and one thread per peer is enough where one machine runs many."""
 
 
 class Nursery:
@@ -95,7 +93,7 @@ def _run(folder: Folder, line: int, modules: Sequence[str]) -> "subprocess.Popen
     run = str(folder.run)
     environment = {
         **os.environ,
-        **_ONE_THREAD,
+        **ONE_THREAD,  # the zygote must have no other thread when it forks peers
         "PYTHONPATH": places(),
         "TMPDIR": run,
         "XDG_RUNTIME_DIR": run,

@@ -80,9 +80,11 @@ def test_another_profile_than_the_brains_is_refused(giaann: Run, brain: Path) ->
     done = giaann("solo", "prompt", PROMPT, "--db", brain / "db", "--timing", "exact")
     assert done.returncode == 2
     assert "profile words" in done.stderr
+
+
+def test_texts_are_recalled(giaann: Run, brain: Path) -> None:
     done = giaann("solo", "recall", brain / "bees.txt", "--db", brain / "db")
-    assert done.returncode == 2
-    assert "measured in words" in done.stderr
+    assert done.stdout == "recalled 1.0000 (2 of 2 texts)\n"
 
 
 def test_a_seed_that_does_not_fit_is_refused(giaann: Run, brain: Path, tmp_path: Path) -> None:

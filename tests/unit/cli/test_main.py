@@ -86,6 +86,17 @@ def test_wrong_input_is_reported_before_anything_that_takes_long_is_loaded(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_thread_pools_have_one_thread_unless_the_user_wants_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen = dict[str, str]()
+    monkeypatch.setattr(main, "app", lambda **_: seen.update(os.environ))
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setenv("MKL_NUM_THREADS", "3")
+    main.main()
+    assert (seen["OMP_NUM_THREADS"], seen["MKL_NUM_THREADS"]) == ("1", "3")
+
+
 def test_ctrl_c_before_a_command_begins_is_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     def app(**_: str) -> None:
         raise KeyboardInterrupt
