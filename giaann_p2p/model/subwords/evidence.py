@@ -43,18 +43,24 @@ class Counts(NamedTuple):
     total: int
     """The sum of the counts."""
 
-    def of(self, token: Ints) -> Ints:
-        """Return how often each of some tokens followed; they ascend, and are distinct."""
-        found: Ints
+    def among(self, token: Ints) -> tuple[Ints, Ints]:
+        """Return which of some tokens followed, by their index, and how often each of them did.
+
+        The tokens ascend, and are distinct.
+        """
         if len(self.token) < len(token):  # look up the fewer ones
-            found = np.zeros(len(token), np.int64)
             at = token.searchsorted(self.token)
             hits = np.flatnonzero(token.take(at, mode="clip") == self.token)
-            found[at[hits]] = self.times[hits]
-            return found
+            return at[hits], self.times[hits]
         at = self.token.searchsorted(token)
-        known = self.token.take(at, mode="clip") == token
-        found = self.times.take(at, mode="clip") * known
+        hits = np.flatnonzero(self.token.take(at, mode="clip") == token)
+        return hits, self.times[at[hits]]
+
+    def of(self, token: Ints) -> Ints:
+        """Return how often each of some tokens followed; they ascend, and are distinct."""
+        found = np.zeros(len(token), np.int64)
+        at, times = self.among(token)
+        found[at] = times
         return found
 
 

@@ -23,7 +23,8 @@ import numpy as np
 from giaann_p2p.model.sequence import Ints
 from giaann_p2p.model.subwords.evidence import Counts, Evidence, Place
 from giaann_p2p.model.subwords.logarithm import Floats
-from giaann_p2p.model.subwords.mix import DISCOUNT, TENTHS, counts_after
+from giaann_p2p.model.subwords.mix import counts_after
+from giaann_p2p.model.subwords.score import DISCOUNT, TENTHS
 from giaann_p2p.model.subwords.tokeniser import VOCABULARY
 
 

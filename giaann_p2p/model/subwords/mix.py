@@ -29,14 +29,11 @@ from giaann_p2p.model.manner import Sampling
 from giaann_p2p.model.sequence import Ints
 from giaann_p2p.model.subwords.basis import Basis
 from giaann_p2p.model.subwords.evidence import NOTHING, Counts, Evidence, Place
-from giaann_p2p.model.subwords.logarithm import LOG_UNITS, Floats, logarithms
+from giaann_p2p.model.subwords.logarithm import LOG_UNITS, logarithms
 from giaann_p2p.model.subwords.sample import drawn, odds, penalised
+from giaann_p2p.model.subwords.score import TENTHS, scores_of
 from giaann_p2p.model.subwords.spec import DISTANCES
 
-DISCOUNT = 0.9
-TENTHS = (10, 5, 3, 2, 2)
-"""The weight of each distance, in tenths."""
-_WEIGHTS = np.array(TENTHS)
 SCORE_UNITS = 10 * LOG_UNITS
 """One, as a score."""
 _FEW = 2
@@ -113,7 +110,7 @@ def candidates_after(evidence: Evidence, last: Sequence[Place]) -> Candidates | 
     recalled = _recalled(own)
     tokens = recalled if len(recalled) else anywhere[0].token
     basis = Basis.RECALL if len(recalled) else Basis.OWN if own[0].total else Basis.ANY
-    return Candidates(tokens, _scores(own, anywhere, evidence.frequency(tokens), tokens), basis)
+    return Candidates(tokens, scores_of(tokens, own, anywhere, evidence.frequency(tokens)), basis)
 
 
 def mix(evidence: Evidence, last: Sequence[Place], draw: Draw = BEST) -> TokenChoice | None:
@@ -153,25 +150,6 @@ def _recalled(own: Sequence[Counts]) -> Ints:
         return NOTHING.token
     sets = (counts.token for counts in own)
     return reduce(lambda a, b: np.intersect1d(a, b, assume_unique=True), sets)
-
-
-def _scores(own: Sequence[Counts], anywhere: Sequence[Counts], u: Floats, tokens: Ints) -> Ints:
-    """Return the score of each token, of shape [k], in units of 2^-48 / 10."""
-    ratios = np.empty((len(own), len(tokens)))
-    for at, ratio in enumerate(ratios):
-        p = _backed_off(own[at], tokens, _backed_off(anywhere[at], tokens, u))
-        ratio[:] = p / u if at else p
-    scores: Ints = _WEIGHTS[: len(own)] @ logarithms(ratios)
-    return scores
-
-
-def _backed_off(counts: Counts, tokens: Ints, below: Floats) -> Floats:
-    """Return the probability of each token, with some of it given to what never followed."""
-    if not counts.total:
-        return below
-    seen: Floats = np.maximum(counts.of(tokens) - DISCOUNT, 0.0)
-    found: Floats = (seen + DISCOUNT * len(counts.token) * below) / counts.total
-    return found
 
 
 def _most_frequent(evidence: Evidence) -> TokenChoice:
