@@ -12,8 +12,9 @@ import typer
 from rich.live import Live
 
 from giaann_p2p.cli.arrival import commands_of
-from giaann_p2p.cli.health_shown import overview_json, overview_shown, report_json, report_lines
+from giaann_p2p.cli.health_shown import overview_shown, report_lines
 from giaann_p2p.client.links import full_link, saved_names
+from giaann_p2p.client.plain import overview_json, report_json
 from giaann_p2p.terminal import FAILED, errors, joining, say, say_json, show
 
 if TYPE_CHECKING:

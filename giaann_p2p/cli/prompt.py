@@ -39,6 +39,7 @@ from giaann_p2p.cli.manner import (
     variant_of,
 )
 from giaann_p2p.cli.verified import Verify, complain_of, lies_json, settled, share_of
+from giaann_p2p.client.plain import cost_json, token_json
 from giaann_p2p.terminal import (
     FAILED,
     NOTHING,
@@ -140,8 +141,8 @@ async def streamed(answer: "Answer", as_json: bool, stats: bool = False) -> None
     token = first
     while token is not None:
         if as_json:
-            cost = present.cost_json(answer.costs[-1]) if stats else {}
-            say_json(present.token_json(token) | cost)
+            cost = cost_json(answer.costs[-1]) if stats else {}
+            say_json(token_json(token) | cost)
         else:
             say(present.shown(token.text), end="")
         token = await anext(answer, None)
