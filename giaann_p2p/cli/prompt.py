@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -38,8 +39,10 @@ from giaann_p2p.cli.manner import (
     text_of,
     variant_of,
 )
+from giaann_p2p.cli.through_gateway import NoGateway, gateway_to, oracle_at
 from giaann_p2p.cli.verified import Verify, complain_of, lies_json, settled, share_of
 from giaann_p2p.client.plain import cost_json, token_json
+from giaann_p2p.gateway.asking import Away
 from giaann_p2p.terminal import (
     FAILED,
     NOTHING,
@@ -84,6 +87,7 @@ def prompt(
     local: Local = False,
     verify: Verify = False,
     device: Device = "auto",
+    no_gateway: NoGateway = False,
     as_json: Json = False,
 ) -> None:
     """Continue a prompt from what a swarm has learned, and print both.
@@ -97,7 +101,20 @@ def prompt(
     ]
     text = text_of(text)
 
+    where = gateway_to(join, no_gateway or local or verify or device != "auto")
+
     async def asked(joined: Callable[[], None]) -> "Generation":
+        if where is not None:
+            ask = oracle_at(where)
+            joined()
+            with suppress(Away):
+                while manners:
+                    done = await answered(ask, manners[0])
+                    del manners[0]
+                return done
+        return await asked_swarm(joined)
+
+    async def asked_swarm(joined: Callable[[], None]) -> "Generation":
         from giaann_p2p.cli.visiting import oracle_of
 
         async with oracle_of(join, local, device, share_of(verify)) as ask:

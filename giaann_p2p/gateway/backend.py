@@ -9,6 +9,7 @@ import msgspec
 from giaann_p2p.client.prompting import Answer
 from giaann_p2p.gateway.views import Found, Jobs, PeersNow, ShownColumn
 from giaann_p2p.model.manner import Manner
+from giaann_p2p.swarm.members.overview import Overview
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,6 +73,10 @@ class Backend(Protocol):
 
     def answering(self, prompt: str, manner: Manner) -> AbstractAsyncContextManager[Answer]:
         """Continue a prompt for as long as the context lasts; its end ends the work."""
+        ...
+
+    async def overview(self) -> Overview | None:
+        """Return the state of a swarm, with the peers that do not answer; a brain has none."""
         ...
 
     async def status(self) -> dict[str, Any]:

@@ -71,6 +71,9 @@ class BrainBackend:
         require(manner, self._brain.spec.profile)
         yield BrainAnswer(prompt, lambda: self._thought(prompt, manner), self._run)
 
+    async def overview(self) -> None:
+        """Return None: a brain has no peers to be seen."""
+
     async def status(self) -> dict[str, Any]:
         """Return the size of what is known, and the texts that were learned."""
         return await self._run(self._status)

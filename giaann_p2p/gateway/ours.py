@@ -3,11 +3,13 @@
 from contextlib import aclosing
 from typing import Any
 
+import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
 from giaann_p2p.client.plain import cost_json, token_json
 from giaann_p2p.client.prompting import Answer
+from giaann_p2p.gateway.asking import OVERVIEW
 from giaann_p2p.gateway.context import Context
 from giaann_p2p.gateway.failures import BadField, NotKnown
 from giaann_p2p.gateway.openai_requests import decoded
@@ -28,6 +30,11 @@ async def info(context: Context, request: Request) -> Response:
 
 async def status(context: Context, request: Request) -> Response:
     """Answer how the swarm is."""
+    if request.headers.get("accept") == OVERVIEW:
+        found = await context.backend.overview()
+        if found is not None:
+            data = msgspec.msgpack.encode((context.facts.name, found))
+            return Response(data, media_type=OVERVIEW)
     return as_json(await context.backend.status())
 
 
@@ -50,7 +57,8 @@ async def column(context: Context, request: Request) -> Response:
     found = await context.backend.column(noun, words, leads)
     if found is None:
         raise NotKnown(f"{noun!r} was never learned as a noun; try its singular")
-    return as_json(found)
+    lost = context.backend.lost
+    return as_json(found, {"x-giaann-lost": lost} if lost else None)
 
 
 async def search(context: Context, request: Request) -> Response:

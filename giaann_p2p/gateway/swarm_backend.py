@@ -30,6 +30,8 @@ _PATIENCE = 20.0
 """Seconds without a new token after which a prompt fails with the last reason of a compute peer."""
 _ANSWERS_WITHIN = 0.7
 """Timeout of one attempt to reach a peer; of three, so a peer that hangs is silent after 2 s."""
+_SOON = 1.0
+"""Seconds within which honest owners that returned different rows usually agree."""
 _FRESH = 0.5
 """Seconds for which a look at the peers is used again."""
 
@@ -125,6 +127,7 @@ class SwarmBackend:
         session = self.session
         known = len(session.lies)
         found = await column(session, noun, words, leads)
+        await session.reading.settled(_SOON)
         if not found.words:
             return None
         lies = session.lies[known:]

@@ -66,6 +66,13 @@ class ShownWord(msgspec.Struct, frozen=True, kw_only=True):
     leads: list[ShownLead]
 
 
+class ShownRow(msgspec.Struct, frozen=True, kw_only=True):
+    """The size of a row."""
+
+    occurrences: int
+    connections: int
+
+
 class ShownLie(msgspec.Struct, frozen=True, kw_only=True):
     """A wrong row that a storage peer returned, as `giaann column --json` tells it."""
 
@@ -73,8 +80,8 @@ class ShownLie(msgspec.Struct, frozen=True, kw_only=True):
     shard: int
     concept: str
     feature: str | None
-    told: dict[str, int] | None
-    true: dict[str, int] | None
+    told: ShownRow | None
+    true: ShownRow | None
     behind: bool
 
 

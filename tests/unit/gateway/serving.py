@@ -121,6 +121,9 @@ class Stub:
             self.now -= 1
             self.over.set()
 
+    async def overview(self) -> None:
+        return None
+
     async def status(self) -> dict[str, Any]:
         return {"verdict": self.verdict, "do": "", "now": self.now}
 
