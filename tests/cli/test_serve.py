@@ -13,7 +13,7 @@ import pytest
 
 from giaann_p2p import Brain
 from giaann_p2p.gateway import whereabouts
-from tests.cli.conftest import GIAANN, Run
+from tests.cli.conftest import GIAANN, TEXT, Run
 
 WITHIN = 200.0
 
@@ -22,7 +22,7 @@ WITHIN = 200.0
 def brain(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("brains") / "bees"
     with Brain.open(folder) as found:
-        found.train("Bees make honey from the nectar that they collect from flowers.\n")
+        found.train(TEXT)
     return folder
 
 
