@@ -157,10 +157,17 @@ class SwarmBackend:
 
 @asynccontextmanager
 async def swarm_backend(
-    link: Link, commands: Callable[[bytes], Commands], *, training: bool = False
+    link: Link,
+    commands: Callable[[bytes], Commands],
+    *,
+    training: bool = False,
+    patience: float = 0.0,
 ) -> AsyncIterator[SwarmBackend]:
-    """Join a swarm, and serve it for as long as the context lasts."""
-    held = HeldSession(lambda: visit(link))
+    """Join a swarm, and serve it for as long as the context lasts.
+
+    `patience`: seconds for which to try again if the swarm cannot be joined at first.
+    """
+    held = HeldSession(lambda: visit(link), patience)
     try:
         await held.start()
         backend = SwarmBackend(held, commands, training=training)
