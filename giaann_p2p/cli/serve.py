@@ -1,9 +1,11 @@
 """`giaann serve`: a gateway to a swarm or a brain, for programs and for a browser."""
 
+import asyncio
 import ipaddress
 import os
 import shlex
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
@@ -122,7 +124,8 @@ def serve(
             _report(status_file, url)
 
         backing = _backing(link, db, allow_training, _STARTS_WITHIN if status_file else 0.0)
-        uvloop.run(serving.serve(backing, listening, limits, file, tell))
+        with suppress(asyncio.CancelledError):  # by a signal, before it had started
+            uvloop.run(serving.serve(backing, listening, limits, file, tell))
 
 
 def _backing(

@@ -153,6 +153,7 @@ class SwarmBackend:
     async def close(self) -> None:
         """End what is under way."""
         await self._lessons.close()
+        await self._nouns.close()
 
 
 @asynccontextmanager

@@ -26,6 +26,14 @@ def brain(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep gateways that are killed here out of the user's folder."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
 @contextmanager
 def serving(*arguments: object) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
     """Run a gateway; yield its address once it answers."""
