@@ -96,6 +96,7 @@ def dies_and_comes_back(swarm: LocalSwarm, at: str, name: str) -> None:
     swarm.kill(name)
     swarm.wait_ended(name)
     shows_silent(answer, short)
+    answer.close()
     line.close()
     began = time.monotonic()
     status, body, headers = asked(at)

@@ -1,5 +1,6 @@
 """`/api`: what the page and commands ask."""
 
+import asyncio
 import json
 import re
 from collections.abc import Iterator
@@ -8,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from giaann_p2p.gateway.events import Feed
 from giaann_p2p.gateway.limits import Limits
 from giaann_p2p.net.errors import Unreachable
 from tests.unit.gateway.raw import asked, head, line_to, rest_of, until
@@ -170,6 +172,23 @@ def test_listeners_hear_the_state_at_once_and_what_changes() -> None:
         found.stop()
         rest_of(line)  # an end, though the stream has none by itself
         rest_of(other)
+
+
+def test_a_listener_who_comes_after_all_have_left_hears_the_state_too() -> None:
+    with served() as found:
+        for _ in range(3):
+            with line_to(found.port) as line:
+                line.sendall(head("GET", "/api/events", found.port))
+                until(line, b"event: rates")
+            feed = found.gateway.feed
+            found.run(_ended(feed))
+        assert asked(found.port, "GET", "/healthz")[0] == 200
+
+
+async def _ended(feed: Feed) -> None:
+    """Wait until nobody looks any more, because nobody listens."""
+    if feed.looking is not None:
+        await asyncio.wait([feed.looking])
 
 
 def test_metrics_count_requests_by_route_and_tokens(at: Served) -> None:
