@@ -78,9 +78,8 @@ def settled(command: list[str], output: str) -> str:
     """Return what a command printed, of a status without its numbers, which change meanwhile."""
     if command != ["status"]:
         return output
-    return " ".join(
-        re.sub(r"\b[0-9.]+\b|; compute peers learn.*|; they answer.*", "N", output).split()
-    )
+    lasting = re.sub(r"; (compute peers learn|they answer).*", "", output)
+    return " ".join(re.sub(r"\b[0-9.]+\b", "N", lasting).split())
 
 
 def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
