@@ -22,6 +22,8 @@ TEXT = (
     "The old captain of the ship told the young sailors a long story about the sea.\n"
 )
 PROMPT, REST = "Bees make honey from", "nectar"
+NEW_PROMPT = "The old captain of the ship"
+"""A prompt whose rows no compute peer has read yet."""
 WITHIN = 300.0
 """Only for what hangs."""
 HANGS = 30.0
@@ -52,8 +54,8 @@ def test_a_gateway_outlives_its_swarm_and_commands_use_it(
         assert b"event: done" in posted(gateway.listen, "/api/train?name=bees", TEXT)[1]
         assert REST in said(gateway.listen)
         commands_print_the_same(swarm.link)
-        for name in ("compute-1", "storage-1"):
-            dies_and_comes_back(swarm, gateway.listen, name)
+        dies_and_comes_back(swarm, gateway.listen, "compute-1", PROMPT)
+        dies_and_comes_back(swarm, gateway.listen, "storage-1", NEW_PROMPT)
         assert swarm.peer("gateway-1").pid == gateway.pid  # it never started again
 
 
@@ -88,7 +90,7 @@ def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(command, capture_output=True, text=True, timeout=WITHIN, check=False)
 
 
-def dies_and_comes_back(swarm: LocalSwarm, at: str, name: str) -> None:
+def dies_and_comes_back(swarm: LocalSwarm, at: str, name: str, prompt: str) -> None:
     """Kill the only peer of a role; its gateway says so, and answers again once it is back."""
     short = swarm.peer(name).peer[:8]
     line, answer = listening(at)
@@ -98,7 +100,7 @@ def dies_and_comes_back(swarm: LocalSwarm, at: str, name: str) -> None:
     answer.close()
     line.close()
     began = time.monotonic()
-    status, body, headers = asked(at)
+    status, body, headers = asked(at, prompt)
     assert time.monotonic() - began < HANGS
     assert status == 503, body
     assert headers["retry-after"]
@@ -106,7 +108,7 @@ def dies_and_comes_back(swarm: LocalSwarm, at: str, name: str) -> None:
     swarm.wait_ready([name])
     while status != 200:  # until the peer is in the directory, and its rows are served
         began = time.monotonic()
-        status, body, _ = asked(at)
+        status, body, _ = asked(at, prompt)
         assert time.monotonic() - began < HANGS
         assert status in (200, 503), body
     assert REST in said(at)
@@ -124,8 +126,8 @@ def said(at: str) -> str:
             return found.choices[0].text
 
 
-def asked(at: str) -> tuple[int, bytes, dict[str, str]]:
-    body = json.dumps({"model": "local", "prompt": PROMPT})
+def asked(at: str, prompt: str) -> tuple[int, bytes, dict[str, str]]:
+    body = json.dumps({"model": "local", "prompt": prompt})
     return posted(at, "/v1/completions", body)
 
 

@@ -15,11 +15,13 @@ from hypothesis import strategies as st
 from giaann_p2p.errors import UsageError
 from giaann_p2p.gateway import whereabouts
 from giaann_p2p.gateway.api_key import key_in
+from giaann_p2p.gateway.failures import Busy
 from giaann_p2p.gateway.limits import Limits
 from giaann_p2p.gateway.merging import gathered, merged
 from giaann_p2p.gateway.noun_index import NounIndex
 from giaann_p2p.gateway.server import bound
 from giaann_p2p.gateway.stops import Stops
+from giaann_p2p.gateway.turns import Turns
 from giaann_p2p.gateway.usage import counter_of
 from giaann_p2p.gateway.whereabouts import Whereabouts
 
@@ -186,3 +188,39 @@ def test_a_bound_of_zero_is_refused() -> None:
 def test_tokens_of_subwords_are_counted_by_their_tokeniser() -> None:
     assert counter_of("subwords")("Hello wörld 2015") == 7
     assert counter_of("words")("Bees, it's 5.") == 7
+
+
+def test_turns_are_taken_in_order_and_given_back_whatever_happens() -> None:
+    async def play() -> None:
+        room, order, gates = 2, list[int](), [asyncio.Event() for _ in range(6)]
+        turns = Turns(lambda: room)
+
+        async def take(number: int) -> None:
+            async with turns.turn(60.0):
+                order.append(number)
+                await gates[number].wait()
+
+        tasks = []
+        for number in range(5):
+            tasks.append(asyncio.ensure_future(take(number)))
+            await asyncio.sleep(0)
+        assert (order, repr(turns)) == ([0, 1], "<Turns: 2 taken, 3 wait>")
+        tasks[2].cancel()  # who waits may leave
+        await asyncio.wait([tasks[2]])
+        tasks[0].cancel()  # and who has a turn, too
+        await asyncio.wait([tasks[0]])
+        await asyncio.sleep(0)
+        assert order == [0, 1, 3]
+        with pytest.raises(Busy):
+            async with turns.turn(0.01):
+                pass
+        gates[1].set()
+        gates[3].set()
+        gates[4].set()
+        await asyncio.gather(*tasks[3:], tasks[1])
+        assert order == [0, 1, 3, 4]
+        assert repr(turns) == "<Turns: 0 taken, 0 wait>"
+        async with turns.turn(60.0) as waited:
+            assert waited < 60
+
+    asyncio.run(play())
