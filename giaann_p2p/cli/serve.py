@@ -1,10 +1,14 @@
 """`giaann serve`: a gateway to a swarm or a brain, for programs and for a browser."""
 
+import asyncio
 import ipaddress
 import os
 import shlex
+import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlsplit
 
 import typer
 
@@ -20,6 +24,8 @@ if TYPE_CHECKING:
     from giaann_p2p.swarm.wire.link import Link
 
 _MOST_PORT = (1 << 16) - 1
+_STARTS_WITHIN = 60.0
+"""Seconds that the swarm may take to start, for a gateway that is started with it."""
 Join = Annotated[
     str | None,
     typer.Option(
@@ -84,6 +90,7 @@ def serve(
     max_tokens: MostTokens = 4096,
     prompts: Prompts = 256,
     access_log: AccessLog = False,
+    status_file: Annotated[str, typer.Option(hidden=True)] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print the address as JSON.")] = False,
 ) -> None:
     """Serve a swarm or a brain over HTTP: OpenAI's interface at /v1, and a page at /.
@@ -114,13 +121,15 @@ def serve(
         def tell(url: str, facts: "Facts", is_first: bool) -> None:
             joined()
             _tell(url, facts, listening, is_first, as_json)
+            _report(status_file, url)
 
-        backing = _backing(link, db, allow_training)
-        uvloop.run(serving.serve(backing, listening, limits, file, tell))
+        backing = _backing(link, db, allow_training, _STARTS_WITHIN if status_file else 0.0)
+        with suppress(asyncio.CancelledError):  # by a signal, before it had started
+            uvloop.run(serving.serve(backing, listening, limits, file, tell))
 
 
 def _backing(
-    link: "Link | None", db: Path | None, training: bool
+    link: "Link | None", db: Path | None, training: bool, patience: float
 ) -> "AbstractAsyncContextManager[Backend]":
     if link is None:
         from giaann_p2p.gateway.serving import brain_backend
@@ -130,7 +139,7 @@ def _backing(
     from giaann_p2p.cli.arrival import commands_of
     from giaann_p2p.gateway.swarm_backend import swarm_backend
 
-    return swarm_backend(link, commands_of, training=training)
+    return swarm_backend(link, commands_of, training=training, patience=patience)
 
 
 def listening_of(
@@ -161,6 +170,22 @@ def listening_of(
         key=b"" if key_file is None else key_in(key_file),
     )
     return Listening(host, port, access, "" if key_file is None else str(key_file.resolve()))
+
+
+def main(arguments: list[str]) -> None:
+    """Run `giaann serve` in a process of its own, with these arguments."""
+    from giaann_p2p.cli.main import main as command
+
+    sys.argv = ["giaann", "serve", *arguments]
+    command()
+
+
+def _report(status_file: str, url: str) -> None:
+    """Report to the process that started this one that the gateway answers, and where."""
+    if status_file:
+        from giaann_p2p.local.status_file import READY, Status, StatusFile
+
+        StatusFile(Path(status_file)).write(Status(state=READY, listen=urlsplit(url).netloc))
 
 
 def _address(listen: str) -> tuple[str, int]:

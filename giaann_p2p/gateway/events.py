@@ -38,23 +38,24 @@ class Feed:
         self._number = 0
         self._changed = asyncio.Condition()
         self._listeners = 0
-        self._looking: asyncio.Task[None] | None = None
+        self.looking: asyncio.Task[None] | None = None
+        """The task that looks; None until somebody has listened. It ends when nobody does."""
 
     async def listen(self) -> Events:
         """Yield the newest events, and then those that come, until the gateway ends."""
         self._listeners += 1
         self._metrics.listeners.set(self._listeners)
-        if self._looking is None or self._looking.done():
+        if self.looking is None or self.looking.done():
             self._newest.clear()
-            self._looking = asyncio.create_task(self._look())
+            self.looking = asyncio.create_task(self._look())
         seen = 0
         try:
             yield COMMENT
             while not self._draining.is_set():
-                news = [(at, one) for at, one in self._newest.values() if at > seen]
+                news = self._since(seen)
                 if not news and await self._waited(seen):
                     yield COMMENT
-                for at, one in sorted(news):
+                for at, one in news:
                     seen = max(seen, at)
                     yield one
         finally:
@@ -63,17 +64,21 @@ class Feed:
 
     async def end(self) -> None:
         """Wake all listeners, so that they see that the gateway ends."""
-        if self._looking is not None:
-            self._looking.cancel()
-            await asyncio.gather(self._looking, return_exceptions=True)
+        if self.looking is not None:
+            self.looking.cancel()
+            await asyncio.gather(self.looking, return_exceptions=True)
         async with self._changed:
             self._changed.notify_all()
+
+    def _since(self, seen: int) -> list[tuple[int, bytes]]:
+        """Return the newest events with higher numbers than `seen`, in their order."""
+        return sorted(one for one in self._newest.values() if one[0] > seen)
 
     async def _waited(self, seen: int) -> bool:
         """Wait for something newer; return whether none came for a while."""
         try:
             async with asyncio.timeout(_QUIET), self._changed:
-                await self._changed.wait_for(lambda: self._number > seen or self._draining.is_set())
+                await self._changed.wait_for(lambda: self._since(seen) or self._draining.is_set())
         except TimeoutError:
             return True
         return False

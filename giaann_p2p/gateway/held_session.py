@@ -26,8 +26,10 @@ Joins = Callable[[], AbstractAsyncContextManager[Session]]
 class HeldSession:
     """The session of a gateway; `start` joins for the first time, and raises if that fails."""
 
-    def __init__(self, join: Joins) -> None:
+    def __init__(self, join: Joins, patience: float = 0.0) -> None:
+        """Prepare; the first join is tried again for `patience` seconds if it fails."""
         self._join = join
+        self._until = asyncio.get_running_loop().time() + patience
         self._session: Session | None = None
         self._why = "the swarm has not been joined yet"
         self._first: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -68,7 +70,7 @@ class HeldSession:
                     await _until_alone(session)
                     self._why = "no peer of it is in the directory any more"
             except GiaannError as error:
-                if not self._first.done():
+                if not self._first.done() and asyncio.get_running_loop().time() >= self._until:
                     raise
                 self._why = str(error)
             finally:

@@ -24,7 +24,7 @@ _MOST_HEAD = 16 << 10
 _BACKLOG = 512
 _OTHER_FILES = 512
 """Files that a gateway may need besides its connections."""
-_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 def bound(host: str, port: int) -> socket.socket:
@@ -103,22 +103,29 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
+def cancel_at_signals() -> None:
+    """Have signals cancel this task, which undoes what it has begun, until `run` takes them."""
+    task, loop = asyncio.current_task(), asyncio.get_running_loop()
+    if task is not None:
+        for number in SIGNALS:
+            loop.add_signal_handler(number, task.cancel)
+
+
 async def run(gateway: Gateway, door: socket.socket, tell: Callable[[], None]) -> None:
-    """Serve a gateway until a signal ends it; call `tell` once it answers."""
+    """Serve a gateway until a signal ends it; call `tell` once it answers.
+
+    Signals that come while the rest ends in good order are taken, and change nothing.
+    """
     most = allow_files(gateway.context.limits.connections)
     server, loop = Server(gateway, most), asyncio.get_running_loop()
-    for number in _SIGNALS:
+    for number in SIGNALS:
         loop.add_signal_handler(number, _ask, server)
-    try:
-        serving = asyncio.create_task(server.serve(sockets=[door]))
-        ready = asyncio.create_task(server.ready.wait())
-        await asyncio.wait([serving, ready], return_when=asyncio.FIRST_COMPLETED)
-        if not serving.done():
-            tell()
-        await serving
-    finally:
-        for number in _SIGNALS:
-            loop.remove_signal_handler(number)
+    serving = asyncio.create_task(server.serve(sockets=[door]))
+    ready = asyncio.create_task(server.ready.wait())
+    await asyncio.wait([serving, ready], return_when=asyncio.FIRST_COMPLETED)
+    if not serving.done():
+        tell()
+    await serving
 
 
 def allow_files(connections: int) -> int:

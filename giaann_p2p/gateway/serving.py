@@ -14,7 +14,7 @@ from giaann_p2p.gateway.brain_backend import BrainBackend
 from giaann_p2p.gateway.context import context_of
 from giaann_p2p.gateway.limits import Limits
 from giaann_p2p.gateway.rules import Access
-from giaann_p2p.gateway.server import address_of, bound, run
+from giaann_p2p.gateway.server import address_of, bound, cancel_at_signals, run
 from giaann_p2p.gateway.usage import counter_of
 from giaann_p2p.solo.brain import Brain
 
@@ -40,6 +40,7 @@ async def serve(
     `file` says to other commands where the gateway is. The port is taken before anything slow, so
     that it is known at once if another program has it.
     """
+    cancel_at_signals()
     with bound(listening.host, listening.port) as door:
         async with backing as backend:
             facts = backend.facts

@@ -14,12 +14,15 @@ from giaann_p2p.client.prompting import Answer, ask
 from giaann_p2p.client.roll_call import silent
 from giaann_p2p.client.session import Session, visit
 from giaann_p2p.gateway.backend import Facts, Teaching
+from giaann_p2p.gateway.failures import Unavailable
 from giaann_p2p.gateway.held_session import HeldSession
 from giaann_p2p.gateway.shown_peers import Since, peers_now
 from giaann_p2p.gateway.swarm_lessons import SwarmLessons
 from giaann_p2p.gateway.swarm_nouns import SwarmNouns
+from giaann_p2p.gateway.turns import Turns
 from giaann_p2p.gateway.views import Found, Jobs, PeersNow, ShownColumn
 from giaann_p2p.model.manner import Manner, require
+from giaann_p2p.node.reading.prompt_options import PromptOptions
 from giaann_p2p.swarm.members.causes import cause_of
 from giaann_p2p.swarm.members.commands import Commands
 from giaann_p2p.swarm.members.overview import Overview
@@ -28,6 +31,9 @@ from giaann_p2p.swarm.wire.manifest import Manifest
 
 _PATIENCE = 20.0
 """Seconds without a new token after which a prompt fails with the last reason of a compute peer."""
+_TURN_WITHIN, _FIRST_WITHIN = 20.0, 28.0
+"""Seconds that a prompt waits for its turn, and until it has its first token or fails."""
+_EACH = PromptOptions().sessions_each
 _ANSWERS_WITHIN = 0.7
 """Timeout of one attempt to reach a peer; of three, so a peer that hangs is silent after 2 s."""
 _SOON = 1.0
@@ -46,6 +52,7 @@ class SwarmBackend:
         self._manifest: Manifest = held.session.manifest
         self._since, self._nouns = Since(), SwarmNouns()
         self._lessons = SwarmLessons()
+        self._turns = Turns(self._room)
         self._looking = asyncio.Lock()
         self._seen: Overview | None = None
         self._seen_at = float("-inf")
@@ -95,7 +102,18 @@ class SwarmBackend:
         """Continue a prompt for as long as the context lasts; a compute peer that is not asked for
         more tokens forgets the prompt."""
         require(manner, self._manifest.spec.profile)
-        yield ask(self.session, prompt, manner, _PATIENCE)
+        async with self._turns.turn(_TURN_WITHIN) as waited:
+            patience = min(_PATIENCE, _FIRST_WITHIN - waited)
+            yield ask(self.session, prompt, manner, patience)
+
+    def _room(self) -> int:
+        """Return how many prompts the compute peers answer for this client at once."""
+        try:
+            session = self._held.session
+        except Unavailable:
+            return _EACH
+        live = session.around.directory.live(session.now)
+        return _EACH * max(1, sum(said.role == "compute" for said in live))
 
     async def overview(self) -> Overview:
         """Return the state of the swarm, with the peers that do not answer."""
@@ -153,14 +171,22 @@ class SwarmBackend:
     async def close(self) -> None:
         """End what is under way."""
         await self._lessons.close()
+        await self._nouns.close()
 
 
 @asynccontextmanager
 async def swarm_backend(
-    link: Link, commands: Callable[[bytes], Commands], *, training: bool = False
+    link: Link,
+    commands: Callable[[bytes], Commands],
+    *,
+    training: bool = False,
+    patience: float = 0.0,
 ) -> AsyncIterator[SwarmBackend]:
-    """Join a swarm, and serve it for as long as the context lasts."""
-    held = HeldSession(lambda: visit(link))
+    """Join a swarm, and serve it for as long as the context lasts.
+
+    `patience`: seconds for which to try again if the swarm cannot be joined at first.
+    """
+    held = HeldSession(lambda: visit(link), patience)
     try:
         await held.start()
         backend = SwarmBackend(held, commands, training=training)

@@ -87,10 +87,7 @@ def told(file: Path, where: Whereabouts) -> Iterator[bool]:
 
 
 def _folder() -> Path:
-    """Return the folder of these files: where the system keeps what ends with a session, if set."""
-    given = os.environ.get("XDG_RUNTIME_DIR", "")
-    if given.startswith("/") and Path(given).is_dir():
-        return Path(given) / "giaann" / "gateways"
+    """Return the folder of these files, which is the same for all of this user's processes."""
     state = os.environ.get("XDG_STATE_HOME", "")
     base = Path(state) if state.startswith("/") else Path.home() / ".local" / "state"
     return base / "giaann" / "gateways"
