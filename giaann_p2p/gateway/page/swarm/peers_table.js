@@ -125,10 +125,12 @@ function load({ role, load: { queue, reads, writes, growth } }) {
     role === "storage"
       ? [reads && `${rate(reads)} reads/s`, writes && `${rate(writes)} writes/s`]
       : [
-          writes && `learns ${rate(writes)} sentences/s`,
+          writes && `${rate(writes)} sentences/s`,
           growth && `${rate(growth)} tokens/s`,
           queue && `${count(queue)} waiting`,
         ];
   const busy = said.filter(Boolean);
-  return busy.length ? busy.join(", ") : html`<span class="muted">idle</span>`;
+  // What a compute peer says of its speed is what it reaches at work, whether or not it works now.
+  const when = role === "compute" && (writes || growth) ? " at work" : "";
+  return busy.length ? busy.join(", ") + when : html`<span class="muted">idle</span>`;
 }
