@@ -1,6 +1,6 @@
 """Take the README's picture of the page: python -m tests.e2e.screenshots [FILE]
 
-A small swarm learns a text, and the page is asked a prompt: that is the picture, in the light theme.
+A small swarm learns a text, and the page is asked a prompt: that is the picture, in light colours.
 """
 
 import sys

@@ -55,8 +55,8 @@ export function Answer({ asking, profile, onChoose }) {
     </p>`}
     <ul class="legend" aria-label="What spoke for a token">
       ${legendOf(profile).map(
-        ({ name, kind, sentence }) => html`<li key=${name} title=${sentence}>
-          <span class="token ${kind}">${name}</span>
+        ({ name, kind, gist }) => html`<li key=${name}>
+          <span class="token ${kind}">${name}</span> ${gist === `in ${name}` ? "" : gist}
         </li>`,
       )}
     </ul>

@@ -52,8 +52,8 @@ function Leads({ before, token }) {
     );
     return () => going.abort();
   }, [before]);
-  if (!before) return html`<h3>Candidates</h3><p class="muted">It follows from the prompt itself.</p>`;
-  return html`<h3>Candidates: where <q>${before.text.trim()}</q> leads most strongly</h3>
+  if (!before) return html`<p class="muted">It follows from the prompt itself.</p>`;
+  return html`<h3>Where <q>${before.text.trim()}</q>, the word before, leads most strongly</h3>
     ${found === null && html`<p class="muted">looking …</p>`}
     ${found?.length === 0 && html`<p class="muted">Its row is not among the column's most frequent ones.</p>`}
     ${found?.length > 0 && html`<${Bars} rows=${found.map((one) => rowOf(one, one.strength))} chosen=${token} />`}`;
