@@ -18,12 +18,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from giaann_p2p.client.swarm import AsyncSwarm
+from giaann_p2p.errors import PromptError
 from giaann_p2p.gateway.asking import asked, events
 from giaann_p2p.gateway.server import allow_files
 from giaann_p2p.gateway.whereabouts import Whereabouts
@@ -57,7 +59,6 @@ async def _measured(
 ) -> dict[str, float]:
     gateway = swarm.peer("gateway-1")
     where = Whereabouts(url=f"http://{gateway.listen}", pid=gateway.pid)
-    prompts = _prompts()
     async with AsyncSwarm.join(swarm.link) as client:
 
         async def by_client(prompt: str) -> int:
@@ -67,7 +68,7 @@ async def _measured(
             async for _ in await client.stream(prompt, max_tokens=_TOKENS):
                 return
 
-        ask = _asking(where)
+        ask, prompts = _asking(where), await _good(_prompts(), by_client)
         await _rate(by_client, prompts, _EACH, 5.0)  # warm
         at_first = _memory(gateway.pid)
         before = await _rate(by_client, prompts, _EACH, seconds / 4)
@@ -103,6 +104,16 @@ async def _measured(
 def _prompts() -> list[str]:
     lines = [line.split() for line in _WIKI.read_text().splitlines()]
     return [" ".join(words[:8]) for words in lines if len(words) > 20][:200]
+
+
+async def _good(prompts: Sequence[str], ask: Ask) -> list[str]:
+    """Return the prompts that have an answer: a few name no noun."""
+    found = []
+    for prompt in prompts:
+        with suppress(PromptError):
+            if await ask(prompt):
+                found.append(prompt)
+    return found
 
 
 def _asking(where: Whereabouts) -> Ask:
