@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from giaann_p2p import Generation, Score
     from giaann_p2p.client.oracle import Oracle
     from giaann_p2p.client.prompting import Answer
+    from giaann_p2p.gateway.whereabouts import Whereabouts
     from giaann_p2p.model.manner import Manner
 
 Local = Annotated[
@@ -99,53 +100,67 @@ def prompt(
         manner_of(max_tokens, timing, beam, graded_strengths, graded_activations, sampling)
         for sampling in drawing
     ]
-    text = text_of(text)
-
+    how = _How(text_of(text), stream, explain, stats, as_json)
     where = gateway_to(join, no_gateway or local or verify or device != "auto")
 
     async def asked(joined: Callable[[], None]) -> "Generation":
-        if where is not None:
-            ask = oracle_at(where)
-            joined()
-            with suppress(Away):
-                while manners:
-                    done = await answered(ask, manners[0])
-                    del manners[0]
-                return done
-        return await asked_swarm(joined)
-
-    async def asked_swarm(joined: Callable[[], None]) -> "Generation":
+        if where is not None and (found := await _by_gateway(where, how, manners, joined)):
+            return found
         from giaann_p2p.cli.visiting import oracle_of
 
         async with oracle_of(join, local, device, share_of(verify)) as ask:
             joined()
             arrived(ask.visiting)
             for manner in manners:
-                done = await answered(ask, manner)
+                done = await how.answered(ask, manner)
             complain_of(ask.visiting)
             return done
-
-    async def answered(ask: "Oracle", manner: "Manner") -> "Generation":
-        answer = ask(text, manner)
-        if stream:
-            await streamed(answer, as_json, stats)
-        done = await answer.all()
-        if not as_json:
-            if not stream:
-                say(present.shown(done.prompt + done.text))
-            show_more(answer, done, explain=explain, stats=stats)
-        await settled(ask.visiting)
-        if as_json:
-            found = {"stopped": done.stopped} if stream else present.generation_json(done)
-            found |= present.stats_json(answer) if stats and not stream else {}
-            say_json(found | lies_json(ask.visiting))
-        return done
 
     with joining(as_json) as joined:
         done = asyncio.run(asked(joined))
     if not done.text:
         complain(present.nothing_line(done, timing.value))
         raise typer.Exit(NOTHING)
+
+
+class _How(NamedTuple):
+    """How the answers to a prompt are printed."""
+
+    text: str
+    stream: bool
+    explain: bool
+    stats: bool
+    as_json: bool
+
+    async def answered(self, ask: "Oracle", manner: "Manner") -> "Generation":
+        """Answer the prompt, print the answer, and return it."""
+        answer, stream, stats = ask(self.text, manner), self.stream, self.stats
+        if stream:
+            await streamed(answer, self.as_json, stats)
+        done = await answer.all()
+        if not self.as_json:
+            if not stream:
+                say(present.shown(done.prompt + done.text))
+            show_more(answer, done, explain=self.explain, stats=stats)
+        await settled(ask.visiting)
+        if self.as_json:
+            found = {"stopped": done.stopped} if stream else present.generation_json(done)
+            found |= present.stats_json(answer) if stats and not stream else {}
+            say_json(found | lies_json(ask.visiting))
+        return done
+
+
+async def _by_gateway(
+    where: "Whereabouts", how: _How, manners: "list[Manner]", joined: Callable[[], None]
+) -> "Generation | None":
+    """Have a gateway answer; None if it cannot, and then only the manners that are left stay."""
+    ask, done = oracle_at(where), None
+    joined()
+    with suppress(Away):
+        while manners:
+            done = await how.answered(ask, manners[0])
+            del manners[0]
+    return None if manners else done
 
 
 async def streamed(answer: "Answer", as_json: bool, stats: bool = False) -> None:
