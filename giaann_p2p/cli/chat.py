@@ -2,16 +2,18 @@
 
 import signal
 import sys
+from collections.abc import Callable
 from contextlib import AsyncExitStack, ExitStack, closing, suppress
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from giaann_p2p.cli import present
-from giaann_p2p.cli.arrival import LossWarning, arrived
+from giaann_p2p.cli.arrival import arrived
 from giaann_p2p.cli.health import Join
 from giaann_p2p.cli.manner import Device, MaxTokens, Timing, TimingName, manner_of
 from giaann_p2p.cli.prompt import Local, Stats, show_more, streamed
+from giaann_p2p.cli.through_gateway import NoGateway, answers, gateway_to, oracle_at
 from giaann_p2p.cli.verified import Verify, complain_of, settled, share_of
 from giaann_p2p.errors import GiaannError
 from giaann_p2p.terminal import complain, joining, say
@@ -46,6 +48,7 @@ def chat(
     local: Local = False,
     verify: Verify = False,
     device: Device = "auto",
+    no_gateway: NoGateway = False,
 ) -> None:
     """Answer prompts line by line from what a swarm has learned; /help lists the commands."""
     settings = _Settings(timing.value, max_tokens, stats)
@@ -59,11 +62,16 @@ def chat(
             from giaann_p2p.client.portal import Portal
 
             portal = held.enter_context(closing(Portal()))
-            oracular = oracle_of(join, local, device, share_of(verify))
-            ask = portal.run(stack.enter_async_context(oracular))
+            where = gateway_to(join, no_gateway or local or verify or device != "auto")
+            if where is None or not portal.run(answers(where)):
+                oracular = oracle_of(join, local, device, share_of(verify))
+                ask = portal.run(stack.enter_async_context(oracular))
+                look = arrived(ask.visiting).look
+            else:
+                ask, look = oracle_at(where), _nothing
         before = signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
-            _talk(portal, ask, settings, arrived(ask.visiting))
+            _talk(portal, ask, settings, look)
             with suppress(KeyboardInterrupt):
                 portal.run(settled(ask.visiting))
             complain_of(ask.visiting, settings.lies)
@@ -72,7 +80,11 @@ def chat(
             portal.run(stack.aclose())
 
 
-def _talk(portal: "Portal", ask: "Oracle", settings: _Settings, losses: LossWarning) -> None:
+def _nothing() -> None:
+    """Do nothing: a gateway tells of losses with its answers."""
+
+
+def _talk(portal: "Portal", ask: "Oracle", settings: _Settings, look: Callable[[], None]) -> None:
     while True:
         try:
             line = input("> " if sys.stdin.isatty() else "").strip()
@@ -89,7 +101,7 @@ def _talk(portal: "Portal", ask: "Oracle", settings: _Settings, losses: LossWarn
             if line.startswith("/"):
                 _order(line, settings)
             else:
-                losses.look()
+                look()
                 portal.run(_answered(ask, line, settings))
         except KeyboardInterrupt:
             say("")

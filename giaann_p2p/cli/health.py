@@ -4,7 +4,7 @@ import asyncio
 import sys
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,8 +12,11 @@ import typer
 from rich.live import Live
 
 from giaann_p2p.cli.arrival import commands_of
-from giaann_p2p.cli.health_shown import overview_json, overview_shown, report_json, report_lines
+from giaann_p2p.cli.health_shown import overview_shown, report_lines
+from giaann_p2p.cli.through_gateway import NoGateway, gateway_to, overview_by, swarm_of
 from giaann_p2p.client.links import full_link, saved_names
+from giaann_p2p.client.plain import overview_json, report_json
+from giaann_p2p.gateway.asking import Away
 from giaann_p2p.terminal import FAILED, errors, joining, say, say_json, show
 
 if TYPE_CHECKING:
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
 
     from giaann_p2p.client.session import Session
     from giaann_p2p.swarm.members.checkup import Report
+    from giaann_p2p.swarm.members.commands import Commands
     from giaann_p2p.swarm.members.overview import Overview
 
 _LINK = "The swarm's join link, as its founder printed it, or its name (`giaann join`)."
@@ -47,6 +51,7 @@ def status(
     watch: Annotated[
         bool, typer.Option("--watch", help="Repeat every two seconds, until Ctrl-C.")
     ] = False,
+    no_gateway: NoGateway = False,
     as_json: Json = False,
 ) -> None:
     """Show a swarm's peers, and whether its shards have all their replicas.
@@ -58,7 +63,14 @@ def status(
             "--json prints a single report, and --watch goes on: give one of them"
         )
 
+    where = gateway_to(join, no_gateway or watch)
+
     async def seen(joined: Callable[[], None]) -> bool:
+        if where is not None:
+            with suppress(Away):
+                name, found = await overview_by(where)
+                joined()
+                return _said(name, found, commands_of(swarm_of(join)), as_json)
         from giaann_p2p.cli.visiting import visiting
 
         async with visiting(join) as session:
@@ -74,10 +86,15 @@ def status(
 
 async def _shown(visiting: "Session", as_json: bool) -> bool:
     found = await _seen(visiting)
+    return _said(visiting.manifest.name, found, visiting.commands, as_json)
+
+
+def _said(name: str, found: "Overview", commands: "Commands", as_json: bool) -> bool:
+    """Print an overview; return whether the swarm is healthy."""
     if as_json:
         say_json(overview_json(found))
     else:
-        show(_told(visiting, found))
+        show(overview_shown(name, found, commands))
     return found.verdict == "healthy"
 
 

@@ -1,16 +1,15 @@
-"""Renders a swarm's health: tables and lines for people, JSON for programs."""
+"""Renders a swarm's health: tables and lines for people."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import msgspec
 from rich.console import Group, JustifyMethod, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from giaann_p2p.swarm.members.causes import cause_of
 from giaann_p2p.swarm.members.commands import GENERAL, Commands
-from giaann_p2p.swarm.wire.identity import Peer, name_of, to_text
+from giaann_p2p.swarm.wire.identity import Peer, name_of
 from giaann_p2p.terminal import harmless
 from giaann_p2p.units import readable_bytes, span
 
@@ -113,11 +112,6 @@ def _nearly_full(filling: "Sequence[Filling]") -> str:
     return said if soonest is None else f"{said}, full in {span(soonest)} at the present rate"
 
 
-def overview_json(found: "Overview") -> dict[str, Any]:
-    """Return an overview of a swarm as plain values, for JSON."""
-    return {"verdict": found.verdict, **_plain(found)}
-
-
 def report_lines(report: "Report", expected: str, now: float) -> Iterator[str]:
     """Yield the lines of a check's report: totals, faults, and whether the digest is `expected`."""
     yield f"{report.shards} shards, {report.rows:,} rows, {report.connections:,} connections"
@@ -143,28 +137,6 @@ def report_lines(report: "Report", expected: str, now: float) -> Iterator[str]:
         yield f"the swarm and the solo database {agree}"
     if report.agrees:
         yield "every shard is served, and its replicas agree"
-
-
-def report_json(report: "Report") -> dict[str, Any]:
-    """Return the report of a check as plain values, for JSON."""
-    return {"agrees": report.agrees, **_plain(report)}
-
-
-def _plain(value: msgspec.Struct) -> dict[str, Any]:
-    """Return a struct as plain values; peers' ids become their full names."""
-    return {name: _named(one) for name, one in msgspec.structs.asdict(value).items()}
-
-
-def _named(value: object) -> object:
-    if isinstance(value, bytes):
-        return to_text(value)
-    if isinstance(value, msgspec.Struct):
-        return _plain(value)
-    if isinstance(value, dict):
-        return {to_text(peer): shards for peer, shards in value.items()}
-    if isinstance(value, list | tuple):
-        return [_named(one) for one in value]
-    return value
 
 
 def _many(count: int, what: str) -> str:

@@ -26,6 +26,7 @@ _COMMANDS = {
     "column": "giaann_p2p.cli.column:column",
     "pull": "giaann_p2p.cli.pull:pull",
     "publish": "giaann_p2p.cli.publish:publish",
+    "serve": "giaann_p2p.cli.serve:serve",
     "join": "giaann_p2p.cli.join:join",
     "doctor": "giaann_p2p.cli.doctor:doctor",
     "solo": "giaann_p2p.cli.solo:app",

@@ -3,6 +3,8 @@
 import re
 from typing import TYPE_CHECKING, Any, cast
 
+from giaann_p2p.client.plain import cost_json, share_of, token_json
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -59,15 +61,6 @@ def trained_line(report: "Trained") -> str:
     )
 
 
-def trained_json(report: "Trained") -> dict[str, Any]:
-    """Return a report on a learned text as plain values, for JSON."""
-    skips = {
-        reason.value: {"count": count, "first_line": report.skips.first_lines[reason]}
-        for reason, count in report.skips.counts.items()
-    }
-    return {**vars(report), "known": report.known, "skips": skips}
-
-
 def standing_line(report: "TrainReport", standing: "TrainProgress") -> str:
     """Return a line on how far a swarm has learned a text."""
     if standing.lacking:
@@ -87,22 +80,6 @@ def taught_line(report: "TrainReport") -> str:
     if report.checked:
         line = f"{line}, {report.checked:,} chunk{'s'[: report.checked != 1]} cross-checked"
     return f"{line}, {report.pushed / 1e6:,.1f} MB pushed" if report.chunks else line
-
-
-def taught_json(report: "TrainReport") -> dict[str, Any]:
-    """Return a report on a text that a swarm learned as plain values, for JSON."""
-    given_up = {
-        str(chunk): {"line": told.line, "reasons": list(told.reasons)}
-        for chunk, told in report.given_up.items()
-    }
-    return {
-        **trained_json(report),
-        "checked": report.checked,
-        "liars": sorted(report.liars),
-        "unbrought": report.unbrought,
-        "given_up": given_up,
-        "complete": report.complete,
-    }
 
 
 def liar_lines(report: "TrainReport") -> "Iterator[str]":
@@ -148,24 +125,9 @@ def generation_json(answer: "Generation") -> dict[str, Any]:
     }
 
 
-def token_json(token: "Token | SubwordToken") -> dict[str, Any]:
-    """Return a token with its neuron, score and number of candidates as plain values, for JSON."""
-    share = _share(token)
-    return {
-        "text": token.text,
-        "word": token.word,
-        "concept": token.name.concept,
-        "feature": token.name.feature,
-        "timing": token.timing,
-        "score": round(token.score, 6),
-        "candidates": token.candidates,
-        **({} if share is None else {"probability": round(share, 6)}),
-    }
-
-
 def token_line(token: "Token | SubwordToken") -> str:
     """Return a line with a token's word, timing, score, number of candidates and neuron."""
-    share = _share(token)
+    share = share_of(token)
     sure = "" if share is None else f"p {share:5.3f}  "
     return (
         f"  {token.word:<24} {token.timing:<6} score {token.score:7.3f}  {sure}"
@@ -173,27 +135,10 @@ def token_line(token: "Token | SubwordToken") -> str:
     )
 
 
-def _share(token: "Token | SubwordToken") -> float | None:
-    """Return how sure a token is; None if its profile does not say."""
-    return getattr(token, "probability", None)
-
-
 def nothing_line(answer: "Generation", timing: str) -> str:
     """Return a line that says that there is no answer, with the prompt's unknown words."""
     unknown = f"; never learned: {', '.join(answer.unknown)}" if answer.unknown else ""
     return f"nothing comes to mind (timing {timing}){unknown}"
-
-
-def cost_json(cost: "Cost") -> dict[str, Any]:
-    """Return the cost of a token as plain values, for JSON; times are in milliseconds."""
-    return {
-        "ms": cost.micros / 1000,
-        "waited_ms": cost.waited / 1000,
-        "rows": cost.rows,
-        "at_hand": cost.kept,
-        "round_trips": cost.trips,
-        "bytes": cost.nbytes,
-    }
 
 
 def stats_json(answer: "Answer") -> dict[str, Any]:

@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -38,7 +39,10 @@ from giaann_p2p.cli.manner import (
     text_of,
     variant_of,
 )
+from giaann_p2p.cli.through_gateway import NoGateway, gateway_to, oracle_at
 from giaann_p2p.cli.verified import Verify, complain_of, lies_json, settled, share_of
+from giaann_p2p.client.plain import cost_json, token_json
+from giaann_p2p.gateway.asking import Away
 from giaann_p2p.terminal import (
     FAILED,
     NOTHING,
@@ -54,6 +58,7 @@ if TYPE_CHECKING:
     from giaann_p2p import Generation, Score
     from giaann_p2p.client.oracle import Oracle
     from giaann_p2p.client.prompting import Answer
+    from giaann_p2p.gateway.whereabouts import Whereabouts
     from giaann_p2p.model.manner import Manner
 
 Local = Annotated[
@@ -83,6 +88,7 @@ def prompt(
     local: Local = False,
     verify: Verify = False,
     device: Device = "auto",
+    no_gateway: NoGateway = False,
     as_json: Json = False,
 ) -> None:
     """Continue a prompt from what a swarm has learned, and print both.
@@ -94,40 +100,67 @@ def prompt(
         manner_of(max_tokens, timing, beam, graded_strengths, graded_activations, sampling)
         for sampling in drawing
     ]
-    text = text_of(text)
+    how = _How(text_of(text), stream, explain, stats, as_json)
+    where = gateway_to(join, no_gateway or local or verify or device != "auto")
 
     async def asked(joined: Callable[[], None]) -> "Generation":
+        if where is not None and (found := await _by_gateway(where, how, manners, joined)):
+            return found
         from giaann_p2p.cli.visiting import oracle_of
 
         async with oracle_of(join, local, device, share_of(verify)) as ask:
             joined()
             arrived(ask.visiting)
             for manner in manners:
-                done = await answered(ask, manner)
+                done = await how.answered(ask, manner)
             complain_of(ask.visiting)
             return done
-
-    async def answered(ask: "Oracle", manner: "Manner") -> "Generation":
-        answer = ask(text, manner)
-        if stream:
-            await streamed(answer, as_json, stats)
-        done = await answer.all()
-        if not as_json:
-            if not stream:
-                say(present.shown(done.prompt + done.text))
-            show_more(answer, done, explain=explain, stats=stats)
-        await settled(ask.visiting)
-        if as_json:
-            found = {"stopped": done.stopped} if stream else present.generation_json(done)
-            found |= present.stats_json(answer) if stats and not stream else {}
-            say_json(found | lies_json(ask.visiting))
-        return done
 
     with joining(as_json) as joined:
         done = asyncio.run(asked(joined))
     if not done.text:
         complain(present.nothing_line(done, timing.value))
         raise typer.Exit(NOTHING)
+
+
+class _How(NamedTuple):
+    """How the answers to a prompt are printed."""
+
+    text: str
+    stream: bool
+    explain: bool
+    stats: bool
+    as_json: bool
+
+    async def answered(self, ask: "Oracle", manner: "Manner") -> "Generation":
+        """Answer the prompt, print the answer, and return it."""
+        answer, stream, stats = ask(self.text, manner), self.stream, self.stats
+        if stream:
+            await streamed(answer, self.as_json, stats)
+        done = await answer.all()
+        if not self.as_json:
+            if not stream:
+                say(present.shown(done.prompt + done.text))
+            show_more(answer, done, explain=self.explain, stats=stats)
+        await settled(ask.visiting)
+        if self.as_json:
+            found = {"stopped": done.stopped} if stream else present.generation_json(done)
+            found |= present.stats_json(answer) if stats and not stream else {}
+            say_json(found | lies_json(ask.visiting))
+        return done
+
+
+async def _by_gateway(
+    where: "Whereabouts", how: _How, manners: "list[Manner]", joined: Callable[[], None]
+) -> "Generation | None":
+    """Have a gateway answer; None if it cannot, and then only the manners that are left stay."""
+    ask, done = oracle_at(where), None
+    joined()
+    with suppress(Away):
+        while manners:
+            done = await how.answered(ask, manners[0])
+            del manners[0]
+    return None if manners else done
 
 
 async def streamed(answer: "Answer", as_json: bool, stats: bool = False) -> None:
@@ -140,8 +173,8 @@ async def streamed(answer: "Answer", as_json: bool, stats: bool = False) -> None
     token = first
     while token is not None:
         if as_json:
-            cost = present.cost_json(answer.costs[-1]) if stats else {}
-            say_json(present.token_json(token) | cost)
+            cost = cost_json(answer.costs[-1]) if stats else {}
+            say_json(token_json(token) | cost)
         else:
             say(present.shown(token.text), end="")
         token = await anext(answer, None)

@@ -41,6 +41,7 @@ from giaann_p2p.cli.manner import (
     text_of,
     variant_of,
 )
+from giaann_p2p.client.plain import token_json, trained_json
 from giaann_p2p.solo.directory import existing
 from giaann_p2p.solo.source import check
 from giaann_p2p.terminal import (
@@ -109,7 +110,7 @@ def train(
     spec = _spec(seed_tokens, profile)
 
     def tell(report: "Trained") -> None:
-        as_json = present.trained_json
+        as_json = trained_json
         say_json(as_json(report)) if json_output else say(present.trained_line(report))
 
     learning = Learning(files, _checked, tell)
@@ -368,7 +369,7 @@ def _stream(answer: "Answer", as_json: bool) -> None:
     if as_json:
         say_json({"completion": answer.completion, "unknown": answer.unknown})
         for token in answer:
-            say_json(present.token_json(token))
+            say_json(token_json(token))
         say_json({"stopped": answer.stopped})
     else:
         say(answer.prompt + answer.completion, end="")

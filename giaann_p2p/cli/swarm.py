@@ -103,6 +103,9 @@ def up(
         bool, typer.Option("--force", help="Accept a capacity that exceeds this machine's memory.")
     ] = False,
     name: Annotated[str | None, typer.Option(help="The swarm's name. \\[default: local]")] = None,
+    serve: Annotated[
+        bool, typer.Option("--serve", help="Also serve it over HTTP, as `giaann serve` does.")
+    ] = False,
     restart: Annotated[
         bool, typer.Option("--restart", help="Restart peers that end by themselves.")
     ] = False,
@@ -125,6 +128,7 @@ def up(
     given = {
         "storages": storage,
         "computes": compute,
+        "gateways": 1 if serve else None,
         "bootstraps": bootstrap,
         "replicas": replicas,
         "redundancy": redundancy,
@@ -190,7 +194,8 @@ def status(folder: Dir = None, json_output: Json = False) -> None:
 @app.command()
 def add(
     role: Annotated[
-        str, typer.Argument(metavar="ROLE", help="The role: storage, compute or bootstrap.")
+        str,
+        typer.Argument(metavar="ROLE", help="The role: storage, compute, bootstrap or gateway."),
     ],
     count: Annotated[
         int, typer.Argument(min=1, metavar="[N]", help="How many peers to start.")
@@ -392,4 +397,4 @@ def _tell(swarm: "LocalSwarm", json_output: bool, folder: Path | None) -> None:
         return
     say(answer.link)
     option = "" if folder is None else f" --dir {shlex.quote(str(folder))}"
-    errors.print(readable(swarm_view.what_next(swarm.folder.path, option)), markup=False)
+    errors.print(readable(swarm_view.what_next(answer, swarm.folder.path, option)), markup=False)

@@ -40,10 +40,11 @@ def swarm_json(answer: "Answer", folder: Path) -> dict[str, Any]:
     }
 
 
-def what_next(folder: Path, option: str) -> str:
+def what_next(answer: "Answer", folder: Path, option: str) -> str:
     """Return lines with the commands that a user of a newly started swarm may want next."""
     return "\n".join(
         [
+            *(f"served over HTTP at http://{url}" for url in gateways(answer)),
             f"logs and data are in {folder}",
             "from another terminal:",
             f"  giaann swarm status{option}            show the state of each peer",
@@ -52,6 +53,11 @@ def what_next(folder: Path, option: str) -> str:
             f"  giaann swarm down{option}              end the swarm",
         ]
     )
+
+
+def gateways(answer: "Answer") -> list[str]:
+    """Return where the gateways to a swarm listen."""
+    return [peer.listen for peer in answer.peers if peer.role == "gateway" and peer.listen]
 
 
 def state(peer: "View") -> str:

@@ -13,6 +13,7 @@ from giaann_p2p.cli import present
 from giaann_p2p.cli.arrival import arrived
 from giaann_p2p.cli.health import Join
 from giaann_p2p.cli.learning import Learning
+from giaann_p2p.client.plain import taught_json
 from giaann_p2p.errors import TextError
 from giaann_p2p.solo.source import check
 from giaann_p2p.terminal import (
@@ -181,7 +182,7 @@ async def _learned(
 
 def _tell(report: "TrainReport", as_json: bool) -> None:
     if as_json:
-        say_json(present.taught_json(report))
+        say_json(taught_json(report))
         return
     say(present.taught_line(report))
     for lines in (present.liar_lines, present.unbrought_lines, present.given_up_lines):

@@ -1,6 +1,6 @@
 """The option `--verify` and the report on liars, for all commands that read rows themselves."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -51,16 +51,22 @@ def complain_of(visiting: "Session", known: int = 0, at_last: bool = True) -> in
     lines = list(lie_lines(lies[known:]))
     if at_last:
         lines += undecided_lines(visiting.reading.in_dispute)
-    for line in lines:
+    complain_lines(lines, voted=bool(lines) and visiting.verify.all)
+    return len(lies)
+
+
+def complain_lines(lines: Iterable[str], *, voted: bool) -> None:
+    """Print lines about lies and disputes, and what they mean for the result, if there are any."""
+    found = list(lines)
+    for line in found:
         complain(line)
-    if lines:
+    if found:
         complain(
             "every row that was used was confirmed by a majority of its owners"
-            if visiting.verify.all
+            if voted
             else "what is shown may rest on wrong rows; --verify uses only rows that a majority of "
             "their owners confirm"
         )
-    return len(lies)
 
 
 def lies_json(visiting: "Session") -> dict[str, Any]:

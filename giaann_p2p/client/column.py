@@ -63,7 +63,9 @@ class Column(msgspec.Struct, frozen=True):
     """The most frequent words of the column, most frequent first."""
 
 
-class _Target(NamedTuple):
+class Target(NamedTuple):
+    """A neuron to which a row has connections, with the sum of their strengths."""
+
     neuron: Neuron
     units: int
 
@@ -86,7 +88,7 @@ async def column(visiting: Session, concept: str, words: int = 16, leads: int = 
     some = dict.fromkeys(feature for one in lists for feature in one[:words])
     rows = await visiting.rows([Neuron(number, feature) for feature in some])
     found = sorted((row for row in rows if row), key=lambda row: -row.count)[:words]
-    targets = [_strongest(row, leads) for row in found]
+    targets = [strongest_of(row, leads) for row in found]
     names = await _names(visiting, (one.neuron for row in targets for one in row))
     shown = [
         ColumnWord(
@@ -194,13 +196,13 @@ def _numbers(data: bytes) -> tuple[int, ...]:
     return struct.unpack(f"<{len(data) // _NUMBER}Q", data)
 
 
-def _strongest(row: Row, most: int) -> list[_Target]:
+def strongest_of(row: Row, most: int) -> list[Target]:
     """Return the neurons to which a row leads most strongly, at most `most` of them."""
     total = np.bincount(row.target, row.strength, len(row.target_concept)).astype(np.int64)
     best = np.argsort(-total, kind="stable")[:most]
     fields = (row.target_concept[best], row.target_feature[best], total[best])
     triples = zip(*(field.tolist() for field in fields), strict=True)
-    return [_Target(Neuron(concept, feature), units) for concept, feature, units in triples]
+    return [Target(Neuron(concept, feature), units) for concept, feature, units in triples]
 
 
 async def _names(visiting: Session, neurons: Iterable[Neuron]) -> dict[Neuron, Name]:
@@ -210,6 +212,6 @@ async def _names(visiting: Session, neurons: Iterable[Neuron]) -> dict[Neuron, N
     return {neuron: row.name for neuron, row in zip(wanted, rows, strict=True) if row}
 
 
-def _leads(target: _Target, names: dict[Neuron, Name]) -> Leads:
+def _leads(target: Target, names: dict[Neuron, Name]) -> Leads:
     concept, feature = names[target.neuron]
     return Leads(concept, feature, round(target.units / UNITS, 4))

@@ -204,10 +204,11 @@ class SwarmAnswer(Answer):
             return None
 
 
-def ask(visiting: Session, prompt: str, manner: Manner) -> SwarmAnswer:
+def ask(visiting: Session, prompt: str, manner: Manner, patience: float = _PATIENCE) -> SwarmAnswer:
     """Return the answer to a prompt by the compute peers of a session's swarm.
 
-    UsageError for options that the profile of the swarm's model lacks.
+    `patience`: seconds without a new token until the prompt fails. UsageError for options that the
+    profile of the swarm's model lacks.
     """
     require(manner, visiting.manifest.spec.profile)
     lookout = visiting.lookout
@@ -218,6 +219,7 @@ def ask(visiting: Session, prompt: str, manner: Manner) -> SwarmAnswer:
         visiting.clock,
         prompt,
         manner,
+        patience=patience,
         commands=visiting.commands,
         search=visiting.join_dht,
     )

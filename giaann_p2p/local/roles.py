@@ -8,14 +8,16 @@ from giaann_p2p.errors import UsageError
 from giaann_p2p.local.suggest import nearest
 from giaann_p2p.model.usual import USUAL_PROFILE
 
-BOOTSTRAP, STORAGE, COMPUTE = "bootstrap", "storage", "compute"
-ROLES = (BOOTSTRAP, STORAGE, COMPUTE)
+BOOTSTRAP, STORAGE, COMPUTE, GATEWAY = "bootstrap", "storage", "compute", "gateway"
+ROLES = (BOOTSTRAP, STORAGE, COMPUTE, GATEWAY)
 ENTRIES = {
     BOOTSTRAP: "bootstrap.daemon:main",
     STORAGE: "peers.storage.daemon:main",
     COMPUTE: "peers.compute.daemon:main",
+    GATEWAY: "giaann_p2p.cli.serve:main",
 }
 LISTEN = "/ip4/127.0.0.1/tcp/0"
+_SERVE_AT = "127.0.0.1:0"
 _MOST_PEERS = 500
 """Maximum number of peers of one role."""
 _PATIENCE = "4"
@@ -45,6 +47,8 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     bootstraps: int = 1
     storages: int = 3
     computes: int = 0
+    gateways: int = 0
+    """The number of gateways: no peers, but processes that serve the swarm over HTTP."""
     restarts: bool = False
     """Whether peers that end by themselves are restarted, with exponential backoff."""
     grace: float = 10.0
@@ -72,12 +76,21 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     @property
     def counts(self) -> dict[str, int]:
         """The number of peers to start, by role, in the order in which they start."""
-        return {BOOTSTRAP: self.bootstraps, STORAGE: self.storages, COMPUTE: self.computes}
+        return {
+            BOOTSTRAP: self.bootstraps,
+            STORAGE: self.storages,
+            COMPUTE: self.computes,
+            GATEWAY: self.gateways,
+        }
+
+    def entry(self, role: str) -> str:
+        """Return the entry point of a role; a swarm of an earlier release names fewer."""
+        return self.entries.get(role, ENTRIES[role])
 
     @property
     def modules(self) -> list[str]:
         """The modules that the zygote imports before it forks peers."""
-        entries = [self.entries[role] for role, count in self.counts.items() if count]
+        entries = [self.entry(role) for role, count in self.counts.items() if count]
         return list(dict.fromkeys(entry.partition(":")[0] for entry in entries))
 
 
@@ -101,6 +114,10 @@ def arguments_of(
     metrics_port: int = 0,
 ) -> list[str]:
     """Return the command-line arguments of a peer; with an empty `link` it founds the swarm."""
+    if role == GATEWAY:
+        at = _SERVE_AT if listen == LISTEN else listen
+        own = ["--join", link, "--listen", at, "--status-file", str(status_file)]
+        return [*own, *spec.arguments.get(role, ())]
     found = ["--data-dir", str(data), "--listen", listen, "--status-file", str(status_file)]
     if link:
         found = ["--join", link, *found]

@@ -147,7 +147,7 @@ class Supervisor:
         self._nursery.tell(
             Spawn(
                 name=name,
-                entry=spec.entries[role],
+                entry=spec.entry(role),
                 arguments=arguments_of(
                     role,
                     spec,

@@ -113,6 +113,11 @@ class Brain:
         return self._store.spec
 
     @property
+    def store(self) -> Store:
+        """The store with all knowledge; any thread may read it, even while the brain learns."""
+        return self._store
+
+    @property
     def knowledge(self) -> Delta:
         """All learned knowledge, copied into a delta."""
         return self._store.content(*self._store.shards.tolist()).delta
@@ -122,6 +127,7 @@ class Brain:
         *sources: Source,
         epochs: int = 1,
         workers: int = 1,
+        name: str = "",
         progress: Watch = lambda _counts, _share: None,
         should_stop: Callable[[], bool] = lambda: False,
     ) -> list[Trained]:
@@ -130,14 +136,16 @@ class Brain:
         A text is learned once, however often it is given, and an interrupted text is resumed; with
         `epochs` it is learned so many times. `workers` is the number of parsing processes (0: one
         for a small text, else one per core; with more than one, a script must guard its main part
-        by `if __name__ == "__main__":`, as multiprocessing requires). `should_stop` is called after
-        each chunk; if it returns true, learning ends, and the chunks learned so far are kept.
+        by `if __name__ == "__main__":`, as multiprocessing requires). `name` replaces the name of
+        the file. `should_stop` is called after each chunk; if it returns true, learning ends, and
+        the chunks learned so far are kept.
         """
         if epochs < 1 or workers < 0:
             raise UsageError(f"epochs must be 1 or more ({epochs}), workers 0 or more ({workers})")
         reports: list[Trained] = []
         for source in sources:
             with opened(source) as corpus:
+                corpus.name = name or corpus.name
                 for epoch in range(1, epochs + 1):
                     report = self._train(corpus, epoch, workers, progress, should_stop)
                     reports.append(report)

@@ -35,6 +35,7 @@ from giaann_p2p.store.journal import Journal
 from giaann_p2p.store.kept import KEPT_BYTES, Kept, kept_of
 from giaann_p2p.store.layout import Layout, Shards
 from giaann_p2p.store.memory.heap import give_back
+from giaann_p2p.store.nouns import Noun, nouns
 from giaann_p2p.store.opening import Disk, looked_at, opened
 from giaann_p2p.store.records import (
     Kind,
@@ -302,6 +303,12 @@ class Store:
         with self._journal.lock:
             captured = self._state.capture(shards or self.shards.tolist())
         return statistics(captured)
+
+    def nouns(self, *shards: int) -> list[Noun]:
+        """Return the nouns that some shards hold, or all held shards, in the order of names."""
+        with self._journal.lock:
+            captured = self._state.capture(shards or self.shards.tolist())
+        return nouns(captured)
 
     def names(self) -> Names:
         """Return the text of every word that names a row in this store, by word id."""

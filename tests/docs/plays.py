@@ -92,6 +92,13 @@ PLAYS = (
     Play("docs/bootstrap.md", "giaann fsck", "network"),
     Play("docs/prompts.md", "giaann chat", "network"),
     Play(
+        "docs/gateway.md",
+        "giaann serve",
+        "network",
+        lasting={"giaann serve --join": "http://", "giaann serve --db": "http://"},
+    ),
+    Play("docs/gateway.md", "import OpenAI", "network"),
+    Play(
         "docs/operations.md",
         "giaann status",
         "network",

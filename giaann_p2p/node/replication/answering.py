@@ -3,9 +3,9 @@
 1. A read of a few short rows is answered in the loop: it needs only memory, and no lock.
 2. Everything else runs in a thread, because it may wait for the store, read the disk, or take long.
    The number of waiting questions is bounded, in all and for each peer. Offers of whole shards run
-   one at a time, and so do digests and proofs: each of the two kinds occupies one thread at most. A
-   question that a thread has begun counts until the thread is done, even if its asker has gone; one
-   that no thread has begun is then dropped.
+   one at a time, and so do digests, proofs and lists of nouns: each of the two kinds occupies one
+   thread at most. A question that a thread has begun counts until the thread is done, even if its
+   asker has gone; one that no thread has begun is then dropped.
 3. The states of the shards are captured before a thread reads rows. If a shard of these rows has
    left memory meanwhile, they are read again, because they would look as if never learned.
 """
@@ -23,6 +23,7 @@ from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.messages import (
     BUSY,
     AskDigests,
+    AskNouns,
     AskPart,
     AskProof,
     Compare,
@@ -140,7 +141,7 @@ class Answering:
         if isinstance(asked.question, Offer | AskPart):
             async with self._offering:
                 return await self._in_thread(asked)
-        if isinstance(asked.question, AskDigests | AskProof):
+        if isinstance(asked.question, AskDigests | AskProof | AskNouns):
             async with self._digesting:
                 return await self._in_thread(asked)
         return await self._in_thread(asked)

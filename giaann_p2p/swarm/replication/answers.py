@@ -16,9 +16,11 @@ from giaann_p2p.store.transfer import Export
 from giaann_p2p.swarm.replication.shard_fingerprint import proofs
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.messages import (
+    MOST_NOUNS,
     MOST_READ,
     AskColumn,
     AskDigests,
+    AskNouns,
     AskOrphans,
     AskPart,
     AskProof,
@@ -30,6 +32,7 @@ from giaann_p2p.swarm.wire.messages import (
     Fetch,
     Fetched,
     Message,
+    Nouns,
     Offer,
     Offered,
     Part,
@@ -58,6 +61,9 @@ cut them to the requested shards. For this many bytes, that takes about 0.1 s, o
 times as long; the asking peer's timeout is a few seconds."""
 _MOST_DIGESTED = 1 << 19
 """Number of connections digested for one answer before it is cut short; it takes about a second."""
+
+_MOST_NAMED = 1 << 20
+"""Maximum size of the names in one page of nouns, in bytes; a longer name is sent alone."""
 
 _FEW = 4
 """Maximum number of rows in an answer that may use the plain encoding."""
@@ -97,6 +103,8 @@ class Answers:
             return self._rows(question)
         if isinstance(question, AskColumn):
             return self._column(question)
+        if isinstance(question, AskNouns):
+            return self._nouns(question)
         if isinstance(question, Compare):
             return self._compared(question)
         if isinstance(question, Fetch):
@@ -154,6 +162,21 @@ class Answers:
     def _column(self, question: AskColumn) -> Message:
         concept = int.from_bytes(question.concept, "little")
         return Column(self._store.features(concept, MOST_READ).tobytes())
+
+    def _nouns(self, question: AskNouns) -> Message:
+        """Return a page of a shard's nouns; all of them are listed for each page, in a thread."""
+        if question.shard >= self._store.layout.shards or not self._serves(question.shard):
+            raise UsageError(f"this peer does not serve shard {question.shard}")
+        names, counts, left = list[str](), list[int](), _MOST_NAMED
+        for noun in self._store.nouns(question.shard):
+            if noun.name <= question.after:
+                continue
+            left -= len(noun.name.encode())
+            if len(names) == MOST_NOUNS or (names and left < 0):
+                break
+            names.append(noun.name)
+            counts.append(noun.occurrences)
+        return Nouns(names, counts)
 
     def _compared(self, question: Compare) -> Message:
         shards = self._shards(question.shards).tolist()

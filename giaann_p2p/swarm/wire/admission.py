@@ -32,6 +32,7 @@ MAY_ASK: Mapping[type[Message], Rights] = {
     messages.Push: _COMPUTING,
     messages.Read: _ANY,
     messages.AskColumn: _ANY,
+    messages.AskNouns: _ANY,
     messages.AskDigests: _ANY,
     messages.Compare: _STORING | _ASKING,  # a client uses it to check which chunks are committed
     messages.Fetch: _STORING,

@@ -38,6 +38,8 @@ they grow this long."""
 MOST_READ = 1 << 12
 """Maximum number of neurons in one read."""
 
+MOST_NOUNS = 1 << 12
+"""Maximum number of nouns in one page of a shard's nouns."""
 MOST_AWAITED = 8
 """Maximum number of absent peers that a compute peer may name as awaited in one report."""
 MOST_PROMPT = 1 << 16
@@ -137,6 +139,23 @@ class Column(Message, frozen=True, tag="column"):
     """
 
     features: Annotated[bytes, msgspec.Meta(max_length=_HALF * MOST_READ)]
+
+
+class AskNouns(Message, frozen=True, tag="nouns?"):
+    """Request for the nouns of a shard, in the order of their names, page by page."""
+
+    shard: Shard
+    after: str = ""
+    """Only nouns whose names come after this text: the last one of the page before."""
+
+
+class Nouns(Message, frozen=True, tag="nouns"):
+    """Answer to `AskNouns`: a page of nouns, which is empty after the last one."""
+
+    names: Annotated[list[str], msgspec.Meta(max_length=MOST_NOUNS)]
+    """The nouns, in ascending order."""
+    counts: Annotated[list[_Amount], msgspec.Meta(max_length=MOST_NOUNS)]
+    """How often each of them occurred."""
 
 
 class Compare(Message, frozen=True, tag="compare"):
@@ -516,6 +535,8 @@ AnyMessage = (
     | Rows
     | AskColumn
     | Column
+    | AskNouns
+    | Nouns
     | Compare
     | Compared
     | Fetch

@@ -1,6 +1,7 @@
 """What is told of a text that a swarm was to learn."""
 
-from giaann_p2p.cli.present import liar_lines, taught_json, trained_line, unbrought_lines
+from giaann_p2p.cli.present import liar_lines, trained_line, unbrought_lines
+from giaann_p2p.client.plain import taught_json
 from giaann_p2p.client.trained import TrainReport
 from giaann_p2p.model.parse import Reason
 from giaann_p2p.solo.reports import Trained

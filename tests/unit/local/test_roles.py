@@ -28,6 +28,7 @@ COMMON = "--data-dir /s/data --listen /ip4/127.0.0.1/tcp/{} --status-file /s/sta
             f"--join L {COMMON.format(0)} --metrics-port 0 --patience 4 --memory-only",
         ),
         ("compute", "L", f"--join L {COMMON.format(0)} --metrics-port 0"),
+        ("gateway", "L", "--join L --listen 127.0.0.1:0 --status-file /s/status.json"),
     ],
 )
 def test_each_role_has_its_command_line(role: str, link: str, line: str) -> None:
@@ -43,6 +44,16 @@ def test_a_capacity_is_passed_on_and_whether_it_may_be_too_much() -> None:
     ):
         found = arguments_of("storage", spec, link="L", data=DATA, status_file=STATUS)
         assert found[found.index("--patience") + 2 :] == told
+
+
+def test_a_gateway_comes_back_where_it_was_also_in_a_swarm_of_an_earlier_release() -> None:
+    spec = Spec(entries={"storage": "peers.storage.daemon:main"}, gateways=1, storages=0)
+    found = arguments_of(
+        "gateway", spec, link="L", data=DATA, status_file=STATUS, listen="127.0.0.1:8440"
+    )
+    assert found[2:4] == ["--listen", "127.0.0.1:8440"]
+    assert spec.entry("gateway") == "giaann_p2p.cli.serve:main"
+    assert "giaann_p2p.cli.serve" in spec.modules
 
 
 def test_who_comes_back_has_its_ports() -> None:

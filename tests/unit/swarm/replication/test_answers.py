@@ -17,6 +17,7 @@ from giaann_p2p.swarm.replication.answers import Answers
 from giaann_p2p.swarm.replication.shard_fingerprint import proofs
 from giaann_p2p.swarm.wire.messages import (
     AskDigests,
+    AskNouns,
     AskPart,
     AskProof,
     Compare,
@@ -26,6 +27,7 @@ from giaann_p2p.swarm.wire.messages import (
     Fetch,
     Fetched,
     Message,
+    Nouns,
     Offer,
     Offered,
     Part,
@@ -417,3 +419,34 @@ def test_replicas_are_digested(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answers, "_MOST_DIGESTED", said.found[0].connections - 1)
     some = one.to(AskDigests(ALL))
     assert some == Digests(packed(shards(0), SHARDS), said.found[:1])
+
+
+def test_nouns_are_listed_page_by_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = store(chunks=range(4))
+    here = answering(held)
+    for shard in range(SHARDS):
+        expected = held.nouns(shard)
+        monkeypatch.setattr(answers, "MOST_NOUNS", 2)
+        found, after = list[tuple[str, int]](), ""
+        while True:
+            page = sent(here.to(AskNouns(shard, after)))
+            assert isinstance(page, Nouns)
+            assert len(page.names) <= 2
+            if not page.names:
+                break
+            found += zip(page.names, page.counts, strict=True)
+            after = page.names[-1]
+        assert found == expected
+        monkeypatch.setattr(answers, "_MOST_NAMED", 1)  # each name is too long
+        page = here.to(AskNouns(shard))
+        assert isinstance(page, Nouns)
+        assert page.names == [noun.name for noun in expected[:1]]
+    assert sum(len(held.nouns(shard)) for shard in range(SHARDS)) == len(held.nouns()) > SHARDS
+    assert all(noun.occurrences > 0 for noun in held.nouns())
+
+
+def test_nouns_of_shards_that_are_not_served_are_not_listed() -> None:
+    for asked in (AskNouns(1), AskNouns(SHARDS)):
+        answer = answering(store(chunks=[1]), "rsrr").to(asked)
+        assert isinstance(answer, Refusal)
+        assert f"does not serve shard {asked.shard}" in answer.reason

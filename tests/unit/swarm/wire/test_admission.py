@@ -123,6 +123,7 @@ def test_every_question_there_is_has_its_rights_and_an_answer_is_no_question() -
         *(messages.Offered, messages.Part, messages.Digests, messages.LearnAck, messages.BeatAck),
         *(messages.Continued, messages.ManifestIs, messages.Refusal, messages.Proof),
         *(messages.OrphansAre, messages.RecordsAre, messages.Told, messages.ContinuedSubwords),
+        messages.Nouns,
     }
     assert kinds - answers - {AskManifest} == set(MAY_ASK)
     answer = messages.LearnAck()

@@ -1,0 +1,104 @@
+"""What a gateway serves: a swarm or a brain, behind one interface."""
+
+from collections.abc import AsyncGenerator
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Literal, Protocol
+
+import msgspec
+
+from giaann_p2p.client.prompting import Answer
+from giaann_p2p.gateway.views import Found, Jobs, PeersNow, ShownColumn
+from giaann_p2p.model.manner import Manner
+from giaann_p2p.swarm.members.overview import Overview
+
+
+class Facts(msgspec.Struct, frozen=True, kw_only=True):
+    """What is served: the answer of `/api/info`."""
+
+    kind: Literal["swarm", "brain"]
+    name: str
+    profile: str
+    """How the model reads: `words` or `subwords`."""
+    model: str
+    """The model's id for programs that use OpenAI's interface."""
+    version: str
+    training: bool
+    """Whether texts may be sent to `/api/train`."""
+    shards: int
+    replicas: int
+
+
+class Progress(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a text is learned."""
+
+    name: str
+    done: int
+    """Chunks that are learned."""
+    of: int | None
+    """Chunks of the text; None until all of it has been read."""
+    share: float
+    """The share of the text that is learned, 0 to 1; an estimate until all of it has been read."""
+    rate: float
+    """Sentences or texts learned a second."""
+    waiting: str = ""
+    """What the job waits for, and what to do about it; empty if it goes on."""
+
+
+class Learned(msgspec.Struct, frozen=True, kw_only=True):
+    """The end of training: how much was learned, as `giaann train --json` says it."""
+
+    report: dict[str, Any]
+
+
+Teaching = AsyncGenerator[Progress | Learned, None]
+
+
+class Backend(Protocol):
+    """A swarm or a brain. Each method raises Unavailable while it cannot be reached."""
+
+    @property
+    def facts(self) -> Facts:
+        """What is served."""
+        ...
+
+    @property
+    def lacking(self) -> str:
+        """Why no prompt could be answered now; empty if one could."""
+        ...
+
+    @property
+    def lost(self) -> str:
+        """What the model has lost of what it knew, in words; empty if nothing."""
+        ...
+
+    def answering(self, prompt: str, manner: Manner) -> AbstractAsyncContextManager[Answer]:
+        """Continue a prompt for as long as the context lasts; its end ends the work."""
+        ...
+
+    async def overview(self) -> Overview | None:
+        """Return the state of a swarm, with the peers that do not answer; a brain has none."""
+        ...
+
+    async def status(self) -> dict[str, Any]:
+        """Return the state as `giaann status --json` prints it, with what to do about it."""
+        ...
+
+    async def peers(self) -> PeersNow:
+        """Return the peers, and who holds each shard; a brain has none."""
+        ...
+
+    async def column(self, noun: str, words: int, leads: int) -> ShownColumn | None:
+        """Return a noun's column; None if it was never learned."""
+        ...
+
+    async def search(self, prefix: str, most: int) -> Found:
+        """Return nouns that begin with a text, the most frequent first."""
+        ...
+
+    async def jobs(self) -> Jobs:
+        """Return the texts that were learned, as far as that is known."""
+        ...
+
+    def train(self, name: str, text: str) -> Teaching:
+        """Learn a text; yield how far it is, and at the end the report."""
+        ...

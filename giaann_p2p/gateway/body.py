@@ -1,0 +1,47 @@
+"""Reads the body of a request, within bounds on its size and on the time that it may take."""
+
+import asyncio
+
+from starlette.datastructures import Headers
+from starlette.types import Receive, Scope
+
+_RATE = 1 << 16
+"""Bytes a second that a long body must come at, at least."""
+
+
+class TooLong(Exception):  # noqa: N818  (what it is, not what went wrong)
+    """The body has more bytes than are read."""
+
+
+class TooSlow(Exception):  # noqa: N818
+    """The body did not come in time."""
+
+
+class Gone(Exception):  # noqa: N818
+    """The client left before its body was whole."""
+
+
+async def read(scope: Scope, receive: Receive, most: int, seconds: float) -> bytes:
+    """Return the body of a request.
+
+    Raises TooLong before anything is read if Content-Length says so, else with the first byte too
+    many; TooSlow after `seconds`, and one more for each 64 KiB that have come; Gone.
+    """
+    told = Headers(scope=scope).get("content-length", "")
+    if told.isdecimal() and (len(told) > len(str(most)) or int(told) > most):
+        raise TooLong
+    body, clock = bytearray(), asyncio.get_running_loop().time
+    until = clock() + seconds
+    while True:
+        try:
+            async with asyncio.timeout_at(until + len(body) / _RATE):
+                message = await receive()
+        except TimeoutError:
+            raise TooSlow from None
+        if message["type"] == "http.disconnect":
+            raise Gone
+        body += message.get("body", b"")
+        if len(body) > most:
+            raise TooLong
+        if not message.get("more_body", False):
+            return bytes(body)

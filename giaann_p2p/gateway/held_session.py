@@ -1,0 +1,90 @@
+"""Keeps a client's session with a swarm for as long as the gateway runs.
+
+A session looks for peers by itself, so it outlives most of them. If it knows no live peer any more,
+it may have missed that they came back at other addresses: then it ends, and the swarm is joined
+anew through its link, again and again, with growing pauses. Meanwhile requests get Unavailable.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, suppress
+
+from giaann_p2p.backoff import Backoff
+from giaann_p2p.client.session import Session
+from giaann_p2p.errors import GiaannError
+from giaann_p2p.gateway.failures import Unavailable
+
+_LOG = logging.getLogger("giaann.gateway")
+_LOOK_EVERY = 0.5
+_ALONE = 5.0
+"""Seconds without a live peer in the directory after which a session is given up."""
+_BACKOFF = Backoff(first=0.5, longest=5.0)
+Joins = Callable[[], AbstractAsyncContextManager[Session]]
+
+
+class HeldSession:
+    """The session of a gateway; `start` joins for the first time, and raises if that fails."""
+
+    def __init__(self, join: Joins, patience: float = 0.0) -> None:
+        """Prepare; the first join is tried again for `patience` seconds if it fails."""
+        self._join = join
+        self._until = asyncio.get_running_loop().time() + patience
+        self._session: Session | None = None
+        self._why = "the swarm has not been joined yet"
+        self._first: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._task: asyncio.Task[None] | None = None
+
+    def __repr__(self) -> str:
+        return f"<HeldSession: {self._session or self._why}>"
+
+    @property
+    def session(self) -> Session:
+        """The present session; Unavailable while there is none."""
+        if self._session is None:
+            raise Unavailable(f"the swarm cannot be reached now ({self._why}); trying again")
+        return self._session
+
+    async def start(self) -> None:
+        """Join the swarm, and keep a session until `close`."""
+        self._task = asyncio.create_task(self._keep())
+        await asyncio.wait([self._task, self._first], return_when=asyncio.FIRST_COMPLETED)
+        if self._task.done():
+            await self._task
+
+    async def close(self) -> None:
+        """End the session."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        self._first.cancel()
+
+    async def _keep(self) -> None:
+        backoff = _BACKOFF
+        while True:
+            try:
+                async with self._join() as session:
+                    self._session, backoff = session, _BACKOFF
+                    with suppress(asyncio.InvalidStateError):
+                        self._first.set_result(None)
+                    await _until_alone(session)
+                    self._why = "no peer of it is in the directory any more"
+            except GiaannError as error:
+                if not self._first.done() and asyncio.get_running_loop().time() >= self._until:
+                    raise
+                self._why = str(error)
+            finally:
+                self._session = None
+            backoff = backoff.failed()
+            _LOG.warning("the swarm is joined anew in %.1f s: %s", backoff.pause, self._why)
+            await asyncio.sleep(backoff.pause)
+
+
+async def _until_alone(session: Session) -> None:
+    """Return when the directory has had no live peer for a while."""
+    clock = asyncio.get_running_loop().time
+    seen = clock()
+    while clock() - seen < _ALONE:
+        if session.around.directory.live(session.now):
+            seen = clock()
+        await asyncio.sleep(_LOOK_EVERY)

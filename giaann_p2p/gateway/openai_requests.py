@@ -1,0 +1,212 @@
+"""The requests of OpenAI's interface: which fields are read, and what a wrong one is called.
+
+Fields that are not listed are ignored, because programs send many that have no meaning here. A
+field that is listed is either obeyed or refused by name; none is silently left out.
+"""
+
+import re
+import secrets
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal, TypeVar
+
+import msgspec
+
+from giaann_p2p.errors import PromptError
+from giaann_p2p.gateway.failures import BadField, NoModel
+from giaann_p2p.model.manner import Manner, Sampling
+from giaann_p2p.model.prompt import checked_prompt
+
+USUAL_TOKENS = 80
+"""Tokens of an answer whose request does not say how many."""
+_SEEDS = 1 << 62
+_Struct = TypeVar("_Struct", bound=msgspec.Struct)
+_PATH = re.compile(r" - at `\$\.?(?P<path>.*)`$")
+_MISSING = re.compile(r"missing required field `(?P<name>\w+)`")
+_Stop = Annotated[str, msgspec.Meta(min_length=1, max_length=256)]
+_Stops = Annotated[list[_Stop], msgspec.Meta(max_length=16)]
+
+
+class StreamOptions(msgspec.Struct, kw_only=True):
+    """Options of a streamed answer."""
+
+    include_usage: bool = False
+    """Whether the last chunk tells the numbers of tokens."""
+
+
+class _Options(msgspec.Struct, kw_only=True):
+    """What both kinds of requests may say about their answers."""
+
+    model: str
+    temperature: Annotated[float, msgspec.Meta(ge=0, le=100)] | None = None
+    """How far choices may stray; none means greedy. A model of words is always greedy."""
+    top_p: Annotated[float, msgspec.Meta(gt=0, le=1)] | None = None
+    top_k: Annotated[int, msgspec.Meta(ge=0, le=1 << 20)] | None = None
+    """Draw from so many of the best only; an extension, as many servers have it."""
+    repetition_penalty: Annotated[float, msgspec.Meta(ge=1, le=100)] | None = None
+    """Divide the odds of tokens read lately; an extension, as many servers have it."""
+    seed: Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)] | None = None
+    stop: str | _Stops | None = None
+    n: Annotated[int, msgspec.Meta(ge=1, le=128)] | None = None
+    stream: bool | None = None
+    stream_options: StreamOptions | None = None
+
+    @property
+    def count(self) -> int:
+        """The number of answers to each prompt."""
+        return self.n or 1
+
+    @property
+    def stops(self) -> tuple[str, ...]:
+        """The texts at which an answer is to end."""
+        found = [self.stop] if isinstance(self.stop, str) else self.stop or []
+        return tuple(text for text in found if text)
+
+    @property
+    def with_usage(self) -> bool:
+        """Whether a stream ends with the numbers of tokens."""
+        return self.stream_options is not None and self.stream_options.include_usage
+
+
+class CompletionRequest(_Options, kw_only=True):
+    """The body of `POST /v1/completions`."""
+
+    prompt: str | list[str]
+    max_tokens: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    echo: bool | None = None
+    """Whether each answer begins with its prompt."""
+    logprobs: Annotated[int, msgspec.Meta(ge=0, le=20)] | None = None
+    """Whether to tell the logarithm of each token's probability; for models of subwords."""
+
+    @property
+    def prompts(self) -> list[str]:
+        """The prompts to continue; PromptError if one is empty."""
+        found = [self.prompt] if isinstance(self.prompt, str) else self.prompt
+        if not found:
+            raise PromptError("the prompt is empty: give it some words to go on with")
+        return [checked_prompt(one) for one in found]
+
+
+class Part(msgspec.Struct, kw_only=True):
+    """A part of a message; only parts of text can be read."""
+
+    type: Literal["text"]
+    text: str
+
+
+class ChatMessage(msgspec.Struct, kw_only=True):
+    """A message of a chat."""
+
+    role: Literal["system", "developer", "user", "assistant", "tool", "function"]
+    content: str | list[Part] | None = None
+
+    @property
+    def text(self) -> str:
+        """The text of the message."""
+        if isinstance(self.content, list):
+            return "".join(part.text for part in self.content)
+        return self.content or ""
+
+
+class ChatRequest(_Options, kw_only=True):
+    """The body of `POST /v1/chat/completions`."""
+
+    messages: Annotated[list[ChatMessage], msgspec.Meta(min_length=1, max_length=1024)]
+    max_tokens: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    max_completion_tokens: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    logprobs: bool | None = None
+    top_logprobs: Annotated[int, msgspec.Meta(ge=0, le=20)] | None = None
+
+    @property
+    def prompt(self) -> str:
+        """The last message of the user, which is continued."""
+        texts = [one.text for one in self.messages if one.role == "user"]
+        if not texts:
+            raise BadField("messages: there is none of the role user", "messages")
+        return checked_prompt(texts[-1])
+
+    @property
+    def ignored(self) -> str:
+        """What of the chat has no effect on the answer, in words; empty if all has."""
+        roles = [one.role for one in self.messages]
+        told = ["system message"] if {"system", "developer"} & set(roles) else []
+        last = len(roles) - 1 - roles[::-1].index("user") if "user" in roles else 0
+        if any(role not in ("system", "developer") for role in roles[:last] + roles[last + 1 :]):
+            told.append("all but the last user message")
+        return ", ".join(told)
+
+
+def decoded(body: bytes, kind: type[_Struct]) -> _Struct:
+    """Return the request in a body; BadField names the field that is wrong."""
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except msgspec.ValidationError as error:
+        raise _bad_field(str(error)) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise BadField(f"the body is not JSON: {error}", None) from None
+
+
+def _bad_field(text: str) -> BadField:
+    path = _PATH.search(text)
+    missing = _MISSING.search(text)
+    field = path["path"] if path else ""
+    if missing:
+        field = f"{field}.{missing['name']}" if field else missing["name"]
+    told = text[: path.start()] if path else text
+    return BadField(f"{field}: {told}" if field else told, field or None)
+
+
+def check_model(name: str, model: str) -> None:
+    """Raise NoModel unless a request names the model that is served."""
+    if name != model:
+        raise NoModel(f"the model {name!r} does not exist; this gateway has {model!r}")
+
+
+def manners(options: _Options, profile: str, tokens: int | None, most: int) -> list[Manner]:
+    """Return how each of the answers to a prompt is to be generated; BadField for what is not."""
+    tokens = min(USUAL_TOKENS, most) if tokens is None else tokens
+    if tokens > most:
+        raise BadField(f"max_tokens: at most {most:,} here; it is {tokens:,}", "max_tokens")
+    if profile == "words":
+        _refuse_drawing(options)
+        return [Manner(max_tokens=tokens)] * options.count
+    first = secrets.randbelow(_SEEDS) if options.seed is None else options.seed % (1 << 63)
+    return [
+        Manner(max_tokens=tokens, sampling=_sampling(options, (first + number) % (1 << 63)))
+        for number in range(options.count)
+    ]
+
+
+def _sampling(options: _Options, seed: int) -> Sampling:
+    greedy = not options.temperature
+    return Sampling(
+        temperature=options.temperature or 0.0,
+        top_p=1.0 if options.top_p is None else options.top_p,
+        top_k=options.top_k or 0,
+        seed=0 if greedy else seed,
+        repetition_penalty=options.repetition_penalty or 1.0,
+    )
+
+
+_GREEDY: Sequence[tuple[str, tuple[Any, ...]]] = (
+    ("temperature", (None, 0)),
+    ("top_p", (None, 1)),
+    ("top_k", (None, 0)),
+    ("repetition_penalty", (None, 1)),
+)
+
+
+def _refuse_drawing(options: _Options) -> None:
+    for name, usual in _GREEDY:
+        value = getattr(options, name)
+        if value not in usual:
+            raise BadField(
+                f"{name}: this model has words, and always says the best one; leave {name} out,"
+                f" or give {usual[1]}; it is {value}",
+                name,
+            )
+
+
+def require_probabilities(profile: str, field: str, wanted: bool) -> None:
+    """Raise BadField if probabilities are wanted of a model that has none."""
+    if wanted and profile == "words":
+        raise BadField(f"{field}: this model has words, which have no probability", field)

@@ -1,0 +1,165 @@
+"""The operations of a gateway, as its OpenAPI document tells them: what each takes and returns."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from giaann_p2p.gateway import openai_replies as replies
+from giaann_p2p.gateway import openai_requests as requests
+from giaann_p2p.gateway import views
+from giaann_p2p.gateway.backend import Facts
+from giaann_p2p.gateway.ours_requests import PromptRequest, TextToLearn
+
+
+class Operation(NamedTuple):
+    """One operation: a method of a path."""
+
+    method: str
+    path: str
+    summary: str
+    takes: Any = None
+    """The type of its body; None if it has none."""
+    gives: Any = None
+    """The type of its JSON; None if it answers something else."""
+    media: str = "application/json"
+    query: Mapping[str, Any] = MappingProxyType({})
+    """The parameters of its query, with their schemas."""
+    request: Any = None
+    """An example of its body."""
+    reply: Any = None
+    """An example of its JSON."""
+    failures: tuple[int, ...] = ()
+    """The status codes of failures, besides those of every operation."""
+
+
+_EVENTS = "text/event-stream"
+_TEXT = "text/plain"
+_MODEL = {"id": "bees", "object": "model", "created": 1764000000, "owned_by": "giaann"}
+_USAGE = {"prompt_tokens": 5, "completion_tokens": 2, "total_tokens": 7}
+_COUNT = {"type": "integer", "minimum": 1}
+_STREAM = "With `stream`, chunks as server-sent events, and [DONE] at the end."
+
+OPERATIONS = (
+    Operation("get", "/healthz", "Whether the process runs.", media=_TEXT),
+    Operation("get", "/readyz", "Whether prompts can be answered now.", media=_TEXT),
+    Operation("get", "/metrics", "Metrics of this process, for Prometheus.", media=_TEXT),
+    Operation("get", "/openapi.json", "This document.", gives=dict[str, Any]),
+    Operation(
+        "get",
+        "/v1/models",
+        "The models: one.",
+        gives=replies.Models,
+        reply={"object": "list", "data": [_MODEL]},
+    ),
+    Operation(
+        "get",
+        "/v1/models/{model}",
+        "One model.",
+        gives=replies.Model,
+        reply=_MODEL,
+        failures=(404,),
+    ),
+    Operation(
+        "post",
+        "/v1/completions",
+        f"Continues prompts. {_STREAM}",
+        takes=requests.CompletionRequest,
+        gives=replies.Completion,
+        request={"model": "bees", "prompt": "Bees make honey from", "max_tokens": 2},
+        reply={
+            "id": "cmpl-1",
+            "object": "text_completion",
+            "created": 1764000000,
+            "model": "bees",
+            "choices": [
+                {"text": " the nectar", "index": 0, "logprobs": None, "finish_reason": "length"}
+            ],
+            "usage": _USAGE,
+        },
+        failures=(404, 429),
+    ),
+    Operation(
+        "post",
+        "/v1/chat/completions",
+        f"Continues the last message of the user. {_STREAM}",
+        takes=requests.ChatRequest,
+        gives=replies.Chat,
+        request={
+            "model": "bees",
+            "messages": [{"role": "user", "content": "Bees make honey from"}],
+            "max_tokens": 2,
+        },
+        reply={
+            "id": "chatcmpl-1",
+            "object": "chat.completion",
+            "created": 1764000000,
+            "model": "bees",
+            "choices": [
+                {
+                    "index": 0,
+                    "message": {"role": "assistant", "content": " the nectar", "refusal": None},
+                    "logprobs": None,
+                    "finish_reason": "length",
+                }
+            ],
+            "usage": _USAGE,
+        },
+        failures=(404, 429),
+    ),
+    Operation("get", "/api/info", "What is served.", gives=Facts),
+    Operation(
+        "get",
+        "/api/status",
+        "The state, as `giaann status --json` prints it, with what to do about it.",
+        gives=dict[str, Any],
+    ),
+    Operation("get", "/api/peers", "The peers, and who holds each shard.", gives=views.PeersNow),
+    Operation(
+        "get",
+        "/api/columns/{noun}",
+        "A noun's column.",
+        gives=views.ShownColumn,
+        query={"words": _COUNT, "leads": _COUNT},
+        failures=(404,),
+    ),
+    Operation(
+        "get",
+        "/api/search",
+        "Nouns that begin with `q`, the most frequent first.",
+        gives=views.Found,
+        query={"q": {"type": "string"}, "most": _COUNT},
+        reply={"found": [{"noun": "bee", "occurrences": 12}], "of": 1, "note": ""},
+    ),
+    Operation(
+        "get",
+        "/api/jobs",
+        "The texts that were learned, as far as that is known.",
+        gives=views.Jobs,
+    ),
+    Operation(
+        "post",
+        "/api/prompt",
+        "Continues a prompt: the events `begun`, `token` with what spoke for it, `done`, `error`.",
+        takes=PromptRequest,
+        media=_EVENTS,
+        request={"prompt": "Bees make honey from", "max_tokens": 2},
+        failures=(429,),
+    ),
+    Operation(
+        "post",
+        "/api/train",
+        "Learns a text, or plain text with ?name=: the events `progress`, `done`, `error`.",
+        takes=TextToLearn,
+        media=_EVENTS,
+        query={"name": {"type": "string"}},
+        request={"name": "bees.txt", "text": "Bees make honey from the nectar of flowers."},
+        failures=(429,),
+    ),
+    Operation(
+        "get",
+        "/api/events",
+        "The events `status`, `peers`, `jobs` and `rates`, at once and when they change.",
+        media=_EVENTS,
+    ),
+)
+"""All operations but the page's files."""

@@ -1,0 +1,105 @@
+"""The handlers of `/api`, but for events and training: state, peers, columns, nouns, prompts."""
+
+from contextlib import aclosing
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from giaann_p2p.client.plain import cost_json, token_json
+from giaann_p2p.client.prompting import Answer
+from giaann_p2p.gateway.asking import OVERVIEW
+from giaann_p2p.gateway.context import Context
+from giaann_p2p.gateway.failures import BadField, NotKnown
+from giaann_p2p.gateway.openai_requests import decoded
+from giaann_p2p.gateway.ours_requests import PromptRequest, number
+from giaann_p2p.gateway.replying import as_json, events_of
+from giaann_p2p.gateway.sse import Events, event
+from giaann_p2p.model.manner import Manner
+from giaann_p2p.model.prompt import checked_prompt
+from giaann_p2p.model.said import AnyToken
+
+_MOST_NOUN = 256
+
+
+async def info(context: Context, request: Request) -> Response:
+    """Answer what is served."""
+    return as_json(context.facts)
+
+
+async def status(context: Context, request: Request) -> Response:
+    """Answer how the swarm is."""
+    if request.headers.get("accept") == OVERVIEW:
+        found = await context.backend.overview()
+        if found is not None:
+            data = msgspec.msgpack.encode((context.facts.name, found))
+            return Response(data, media_type=OVERVIEW)
+    return as_json(await context.backend.status())
+
+
+async def peers(context: Context, request: Request) -> Response:
+    """Answer which peers there are, and who holds what."""
+    return as_json(await context.backend.peers())
+
+
+async def jobs(context: Context, request: Request) -> Response:
+    """Answer what was learned, as far as that is known."""
+    return as_json(await context.backend.jobs())
+
+
+async def column(context: Context, request: Request) -> Response:
+    """Answer a noun's column."""
+    noun: str = request.path_params["noun"]
+    if not noun.strip() or len(noun) > _MOST_NOUN:
+        raise BadField(f"a noun has 1 to {_MOST_NOUN} characters", "noun")
+    words, leads = number(request, "words", 16, 256), number(request, "leads", 4, 64)
+    found = await context.backend.column(noun, words, leads)
+    if found is None:
+        raise NotKnown(f"{noun!r} was never learned as a noun; try its singular")
+    lost = context.backend.lost
+    return as_json(found, {"x-giaann-lost": lost} if lost else None)
+
+
+async def search(context: Context, request: Request) -> Response:
+    """Answer which nouns begin with a text."""
+    prefix = request.query_params.get("q", "")[:_MOST_NOUN]
+    return as_json(await context.backend.search(prefix, number(request, "most", 20, 200)))
+
+
+async def prompt(context: Context, request: Request) -> Response:
+    """Continue a prompt, and tell what spoke for each token."""
+    wanted = decoded(await request.body(), PromptRequest)
+    text, manner = checked_prompt(wanted.prompt), wanted.manner(context)
+    return await events_of(_answered(context, text, manner))
+
+
+async def _answered(context: Context, text: str, manner: Manner) -> Events:
+    """Yield the events of an answer; the first comes with the first token, when all is known."""
+    begun = False
+    async with (
+        context.prompts.answering(text, manner) as answer,
+        aclosing(context.prompts.tokens(answer)) as tokens,
+    ):
+        async for token in tokens:
+            if not begun:
+                begun = True
+                yield event("begun", _begun(answer, context.backend.lost))
+            yield event("token", _said(token, answer))
+        if not begun:
+            yield event("begun", _begun(answer, context.backend.lost))
+        whole = answer.completion + "".join(token.text for token in answer.tokens)
+        yield event("done", {"stopped": answer.stopped or "end", "text": whole})
+
+
+def _begun(answer: Answer, lost: str) -> dict[str, Any]:
+    cost = None if answer.begun is None else cost_json(answer.begun)
+    told = {"completion": answer.completion, "unknown": answer.unknown, "cost": cost}
+    return told | ({"lost": lost} if lost else {})
+
+
+def _said(token: AnyToken, answer: Answer) -> dict[str, Any]:
+    return token_json(token) | {
+        "tier": str(token.timing),
+        "cost": cost_json(answer.costs[-1]),
+    }

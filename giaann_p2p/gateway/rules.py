@@ -1,0 +1,125 @@
+"""Who may ask what: decided from the head of a request alone, without sockets.
+
+1. The name in Host must be this machine's. A web site can point a name of its own at 127.0.0.1 and
+   would then share an origin with the gateway ("DNS rebinding"), but its name is in Host.
+2. A request that a browser sends for another site's page is refused: its Origin is foreign, or
+   Sec-Fetch-Site says so. Only following a link to the page itself is allowed.
+3. If there is a key, it must be given: as `Authorization: Bearer KEY`, or by a browser, which asks
+   its user, as the password of Basic authentication. It is compared in constant time.
+"""
+
+import hmac
+import ipaddress
+from base64 import b64decode
+from collections.abc import Mapping
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+import msgspec
+
+from giaann_p2p.gateway.failures import Failure
+
+OPEN_PATHS = frozenset({"/healthz"})
+"""What is answered without a key."""
+
+
+class Access(msgspec.Struct, frozen=True, kw_only=True):
+    """Whom a gateway admits."""
+
+    loopback: bool = True
+    """Whether only this machine can reach it; then Host must be a loopback name."""
+    hosts: frozenset[str] = frozenset()
+    """More names that Host may have, in lower case."""
+    origins: frozenset[str] = frozenset()
+    """Foreign origins whose pages may use the gateway, such as https://chat.example."""
+    key: bytes = b""
+    """The key that each request must give; empty if there is none."""
+
+
+class Head(NamedTuple):
+    """What of a request's head is looked at; headers that are missing are empty."""
+
+    method: str
+    path: str
+    host: str = ""
+    origin: str = ""
+    site: str = ""
+    mode: str = ""
+    authorization: str = ""
+
+    @classmethod
+    def of(cls, method: str, path: str, headers: Mapping[str, str]) -> "Head":
+        """Return the head of a request with these headers, whose names are in lower case."""
+        names = ("host", "origin", "sec-fetch-site", "sec-fetch-mode", "authorization")
+        return cls(method, path, *(headers.get(name, "") for name in names))
+
+
+def refusal(head: Head, access: Access) -> Failure | None:
+    """Return why a request is refused; None if it is admitted."""
+    if not names_this_machine(head.host, access):
+        return Failure(421, f"{head.host!r} is no name of this gateway", "wrong_host")
+    if head.origin and not is_own(head, access):
+        return Failure(403, f"pages of {head.origin} may not use this gateway", "foreign_origin")
+    if not head.origin and _is_foreign(head):
+        return Failure(403, "pages of other sites may not use this gateway", "foreign_origin")
+    if head.path in OPEN_PATHS or is_preflight(head) or has_key(head.authorization, access.key):
+        return None
+    return Failure(401, "give this gateway's key: Authorization: Bearer KEY", "invalid_api_key")
+
+
+def is_preflight(head: Head) -> bool:
+    """Return whether a browser asks if a page may send a request; such questions bear no key."""
+    return head.method == "OPTIONS" and bool(head.origin)
+
+
+def names_this_machine(host: str, access: Access) -> bool:
+    """Return whether a Host header names this machine."""
+    name = _name_of(host)
+    if name == "localhost" or name in access.hosts:
+        return True
+    try:
+        address = ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return address.is_loopback if access.loopback else True  # no site can rebind an address
+
+
+def is_own(head: Head, access: Access) -> bool:
+    """Return whether a request's Origin is the gateway's page, or one that is allowed."""
+    if head.origin in access.origins:
+        return True
+    return bool(head.host) and urlsplit(head.origin).netloc.lower() == head.host.lower()
+
+
+def has_key(authorization: str, key: bytes) -> bool:
+    """Return whether the key is given, if there is one."""
+    if not key:
+        return True
+    scheme, _, given = authorization.partition(" ")
+    if scheme.lower() == "basic":
+        given = _password(given)
+    elif scheme.lower() != "bearer":
+        given = ""
+    return hmac.compare_digest(given.strip().encode(errors="replace"), key)
+
+
+def _is_foreign(head: Head) -> bool:
+    """Return whether a browser says that another site's page asks, other than by a link to `/`."""
+    if head.site not in ("cross-site", "same-site"):
+        return False
+    return not (head.method == "GET" and head.mode == "navigate" and head.path == "/")
+
+
+def _password(given: str) -> str:
+    try:
+        return b64decode(given, validate=True).decode().partition(":")[2]
+    except ValueError:
+        return ""
+
+
+def _name_of(host: str) -> str:
+    """Return the name in a Host header, in lower case, without its port."""
+    host = host.strip().lower()
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.partition(":")[0]

@@ -1,0 +1,78 @@
+"""Turns what is known of a swarm's peers into what the gateway shows."""
+
+from collections.abc import Collection, Iterable
+
+from giaann_p2p.gateway.views import PeersNow, ShownLoad, ShownPeer
+from giaann_p2p.store.layout import Layout
+from giaann_p2p.swarm.members.directory import Directory
+from giaann_p2p.swarm.members.figures import Seen
+from giaann_p2p.swarm.members.overview import Overview
+from giaann_p2p.swarm.wire.identity import Peer, name_of
+from giaann_p2p.swarm.wire.record import Announcement, Key, Role, sets_of
+
+_Run = tuple[Peer, Role, int]
+"""A run of a peer in a role: its incarnation is another one after a restart."""
+
+
+class Since:
+    """Remembers since when each run of a peer is there, as far as this process has seen."""
+
+    def __init__(self) -> None:
+        self._first: dict[_Run, int] = {}
+
+    def look(self, live: Iterable[Announcement], now: float) -> dict[Key, int]:
+        """Return since when the live peers are there; runs that have ended are forgotten."""
+        runs = [(said.peer, said.role, said.incarnation) for said in live]
+        self._first = {run: self._first.get(run, int(now)) for run in runs}
+        return {(peer, role): first for (peer, role, _), first in self._first.items()}
+
+
+def peers_now(found: Overview, directory: Directory, layout: Layout, since: Since) -> PeersNow:
+    """Return the peers of an overview, and who holds each shard."""
+    first = since.look(directory.live(found.now), found.now)
+    silent, now = set(found.silent), int(found.now)
+    peers = [
+        _shown(one, first.get((one.peer, one.role), now), one.peer in silent) for one in found.peers
+    ]
+    return PeersNow(peers=peers, shards=_holders(directory, layout, found.now, silent))
+
+
+def _shown(one: Seen, since: int, silent: bool) -> ShownPeer:
+    stores = one.role == "storage"
+    load = ShownLoad(
+        queue=one.load.queue, reads=one.load.reads, writes=one.load.writes, growth=one.load.growth
+    )
+    return ShownPeer(
+        name=name_of(one.peer),
+        role=one.role,
+        state=one.state,
+        room=max(0, one.capacity - one.used) if stores else None,
+        capacity=one.capacity,
+        used=one.used,
+        ready=one.ready,
+        syncing=one.syncing,
+        owns=one.owns,
+        load=load,
+        reads_per_s=one.load.reads if stores else 0,
+        writes_per_s=one.load.writes if stores else 0,
+        version=None,
+        since=since,
+        silent=silent,
+        device=one.device,
+        slots=one.slots,
+    )
+
+
+def _holders(
+    directory: Directory, layout: Layout, now: float, silent: Collection[Peer]
+) -> list[list[tuple[str, str]]]:
+    """Return for each shard the peers that hold it; those that do not answer are left out."""
+    shards: list[list[tuple[str, str]]] = [[] for _ in range(layout.shards)]
+    for said in sorted(directory.live(now), key=lambda said: said.peer):
+        if said.peer in silent:
+            continue
+        sets = sets_of(said, layout)
+        for state, held in (("ready", sets.ready), ("syncing", sets.syncing), ("cold", sets.cold)):
+            for shard in held.tolist():
+                shards[shard].append((name_of(said.peer), state))
+    return shards

@@ -1,0 +1,198 @@
+"""Serves a swarm, through a client's session that is kept and renewed."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+
+from giaann_p2p import __version__
+from giaann_p2p.client.column import column
+from giaann_p2p.client.plain import overview_json
+from giaann_p2p.client.prompting import Answer, ask
+from giaann_p2p.client.roll_call import silent
+from giaann_p2p.client.session import Session, visit
+from giaann_p2p.gateway.backend import Facts, Teaching
+from giaann_p2p.gateway.failures import Unavailable
+from giaann_p2p.gateway.held_session import HeldSession
+from giaann_p2p.gateway.shown_peers import Since, peers_now
+from giaann_p2p.gateway.swarm_lessons import SwarmLessons
+from giaann_p2p.gateway.swarm_nouns import SwarmNouns
+from giaann_p2p.gateway.turns import Turns
+from giaann_p2p.gateway.views import Found, Jobs, PeersNow, ShownColumn
+from giaann_p2p.model.manner import Manner, require
+from giaann_p2p.node.reading.prompt_options import PromptOptions
+from giaann_p2p.swarm.members.causes import cause_of
+from giaann_p2p.swarm.members.commands import Commands
+from giaann_p2p.swarm.members.overview import Overview
+from giaann_p2p.swarm.wire.link import Link
+from giaann_p2p.swarm.wire.manifest import Manifest
+
+_PATIENCE = 20.0
+"""Seconds without a new token after which a prompt fails with the last reason of a compute peer."""
+_TURN_WITHIN, _FIRST_WITHIN = 20.0, 28.0
+"""Seconds that a prompt waits for its turn, and until it has its first token or fails."""
+_EACH = PromptOptions().sessions_each
+_ANSWERS_WITHIN = 0.7
+"""Timeout of one attempt to reach a peer; of three, so a peer that hangs is silent after 2 s."""
+_SOON = 1.0
+"""Seconds within which honest owners that returned different rows usually agree."""
+_FRESH = 0.5
+"""Seconds for which a look at the peers is used again."""
+
+
+class SwarmBackend:
+    """A swarm behind the interface of `backend.Backend`; made by `swarm_backend`."""
+
+    def __init__(
+        self, held: HeldSession, commands: Callable[[bytes], Commands], *, training: bool
+    ) -> None:
+        self._held, self._commands_of, self._training = held, commands, training
+        self._manifest: Manifest = held.session.manifest
+        self._since, self._nouns = Since(), SwarmNouns()
+        self._lessons = SwarmLessons()
+        self._turns = Turns(self._room)
+        self._looking = asyncio.Lock()
+        self._seen: Overview | None = None
+        self._seen_at = float("-inf")
+
+    def __repr__(self) -> str:
+        return f"<SwarmBackend: {self._manifest.name!r}>"
+
+    @property
+    def session(self) -> Session:
+        """The present session; Unavailable while there is none."""
+        session = self._held.session
+        session.commands = self._commands_of(self._manifest.swarm_id)
+        return session
+
+    @property
+    def facts(self) -> Facts:
+        """What is served."""
+        manifest = self._manifest
+        return Facts(
+            kind="swarm",
+            name=manifest.name,
+            profile=manifest.spec.profile,
+            model=manifest.name,
+            version=__version__,
+            training=self._training,
+            shards=manifest.layout.shards,
+            replicas=manifest.replicas,
+        )
+
+    @property
+    def lacking(self) -> str:
+        """Why no prompt could be answered now; empty if one could."""
+        session = self._held.session
+        live = session.around.directory.live(session.now)
+        if not any(said.role == "compute" and said.state == "active" for said in live):
+            return "no compute peer is in this swarm now"
+        return ""
+
+    @property
+    def lost(self) -> str:
+        """What the swarm has lost of what it knew, in words; empty if nothing."""
+        session = self._held.session
+        return session.losses().words(session.now)
+
+    @asynccontextmanager
+    async def answering(self, prompt: str, manner: Manner) -> AsyncIterator[Answer]:
+        """Continue a prompt for as long as the context lasts; a compute peer that is not asked for
+        more tokens forgets the prompt."""
+        require(manner, self._manifest.spec.profile)
+        async with self._turns.turn(_TURN_WITHIN) as waited:
+            patience = min(_PATIENCE, _FIRST_WITHIN - waited)
+            yield ask(self.session, prompt, manner, patience)
+
+    def _room(self) -> int:
+        """Return how many prompts the compute peers answer for this client at once."""
+        try:
+            session = self._held.session
+        except Unavailable:
+            return _EACH
+        live = session.around.directory.live(session.now)
+        return _EACH * max(1, sum(said.role == "compute" for said in live))
+
+    async def overview(self) -> Overview:
+        """Return the state of the swarm, with the peers that do not answer."""
+        async with self._looking:
+            clock = asyncio.get_running_loop().time
+            if self._seen is None or clock() - self._seen_at > _FRESH:
+                session = self.session
+                live = session.around.directory.live(session.now)
+                peers = list({said.peer: None for said in live})
+                quiet = await silent(session.place.transport, peers, _ANSWERS_WITHIN)
+                self._seen, self._seen_at = session.overview(quiet), clock()
+            return self._seen
+
+    async def status(self) -> dict[str, Any]:
+        """Return the state as `giaann status --json` prints it, with what to do about it."""
+        found = await self.overview()
+        cause = cause_of(found)
+        advice = cause.advice(found, self.session.commands) if cause else ""
+        words = cause.words(found) if cause else ""
+        return overview_json(found) | {"name": self._manifest.name, "why": words, "do": advice}
+
+    async def peers(self) -> PeersNow:
+        """Return the peers, and who holds each shard."""
+        found, session = await self.overview(), self.session
+        return peers_now(found, session.around.directory, self._manifest.layout, self._since)
+
+    async def column(self, noun: str, words: int, leads: int) -> ShownColumn | None:
+        """Return a noun's column; None if it was never learned."""
+        session = self.session
+        known = len(session.lies)
+        found = await column(session, noun, words, leads)
+        await session.reading.settled(_SOON)
+        if not found.words:
+            return None
+        lies = session.lies[known:]
+        plain = msgspec.to_builtins(found) | {
+            "lies": msgspec.to_builtins(lies),
+            "undecided": session.reading.in_dispute,
+        }
+        return msgspec.convert(plain, ShownColumn)
+
+    async def search(self, prefix: str, most: int) -> Found:
+        """Return nouns that begin with a text, the most frequent first."""
+        return await self._nouns.search(self.session, prefix, most)
+
+    async def jobs(self) -> Jobs:
+        """Return the texts that this gateway taught: owners do not say what others did."""
+        return self._lessons.jobs()
+
+    async def train(self, name: str, text: str) -> Teaching:
+        """Have the swarm learn a text; yield how far it is, and at the end the report."""
+        async for found in self._lessons.learn(self.session, name, text):
+            yield found
+
+    async def close(self) -> None:
+        """End what is under way."""
+        await self._lessons.close()
+        await self._nouns.close()
+
+
+@asynccontextmanager
+async def swarm_backend(
+    link: Link,
+    commands: Callable[[bytes], Commands],
+    *,
+    training: bool = False,
+    patience: float = 0.0,
+) -> AsyncIterator[SwarmBackend]:
+    """Join a swarm, and serve it for as long as the context lasts.
+
+    `patience`: seconds for which to try again if the swarm cannot be joined at first.
+    """
+    held = HeldSession(lambda: visit(link), patience)
+    try:
+        await held.start()
+        backend = SwarmBackend(held, commands, training=training)
+        try:
+            yield backend
+        finally:
+            await backend.close()
+    finally:
+        await held.close()

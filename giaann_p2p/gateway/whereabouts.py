@@ -1,0 +1,93 @@
+"""Where this user's gateways on this machine are: a small file each, for commands to find them.
+
+A gateway keeps its file locked while it runs, and removes it at its end. The lock of a killed one
+is gone, so its file counts for nothing, even if another process has its number or its port by now.
+Only this user can write in the folder, and so only this user's gateways are found. Nothing slow is
+imported here.
+"""
+
+import fcntl
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import msgspec
+
+from giaann_p2p.errors import UsageError
+
+_MOST_BYTES = 1 << 16
+
+
+class Whereabouts(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a gateway is, and how it lets a client in."""
+
+    url: str
+    pid: int
+    key_file: str = ""
+    """The file with the key that it wants; empty if it wants none."""
+
+
+def of_swarm(swarm_id: bytes) -> Path:
+    """Return the file of the gateway to a swarm."""
+    return _folder() / f"{swarm_id.hex()}.json"
+
+
+def of_brain(folder: Path) -> Path:
+    """Return the file of the gateway to a brain in a folder."""
+    path = os.path.realpath(folder)
+    return (
+        _folder() / f"brain-{hashlib.blake2b(os.fsencode(path), digest_size=16).hexdigest()}.json"
+    )
+
+
+def find(file: Path) -> Whereabouts | None:
+    """Return where the gateway is that keeps a file; None if none runs."""
+    try:
+        handle = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return None
+    try:
+        with suppress(BlockingIOError):
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return None  # nobody holds the lock: its gateway has ended
+        if os.fstat(handle).st_uid != os.getuid():
+            return None
+        return msgspec.json.decode(os.read(handle, _MOST_BYTES), type=Whereabouts)
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def told(file: Path, where: Whereabouts) -> Iterator[bool]:
+    """Keep a file during the block; yield False if another gateway has it, which stays found."""
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise UsageError(f"{file} cannot be written: {error.strerror}") from None
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+            return
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, msgspec.json.encode(where), 0)
+        try:
+            yield True
+        finally:
+            with suppress(OSError):
+                file.unlink()
+    finally:
+        os.close(handle)
+
+
+def _folder() -> Path:
+    """Return the folder of these files, which is the same for all of this user's processes."""
+    state = os.environ.get("XDG_STATE_HOME", "")
+    base = Path(state) if state.startswith("/") else Path.home() / ".local" / "state"
+    return base / "giaann" / "gateways"

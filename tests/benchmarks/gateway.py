@@ -1,0 +1,209 @@
+"""What a gateway bears, and what it costs beside the Python client.
+
+    python -m tests.benchmarks.gateway [--streams 200] [--seconds 60] [--listeners 1000]
+
+A swarm of real processes on this machine, of a storage peer and a compute peer, learns the bundled
+text. Then so many streams of `/v1/completions` go on at once, each beginning a new prompt when its
+answer ends. Before and after that, the Python client answers the same prompts as many at a time as
+a compute peer takes from one client, so both find the machine alike; the mean of the two counts.
+The time to the first token is the median of prompts one after the other, over HTTP and by the
+client. The memory is that of the gateway's process, without its p2pd.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from giaann_p2p.client.swarm import AsyncSwarm
+from giaann_p2p.errors import PromptError
+from giaann_p2p.gateway.asking import asked, events
+from giaann_p2p.gateway.server import allow_files
+from giaann_p2p.gateway.whereabouts import Whereabouts
+from giaann_p2p.local import linux
+from giaann_p2p.local.swarm import LocalSwarm
+
+_WIKI = Path(__file__).parents[1] / "data" / "wiki.txt"
+_GIAANN = [sys.executable, "-c", "from giaann_p2p.cli.main import main; main()"]
+_TOKENS, _EACH, _FIRST = 40, 32, 40
+"""Tokens of an answer, prompts of the Python client at once, and prompts for the first token."""
+Ask = Callable[[str], Coroutine[Any, Any, int]]
+
+
+def main() -> None:
+    """Measure, and print the figures."""
+    options = argparse.ArgumentParser(prog="python -m tests.benchmarks.gateway")
+    options.add_argument("--streams", type=int, default=200, help="streams at once")
+    options.add_argument("--seconds", type=float, default=60.0, help="how long they go on")
+    options.add_argument("--listeners", type=int, default=1000, help="idle listeners to events")
+    given = options.parse_args()
+    allow_files(given.streams + given.listeners)
+    with LocalSwarm(storages=1, computes=1, gateways=1, replicas=1, shards=16) as swarm:
+        train = [*_GIAANN, "train", str(_WIKI), "--join", swarm.link]
+        subprocess.run(train, check=True, stdout=subprocess.DEVNULL)
+        found = asyncio.run(_measured(swarm, given.streams, given.seconds, given.listeners))
+    print(json.dumps(found, indent=2))
+
+
+async def _measured(
+    swarm: LocalSwarm, streams: int, seconds: float, listeners: int
+) -> dict[str, float]:
+    gateway = swarm.peer("gateway-1")
+    where = Whereabouts(url=f"http://{gateway.listen}", pid=gateway.pid)
+    async with AsyncSwarm.join(swarm.link) as client:
+
+        async def by_client(prompt: str) -> int:
+            return len((await client.generate(prompt, max_tokens=_TOKENS)).tokens)
+
+        async def first_by_client(prompt: str) -> None:
+            async for _ in await client.stream(prompt, max_tokens=_TOKENS):
+                return
+
+        ask, prompts = _asking(where), await _good(_prompts(), by_client)
+        await _rate(by_client, prompts, _EACH, 5.0)  # warm
+        at_first = _memory(gateway.pid)
+        before = await _rate(by_client, prompts, _EACH, seconds / 4)
+        memory, errors = [at_first], list[str]()
+        watching = asyncio.create_task(_watched(gateway.pid, memory))
+        tokens = await _rate(ask, prompts, streams, seconds, errors)
+        watching.cancel()
+        after = await _rate(by_client, prompts, _EACH, seconds / 4)
+        http, python = list[float](), list[float]()
+        for number in range(_FIRST):
+            prompt = prompts[number % len(prompts)]
+            http.append(await _taken(_first(where, prompt)))
+            python.append(await _taken(first_by_client(prompt)))
+    idle = _memory(gateway.pid)
+    heard = await _listening(where, listeners, gateway.pid)
+    rate = (before + after) / 2
+    return {
+        "streams": streams,
+        "errors": len(errors),
+        "tokens a second over HTTP": round(tokens, 1),
+        "tokens a second by the Python client": round(rate, 1),
+        "ratio": round(tokens / rate, 3),
+        "memory before, MB": round(at_first, 1),
+        "memory at most, MB": round(max(memory), 1),
+        "memory of the listeners, MB": round(heard - idle, 1),
+        "first token over HTTP, ms": round(1000 * median(http), 2),
+        "first token by the Python client, ms": round(1000 * median(python), 2),
+        "first token, ratio": round(median(http) / median(python), 3),
+        "load": os.getloadavg()[0],
+    }
+
+
+def _prompts() -> list[str]:
+    lines = [line.split() for line in _WIKI.read_text().splitlines()]
+    return [" ".join(words[:8]) for words in lines if len(words) > 20][:200]
+
+
+async def _good(prompts: Sequence[str], ask: Ask) -> list[str]:
+    """Return the prompts that have an answer: a few name no noun."""
+    found = []
+    for prompt in prompts:
+        with suppress(PromptError):
+            if await ask(prompt):
+                found.append(prompt)
+    return found
+
+
+def _asking(where: Whereabouts) -> Ask:
+    """Return what streams a completion, and returns the number of its tokens."""
+
+    async def ask(prompt: str) -> int:
+        body = {"model": "local", "prompt": prompt, "max_tokens": _TOKENS, "stream": True}
+        body["stream_options"] = {"include_usage": True}
+        async with asked(where, "/v1/completions", body) as reply:
+            lines = [line async for line in reply.body if line.startswith(b"data: {")]
+        last = json.loads(lines[-1].removeprefix(b"data: "))
+        if "error" in last:
+            raise RuntimeError(last["error"]["message"])
+        tokens: int = last["usage"]["completion_tokens"]
+        return tokens
+
+    return ask
+
+
+async def _rate(
+    ask: Ask,
+    prompts: Sequence[str],
+    at_once: int,
+    seconds: float,
+    errors: list[str] | None = None,
+) -> float:
+    """Return the tokens a second of so many askers at once; errors are collected, or raised."""
+    clock, numbers = time.monotonic, count()
+    began, said = clock(), 0
+
+    async def go_on() -> None:
+        nonlocal said
+        while clock() - began < seconds:
+            try:
+                said += await ask(prompts[next(numbers) % len(prompts)])
+            except Exception as error:
+                if errors is None:
+                    raise
+                errors.append(str(error))
+
+    await asyncio.gather(*(go_on() for _ in range(at_once)))
+    return said / (clock() - began)
+
+
+async def _first(where: Whereabouts, prompt: str) -> None:
+    """Ask for an answer, and leave with its first token."""
+    body = {"model": "local", "prompt": prompt, "max_tokens": _TOKENS, "stream": True}
+    async with asked(where, "/v1/completions", body) as reply:
+        await reply.body.readline()
+
+
+async def _taken(work: Coroutine[Any, Any, None]) -> float:
+    began = time.perf_counter()
+    await work
+    return time.perf_counter() - began
+
+
+async def _watched(pid: int, memory: list[float]) -> None:
+    """Note the memory of a process each second, until cancelled."""
+    while True:
+        await asyncio.sleep(1.0)
+        memory.append(_memory(pid))
+
+
+def _memory(pid: int) -> float:
+    """Return the memory of a process alone, in megabytes."""
+    found = linux.memory(pid)
+    return 0.0 if found is None else (found.private + found.shared) / 1e6
+
+
+async def _listening(where: Whereabouts, listeners: int, pid: int) -> float:
+    """Return the gateway's memory with so many listeners, each of whom has heard the state."""
+    over, ready = asyncio.Event(), asyncio.Semaphore(0)
+
+    async def listen() -> None:
+        async with asked(where, "/api/events") as reply:
+            async for name, _ in events(reply):
+                if name == "rates":
+                    ready.release()
+                    break
+            await over.wait()
+
+    tasks = [asyncio.create_task(listen()) for _ in range(listeners)]
+    for _ in range(listeners):
+        await ready.acquire()
+    found = _memory(pid)
+    over.set()
+    await asyncio.gather(*tasks)
+    return found
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+"""Commands through a gateway: what it says is printed, and what it refuses is done without it."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from giaann_p2p.errors import UsageError
+from giaann_p2p.gateway import whereabouts
+from giaann_p2p.net.errors import Unreachable
+from giaann_p2p.swarm.wire.link import Link
+from tests.cli.conftest import Run
+from tests.unit.gateway.serving import Served, served
+
+SWARM = bytes(range(32))
+LINK = str(
+    Link(SWARM, ("/ip4/127.0.0.1/tcp/1/p2p/12D3KooWJzAMc6f4afnkkrUydqgNnjcg8ar3P3c2eDM8XCGn5QTQ",))
+)
+
+
+@pytest.fixture
+def at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
+    """A gateway to the swarm of LINK, which nobody could join: it has no peers."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    with served() as found:
+        where = whereabouts.Whereabouts(url=found.url, pid=1)
+        with whereabouts.told(whereabouts.of_swarm(SWARM), where):
+            yield found
+
+
+@pytest.fixture
+def _no_swarm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fail at once where a command joins the swarm."""
+
+    def join(*_: object) -> None:
+        raise UsageError("joins the swarm")
+
+    monkeypatch.setattr("giaann_p2p.cli.visiting.oracle_of", join)
+    monkeypatch.setattr("giaann_p2p.cli.visiting.visiting", join)
+
+
+@pytest.mark.usefixtures("_no_swarm")
+def test_a_prompt_is_answered_as_the_gateway_says(giaann: Run, at: Served) -> None:
+    at.backend.lost = "2 shards"
+    done = giaann("prompt", "Bees", "--join", LINK)
+    assert (done.returncode, done.stdout) == (0, "Bees 1 2 3\n")
+    assert "the swarm has lost some of what it knew: 2 shards" in done.stderr
+    found = json.loads(giaann("prompt", "Bees zorp", "--json", "--stats", "--join", LINK).stdout)
+    assert (found["text"], found["unknown"], found["stopped"]) == (" 1 2 3", ["zorp"], "end")
+    assert (found["begun"]["ms"], found["costs"][0]["ms"]) == (0.005, 0.007)
+    assert (found["lies"], found["undecided"]) == ([], 0)
+    streamed = giaann("prompt", "Bees", "--stream", "--max-tokens", 2, "--join", LINK)
+    assert streamed.stdout == "Bees 1 2\n"
+    explained = giaann("prompt", "Bees", "--explain", "--join", LINK).stdout
+    assert "exact  score   1.000  of    3 candidates  number/1" in explained
+
+
+@pytest.mark.usefixtures("_no_swarm")
+def test_a_chat_and_a_column_come_from_the_gateway(giaann: Run, at: Served) -> None:
+    done = giaann("chat", "--join", LINK, stdin="Bees\n/quit\n")
+    assert (done.returncode, done.stdout) == (0, "Bees 1 2 3\n")
+    found = json.loads(giaann("column", "civil war", "--json", "--join", LINK).stdout)
+    assert (found["concept"], found["words"][0]["occurrences"]) == ("civil_war", 16)
+
+
+@pytest.mark.usefixtures("_no_swarm")
+@pytest.mark.parametrize("option", ["--no-gateway", "--local", "--verify", "--device=cpu"])
+def test_some_options_go_without_the_gateway(giaann: Run, at: Served, option: str) -> None:
+    assert "joins the swarm" in giaann("prompt", "Bees", option, "--join", LINK).stderr
+    assert at.backend.manners == []
+
+
+@pytest.mark.usefixtures("_no_swarm")
+def test_what_a_gateway_refuses_is_done_without_it(giaann: Run, at: Served) -> None:
+    assert "joins the swarm" in giaann("column", "zorp", "--join", LINK).stderr
+    assert "joins the swarm" in giaann("status", "--join", LINK).stderr  # this one is no swarm
+    at.backend.away = "the swarm is away"
+    assert "joins the swarm" in giaann("prompt", "Bees", "--join", LINK).stderr
+    at.stop()
+    assert "joins the swarm" in giaann("prompt", "Bees", "--join", LINK).stderr
+
+
+@pytest.mark.usefixtures("_no_swarm")
+def test_an_answer_that_breaks_off_is_an_error(giaann: Run, at: Served) -> None:
+    at.backend.fault, at.backend.fault_at = Unreachable("the peers are gone"), 1
+    done = giaann("prompt", "Bees", "--stream", "--join", LINK)
+    assert done.returncode == 1
+    assert "the peers are gone" in done.stderr
+    assert done.stdout.startswith("Bees 1")

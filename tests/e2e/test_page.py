@@ -1,0 +1,251 @@
+"""The gateway's page in a real browser, over a real swarm: it shows, asks, walks and teaches."""
+
+import http.client
+import json
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect
+
+from giaann_p2p.gateway.brain_backend import BrainBackend
+from giaann_p2p.local.swarm import LocalSwarm
+from giaann_p2p.model.subwords.spec import subword_spec
+from giaann_p2p.solo.brain import Brain
+from tests.e2e.browser import SIZES, WITHIN, chromium, tab
+from tests.helpers import DATA
+from tests.unit.gateway.serving import served
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+SHARDS = 16
+PROMPT = "Anarchism is a political philosophy"
+ATTACK = '<img src=x onerror="document.title=1">'
+TAUGHT = (
+    "The gardener of the palace planted a golden orchid beside the marble fountain.\n"
+    f"The young wizard wrote {ATTACK} <script>document.title=2</script> on the tower.\n"
+)
+VIEWS = {
+    "swarm": ".shard",
+    "ask": "#prompt",
+    "columns": ".nouns a",
+    "columns/anarchism": ".graph .target",
+    "learning": "#lesson",
+}
+"""The views, each with what is there once it is shown."""
+expect.set_options(timeout=WITHIN)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def swarm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalSwarm]:
+    """A swarm with a gateway, which has learned a text."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        with LocalSwarm(
+            tmp_path_factory.mktemp("swarm") / "swarm",
+            storages=2,
+            computes=1,
+            gateways=1,
+            replicas=2,
+            shards=SHARDS,
+            arguments={"gateway": ["--allow-training"]},
+        ) as found:
+            taught(found, (DATA / "quick.txt").read_text())
+            yield found
+
+
+def taught(swarm: LocalSwarm, text: str) -> None:
+    line = http.client.HTTPConnection(swarm.peer("gateway-1").listen, timeout=WITHIN / 1000)
+    line.request("POST", "/api/train?name=quick.txt", text, {"Content-Type": "text/plain"})
+    assert b"event: done" in line.getresponse().read()
+    line.close()
+
+
+@pytest.fixture
+def page(browser: Browser, swarm: LocalSwarm) -> Iterator[Page]:
+    """The page at a desk; an error in its console fails the test."""
+    with tab(browser) as found:
+        show(found.page, swarm, "swarm")
+        yield found.page
+        assert found.errors == []
+
+
+def show(page: Page, swarm: LocalSwarm, view: str) -> None:
+    page.goto(f"http://{swarm.peer('gateway-1').listen}/#/{view}")
+    page.locator(VIEWS[view]).first.wait_for()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", SIZES)
+def test_every_view_is_for_everybody(
+    browser: Browser, swarm: LocalSwarm, tmp_path: Path, width: int, theme: str
+) -> None:
+    with tab(browser, width, theme) as found:
+        for view in VIEWS:
+            show(found.page, swarm, view)
+            if view == "ask":
+                answered(found.page)
+                found.page.locator(".answer .text .token").nth(3).click()
+                found.page.locator(".token-panel .bars li").first.wait_for()
+            looked_at(found.page, tmp_path / f"{view.replace('/', '-')}-{width}-{theme}.png")
+        assert found.errors + found.refused == []
+
+
+def looked_at(page: Page, picture: Path) -> None:
+    """Take a picture, and see that nothing keeps people out and nothing sticks out sideways."""
+    page.screenshot(path=picture, full_page=True)
+    assert picture.stat().st_size > 0
+    found = Axe().run(page).response["violations"]
+    grave = [
+        (one["id"], [node["html"][:200] for node in one["nodes"]])
+        for one in found
+        if one["impact"] in ("serious", "critical")
+    ]
+    assert grave == [], picture.name
+    beyond = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    assert page.evaluate(beyond) <= 0, picture.name
+
+
+def test_the_swarm_is_shown(page: Page, swarm: LocalSwarm) -> None:
+    expect(page.locator(".verdict h2")).to_have_text("Healthy")
+    expect(page.locator(".peers tbody tr")).to_have_count(3)
+    expect(page.locator(".shard.whole")).to_have_count(SHARDS)
+    page.locator(".map").focus()
+    page.keyboard.press("End")
+    expect(page.locator(".shards .detail")).to_contain_text(f"Shard {SHARDS - 1}: 2 of 2 ready")
+    page.get_by_role("button", name="Theme").click()
+    page.get_by_role("button", name="Theme").click()
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(18, 20, 23)"
+
+
+def answered(page: Page, prompt: str = PROMPT) -> None:
+    page.fill("#prompt", prompt)
+    page.keyboard.press("Enter")
+    expect(page.locator(".answer [role=status]")).to_contain_text("token")
+    page.locator(".answer .text .token").nth(3).wait_for()
+    page.locator(".caret").wait_for(state="detached")
+
+
+def test_a_prompt_streams_and_a_token_tells_its_rivals(page: Page, swarm: LocalSwarm) -> None:
+    show(page, swarm, "ask")
+    answered(page)
+    tokens = page.locator(".answer .text .token")
+    expect(page.locator(".answer .text .token.recall").first).to_be_visible()
+    tokens.nth(0).focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    expect(page.locator("#token-title")).to_contain_text("Token 2")
+    page.locator(".token-panel .bars li").first.wait_for()
+    column = page.locator(".way a").first.inner_text()
+    page.locator(".way a").first.click()
+    expect(page.locator("#column-title")).to_contain_text(column)
+    page.go_back()
+    expect(tokens.nth(3)).to_be_visible()  # the answer is still there
+
+
+def test_errors_are_words(page: Page, swarm: LocalSwarm) -> None:
+    show(page, swarm, "ask")
+    page.route("**/api/prompt", lambda route: route.abort())
+    page.fill("#prompt", PROMPT)
+    page.keyboard.press("Enter")
+    expect(page.locator(".answer .error")).to_contain_text("cannot be reached")
+    page.unroute("**/api/prompt")
+
+
+def test_a_column_is_found_and_walked(page: Page, swarm: LocalSwarm) -> None:
+    show(page, swarm, "columns")
+    page.fill("#noun", "anarchi")
+    page.locator("#nouns li", has_text="anarchism").first.wait_for()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(page.locator("#column-title")).to_contain_text("anarchi")
+    target = page.locator(".graph .target").first
+    to = (target.get_attribute("href") or "").rpartition("/")[2]
+    target.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#column-title")).to_have_text(f"The column of {to}")
+    assert page.locator(".words tbody tr").count() > 0
+    page.go_back()
+    expect(page.locator("#column-title")).to_contain_text("anarchi")
+    page.fill("#noun", "zorp")
+    page.keyboard.press("Enter")
+    expect(page.locator(".columns .error")).to_contain_text("never learned")
+
+
+def test_a_text_is_taught_and_then_known_and_stays_text(page: Page, swarm: LocalSwarm) -> None:
+    show(page, swarm, "learning")
+    page.fill("#lesson", TAUGHT)
+    page.get_by_label("Name").fill(ATTACK)
+    page.get_by_role("button", name="Teach", exact=True).click()
+    page.locator(".lessons li.learned").wait_for()
+    expect(page.locator(".lesson-name")).to_have_text(ATTACK)
+    show(page, swarm, "ask")
+    answered(page, "The gardener of the palace planted a golden")
+    expect(page.locator(".answer .text")).to_contain_text("orchid beside the marble fountain")
+    answered(page, "The young wizard wrote")
+    assert page.locator("#page img").count() == 1  # the page's own
+    assert page.title() == "Ask · local · giaann"
+
+
+def test_subwords_say_how_sure_they_are(browser: Browser) -> None:
+    with Brain(subword_spec()) as brain:
+        brain.train(DATA / "quick.txt")
+        with served(lambda: BrainBackend(brain, "bees")) as at, tab(browser) as found:
+            page = found.page
+            page.goto(at.url)
+            expect(page.locator(".figures")).to_contain_text("connections")
+            page.goto(f"{at.url}/#/ask")
+            page.get_by_label("Temperature").fill("0.5")
+            answered(page)
+            page.locator(".answer .text .token").nth(1).hover()
+            expect(page.locator(".answer .detail")).to_contain_text("%")
+            page.goto(f"{at.url}/#/learning")
+            expect(page.locator(".teach")).to_contain_text("--allow-training")
+            assert found.errors == []
+
+
+def test_a_killed_peer_is_shown(page: Page, swarm: LocalSwarm) -> None:
+    victim = swarm.peer("storage-2").peer[:8]
+    noted = list[float]()
+    listener = threading.Thread(target=listen, args=(swarm, victim, noted))
+    listener.start()
+    killed = time.monotonic()
+    swarm.kill("storage-2")
+    page.locator(f'tr[data-peer="{victim}"][data-state="silent"]').wait_for()
+    shown = time.monotonic()
+    expect(page.locator(".shard.thin")).to_have_count(SHARDS)
+    expect(page.locator(".verdict h2")).to_have_text("Degraded")
+    listener.join(WITHIN / 1000)
+    print(f"a killed peer: told {noted[0] - killed:.2f} s, shown {shown - killed:.2f} s after")
+
+
+def listen(swarm: LocalSwarm, victim: str, noted: list[float]) -> None:
+    """Note when the gateway tells that a peer is silent."""
+    line = http.client.HTTPConnection(swarm.peer("gateway-1").listen, timeout=WITHIN / 1000)
+    line.request("GET", "/api/events")
+    name = ""
+    for row in line.getresponse():
+        if row.startswith(b"event: "):
+            name = row[7:].decode().strip()
+        elif row.startswith(b"data: ") and name == "peers":
+            peers = json.loads(row[6:])["peers"]
+            if any(one["name"] == victim and one["silent"] for one in peers):
+                noted.append(time.monotonic())
+                break
+    line.close()
+
+
+def test_a_gateway_that_ends_is_waited_for(browser: Browser, swarm: LocalSwarm) -> None:
+    with tab(browser) as found:
+        show(found.page, swarm, "swarm")
+        swarm.kill("gateway-1")
+        expect(found.page.locator(".line")).to_have_text("reconnecting")
+        expect(found.page.locator(".banner")).to_contain_text("Reconnecting")
