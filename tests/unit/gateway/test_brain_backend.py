@@ -12,6 +12,7 @@ from giaann_p2p.gateway.backend import Learned
 from giaann_p2p.gateway.brain_backend import BrainBackend
 from giaann_p2p.gateway.failures import Busy
 from giaann_p2p.model.manner import Manner, Sampling
+from giaann_p2p.model.spec import ModelSpec
 
 TEXT = (
     "Bees make honey from the nectar that they collect from flowers in the summer.\n"
@@ -22,7 +23,7 @@ MORE = "The gardener waters the roses behind the house in the early morning befo
 
 @pytest.fixture(scope="module")
 def brain() -> Iterator[Brain]:
-    with Brain() as found:
+    with Brain(ModelSpec()) as found:
         found.train(TEXT)
         yield found
 
@@ -114,7 +115,7 @@ def test_a_text_is_learned_once_and_prompts_go_on_meanwhile() -> None:
             assert names == ["text", "garden.txt"]
             assert " rose behind the house" in await said(backend, "The gardener waters the")
 
-    with Brain() as brain:
+    with Brain(ModelSpec()) as brain:
         brain.train(TEXT)
         asyncio.run(play(brain))
 
