@@ -56,7 +56,7 @@ def main() -> None:
 
 async def _measured(
     swarm: LocalSwarm, streams: int, seconds: float, listeners: int
-) -> dict[str, float]:
+) -> dict[str, object]:
     gateway = swarm.peer("gateway-1")
     where = Whereabouts(url=f"http://{gateway.listen}", pid=gateway.pid)
     async with AsyncSwarm.join(swarm.link) as client:
@@ -88,6 +88,7 @@ async def _measured(
     return {
         "streams": streams,
         "errors": len(errors),
+        "kinds of errors": sorted(set(errors)),
         "tokens a second over HTTP": round(tokens, 1),
         "tokens a second by the Python client": round(rate, 1),
         "ratio": round(tokens / rate, 3),
@@ -148,11 +149,13 @@ async def _rate(
         nonlocal said
         while clock() - began < seconds:
             try:
-                said += await ask(prompts[next(numbers) % len(prompts)])
+                tokens = await ask(prompts[next(numbers) % len(prompts)])
             except Exception as error:
                 if errors is None:
                     raise
                 errors.append(str(error))
+            else:
+                said += tokens
 
     await asyncio.gather(*(go_on() for _ in range(at_once)))
     return said / (clock() - began)

@@ -135,7 +135,11 @@ def answered(page: Page, prompt: str = PROMPT) -> None:
 
 
 def test_a_prompt_streams_and_a_token_tells_its_rivals(page: Page, swarm: LocalSwarm) -> None:
-    show(page, swarm, "ask")
+    page.set_viewport_size({"width": 390, "height": 400})
+    page.get_by_role("link", name="Ask").click()
+    expect(page.locator("main")).to_be_focused()
+    assert page.evaluate("scrollY") == 0
+    page.set_viewport_size({"width": 1280, "height": 800})
     answered(page)
     tokens = page.locator(".answer .text .token")
     expect(page.locator(".answer .text .token.recall").first).to_be_visible()

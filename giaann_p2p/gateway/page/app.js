@@ -27,7 +27,10 @@ function App() {
   useEffect(() => {
     document.title = `${titles[view].title}${name ? ` · ${name}` : ""} · giaann`;
     // Another view begins at its top, for eyes and for screen readers.
-    if (before.current !== view) main.current.focus({ preventScroll: false });
+    if (before.current !== view) {
+      main.current.focus({ preventScroll: true }); // the header would cover what it scrolls to
+      scrollTo(0, 0);
+    }
     before.current = view;
   }, [view, name]);
 

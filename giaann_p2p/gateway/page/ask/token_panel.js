@@ -18,7 +18,7 @@ export function TokenPanel({ tokens, chosen, onClose }) {
     onKeyDown=${(event) => event.key === "Escape" && onClose()}
   >
     <header>
-      <h2 id="token-title">Token ${chosen + 1}: <q>${token.text.trim() || "␣"}</q></h2>
+      <h2 id="token-title">Token ${chosen + 1}: <q>${visible(token.text)}</q></h2>
       <button type="button" class="quiet" aria-label="Close" onClick=${onClose}>✕</button>
     </header>
     <p><span class="token ${kind}">${name}</span> ${sentence}</p>
@@ -53,7 +53,7 @@ function Leads({ before, token }) {
     return () => going.abort();
   }, [before]);
   if (!before) return html`<p class="muted">It follows from the prompt itself.</p>`;
-  return html`<h3>Where <q>${before.text.trim()}</q>, the word before, leads most strongly</h3>
+  return html`<h3>Where <q>${visible(before.text)}</q>, the word before, leads most strongly</h3>
     ${found === null && html`<p class="muted">looking …</p>`}
     ${found?.length === 0 && html`<p class="muted">Its row is not among the column's most frequent ones.</p>`}
     ${found?.length > 0 && html`<${Bars} rows=${found.map((one) => rowOf(one, one.strength))} chosen=${token} />`}`;
@@ -61,8 +61,11 @@ function Leads({ before, token }) {
 
 function rowOf(one, value, share = false) {
   const { concept, feature, text } = one;
-  return { concept, feature, value, word: text ?? feature ?? concept, shown: share ? percent(value) : value.toFixed(1) };
+  return { concept, feature, value, word: visible(text ?? feature ?? concept), shown: share ? percent(value) : value.toFixed(1) };
 }
+
+/** A space or the end of a line would look like nothing. */
+const visible = (text) => text.trim() || (text.includes("\n") ? "↵" : "␣");
 
 function Bars({ rows, chosen }) {
   const most = Math.max(...rows.map((row) => row.value), 1e-9);
@@ -71,7 +74,7 @@ function Bars({ rows, chosen }) {
     ${rows.map(
       (row, index) => html`<li key=${index} class=${is(row) ? "won" : ""}>
         <span class="word">${row.word}</span>
-        <a href=${hrefOf("columns", row.concept)}>${row.concept}</a>
+        <a href=${hrefOf("columns", row.concept)}>${visible(row.concept)}</a>
         <span class="bar" aria-hidden="true"
           ><span style=${{ width: `${Math.max(1, (100 * row.value) / most)}%` }}></span
         ></span>
@@ -94,7 +97,7 @@ function Way({ tokens }) {
     ${steps.length > shown.length && html`<li class="muted">… ${many(steps.length - shown.length, "column")} before</li>`}
     ${shown.map(
       (step, index) => html`<li key=${index}>
-        <a href=${hrefOf("columns", step.concept)}>${step.concept}</a>
+        <a href=${hrefOf("columns", step.concept)}>${visible(step.concept)}</a>
         <span class="muted">${step.words.trim()}</span>
       </li>`,
     )}

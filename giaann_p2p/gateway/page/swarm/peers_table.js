@@ -120,17 +120,21 @@ function room({ role, used, capacity, slots, device }) {
   </span>`;
 }
 
-function load({ role, load: { queue, reads, writes, growth } }) {
-  const said =
-    role === "storage"
-      ? [reads && `${rate(reads)} reads/s`, writes && `${rate(writes)} writes/s`]
-      : [
-          writes && `${rate(writes)} sentences/s`,
-          growth && `${rate(growth)} tokens/s`,
-          queue && `${count(queue)} waiting`,
-        ];
+function load({ role, silent, load: { queue, reads, writes, growth } }) {
+  if (silent) return html`<span class="muted">–</span>`;
+  const said = role === "storage" ? storing(reads, writes) : computing(queue, writes, growth);
   const busy = said.filter(Boolean);
-  // What a compute peer says of its speed is what it reaches at work, whether or not it works now.
-  const when = role === "compute" && (writes || growth) ? " at work" : "";
-  return busy.length ? busy.join(", ") + when : html`<span class="muted">idle</span>`;
+  return busy.length ? busy.join(", ") : html`<span class="muted">idle</span>`;
+}
+
+const storing = (reads, writes) => [
+  reads && `${rate(reads)} reads/s`,
+  writes && `${rate(writes)} writes/s`,
+];
+
+/** A compute peer tells the speed that it reaches at work, whether or not it works now. */
+function computing(queue, writes, growth) {
+  const speeds = [writes && `${rate(writes)} sentences/s`, growth && `${rate(growth)} tokens/s`];
+  const fast = speeds.filter(Boolean).join(", ");
+  return [queue && `${count(queue)} waiting`, fast && `${fast} at work`];
 }

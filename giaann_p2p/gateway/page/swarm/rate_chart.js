@@ -47,7 +47,7 @@ function options(node) {
   return {
     width: node.clientWidth,
     height: HEIGHT,
-    padding: [8, 8, 0, 0],
+    padding: [8, 18, 0, 0],
     legend: { show: false },
     cursor: { show: false },
     scales: {
