@@ -187,11 +187,12 @@ def test_ten_thousand_connections_leave_a_gateway_that_answers() -> None:
 def test_a_reader_that_does_not_read_is_dropped_and_its_prompt_ended() -> None:
     def chatty() -> Stub:
         stub = Stub()
-        stub.length = 4000
+        stub.length = 65_000  # more than any buffer on the way holds
         return stub
 
-    with served(chatty, limits=Limits(write_seconds=0.3, drain_seconds=1.0)) as found:
-        body = b'{"model": "bees", "prompt": "Bees", "stream": true, "max_tokens": 4000}'
+    limits = Limits(write_seconds=0.3, drain_seconds=1.0, tokens=65_000)
+    with served(chatty, limits=limits) as found:
+        body = b'{"model": "bees", "prompt": "Bees", "stream": true, "max_tokens": 65000}'
         with line_to(found.port, buffer=2048) as line:
             length = str(len(body))
             line.sendall(head("POST", "/v1/completions", found.port, Content_Length=length) + body)
