@@ -4,6 +4,10 @@ import os
 import signal
 from collections.abc import Iterator
 
+# There are as many workers as cores, so further threads would only wait for one another, busily.
+# Libraries read this when they are imported; the processes that tests start inherit it.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import pytest
 import torch
 from hypothesis import HealthCheck, settings

@@ -1,5 +1,7 @@
 """Random models, sequences and prompts: vocabularies so tiny that everything meets everything."""
 
+from itertools import product
+
 from hypothesis import strategies as st
 
 from giaann_p2p.model.manner import Variant
@@ -18,6 +20,13 @@ specs = st.builds(
 variants = st.builds(Variant, graded_strengths=st.booleans(), graded_activations=st.booleans())
 neurons = st.builds(Neuron, st.sampled_from(CONCEPTS), st.sampled_from(FEATURES))
 
+_STAY = [None] * 3 * len(CONCEPTS)
+_steps = st.sampled_from(list(product([*_STAY, *CONCEPTS], FEATURES)))
+"""The concept of the next column, one time in four, and a feature.
+
+They are drawn in one choice because hypothesis takes longer to make three than a test to use them.
+"""
+
 
 @st.composite
 def positions(draw: st.DrawFn, most: int = 14) -> list[Position]:
@@ -26,9 +35,10 @@ def positions(draw: st.DrawFn, most: int = 14) -> list[Position]:
     found = []
     column, concept = 0, draw(st.sampled_from(CONCEPTS))
     for _ in range(count):
-        if draw(st.integers(0, 3)) == 0:
-            column, concept = column + 1, draw(st.sampled_from(CONCEPTS))
-        found.append(Position(Neuron(concept, draw(st.sampled_from(FEATURES))), column))
+        next_concept, feature = draw(_steps)
+        if next_concept is not None:
+            column, concept = column + 1, next_concept
+        found.append(Position(Neuron(concept, feature), column))
     return found
 
 

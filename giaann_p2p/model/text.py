@@ -203,7 +203,10 @@ def _spans(doc: Doc) -> Iterator[tuple[int, int]]:
 
 def _end_of_last_whole_word(text: str) -> int:
     """Return the offset of the last white space: what follows may continue in the next block."""
-    return next((i for i in range(len(text) - 1, -1, -1) if text[i].isspace()), 0)
+    if text[-1:].isspace():
+        return len(text) - 1
+    words = text.rsplit(maxsplit=1)
+    return max(len(text) - len(words[-1]) - 1, 0) if words else 0
 
 
 def _abridged(text: str, leading: str, max_chars: int) -> tuple[str, str]:

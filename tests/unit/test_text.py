@@ -1,6 +1,5 @@
 """Hostile texts: each is learned, or skipped and counted, or refused with file and line."""
 
-import io
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -10,7 +9,7 @@ from giaann_p2p.errors import TextError
 from giaann_p2p.model.learn import learn
 from giaann_p2p.model.parse import Parser, Reason, Skips, chunks, max_chars
 from giaann_p2p.model.spec import ModelSpec
-from giaann_p2p.model.text import document_sentences, text_sentences
+from giaann_p2p.model.text import BLOCK, document_sentences, text_sentences
 
 MEGABYTES_5 = 5_000_000
 GOOD = "The bees of the old garden collect honey from the many flowers in the summer."
@@ -33,7 +32,8 @@ def learned(parser: Parser) -> Learner:
 
     def run(text: bytes | str) -> Outcome:
         data = text.encode() if isinstance(text, str) else text
-        sentences = document_sentences(io.BytesIO(data), "some.txt", max_chars(spec))
+        pieces = (data[at : at + BLOCK] for at in range(0, len(data), BLOCK))  # as files are read
+        sentences = document_sentences(pieces, "some.txt", max_chars(spec))
         learned, count, skips = 0, 0, Skips()
         for chunk in chunks(sentences):
             (parsed,) = parser.parse([chunk])

@@ -11,6 +11,8 @@ from giaann_p2p.sim.storage import QUICK_DISK
 from giaann_p2p.sim.swarm import Swarm
 
 END = 300.0
+ENDED, MENDED = 155.0, 160.0
+LASTING = ("join", "leave", "lose", "forge")
 Does = Callable[[Swarm], bool]
 
 DOES: dict[str, Does] = {
@@ -52,25 +54,19 @@ def test_every_kind_is_tried() -> None:
 
 
 @pytest.mark.parametrize("kind", DOES)
-def test_a_fault_does_what_it_says_and_is_mended(swarm: Swarm, kind: str) -> None:
-    faults = Quiet(swarm, END)
+def test_a_fault_does_what_it_says_and_ends_by_itself_or_is_mended(swarm: Swarm, kind: str) -> None:
+    faults = Quiet(swarm, MENDED)
     assert not DOES[kind](swarm)
     faults.let(kind)
     assert DOES[kind](swarm)
-    swarm.clock.run_until(END + 200)
+    swarm.clock.run_until(ENDED)
+    assert DOES[kind](swarm) is (kind in (*LASTING, "weather"))
+    swarm.clock.run_until(MENDED + 200)
     assert swarm.problems() == []
-    assert DOES[kind](swarm) is (kind in ("join", "leave", "lose", "forge"))
+    assert DOES[kind](swarm) is (kind in LASTING)
 
 
-@pytest.mark.parametrize("kind", sorted(set(DOES) - {"join", "leave", "lose", "weather", "forge"}))
-def test_a_fault_ends_by_itself(swarm: Swarm, kind: str) -> None:
-    faults = Quiet(swarm, 10_000.0)
-    faults.let(kind)
-    swarm.clock.run_until(155)
-    assert not DOES[kind](swarm)
-
-
-@pytest.mark.parametrize("kind", sorted(set(DOES) - {"join", "leave", "lose", "forge"}))
+@pytest.mark.parametrize("kind", sorted(set(DOES) - set(LASTING)))
 def test_all_is_mended_at_once_in_the_end(swarm: Swarm, kind: str) -> None:
     faults = Quiet(swarm, 60.1)
     faults.let(kind)
