@@ -48,7 +48,6 @@ PLAYS = (
     Play("README.md", "import Brain", "reader"),
     Play("README.md", "giaann swarm up", "reader"),
     Play("README.md", "import Swarm", "reader"),
-    Play("README.md", "giaann sim", "reader"),
     Play("docs/store.md", "Store.at", "reader"),
     # A swarm over the network; here all of it on loopback.
     Play(
@@ -98,6 +97,7 @@ PLAYS = (
         lasting={"giaann serve --join": "http://", "giaann serve --db": "http://"},
     ),
     Play("docs/gateway.md", "import OpenAI", "network"),
+    Play("README.md", "import OpenAI", "network"),
     Play(
         "docs/operations.md",
         "giaann status",

@@ -15,7 +15,7 @@ from tests.docs.reader import Reader
 pytestmark = pytest.mark.slow
 README = (ROOT / "README.md").read_text()
 PROFILES = (ROOT / "docs" / "profiles.md").read_text()
-SOLO, BRAIN, SWARM, EXAMPLE, SIMULATOR, STORE = in_scene("reader")
+SOLO, BRAIN, SWARM, EXAMPLE, STORE = in_scene("reader")
 
 
 @pytest.fixture(scope="module")
@@ -71,10 +71,6 @@ def test_the_example_runs_and_prints_what_the_text_says(reader: Reader) -> None:
     assert lines[0].startswith("Bees make honey from the nectar that they collect from flowers")
     assert float(lines[-1]) == pytest.approx(0.9912, abs=5e-5)
     assert "right, on a learned text | 0.9912 |" in README
-
-
-def test_the_simulator_runs(reader: Reader) -> None:
-    reader.play(SIMULATOR)
 
 
 def test_the_stores_example_runs(reader: Reader) -> None:
