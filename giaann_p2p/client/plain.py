@@ -42,7 +42,7 @@ def _named(value: object) -> object:
 
 def token_json(token: "AnyToken") -> dict[str, Any]:
     """Return a token with its neuron, score and number of candidates as plain values, for JSON."""
-    share = share_of(token)
+    share, rivals = share_of(token), getattr(token, "rivals", ())
     return {
         "text": token.text,
         "word": token.word,
@@ -52,7 +52,12 @@ def token_json(token: "AnyToken") -> dict[str, Any]:
         "score": round(token.score, 6),
         "candidates": token.candidates,
         **({} if share is None else {"probability": round(share, 6)}),
+        **({"rivals": [_rival_json(*rival) for rival in rivals]} if rivals else {}),
     }
+
+
+def _rival_json(word: str, share: float) -> dict[str, Any]:
+    return {"text": word, "probability": round(share, 6)}
 
 
 def share_of(token: "AnyToken") -> float | None:

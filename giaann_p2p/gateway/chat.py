@@ -14,7 +14,7 @@ from msgspec import UNSET, UnsetType
 from starlette.requests import Request
 from starlette.responses import Response
 
-from giaann_p2p.gateway.completions import logprob, usage_of
+from giaann_p2p.gateway.completions import logarithm, logprob, usage_of
 from giaann_p2p.gateway.context import Context
 from giaann_p2p.gateway.failures import BadField
 from giaann_p2p.gateway.merging import gathered, merged
@@ -143,15 +143,16 @@ def _choice(talk: Talk, number: int, pieces: Sequence[Piece]) -> ChatChoice:
 def _logprobs(talk: Talk, tokens: Sequence[AnyToken]) -> ChatLogprobs | None:
     if not talk.wanted.logprobs:
         return None
-    return ChatLogprobs(content=[_logprob(token, talk.wanted.top_logprobs) for token in tokens])
+    return ChatLogprobs(content=[_logprob(token) for token in tokens])
 
 
-def _logprob(token: AnyToken, top: int | None) -> TokenLogprob:
-    """Return a token's probability; among the best, only the token itself is known."""
-    found = TokenLogprob(token=token.text, logprob=logprob(token), bytes=list(token.text.encode()))
-    if top:
-        found.top_logprobs = [TokenLogprob(**{n: getattr(found, n) for n in _SIMPLE})]
-    return found
+def _logprob(token: AnyToken) -> TokenLogprob:
+    """Return a token's probability, and those of the best candidates, if they were asked for."""
+    best = [_told(word, logarithm(share)) for word, share in getattr(token, "rivals", ())]
+    return _told(token.text, logprob(token), best)
 
 
-_SIMPLE = ("token", "logprob", "bytes")
+def _told(text: str, logprob: float, best: Sequence[TokenLogprob] = ()) -> TokenLogprob:
+    return TokenLogprob(
+        token=text, logprob=logprob, bytes=list(text.encode()), top_logprobs=list(best)
+    )

@@ -121,20 +121,30 @@ def _logprobs(work: Work, lead: str, tokens: Sequence[AnyToken], offset: int) ->
     texts = [lead] * bool(lead) + [token.text for token in tokens]
     logs: list[float | None] = [None] * bool(lead)
     logs += [logprob(token) for token in tokens]
+    best: list[dict[str, float] | None] = [None] * bool(lead)
+    best += [_best(token) for token in tokens]
     offsets = []
     for text in texts:
         offsets.append(offset)
         offset += len(text)
-    top = [
-        None if log is None or not work.wanted.logprobs else {text: log}
-        for text, log in zip(texts, logs, strict=True)
-    ]
-    return Logprobs(tokens=texts, token_logprobs=logs, top_logprobs=top, text_offset=offsets)
+    if not work.wanted.logprobs:
+        best = [None] * len(texts)
+    return Logprobs(tokens=texts, token_logprobs=logs, top_logprobs=best, text_offset=offsets)
+
+
+def _best(token: AnyToken) -> dict[str, float]:
+    """Return the best candidates, and the token that was said, each with its logarithm."""
+    found = {word: logarithm(share) for word, share in getattr(token, "rivals", ())}
+    return found | {token.text: logprob(token)}
 
 
 def logprob(token: AnyToken) -> float:
-    """Return the logarithm of a token's probability; -9999, as is usual, where it is too small."""
-    share: float = getattr(token, "probability", 0.0)
+    """Return the logarithm of a token's probability."""
+    return logarithm(getattr(token, "probability", 0.0))
+
+
+def logarithm(share: float) -> float:
+    """Return the logarithm of a probability; -9999, as is usual, where it is too small."""
     return round(math.log(share), 6) if share > 0 else -9999.0
 
 

@@ -56,6 +56,11 @@ class _Options(msgspec.Struct, kw_only=True):
         return self.n or 1
 
     @property
+    def rivals(self) -> int:
+        """How many of the best candidates are to be told of each token."""
+        return 0
+
+    @property
     def stops(self) -> tuple[str, ...]:
         """The texts at which an answer is to end."""
         found = [self.stop] if isinstance(self.stop, str) else self.stop or []
@@ -75,7 +80,13 @@ class CompletionRequest(_Options, kw_only=True):
     echo: bool | None = None
     """Whether each answer begins with its prompt."""
     logprobs: Annotated[int, msgspec.Meta(ge=0, le=20)] | None = None
-    """Whether to tell the logarithm of each token's probability; for models of subwords."""
+    """Whether to tell the logarithm of each token's probability, and of so many of the best
+    candidates; for models of subwords."""
+
+    @property
+    def rivals(self) -> int:
+        """How many of the best candidates are to be told of each token."""
+        return self.logprobs or 0
 
     @property
     def prompts(self) -> list[str]:
@@ -115,6 +126,11 @@ class ChatRequest(_Options, kw_only=True):
     max_completion_tokens: Annotated[int, msgspec.Meta(ge=1)] | None = None
     logprobs: bool | None = None
     top_logprobs: Annotated[int, msgspec.Meta(ge=0, le=20)] | None = None
+
+    @property
+    def rivals(self) -> int:
+        """How many of the best candidates are to be told of each token."""
+        return self.top_logprobs or 0
 
     @property
     def prompt(self) -> str:
@@ -184,6 +200,7 @@ def _sampling(options: _Options, seed: int) -> Sampling:
         top_k=options.top_k or 0,
         seed=0 if greedy else seed,
         repetition_penalty=options.repetition_penalty or 1.0,
+        rivals=options.rivals,
     )
 
 

@@ -9,6 +9,9 @@ from giaann_p2p.gateway.context import Context
 from giaann_p2p.gateway.failures import BadField
 from giaann_p2p.model.manner import Beam, Manner, Sampling, Variant
 
+_RIVALS = 8
+"""The candidates that are told of each token."""
+
 
 class PromptRequest(msgspec.Struct, kw_only=True):
     """The body of `POST /api/prompt`: a prompt, with the options of `giaann prompt`."""
@@ -50,6 +53,7 @@ class PromptRequest(msgspec.Struct, kw_only=True):
                 if self.repetition_penalty is None
                 else self.repetition_penalty,
                 stop=tuple(text for text in stop if text),
+                rivals=_RIVALS if self.explain and context.facts.profile == "subwords" else 0,
             ),
         )
 

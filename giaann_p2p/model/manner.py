@@ -9,6 +9,7 @@ from giaann_p2p.errors import UsageError
 
 MOST_TOKENS = 1 << 16
 _MOST_STOPS, _LONGEST_STOP = 16, 256
+MOST_RIVALS = 20
 
 
 class Timing(StrEnum):
@@ -76,6 +77,8 @@ class Sampling(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Divides the odds of each token that was read lately."""
     stop: tuple[str, ...] = ()
     """An answer ends before the token with which it would contain one of these texts."""
+    rivals: int = 0
+    """With each token, so many of the best candidates are told, the token itself among them."""
 
     def __post_init__(self) -> None:
         rules = {
@@ -84,6 +87,7 @@ class Sampling(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             "top_p must be above 0 and at most 1": 0 < self.top_p <= 1,
             "seed must be 0 or more and below 2^63": 0 <= self.seed < 1 << 63,
             "repetition_penalty must be 1 to 100": 1 <= self.repetition_penalty <= 100,
+            f"rivals must be 0 to {MOST_RIVALS}": 0 <= self.rivals <= MOST_RIVALS,
             f"stop must be at most {_MOST_STOPS} texts of 1 to {_LONGEST_STOP} characters": (
                 len(self.stop) <= _MOST_STOPS
                 and all(0 < len(text) <= _LONGEST_STOP for text in self.stop)

@@ -211,6 +211,10 @@ def test_subwords_say_how_sure_they_are(browser: Browser) -> None:
             answered(page)
             page.locator(".answer .text .token").nth(1).hover()
             expect(page.locator(".answer .detail")).to_contain_text("%")
+            page.locator(".answer .text .token").nth(1).click()
+            expect(page.locator(".token-panel h3").first).to_have_text("Candidates")
+            expect(page.locator(".token-panel .bars li.won")).to_have_count(1)
+            expect(page.locator(".token-panel .bars .number").first).to_contain_text("%")
             page.goto(f"{at.url}/#/learning")
             expect(page.locator(".teach")).to_contain_text("--allow-training")
             assert found.errors == []

@@ -25,7 +25,7 @@ from giaann_p2p.model.subwords.evidence import CountedRows, Evidence, Place, nee
 from giaann_p2p.model.subwords.ids import ANY_NAME
 from giaann_p2p.model.subwords.mix import Draw, TokenChoice, mix, place_of
 from giaann_p2p.model.subwords.parse import TextParser
-from giaann_p2p.model.subwords.said import SubwordToken
+from giaann_p2p.model.subwords.said import Rival, SubwordToken
 from giaann_p2p.model.subwords.spec import DISTANCES, of_subwords
 from giaann_p2p.model.subwords.texts import MAX_CHARS
 from giaann_p2p.model.subwords.tokens import Token
@@ -166,6 +166,7 @@ class TokenContinuation:
             choice.log_odds,
             choice.candidates,
             choice.probability,
+            tuple(Rival(known.names[token], share) for token, share in choice.rivals),
         )
 
 

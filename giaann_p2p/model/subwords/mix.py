@@ -51,6 +51,8 @@ class TokenChoice(NamedTuple):
     basis: Basis
     probability: float
     """The share of its odds among the candidates'."""
+    rivals: tuple[tuple[int, float], ...] = ()
+    """The best candidates, the best first, each with that share, if they were asked for."""
 
     @property
     def log_odds(self) -> float:
@@ -130,8 +132,17 @@ def chosen(evidence: Evidence, candidates: Candidates, draw: Draw = BEST) -> Tok
     scores = penalised(tokens, candidates.score, draw.read, draw.sampling)
     at = drawn(tokens, scores, draw.sampling, draw.number)
     shares = odds(scores)
-    share = int(shares[at]) / int(shares.sum())
-    return TokenChoice(int(tokens[at]), int(scores[at]), len(tokens), basis, share)
+    total = int(shares.sum())
+    most = draw.sampling.rivals
+    best = np.argsort(-scores, kind="stable")[:most] if most else NOTHING.token
+    return TokenChoice(
+        int(tokens[at]),
+        int(scores[at]),
+        len(tokens),
+        basis,
+        int(shares[at]) / total,
+        tuple((int(tokens[one]), int(shares[one]) / total) for one in best.tolist()),
+    )
 
 
 def counts_after(evidence: Evidence, last: Sequence[Place]) -> tuple[list[Counts], list[Counts]]:

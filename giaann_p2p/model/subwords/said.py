@@ -6,6 +6,14 @@ from giaann_p2p.model.rows import Name
 from giaann_p2p.model.subwords.basis import Basis
 
 
+class Rival(NamedTuple):
+    """A token that might have come, and how sure it was."""
+
+    word: str
+    """The token's name, with the space before it."""
+    probability: float
+
+
 class SubwordToken(NamedTuple):
     """A token of an answer, with what it rests on and how sure it is.
 
@@ -25,3 +33,5 @@ class SubwordToken(NamedTuple):
     """The number of candidates that the token was chosen from; 0 without any evidence."""
     probability: float
     """The share of its odds among the candidates'; without evidence, its share of all tokens."""
+    rivals: tuple[Rival, ...] = ()
+    """The best candidates, the best first, if they were asked for."""

@@ -22,7 +22,7 @@ from giaann_p2p.model.manner import Manner, Timing, require
 from giaann_p2p.model.rows import Name
 from giaann_p2p.model.said import AnyToken, Stopped, Token
 from giaann_p2p.model.subwords.basis import Basis
-from giaann_p2p.model.subwords.said import SubwordToken
+from giaann_p2p.model.subwords.said import Rival, SubwordToken
 from giaann_p2p.swarm.wire.messages import Cost
 
 _T = TypeVar("_T")
@@ -67,7 +67,8 @@ class Script(Answer):
             name = Name("number", word)
             return Token(f" {word}", word, name, Timing.EXACT, 1.0, 3), Cost(micros=7)
         shown = f" {word}"
-        said = SubwordToken(shown, shown, Name(shown, None), Basis.RECALL, -0.5, 3, 0.5)
+        rivals = (Rival(shown, 0.5), Rival(" bees", 0.25))[: self._manner.sampling.rivals]
+        said = SubwordToken(shown, shown, Name(shown, None), Basis.RECALL, -0.5, 3, 0.5, rivals)
         return said, Cost(micros=7)
 
 

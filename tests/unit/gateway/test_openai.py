@@ -114,13 +114,13 @@ def test_an_answer_ends_before_a_stop_that_tokens_share(words: Served, stream: b
 def test_logprobs_are_those_of_the_tokens(subwords: Served) -> None:
     with client_of(subwords) as client:
         found = client.completions.create(
-            model="bees", prompt="Bees", logprobs=1, echo=True, max_tokens=2
+            model="bees", prompt="Bees", logprobs=2, echo=True, max_tokens=2
         )
         chat = client.chat.completions.create(
             model="bees",
             messages=[{"role": "user", "content": "Bees"}],
             logprobs=True,
-            top_logprobs=1,
+            top_logprobs=2,
         )
     told = found.choices[0].logprobs
     assert told is not None
@@ -128,11 +128,14 @@ def test_logprobs_are_those_of_the_tokens(subwords: Served) -> None:
     assert told.tokens == ["Bees", " 1", " 2"]
     assert told.token_logprobs == [None, half, half]
     assert told.text_offset == [0, 4, 6]
+    quarter = round(math.log(0.25), 6)
+    assert told.top_logprobs == [None, *({n: half, " bees": quarter} for n in (" 1", " 2"))]
     said = chat.choices[0].logprobs
     assert said is not None
     assert said.content is not None
     assert [one.logprob for one in said.content] == [half] * 3
-    assert [one.token for one in said.content[0].top_logprobs] == [" 1"]
+    best = [(one.token, one.logprob) for one in said.content[0].top_logprobs]
+    assert best == [(" 1", half), (" bees", quarter)]
 
 
 def test_a_chat_goes_on_from_the_last_message_of_the_user(words: Served) -> None:

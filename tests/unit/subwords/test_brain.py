@@ -4,7 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from giaann_p2p import Brain, ModelSpec, PromptError, UsageError, subword_spec
+from giaann_p2p import (
+    Brain,
+    ModelSpec,
+    PromptError,
+    Sampling,
+    SubwordToken,
+    UsageError,
+    subword_spec,
+)
 from giaann_p2p.model.manner import Beam, Variant
 from giaann_p2p.model.subwords.basis import Basis
 from giaann_p2p.model.subwords.evaluate import TokenScore
@@ -98,6 +106,24 @@ def test_no_prompt_is_left_without_an_answer(bees: Brain, brain: Brain, prompt: 
         answer = one.generate(prompt, max_tokens=6)
         assert answer.tokens
         assert answer.stopped in ("end", "limit")
+
+
+def test_a_token_comes_with_its_best_rivals_if_they_are_asked_for(brain: Brain) -> None:
+    prompt = "The government of the"
+    (token,) = brain.generate(prompt, max_tokens=1, sampling=Sampling(rivals=5)).tokens
+    assert isinstance(token, SubwordToken)
+    shares = [rival.probability for rival in token.rivals]
+    assert len(shares) == 5
+    assert shares == sorted(shares, reverse=True)
+    assert token.rivals[0] == (token.word, token.probability)
+    assert sum(shares) <= 1
+    (drawn,) = brain.generate(
+        prompt, max_tokens=1, sampling=Sampling(rivals=2, temperature=9, seed=3)
+    ).tokens
+    assert isinstance(drawn, SubwordToken)
+    assert drawn.rivals == token.rivals[:2]  # the model's, whatever is drawn
+    (plain,) = brain.generate(prompt, max_tokens=1).tokens
+    assert plain == token._replace(rivals=())
 
 
 def test_unknown_tokens_are_named(bees: Brain) -> None:

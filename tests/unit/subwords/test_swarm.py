@@ -23,7 +23,7 @@ from giaann_p2p.model.spec import CHUNK, ModelSpec
 from giaann_p2p.model.subwords.basis import Basis
 from giaann_p2p.model.subwords.columns import Delimiter
 from giaann_p2p.model.subwords.learn import learn_tokens
-from giaann_p2p.model.subwords.said import SubwordToken
+from giaann_p2p.model.subwords.said import Rival, SubwordToken
 from giaann_p2p.model.subwords.sequence import TokenSequences
 from giaann_p2p.model.subwords.spec import subword_spec
 from giaann_p2p.net import clock
@@ -212,7 +212,8 @@ def test_a_swarm_is_evaluated_as_a_brain_is(
 def test_answers_of_either_profile_travel() -> None:
     word = Token(" bee", "bee", Name("bee", None), Timing.EXACT, 1.0, 2)
     token = SubwordToken("be", "be", Name("b", "e"), Basis.RECALL, 1.0, 2, 0.5)
-    for tokens in ([], [word], [token]):
+    told_more = token._replace(rivals=(Rival("be", 0.5), Rival("by", 0.25)))
+    for tokens in ([], [word], [token], [told_more]):
         told = messages.continued("", [], tokens, "end", [], None, "")
         assert messages.decode(messages.encode(told)) == told
         assert list(told.tokens) == tokens

@@ -34,7 +34,7 @@ function Rivals({ tokens, chosen }) {
   const { rivals } = tokens[chosen];
   if (rivals?.length) {
     return html`<h3>Candidates</h3>
-      <${Bars} rows=${rivals.map((one) => rowOf(one, one.probability ?? one.score, one.probability !== undefined))} />`;
+      <${Bars} rows=${rivals.map((one) => rowOf(one, one.probability, true))} chosen=${tokens[chosen]} />`;
   }
   return html`<${Leads} before=${tokens[chosen - 1]} token=${tokens[chosen]} />`;
 }
@@ -61,7 +61,7 @@ function Leads({ before, token }) {
 
 function rowOf(one, value, share = false) {
   const { concept, feature, text } = one;
-  return { concept, feature, value, word: visible(text ?? feature ?? concept), shown: share ? percent(value) : value.toFixed(1) };
+  return { concept, feature, text, value, word: visible(text ?? feature ?? concept), shown: share ? percent(value) : value.toFixed(1) };
 }
 
 /** A space or the end of a line would look like nothing. */
@@ -69,12 +69,13 @@ const visible = (text) => text.trim() || (text.includes("\n") ? "↵" : "␣");
 
 function Bars({ rows, chosen }) {
   const most = Math.max(...rows.map((row) => row.value), 1e-9);
-  const is = (row) => chosen && row.concept === chosen.concept && row.feature === chosen.feature;
+  const is = (row) =>
+    chosen && (row.concept ? row.concept === chosen.concept && row.feature === chosen.feature : row.text === chosen.word);
   return html`<ol class="bars">
     ${rows.map(
       (row, index) => html`<li key=${index} class=${is(row) ? "won" : ""}>
         <span class="word">${row.word}</span>
-        <a href=${hrefOf("columns", row.concept)}>${visible(row.concept)}</a>
+        ${row.concept ? html`<a href=${hrefOf("columns", row.concept)}>${visible(row.concept)}</a>` : html`<span></span>`}
         <span class="bar" aria-hidden="true"
           ><span style=${{ width: `${Math.max(1, (100 * row.value) / most)}%` }}></span
         ></span>
