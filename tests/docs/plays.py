@@ -85,10 +85,15 @@ PLAYS = (
         "docs/concepts.md",
         "giaann solo prompt",
         "network",
-        before={"giaann solo": ("giaann solo train book.txt --db my-brain --profile words",)},
+        before={"giaann solo": ("giaann solo train book.txt --db words-brain --profile words",)},
         as_shown=True,
     ),
-    Play("docs/bootstrap.md", "giaann fsck", "network"),
+    Play(
+        "docs/bootstrap.md",
+        "giaann fsck",
+        "network",
+        before={"giaann fsck": ("giaann solo train book.txt --db my-brain",)},
+    ),
     Play("docs/prompts.md", "giaann chat", "network"),
     Play(
         "docs/gateway.md",

@@ -13,8 +13,8 @@ from tests.e2e.browser import chromium, tab
 from tests.helpers import DATA
 
 PICTURE = Path(__file__).parents[2] / "docs" / "page.png"
-PROMPT = "Anarchism is a political philosophy"
-TOKEN = 5
+PROMPT = "In the summer many workers"
+TOKEN = 1
 """The token that is opened in the picture."""
 HEIGHT = 560
 
