@@ -104,7 +104,7 @@ def _show(found: "Column | ShownColumn") -> None:
         show(_table(found))
         say(f"{found.concept}: {found.size:,} words, {len(found.words):,} of them shown")
     else:
-        say(f"{found.concept}: the swarm has not learned this noun; try its singular")
+        say(f"{found.concept}: the swarm has not learned this noun; try another form of it")
 
 
 def _table(found: "Column | ShownColumn") -> Table:

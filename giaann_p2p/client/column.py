@@ -84,6 +84,8 @@ async def column(visiting: Session, concept: str, words: int = 16, leads: int = 
         lists = await _features(visiting, number)
         if any(lists):
             break
+    else:
+        name = names_of(concept, visiting.manifest.spec)[0]
     # The most frequent words of the column are among those of its blocks.
     some = dict.fromkeys(feature for one in lists for feature in one[:words])
     rows = await visiting.rows([Neuron(number, feature) for feature in some])
@@ -105,12 +107,13 @@ async def column(visiting: Session, concept: str, words: int = 16, leads: int = 
 def names_of(noun: str, spec: ModelSpec) -> list[str]:
     """Return the names that a noun's column may have, in the order in which to look for it.
 
-    In the profile `subwords` it is the noun's first token, which has a space inside a sentence.
+    In the profile `subwords` it is the noun's first token, which has a space inside a sentence, and
+    may be capitalised.
     """
     if spec.profile == "words":
         return ["_".join(noun.lower().split())]
     known = tokeniser(of_subwords(spec).tokeniser)
-    forms = [noun] if noun[:1].isspace() else [f" {noun}", noun]
+    forms = [noun] if noun[:1].isspace() else [f" {noun}", noun, f" {noun.title()}", noun.title()]
     return list(dict.fromkeys(known.names[known.encode(form)[0]] for form in forms))
 
 

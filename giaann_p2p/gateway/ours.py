@@ -56,7 +56,7 @@ async def column(context: Context, request: Request) -> Response:
     words, leads = number(request, "words", 16, 256), number(request, "leads", 4, 64)
     found = await context.backend.column(noun, words, leads)
     if found is None:
-        raise NotKnown(f"{noun!r} was never learned as a noun; try its singular")
+        raise NotKnown(f"{noun!r} was never learned as a noun; try another form of it")
     lost = context.backend.lost
     return as_json(found, {"x-giaann-lost": lost} if lost else None)
 

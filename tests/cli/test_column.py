@@ -64,4 +64,4 @@ def test_who_watches_sees_that_it_joins(swarm: Running, json: list[str]) -> None
 def test_a_noun_that_nobody_has_learned(giaann: Run, swarm: Running) -> None:
     done = giaann("column", "--join", swarm.link, "zorp")
     assert (done.returncode, done.stderr) == (3, "")
-    assert done.stdout == "zorp: the swarm has not learned this noun; try its singular\n"
+    assert done.stdout == "zorp: the swarm has not learned this noun; try another form of it\n"
