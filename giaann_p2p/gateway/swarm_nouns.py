@@ -11,7 +11,14 @@ from giaann_p2p.errors import MessageError, PeerError
 from giaann_p2p.gateway.noun_index import NounIndex
 from giaann_p2p.gateway.views import Found
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.messages import AskNouns, Nouns, Refusal, decode, encode
+from giaann_p2p.swarm.wire.messages import (
+    MOST_NOUNS,
+    AskNouns,
+    Nouns,
+    Refusal,
+    decode,
+    encode,
+)
 
 _REFRESH = 60.0
 """Seconds for which a list is used; it is made anew only while somebody searches."""
@@ -21,8 +28,8 @@ _WITHIN = 5.0
 """Timeout of one request, in seconds."""
 _AT_ONCE = 8
 """Maximum number of shards asked for at once."""
-_MOST_PAGES = 256
-"""Maximum number of pages of one shard: a million nouns."""
+_MOST = 1 << 21
+"""Maximum number of nouns that are listed, so that no peer fills the memory with invented ones."""
 
 
 class SwarmNouns:
@@ -83,7 +90,7 @@ async def nouns_of(session: Session, shard: int) -> dict[str, int] | None:
 async def _listed_by(session: Session, peer: Peer, shard: int) -> dict[str, int]:
     """Ask one peer for a shard's nouns, page by page; PeerError if it does not send them."""
     found, after = dict[str, int](), ""
-    for _ in range(_MOST_PAGES):
+    for _ in range(max(1, _MOST // MOST_NOUNS // session.manifest.layout.shards)):
         question = encode(AskNouns(shard, after))
         answer = decode(await session.place.transport.call(peer, question, timeout=_WITHIN))
         if not isinstance(answer, Nouns):
