@@ -107,4 +107,4 @@ def test_the_speed_counts_seeds_and_predictions() -> None:
 )
 def test_what_cannot_be_evaluated_is_refused(arguments: dict[str, str | int]) -> None:
     with pytest.raises(UsageError):
-        Brain(device="cpu").evaluate("Bees make honey.", **arguments)  # type: ignore[arg-type]
+        Brain(ModelSpec(), device="cpu").evaluate("Bees make honey.", **arguments)  # type: ignore[arg-type]

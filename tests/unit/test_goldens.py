@@ -71,7 +71,7 @@ def matched(golden: list[dict[str, Any]], batch: Sequences) -> Iterator[tuple[An
 
 @pytest.fixture(scope="module")
 def brain() -> Brain:
-    brain = Brain(device="cpu")
+    brain = Brain(ModelSpec(), device="cpu")
     brain.train(WIKI)
     return brain
 

@@ -117,7 +117,7 @@ def test_strengths_of_more_bits_than_the_format_has_survive(times: int, tmp_path
 def test_what_the_format_cannot_hold_is_refused(tmp_path: Path) -> None:
     target = tmp_path / "database"
     with pytest.raises(UsageError, match="profile subwords"):
-        Brain(device="cpu").export_giaannpy(target)
+        Brain(ModelSpec(), device="cpu").export_giaannpy(target)
     for spec, words in ((RECOMMENDED, "not the sum"), (REFERENCE, "no whole counts")):
         brain = Brain(spec, device="cpu")
         brain.train(DATA / "quick.txt")

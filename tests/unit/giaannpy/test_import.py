@@ -167,7 +167,7 @@ def test_a_database_and_a_text_add_up(database: Path) -> None:
 
 def test_brains_of_another_kind_are_refused(database: Path) -> None:
     with pytest.raises(UsageError, match="profile subwords, and this one is of words"):
-        Brain(device="cpu").import_giaannpy(database)
+        Brain(ModelSpec(), device="cpu").import_giaannpy(database)
     with pytest.raises(UsageError, match="4 column segments, and this brain's model 5"):
         Brain(subword_spec(column_segments=5), device="cpu").import_giaannpy(database)
     with pytest.raises(UsageError, match="another model"):
