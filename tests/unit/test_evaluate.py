@@ -11,6 +11,7 @@ from giaann_p2p.model.generate import Mind
 from giaann_p2p.model.learn import learn
 from giaann_p2p.model.manner import Timing
 from giaann_p2p.model.rows import DeltaRows, Name, run
+from giaann_p2p.model.spec import ModelSpec
 from tests.helpers import SMALL, built
 
 BEES = "a/ b/ c/ bee/N flies/ to/ red/ hill/N ./"
