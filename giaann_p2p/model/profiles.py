@@ -7,8 +7,6 @@ from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.model.subwords.profile import SubwordsProfile
 from giaann_p2p.model.words_profile import WordsProfile
 
-PROFILES = ("words", "subwords")
-"""The names of the profiles."""
 CPU = torch.device("cpu")
 
 
