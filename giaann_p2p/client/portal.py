@@ -8,7 +8,8 @@ portal does not ensure that: it cancels a future and returns while the coroutine
 import asyncio
 import threading
 from collections.abc import AsyncIterable, Callable, Coroutine, Generator
-from queue import SimpleQueue
+from contextlib import suppress
+from queue import Empty, SimpleQueue
 from typing import Any, Generic, TypeVar
 
 import uvloop
@@ -16,6 +17,9 @@ import uvloop
 from giaann_p2p.errors import UsageError
 
 T = TypeVar("T")
+_NOTICED_WITHIN = 0.5
+"""Seconds within which a signal is noticed that comes just before its thread begins to wait. Python
+runs the handlers of signals between instructions, and a wait is one instruction."""
 
 
 class Portal:
@@ -30,7 +34,8 @@ class Portal:
         """Run a coroutine to its end; return its result, or raise its exception."""
         begun = self._begun(work)
         try:
-            begun.over.wait()
+            while not begun.over.wait(_NOTICED_WITHIN):
+                pass
         finally:
             begun.end()
         return begun.result()
@@ -45,7 +50,7 @@ class Portal:
 
         begun = self._begun(pump(), lambda: come.put(None))
         try:
-            while one := come.get():
+            while one := _next(come):
                 yield one[0]
         finally:
             begun.end()
@@ -101,3 +106,10 @@ class _Begun(Generic[T]):
 
     def _cancel(self) -> None:
         self._task.cancel()
+
+
+def _next(come: "SimpleQueue[tuple[T] | None]") -> tuple[T] | None:
+    """Wait for the next item."""
+    while True:
+        with suppress(Empty):
+            return come.get(timeout=_NOTICED_WITHIN)
