@@ -175,7 +175,8 @@ def test_a_silent_owner_is_not_waited_for(tmp_path: Path) -> None:
 
 
 def test_strangers_that_claim_to_serve_have_no_vote(tmp_path: Path) -> None:
-    honest, strangers = [[Owner(learned(*chunks)) for _ in range(3)] for chunks in ((1, 2), (1, 3))]
+    honest = [Owner(learned(1, 2)) for _ in range(3)]
+    strangers = [Owner(learned(1, 3)) for _ in range(5)]
     assert pulled(tmp_path, *honest, *strangers).digest == whole()
     assert not any(isinstance(asked, Offer) for stranger in strangers for asked in stranger.asked)
 
