@@ -51,6 +51,7 @@ def swarm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalSwarm]:
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         with LocalSwarm(
             tmp_path_factory.mktemp("swarm") / "swarm",
+            profile="words",
             storages=2,
             computes=1,
             gateways=1,
