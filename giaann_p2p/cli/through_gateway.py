@@ -1,8 +1,8 @@
 """Lets commands use a gateway to their swarm that runs on this machine, instead of joining it.
 
 Joining takes about a second and imports the network's code; asking a gateway takes a tenth of that.
-What a gateway cannot serve, or refuses, is done as if there were none: `Away` says so, before
-anything is printed.
+If a gateway cannot serve a command, or refuses it, the command joins the swarm instead: `Away` is
+raised before anything is printed.
 """
 
 from collections.abc import AsyncIterator

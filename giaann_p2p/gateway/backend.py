@@ -1,4 +1,4 @@
-"""What a gateway serves: a swarm or a brain, behind one interface."""
+"""The interface through which a gateway uses a swarm or a brain."""
 
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager
@@ -13,7 +13,7 @@ from giaann_p2p.swarm.members.overview import Overview
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
-    """What is served: the answer of `/api/info`."""
+    """A description of the swarm or the brain: the answer of `/api/info`."""
 
     kind: Literal["swarm", "brain"]
     name: str
@@ -58,7 +58,7 @@ class Backend(Protocol):
 
     @property
     def facts(self) -> Facts:
-        """What is served."""
+        """A description of the swarm or the brain."""
         ...
 
     @property
@@ -68,7 +68,7 @@ class Backend(Protocol):
 
     @property
     def lost(self) -> str:
-        """What the model has lost of what it knew, in words; empty if nothing."""
+        """The data that the swarm has lost, in words; empty if it has lost none."""
         ...
 
     def answering(self, prompt: str, manner: Manner) -> AbstractAsyncContextManager[Answer]:
