@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from giaann_p2p.errors import UsageError
+from giaann_p2p.net.errors import NoConnection
 from giaann_p2p.net.hive.host import Host
 from giaann_p2p.net.hive.life import Life
 from giaann_p2p.net.hive.peer_id import peer_of_address, way_to
@@ -21,6 +22,9 @@ _DIAL_WITHIN = 30.0
 in p2pd at once."""
 _AGAIN_WITHIN = 2.0
 """The seconds that connecting to a peer again may take after a restart of p2pd."""
+_SILENCE = "dial backoff", "i/o timeout", "deadline exceeded"
+"""What libp2p says of an address from which nothing came, or that it does not dial again yet: a
+later dial may succeed, unlike where a connection was refused."""
 _MOST_MET = 512
 """The most peers to which this peer connects again after a restart of p2pd."""
 
@@ -48,12 +52,17 @@ class HiveStreams:
         return self._host.me
 
     async def dial(self, peer: Peer) -> ByteStream:
-        """Open a stream to a peer; raise OSError if that fails.
+        """Open a stream to a peer; raise OSError if that fails, NoConnection if a retry may succeed.
 
         If the caller is cancelled, no stream is left open.
         """
         ways = _ways(peer, self._addresses_of(peer))
-        stream = await self._host.open_stream(peer, ways, _DIAL_WITHIN)
+        try:
+            stream = await self._host.open_stream(peer, ways, _DIAL_WITHIN)
+        except ConnectionRefusedError as error:
+            if any(words in str(error) for words in _SILENCE):
+                raise NoConnection(f"the peer cannot be reached: {error}") from None
+            raise
         self._note(peer)
         return stream
 

@@ -13,9 +13,9 @@ from giaann_p2p.swarm.wire.messages import AskManifest, ManifestIs, Refusal, dec
 
 _WITHIN = 6.0
 """Timeout of one try, in seconds: longer than a dial can take (`TransportLimits.dial_within`)."""
-_TRIES = 4
+_TRIES = 6
 """Number of tries with each peer. On a line that loses one packet in ten, one connection in five
-takes over 5 s to set up."""
+takes over 5 s to set up, and libp2p's pause after a failed dial costs every second try."""
 
 
 async def joined(

@@ -70,7 +70,7 @@ def test_who_does_not_answer_is_not_waited_for() -> None:
         assert loop.time() - begun < 1
         with pytest.raises(Unreachable):
             await fetched(client.transport, [silent.me], MANIFEST.swarm_id, within=2)
-        assert loop.time() - begun < 10
+        assert loop.time() - begun < 14
         town.freeze(silent, frozen=False)
 
     play(story)
