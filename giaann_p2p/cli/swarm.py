@@ -42,6 +42,8 @@ app = typer.Typer(
 
 _LOOK_EVERY = 0.2
 """Seconds between two looks at a swarm."""
+_LINES_BESIDE = 4
+"""Lines of the terminal that the table of peers leaves to others."""
 
 
 def _directory(name: str) -> Path:
@@ -352,12 +354,9 @@ def _ended_by_signals(swarm: "LocalSwarm") -> Iterator[list[int]]:
 
 
 def _until_ready(swarm: "LocalSwarm", asked: list[int]) -> None:
-    """Wait until all peers are ready; LocalSwarmError if that takes too long or a peer ends."""
-    until = time.monotonic() + swarm.spec.start_within
-    while not swarm.is_ready(until):
-        if asked:
-            raise typer.Exit(INTERRUPTED)
-        time.sleep(_LOOK_EVERY)
+    """Wait until all peers are ready; LocalSwarmError if they make no progress, or one ends."""
+    if not swarm.wait_ready(gives_up=lambda: bool(asked)):
+        raise typer.Exit(INTERRUPTED)
 
 
 def _show(swarm: "LocalSwarm", asked: list[int], json_output: bool, folder: Path | None) -> None:
@@ -387,7 +386,9 @@ def _screen(answer: "Answer") -> str:
     rest = "Ctrl-C ends the swarm"
     if not answer.peers:
         return f"importing the peers' modules; {rest}"
-    return f"\n{swarm_view.table(answer)}\n{swarm_view.health(answer)}; {rest}"
+    fits = len(answer.peers) + _LINES_BESIDE <= errors.height
+    peers = swarm_view.table(answer) if fits else swarm_view.by_role(answer)
+    return f"\n{peers}\n{swarm_view.health(answer)}; {rest}"
 
 
 def _tell(swarm: "LocalSwarm", json_output: bool, folder: Path | None) -> None:

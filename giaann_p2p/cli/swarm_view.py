@@ -1,5 +1,6 @@
 """Renders the state of a swarm on this machine: a table for people, plain values for JSON."""
 
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,18 @@ def table(answer: "Answer") -> str:
     return "\n".join(
         _GAP.join(row[at].ljust(width) for at, width in zip(kept, widths, strict=True)).rstrip()
         for row in rows
+    )
+
+
+def by_role(answer: "Answer") -> str:
+    """Return a line for each role that counts its peers by their state."""
+    counts: dict[str, Counter[str]] = {}
+    for peer in answer.peers:
+        counts.setdefault(peer.role, Counter())[str(peer.state)] += 1
+    return "\n".join(
+        f"{role:<{max(map(len, counts))}}{_GAP}"
+        + ", ".join(f"{number} {state}" for state, number in found.most_common())
+        for role, found in counts.items()
     )
 
 

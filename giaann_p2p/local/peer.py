@@ -1,7 +1,7 @@
 """A peer as its supervisor sees it: process events and the peer's status reports give its state.
 
-1. A peer is STARTING until its first status report. Then it is READY if it reports that, otherwise
-   RUNNING.
+1. A peer is WAITING until it may start (see waves.py), and STARTING until its first status report.
+   Then it is READY if it reports that, otherwise RUNNING.
 2. A peer is STOPPED while its process is stopped, no matter what it reported.
 3. A peer is ENDED as soon as its process has ended; its last report no longer counts.
 """
@@ -24,6 +24,7 @@ _SETTLED = 60.0
 class ProcessState(StrEnum):
     """The state of a peer's process."""
 
+    WAITING = "waiting"
     STARTING = "starting"
     RUNNING = "running"
     READY = "ready"
@@ -91,8 +92,19 @@ class Peer:
         return self._begun and self.code is None
 
     @property
+    def is_starting(self) -> bool:
+        """Whether the peer was started and is not ready yet."""
+        return self.state in (ProcessState.STARTING, ProcessState.RUNNING)
+
+    def age(self, now: float) -> float:
+        """Return the seconds since the peer was started."""
+        return now - self._since
+
+    @property
     def state(self) -> ProcessState:
         """The present state of the peer's process."""
+        if not self._begun:
+            return ProcessState.WAITING
         if self.code is not None:
             return ProcessState.ENDED
         if self.paused:

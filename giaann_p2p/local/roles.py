@@ -54,8 +54,8 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     grace: float = 10.0
     """Seconds that peers have to shut down before they are killed."""
     start_within: float = 60.0
-    """Seconds that the zygote's imports may take, and that the first peer may take to report the
-    swarm's link."""
+    """Seconds that the zygote's imports may take, that the first peer may take to report the link,
+    and that may pass without progress of any peer until all are ready."""
     temporary: bool = False
     """Whether the folder is removed when the swarm ends."""
     attached: bool = True

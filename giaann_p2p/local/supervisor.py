@@ -1,7 +1,7 @@
 """Supervises the peers of a swarm on this machine, and serves the requests of clients.
 
-1. The first bootstrap peer starts alone, because the others need its link. Then all others start at
-   once.
+1. The first bootstrap peer starts alone, because the others need its link. Then the others start in
+   waves.
 2. A peer that has ended is restarted on request or, if the spec says so, automatically.
 3. Signals that stop, continue or kill a peer reach all processes that it has started, as if its
    machine hung or failed. Other signals reach the peer alone, which has to end its own processes.
@@ -26,10 +26,11 @@ from giaann_p2p.local.folder import Folder, Known, Record
 from giaann_p2p.local.logs import how_it_ended
 from giaann_p2p.local.nursery import Nursery
 from giaann_p2p.local.orders import Ended, News, OrderRefused, Paused, Signal, Spawn, Spawned
-from giaann_p2p.local.peer import Peer, View, how_ended
+from giaann_p2p.local.peer import Peer, ProcessState, View, how_ended
 from giaann_p2p.local.roles import BOOTSTRAP, Spec, arguments_of, role_named
 from giaann_p2p.local.status_file import StatusFile
 from giaann_p2p.local.suggest import nearest
+from giaann_p2p.local.waves import next_wave
 
 _LOG = logging.getLogger(__name__)
 _LOOK_EVERY = 0.2
@@ -60,6 +61,7 @@ class Supervisor:
         self._changed = asyncio.Event()
         self._ending, self._hurry = asyncio.Event(), asyncio.Event()
         self._restarting: set[str] = set()
+        self._waiting: list[Peer] = []
 
     async def open(self) -> None:
         """Start to serve the requests of clients."""
@@ -73,6 +75,9 @@ class Supervisor:
             await asyncio.wait([work, ending], return_when=asyncio.FIRST_COMPLETED)
             if work.done() and not self._ending.is_set():
                 work.result()
+        except GiaannError:
+            await self._counter.close()  # clients learn why, not that one peer after another ends
+            raise
         finally:
             await _cancelled(work, ending)
             await self._down()
@@ -111,9 +116,7 @@ class Supervisor:
         self._start(first)
         self._link = await self._link_of(first)
         self._keep()
-        for peer in others:
-            if not peer.alive:
-                self._start(peer)
+        self._waiting += others
 
     async def _link_of(self, first: Peer) -> str:
         """Return the link that the first peer reports; LocalSwarmError if it ends, or is late."""
@@ -137,6 +140,12 @@ class Supervisor:
         self._folder.data(known.name).mkdir(parents=True, exist_ok=True)
         peer = self._peers[known.name] = Peer(known)
         return peer
+
+    def _start_next(self, now: float) -> None:
+        """Start the waiting peers whose turn has come, but not those that a user has started."""
+        self._waiting = [peer for peer in self._waiting if peer.state == ProcessState.WAITING]
+        for peer in next_wave(self._waiting, list(self._peers.values()), now):
+            self._start(peer)
 
     def _start(self, peer: Peer) -> None:
         name, role = peer.name, peer.known.role
@@ -189,7 +198,7 @@ class Supervisor:
             peer.again_at = peer.backoff.until
 
     async def _watch(self) -> None:
-        """Read the peers' status files, and restart the peers that are due; run until cancelled."""
+        """Read the peers' status files, and start the peers that are due; run until cancelled."""
         while True:
             if [peer for peer in self._peers.values() if self._look_at(peer)]:
                 self._keep()
@@ -199,6 +208,7 @@ class Supervisor:
                 if peer.again_at <= now:
                     peer.restarts += 1
                     self._start(peer)
+            self._start_next(now)
             await asyncio.sleep(_LOOK_EVERY)
 
     def _look_at(self, peer: Peer) -> bool:
@@ -257,8 +267,8 @@ class Supervisor:
         if not self._link:
             raise LocalSwarmError("the first peer has not started yet; try again when it is ready")
         added = [self._new(role) for _ in range(count)]
-        for peer in added:
-            self._start(peer)
+        self._waiting += added
+        self._start_next(time.time())
         self._keep()
         return [peer.name for peer in added]
 

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
 from typing import Self
@@ -27,7 +27,7 @@ from giaann_p2p.errors import GiaannError, UsageError
 from giaann_p2p.local import linux
 from giaann_p2p.local.control import Answer, Question
 from giaann_p2p.local.errors import EndedError, LocalSwarmError, NotRunningError
-from giaann_p2p.local.folder import Hold
+from giaann_p2p.local.folder import Folder, Hold
 from giaann_p2p.local.logs import how_it_ended
 from giaann_p2p.local.nursery import places
 from giaann_p2p.local.peer import ProcessState, View, how_ended
@@ -35,14 +35,14 @@ from giaann_p2p.local.remote import Remote
 from giaann_p2p.local.roles import Spec
 from giaann_p2p.local.suggest import nearest
 from giaann_p2p.local.supervise import Word
+from giaann_p2p.local.waves import Progress
 
 _PAUSE = 0.02
 """Seconds between two looks at the peers."""
-_FAREWELL_WITHIN = 15.0
-"""Seconds to wait for the end of a supervisor that does not answer any more."""
-_NEVER = float("inf")
+_NAMED = 8
+"""The most late peers that an error names."""
 _ENDS_BEYOND_GRACE = 20.0
-"""Seconds after the peers' grace period after which the supervisor is killed."""
+"""Seconds after the peers' grace period within which the supervisor has to end."""
 
 
 class LocalSwarm(Remote):
@@ -127,31 +127,23 @@ class LocalSwarm(Remote):
         if self._process is not None:
             self._process.send_signal(signal.SIGQUIT)
 
-    def wait_ready(self, names: Collection[str] = (), within: float | None = None) -> None:
-        """Wait until the named peers are ready, or all; LocalSwarmError if one ends, or is late."""
-        until = time.monotonic() + (self.spec.start_within if within is None else within)
-        while not self.is_ready(until, names):
-            time.sleep(_PAUSE)
+    def wait_ready(
+        self, names: Collection[str] = (), gives_up: Callable[[], bool] = lambda: False
+    ) -> bool:
+        """Wait until the named peers are ready or, without names, all; return whether they are.
 
-    def is_ready(self, until: float = _NEVER, names: Collection[str] = ()) -> bool:
-        """Return whether the named peers are ready or, without names, all peers.
-
-        Raises LocalSwarmError if one of them has ended, or if they are not ready at `until`, a time
-        of `time.monotonic`.
+        They are not if `gives_up` returned True. Raises LocalSwarmError if one of them has ended,
+        or if none has made progress for a while.
         """
-        peers = self._chosen(names)
-        for peer in peers:
-            if peer.code is not None:
-                raise LocalSwarmError(how_it_ended(peer.name, peer.code, self.folder))
-        late = [
-            f"{peer.name} is {peer.state}" for peer in peers if peer.state != ProcessState.READY
-        ]
-        if (late or not peers) and time.monotonic() > until:
-            what = ", ".join(late) or "none has started"
-            raise LocalSwarmError(
-                f"not all peers are ready in time: {what}; their logs may say why"
-            )
-        return bool(peers) and not late
+        progress = Progress(self.spec.start_within, time.monotonic())
+        while not gives_up():
+            peers = self._chosen(names)
+            if _all_ready(peers, self.folder):
+                return True
+            if progress.ends(peers, time.monotonic()):
+                raise LocalSwarmError(_late(peers, self.spec.start_within))
+            time.sleep(_PAUSE)
+        return False
 
     def wait_ended(self, name: str, within: float = 30.0) -> int:
         """Wait until a peer ends; return its exit code or, negative, the signal that ended it."""
@@ -188,11 +180,10 @@ class LocalSwarm(Remote):
                 raise
             raise self._farewell(self._process) from None
 
-    @staticmethod
-    def _farewell(process: "subprocess.Popen[bytes]") -> NotRunningError:
+    def _farewell(self, process: "subprocess.Popen[bytes]") -> NotRunningError:
         """Return an error that says why the swarm has ended, from the supervisor's last line."""
         try:
-            code = process.wait(_FAREWELL_WITHIN)
+            code = process.wait(self.spec.grace + _ENDS_BEYOND_GRACE)
         except subprocess.TimeoutExpired:
             return NotRunningError("the supervisor does not answer; see its log, or kill it")
         word = _word(process)
@@ -214,6 +205,21 @@ class LocalSwarm(Remote):
             raise LocalSwarmError(f"the supervisor could not start: {said}")
         if word.error:
             raise (UsageError if word.usage else LocalSwarmError)(word.error)
+
+
+def _all_ready(peers: Collection[View], folder: Folder) -> bool:
+    """Return whether there are peers and all are ready; LocalSwarmError if one has ended."""
+    for peer in peers:
+        if peer.code is not None:
+            raise LocalSwarmError(how_it_ended(peer.name, peer.code, folder))
+    return bool(peers) and all(peer.state == ProcessState.READY for peer in peers)
+
+
+def _late(peers: Collection[View], within: float) -> str:
+    late = [f"{peer.name} is {peer.state}" for peer in peers if peer.state != ProcessState.READY]
+    more = f" and {len(late) - _NAMED} more" if len(late) > _NAMED else ""
+    what = ", ".join(late[:_NAMED]) + more if late else "none has started"
+    return f"no peer has made progress for {within:g} s: {what}; their logs may say why"
 
 
 def _word(process: "subprocess.Popen[bytes]") -> Word | None:

@@ -52,7 +52,7 @@ class HiveStreams:
         return self._host.me
 
     async def dial(self, peer: Peer) -> ByteStream:
-        """Open a stream to a peer; raise OSError if that fails, NoConnection if a retry may succeed.
+        """Open a stream to a peer; raise OSError if that fails, NoConnection if a retry may help.
 
         If the caller is cancelled, no stream is left open.
         """

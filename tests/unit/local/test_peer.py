@@ -33,12 +33,12 @@ def end(one: Peer) -> None:
 @pytest.mark.parametrize(
     ("events", "state", "alive"),
     [
-        ([], ProcessState.STARTING, False),
+        ([], ProcessState.WAITING, False),
         ([begin], ProcessState.STARTING, True),
         ([begin, tell("joining")], ProcessState.RUNNING, True),
         ([begin, tell("joining"), tell("ready")], ProcessState.READY, True),
         ([begin, tell("ready", pid=6)], ProcessState.STARTING, True),
-        ([tell("ready", pid=0)], ProcessState.STARTING, False),
+        ([tell("ready", pid=0)], ProcessState.WAITING, False),
         ([begin, tell("ready"), tell("draining")], ProcessState.RUNNING, True),
         ([begin, pause], ProcessState.STOPPED, True),
         ([begin, tell("ready"), pause], ProcessState.STOPPED, True),

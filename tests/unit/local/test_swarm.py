@@ -16,6 +16,7 @@ from giaann_p2p.local.nursery import places
 from giaann_p2p.local.peer import ProcessState
 from giaann_p2p.local.remote import Remote
 from giaann_p2p.local.swarm import LocalSwarm
+from giaann_p2p.local.waves import _AT_ONCE
 from tests.unit.local.conftest import NewSwarm, entries
 from tests.unit.local.helpers import eventually, names_in, processes_of
 
@@ -83,6 +84,22 @@ def test_peers_are_added(new_swarm: NewSwarm) -> None:
         assert swarm.add("storage") == ["storage-3"]
         swarm.wait_ready(["storage-2", "storage-3", "bootstrap-2"])
         assert swarm.peer("storage-1").code == -signal.SIGTERM
+
+
+def test_only_some_peers_start_at_a_time(new_swarm: NewSwarm) -> None:
+    swarm = new_swarm(entries=entries(storage="silent"), storages=50)
+    swarm.start()
+    eventually(lambda: list(states(swarm).values()).count("starting") == _AT_ONCE)
+    assert list(states(swarm).values())[-1] == "waiting"
+    swarm.restart("storage-50")
+    eventually(lambda: swarm.peer("storage-50").pid > 0)
+    swarm.close(now=True)
+
+
+def test_many_peers_are_ready_in_the_end(new_swarm: NewSwarm) -> None:
+    with new_swarm(storages=3 * _AT_ONCE) as swarm:
+        assert set(states(swarm).values()) == {"ready"}
+        assert [starts(swarm, name) for name in states(swarm)] == [1] * (3 * _AT_ONCE + 1)
 
 
 def test_what_cannot_be_done_is_said(new_swarm: NewSwarm) -> None:
@@ -221,11 +238,11 @@ def test_nobody_is_restarted_unasked(new_swarm: NewSwarm) -> None:
         ),
         (
             {"entries": entries(bootstrap="silent"), "start_within": 2.0},
-            "bootstrap-1 has not reported its link in 2 s|not all peers are ready in time",
+            "bootstrap-1 has not reported its link in 2 s|no peer has made progress",
         ),
         (
             {"entries": entries(storage="silent"), "start_within": 2.0},
-            "not all peers are ready in time: storage-1 is starting, storage-2 is starting",
+            "no peer has made progress for 2 s: storage-1 is starting, storage-2 is starting",
         ),
         (
             {"entries": dict.fromkeys(entries(), "no_bees:main")},

@@ -1,0 +1,48 @@
+"""How many peers start at a time, and when a start makes no progress any more.
+
+Starting a peer costs seconds of processor time. If a hundred started at once, each would take
+minutes, and calls between them would time out. So they start in waves: one begins as soon as an
+earlier one is ready.
+"""
+
+import os
+from collections.abc import Sequence
+
+from giaann_p2p.local.peer import Peer, ProcessState, View
+
+_AT_ONCE = max(8, 4 * (os.cpu_count() or 1))
+"""The most peers that start at a time."""
+_OVERTAKEN = 30.0
+"""Seconds after which a peer that is not ready no longer keeps others from starting."""
+_STEPS = [ProcessState.WAITING, ProcessState.STARTING, ProcessState.RUNNING, ProcessState.READY]
+
+
+def next_wave(
+    waiting: Sequence[Peer], peers: Sequence[Peer], now: float, at_once: int = _AT_ONCE
+) -> list[Peer]:
+    """Return those of the `waiting` peers that may start now, in order.
+
+    `peers` are all peers; `now` is in seconds since 1970.
+    """
+    starting = sum(peer.is_starting and peer.age(now) < _OVERTAKEN for peer in peers)
+    return list(waiting[: max(0, at_once - starting)])
+
+
+class Progress:
+    """Whether peers that start still make progress: whether one goes a step further in time."""
+
+    def __init__(self, within: float, now: float) -> None:
+        """Allow `within` seconds for each step, from `now` on, a time of any clock."""
+        self._within = within
+        self._until = now + within
+        self._most = -1
+
+    def ends(self, peers: Sequence[View], now: float) -> bool:
+        """Return whether the time for a further step is over; `peers` are as they are now.
+
+        A peer that falls back and comes again makes no progress.
+        """
+        steps = sum(_STEPS.index(peer.state) for peer in peers if peer.state in _STEPS)
+        if steps > self._most:
+            self._most, self._until = steps, now + self._within
+        return now > self._until
