@@ -75,6 +75,7 @@ from giaann_p2p.swarm.wire.messages import (
     Proof,
     Push,
     Pushed,
+    PushFrom,
     PushOrder,
     Read,
     RecordsAre,
@@ -374,6 +375,7 @@ PART = shards(1, 2)
 ROOT = LESSONS.tree(1).root
 MESSAGES: list[Message] = [
     Push(JOB, 3, packed(PART, SHARDS), LESSONS.parcel(3, PART), sealed(JOB, 3)(PART)),
+    PushFrom(JOB, 3, packed(PART, SHARDS), B, sealed(JOB, 3)(PART).words),
     Pushed(SHARDS_OF_ALL),
     Read(b"concepts", b"features"),
     Rows(LESSONS.parcel(0, shards(1)), packed(shards(2), SHARDS)),

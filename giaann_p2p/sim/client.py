@@ -12,7 +12,7 @@ from giaann_p2p.swarm.reading import reader
 from giaann_p2p.swarm.reading.reader import Answered, Reader
 from giaann_p2p.swarm.reading.row_vote import NOTHING, Verify
 from giaann_p2p.swarm.training import writer
-from giaann_p2p.swarm.training.writer import Committed, Writer
+from giaann_p2p.swarm.training.writer import FEW_BYTES, Committed, Writer
 from giaann_p2p.swarm.wire.actions import Call
 from giaann_p2p.swarm.wire.identity import Identity
 from giaann_p2p.swarm.wire.messages import Message, Read
@@ -68,7 +68,8 @@ class Client(Node):
         rules, spec = self.world.rules, self.world.manifest.spec
         limits = Limits(spec.branches, spec.segments, _MOST, _MOST, _MOST)
         self.around = self.world.view_of(self.peer)
-        self._writer = Writer(rules.shards, rules.quorum, self.around, _TIMEOUT)
+        few = FEW_BYTES if self.world.seed % 2 else 0  # lessons are short: all come from seeds
+        self._writer = Writer(rules.shards, rules.quorum, self.around, _TIMEOUT, few)
         self._reader = Reader(
             self.world.layout, limits, self.around, _TIMEOUT, _PATIENCE, self.habit.verify
         )

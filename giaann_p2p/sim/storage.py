@@ -26,7 +26,7 @@ from giaann_p2p.store.disk.fake_disk import FakeDisk
 from giaann_p2p.store.store import Store
 from giaann_p2p.swarm.replication.answers import Answers
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.messages import Message, Push, Pushed, Read, Rows, decode
+from giaann_p2p.swarm.wire.messages import Message, Push, Pushed, PushFrom, Read, Rows, decode
 from giaann_p2p.swarm.wire.record import Announcement
 from giaann_p2p.swarm.wire.shardset import unpacked
 from giaann_p2p.swarm.wire.token import Rights
@@ -89,7 +89,7 @@ class Storage(Machine, Holder):
     def deliver(self, sender: Peer, data: bytes, reply: OnAnswer) -> None:
         """Pass a record or a question to the node; check what the answer promises."""
         question = None if data[:1] == RECORD else readable(data)
-        if isinstance(question, Push | Read):
+        if isinstance(question, Push | PushFrom | Read):
             reply = partial(self._reply, question, reply)
         super().deliver(sender, data, reply)
 
@@ -144,7 +144,7 @@ class Storage(Machine, Holder):
     def _check(self, question: Message, answer: Message) -> None:
         """Note an acknowledgement, or check the rows that are served against this peer's chunks."""
         count = self.world.layout.shards
-        if isinstance(question, Push) and isinstance(answer, Pushed):
+        if isinstance(question, Push | PushFrom) and isinstance(answer, Pushed):
             shards = unpacked(answer.shards, count)
             self.world.promises.acked(self, question.job, question.chunk, shards)
         elif isinstance(question, Read) and isinstance(answer, Rows):

@@ -29,6 +29,7 @@ from giaann_p2p.swarm.wire.messages import (
     Message,
     Push,
     Pushed,
+    PushFrom,
     Read,
     Refusal,
     Rows,
@@ -55,7 +56,7 @@ class Reception:
         gate: Gate,
         answering: Answering,
         counters: Counters,
-        take: Callable[[int, Peer, Push], None],
+        take: Callable[[int, Peer, Push | PushFrom], None],
         fullness: Callable[[], float],
         patience: float,
     ) -> None:
@@ -138,7 +139,7 @@ class Reception:
     async def _to(self, peer: bytes, question: Message) -> Message:
         counters = self._counters
         began = perf_counter()
-        if isinstance(question, Push):
+        if isinstance(question, Push | PushFrom):
             counters.pushes += 1
             answer = await self._pushed(peer, question)
             counters.pushed += isinstance(answer, Pushed)
@@ -151,7 +152,7 @@ class Reception:
             answer = self._gate.answer(question) or await self._answering.to(question, peer)
         return answer
 
-    async def _pushed(self, peer: bytes, question: Push) -> Message:
+    async def _pushed(self, peer: bytes, question: Push | PushFrom) -> Message:
         if not self.open:
             return Refusal(_BEGINNING)
         if self._fullness() >= self._shares.most_for(peer):
@@ -160,7 +161,7 @@ class Reception:
         ticket = self._tickets
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Message] = loop.create_future()
-        size = len(question.parcel)
+        size = len(question.parcel) if isinstance(question, Push) else 0
         self._shares.add(peer, size)
         self._waiting[ticket], self._until[ticket] = future, loop.time() + self._patience
         try:

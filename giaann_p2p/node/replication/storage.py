@@ -47,7 +47,7 @@ from giaann_p2p.swarm.wire.actions import (
     TakeFingerprints,
 )
 from giaann_p2p.swarm.wire.identity import Peer, name_of
-from giaann_p2p.swarm.wire.messages import Message, Push
+from giaann_p2p.swarm.wire.messages import Message, Push, PushFrom
 from giaann_p2p.swarm.wire.orphans import Orphans
 from giaann_p2p.swarm.wire.record import MOST_CAPACITY, Announcement, Load, missing_of, namings
 from giaann_p2p.swarm.wire.replica import ReplicaState
@@ -217,8 +217,8 @@ class StorageNode:
 
     # Events, and the actions that follow from them.
 
-    def _do(self, actions: Sequence[Action], wanted: Wanted | None = None) -> None:
-        """Carry out actions; `wanted` returns whether the pushing peer still awaits an answer."""
+    def _do(self, actions: Sequence[Action]) -> None:
+        """Carry out actions."""
         for action in actions:
             if isinstance(action, Call):
                 self.calls.start(action, partial(self._answered, action.number))
@@ -229,10 +229,8 @@ class StorageNode:
             elif isinstance(action, Leave):
                 self._left.set()
             elif isinstance(action, Change):
-                self.counters.repairs += isinstance(action, Adopt)
-                if isinstance(action, Apply) and wanted is None:
-                    self.counters.repairs += len(action.updates)
-                self.store_writer.do(action, wanted)
+                self.counters.repairs += _repairs(action)
+                self.store_writer.do(action, self._wanted(action))
             elif isinstance(action, TakeFingerprints):
                 self.member.life.start(self._weigh(action))
 
@@ -262,9 +260,14 @@ class StorageNode:
             search = self.core.search(found.sought)._replace(disowned=admission.disowned)
             self.store_writer.do(Withdraw(admission, found.number, self._orphans, search))
 
-    def _take(self, ticket: int, sender: Peer, question: Push) -> None:
-        wanted = partial(self.reception.wants, ticket)
-        self._do(self.core.asked(ticket, sender, question, self._clock()), wanted)
+    def _take(self, ticket: int, sender: Peer, question: Push | PushFrom) -> None:
+        self._do(self.core.asked(ticket, sender, question, self._clock()))
+
+    def _wanted(self, change: Change) -> Wanted | None:
+        """Return a function that tells whether a pushed update's sender still waits, else None."""
+        if isinstance(change, Apply) and change.ticket is not None:
+            return partial(self.reception.wants, change.ticket)
+        return None
 
     # The node's record, load and log.
 
@@ -321,3 +324,10 @@ class StorageNode:
         if told != self._told:
             self._told = told
             self._log.info(told)
+
+
+def _repairs(change: Change) -> int:
+    """Return how many deltas and whole shards a change brings that this peer fetched itself."""
+    if isinstance(change, Apply):
+        return len(change.updates) if change.ticket is None else 0
+    return int(isinstance(change, Adopt))

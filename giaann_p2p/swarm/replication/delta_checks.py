@@ -38,7 +38,7 @@ class DeltaChecks(NamedTuple):
         """Return the checks of a swarm whose model has this specification."""
         return cls(of_chunk(spec), layout, check, members)
 
-    def _check_pushed(self, update: Update) -> None:
+    def check_pushed(self, update: Update) -> None:
         """Check a delta that an author pushes; raise MessageError if all its authors are disowned.
 
         The same delta is accepted when it is fetched from another owner, because otherwise owners
@@ -95,5 +95,5 @@ class DeltaChecks(NamedTuple):
             self.layout,
             told,
             came.seal,
-            self._check_pushed if isinstance(came, Push) else self.check,
+            self.check_pushed if isinstance(came, Push) else self.check,
         )

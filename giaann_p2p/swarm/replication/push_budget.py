@@ -26,7 +26,7 @@ from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.update import Update
 from giaann_p2p.swarm.replication.settings import Settings
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.messages import BUSY, MOST_AGAIN, Push, Refusal
+from giaann_p2p.swarm.wire.messages import BUSY, MOST_AGAIN, Push, PushFrom, Refusal
 
 SENTENCE = 256
 """Strength that counts as one sentence, in steps. A step is the strength that two neighbouring
@@ -110,22 +110,25 @@ class Bill:
     def __init__(self, purses: Collection[Purse]) -> None:
         """Reserve the cost of one chunk in each purse."""
         self._purses = purses
-        self._cost = float(LEAST)
-        """The cost of the push in sentences; a rejected delta costs the minimum."""
+        self._cost = 0.0
+        """The cost of the delta's parts that were unpacked so far, in sentences."""
         self._spend(CHUNK)
 
     def weighing(self, check: Callable[[Update], None]) -> Callable[[Update], None]:
-        """Return a function that runs `check` on an update, and then computes the push's cost."""
+        """Return a function that runs `check` on an update, and then computes its cost."""
 
         def weigh(update: Update) -> None:
             check(update)
-            self._cost = cost_of(update.delta)
+            self._cost += cost_of(update.delta)
 
         return weigh
 
     def settle(self) -> None:
-        """Charge the true cost of the push instead of the reserved one."""
-        self._spend(self._cost - CHUNK)
+        """Charge the true cost of the push instead of the reserved one, but at least the minimum.
+
+        A delta that was rejected, or did not come, costs the minimum.
+        """
+        self._spend(max(self._cost, LEAST) - CHUNK)
 
     def _spend(self, sentences: float) -> None:
         for purse in self._purses:
@@ -146,7 +149,12 @@ class PushBudget:
         return f"<PushBudget: {len(self._authors):,} authors, {self.refused:,} pushes refused>"
 
     def bill(
-        self, author: Peer, stands: bool, push: Push, sets: Collection[Applied], now: float
+        self,
+        author: Peer,
+        stands: bool,
+        push: Push | PushFrom,
+        sets: Collection[Applied],
+        now: float,
     ) -> Bill | Refusal:
         """Charge a push to its author; return the bill, or a refusal if the budget is spent.
 

@@ -5,13 +5,12 @@ lost message delays a decision but never prevents it. Decisions read the peer's 
 but change it only through actions.
 """
 
-from collections.abc import Collection, Iterable, Mapping
-from functools import partial
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from giaann_p2p.errors import GiaannError, MessageError
-from giaann_p2p.store.applied import MOST_BEGUN, Applied
+from giaann_p2p.errors import GiaannError
+from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.layout import Shards
 from giaann_p2p.swarm.members.exclusion import Named, placed
 from giaann_p2p.swarm.members.peers_view import PeersView
@@ -22,7 +21,7 @@ from giaann_p2p.swarm.replication.delta_checks import DeltaChecks
 from giaann_p2p.swarm.replication.fetch import Fetcher
 from giaann_p2p.swarm.replication.handover_proof import HandoverProof
 from giaann_p2p.swarm.replication.loss_watch import LossWatch
-from giaann_p2p.swarm.replication.push_budget import Bill, PushBudget
+from giaann_p2p.swarm.replication.pushes import Pushes
 from giaann_p2p.swarm.replication.readiness import Readiness
 from giaann_p2p.swarm.replication.release import DeltaRelease
 from giaann_p2p.swarm.replication.replica_audit import ReplicaAudit
@@ -32,20 +31,12 @@ from giaann_p2p.swarm.replication.shard_downloads import ShardDownloads
 from giaann_p2p.swarm.replication.shard_drop import ShardDrop
 from giaann_p2p.swarm.replication.shard_fingerprint import ShardFingerprints
 from giaann_p2p.swarm.replication.shared import Held, Shared
-from giaann_p2p.swarm.wire.actions import (
-    Action,
-    Announce,
-    Apply,
-    Hold,
-    Leave,
-    Reply,
-)
+from giaann_p2p.swarm.wire.actions import Action, Announce, Hold, Leave
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.limits import of_shard
 from giaann_p2p.swarm.wire.manifest import Rules
-from giaann_p2p.swarm.wire.messages import Message, Push, Pushed, Refusal
+from giaann_p2p.swarm.wire.messages import Message, Push, PushFrom
 from giaann_p2p.swarm.wire.replica import ReplicaState
-from giaann_p2p.swarm.wire.shardset import packed, unpacked
 from giaann_p2p.swarm.wire.withdrawal_filter import Search, WithdrawalFilter
 
 
@@ -73,7 +64,6 @@ class StoragePeer:
         self.replicas = Replicas(me, rules.shards, on_disk.tolist())
         self.leaving = False
         self._capacity, self._others, self._held = capacity, others, held
-        self._delta_checks = delta_checks
         shared = Shared(settings, rules, self.replicas, others, held, delta_checks, secret, now)
         self.reports, self._calls = shared.reports, shared.calls
         self._deeds, self._weighings = shared.writes, shared.weighings
@@ -83,7 +73,8 @@ class StoragePeer:
         self._fetching = Fetcher(shared, self._hurry, self._downloads.want, self._handover.fetches)
         self._anti_entropy = AntiEntropy(shared, self._fetching.after)
         self._delta_release = DeltaRelease(shared)
-        self.budget = PushBudget(settings, now)
+        self._pushes = Pushes(shared, self._takes, now)
+        self.budget = self._pushes.budget
         self.arrival_log = ArrivalLog()
         self.cooling = ColdCopies(shared)
         self._readiness = Readiness(shared, self.cooling)
@@ -95,26 +86,11 @@ class StoragePeer:
         self._looked_at = -1, False
         self._announced: object = None
 
-    def asked(self, ticket: int, sender: Peer, question: Push, now: float) -> list[Action]:
+    def asked(
+        self, ticket: int, sender: Peer, question: Push | PushFrom, now: float
+    ) -> list[Action]:
         """Apply a pushed update to the shards that accept it here, within its author's budget."""
-        try:
-            shards = unpacked(question.shards, self.rules.shards)
-            here = shards[[self._takes(shard, now) for shard in shards.tolist()]]
-            if not len(here):
-                return [Reply(ticket, Pushed(packed(here, self.rules.shards)))]
-            self._delta_checks.check_sender(sender, question.seal)
-            sets = {id(one): one for one in self._held.sets(here.tolist()).values()}
-            self._check_room_for(question.job, sets.values())
-        except MessageError as error:
-            return [Reply(ticket, Refusal(str(error)))]
-        stands = self._others.may_teach(sender)
-        bill = self.budget.bill(sender, stands, question, sets.values(), now)
-        if isinstance(bill, Refusal):
-            return [Reply(ticket, bill)]
-        update = self._delta_checks.packed(question, shards, here)
-        update = update._replace(check=bill.weighing(update.check))
-        number = self._deeds.taking(here.tolist(), partial(self._pushed, ticket, here, bill))
-        return [Apply(number, [update])]
+        return self._pushes.asked(ticket, sender, question, now)
 
     def _takes(self, shard: int, now: float) -> bool:
         """Return whether a shard accepts pushed updates.
@@ -129,23 +105,6 @@ class StoragePeer:
             return True
         owners = self.replicas.owners(shard)  # none before the first placement
         return not (self.leaving or (owners and all(map(self._others.stands, owners))))
-
-    def _check_room_for(self, job: bytes, sets: Collection[Applied]) -> None:
-        """Raise MessageError if a shard has no room for a new job; jobs that it knows may go on."""
-        full = (one for one in sets if one.jobs >= MOST_BEGUN and not one.of(job))
-        if any(one.begun >= MOST_BEGUN for one in full):
-            raise MessageError(
-                f"job: this peer's shards have chunks of {MOST_BEGUN:,} jobs and take no new job;"
-                " learn many texts as one job, or found another swarm"
-            )
-
-    def _pushed(
-        self, ticket: int, shards: Shards, bill: Bill, error: GiaannError | None, now: float
-    ) -> list[Action]:
-        bill.settle()
-        if error:
-            return [Reply(ticket, Refusal(str(error)))]
-        return [Reply(ticket, Pushed(packed(shards, self.rules.shards)))]
 
     def answered(self, number: int, answer: Message | None, now: float) -> list[Action]:
         """Handle the answer to a call; the answer None means a timeout."""

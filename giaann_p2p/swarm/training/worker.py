@@ -21,7 +21,8 @@ from typing import NamedTuple
 
 from giaann_p2p.store.seal import Tree
 from giaann_p2p.swarm.training import writer
-from giaann_p2p.swarm.training.writer import Committed, Cut, Writer
+from giaann_p2p.swarm.training.pushed_chunk import Cut
+from giaann_p2p.swarm.training.writer import Committed, Writer
 from giaann_p2p.swarm.wire.actions import Action, Call, Compute, Reply, Stop
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.messages import (

@@ -1,10 +1,16 @@
 """Pushes a chunk's delta to the holders of all shards, until enough holders have it on disk.
 
 Every shard gets every chunk, even if the chunk has no rows for it, so a shard's set of chunks alone
-shows whether the shard has a whole job. Each peer gets one message with the rows for all its
-shards. A peer that does not answer is retried with exponential backoff. If the placement changes,
-the new owners get the chunk, too. A peer that names a retry time is retried then, without blame
-(see `push_budget`). A chunk that arrives twice counts once, so a lost answer does no harm.
+shows whether the shard has a whole job. The rows of a shard go to one holder, its *seed*; once the
+seed has them on its disk, the other holders are told to fetch them from it. So rows leave this peer
+once, not once for each replica: the uplink of a volunteer is what binds. No seed is trusted, since
+rows carry their authors' signatures, and each holder acknowledges its own copy here. A holder gets
+the rows from here if it could not fetch them, if a seed is silent, or if they are so few that
+telling where they are costs as much.
+
+A peer that does not answer is retried with exponential backoff. If the placement changes, the new
+owners get the chunk, too. A peer that names a retry time is retried then, without blame (see
+`push_budget`). A chunk that arrives twice counts once, so a lost answer does no harm.
 
 The holders of a shard are its owners and the peers *beside* them. A peer beside the owners held the
 shard before and keeps it, because it regards the owners as newcomers (see `Standing`). An update is
@@ -25,32 +31,26 @@ be avoided. Cold copies take no updates, and an update that only newcomers hold 
 them after it was acknowledged as safe.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import NamedTuple
 
-import numpy as np
-
-from giaann_p2p.backoff import Backoff
 from giaann_p2p.errors import MessageError
 from giaann_p2p.store.layout import Shards, among
 from giaann_p2p.swarm.members.peers_view import PeersView
-from giaann_p2p.swarm.members.placement import Placement
+from giaann_p2p.swarm.training.pushed_chunk import Cut, PushedChunk
 from giaann_p2p.swarm.wire.actions import Call
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.messages import MOST_BYTES, Message, Push, Pushed, Refusal
+from giaann_p2p.swarm.wire.messages import MOST_BYTES, Message, Push, Pushed, PushFrom, Refusal
 from giaann_p2p.swarm.wire.pending import PendingCalls
 from giaann_p2p.swarm.wire.shardset import packed, unpacked
 from giaann_p2p.swarm.wire.voucher import Sealing
 
-_NONE = np.empty(0, np.uint16)
 _MOST_PARCEL = MOST_BYTES // 2
-_BACKOFF = Backoff(first=0.5, longest=2.0)
-"""Backoff of pushes to a silent peer, in seconds. It stays short because a returning peer may be
-the last one that a quorum lacks, and an attempt in vain costs little."""
-
-Cut = Callable[[Shards], bytes]
-"""A function that returns a parcel with a delta's rows for some shards."""
+_SEED_WITHIN = 1.0
+"""Seconds that a seed has before the other holders of its shards get the rows from here, too."""
+FEW_BYTES = 2048
+"""Size of a push in bytes below which its rows are sent to each holder from here."""
 
 
 class Committed(NamedTuple):
@@ -65,93 +65,25 @@ class Committed(NamedTuple):
 WriteAction = Call | Committed
 
 
-class _Chunk:
-    """A chunk that is being pushed: which peers have it, and which lack it, for which shards."""
-
-    def __init__(self, job: bytes, chunk: int, cut: Cut, seal: Sealing, shards: int) -> None:
-        self.job, self.chunk, self.cut, self.seal = job, chunk, cut, seal
-        self.acks = np.zeros(shards, np.int64)  # by shard: number of peers that have the chunk
-        self.taken: dict[Peer, Shards] = {}  # shards for which each peer has the chunk
-        self.kept = np.zeros(shards, np.bool_)  # by shard: whether a keeper has the chunk
-        self.kept_beside = np.zeros(shards, np.bool_)  # by shard: same, a keeper beside the owners
-        self.refused: set[Peer] = set()  # peers that refused all or a part, under this placement
-        self.placement: Placement | None = None
-        self.beside: Mapping[Peer, Shards] = {}
-        self.lacking: dict[Peer, Shards] = {}  # shards for which each present holder lacks it
-        self.asking: set[Peer] = set()
-        self.backoff: dict[Peer, Backoff] = {}
-        self.next: dict[Peer, float] = {}
-        self.sent = 0
-        """Number of bytes of this chunk that were sent to peers so far, retries included."""
-
-    def acked(self, peer: Peer, shards: Shards, keeps: bool) -> None:
-        """Record for which shards a peer has the chunk; `keeps` means that it is a keeper."""
-        self.kept[shards] |= keeps
-        if peer in self.beside:
-            self.kept_beside[np.intersect1d(shards, self.beside[peer])] |= keeps
-        taken = self.taken.get(peer, _NONE)
-        self.acks[shards[~among(shards, taken)]] += 1
-        self.taken[peer] = np.union1d(taken, shards)
-        if peer in self.lacking:
-            self._lacks(peer, self.lacking[peer])
-
-    def placed(self, placement: Placement, beside: Mapping[Peer, Shards]) -> None:
-        """If owners or the peers beside them have changed, recompute what each holder lacks."""
-        if placement is not self.placement or beside is not self.beside:
-            self.placement, self.beside, self.lacking = placement, beside, {}
-            self.refused.clear()
-            for peer in placement.peers:
-                self._lacks(peer, self._held_by(peer))
-            for peer in beside.keys() - set(placement.peers):
-                self._lacks(peer, beside[peer])
-
-    def _held_by(self, peer: Peer) -> Shards:
-        own = self.placement.shards_of(peer) if self.placement else _NONE
-        return np.union1d(own, self.beside[peer]) if peer in self.beside else own
-
-    def _lacks(self, peer: Peer, shards: Shards) -> None:
-        left = shards[~among(shards, self.taken.get(peer, _NONE))]
-        if len(left):
-            self.lacking[peer] = left
-        else:
-            self.lacking.pop(peer, None)
-
-    def waits_for_keepers(self, others: "PeersView", now: float) -> bool:
-        """Return whether any shard still lacks a keeper that has the chunk.
-
-        `PeersView.kept` says which shards need one. In addition, each reachable peer beside the
-        owners must have taken or refused the chunk, unless a keeper among these peers has it.
-        """
-        if not (self.kept | ~others.kept(now)).all():
-            return True
-        return any(
-            not self.kept_beside[np.intersect1d(self.beside[peer], lacking)].all()
-            for peer in self.beside
-            if (lacking := self.lacking.get(peer)) is not None
-            and peer not in self.refused
-            and others.not_suspected(peer, now)
-        )
-
-    def failed(self, peer: Peer, now: float, again: float = 0.0) -> None:
-        """Schedule a retry at a peer after `again` seconds, or with backoff if `again` is 0."""
-        if again:
-            self.next[peer] = now + again
-        else:
-            self.backoff[peer] = self.backoff.get(peer, _BACKOFF).failed(now)
-            self.next[peer] = self.backoff[peer].until
-
-
 class Writer:
     """Pushes chunks to the holders of all shards, several chunks at a time.
 
-    `timeout` is that of one push, in seconds.
+    `timeout` is that of one push, in seconds. Rows of fewer bytes than `few` are sent from here to
+    each holder.
     """
 
-    def __init__(self, shards: int, quorum: int, others: PeersView, timeout: float) -> None:
+    def __init__(
+        self,
+        shards: int,
+        quorum: int,
+        others: PeersView,
+        timeout: float,
+        few: int = FEW_BYTES,
+    ) -> None:
         self._shards, self._quorum, self._timeout = shards, quorum, timeout
-        self._others = others
+        self._others, self._few = others, few
         self._calls = PendingCalls[Message | None, WriteAction]()
-        self._chunks: dict[tuple[bytes, int], _Chunk] = {}
+        self._chunks: dict[tuple[bytes, int], PushedChunk] = {}
 
     def __len__(self) -> int:
         return len(self._chunks)
@@ -162,8 +94,8 @@ class Writer:
         """Begin to push a chunk, unless this has begun already."""
         if (job, chunk) in self._chunks:
             return []
-        new = self._chunks[job, chunk] = _Chunk(job, chunk, cut, seal, self._shards)
-        return self._due(new, now)
+        new = self._chunks[job, chunk] = PushedChunk(job, chunk, cut, seal, self._shards)
+        return self._all_due(new, now)
 
     def give_up(self, job: bytes, chunk: int) -> bool:
         """Stop pushing a chunk; return whether it was being pushed.
@@ -190,56 +122,106 @@ class Writer:
         """Return the pushes that are due, and the chunks committed; call this every second."""
         acts: list[WriteAction] = []
         for chunk in list(self._chunks.values()):
-            acts += self._committed(chunk, now) or self._due(chunk, now)
+            acts += self._committed(chunk, now) or self._all_due(chunk, now)
         return acts
 
-    def _due(self, chunk: _Chunk, now: float) -> list[WriteAction]:
+    def _all_due(self, chunk: PushedChunk, now: float) -> list[WriteAction]:
+        """Return what is due to all holders: at first to those that are not suspected, as seeds."""
         chunk.placed(self._others.placement(now), self._others.beside(now))
-        return [
-            self._call(chunk, peer, shards)
-            for peer, shards in chunk.lacking.items()
-            if peer not in chunk.asking and now >= chunk.next.get(peer, now)
-        ]
+        sound = partial(self._others.not_suspected, now=now)
+        return self._due(chunk, sorted(chunk.in_turn, key=sound, reverse=True), now)
 
-    def _call(self, chunk: _Chunk, peer: Peer, shards: Shards) -> Call:
-        chunk.asking.add(peer)
+    def _due(self, chunk: PushedChunk, peers: Iterable[Peer], now: float) -> list[WriteAction]:
+        calls: list[WriteAction] = []
+        for peer in peers:
+            if peer not in chunk.lacking or now < chunk.next.get(peer, now):
+                continue
+            for seed, shards in chunk.ways(peer, self._few, self._others, now):
+                if seed is None:
+                    calls.append(self._push(chunk, peer, shards, now))
+                else:
+                    calls.append(self._push_from(chunk, peer, shards, seed))
+        return calls
+
+    def _push(self, chunk: PushedChunk, peer: Peer, shards: Shards, now: float) -> Call:
         parcel = chunk.cut(shards)
         while len(parcel) > _MOST_PARCEL and len(shards) > 1:
             shards = shards[: len(shards) // 2]  # the others are pushed after the answer
             parcel = chunk.cut(shards)
         seal = chunk.seal(shards)
         chunk.sent += len(parcel) + seal.size
+        chunk.density, chunk.vouchers = len(parcel) / len(shards), seal.words
+        chunk.asks(peer, shards, now + _SEED_WITHIN)
         number = self._calls.number(partial(self._on_answer, chunk, peer, shards))
         question = Push(chunk.job, chunk.chunk, packed(shards, self._shards), parcel, seal)
         return Call(number, peer, question, self._timeout)
 
+    def _push_from(self, chunk: PushedChunk, peer: Peer, shards: Shards, seed: Peer) -> Call:
+        told = packed(shards, self._shards)
+        chunk.sent += len(chunk.vouchers) + len(told) + len(seed)
+        chunk.asks(peer, shards, 0.0)
+        number = self._calls.number(partial(self._on_fetched, chunk, peer, shards))
+        question = PushFrom(chunk.job, chunk.chunk, told, seed, chunk.vouchers)
+        return Call(number, peer, question, 2 * self._timeout)
+
     def _on_answer(
-        self, chunk: _Chunk, peer: Peer, pushed: Shards, answer: Message | None, now: float
+        self, chunk: PushedChunk, peer: Peer, pushed: Shards, answer: Message | None, now: float
     ) -> list[WriteAction]:
-        chunk.asking.discard(peer)
+        chunk.heard(peer, pushed, was_seed=True)
         complete = False
         try:
-            if isinstance(answer, Pushed):
-                taken = unpacked(answer.shards, self._shards)
-                if not among(taken, pushed).all():
-                    raise MessageError("shards that were not pushed")
-                chunk.acked(peer, taken, self._others.keeps(peer))
-                complete = len(taken) == len(pushed)
-                if not complete:  # the peer no longer holds the rest, or is about to drop it
-                    chunk.refused.add(peer)
-            elif isinstance(answer, Refusal):
+            if isinstance(answer, Refusal):
                 chunk.refused.add(peer)
             else:
-                raise MessageError("no answer to a push")
+                complete = self._acked(chunk, peer, pushed, answer)
+                if not complete:  # the peer no longer holds the rest, or is about to drop it
+                    chunk.refused.add(peer)
         except MessageError:
             self._others.suspect(peer, now)
         else:
             self._others.heard(peer)
         if not complete:  # after a complete answer, the peer's other shards follow without a pause
             chunk.failed(peer, now, answer.again if isinstance(answer, Refusal) else 0.0)
-        return self._committed(chunk, now)
+        return self._next(chunk, chunk.holders(pushed), now)
 
-    def _committed(self, chunk: _Chunk, now: float) -> list[WriteAction]:
+    def _on_fetched(
+        self, chunk: PushedChunk, peer: Peer, pushed: Shards, answer: Message | None, now: float
+    ) -> list[WriteAction]:
+        """Handle the answer of a peer that was told to fetch rows; if it has not, send them."""
+        chunk.heard(peer, pushed, was_seed=False)
+        if isinstance(answer, Refusal) and answer.again:
+            chunk.failed(peer, now, answer.again)
+            return self._next(chunk, [peer], now)
+        try:
+            complete = self._acked(chunk, peer, pushed, answer)
+        except MessageError:  # perhaps its seed's fault, or it does not know this question
+            complete = False
+        if not complete:
+            chunk.unable.add(peer)
+        return self._next(chunk, [peer], now)
+
+    def _acked(
+        self, chunk: PushedChunk, peer: Peer, pushed: Shards, answer: Message | None
+    ) -> bool:
+        """Record for which shards a peer has the chunk now; return whether for all that were sent.
+
+        Raises MessageError if the answer is none to a push.
+        """
+        if not isinstance(answer, Pushed):
+            raise MessageError("no answer to a push")
+        taken = unpacked(answer.shards, self._shards)
+        if not among(taken, pushed).all():
+            raise MessageError("shards that were not pushed")
+        chunk.acked(peer, taken, self._others.keeps(peer))
+        return len(taken) == len(pushed)
+
+    def _next(self, chunk: PushedChunk, peers: Iterable[Peer], now: float) -> list[WriteAction]:
+        """Return what follows from an answer: the commit, or what is now due to some peers."""
+        if self._chunks.get((chunk.job, chunk.chunk)) is not chunk:
+            return []
+        return self._committed(chunk, now) or self._due(chunk, peers, now)
+
+    def _committed(self, chunk: PushedChunk, now: float) -> list[WriteAction]:
         key = chunk.job, chunk.chunk
         if self._chunks.get(key) is not chunk or not self._has_quorum(chunk):
             return []
@@ -248,5 +230,5 @@ class Writer:
         del self._chunks[key]
         return [Committed(*key, chunk.sent)]
 
-    def _has_quorum(self, chunk: _Chunk) -> bool:
+    def _has_quorum(self, chunk: PushedChunk) -> bool:
         return int(chunk.acks.min()) >= self._quorum

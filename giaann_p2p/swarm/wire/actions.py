@@ -79,6 +79,8 @@ class Apply(NamedTuple):
 
     number: int
     updates: list[Packed]
+    ticket: int | None = None
+    """The ticket of the push that brought the updates; None if this peer fetched them itself."""
 
     def unpacked(self) -> list[Update]:
         """Unpack the updates, which is slow, so call it off the event loop.

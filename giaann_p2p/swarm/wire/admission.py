@@ -30,6 +30,7 @@ _COMPUTING = Rights.COMPUTE
 _ASKING = Rights.CLIENT
 MAY_ASK: Mapping[type[Message], Rights] = {
     messages.Push: _COMPUTING,
+    messages.PushFrom: _COMPUTING,
     messages.Read: _ANY,
     messages.AskColumn: _ANY,
     messages.AskNouns: _ANY,

@@ -21,7 +21,7 @@ from giaann_p2p.model.spec import CHUNK
 from giaann_p2p.model.subwords.said import SubwordToken
 from giaann_p2p.store.applied import JOB_BYTES, WITHDRAWN
 from giaann_p2p.store.layout import MOST_SHARDS
-from giaann_p2p.store.seal import UNSEALED, Seal
+from giaann_p2p.store.seal import MOST_WORDS, UNSEALED, Seal
 from giaann_p2p.swarm.wire.identity import PeerField
 from giaann_p2p.swarm.wire.manifest import MOST_REDUNDANCY
 from giaann_p2p.swarm.wire.voucher import Root, Voucher
@@ -99,8 +99,23 @@ class Push(Message, frozen=True, tag="push"):
     """Seal with the signatures of the peers that vouch for the delta."""
 
 
+class PushFrom(Message, frozen=True, tag="push from"):
+    """Request to apply a chunk like `Push`, but to fetch its rows from another peer that has them.
+
+    So the rows leave the learner once, not once for each replica.
+    """
+
+    job: Job
+    chunk: Annotated[int, msgspec.Meta(ge=0, lt=WITHDRAWN)]
+    shards: bytes
+    source: PeerField
+    """The peer to fetch the rows from."""
+    vouchers: Annotated[bytes, msgspec.Meta(max_length=MOST_WORDS)] = b""
+    """The encoded vouchers of the delta; its whole seal comes with the rows."""
+
+
 class Pushed(Message, frozen=True, tag="pushed"):
-    """Answer to `Push`: the shards for which the sender has the chunk on its disk.
+    """Answer to `Push` or `PushFrom`: the shards for which the sender has the chunk on its disk.
 
     The sender does not hold the other shards of the request.
     """
@@ -530,6 +545,7 @@ class Refusal(Message, frozen=True, tag="refused"):
 
 AnyMessage = (
     Push
+    | PushFrom
     | Pushed
     | Read
     | Rows

@@ -11,7 +11,7 @@ from giaann_p2p.sim.lessons import SPEC
 from giaann_p2p.store.applied import WITHDRAWN
 from giaann_p2p.store.codec.parcel import encode
 from giaann_p2p.swarm.members.placement import Placement
-from giaann_p2p.swarm.replication import storage as module
+from giaann_p2p.swarm.replication import pushes as module
 from giaann_p2p.swarm.replication.answers import Answers
 from giaann_p2p.swarm.replication.peer_reports import PeerReport
 from giaann_p2p.swarm.wire.actions import Announce, Apply, Call, Drop, Hold, Leave, Reply

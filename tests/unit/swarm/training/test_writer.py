@@ -7,9 +7,9 @@ import pytest
 from giaann_p2p.model.digest import digest
 from giaann_p2p.store.layout import Shards
 from giaann_p2p.swarm.training import writer
-from giaann_p2p.swarm.training.writer import Committed, WriteAction, Writer
+from giaann_p2p.swarm.training.writer import FEW_BYTES, Committed, WriteAction, Writer
 from giaann_p2p.swarm.wire.actions import Call, Reply
-from giaann_p2p.swarm.wire.messages import Message, Push, Pushed, Refusal
+from giaann_p2p.swarm.wire.messages import Message, Push, Pushed, PushFrom, Refusal
 from giaann_p2p.swarm.wire.shardset import packed, unpacked
 from tests.helpers_swarm import (
     JOB,
@@ -36,9 +36,9 @@ NONE = packed(shards(), SHARDS)
 class Writing:
     """A writer, with what it asked for and committed."""
 
-    def __init__(self, *members: bytes) -> None:
+    def __init__(self, *members: bytes, few: int = FEW_BYTES) -> None:
         self.around = Around(*map(type(A), members))
-        self.writer = Writer(SHARDS, 2, self.around, 4.0)
+        self.writer = Writer(SHARDS, 2, self.around, 4.0, few)
         self.calls: list[Call] = []
         self.committed: list[Committed] = []
         self.sent: list[int] = []
@@ -219,8 +219,6 @@ def test_what_is_too_large_for_one_message_goes_shard_by_shard(
     one.push()
     for shard in range(SHARDS):
         now = NOW + 10 * shard
-        if shard:
-            assert one.tick(now) == [A, B]
         for peer in (A, B):
             assert one.committed == []
             assert one.pushed(peer) == [shard]
@@ -437,3 +435,130 @@ def test_where_no_keeper_has_the_shard_none_is_waited_for() -> None:
     for peer in (B, C):
         writing.answer(peer, Pushed(ALL))
     assert len(writing.committed) == 1
+
+
+# Rows that leave once, to a seed.
+
+
+def asked(one: Writing) -> dict[bytes, tuple[bytes | None, list[int]]]:
+    """Return who is being asked: to fetch from whom, or None for rows that are sent; which shards.
+
+    Nobody may have more than one question.
+    """
+    found: dict[bytes, tuple[bytes | None, list[int]]] = {}
+    for call in one.calls:
+        assert call.peer not in found
+        question = call.message
+        assert isinstance(question, Push | PushFrom)
+        seed = question.source if isinstance(question, PushFrom) else None
+        found[call.peer] = seed, unpacked(question.shards, SHARDS).tolist()
+    return found
+
+
+EVERY = list(range(SHARDS))
+
+
+@pytest.mark.parametrize(
+    ("chunk", "seed", "others"), [(3, A, (B, C)), (1, B, (C, A)), (2, C, (A, B))]
+)
+def test_rows_leave_once_and_each_chunk_has_another_seed(
+    chunk: int, seed: bytes, others: tuple[bytes, bytes]
+) -> None:
+    one = Writing(A, B, C, few=0)
+    one.push(chunk)
+    assert asked(one) == {seed: (None, EVERY)}
+    one.answer(seed, Pushed(ALL))
+    assert asked(one) == dict.fromkeys(others, (seed, EVERY))
+    assert {call.timeout for call in one.calls} == {8.0}
+    assert one.committed == []
+    one.answer(others[0], Pushed(ALL))
+    assert one.committed == [Committed(JOB, chunk)]
+    rows = len(LESSONS.parcel(chunk, shards(*EVERY)))
+    words = len(sealed(JOB, chunk)(shards(*EVERY)).words)
+    assert one.sent[0] <= rows + 3 * words + 200
+    one.answer(others[1], Pushed(ALL))
+    assert one.tick(NOW + 100) == []
+
+
+def test_among_more_peers_each_shard_has_one_seed() -> None:
+    one = Writing(A, B, C, D, few=0)
+    one.push()
+    first = asked(one)
+    assert {seed for seed, _ in first.values()} == {None}
+    assert sorted(shard for _, some in first.values() for shard in some) == EVERY
+    placement = one.around.placement(NOW)
+    for _ in range(20):
+        for call in list(one.calls):
+            question = call.message
+            assert isinstance(question, Push | PushFrom)
+            if isinstance(question, PushFrom):
+                assert set(unpacked(question.shards, SHARDS)) <= set(
+                    placement.shards_of(question.source)
+                )
+            one.answer(call.peer, Pushed(question.shards))
+    assert one.committed == [Committed(JOB, 1)]
+
+
+@pytest.mark.parametrize("answer", [None, Refusal("source: no"), Pushed(NONE)])
+def test_who_could_not_fetch_gets_the_rows_at_once(answer: Message | None) -> None:
+    one = Writing(A, B, C, few=0)
+    one.push(3)
+    one.answer(A, Pushed(ALL))
+    one.answer(B, answer)
+    assert asked(one) == {B: (None, EVERY), C: (A, EVERY)}
+    assert one.around.suspected == []
+    one.answer(B, Pushed(ALL))
+    assert one.committed == [Committed(JOB, 3)]
+
+
+def test_who_could_fetch_a_part_gets_the_rest() -> None:
+    one = Writing(A, B, few=0)
+    one.push(2)
+    one.answer(A, Pushed(ALL))
+    one.answer(B, Pushed(packed(shards(0, 3), SHARDS)))
+    assert asked(one) == {B: (None, [1, 2])}
+
+
+def test_who_is_busy_is_told_again_when_it_says() -> None:
+    one = Writing(A, B, few=0)
+    one.push(2)
+    one.answer(A, Pushed(ALL))
+    one.answer(B, Refusal("busy: later", 5.0))
+    assert one.tick(NOW + 4) == []
+    assert one.tick(NOW + 5) == [B]
+    assert asked(one) == {B: (A, EVERY)}
+
+
+def test_a_seed_that_takes_long_is_not_waited_for() -> None:
+    one = Writing(A, B, C, few=0)
+    one.push(3)
+    assert one.tick(NOW + 0.9) == []
+    assert one.tick(NOW + 1) == [B]  # the next seed
+    assert asked(one) == {A: (None, EVERY), B: (None, EVERY)}
+    one.answer(B, Pushed(ALL), NOW + 1.1)
+    assert asked(one) == {A: (None, EVERY), C: (B, EVERY)}
+    one.answer(C, Pushed(ALL), NOW + 1.2)
+    assert one.committed == [Committed(JOB, 3)]
+
+
+def test_a_seed_that_refuses_is_followed_by_another() -> None:
+    one = Writing(A, B, C, few=0)
+    one.push(3)
+    one.answer(A, Refusal("full"))
+    assert asked(one) == {B: (None, EVERY)}
+
+
+def test_nobody_is_sent_to_a_seed_that_is_suspected() -> None:
+    one = Writing(A, B, C, few=0)
+    one.around.unreachable = {A}
+    one.push(3)
+    assert asked(one) == {B: (None, EVERY)}
+    one.around.unreachable = {A, B}
+    one.answer(B, Pushed(ALL))
+    assert asked(one) == {A: (None, EVERY), C: (None, EVERY)}
+
+
+def test_few_rows_are_sent_to_each_from_here() -> None:
+    one = Writing(A, B, C, few=1 << 20)
+    one.push(3)
+    assert asked(one) == dict.fromkeys((A, B, C), (None, EVERY))

@@ -1,0 +1,158 @@
+"""Updates that compute peers push here: each is checked, charged to its author, and applied.
+
+The rows of an update come with the push, or are fetched from another owner that has them already.
+The seal of the rows is checked in both cases, so the other owner need not be trusted: it can only
+fail to send them, and then the pushing peer sends them itself.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Collection
+from functools import partial
+
+import numpy as np
+from pyroaring import BitMap
+
+from giaann_p2p.errors import DamagedError, GiaannError, MessageError
+from giaann_p2p.store.applied import MOST_BEGUN, Applied
+from giaann_p2p.store.layout import Shards
+from giaann_p2p.store.seal import Seal
+from giaann_p2p.store.update import Packed
+from giaann_p2p.swarm.replication.delta_fetch import Lack, deltas_of, request, shards_of
+from giaann_p2p.swarm.replication.push_budget import Bill, PushBudget
+from giaann_p2p.swarm.replication.shared import Shared
+from giaann_p2p.swarm.wire.actions import Action, Apply, Call, Reply
+from giaann_p2p.swarm.wire.identity import Peer, name_of
+from giaann_p2p.swarm.wire.messages import (
+    MOST_BYTES,
+    Message,
+    Push,
+    Pushed,
+    PushFrom,
+    Refusal,
+)
+from giaann_p2p.swarm.wire.shardset import packed, unpacked
+
+_MOST_FETCHING = 32
+"""Maximum number of updates whose rows are being fetched for one pushing peer."""
+
+
+class Pushes:
+    """The updates that are pushed to one storage peer."""
+
+    def __init__(self, shared: Shared, takes: Callable[[int, float], bool], now: float) -> None:
+        """Begin; `takes` returns whether a shard accepts updates at a time."""
+        self._settings, self._shards = shared.settings, shared.rules.shards
+        self._replicas, self._others, self._held = shared.replicas, shared.others, shared.held
+        self._checks, self._calls, self._writes = (
+            shared.delta_checks,
+            shared.calls,
+            shared.writes,
+        )
+        self._takes = takes
+        self._fetching = Counter[Peer]()
+        self.budget = PushBudget(shared.settings, now)
+
+    def __repr__(self) -> str:
+        return f"<Pushes: {self._fetching.total()} being fetched, {self.budget!r}>"
+
+    def asked(
+        self, ticket: int, sender: Peer, question: Push | PushFrom, now: float
+    ) -> list[Action]:
+        """Apply a pushed update to the shards that accept it here, within its author's budget."""
+        try:
+            shards = unpacked(question.shards, self._shards)
+            here = self._taken(shards, now)
+            if not len(here):
+                return [Reply(ticket, self._pushed(here))]
+            self._checks.check_sender(sender, _seal_of(question))
+            sets = {id(one): one for one in self._held.sets(here.tolist()).values()}
+            _check_room_for(question.job, sets.values())
+            if isinstance(question, PushFrom):
+                self._check_source(sender, question.source, now)
+        except MessageError as error:
+            return [Reply(ticket, Refusal(str(error)))]
+        stands = self._others.may_teach(sender)
+        bill = self.budget.bill(sender, stands, question, sets.values(), now)
+        if isinstance(bill, Refusal):
+            return [Reply(ticket, bill)]
+        if isinstance(question, PushFrom):
+            return [self._fetch(ticket, sender, question, here, bill)]
+        return self._apply(ticket, [self._checks.packed(question, shards, here)], bill)
+
+    def _taken(self, shards: Shards, now: float) -> Shards:
+        return shards[[self._takes(shard, now) for shard in shards.tolist()]]
+
+    def _pushed(self, shards: Shards) -> Pushed:
+        return Pushed(packed(shards, self._shards))
+
+    def _check_source(self, sender: Peer, source: Peer, now: float) -> None:
+        """Raise MessageError unless rows may be fetched from a peer for a pushing peer."""
+        if source not in self._others.members(now):
+            raise MessageError(f"source: this peer knows no storage peer {name_of(source)}")
+        if self._fetching[sender] >= _MOST_FETCHING:
+            raise MessageError("source: too many updates of yours are being fetched already")
+
+    def _fetch(
+        self, ticket: int, sender: Peer, question: PushFrom, here: Shards, bill: Bill
+    ) -> Call:
+        lack = Lack(Applied({question.job: BitMap([question.chunk])}), here.tolist())
+        self._fetching[sender] += 1
+        number = self._calls.number(partial(self._fetched, ticket, sender, lack, bill))
+        fetch = request(lack, self._replicas, MOST_BYTES)
+        return Call(number, question.source, fetch, self._settings.call_timeout)
+
+    def _fetched(
+        self,
+        ticket: int,
+        sender: Peer,
+        lack: Lack,
+        bill: Bill,
+        answer: Message | None,
+        now: float,
+    ) -> list[Action]:
+        """Apply the rows that another owner sent, to the shards that still accept them."""
+        self._fetching[sender] -= 1
+        if not self._fetching[sender]:
+            del self._fetching[sender]
+        try:
+            came, _ = deltas_of(answer, lack, self._replicas, self._checks)
+            for update in came:
+                self._checks.check_sender(sender, update.seal)
+        except (MessageError, DamagedError):
+            came = []
+        taken = [(update, self._taken(update.shards, now)) for update in came]
+        updates = [
+            update._replace(shards=shards, check=self._checks.check_pushed)
+            for update, shards in taken
+            if len(shards)
+        ]
+        if not updates:
+            bill.settle()
+            return [Reply(ticket, Refusal("source: it did not send the rows; push them"))]
+        return self._apply(ticket, updates, bill)
+
+    def _apply(self, ticket: int, updates: list[Packed], bill: Bill) -> list[Action]:
+        shards = np.array(sorted(shards_of(updates)), np.uint16)
+        updates = [update._replace(check=bill.weighing(update.check)) for update in updates]
+        then = partial(self._applied, ticket, shards, bill)
+        return [Apply(self._writes.taking(shards.tolist(), then), updates, ticket)]
+
+    def _applied(
+        self, ticket: int, shards: Shards, bill: Bill, error: GiaannError | None, now: float
+    ) -> list[Action]:
+        bill.settle()
+        return [Reply(ticket, Refusal(str(error)) if error else self._pushed(shards))]
+
+
+def _seal_of(question: Push | PushFrom) -> Seal:
+    return question.seal if isinstance(question, Push) else Seal(question.vouchers)
+
+
+def _check_room_for(job: bytes, sets: Collection[Applied]) -> None:
+    """Raise MessageError if a shard has no room for a new job; jobs that it knows may go on."""
+    full = (one for one in sets if one.jobs >= MOST_BEGUN and not one.of(job))
+    if any(one.begun >= MOST_BEGUN for one in full):
+        raise MessageError(
+            f"job: this peer's shards have chunks of {MOST_BEGUN:,} jobs and take no new job;"
+            " learn many texts as one job, or found another swarm"
+        )

@@ -1,0 +1,166 @@
+"""A chunk that is being pushed to its holders: who has it, who lacks it, and whom to send it from.
+
+See `writer`, which sends it.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from math import inf
+
+import numpy as np
+
+from giaann_p2p.backoff import Backoff
+from giaann_p2p.store.layout import Shards, among
+from giaann_p2p.swarm.members.peers_view import PeersView
+from giaann_p2p.swarm.members.placement import Placement
+from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.voucher import Sealing
+
+_NONE = np.empty(0, np.uint16)
+_BACKOFF = Backoff(first=0.5, longest=2.0)
+"""Backoff of pushes to a silent peer, in seconds. It stays short because a returning peer may be
+the last one that a quorum lacks, and an attempt in vain costs little."""
+
+Cut = Callable[[Shards], bytes]
+"""A function that returns a parcel with a delta's rows for some shards."""
+
+
+class PushedChunk:
+    """A chunk that is being pushed: which peers have it, and which lack it, for which shards."""
+
+    def __init__(self, job: bytes, chunk: int, cut: Cut, seal: Sealing, shards: int) -> None:
+        self.job, self.chunk, self.cut, self.seal = job, chunk, cut, seal
+        self.acks = np.zeros(shards, np.int64)  # by shard: number of peers that have the chunk
+        self.taken: dict[Peer, Shards] = {}  # shards for which each peer has the chunk
+        self.kept = np.zeros(shards, np.bool_)  # by shard: whether a keeper has the chunk
+        self.kept_beside = np.zeros(shards, np.bool_)  # by shard: same, a keeper beside the owners
+        self.refused: set[Peer] = set()  # peers that refused all or a part, under this placement
+        self.placement: Placement | None = None
+        self.beside: Mapping[Peer, Shards] = {}
+        self.lacking: dict[Peer, Shards] = {}  # shards for which each present holder lacks it
+        self.asking: dict[Peer, Shards] = {}  # shards for which each peer's answer is awaited
+        self.pushing: set[Peer] = set()  # peers that rows are on their way to from here
+        self.seeding = np.zeros(shards)  # by shard: until when to wait for its seed
+        self.unable: set[Peer] = set()  # peers that could not fetch rows from a seed
+        self.in_turn: list[Peer] = []
+        """The holders in the order in which they become seeds; another one is first each time."""
+        self.vouchers = b""
+        """The encoded vouchers of the chunk; empty until it was first cut."""
+        self.density = inf
+        """Bytes of a shard's rows on average, as far as is known from what was cut so far."""
+        self.backoff: dict[Peer, Backoff] = {}
+        self.next: dict[Peer, float] = {}
+        self.sent = 0
+        """Number of bytes of this chunk that were sent to peers so far, retries included."""
+
+    def acked(self, peer: Peer, shards: Shards, keeps: bool) -> None:
+        """Record for which shards a peer has the chunk; `keeps` means that it is a keeper."""
+        self.kept[shards] |= keeps
+        if peer in self.beside:
+            self.kept_beside[np.intersect1d(shards, self.beside[peer])] |= keeps
+        taken = self.taken.get(peer, _NONE)
+        self.acks[shards[~among(shards, taken)]] += 1
+        self.taken[peer] = np.union1d(taken, shards)
+        if peer in self.lacking:
+            self._lacks(peer, self.lacking[peer])
+
+    def placed(self, placement: Placement, beside: Mapping[Peer, Shards]) -> None:
+        """If owners or the peers beside them have changed, recompute what each holder lacks."""
+        if placement is not self.placement or beside is not self.beside:
+            self.placement, self.beside, self.lacking = placement, beside, {}
+            self.refused.clear()
+            self.in_turn = _turned(sorted({*placement.peers, *beside}), self.chunk)
+            for peer in placement.peers:
+                self._lacks(peer, self._held_by(peer))
+            for peer in beside.keys() - set(placement.peers):
+                self._lacks(peer, beside[peer])
+
+    def _held_by(self, peer: Peer) -> Shards:
+        own = self.placement.shards_of(peer) if self.placement else _NONE
+        return np.union1d(own, self.beside[peer]) if peer in self.beside else own
+
+    def _lacks(self, peer: Peer, shards: Shards) -> None:
+        left = shards[~among(shards, self.taken.get(peer, _NONE))]
+        if len(left):
+            self.lacking[peer] = left
+        else:
+            self.lacking.pop(peer, None)
+
+    def holders(self, shards: Shards) -> list[Peer]:
+        """Return the peers that hold any of some shards, perhaps beside their owners."""
+        found = set(self.beside)
+        if self.placement is not None:
+            for shard in shards.tolist():
+                found.update(self.placement.owners(shard))
+        return sorted(found)
+
+    def ways(
+        self, peer: Peer, few: int, others: PeersView, now: float
+    ) -> list[tuple[Peer | None, Shards]]:
+        """Return what to send to a peer now: from which seed, or None for here, and which shards.
+
+        Shards that are on their way to the peer, or to their seed, are left out. Only one message
+        with rows is on its way to a peer at a time, because it may be large.
+        """
+        left = self.lacking[peer]
+        if peer in self.asking:
+            left = left[~among(left, self.asking[peer])]
+        ways: list[tuple[Peer | None, Shards]] = []
+        if peer in self.unable or self.density * len(left) < few:
+            direct, left = left, _NONE
+        else:
+            there = self.acks[left] > 0
+            direct, left = left[~there & (self.seeding[left] <= now)], left[there]
+        for seed, taken in self.taken.items():
+            if len(left) and others.not_suspected(seed, now):
+                has = among(left, taken)
+                ways.append((seed, left[has]))
+                left = left[~has]
+        if peer not in self.pushing:
+            ways.append((None, np.union1d(direct, left)))
+        return [(seed, shards) for seed, shards in ways if len(shards)]
+
+    def asks(self, peer: Peer, shards: Shards, seeds_until: float) -> None:
+        """Record that a peer is sent the chunk for some shards, from here if `seeds_until`."""
+        self.asking[peer] = np.union1d(self.asking.get(peer, _NONE), shards)
+        if seeds_until:
+            self.pushing.add(peer)
+            self.seeding[shards] = seeds_until
+
+    def heard(self, peer: Peer, shards: Shards, was_seed: bool) -> None:
+        """Record that a peer has answered, or has not in time, for some shards."""
+        left = self.asking.pop(peer)
+        if len(left := left[~among(left, shards)]):
+            self.asking[peer] = left
+        if was_seed:
+            self.pushing.discard(peer)
+            self.seeding[shards] = 0
+
+    def waits_for_keepers(self, others: "PeersView", now: float) -> bool:
+        """Return whether any shard still lacks a keeper that has the chunk.
+
+        `PeersView.kept` says which shards need one. In addition, each reachable peer beside the
+        owners must have taken or refused the chunk, unless a keeper among these peers has it.
+        """
+        if not (self.kept | ~others.kept(now)).all():
+            return True
+        return any(
+            not self.kept_beside[np.intersect1d(self.beside[peer], lacking)].all()
+            for peer in self.beside
+            if (lacking := self.lacking.get(peer)) is not None
+            and peer not in self.refused
+            and others.not_suspected(peer, now)
+        )
+
+    def failed(self, peer: Peer, now: float, again: float = 0.0) -> None:
+        """Schedule a retry at a peer after `again` seconds, or with backoff if `again` is 0."""
+        if again:
+            self.next[peer] = now + again
+        else:
+            self.backoff[peer] = self.backoff.get(peer, _BACKOFF).failed(now)
+            self.next[peer] = self.backoff[peer].until
+
+
+def _turned(peers: Sequence[Peer], number: int) -> list[Peer]:
+    """Return peers, beginning with another one for each chunk."""
+    first = number % max(len(peers), 1)
+    return [*peers[first:], *peers[:first]]
