@@ -19,9 +19,18 @@ from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.content import Content
 from giaann_p2p.store.disk.sync import NEVER
 from giaann_p2p.swarm.members import directory, peers_view, silent_backoff
-from giaann_p2p.swarm.replication import cold_copies, handover_proof, release, shard_drop, storage
+from giaann_p2p.swarm.replication import (
+    cold_copies,
+    handover_proof,
+    pushes,
+    release,
+    shard_drop,
+    storage,
+)
 from giaann_p2p.swarm.training import writer
-from giaann_p2p.swarm.wire.actions import Apply
+from giaann_p2p.swarm.training.pushed_chunk import PushedChunk
+from giaann_p2p.swarm.wire.actions import Apply, Reply
+from giaann_p2p.swarm.wire.messages import Pushed
 from giaann_p2p.swarm.wire.shardset import packed
 
 Patch = Callable[[pytest.MonkeyPatch], None]
@@ -79,10 +88,11 @@ def _release_too_early(patch: pytest.MonkeyPatch) -> None:
 
 
 def _count_an_answer_twice(patch: pytest.MonkeyPatch) -> None:
-    def acked(self: Any, peer: Any, shards: Any) -> None:
+    def acked(self: Any, peer: Any, shards: Any, keeps: bool) -> None:
+        self.kept[shards] |= keeps
         self.acks[shards] += 1
 
-    patch.setattr(writer._Chunk, "acked", acked)
+    patch.setattr(PushedChunk, "acked", acked)
 
 
 def _add_what_is_there_already(patch: pytest.MonkeyPatch) -> None:
@@ -97,11 +107,33 @@ def _add_what_is_there_already(patch: pytest.MonkeyPatch) -> None:
 
 
 def _acknowledge_what_is_not_held(patch: pytest.MonkeyPatch) -> None:
-    def pushed(self: Any, ticket: int, shards: Any, error: str | None, now: float) -> list[Any]:
-        everything = np.arange(self.rules.shards, dtype=np.uint16)
-        return [storage.Reply(ticket, storage.Pushed(packed(everything, self.rules.shards)))]
+    def pushed(self: Any, shards: Any) -> Pushed:
+        return Pushed(packed(np.arange(self._shards, dtype=np.uint16), self._shards))
 
-    patch.setattr(storage.StoragePeer, "_pushed", pushed)
+    patch.setattr(pushes.Pushes, "_pushed", pushed)
+
+
+def _acknowledge_what_was_not_fetched(patch: pytest.MonkeyPatch) -> None:
+    fetched = pushes.Pushes._fetched
+
+    def careless(self: Any, ticket: int, sender: Any, lack: Any, *rest: Any) -> list[Any]:
+        acts = fetched(self, ticket, sender, lack, *rest)
+        shards = np.array(lack.shards, np.uint16)
+        return [
+            Reply(ticket, self._pushed(shards)) if isinstance(act, Reply) else act for act in acts
+        ]
+
+    patch.setattr(pushes.Pushes, "_fetched", careless)
+
+
+def _count_who_was_only_told(patch: pytest.MonkeyPatch) -> None:
+    push_from = writer.Writer._push_from
+
+    def hasty(self: Any, chunk: Any, peer: Any, shards: Any, seed: Any) -> Any:
+        chunk.acked(peer, shards, self._others.keeps(peer))
+        return push_from(self, chunk, peer, shards, seed)
+
+    patch.setattr(writer.Writer, "_push_from", hasty)
 
 
 def _forget_the_disk_at_a_restart(patch: pytest.MonkeyPatch) -> None:
@@ -123,10 +155,10 @@ def _send_deltas_twice_as_strong(patch: pytest.MonkeyPatch) -> None:
 
 
 def _never_push_again(patch: pytest.MonkeyPatch) -> None:
-    def failed(self: Any, peer: Any, now: float) -> None:
+    def failed(self: Any, peer: Any, now: float, again: float = 0.0) -> None:
         self.next[peer] = now + 1e9
 
-    patch.setattr(writer._Chunk, "failed", failed)
+    patch.setattr(PushedChunk, "failed", failed)
 
 
 def _never_forgive(patch: pytest.MonkeyPatch) -> None:
@@ -157,6 +189,8 @@ BUGS = [
     Bug("count an answer twice", _count_an_answer_twice),
     Bug("add what is there already", _add_what_is_there_already),
     Bug("acknowledge what is not held", _acknowledge_what_is_not_held),
+    Bug("acknowledge what was not fetched", _acknowledge_what_was_not_fetched),
+    Bug("count who was only told", _count_who_was_only_told),
     Bug("forget the disk at a restart", _forget_the_disk_at_a_restart),
     Bug("send deltas twice as strong", _send_deltas_twice_as_strong),
     Bug("never push again", _never_push_again),
@@ -191,7 +225,7 @@ def _take_memory_for_a_disk(patch: pytest.MonkeyPatch) -> None:
 
 
 def _commit_with_newcomers_alone(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(writer._Chunk, "waits_for_keepers", lambda self, others, now: False)
+    patch.setattr(PushedChunk, "waits_for_keepers", lambda self, others, now: False)
 
 
 NEWCOMER_BUGS = [
