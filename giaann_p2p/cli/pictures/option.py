@@ -20,7 +20,11 @@ def picture_file(name: str) -> Path:
     path = Path(name)
     if path.suffix.lower() not in FORMATS:
         raise UsageError(f"--picture takes a file that ends in .svg or .png, not {readable(name)}")
-    if not path.parent.is_dir():
+    try:
+        has_folder = path.parent.is_dir()
+    except OSError:  # its name is too long, or the disk fails
+        has_folder = False
+    if not has_folder:
         raise UsageError(f"--picture: there is no folder {readable(str(path.parent))}")
     if find_spec("matplotlib") is None:
         raise UsageError("--picture needs matplotlib: pip install 'giaann-p2p[pictures]'")

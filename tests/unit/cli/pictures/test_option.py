@@ -23,6 +23,8 @@ def test_another_format_is_refused(tmp_path: Path, name: str) -> None:
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"there is no folder .*none"):
         picture_file(str(tmp_path / "none" / "bee.svg"))
+    with pytest.raises(UsageError, match="there is no folder xxx"):
+        picture_file(f"{'x' * 5000}/bee.svg")
 
 
 def test_without_matplotlib_it_says_what_to_install(
