@@ -18,6 +18,8 @@ HEAD = 1.0
 """Height of a box's title, in rows."""
 GAP = 0.6
 """Height of the space between two boxes, in rows."""
+_APART = 2.5
+"""Largest distance between two words of the column, in rows; the smallest is 1."""
 
 
 class _Neuron(NamedTuple):
@@ -93,7 +95,7 @@ def plan_of(column: "Column | ShownColumn", most: int = MOST_LINKS) -> Plan:
     boxes = _ordered(shown)
     tall = sum(HEAD + len(neurons) for neurons in boxes.values()) + GAP * max(0, len(boxes) - 1)
     height = max(float(len(column.words)), tall, 1.0)
-    words = _words(column, (height - len(column.words)) / 2)
+    words = _words(column, height)
     placed, spots = _placed(boxes, (height - tall) / 2)
     number = {neuron: at for at, neuron in enumerate(chain.from_iterable(boxes.values()))}
     strongest = max((lead.strength for lead in leads), default=1.0) or 1.0
@@ -113,11 +115,15 @@ def _text(neuron: _Neuron) -> str:
     return f"*{neuron.concept}*" if neuron.feature is None else neuron.feature
 
 
-def _words(column: "Column | ShownColumn", top: float) -> list[Spot]:
+def _words(column: "Column | ShownColumn", height: float) -> list[Spot]:
+    """Return the column's words, in the middle of a picture of this height."""
+    names = [_text(_Neuron(column.concept, word.feature)) for word in column.words]
     most = max((word.occurrences for word in column.words), default=1) or 1
+    apart = min(_APART, height / max(1, len(names)))
+    top = (height - apart * len(names)) / 2
     return [
-        Spot(_text(_Neuron(column.concept, word.feature)), top + at + 0.5, word.occurrences / most)
-        for at, word in enumerate(column.words)
+        Spot(name, top + apart * (at + 0.5), word.occurrences / most)
+        for at, (name, word) in enumerate(zip(names, column.words, strict=True))
     ]
 
 

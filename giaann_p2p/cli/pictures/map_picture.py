@@ -18,8 +18,8 @@ _COLORS = {"": "#f2f3f6", "cold": "#9db4d6", "syncing": "#e3a53a", "ready": "#2f
 _LACKING = "#c4572e"
 _SHARD, _PEER = 0.1, 0.24
 """Width of a shard and height of a peer, in inches, as long as there is room."""
-_LEAST_WIDE, _MOST_WIDE, _MOST_HIGH = 4.0, 16.0, 30.0
-_LEFT, _RIGHT, _ABOVE, _BELOW, _BARS, _GAP = 1.2, 0.3, 0.85, 0.55, 0.7, 0.15
+_LEAST_WIDE, _MOST_WIDE, _MOST_HIGH = 4.0, 16.0, 20.0
+_LEFT, _RIGHT, _ABOVE, _BELOW, _BARS, _GAP = 1.2, 0.3, 1.0, 0.55, 0.7, 0.15
 """Inches around the map, those of the bars above it, and those between them and the map."""
 _MOST_NAMED = 120
 """Maximum number of peers whose names can be read beside the map."""
@@ -52,7 +52,6 @@ def _title(figure: "Figure", found: ShardMap, height: float) -> None:
 
 def _grid(axes: "Axes", found: ShardMap) -> None:
     from matplotlib.colors import ListedColormap
-    from matplotlib.patches import Patch
 
     states = [*_COLORS]
     rows = {one.name: row for row, one in enumerate(found.peers)}
@@ -69,18 +68,23 @@ def _grid(axes: "Axes", found: ShardMap) -> None:
     axes.set_yticks(range(len(named)), named, size=8)
     axes.set_xlabel("shard")
     _plain(axes)
-    keys = [Patch(facecolor=_COLORS[state], label=state) for state in HELD]
-    axes.legend(
-        handles=keys, loc="upper right", bbox_to_anchor=(1, 0), ncols=len(keys), frameon=False
-    )
 
 
 def _bars(axes: "Axes", found: ShardMap) -> None:
-    ready = found.ready
-    colors = [INK if many >= found.replicas else _LACKING for many in ready]
-    axes.bar(range(len(ready)), ready, width=0.9, color=colors)
-    axes.axhline(found.replicas, color=MUTED, linewidth=0.8, linestyle=":")
-    axes.set_ylim(0, max([found.replicas, *ready]) + 0.5)
+    from matplotlib.patches import Patch
+
+    keys = [Patch(facecolor=_COLORS[state], label=state) for state in HELD]
+    axes.legend(
+        handles=keys, loc="lower right", bbox_to_anchor=(1, 1), ncols=len(keys), frameon=False
+    )
+    ready = np.array(found.ready)
+    most = max(found.replicas, int(ready.max(initial=0)))
+    edges = np.arange(len(ready) + 1) - 0.5
+    lacking = np.where(ready < found.replicas, most + 0.5, 0)  # also where no peer is ready
+    axes.stairs(lacking, edges, fill=True, color=_LACKING)
+    axes.stairs(ready, edges, fill=True, color=MUTED)
+    axes.axhline(found.replicas, color=INK, linewidth=0.8, linestyle=":")
+    axes.set_ylim(0, most + 0.5)
     axes.set_yticks([0, found.replicas])
     axes.set_ylabel("ready", color=MUTED)
     axes.tick_params(labelbottom=False)
