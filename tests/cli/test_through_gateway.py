@@ -8,6 +8,7 @@ import pytest
 
 from giaann_p2p.errors import UsageError
 from giaann_p2p.gateway import whereabouts
+from giaann_p2p.gateway.failures import Unavailable
 from giaann_p2p.gateway.views import PeersNow
 from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.swarm.wire.link import Link
@@ -99,7 +100,11 @@ def test_a_map_comes_from_the_gateway(giaann: Run, at: Served, tmp_path: Path) -
         "peers": [],
         "shards": [[["maya", "ready"]], [["maya", "ready"]], []],
     }
-    at.stop()
+
+    async def away() -> PeersNow:
+        raise Unavailable("the swarm is away")
+
+    at.backend.peers = away
     assert "joins the swarm" in giaann("swarm", "map", "--join", LINK).stderr
 
 

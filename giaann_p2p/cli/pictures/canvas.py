@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 INK, MUTED, FAINT = "#1f2430", "#69707d", "#d5d9e0"
-_STYLE = {
+_STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",  # text stays text, which can be searched
     "svg.hashsalt": "giaann",
     "font.size": 9.0,

@@ -9,8 +9,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from giaann_p2p.client.column import Column
-    from giaann_p2p.gateway.views import ShownColumn
+    from giaann_p2p.client.column import Column, ColumnWord
+    from giaann_p2p.gateway.views import ShownColumn, ShownWord
 
 MOST_LINKS = 128
 """Maximum number of connections to other columns in a picture; more could not be told apart."""
@@ -78,15 +78,16 @@ class _Lead(NamedTuple):
 
 def plan_of(column: "Column | ShownColumn", most: int = MOST_LINKS) -> Plan:
     """Return the plan of a column's picture, with the `most` strongest connections to others."""
+    shown_words: Sequence[ColumnWord | ShownWord] = column.words
     leads = [
         _Lead(at, _Neuron(lead.concept, lead.feature), lead.strength)
-        for at, word in enumerate(column.words)
+        for at, word in enumerate(shown_words)
         for lead in word.leads
     ]
     leads.sort(key=lambda lead: -lead.strength)  # stable: the same column, the same picture
     outer = [lead for lead in leads if lead.neuron.concept != column.concept]
     shown = outer[:most]
-    index = {word.feature: at for at, word in enumerate(column.words)}
+    index = {word.feature: at for at, word in enumerate(shown_words)}
     inner = [
         lead
         for lead in leads
@@ -117,13 +118,14 @@ def _text(neuron: _Neuron) -> str:
 
 def _words(column: "Column | ShownColumn", height: float) -> list[Spot]:
     """Return the column's words, in the middle of a picture of this height."""
-    names = [_text(_Neuron(column.concept, word.feature)) for word in column.words]
-    most = max((word.occurrences for word in column.words), default=1) or 1
+    shown: Sequence[ColumnWord | ShownWord] = column.words
+    names = [_text(_Neuron(column.concept, word.feature)) for word in shown]
+    most = max((word.occurrences for word in shown), default=1) or 1
     apart = min(_APART, height / max(1, len(names)))
     top = (height - apart * len(names)) / 2
     return [
         Spot(name, top + apart * (at + 0.5), word.occurrences / most)
-        for at, (name, word) in enumerate(zip(names, column.words, strict=True))
+        for at, (name, word) in enumerate(zip(names, shown, strict=True))
     ]
 
 
