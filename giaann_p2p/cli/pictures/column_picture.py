@@ -98,7 +98,7 @@ def _links(axes: "Axes", plan: Plan, links: Iterable[Link], *, is_inner: bool) -
                 Curve(points, codes),
                 facecolor="none",
                 edgecolor=_color(link.word),
-                linewidth=0.4 + 2.6 * link.share,
+                linewidth=0.4 + 2.6 * link.share**0.5,  # a few are far stronger than the others
                 alpha=0.25 if is_inner else 0.65,
                 zorder=1,
             )
