@@ -3,13 +3,21 @@
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
-from rich.table import Table
 
 from giaann_p2p.cli.arrival import arrived
+from giaann_p2p.cli.column_shown import (
+    MostLeads,
+    MostWords,
+    Noun,
+    check_noun,
+    draw_if_wanted,
+    show_column,
+)
 from giaann_p2p.cli.health import Join, Json
+from giaann_p2p.cli.pictures.option import Picture
 from giaann_p2p.cli.through_gateway import NoGateway, column_by, gateway_to
 from giaann_p2p.cli.verified import (
     Verify,
@@ -20,36 +28,27 @@ from giaann_p2p.cli.verified import (
     settled,
     share_of,
 )
-from giaann_p2p.errors import UsageError
 from giaann_p2p.gateway.asking import Away
-from giaann_p2p.terminal import NOTHING, harmless, joining, say, say_json, show
+from giaann_p2p.terminal import NOTHING, joining, say_json
 
 if TYPE_CHECKING:
-    from giaann_p2p.client.column import Column, Leads
-    from giaann_p2p.gateway.views import ShownColumn, ShownLead
+    from giaann_p2p.client.column import Column
+    from giaann_p2p.gateway.views import ShownColumn
     from giaann_p2p.gateway.whereabouts import Whereabouts
 
 
 def column(
     join: Join,
-    concept: Annotated[
-        str,
-        typer.Argument(
-            metavar="NOUN",
-            help="A noun: anarchism, or 'civil war'; of a model of words in the singular.",
-        ),
-    ],
-    words: Annotated[int, typer.Option(min=1, max=256, help="How many words to show.")] = 16,
-    leads: Annotated[
-        int, typer.Option(min=1, max=64, help="How many words to show that each one leads to.")
-    ] = 4,
+    concept: Noun,
+    words: MostWords = 16,
+    leads: MostLeads = 4,
+    picture: Picture = None,
     verify: Verify = False,
     no_gateway: NoGateway = False,
     as_json: Json = False,
 ) -> None:
     """Show a noun's column: its words, how often each occurred, and what each leads to."""
-    if not concept.strip():
-        raise UsageError("the noun is empty: give one, for example anarchism or 'civil war'")
+    check_noun(concept)
     import msgspec
 
     where = gateway_to(join, no_gateway or verify)
@@ -67,7 +66,7 @@ def column(
             arrived(session)
             found = await looked_at(session, concept, words, leads)
             if not as_json:
-                _show(found)
+                show_column(found, "the swarm")
             await settled(session)
             if as_json:
                 say_json(msgspec.to_builtins(found) | lies_json(session))
@@ -78,6 +77,7 @@ def column(
         found = asyncio.run(look(joined))
     if not found.words:
         raise typer.Exit(NOTHING)
+    draw_if_wanted(found, picture)
 
 
 async def _asked(
@@ -90,37 +90,10 @@ async def _asked(
     if as_json:
         say_json(msgspec.to_builtins(found))
     else:
-        _show(found)
+        show_column(found, "the swarm")
     if found.lies:
         from giaann_p2p.client.lies import Lie
 
         plain = msgspec.to_builtins(found.lies)
         complain_lines(lie_lines(msgspec.convert(plain, list[Lie])), voted=False)
     return found
-
-
-def _show(found: "Column | ShownColumn") -> None:
-    if found.words:
-        show(_table(found))
-        say(f"{found.concept}: {found.size:,} words, {len(found.words):,} of them shown")
-    else:
-        say(f"{found.concept}: the swarm has not learned this noun; try another form of it")
-
-
-def _table(found: "Column | ShownColumn") -> Table:
-    table = Table("word", box=None, pad_edge=False)
-    for name in ("occurred", "connections"):
-        table.add_column(name, justify="right")
-    table.add_column("leads to")
-    for word in found.words:
-        shown = word.feature if word.feature is not None else f"*{found.concept}*"
-        leads = harmless(", ".join(_lead(one, found.concept) for one in word.leads))
-        counts = f"{word.occurrences:,}", f"{word.connections:,}"
-        table.add_row(harmless(shown), *counts, leads)
-    return table
-
-
-def _lead(lead: "Leads | ShownLead", concept: str) -> str:
-    feature = f"*{lead.concept}*" if lead.feature is None else lead.feature
-    where = "" if lead.concept == concept or lead.feature is None else f"{lead.concept}/"
-    return f"{where}{feature} {lead.strength:.1f}"

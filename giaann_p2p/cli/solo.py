@@ -41,6 +41,7 @@ from giaann_p2p.cli.manner import (
     text_of,
     variant_of,
 )
+from giaann_p2p.cli.solo_column import column
 from giaann_p2p.client.plain import token_json, trained_json
 from giaann_p2p.solo.directory import existing
 from giaann_p2p.solo.source import check
@@ -287,6 +288,7 @@ def export(
     flush()
 
 
+app.command()(column)
 app.command("import")(import_database)
 
 

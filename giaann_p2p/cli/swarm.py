@@ -15,6 +15,10 @@ from rich.text import Text
 
 from giaann_p2p.cli import swarm_view
 from giaann_p2p.cli.manner import Profile
+from giaann_p2p.cli.pictures.option import Picture
+from giaann_p2p.cli.swarm_map import Elsewhere, show_map
+from giaann_p2p.cli.through_gateway import NoGateway
+from giaann_p2p.errors import UsageError
 from giaann_p2p.machine import check_capacity, memory
 from giaann_p2p.terminal import (
     EXIT_CODES,
@@ -191,6 +195,22 @@ def status(folder: Dir = None, json_output: Json = False) -> None:
     if not _all_ready(answer):
         complain(swarm_view.health(answer))
         raise typer.Exit(FAILED)
+
+
+@app.command("map")
+def map_(
+    folder: Dir = None,
+    join: Elsewhere = None,
+    picture: Picture = None,
+    no_gateway: NoGateway = False,
+    json_output: Json = False,
+) -> None:
+    """Show which storage peers hold which shards; `giaann status` says what to do."""
+    if join is None:
+        join = _remote(folder).look().link
+        if not join:
+            raise UsageError("the swarm is still starting: it has no join link yet")
+    show_map(join, no_gateway, json_output, picture)
 
 
 @app.command()

@@ -15,7 +15,7 @@ import typer
 from giaann_p2p.errors import GiaannError
 from giaann_p2p.gateway import whereabouts
 from giaann_p2p.gateway.asking import OVERVIEW, Away, asked, events, whole
-from giaann_p2p.gateway.views import ShownColumn
+from giaann_p2p.gateway.views import PeersNow, ShownColumn
 from giaann_p2p.gateway.whereabouts import Whereabouts
 from giaann_p2p.terminal import complain
 
@@ -31,6 +31,13 @@ NoGateway = Annotated[
         "--no-gateway", help="Join the swarm even if a gateway to it runs on this machine."
     ),
 ]
+
+
+class _Facts(msgspec.Struct):
+    """What a command needs of the answer of `/api/info`."""
+
+    name: str
+    replicas: int
 
 
 class ToldName(NamedTuple):
@@ -183,6 +190,17 @@ async def overview_by(where: Whereabouts) -> "tuple[str, Overview]":
             return msgspec.msgpack.decode(await whole(reply), type=tuple[str, Overview])
         except msgspec.MsgspecError as error:
             raise Away(f"the gateway is of another release: {error}") from None
+
+
+async def peers_by(where: Whereabouts) -> tuple[str, int, PeersNow]:
+    """Return a swarm's name, how many replicas it wants, and its peers, as a gateway sees them."""
+    async with asked(where, "/api/info") as info, asked(where, "/api/peers") as reply:
+        try:
+            facts = msgspec.json.decode(await whole(info), type=_Facts)
+            peers = msgspec.json.decode(await whole(reply), type=PeersNow)
+        except msgspec.MsgspecError as error:
+            raise Away(f"the gateway is of another release: {error}") from None
+    return facts.name, facts.replicas, peers
 
 
 async def column_by(where: Whereabouts, noun: str, words: int, leads: int) -> ShownColumn:

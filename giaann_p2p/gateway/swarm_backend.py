@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import msgspec
@@ -17,6 +17,7 @@ from giaann_p2p.gateway.backend import Facts, Teaching
 from giaann_p2p.gateway.failures import Unavailable
 from giaann_p2p.gateway.held_session import HeldSession
 from giaann_p2p.gateway.shown_peers import Since, peers_now
+from giaann_p2p.gateway.swarm_jobs import SwarmJobs
 from giaann_p2p.gateway.swarm_lessons import SwarmLessons
 from giaann_p2p.gateway.swarm_nouns import SwarmNouns
 from giaann_p2p.gateway.turns import Turns
@@ -51,7 +52,7 @@ class SwarmBackend:
         self._held, self._commands_of, self._training = held, commands, training
         self._manifest: Manifest = held.session.manifest
         self._since, self._nouns = Since(), SwarmNouns()
-        self._lessons = SwarmLessons()
+        self._lessons, self._learned = SwarmLessons(), SwarmJobs()
         self._turns = Turns(self._room)
         self._looking = asyncio.Lock()
         self._seen: Overview | None = None
@@ -160,8 +161,10 @@ class SwarmBackend:
         return await self._nouns.search(self.session, prefix, most)
 
     async def jobs(self) -> Jobs:
-        """Return the texts that this gateway taught: owners do not say what others did."""
-        return self._lessons.jobs()
+        """Return the texts that the swarm has learned, by their jobs, and who learned how much."""
+        with suppress(Unavailable):  # what was known before is shown until the swarm is back
+            await self._learned.look(self.session)
+        return self._learned.jobs(self._lessons.jobs)
 
     async def train(self, name: str, text: str) -> Teaching:
         """Have the swarm learn a text; yield how far it is, and at the end the report."""
@@ -171,6 +174,7 @@ class SwarmBackend:
     async def close(self) -> None:
         """End what is under way."""
         await self._lessons.close()
+        await self._learned.close()
         await self._nouns.close()
 
 

@@ -1,7 +1,7 @@
 """Has a swarm learn texts that are sent to the gateway, and remembers which."""
 
 import asyncio
-import hashlib
+from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,10 @@ from giaann_p2p.client.session import Session
 from giaann_p2p.client.trained import TrainProgress, TrainReport
 from giaann_p2p.gateway.backend import Learned, Progress, Teaching
 from giaann_p2p.gateway.failures import Busy
-from giaann_p2p.gateway.views import Jobs, ShownJob
+from giaann_p2p.gateway.views import ShownJob
+from giaann_p2p.model.spec import ModelSpec
+from giaann_p2p.solo.corpus import opened
+from giaann_p2p.solo.jobs import job_id
 
 if TYPE_CHECKING:
     from giaann_p2p.client.training import Trainer
@@ -22,7 +25,6 @@ _EVERY = 0.25
 _MOST_AT_ONCE = 4
 _MOST_KEPT = 256
 """Jobs that are remembered; the newest are kept."""
-_UNKNOWN = "owners do not say what others taught, or who learned how much"
 
 
 class SwarmLessons:
@@ -30,23 +32,26 @@ class SwarmLessons:
 
     def __init__(self) -> None:
         self._trainer: tuple[Session, Trainer] | None = None
-        self._jobs: dict[str, ShownJob] = {}
+        self._jobs: dict[bytes, ShownJob] = {}
         self._now = 0
         self._making = asyncio.Lock()
 
-    def jobs(self) -> Jobs:
-        """Return the texts that were taught here."""
-        return Jobs(jobs=list(self._jobs.values()), note=_UNKNOWN)
+    @property
+    def jobs(self) -> Mapping[bytes, ShownJob]:
+        """The texts that were taught here by the ids of their jobs, the newest last."""
+        return self._jobs
 
     async def learn(self, session: Session, name: str, text: str) -> Teaching:
         """Have the swarm learn a text; yield how far it is, and at the end the report."""
         if self._now >= _MOST_AT_ONCE:
             raise Busy(f"{_MOST_AT_ONCE} texts are being learned; send this one again soon")
         self._now += 1
-        number = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
+        if not any(map(str.isspace, text)):
+            text += "\n"  # a word alone would be looked up as a file's name
         far = [Progress(name=name, done=0, of=None, share=0.0, rate=0.0)]
         task = asyncio.create_task(self._taught(session, name, text, far))
         try:
+            number = await asyncio.to_thread(_job_of, text, session.manifest.spec)
             while not task.done():
                 self._note(number, far[0])
                 yield far[0]
@@ -81,8 +86,6 @@ class SwarmLessons:
             )
 
         trainer = await self._trainer_of(session)
-        if not any(map(str.isspace, text)):
-            text += "\n"  # a word alone would be looked up as a file's name
         (report,) = await trainer.train(text, watch=watch)
         report.name = name
         return report
@@ -99,10 +102,16 @@ class SwarmLessons:
                 self._trainer = session, Trainer(session)
             return self._trainer[1]
 
-    def _note(self, number: str, far: Progress) -> None:
+    def _note(self, number: bytes, far: Progress) -> None:
         self._jobs.pop(number, None)
         self._jobs[number] = ShownJob(
-            id=number, name=far.name, chunks=far.done, of=far.of, mine=True
+            id=number.hex(), name=far.name, chunks=far.done, of=far.of, mine=True
         )
         if len(self._jobs) > _MOST_KEPT:
             del self._jobs[next(iter(self._jobs))]
+
+
+def _job_of(text: str, spec: ModelSpec) -> bytes:
+    """Return the id of the job under which a swarm learns a text."""
+    with opened(text) as corpus:
+        return job_id(corpus, 1, spec)

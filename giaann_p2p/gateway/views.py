@@ -124,7 +124,11 @@ class ShownJob(msgspec.Struct, frozen=True, kw_only=True):
     of: int | None
     """Chunks of the whole text; None if unknown."""
     author: str | None = None
-    """The compute peer that signed its chunks; None if unknown, or several did."""
+    """The peer that signed its chunks; None if unknown, or several did."""
+    authors: int = 0
+    """How many peers signed its chunks, as far as that is known."""
+    rate: float = 0.0
+    """Chunks a second in the last half minute; 0 of a brain, and of a text that rests."""
     mine: bool = False
     """Whether this gateway teaches or taught it."""
     foreign: bool = False
@@ -132,12 +136,14 @@ class ShownJob(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Contributor(msgspec.Struct, frozen=True, kw_only=True):
-    """A compute peer, and how much it has learned for the swarm."""
+    """A peer that learned chunks for the swarm, and how many: each has its signature."""
 
     author: str
     chunks: int
     sentences: int | None
     """None if only chunks are known; a chunk has up to 64 sentences."""
+    texts: int = 0
+    """Of how many texts it learned chunks."""
 
 
 class Jobs(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,6 +1,7 @@
 """`giaann column`, as a user of a swarm of real processes runs it."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -59,6 +60,17 @@ def test_who_watches_sees_that_it_joins(swarm: Running, json: list[str]) -> None
     else:
         assert "joining the swarm ..." in seen
         assert seen.endswith("\x1b[2K")  # and the line is gone
+
+
+def test_a_picture_of_a_column(giaann: Run, swarm: Running, tmp_path: Path) -> None:
+    file = tmp_path / "bee.svg"
+    done = giaann("column", "--join", swarm.link, "bee", "--picture", file)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == giaann("column", "--join", swarm.link, "bee").stdout
+    assert ">*bee*<" in file.read_text()
+    other = tmp_path / "zorp.svg"
+    assert giaann("column", "--join", swarm.link, "zorp", "--picture", other).returncode == 3
+    assert not other.exists()
 
 
 def test_a_noun_that_nobody_has_learned(giaann: Run, swarm: Running) -> None:

@@ -40,6 +40,22 @@ def test_status_for_programs(giaann: Run, swarm: Running) -> None:
     assert found["health"] == {"least": 2, "mean": 2.0, "under": 0, "lost": 0, "unsettled": 0}
 
 
+def test_a_map_of_the_shards(giaann: Run, swarm: Running, tmp_path: Path) -> None:
+    file = tmp_path / "map.svg"
+    done = giaann("swarm", "map", "--join", swarm.link, "--picture", file)
+    assert (done.returncode, done.stderr) == (0, "")
+    head, row, summary = [line.rstrip() for line in done.stdout.splitlines()]
+    assert " ".join(head.split()) == "ready replica 1 replica 2 shards"
+    found = json.loads(giaann("swarm", "map", "--json", "--join", swarm.link).stdout)
+    names = sorted(one["name"] for one in found["peers"])
+    assert row.split() == ["2", "of", "2", *names, "0-3"]
+    assert found["shards"] == [[[name, "ready"] for name in names]] * SHARDS
+    assert summary == (
+        "bees: 2 storage peers; 4 shards, 2 replicas of each wanted, and all are ready"
+    )
+    assert all(f">{name}<" in file.read_text() for name in names)
+
+
 def test_a_swarm_with_too_few_peers_is_told_what_to_do(swarm: Running) -> None:
     assert (swarm.alone.returncode, swarm.alone.stderr) == (1, "")
     assert "bees: degraded. 1 storage peer; 4 shards" in swarm.alone.stdout

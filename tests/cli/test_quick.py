@@ -17,7 +17,7 @@ except SystemExit as end:
     code = end.code
 else:
     code = 0
-slow = ("torch", "spacy", "scipy", "hivemind", "giaann_p2p.net.hive.board")
+slow = ("torch", "spacy", "scipy", "hivemind", "matplotlib", "giaann_p2p.net.hive.board")
 print(code, *(one for one in slow if one in sys.modules))
 """
 

@@ -196,3 +196,21 @@ def test_fsck_and_compact(giaann: Run, text: Path, tmp_path: Path) -> None:
         done = giaann("solo", "compact", "--db", tmp_path)
         assert "bytes before" in done.stdout
     assert (tmp_path / "snapshot-00000003").exists()
+
+
+def test_a_column_of_a_brain(giaann: Run, db: Path, tmp_path: Path) -> None:
+    file = tmp_path / "bee.svg"
+    done = giaann("solo", "column", "bee", "--words", "3", "--db", db, "--picture", file)
+    assert (done.returncode, done.stderr) == (0, "")
+    head, *rows, count = done.stdout.splitlines()
+    assert head.split() == ["word", "occurred", "connections", "leads", "to"]
+    assert len(rows) == 3
+    assert count.startswith("bee: ")
+    assert count.endswith(" words, 3 of them shown")
+    assert ">bee<" in file.read_text()
+    found = json.loads(giaann("solo", "column", "bee", "--json", "--db", db).stdout)
+    assert {*found} == {"concept", "size", "words"}
+    assert found["size"] == len(found["words"])
+    done = giaann("solo", "column", "zorp", "--db", db)
+    assert (done.returncode, done.stderr) == (3, "")
+    assert done.stdout == "zorp: the brain has not learned this noun; try another form of it\n"

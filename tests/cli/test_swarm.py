@@ -107,7 +107,7 @@ def test_wrong_wishes_are_told(giaann: Run, folder: Path, tmp_path: Path) -> Non
         assert (done.returncode, done.stdout) == (code, "")
         return done.stderr
 
-    for words in (["status"], ["kill", "storage-1"], ["down"], ["add", "storage"]):
+    for words in (["status"], ["map"], ["kill", "storage-1"], ["down"], ["add", "storage"]):
         assert f"no swarm runs in {folder}; giaann swarm up --dir {folder} starts" in told(
             *words, *at
         )

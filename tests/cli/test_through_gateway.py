@@ -8,6 +8,8 @@ import pytest
 
 from giaann_p2p.errors import UsageError
 from giaann_p2p.gateway import whereabouts
+from giaann_p2p.gateway.failures import Unavailable
+from giaann_p2p.gateway.views import PeersNow
 from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.swarm.wire.link import Link
 from tests.cli.conftest import Run
@@ -62,6 +64,48 @@ def test_a_chat_and_a_column_come_from_the_gateway(giaann: Run, at: Served) -> N
     assert (done.returncode, done.stdout) == (0, "Bees 1 2 3\n")
     found = json.loads(giaann("column", "civil war", "--json", "--join", LINK).stdout)
     assert (found["concept"], found["words"][0]["occurrences"]) == ("civil_war", 16)
+
+
+@pytest.mark.usefixtures("_no_swarm")
+def test_a_picture_of_a_column_comes_from_the_gateway(
+    giaann: Run, at: Served, tmp_path: Path
+) -> None:
+    file = tmp_path / "war.png"
+    done = giaann("column", "civil war", "--join", LINK, "--picture", file)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert file.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.usefixtures("_no_swarm")
+def test_a_picture_in_another_format_is_refused_before_anybody_is_asked(
+    giaann: Run, at: Served, tmp_path: Path
+) -> None:
+    for command in (["column", "civil war"], ["swarm", "map"]):
+        done = giaann(*command, "--join", LINK, "--picture", tmp_path / "war.gif")
+        assert (done.returncode, done.stdout) == (2, "")
+        told = "giaann: --picture takes a file that ends in .svg or .png, not "
+        assert done.stderr == f"{told}{tmp_path / 'war.gif'}\n"
+
+
+@pytest.mark.usefixtures("_no_swarm")
+def test_a_map_comes_from_the_gateway(giaann: Run, at: Served, tmp_path: Path) -> None:
+    async def peers() -> PeersNow:
+        return PeersNow(shards=[[("maya", "ready")], [("maya", "ready"), ("willi", "lost")], []])
+
+    at.backend.peers = peers
+    found = json.loads(giaann("swarm", "map", "--json", "--join", LINK).stdout)
+    assert found == {
+        "name": "bees",
+        "replicas": 1,
+        "peers": [],
+        "shards": [[["maya", "ready"]], [["maya", "ready"]], []],
+    }
+
+    async def away() -> PeersNow:
+        raise Unavailable("the swarm is away")
+
+    at.backend.peers = away
+    assert "joins the swarm" in giaann("swarm", "map", "--join", LINK).stderr
 
 
 @pytest.mark.usefixtures("_no_swarm")

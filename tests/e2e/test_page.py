@@ -192,6 +192,8 @@ def test_a_text_is_taught_and_then_known_and_stays_text(page: Page, swarm: Local
     page.get_by_role("button", name="Teach", exact=True).click()
     page.locator(".lessons li.learned").wait_for()
     expect(page.locator(".lesson-name")).to_have_text(ATTACK)
+    expect(page.locator(".contributors tbody tr").first).to_be_visible()
+    expect(page.locator(".jobs tbody")).to_contain_text("taught here")
     show(page, swarm, "ask")
     answered(page, "The gardener of the palace planted a golden")
     expect(page.locator(".answer .text")).to_contain_text("orchid beside the marble fountain")

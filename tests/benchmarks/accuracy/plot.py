@@ -1,4 +1,4 @@
-"""Draws learning curves as an SVG. Nothing else needs matplotlib, so it is no dependency."""
+"""Draws learning curves as an SVG; matplotlib, which it needs, comes with the extra `pictures`."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,16 +1,18 @@
-// Who learned how much: compute peers sign what they learn.
+// The contributors' board: who learned how much. Peers sign what they learn, so each chunk counts for
+// those who signed it.
 import { html } from "../shared/libraries.js";
-import { count } from "../shared/format.js";
+import { count, many, percent } from "../shared/format.js";
 
 const SHOWN = 50;
 
 export function Contributors({ contributors }) {
   const sorted = [...contributors].sort((one, other) => other.chunks - one.chunks);
   const most = sorted[0]?.chunks || 1;
+  const all = sorted.reduce((sum, one) => sum + one.chunks, 0) || 1;
   return html`<section class="card contributors" aria-labelledby="contributors-title">
     <header>
       <h2 id="contributors-title">Contributors</h2>
-      <p class="muted">${sorted.length ? "by what their compute peers learned" : ""}</p>
+      <p class="muted">${sorted.length ? `${many(sorted.length, "peer")}, by the chunks that they signed` : ""}</p>
     </header>
     ${sorted.length
       ? html`<table>
@@ -18,7 +20,8 @@ export function Contributors({ contributors }) {
             <tr>
               <th scope="col">Peer</th>
               <th scope="col" class="number">Chunks</th>
-              <th scope="col" class="number">Sentences</th>
+              <th scope="col" class="number">Share</th>
+              <th scope="col" class="number">Texts</th>
             </tr>
           </thead>
           <tbody>
@@ -31,11 +34,13 @@ export function Contributors({ contributors }) {
                   ></span>
                 </th>
                 <td class="number">${count(one.chunks)}</td>
-                <td class="number">${one.sentences === null ? "–" : count(one.sentences)}</td>
+                <td class="number">${percent(one.chunks / all)}</td>
+                <td class="number">${count(one.texts)}</td>
               </tr>`,
             )}
           </tbody>
-        </table>`
+        </table>
+        ${sorted.length > SHOWN && html`<p class="muted">and ${count(sorted.length - SHOWN)} more</p>`}`
       : html`<p class="muted">Who learned what is not known here.</p>`}
   </section>`;
 }

@@ -1,6 +1,6 @@
 // The texts that were learned or are being learned.
 import { html } from "../shared/libraries.js";
-import { count } from "../shared/format.js";
+import { count, many, rate as perSecond } from "../shared/format.js";
 import { Meter } from "../shared/meter.js";
 
 const SHOWN = 200;
@@ -19,7 +19,7 @@ export function JobsTable({ jobs }) {
         <tr>
           <th scope="col">Text</th>
           <th scope="col">Learned</th>
-          <th scope="col" class="wide">Taught by</th>
+          <th scope="col" class="wide">Learned by</th>
         </tr>
       </thead>
       <tbody>
@@ -33,7 +33,7 @@ export function JobsTable({ jobs }) {
 }
 
 function Row({ job }) {
-  const { id, name, chunks, of, author, mine, foreign } = job;
+  const { id, name, chunks, of, rate, mine, authors } = job;
   const all = of !== null && chunks >= of;
   const far = of === null ? `${count(chunks)} chunks` : `${count(chunks)} of ${count(of)} chunks`;
   return html`<tr>
@@ -41,11 +41,18 @@ function Row({ job }) {
     <td>
       <span class="measured">
         ${of !== null && html`<${Meter} share=${of ? chunks / of : 1} label="Learned" tone=${all ? "good" : ""} />`}
-        <span>${far}</span>
+        <span>${far}${rate > 0 && html`<span class="muted"> · ${perSecond(rate)} a second</span>`}</span>
       </span>
     </td>
-    <td class="wide">${mine ? "here" : author ? html`<code>${author.slice(0, 8)}</code>` : "elsewhere"}${foreign ? ", from another program" : ""}</td>
+    <td class="wide">${learners(job)}${mine && authors > 0 && html`<span class="muted"> · taught here</span>`}</td>
   </tr>`;
+}
+
+function learners({ author, authors, mine, foreign }) {
+  if (author) return html`<code>${author.slice(0, 8)}</code>`;
+  if (authors) return many(authors, "peer");
+  if (foreign) return "another program";
+  return mine ? "here" : "not known";
 }
 
 const sentence = (text) => `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}`;

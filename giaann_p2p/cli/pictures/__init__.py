@@ -1,0 +1,1 @@
+"""Pictures of columns and of swarms, as files; matplotlib, which draws them, is optional."""
