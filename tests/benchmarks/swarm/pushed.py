@@ -38,7 +38,7 @@ async def pushes(
     for policy in _POLICIES:
         rate = median(one.rate for one in found[policy])
         figures += [
-            Figure(f"{policy}: pushed to all owners", each[policy], "bytes a sentence"),
+            Figure(f"{policy}: sent by the learner", each[policy], "bytes a sentence"),
             Figure(f"{policy}: through the swarm", rate, "sentences/s"),
         ]
     ratio = each["overlap"] / each["random"]
@@ -53,8 +53,7 @@ def _bound(text: str, visiting: Session, pushed: float) -> str:
     replicas = min(visiting.manifest.replicas, len(visiting.storage_peers()))
     return (
         f"a chunk's delta packed in one piece is {copy:,.0f} bytes a sentence; {replicas} copies"
-        f" are {replicas * copy:,.0f}, of which {pushed / (replicas * copy):.2f} times as many"
-        " were pushed"
+        f" are {replicas * copy:,.0f}, of which the learner sent {pushed / (replicas * copy):.2f}"
     )
 
 

@@ -75,5 +75,5 @@ def _figures(ours: list[Taught], theirs: list[float]) -> list[Figure]:
         Figure("the reference, on a machine of this kind", _THE_REFERENCE, "sentences/s"),
         Figure("the swarm, of the reference", rate / _THE_REFERENCE, "x"),
         Figure("an epoch", epoch * 1e3, "ms"),
-        Figure("pushed to all owners", pushed, "bytes a sentence"),
+        Figure("sent by the learner", pushed, "bytes a sentence"),
     ]
