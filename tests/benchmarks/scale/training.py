@@ -19,7 +19,7 @@ from tests.benchmarks.scale.lessons import learned
 from tests.benchmarks.scale.swarms import LINKS, REPLICAS, fitting, identities, placement
 from tests.benchmarks.scale.tables import Cells, number, size
 
-PARSED = 660 / CHUNK
+PARSED = 1150 / CHUNK
 """Chunks a second that a core parses and learns (see the README)."""
 JOB = bytes(16)
 _ROUND_TRIPS = (0.02, 0.08)
