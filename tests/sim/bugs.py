@@ -91,6 +91,7 @@ def _count_an_answer_twice(patch: pytest.MonkeyPatch) -> None:
     def acked(self: Any, peer: Any, shards: Any, keeps: bool) -> None:
         self.kept[shards] |= keeps
         self.acks[shards] += 1
+        self.short = int(np.count_nonzero(self.acks < self._quorum))
 
     patch.setattr(PushedChunk, "acked", acked)
 

@@ -27,9 +27,14 @@ Cut = Callable[[Shards], bytes]
 class PushedChunk:
     """A chunk that is being pushed: which peers have it, and which lack it, for which shards."""
 
-    def __init__(self, job: bytes, chunk: int, cut: Cut, seal: Sealing, shards: int) -> None:
+    def __init__(
+        self, job: bytes, chunk: int, cut: Cut, seal: Sealing, shards: int, quorum: int
+    ) -> None:
         self.job, self.chunk, self.cut, self.seal = job, chunk, cut, seal
         self.acks = np.zeros(shards, np.int64)  # by shard: number of peers that have the chunk
+        self.short = shards
+        """Number of shards that fewer than `quorum` peers have the chunk for."""
+        self._quorum = quorum
         self.taken: dict[Peer, Shards] = {}  # shards for which each peer has the chunk
         self.kept = np.zeros(shards, np.bool_)  # by shard: whether a keeper has the chunk
         self.kept_beside = np.zeros(shards, np.bool_)  # by shard: same, a keeper beside the owners
@@ -39,6 +44,7 @@ class PushedChunk:
         self.lacking: dict[Peer, Shards] = {}  # shards for which each present holder lacks it
         self.asking: dict[Peer, Shards] = {}  # shards for which each peer's answer is awaited
         self.pushing: set[Peer] = set()  # peers that rows are on their way to from here
+        self.waiting: set[Peer] = set()  # peers that wait for what is on its way to a seed
         self.seeding = np.zeros(shards)  # by shard: until when to wait for its seed
         self.unable: set[Peer] = set()  # peers that could not fetch rows from a seed
         self.in_turn: list[Peer] = []
@@ -58,7 +64,9 @@ class PushedChunk:
         if peer in self.beside:
             self.kept_beside[np.intersect1d(shards, self.beside[peer])] |= keeps
         taken = self.taken.get(peer, _NONE)
-        self.acks[shards[~among(shards, taken)]] += 1
+        new = shards[~among(shards, taken)]
+        self.acks[new] += 1
+        self.short -= int(np.count_nonzero(self.acks[new] == self._quorum))
         self.taken[peer] = np.union1d(taken, shards)
         if peer in self.lacking:
             self._lacks(peer, self.lacking[peer])
@@ -85,14 +93,6 @@ class PushedChunk:
         else:
             self.lacking.pop(peer, None)
 
-    def holders(self, shards: Shards) -> list[Peer]:
-        """Return the peers that hold any of some shards, perhaps beside their owners."""
-        found = set(self.beside)
-        if self.placement is not None:
-            for shard in shards.tolist():
-                found.update(self.placement.owners(shard))
-        return sorted(found)
-
     def ways(
         self, peer: Peer, few: int, others: PeersView, now: float
     ) -> list[tuple[Peer | None, Shards]]:
@@ -104,12 +104,15 @@ class PushedChunk:
         left = self.lacking[peer]
         if peer in self.asking:
             left = left[~among(left, self.asking[peer])]
+        self.waiting.discard(peer)
         ways: list[tuple[Peer | None, Shards]] = []
         if peer in self.unable or self.density * len(left) < few:
             direct, left = left, _NONE
         else:
-            there = self.acks[left] > 0
-            direct, left = left[~there & (self.seeding[left] <= now)], left[there]
+            there, seeded = self.acks[left] > 0, self.seeding[left] > now
+            if (seeded & ~there).any():
+                self.waiting.add(peer)
+            direct, left = left[~there & ~seeded], left[there]
         for seed, taken in self.taken.items():
             if len(left) and others.not_suspected(seed, now):
                 has = among(left, taken)

@@ -94,7 +94,9 @@ class Writer:
         """Begin to push a chunk, unless this has begun already."""
         if (job, chunk) in self._chunks:
             return []
-        new = self._chunks[job, chunk] = PushedChunk(job, chunk, cut, seal, self._shards)
+        new = self._chunks[job, chunk] = PushedChunk(
+            job, chunk, cut, seal, self._shards, self._quorum
+        )
         return self._all_due(new, now)
 
     def give_up(self, job: bytes, chunk: int) -> bool:
@@ -110,7 +112,7 @@ class Writer:
         The result is empty if no chunk of the job waits for a keeper.
         """
         chunks = [chunk for (its, _), chunk in self._chunks.items() if its == job]
-        if any(self._has_quorum(chunk) and not chunk.kept.all() for chunk in chunks):
+        if any(not chunk.short and not chunk.kept.all() for chunk in chunks):
             return self._others.awaited(now)
         return []
 
@@ -182,7 +184,7 @@ class Writer:
             self._others.heard(peer)
         if not complete:  # after a complete answer, the peer's other shards follow without a pause
             chunk.failed(peer, now, answer.again if isinstance(answer, Refusal) else 0.0)
-        return self._next(chunk, chunk.holders(pushed), now)
+        return self._next(chunk, sorted({peer, *chunk.waiting}), now)
 
     def _on_fetched(
         self, chunk: PushedChunk, peer: Peer, pushed: Shards, answer: Message | None, now: float
@@ -223,12 +225,9 @@ class Writer:
 
     def _committed(self, chunk: PushedChunk, now: float) -> list[WriteAction]:
         key = chunk.job, chunk.chunk
-        if self._chunks.get(key) is not chunk or not self._has_quorum(chunk):
+        if self._chunks.get(key) is not chunk or chunk.short:
             return []
         if chunk.waits_for_keepers(self._others, now):
             return []
         del self._chunks[key]
         return [Committed(*key, chunk.sent)]
-
-    def _has_quorum(self, chunk: PushedChunk) -> bool:
-        return int(chunk.acks.min()) >= self._quorum
