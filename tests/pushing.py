@@ -10,7 +10,8 @@ from giaann_p2p.net.transport import Transport
 from giaann_p2p.node.calls import Calls, fail
 from giaann_p2p.store.seal import Tree
 from giaann_p2p.swarm.members.peers_view import PeersView
-from giaann_p2p.swarm.training.writer import Committed, Cut, WriteAction, Writer
+from giaann_p2p.swarm.training.pushed_chunk import Cut
+from giaann_p2p.swarm.training.writer import Committed, WriteAction, Writer
 from giaann_p2p.swarm.wire.identity import Identity
 from giaann_p2p.swarm.wire.manifest import Manifest
 from giaann_p2p.swarm.wire.messages import Message

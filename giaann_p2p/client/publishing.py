@@ -34,7 +34,8 @@ from giaann_p2p.store.seal import made
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.windows import count_of, windows
 from giaann_p2p.swarm.training.census import Census
-from giaann_p2p.swarm.training.writer import Committed, Cut, WriteAction, Writer
+from giaann_p2p.swarm.training.pushed_chunk import Cut
+from giaann_p2p.swarm.training.writer import Committed, WriteAction, Writer
 from giaann_p2p.swarm.wire.actions import Call
 from giaann_p2p.swarm.wire.limits import of_chunk
 from giaann_p2p.swarm.wire.messages import Message, Refusal

@@ -9,6 +9,8 @@ from tests.cli.conftest import Run
 from tests.cli.living import Running
 from tests.cli.test_interrupt import interrupted
 
+pytestmark = pytest.mark.slow  # a swarm is started and taught for them
+
 
 def test_a_column_of_the_swarm(giaann: Run, swarm: Running) -> None:
     done = giaann("column", "--join", swarm.link, "bee", "--words", "3", "--leads", "2")

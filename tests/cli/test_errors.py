@@ -138,6 +138,7 @@ def test_another_model_than_the_brains_is_refused(giaann: Run, text: Path, tmp_p
     assert "seed_tokens: 8 and 12" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [["info"], ["recall", "TEXT"], ["prompt", "Bees make"]])
 def test_a_pipe_that_is_closed_ends_a_command_quietly(
     db: Path, text: Path, arguments: list[str]

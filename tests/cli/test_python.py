@@ -10,6 +10,8 @@ from giaann_p2p.local.swarm import LocalSwarm
 from giaann_p2p.model.spec import ModelSpec
 from tests.cli.conftest import TEXT
 
+pytestmark = pytest.mark.slow  # a swarm is started and taught for them
+
 PROMPT = "Many poets fought in the Spanish"
 
 

@@ -24,6 +24,7 @@ def link() -> Iterator[str]:
         yield one.link
 
 
+@pytest.mark.slow
 def test_what_a_swarm_learns_is_what_one_machine_learns(
     giaann: Run, link: str, tmp_path: Path
 ) -> None:

@@ -25,7 +25,7 @@ from giaann_p2p.store.layout import Layout, Shards
 from giaann_p2p.store.seal import Tree, made
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.update import Update
-from giaann_p2p.swarm.training.writer import Cut
+from giaann_p2p.swarm.training.pushed_chunk import Cut
 from tests.benchmarks.zipf import Zipf
 from tests.helpers import DATA
 

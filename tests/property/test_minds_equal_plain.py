@@ -114,6 +114,7 @@ def test_candidates_are_the_same(
     assert_agree(fast, mind_of(memory, spec, timing.value, variant), prompt[::-1], rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("timing", ["auto", *Timing])
 @given(lesson=lessons(), spec=specs, variant=variants)
 def test_generated_tokens_are_the_same(

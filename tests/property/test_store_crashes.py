@@ -231,6 +231,7 @@ FAILURES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("retain", RETAIN)
 @pytest.mark.parametrize(("error", "partial", "times"), FAILURES)
 def test_what_was_acknowledged_outlives_a_failure_of_any_operation(

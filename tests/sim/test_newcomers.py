@@ -36,6 +36,7 @@ def test_newcomers_take_nothing_along() -> None:
     assert sum(one.committed for one in outcomes) == 50 * SEEDS
 
 
+@pytest.mark.slow
 def test_what_left_before_all_owners_were_lost_is_gone_with_them() -> None:
     """In this history two of three holders leave, one is lost, and then all owners at once."""
     assert _run(1033).problems == []

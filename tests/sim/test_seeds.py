@@ -34,6 +34,7 @@ def test_all_promises_are_kept(profile: str, seeds: int) -> None:
     assert total.answered > 20 * seeds
 
 
+@pytest.mark.slow
 def test_two_halves_that_began_apart_become_one_swarm() -> None:
     """Six peers form two swarms before they hear of each other, and each lets go of its deltas."""
     outcome = run(126, clients=2, computes=4)

@@ -46,6 +46,7 @@ def is_ready(node: Storage) -> bool:
     return ReplicaState.READY in states and ReplicaState.SYNCING not in states
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rate", [RATE, 2 * RATE])
 def test_little_more_comes_over_a_thin_line_than_over_any_other(rate: float) -> None:
     _, least = joined(1000 * RATE)

@@ -14,7 +14,8 @@ from giaann_p2p.errors import UsageError
 from giaann_p2p.node.training.learner import Made, Task
 from giaann_p2p.swarm.members.standing import DAY
 from giaann_p2p.swarm.training import schedule, writer
-from giaann_p2p.swarm.training.writer import Committed, Cut
+from giaann_p2p.swarm.training.pushed_chunk import Cut
+from giaann_p2p.swarm.training.writer import Committed
 from giaann_p2p.swarm.wire.identity import Peer, name_of
 from giaann_p2p.swarm.wire.messages import (
     AskManifest,

@@ -49,6 +49,7 @@ def test_importing_an_export_gives_the_same_brain(spec: ModelSpec, tmp_path: Pat
     assert [one.name for one in (tmp_path / "new").iterdir()] == ["database"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", [REFERENCE, BOTH])
 def test_an_import_can_be_exported_and_imported(
     spec: ModelSpec, database: Path, tmp_path: Path
@@ -90,6 +91,7 @@ def test_the_export_holds_what_the_reference_wrote(database: Path, tmp_path: Pat
             assert torch.allclose(ours.values(), theirs.values(), rtol=0, atol=1e-4)
 
 
+@pytest.mark.slow
 @given(random_sequences)
 @settings(
     max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -103,6 +105,7 @@ def test_whatever_is_learned_survives(
         assert digest(found) == digest(known)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("times", [256, 4099, 1 << 20])
 def test_strengths_of_more_bits_than_the_format_has_survive(times: int, tmp_path: Path) -> None:
     """The reference's fractions have 24 bits; what needs more is written as two that add up."""

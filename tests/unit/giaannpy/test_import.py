@@ -123,6 +123,7 @@ def test_the_place_of_a_database_does_not_matter(brain: Brain, copy: Path, tmp_p
     assert brain.import_giaannpy(moved).known
 
 
+@pytest.mark.slow
 def test_chunks_add_up_and_an_interrupted_import_goes_on(
     database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

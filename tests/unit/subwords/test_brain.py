@@ -60,6 +60,7 @@ def test_accuracy_with_its_own_tokens(brain: Brain) -> None:
     assert 0.7 < score.accuracy < score.accuracy_given
 
 
+@pytest.mark.slow
 def test_the_references_read_out_in_a_store_of_the_references_model() -> None:
     brain = Brain(reference_spec(), device="cpu")
     brain.train(WIKI)
@@ -191,6 +192,7 @@ def test_a_cropped_text_is_recalled_to_where_it_was_learned(brain: Brain) -> Non
     assert found.share >= 0.6
 
 
+@pytest.mark.slow
 def test_texts_of_any_order_give_one_digest(tmp_path: Path) -> None:
     with Brain.open(tmp_path / "a", subword_spec()) as first:
         first.train(WIKI, BEES)

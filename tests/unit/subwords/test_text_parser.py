@@ -131,6 +131,7 @@ def test_a_prompt_is_read_as_it_stands(parser: TextParser) -> None:
         parser.tokens("b" * 1001)
 
 
+@pytest.mark.slow
 def test_several_processes_parse_the_same_in_order() -> None:
     chunks = [[Sentence(f"{number} {BEES}", number)] for number in range(20)]
     wanted = list(parse_text_chunks(chunks, SPEC))

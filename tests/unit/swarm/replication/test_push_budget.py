@@ -104,6 +104,7 @@ def test_one_newcomer_has_its_rate_and_all_have_twice_that() -> None:
         assert all_ <= flood(PushBudget(settings, NOW), authors, MINUTE) <= all_ + 8
 
 
+@pytest.mark.slow
 def test_poison_that_repeats_gets_through_twice_a_minute() -> None:
     assert flood(PushBudget(Settings(), NOW), 100, 10 * MINUTE, cost=960.0) <= 10 * 2 + 8
 
