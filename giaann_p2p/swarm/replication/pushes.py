@@ -32,6 +32,8 @@ from giaann_p2p.swarm.wire.messages import (
 )
 from giaann_p2p.swarm.wire.shardset import packed, unpacked
 
+_FETCH_WITHIN = 2.0
+"""Timeout in seconds of fetching rows; after it, the pushing peer sends them itself."""
 _MOST_FETCHING = 32
 """Maximum number of updates whose rows are being fetched for one pushing peer."""
 
@@ -41,7 +43,7 @@ class Pushes:
 
     def __init__(self, shared: Shared, takes: Callable[[int, float], bool], now: float) -> None:
         """Begin; `takes` returns whether a shard accepts updates at a time."""
-        self._settings, self._shards = shared.settings, shared.rules.shards
+        self._shards = shared.rules.shards
         self._replicas, self._others, self._held = shared.replicas, shared.others, shared.held
         self._checks, self._calls, self._writes = (
             shared.delta_checks,
@@ -99,7 +101,7 @@ class Pushes:
         self._fetching[sender] += 1
         number = self._calls.number(partial(self._fetched, ticket, sender, lack, bill))
         fetch = request(lack, self._replicas, MOST_BYTES)
-        return Call(number, question.source, fetch, self._settings.call_timeout)
+        return Call(number, question.source, fetch, _FETCH_WITHIN)
 
     def _fetched(
         self,

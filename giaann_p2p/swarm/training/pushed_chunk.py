@@ -94,9 +94,12 @@ class PushedChunk:
             self.lacking.pop(peer, None)
 
     def ways(
-        self, peer: Peer, few: int, others: PeersView, now: float
+        self, peer: Peer, few: int, serves: Callable[[Peer], bool], now: float
     ) -> list[tuple[Peer | None, Shards]]:
         """Return what to send to a peer now: from which seed, or None for here, and which shards.
+
+        `few`: size in bytes below which rows are sent from here; `serves`: whether the peer may be
+        told to fetch rows from a seed.
 
         Shards that are on their way to the peer, or to their seed, are left out. Only one message
         with rows is on its way to a peer at a time, because it may be large.
@@ -114,7 +117,7 @@ class PushedChunk:
                 self.waiting.add(peer)
             direct, left = left[~there & ~seeded], left[there]
         for seed, taken in self.taken.items():
-            if len(left) and others.not_suspected(seed, now):
+            if len(left) and serves(seed):
                 has = among(left, taken)
                 ways.append((seed, left[has]))
                 left = left[~has]

@@ -39,6 +39,7 @@ from giaann_p2p.errors import MessageError
 from giaann_p2p.store.layout import Shards, among
 from giaann_p2p.swarm.members.peers_view import PeersView
 from giaann_p2p.swarm.training.pushed_chunk import Cut, PushedChunk
+from giaann_p2p.swarm.training.seed_backoff import SeedBackoff
 from giaann_p2p.swarm.wire.actions import Call
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.messages import MOST_BYTES, Message, Push, Pushed, PushFrom, Refusal
@@ -49,6 +50,8 @@ from giaann_p2p.swarm.wire.voucher import Sealing
 _MOST_PARCEL = MOST_BYTES // 2
 _SEED_WITHIN = 1.0
 """Seconds that a seed has before the other holders of its shards get the rows from here, too."""
+_FETCHED_WITHIN = 2.5
+"""Timeout in seconds of telling a peer to fetch rows; after it, the rows are sent from here."""
 FEW_BYTES = 2048
 """Size of a push in bytes below which its rows are sent to each holder from here."""
 
@@ -82,6 +85,7 @@ class Writer:
     ) -> None:
         self._shards, self._quorum, self._timeout = shards, quorum, timeout
         self._others, self._few = others, few
+        self._apart = SeedBackoff()
         self._calls = PendingCalls[Message | None, WriteAction]()
         self._chunks: dict[tuple[bytes, int], PushedChunk] = {}
 
@@ -138,12 +142,17 @@ class Writer:
         for peer in peers:
             if peer not in chunk.lacking or now < chunk.next.get(peer, now):
                 continue
-            for seed, shards in chunk.ways(peer, self._few, self._others, now):
+            serves = partial(self._serves, peer, now)
+            for seed, shards in chunk.ways(peer, self._few, serves, now):
                 if seed is None:
                     calls.append(self._push(chunk, peer, shards, now))
                 else:
                     calls.append(self._push_from(chunk, peer, shards, seed))
         return calls
+
+    def _serves(self, peer: Peer, now: float, seed: Peer) -> bool:
+        """Return whether a peer may be told now to fetch rows from a seed."""
+        return self._others.not_suspected(seed, now) and not self._apart.holds(seed, peer, now)
 
     def _push(self, chunk: PushedChunk, peer: Peer, shards: Shards, now: float) -> Call:
         parcel = chunk.cut(shards)
@@ -162,9 +171,9 @@ class Writer:
         told = packed(shards, self._shards)
         chunk.sent += len(chunk.vouchers) + len(told) + len(seed)
         chunk.asks(peer, shards, 0.0)
-        number = self._calls.number(partial(self._on_fetched, chunk, peer, shards))
+        number = self._calls.number(partial(self._on_fetched, chunk, peer, shards, seed))
         question = PushFrom(chunk.job, chunk.chunk, told, seed, chunk.vouchers)
-        return Call(number, peer, question, 2 * self._timeout)
+        return Call(number, peer, question, _FETCHED_WITHIN)
 
     def _on_answer(
         self, chunk: PushedChunk, peer: Peer, pushed: Shards, answer: Message | None, now: float
@@ -187,7 +196,13 @@ class Writer:
         return self._next(chunk, sorted({peer, *chunk.waiting}), now)
 
     def _on_fetched(
-        self, chunk: PushedChunk, peer: Peer, pushed: Shards, answer: Message | None, now: float
+        self,
+        chunk: PushedChunk,
+        peer: Peer,
+        pushed: Shards,
+        seed: Peer,
+        answer: Message | None,
+        now: float,
     ) -> list[WriteAction]:
         """Handle the answer of a peer that was told to fetch rows; if it has not, send them."""
         chunk.heard(peer, pushed, was_seed=False)
@@ -198,7 +213,10 @@ class Writer:
             complete = self._acked(chunk, peer, pushed, answer)
         except MessageError:  # perhaps its seed's fault, or it does not know this question
             complete = False
-        if not complete:
+        if complete:
+            self._apart.worked(seed, peer)
+        else:
+            self._apart.failed(seed, peer, now)
             chunk.unable.add(peer)
         return self._next(chunk, [peer], now)
 

@@ -469,7 +469,7 @@ def test_rows_leave_once_and_each_chunk_has_another_seed(
     assert asked(one) == {seed: (None, EVERY)}
     one.answer(seed, Pushed(ALL))
     assert asked(one) == dict.fromkeys(others, (seed, EVERY))
-    assert {call.timeout for call in one.calls} == {8.0}
+    assert {call.timeout for call in one.calls} == {2.5}
     assert one.committed == []
     one.answer(others[0], Pushed(ALL))
     assert one.committed == [Committed(JOB, chunk)]
@@ -562,3 +562,26 @@ def test_few_rows_are_sent_to_each_from_here() -> None:
     one = Writing(A, B, C, few=1 << 20)
     one.push(3)
     assert asked(one) == dict.fromkeys((A, B, C), (None, EVERY))
+
+
+def test_a_pair_of_which_one_could_not_fetch_is_left_alone_for_a_while() -> None:
+    one = Writing(A, B, C, few=0)
+
+    def bring(chunk: int, now: float, b_says: Message | None) -> object:
+        """Bring a chunk with the seed A, and return what B is asked."""
+        one.push(chunk, now=now)
+        one.answer(A, Pushed(ALL), now)
+        said = asked(one)[B]
+        one.answer(B, b_says, now)
+        for peer in list(asked(one)):
+            one.answer(peer, Pushed(ALL), now)
+        return said
+
+    assert bring(3, NOW, None) == (A, EVERY)
+    assert bring(6, NOW + 14, Pushed(ALL)) == (None, EVERY)
+    assert bring(9, NOW + 16, Refusal("source: no")) == (A, EVERY)
+    assert bring(12, NOW + 45, Pushed(ALL)) == (None, EVERY)  # twice as long
+    assert bring(15, NOW + 47, Pushed(ALL)) == (A, EVERY)
+    assert bring(18, NOW + 48, None) == (A, EVERY)
+    assert bring(21, NOW + 64, Pushed(ALL)) == (A, EVERY)  # it had worked meanwhile
+    assert len(one.committed) == 7
