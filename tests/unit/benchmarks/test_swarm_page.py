@@ -13,7 +13,7 @@ TITLES = [
     *(f"prompts{where}: {manner}" for where in ("", FAR) for manner in MANNERS),
     "bytes pushed: a text",
     "size: from 1 to 4 compute peers",
-    "size: from 1 to 5 storage peers",
+    "size: from 1 to 6 storage peers",
 ]
 
 
