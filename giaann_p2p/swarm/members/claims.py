@@ -120,12 +120,14 @@ class Claims:
         """
         rows = np.flatnonzero(self.live & self.holds)
         wanted = _bits_of(shards.tobytes(), self._shards)
+        columns = np.flatnonzero(wanted)  # a peer of a large swarm holds few of all shards
         found: dict[int, list[int]] = {}
         for start in range(0, len(rows), _ROWS_AT_ONCE):  # in blocks, to bound the memory
             some = rows[start : start + _ROWS_AT_ONCE]
-            both = (self.ready[some] | self.syncing[some]) & wanted
-            bits = np.unpackbits(both, axis=1, count=self._shards, bitorder="little")
-            at, shard = bits.nonzero()
+            place = np.ix_(some, columns)
+            both = (self.ready[place] | self.syncing[place]) & wanted[columns]
+            at, bit = np.unpackbits(both, axis=1, bitorder="little").nonzero()
+            shard = 8 * columns[bit >> 3] + (bit & 7)
             for row, number in zip(some[at].tolist(), shard.tolist(), strict=True):
                 found.setdefault(row, []).append(number)
         return found
