@@ -1,5 +1,6 @@
 """Short ways to the objects that tests need."""
 
+import tarfile
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import cycle
@@ -154,3 +155,12 @@ def assert_same_sequences(batch: Sequences, other: Sequences) -> None:
 def neurons(names: Sequence[Name]) -> list[Neuron]:
     """Return the neurons of some names."""
     return [name.neuron for name in names]
+
+
+def giaannpy_database(where: Path) -> Path:
+    """Unpack a database that GIAANNpy wrote into a folder, and return where it lies there."""
+    with tarfile.open(DATA / "giaannpy_v2m_quick_database.tar.xz") as archive:
+        archive.extraction_filter = getattr(tarfile, "data_filter", None)  # since Python 3.11.4
+        archive.extractall(where)
+    (found,) = where.iterdir()
+    return found

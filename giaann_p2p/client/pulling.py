@@ -90,8 +90,11 @@ async def pull(
             for shard in changed:
                 group.create_task(one(shard))
         return await asyncio.to_thread(_finished, store, found, manifest.name, len(changed))
-    except* GiaannError as errors:
-        raise errors.exceptions[0] from None
+    except ExceptionGroup as errors:  # not `except*`, which wraps what it raises before 3.11.4
+        known, others = errors.split(GiaannError)
+        if known is None or others is not None:
+            raise
+        raise known.exceptions[0] from None
     finally:
         await asyncio.to_thread(store.close)
 

@@ -2,22 +2,17 @@
 
 import json
 import pickle
-import tarfile
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Run
-from tests.helpers import DATA
+from tests.helpers import giaannpy_database
 
 
 @pytest.fixture(scope="module")
 def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    where = tmp_path_factory.mktemp("giaannpy")
-    with tarfile.open(DATA / "giaannpy_v2m_quick_database.tar.xz") as archive:
-        archive.extractall(where, filter="data")
-    (found,) = where.iterdir()
-    return found
+    return giaannpy_database(tmp_path_factory.mktemp("giaannpy"))
 
 
 def test_a_database_goes_in_answers_and_comes_out(

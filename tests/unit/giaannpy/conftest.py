@@ -2,24 +2,19 @@
 
 import pickle
 import shutil
-import tarfile
 from pathlib import Path
 
 import pytest
 
 from giaann_p2p import Brain
-from tests.helpers import DATA
+from tests.helpers import giaannpy_database
 from tests.helpers_subwords import REFERENCE
 
 
 @pytest.fixture(scope="session")
 def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder; not to be changed."""
-    where = tmp_path_factory.mktemp("giaannpy")
-    with tarfile.open(DATA / "giaannpy_v2m_quick_database.tar.xz") as archive:
-        archive.extractall(where, filter="data")
-    (found,) = where.iterdir()
-    return found
+    return giaannpy_database(tmp_path_factory.mktemp("giaannpy"))
 
 
 @pytest.fixture(scope="session")
