@@ -70,7 +70,11 @@ def doctor(
                 _tell(finding)
         return found
 
-    found = asyncio.run(told())
+    _conclude(asyncio.run(told()), as_json)
+
+
+def _conclude(found: "list[Finding]", as_json: bool) -> None:
+    """Print what all findings come to; end with FAILED if something keeps the peer from joining."""
     problems = sum(one.verdict == "problem" for one in found)
     if as_json:
         say_json({"well": not problems, "findings": [msgspec.structs.asdict(one) for one in found]})

@@ -67,6 +67,19 @@ Dir = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Write JSON, for programs.")]
+Storage = Annotated[
+    int | None, typer.Option(min=0, help="Minimum number of storage peers. \\[default: 3]")
+]
+Compute = Annotated[
+    int | None, typer.Option(min=0, help="Minimum number of compute peers. \\[default: 0]")
+]
+Bootstrap = Annotated[
+    int | None, typer.Option(min=1, help="Minimum number of bootstrap peers. \\[default: 1]")
+]
+Replicas = Annotated[
+    int | None, typer.Option(min=1, help="How many peers hold each shard. \\[default: 2]")
+]
+Shards = Annotated[int | None, typer.Option(min=1, help="Shards, a power of two. \\[default: 256]")]
 Redundancy = Annotated[
     int | None,
     typer.Option(
@@ -81,22 +94,12 @@ Names = Annotated[
 @app.command()
 def up(
     folder: Dir = None,
-    storage: Annotated[
-        int | None, typer.Option(min=0, help="Minimum number of storage peers. \\[default: 3]")
-    ] = None,
-    compute: Annotated[
-        int | None, typer.Option(min=0, help="Minimum number of compute peers. \\[default: 0]")
-    ] = None,
-    bootstrap: Annotated[
-        int | None, typer.Option(min=1, help="Minimum number of bootstrap peers. \\[default: 1]")
-    ] = None,
-    replicas: Annotated[
-        int | None, typer.Option(min=1, help="How many peers hold each shard. \\[default: 2]")
-    ] = None,
+    storage: Storage = None,
+    compute: Compute = None,
+    bootstrap: Bootstrap = None,
+    replicas: Replicas = None,
     redundancy: Redundancy = None,
-    shards: Annotated[
-        int | None, typer.Option(min=1, help="Shards, a power of two. \\[default: 256]")
-    ] = None,
+    shards: Shards = None,
     profile: Annotated[
         Profile | None,
         typer.Option(help="How the model reads: words, or subwords. \\[default: subwords]"),
