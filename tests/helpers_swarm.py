@@ -38,8 +38,8 @@ from giaann_p2p.swarm.wire.actions import (
 )
 from giaann_p2p.swarm.wire.identity import Identity, Peer
 from giaann_p2p.swarm.wire.manifest import Rules
+from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import (
-    Ask,
     AskColumn,
     AskDigests,
     AskManifest,
@@ -49,23 +49,14 @@ from giaann_p2p.swarm.wire.messages import (
     AskProof,
     AskRecords,
     AskRevoked,
-    Beat,
-    BeatAck,
     Column,
     Compare,
     Compared,
-    Continued,
-    ContinuedSubwords,
-    Cost,
     Digest,
     Digests,
     Fetch,
     Fetched,
-    Learn,
-    LearnAck,
-    Learned,
     ManifestIs,
-    Message,
     Nouns,
     Offer,
     Offered,
@@ -76,20 +67,28 @@ from giaann_p2p.swarm.wire.messages import (
     Push,
     Pushed,
     PushFrom,
-    PushOrder,
     Read,
     RecordsAre,
     Refusal,
-    Result,
     RevokedIs,
     Rows,
-    Skip,
     decode,
     encode,
 )
+from giaann_p2p.swarm.wire.prompt_messages import Ask, Continued, ContinuedSubwords, Cost
 from giaann_p2p.swarm.wire.record import Naming
 from giaann_p2p.swarm.wire.replica import ReplicaState
 from giaann_p2p.swarm.wire.shardset import packed
+from giaann_p2p.swarm.wire.training_messages import (
+    Beat,
+    BeatAck,
+    Learn,
+    LearnAck,
+    Learned,
+    PushOrder,
+    Result,
+    Skip,
+)
 from giaann_p2p.swarm.wire.voucher import Sealing, Voucher, sealing, vouched
 from giaann_p2p.swarm.wire.withdrawn import Chunk, Withdrawn, parts_of
 

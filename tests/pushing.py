@@ -14,7 +14,7 @@ from giaann_p2p.swarm.training.pushed_chunk import Cut
 from giaann_p2p.swarm.training.writer import Committed, WriteAction, Writer
 from giaann_p2p.swarm.wire.identity import Identity
 from giaann_p2p.swarm.wire.manifest import Manifest
-from giaann_p2p.swarm.wire.messages import Message
+from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.voucher import Voucher, sealing, vouched
 
 _TICK = 0.25

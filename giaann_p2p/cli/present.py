@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from giaann_p2p.model.subwords.said import SubwordToken
     from giaann_p2p.sim.run import Outcome
     from giaann_p2p.sim.seeds import Played, Size, Summary
-    from giaann_p2p.swarm.wire.messages import Cost
+    from giaann_p2p.swarm.wire.prompt_messages import Cost
 
 _MOST_TOLD = 5
 """Maximum number of chunks given up that are printed with their reasons."""

@@ -27,7 +27,8 @@ from giaann_p2p.swarm.training.schedule import Schedule
 from giaann_p2p.swarm.training.trust import Trust
 from giaann_p2p.swarm.wire.actions import Call
 from giaann_p2p.swarm.wire.identity import Peer, name_of
-from giaann_p2p.swarm.wire.messages import Beat, BeatAck, Learned, Message
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.training_messages import Beat, BeatAck, Learned
 
 _MOST_EARLY = 1 << 16
 """Maximum number of reports held about chunks that have not been read yet."""

@@ -20,16 +20,8 @@ from giaann_p2p.store.codec.parcel import Limits
 from giaann_p2p.store.update import Update
 from giaann_p2p.swarm.replication.anti_entropy import words_of
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.messages import (
-    Compare,
-    Fetch,
-    Fetched,
-    Message,
-    Piece,
-    Refusal,
-    decode,
-    encode,
-)
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.messages import Compare, Fetch, Fetched, Piece, Refusal, decode, encode
 from giaann_p2p.swarm.wire.replica import ReplicaState
 from giaann_p2p.swarm.wire.shardset import packed, unpacked
 from giaann_p2p.swarm.wire.voucher import Notary, authors_of

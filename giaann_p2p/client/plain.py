@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from giaann_p2p.solo.reports import Trained
     from giaann_p2p.swarm.members.checkup import Report
     from giaann_p2p.swarm.members.overview import Overview
-    from giaann_p2p.swarm.wire.messages import Cost
+    from giaann_p2p.swarm.wire.prompt_messages import Cost
 
 
 def overview_json(found: "Overview") -> dict[str, Any]:

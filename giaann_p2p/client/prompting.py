@@ -21,7 +21,9 @@ from giaann_p2p.swarm.reading import prompt_routing
 from giaann_p2p.swarm.reading.prompt_routing import Failed, Failure, News, Over, PromptRouting
 from giaann_p2p.swarm.wire.actions import Call
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.messages import BUSY, Cost, Message, Refusal, decode, encode
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.messages import BUSY, Refusal, decode, encode
+from giaann_p2p.swarm.wire.prompt_messages import Cost
 
 _NUMBER_BYTES = 16
 """Size of the random number that identifies a prompt, in bytes."""

@@ -38,7 +38,8 @@ from giaann_p2p.swarm.training.pushed_chunk import Cut
 from giaann_p2p.swarm.training.writer import Committed, WriteAction, Writer
 from giaann_p2p.swarm.wire.actions import Call
 from giaann_p2p.swarm.wire.limits import of_chunk
-from giaann_p2p.swarm.wire.messages import Message, Refusal
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.messages import Refusal
 from giaann_p2p.swarm.wire.token import Rights
 from giaann_p2p.swarm.wire.voucher import sealing, vouched
 

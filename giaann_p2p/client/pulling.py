@@ -30,16 +30,8 @@ from giaann_p2p.store.transfer import Import, Manifest
 from giaann_p2p.swarm.members.agreement import Agreed, Agreement, agreement
 from giaann_p2p.swarm.wire.identity import Peer, name_of
 from giaann_p2p.swarm.wire.limits import of_part
-from giaann_p2p.swarm.wire.messages import (
-    AskPart,
-    Message,
-    Offer,
-    Offered,
-    Part,
-    Refusal,
-    decode,
-    encode,
-)
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.messages import AskPart, Offer, Offered, Part, Refusal, decode, encode
 
 _AT_ONCE = 4
 """The number of shards that are downloaded at the same time."""

@@ -15,7 +15,7 @@ from giaann_p2p.model.profiles import profile_of
 from giaann_p2p.model.said import AnyToken, Stopped
 from giaann_p2p.node.reading.row_cache import RowCache
 from giaann_p2p.node.reading.thinking import Thinking, Thought
-from giaann_p2p.swarm.wire.messages import Cost
+from giaann_p2p.swarm.wire.prompt_messages import Cost
 
 _CACHE_BYTES = 1 << 28
 """Size of the row cache, in bytes."""

@@ -42,7 +42,9 @@ from giaann_p2p.swarm.training.trust import Trust
 from giaann_p2p.swarm.wire.actions import Call
 from giaann_p2p.swarm.wire.identity import Peer, name_of
 from giaann_p2p.swarm.wire.manifest import MOST_REDUNDANCY
-from giaann_p2p.swarm.wire.messages import AskManifest, Beat, Message, Refusal, decode, encode
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.messages import AskManifest, Refusal, decode, encode
+from giaann_p2p.swarm.wire.training_messages import Beat
 
 _TICK = 0.25
 """Maximum number of seconds between two looks at a job."""

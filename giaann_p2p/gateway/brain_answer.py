@@ -7,7 +7,7 @@ from typing import Any
 from giaann_p2p.client.prompting import Answer
 from giaann_p2p.model.said import AnyToken, Stopped
 from giaann_p2p.solo.answer import Answer as Thought
-from giaann_p2p.swarm.wire.messages import Cost
+from giaann_p2p.swarm.wire.prompt_messages import Cost
 
 InThread = Callable[[Callable[[], Any]], Awaitable[Any]]
 """Runs a function in a thread, and returns its result."""

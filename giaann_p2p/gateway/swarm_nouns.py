@@ -11,14 +11,7 @@ from giaann_p2p.errors import MessageError, PeerError
 from giaann_p2p.gateway.noun_index import NounIndex
 from giaann_p2p.gateway.views import Found
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.messages import (
-    MOST_NOUNS,
-    AskNouns,
-    Nouns,
-    Refusal,
-    decode,
-    encode,
-)
+from giaann_p2p.swarm.wire.messages import MOST_NOUNS, AskNouns, Nouns, Refusal, decode, encode
 
 _REFRESH = 60.0
 """Seconds for which a list is used; it is made anew only while somebody searches."""

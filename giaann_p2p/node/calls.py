@@ -13,7 +13,8 @@ from giaann_p2p.errors import GiaannError, PeerError
 from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.net.transport import Transport
 from giaann_p2p.swarm.wire.actions import Call
-from giaann_p2p.swarm.wire.messages import Message, decode, encode
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.messages import decode, encode
 
 T = TypeVar("T")
 

@@ -15,7 +15,8 @@ from giaann_p2p.swarm.training import writer
 from giaann_p2p.swarm.training.writer import FEW_BYTES, Committed, Writer
 from giaann_p2p.swarm.wire.actions import Call
 from giaann_p2p.swarm.wire.identity import Identity
-from giaann_p2p.swarm.wire.messages import Message, Read
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.messages import Read
 from giaann_p2p.swarm.wire.token import Rights
 from giaann_p2p.swarm.wire.voucher import Voucher, sealing, vouched
 

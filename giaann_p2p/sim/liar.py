@@ -13,15 +13,8 @@ from giaann_p2p.sim.node import Node
 from giaann_p2p.sim.world import World
 from giaann_p2p.swarm.replication.shard_fingerprint import PROOF_BYTES
 from giaann_p2p.swarm.wire.identity import Identity, Peer
-from giaann_p2p.swarm.wire.messages import (
-    AskProof,
-    Compare,
-    Compared,
-    Message,
-    Proof,
-    Refusal,
-    encode,
-)
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.messages import AskProof, Compare, Compared, Proof, Refusal, encode
 from giaann_p2p.swarm.wire.record import Announcement, signed
 from giaann_p2p.swarm.wire.replica import ReplicaState
 from giaann_p2p.swarm.wire.shardset import packed, unpacked

@@ -22,7 +22,7 @@ from giaann_p2p.sim.node import RECORD, Node
 from giaann_p2p.sim.transport import SimTransport
 from giaann_p2p.sim.world import World
 from giaann_p2p.swarm.wire.identity import Identity, Peer
-from giaann_p2p.swarm.wire.messages import Message
+from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.token import Rights
 
 _LEVELS = {

@@ -17,7 +17,7 @@ from giaann_p2p.net.clock import Clock
 from giaann_p2p.net.errors import TimedOut, Unreachable
 from giaann_p2p.net.transport import OnAnswer
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.messages import Message
+from giaann_p2p.swarm.wire.message import Message
 
 Gate = Callable[[Peer, Message, float], str]
 """A function that returns why a peer may not ask a question; empty if it may."""

@@ -10,7 +10,8 @@ from giaann_p2p.sim.network import Network
 from giaann_p2p.sim.trace import Trace
 from giaann_p2p.swarm.members.peers_view import PeersView
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.messages import Message, Refusal, decode, encode
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.messages import Refusal, decode, encode
 from giaann_p2p.swarm.wire.record import Announcement
 
 EPOCH = 1.8e9

@@ -26,7 +26,8 @@ from giaann_p2p.store.disk.fake_disk import FakeDisk
 from giaann_p2p.store.store import Store
 from giaann_p2p.swarm.replication.answers import Answers
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.messages import Message, Push, Pushed, PushFrom, Read, Rows, decode
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.messages import Push, Pushed, PushFrom, Read, Rows, decode
 from giaann_p2p.swarm.wire.record import Announcement
 from giaann_p2p.swarm.wire.shardset import unpacked
 from giaann_p2p.swarm.wire.token import Rights

@@ -22,9 +22,11 @@ from giaann_p2p.swarm.training.schedule import Schedule
 from giaann_p2p.swarm.training.trust import Trust
 from giaann_p2p.swarm.wire.actions import Call
 from giaann_p2p.swarm.wire.identity import Identity, Peer
-from giaann_p2p.swarm.wire.messages import Beat, Message, Refusal, encode
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.messages import Refusal, encode
 from giaann_p2p.swarm.wire.record import Announcement
 from giaann_p2p.swarm.wire.token import Rights
+from giaann_p2p.swarm.wire.training_messages import Beat
 
 _TIMEOUT = 4.0
 _CHECKED = 0.1

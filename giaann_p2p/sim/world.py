@@ -28,7 +28,7 @@ from giaann_p2p.swarm.replication.settings import Settings
 from giaann_p2p.swarm.wire.admission import Admission
 from giaann_p2p.swarm.wire.identity import Identity, Peer
 from giaann_p2p.swarm.wire.manifest import Manifest
-from giaann_p2p.swarm.wire.messages import Message
+from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.revoked import Revoked
 from giaann_p2p.swarm.wire.token import Rights, founded
 

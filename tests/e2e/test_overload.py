@@ -29,10 +29,10 @@ from giaann_p2p.local.swarm import LocalSwarm
 from giaann_p2p.net import errors as net
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.swarm.wire.link import Link
+from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import (
     Compare,
     Compared,
-    Message,
     Push,
     Pushed,
     Read,

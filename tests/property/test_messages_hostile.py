@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from giaann_p2p.errors import MessageError
 from giaann_p2p.swarm.wire.actions import Apply, Call, Reply
-from giaann_p2p.swarm.wire.messages import VERSION, Message, Push, decode, encode
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.messages import VERSION, Push, decode, encode
 from tests.helpers_swarm import MESSAGES, NOW, A, Around, B, C, Side, store
 from tests.property.test_swarm_parsers_hostile import anything, edits
 

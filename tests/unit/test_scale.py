@@ -11,7 +11,8 @@ import torch
 
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.members.placement import Placement
-from giaann_p2p.swarm.wire.messages import Compared, Message, decode, encode
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.messages import Compared, decode, encode
 from giaann_p2p.swarm.wire.record import read as read_record
 from tests.benchmarks.scale import anti_entropy, directory, repair, swarms, training
 from tests.benchmarks.scale.page import MEASURED, PAGE, TABLES

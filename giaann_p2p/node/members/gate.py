@@ -19,12 +19,12 @@ from giaann_p2p.swarm.wire import messages
 from giaann_p2p.swarm.wire.admission import Admission
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.manifest import Manifest
+from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import (
     AskManifest,
     AskRecords,
     AskRevoked,
     ManifestIs,
-    Message,
     RevokedIs,
 )
 

@@ -21,7 +21,8 @@ from giaann_p2p.swarm.members.directory_pages import DirectoryPages
 from giaann_p2p.swarm.members.peers_view import PeersView
 from giaann_p2p.swarm.members.standing import Standing
 from giaann_p2p.swarm.wire.identity import Peer, name_of
-from giaann_p2p.swarm.wire.messages import BUSY, AskRecords, Message, Refusal
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.messages import BUSY, AskRecords, Refusal
 from giaann_p2p.swarm.wire.record import ROLES, Role
 
 _NOT_READ = f"{BUSY}: this peer has not read the directory yet; ask another one"

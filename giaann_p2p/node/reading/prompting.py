@@ -25,16 +25,9 @@ from giaann_p2p.node.reading.prompt_options import PromptOptions
 from giaann_p2p.node.reading.row_cache import Read, RowCache
 from giaann_p2p.node.reading.thinking import Thinking, Thought
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.messages import (
-    BUSY,
-    NEURON_BYTES,
-    Ask,
-    Cost,
-    Message,
-    Refusal,
-    Told,
-    continued,
-)
+from giaann_p2p.swarm.wire.message import NEURON_BYTES, Message
+from giaann_p2p.swarm.wire.messages import BUSY, Refusal
+from giaann_p2p.swarm.wire.prompt_messages import Ask, Cost, Told, continued
 
 _BUSY = f"{BUSY}: this peer answers too many prompts already; ask another peer, or later"
 _FULL = f"{BUSY}: no memory is left here for another prompt; ask another peer, or later"

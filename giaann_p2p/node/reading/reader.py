@@ -22,7 +22,7 @@ from giaann_p2p.swarm.reading.row_vote import NOTHING, Verify
 from giaann_p2p.swarm.wire.actions import Call
 from giaann_p2p.swarm.wire.identity import name_of
 from giaann_p2p.swarm.wire.manifest import Manifest
-from giaann_p2p.swarm.wire.messages import Message
+from giaann_p2p.swarm.wire.message import Message
 
 _TIMEOUT, _PATIENCE = 2.0, 15.0
 """Timeout of a request to one owner, and of a whole read, in seconds."""

@@ -24,7 +24,7 @@ from giaann_p2p.model.rows import Answer, End, Neuron, Question, Steps, Work, ad
 from giaann_p2p.model.said import AnyToken, Stopped
 from giaann_p2p.node.reading.prompt_parser import PromptParser
 from giaann_p2p.node.reading.row_cache import Bill, RowCache
-from giaann_p2p.swarm.wire.messages import Cost
+from giaann_p2p.swarm.wire.prompt_messages import Cost
 
 _LARGE = 1 << 12
 """Number of connections of a row above which a step takes too long for the event loop."""

@@ -20,6 +20,7 @@ from giaann_p2p.node.options import Options
 from giaann_p2p.store.store import Store
 from giaann_p2p.swarm.replication.answers import NOBODY, Answers, StateOf
 from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import (
     BUSY,
     AskDigests,
@@ -27,7 +28,6 @@ from giaann_p2p.swarm.wire.messages import (
     AskPart,
     AskProof,
     Compare,
-    Message,
     Offer,
     Read,
     Refusal,

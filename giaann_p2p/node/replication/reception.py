@@ -24,9 +24,9 @@ from giaann_p2p.node.replication.shares import Shares
 from giaann_p2p.swarm.replication.answers import size_of
 from giaann_p2p.swarm.wire.actions import Reply
 from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import (
     BUSY,
-    Message,
     Push,
     Pushed,
     PushFrom,

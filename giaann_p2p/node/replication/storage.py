@@ -47,7 +47,8 @@ from giaann_p2p.swarm.wire.actions import (
     TakeFingerprints,
 )
 from giaann_p2p.swarm.wire.identity import Peer, name_of
-from giaann_p2p.swarm.wire.messages import Message, Push, PushFrom
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.messages import Push, PushFrom
 from giaann_p2p.swarm.wire.orphans import Orphans
 from giaann_p2p.swarm.wire.record import MOST_CAPACITY, Announcement, Load, missing_of, namings
 from giaann_p2p.swarm.wire.replica import ReplicaState

@@ -32,17 +32,11 @@ from giaann_p2p.swarm.training.worker import Lesson, Worker
 from giaann_p2p.swarm.training.writer import Writer
 from giaann_p2p.swarm.wire.actions import Action, Call, Compute, Reply, Stop
 from giaann_p2p.swarm.wire.identity import Peer, name_of
-from giaann_p2p.swarm.wire.messages import (
-    Ask,
-    Learn,
-    LearnAck,
-    Message,
-    Refusal,
-    Told,
-    decode,
-    encode,
-)
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.messages import Refusal, decode, encode
+from giaann_p2p.swarm.wire.prompt_messages import Ask, Told
 from giaann_p2p.swarm.wire.record import Announcement, Load
+from giaann_p2p.swarm.wire.training_messages import Learn, LearnAck
 from giaann_p2p.swarm.wire.voucher import Voucher, vouched
 
 _TICK = 0.25

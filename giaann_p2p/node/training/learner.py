@@ -22,7 +22,7 @@ from giaann_p2p.store.codec.parcel import decode, encode
 from giaann_p2p.store.layout import Layout, Shards
 from giaann_p2p.store.seal import leaves_of, to_bytes
 from giaann_p2p.swarm.wire.limits import of_chunk
-from giaann_p2p.swarm.wire.messages import Skip
+from giaann_p2p.swarm.wire.training_messages import Skip
 
 
 class Task(NamedTuple):

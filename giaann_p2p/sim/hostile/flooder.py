@@ -6,7 +6,8 @@ from giaann_p2p.net.transport import OnAnswer
 from giaann_p2p.sim.hostile.shirker import Shirker
 from giaann_p2p.sim.world import World
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.messages import Learn, Refusal, encode
+from giaann_p2p.swarm.wire.messages import Refusal, encode
+from giaann_p2p.swarm.wire.training_messages import Learn
 
 _AT_ONCE = 3
 """The number of jobs that a flooder pushes per second."""

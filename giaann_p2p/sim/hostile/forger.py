@@ -15,7 +15,8 @@ from giaann_p2p.sim.node import RECORD, Node
 from giaann_p2p.sim.world import World
 from giaann_p2p.swarm.wire import messages
 from giaann_p2p.swarm.wire.identity import Identity, Peer
-from giaann_p2p.swarm.wire.messages import MOST_BYTES, Compare, Message, Read
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.messages import MOST_BYTES, Compare, Read
 from giaann_p2p.swarm.wire.record import (
     MOST_CAPACITY,
     MOST_LIFETIME,

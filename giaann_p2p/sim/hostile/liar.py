@@ -31,6 +31,7 @@ from giaann_p2p.store.transfer import Export, Manifest
 from giaann_p2p.swarm.replication.shard_fingerprint import PROOF_BYTES
 from giaann_p2p.swarm.wire import messages
 from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import (
     BUSY,
     AskPart,
@@ -39,7 +40,6 @@ from giaann_p2p.swarm.wire.messages import (
     Compared,
     Fetch,
     Fetched,
-    Message,
     Offer,
     Offered,
     Part,

@@ -19,19 +19,11 @@ from giaann_p2p.store.codec.parcel import encode
 from giaann_p2p.store.layout import Shards
 from giaann_p2p.store.seal import Tree, made
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.messages import (
-    Beat,
-    BeatAck,
-    Learn,
-    LearnAck,
-    Learned,
-    Message,
-    Push,
-    Pushed,
-    Result,
-)
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.messages import Push, Pushed
 from giaann_p2p.swarm.wire.messages import encode as encode_message
 from giaann_p2p.swarm.wire.shardset import packed, unpacked
+from giaann_p2p.swarm.wire.training_messages import Beat, BeatAck, Learn, LearnAck, Learned, Result
 from giaann_p2p.swarm.wire.voucher import Sealing, Voucher, sealing, vouched
 
 _TIMEOUT = 4.0

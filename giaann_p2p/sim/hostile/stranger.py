@@ -16,15 +16,12 @@ from giaann_p2p.sim.node import RECORD, Node, readable
 from giaann_p2p.sim.swarm import Swarm
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.swarm.wire.identity import Identity, Peer
+from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import (
     AskDigests,
     AskPart,
-    Beat,
     Compare,
     Fetch,
-    Learn,
-    Learned,
-    Message,
     Offer,
     Push,
     Read,
@@ -34,6 +31,7 @@ from giaann_p2p.swarm.wire.messages import (
 from giaann_p2p.swarm.wire.record import Announcement, signed_as
 from giaann_p2p.swarm.wire.shardset import packed
 from giaann_p2p.swarm.wire.token import Rights, founded
+from giaann_p2p.swarm.wire.training_messages import Beat, Learn, Learned
 
 _TIMEOUT = 4.0
 _ASKS = 0.5

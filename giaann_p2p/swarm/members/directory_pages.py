@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from giaann_p2p.swarm.members.directory import Directory
+from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import (
     BUSY,
     MOST_LISTED,
     MOST_PAGES,
     PAGE_BYTES,
     AskRecords,
-    Message,
     RecordsAre,
     Refusal,
 )

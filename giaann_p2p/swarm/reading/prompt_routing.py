@@ -25,7 +25,9 @@ from giaann_p2p.model.manner import Manner
 from giaann_p2p.model.said import AnyToken, Stopped
 from giaann_p2p.swarm.wire.actions import Call
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.messages import Ask, Cost, Message, Refusal, Told
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.messages import Refusal
+from giaann_p2p.swarm.wire.prompt_messages import Ask, Cost, Told
 
 _BACKOFF = Backoff(first=2.0, longest=30.0)
 _BUSY_BACKOFF = 1.0

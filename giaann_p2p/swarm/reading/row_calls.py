@@ -23,7 +23,8 @@ from giaann_p2p.swarm.reading.latency import Latencies
 from giaann_p2p.swarm.wire.actions import Call
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.limits import of_answer
-from giaann_p2p.swarm.wire.messages import Message, Read, Rows
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.messages import Read, Rows
 from giaann_p2p.swarm.wire.pending import PendingCalls
 from giaann_p2p.swarm.wire.shardset import unpacked
 

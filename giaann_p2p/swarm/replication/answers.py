@@ -15,6 +15,7 @@ from giaann_p2p.store.store import Store
 from giaann_p2p.store.transfer import Export
 from giaann_p2p.swarm.replication.shard_fingerprint import proofs
 from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import (
     MOST_NOUNS,
     MOST_READ,
@@ -31,7 +32,6 @@ from giaann_p2p.swarm.wire.messages import (
     Digests,
     Fetch,
     Fetched,
-    Message,
     Nouns,
     Offer,
     Offered,

@@ -6,7 +6,8 @@ from functools import partial
 from giaann_p2p.swarm.replication.flow import Asked, Flow
 from giaann_p2p.swarm.wire.actions import Action, Call
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.messages import Fetched, Message, Offered, Part
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.messages import Fetched, Offered, Part
 from giaann_p2p.swarm.wire.pending import PendingCalls
 
 Then = Callable[[Message | None, float], list[Action]]

@@ -10,7 +10,8 @@ from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.codec.parcel import sizes_of
 from giaann_p2p.store.update import Packed
 from giaann_p2p.swarm.replication.delta_checks import DeltaChecks
-from giaann_p2p.swarm.wire.messages import MOST_BYTES, Fetch, Fetched, Message
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.messages import MOST_BYTES, Fetch, Fetched
 from giaann_p2p.swarm.wire.shardset import packed, unpacked
 
 MOST_UNPACKED = MOST_BYTES

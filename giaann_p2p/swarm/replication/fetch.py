@@ -27,7 +27,8 @@ from giaann_p2p.swarm.replication.shared import Shared
 from giaann_p2p.swarm.replication.store_backoff import StoreBackoff
 from giaann_p2p.swarm.wire.actions import Action, Apply
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.messages import Message, Refusal
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.messages import Refusal
 
 Asked = tuple[bytes, tuple[int, ...], bool]
 """Identifies a request for deltas: the digest of the set of chunks, the shards, and whether deltas

@@ -22,14 +22,8 @@ from giaann_p2p.swarm.replication.push_budget import Bill, PushBudget
 from giaann_p2p.swarm.replication.shared import Shared
 from giaann_p2p.swarm.wire.actions import Action, Apply, Call, Reply
 from giaann_p2p.swarm.wire.identity import Peer, name_of
-from giaann_p2p.swarm.wire.messages import (
-    MOST_BYTES,
-    Message,
-    Push,
-    Pushed,
-    PushFrom,
-    Refusal,
-)
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.messages import MOST_BYTES, Push, Pushed, PushFrom, Refusal
 from giaann_p2p.swarm.wire.shardset import packed, unpacked
 
 _FETCH_WITHIN = 2.0

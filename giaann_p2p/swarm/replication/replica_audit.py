@@ -32,7 +32,8 @@ from giaann_p2p.swarm.replication.shard_fingerprint import (
 from giaann_p2p.swarm.replication.shared import Shared
 from giaann_p2p.swarm.wire.actions import Action, Call, TakeFingerprints
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.messages import SALT_BYTES, AskProof, Message, Refusal
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.messages import SALT_BYTES, AskProof, Refusal
 from giaann_p2p.swarm.wire.replica import ReplicaState
 from giaann_p2p.swarm.wire.shardset import packed
 

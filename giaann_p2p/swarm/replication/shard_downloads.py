@@ -33,7 +33,8 @@ from giaann_p2p.swarm.replication.window import Windows
 from giaann_p2p.swarm.wire.actions import Action, Adopt, Apply
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.limits import of_part
-from giaann_p2p.swarm.wire.messages import AskPart, Message, Offer, Offered, Part, Refusal
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.messages import AskPart, Offer, Offered, Part, Refusal
 
 
 @dataclass

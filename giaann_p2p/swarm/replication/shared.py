@@ -15,7 +15,7 @@ from giaann_p2p.swarm.replication.settings import Settings
 from giaann_p2p.swarm.replication.shard_fingerprint import ShardFingerprints
 from giaann_p2p.swarm.wire.actions import Action
 from giaann_p2p.swarm.wire.manifest import Rules
-from giaann_p2p.swarm.wire.messages import Message
+from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.pending import PendingCalls
 
 

@@ -35,7 +35,8 @@ from giaann_p2p.swarm.wire.actions import Action, Announce, Hold, Leave
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.limits import of_shard
 from giaann_p2p.swarm.wire.manifest import Rules
-from giaann_p2p.swarm.wire.messages import Message, Push, PushFrom
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.messages import Push, PushFrom
 from giaann_p2p.swarm.wire.replica import ReplicaState
 from giaann_p2p.swarm.wire.withdrawal_filter import Search, WithdrawalFilter
 

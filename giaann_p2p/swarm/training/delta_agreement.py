@@ -13,7 +13,7 @@ from typing import NamedTuple
 from giaann_p2p.errors import MessageError
 from giaann_p2p.swarm.training.trust import Trust
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.messages import Result
+from giaann_p2p.swarm.wire.training_messages import Result
 from giaann_p2p.swarm.wire.voucher import Voucher, is_true
 
 _PAIR = 2

@@ -25,20 +25,20 @@ from giaann_p2p.swarm.training.pushed_chunk import Cut
 from giaann_p2p.swarm.training.writer import Committed, Writer
 from giaann_p2p.swarm.wire.actions import Action, Call, Compute, Reply, Stop
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.messages import (
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.messages import Refusal
+from giaann_p2p.swarm.wire.pending import PendingCalls
+from giaann_p2p.swarm.wire.training_messages import (
     MOST_AWAITED,
     Beat,
     BeatAck,
     Learn,
     LearnAck,
     Learned,
-    Message,
     PushOrder,
-    Refusal,
     Result,
     Skip,
 )
-from giaann_p2p.swarm.wire.pending import PendingCalls
 from giaann_p2p.swarm.wire.voucher import Vouch, sealing
 
 _EVERY = 3.0

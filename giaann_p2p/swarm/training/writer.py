@@ -42,7 +42,8 @@ from giaann_p2p.swarm.training.pushed_chunk import Cut, PushedChunk
 from giaann_p2p.swarm.training.seed_backoff import SeedBackoff
 from giaann_p2p.swarm.wire.actions import Call
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.messages import MOST_BYTES, Message, Push, Pushed, PushFrom, Refusal
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.messages import MOST_BYTES, Push, Pushed, PushFrom, Refusal
 from giaann_p2p.swarm.wire.pending import PendingCalls
 from giaann_p2p.swarm.wire.shardset import packed, unpacked
 from giaann_p2p.swarm.wire.voucher import Sealing

@@ -14,7 +14,7 @@ from giaann_p2p.store.layout import Shards
 from giaann_p2p.store.transfer import Import
 from giaann_p2p.store.update import Packed, Update
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.messages import Message
+from giaann_p2p.swarm.wire.message import Message
 
 
 class Call(NamedTuple):

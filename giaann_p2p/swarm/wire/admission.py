@@ -16,10 +16,12 @@ from giaann_p2p.errors import RecordError, TokenError
 from giaann_p2p.swarm.wire import messages
 from giaann_p2p.swarm.wire.identity import Peer, name_of
 from giaann_p2p.swarm.wire.manifest import Manifest
-from giaann_p2p.swarm.wire.messages import Message
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.prompt_messages import Ask
 from giaann_p2p.swarm.wire.record import Announcement
 from giaann_p2p.swarm.wire.revoked import Revoked
 from giaann_p2p.swarm.wire.token import EVERY, NONE, ProvenRights, Rights, Token
+from giaann_p2p.swarm.wire.training_messages import Beat, Learn
 from giaann_p2p.swarm.wire.withdrawn import Withdrawn
 
 _MOST_KNOWN = 1 << 12
@@ -40,9 +42,9 @@ MAY_ASK: Mapping[type[Message], Rights] = {
     messages.Offer: _STORING,
     messages.AskPart: _STORING,
     messages.AskProof: _STORING,
-    messages.Learn: _ASKING,
-    messages.Ask: _ASKING,
-    messages.Beat: _COMPUTING,
+    Learn: _ASKING,
+    Ask: _ASKING,
+    Beat: _COMPUTING,
     messages.AskRevoked: _ANY,
     messages.RevokedIs: _ANY,
     messages.AskOrphans: _ASKING,

@@ -5,26 +5,22 @@ in them have the store's encodings, and sets of shards the encoding of `shardset
 where it is read. Nothing in a message is executed. No message exceeds `MOST_BYTES`; larger things
 are requested in parts.
 
-Docstrings call the peer that sends a message its sender, and the other one its receiver.
+Docstrings call the peer that sends a message its sender, and the other one its receiver. Those about
+prompts and about learning are in `prompt_messages` and `training_messages`.
 """
 
-from collections.abc import Sequence
-from operator import add
 from typing import Annotated, Literal
 
 import msgspec
 
 from giaann_p2p.errors import MessageError, UsageError
-from giaann_p2p.model.manner import MOST_TOKENS, Manner
-from giaann_p2p.model.said import AnyToken, Stopped, Token
-from giaann_p2p.model.spec import CHUNK
-from giaann_p2p.model.subwords.said import SubwordToken
-from giaann_p2p.store.applied import JOB_BYTES, WITHDRAWN
+from giaann_p2p.store.applied import WITHDRAWN
 from giaann_p2p.store.layout import MOST_SHARDS
 from giaann_p2p.store.seal import MOST_WORDS, UNSEALED, Seal
 from giaann_p2p.swarm.wire.identity import PeerField
-from giaann_p2p.swarm.wire.manifest import MOST_REDUNDANCY
-from giaann_p2p.swarm.wire.voucher import Root, Voucher
+from giaann_p2p.swarm.wire.message import NEURON_BYTES, Amount, Chunk, Job, Message
+from giaann_p2p.swarm.wire.prompt_messages import Ask, Continued, ContinuedSubwords
+from giaann_p2p.swarm.wire.training_messages import Beat, BeatAck, Learn, LearnAck
 from giaann_p2p.swarm.wire.withdrawn import MOST as MOST_ORPHANS
 from giaann_p2p.swarm.wire.withdrawn import Part as Orphaned
 
@@ -40,18 +36,11 @@ MOST_READ = 1 << 12
 
 MOST_NOUNS = 1 << 12
 """Maximum number of nouns in one page of a shard's nouns."""
-MOST_AWAITED = 8
-"""Maximum number of absent peers that a compute peer may name as awaited in one report."""
-MOST_PROMPT = 1 << 16
-"""Maximum length of a prompt, in characters."""
-
 BUSY = "busy"
 """Prefix of the reason of a temporary refusal, after which the same question may succeed later."""
 MOST_AGAIN = 300
 """Maximum retry delay that a refusal may ask for, in seconds."""
-_HALF = 8
-NEURON_BYTES = 2 * _HALF
-"""Length of an encoded neuron, in bytes: a concept and a feature."""
+_HALF = NEURON_BYTES // 2
 
 PAGE_BYTES = 1 << 20
 """Maximum size of the records in one page of the directory, in bytes."""
@@ -63,26 +52,9 @@ MOST_LISTED = 1 << 14
 
 SALT_BYTES = 16
 _PROOF_BYTES = 32
-_NUMBER = 16
 _MOST_PIECES = 1 << 16
-_Amount = Annotated[int, msgspec.Meta(ge=0, lt=1 << 53)]
-Job = Annotated[bytes, msgspec.Meta(min_length=JOB_BYTES, max_length=JOB_BYTES)]
-Chunk = Annotated[int, msgspec.Meta(ge=0, lt=1 << 32)]
 Shard = Annotated[int, msgspec.Meta(ge=0, lt=MOST_SHARDS)]
 _ONE_EACH = msgspec.Meta(max_length=MOST_SHARDS)
-_MOST_SENTENCES = CHUNK
-_MOST_CHUNKS = 1 << 10
-"""Maximum number of chunks in one report of a compute peer, which works on far fewer at a time."""
-Chunks = Annotated[list[Chunk], msgspec.Meta(max_length=_MOST_CHUNKS)]
-Reason = Annotated[str, msgspec.Meta(max_length=200)]
-_MOST_KINDS = 16
-Kind = Annotated[str, msgspec.Meta(max_length=32)]
-Sentences = Annotated[int, msgspec.Meta(ge=0, le=_MOST_SENTENCES)]
-"""Number of sentences of a chunk, or the index of one of them."""
-
-
-class Message(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """Base class of everything that one peer sends to another."""
 
 
 class Push(Message, frozen=True, tag="push"):
@@ -169,7 +141,7 @@ class Nouns(Message, frozen=True, tag="nouns"):
 
     names: Annotated[list[str], msgspec.Meta(max_length=MOST_NOUNS)]
     """The nouns, in ascending order."""
-    counts: Annotated[list[_Amount], msgspec.Meta(max_length=MOST_NOUNS)]
+    counts: Annotated[list[Amount], msgspec.Meta(max_length=MOST_NOUNS)]
     """How often each of them occurred."""
 
 
@@ -200,7 +172,7 @@ class Fetch(Message, frozen=True, tag="fetch"):
 
     shards: bytes
     chunks: bytes
-    most: _Amount = MOST_BYTES
+    most: Amount = MOST_BYTES
     """Maximum number of bytes of deltas in the answer; a larger delta is sent alone."""
     remembered: bool = False
     """Whether to include deltas that the receiver remembers but assumes every peer to have; set if
@@ -230,7 +202,7 @@ class Offer(Message, frozen=True, tag="offer"):
     """Request for a snapshot of a whole shard, which is then fetched in parts."""
 
     shard: Shard
-    most: _Amount = MOST_BYTES
+    most: Amount = MOST_BYTES
     """The answer should include the first part if that has at most this many bytes."""
 
 
@@ -310,158 +282,6 @@ class Proof(Message, frozen=True, tag="proof"):
     found: Annotated[list[Annotated[bytes, msgspec.Meta(max_length=_PROOF_BYTES)]], _ONE_EACH]
     """For each of `shards`, the proof (see `shard_fingerprint.proof_of`); empty where the sender
     lacks one of the chunks."""
-
-
-class Learn(Message, frozen=True, tag="learn"):
-    """Request of a client to a compute peer: learn a chunk of the client's job."""
-
-    job: Job
-    chunk: Chunk
-    sentences: Annotated[list[str], msgspec.Meta(max_length=_MOST_SENTENCES)]
-
-
-class LearnAck(Message, frozen=True, tag="taken"):
-    """Answer to `Learn`: the compute peer has accepted the chunk."""
-
-
-class Skip(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """Sentences of a chunk that could not be learned, for one reason."""
-
-    reason: Kind
-    count: Sentences
-    first: Sentences
-    """Index of the first such sentence in the chunk; indices start at 0."""
-
-
-class Learned(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """A committed chunk, in the report of a compute peer."""
-
-    chunk: Chunk
-    sequences: Sentences = 0
-    skips: Annotated[list[Skip], msgspec.Meta(max_length=_MOST_KINDS)] = []
-    """The sentences that could not be learned, by reason."""
-    pushed: Annotated[int, msgspec.Meta(ge=0)] = 0
-    """Number of bytes that were sent to the owners to commit the chunk."""
-
-
-class Result(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """A signed result of learning a chunk; it is pushed to the owners once the client orders it."""
-
-    chunk: Chunk
-    root: Root
-    voucher: Voucher
-
-
-class PushOrder(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """Order to push a chunk's delta to the owners, with the vouchers of all peers that agree."""
-
-    chunk: Chunk
-    vouchers: Annotated[list[Voucher], msgspec.Meta(min_length=1, max_length=MOST_REDUNDANCY)]
-
-
-class Beat(Message, frozen=True, tag="beat"):
-    """Report of a compute peer to a client: the progress of the chunks of a job."""
-
-    job: Job
-    working: Chunks
-    done: Annotated[list[Learned], msgspec.Meta(max_length=_MOST_CHUNKS)]
-    failed: Annotated[list[tuple[Chunk, Reason]], msgspec.Meta(max_length=_MOST_CHUNKS)]
-    results: Annotated[list[Result], msgspec.Meta(max_length=_MOST_CHUNKS)] = []
-    """Signed results; the client must order each of them to be pushed or dropped."""
-    awaited: Annotated[list[PeerField], msgspec.Meta(max_length=MOST_AWAITED)] = []
-    """Absent keepers that the job's chunks wait for before they can commit."""
-
-
-class BeatAck(Message, frozen=True, tag="heard"):
-    """Answer to `Beat`: the client has received the report, and gives its orders."""
-
-    leave: Chunks
-    """Chunks that the compute peer must drop."""
-    orders: Annotated[list[PushOrder], msgspec.Meta(max_length=_MOST_CHUNKS)] = []
-    """Chunks that the compute peer must push to the owners."""
-
-
-class Ask(Message, frozen=True, tag="ask"):
-    """Request of a client to a compute peer: continue a prompt, and answer at each new token.
-
-    The client repeats the question with a longer `said` to get the next tokens. The question holds
-    all the state, so any compute peer can continue where another one stopped.
-    """
-
-    number: Annotated[bytes, msgspec.Meta(min_length=_NUMBER, max_length=_NUMBER)]
-    """Random id of the prompt."""
-    prompt: Annotated[str, msgspec.Meta(max_length=MOST_PROMPT)]
-    manner: Manner
-    said: Annotated[bytes, msgspec.Meta(max_length=NEURON_BYTES * MOST_TOKENS)]
-    """The neurons of the tokens that the client has, in order: concept and feature, each as a
-    little-endian u64."""
-
-
-class Cost(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """The cost of producing one token, or of processing the prompt before the first one."""
-
-    micros: _Amount = 0
-    """Duration in microseconds: for a token, the time since the previous one."""
-    waited: _Amount = 0
-    """Microseconds of `micros` that were spent waiting for rows."""
-    rows: _Amount = 0
-    """Number of rows that were needed."""
-    kept: _Amount = 0
-    """Number of the needed rows that were cached."""
-    trips: _Amount = 0
-    """Number of times that the compute peer waited for other peers."""
-    nbytes: _Amount = 0
-    """Bytes received in that time, including those of prefetched rows."""
-
-    def __add__(self, other: "Cost") -> "Cost":
-        return Cost(*map(add, msgspec.structs.astuple(self), msgspec.structs.astuple(other)))
-
-
-class Told(Message, frozen=True):
-    """Answer to `Ask`: the tokens after `said`; there are none yet if the next one takes long."""
-
-    completion: str
-    """The missing rest of the prompt's last word."""
-    unknown: list[str]
-    """The neurons of the prompt that were never learned, as text."""
-    tokens: Sequence[AnyToken]
-    stopped: Stopped | None
-    """Why the answer is complete; None if it goes on."""
-    costs: list[Cost] = []
-    """Cost of each token, in order."""
-    begun: Cost | None = None
-    """The cost of processing the prompt; None while that is not done."""
-    fault: str = ""
-    """Reason why no compute peer can answer this prompt; empty if there is none."""
-
-
-class Continued(Told, frozen=True, tag="told"):
-    """That answer in a swarm of the profile `words`, or without tokens."""
-
-    tokens: list[Token]
-
-
-class ContinuedSubwords(Told, frozen=True, tag="told subwords"):
-    """That answer in a swarm of the profile `subwords`."""
-
-    tokens: list[SubwordToken]
-
-
-def continued(
-    completion: str,
-    unknown: list[str],
-    tokens: Sequence[AnyToken],
-    stopped: Stopped | None,
-    costs: list[Cost],
-    begun: Cost | None,
-    fault: str,
-) -> Told:
-    """Return the answer to `Ask` that can hold these tokens."""
-    words = [token for token in tokens if isinstance(token, Token)]
-    if len(words) == len(tokens):
-        return Continued(completion, unknown, words, stopped, costs, begun, fault)
-    subwords = [token for token in tokens if isinstance(token, SubwordToken)]
-    return ContinuedSubwords(completion, unknown, subwords, stopped, costs, begun, fault)
 
 
 class AskManifest(Message, frozen=True, tag="manifest?"):

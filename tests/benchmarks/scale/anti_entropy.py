@@ -10,7 +10,8 @@ from giaann_p2p.net.frames import HEADER
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.layout import Shards
 from giaann_p2p.swarm.replication.settings import Settings
-from giaann_p2p.swarm.wire.messages import Compare, Compared, Message, encode
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.messages import Compare, Compared, encode
 from giaann_p2p.swarm.wire.replica import ReplicaState
 from giaann_p2p.swarm.wire.shardset import packed
 from tests.benchmarks.scale.swarms import fitting, placement, spread

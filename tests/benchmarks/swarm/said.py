@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from statistics import fmean
 
-from giaann_p2p.swarm.wire.messages import Cost
+from giaann_p2p.swarm.wire.prompt_messages import Cost
 
 
 @dataclass

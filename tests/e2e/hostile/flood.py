@@ -14,7 +14,8 @@ from giaann_p2p.net.frames import CHUNK, Kind, Sealer
 from giaann_p2p.net.hive.host import Host
 from giaann_p2p.net.hive.peer_id import peer_of_address, way_to
 from giaann_p2p.net.hive.pipe import Pipe
-from giaann_p2p.swarm.wire.messages import MOST_BYTES, Message, encode
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.messages import MOST_BYTES, encode
 from tests.e2e.hostile.tally import Tally
 
 _HELD = 20.0

@@ -29,29 +29,24 @@ from giaann_p2p.store.applied import Applied
 from giaann_p2p.swarm.members.peers_view import PeersView
 from giaann_p2p.swarm.wire.identity import Peer, name_of
 from giaann_p2p.swarm.wire.manifest import Manifest
+from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import (
-    Ask,
     AskColumn,
     AskDigests,
     AskNouns,
     AskPart,
     AskProof,
-    Beat,
-    BeatAck,
     Compare,
     Fetch,
-    Learn,
-    Learned,
-    Message,
     Offer,
     Push,
-    PushOrder,
     Read,
     Refusal,
     RevokedIs,
     decode,
     encode,
 )
+from giaann_p2p.swarm.wire.prompt_messages import Ask
 from giaann_p2p.swarm.wire.record import (
     BUCKETS,
     MOST_CAPACITY,
@@ -64,6 +59,7 @@ from giaann_p2p.swarm.wire.record import (
 )
 from giaann_p2p.swarm.wire.revoked import Revoked
 from giaann_p2p.swarm.wire.shardset import packed
+from giaann_p2p.swarm.wire.training_messages import Beat, BeatAck, Learn, Learned, PushOrder
 from tests.e2e.hostile.flood import Flood
 from tests.e2e.hostile.tally import Tally
 

@@ -26,6 +26,7 @@ from giaann_p2p.store.codec.parcel import encode as parcel_of
 from giaann_p2p.store.content import Content
 from giaann_p2p.store.transfer import Export, Manifest
 from giaann_p2p.swarm.wire import messages
+from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import (
     AskColumn,
     AskDigests,
@@ -42,7 +43,6 @@ from giaann_p2p.swarm.wire.messages import (
     Fetch,
     Fetched,
     ManifestIs,
-    Message,
     Offer,
     Offered,
     Proof,

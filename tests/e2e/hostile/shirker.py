@@ -28,21 +28,10 @@ from giaann_p2p.store.layout import Shards
 from giaann_p2p.store.seal import made
 from giaann_p2p.swarm.wire.identity import SIGNATURE_BYTES, Peer, name_of
 from giaann_p2p.swarm.wire.limits import of_chunk
-from giaann_p2p.swarm.wire.messages import (
-    Beat,
-    BeatAck,
-    Learn,
-    LearnAck,
-    Learned,
-    Message,
-    Push,
-    Pushed,
-    Refusal,
-    Result,
-    decode,
-    encode,
-)
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.messages import Push, Pushed, Refusal, decode, encode
 from giaann_p2p.swarm.wire.shardset import packed, unpacked
+from giaann_p2p.swarm.wire.training_messages import Beat, BeatAck, Learn, LearnAck, Learned, Result
 from giaann_p2p.swarm.wire.voucher import Voucher, sealing
 from tests.e2e.hostile import BEGIN
 from tests.e2e.hostile.tally import Tally

@@ -26,18 +26,15 @@ from giaann_p2p.node.members.membership import Membership, TokenIssuer
 from giaann_p2p.store.applied import Applied
 from giaann_p2p.swarm.wire.identity import Identity, Peer, name_of
 from giaann_p2p.swarm.wire.manifest import Manifest
+from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import (
     AskDigests,
     AskPart,
     AskProof,
     AskRecords,
     AskRevoked,
-    Beat,
     Compare,
     Fetch,
-    Learn,
-    Learned,
-    Message,
     Offer,
     Push,
     Read,
@@ -48,6 +45,7 @@ from giaann_p2p.swarm.wire.messages import (
 from giaann_p2p.swarm.wire.record import Announcement, Role, signed_as
 from giaann_p2p.swarm.wire.shardset import packed
 from giaann_p2p.swarm.wire.token import Rights, founded
+from giaann_p2p.swarm.wire.training_messages import Beat, Learn, Learned
 from tests.e2e.hostile.flood import Flood
 from tests.e2e.hostile.forger import MADE_UP
 from tests.e2e.hostile.program import addresses_beside

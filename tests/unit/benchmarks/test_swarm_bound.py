@@ -2,7 +2,7 @@
 
 import os
 
-from giaann_p2p.swarm.wire.messages import Cost
+from giaann_p2p.swarm.wire.prompt_messages import Cost
 from tests.benchmarks.swarm.bound import answer, processor
 from tests.benchmarks.swarm.said import Said
 from tests.benchmarks.swarm.usage import Usage, between, processor_time, together

@@ -7,12 +7,12 @@ import pytest
 
 from giaann_p2p.node.members.acquaintances import Acquaintances
 from giaann_p2p.node.members.joining import fetched
+from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import (
     VERSION,
     AskDigests,
     AskManifest,
     ManifestIs,
-    Message,
     Push,
     Read,
     Refusal,

@@ -9,11 +9,11 @@ import pytest
 from giaann_p2p.client.checkup import checked
 from giaann_p2p.swarm.members.checkup import Report
 from giaann_p2p.swarm.wire.identity import Peer
+from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import (
     AskDigests,
     Digest,
     Digests,
-    Message,
     Pushed,
     Refusal,
     decode,

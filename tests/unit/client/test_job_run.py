@@ -5,7 +5,7 @@ import pytest
 from giaann_p2p.client.job_run import Tally
 from giaann_p2p.client.trained import GivenUp, TrainReport
 from giaann_p2p.model.text import Sentence
-from giaann_p2p.swarm.wire.messages import Learned, Skip
+from giaann_p2p.swarm.wire.training_messages import Learned, Skip
 
 CHUNK = [Sentence(f"Bee {number} makes honey.", 10 + number) for number in range(5)]
 

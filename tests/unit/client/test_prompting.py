@@ -14,7 +14,9 @@ from giaann_p2p.net.errors import Broken, Reason, Refused, TimedOut, Unreachable
 from giaann_p2p.net.transport import Transport
 from giaann_p2p.swarm.wire import messages
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.messages import Ask, Continued, Cost, Message, decode, encode
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.messages import decode, encode
+from giaann_p2p.swarm.wire.prompt_messages import Ask, Continued, Cost
 
 A, B = (Peer(letter * 32) for letter in (b"A", b"B"))
 ANSWER = Continued("", [], [], "end", [], Cost())

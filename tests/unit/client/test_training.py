@@ -17,16 +17,9 @@ from giaann_p2p.swarm.training import schedule, writer
 from giaann_p2p.swarm.training.pushed_chunk import Cut
 from giaann_p2p.swarm.training.writer import Committed
 from giaann_p2p.swarm.wire.identity import Peer, name_of
-from giaann_p2p.swarm.wire.messages import (
-    AskManifest,
-    Beat,
-    Learned,
-    Message,
-    Refusal,
-    Skip,
-    decode,
-    encode,
-)
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.messages import AskManifest, Refusal, decode, encode
+from giaann_p2p.swarm.wire.training_messages import Beat, Learned, Skip
 from giaann_p2p.swarm.wire.voucher import Sealing
 from tests.unit.node.helpers import GIB, JOB, Town, play
 from tests.unit.node.training.helpers_compute import FATAL, Visitor, Workshop, alone, written

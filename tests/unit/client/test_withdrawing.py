@@ -7,10 +7,10 @@ import pytest
 
 from giaann_p2p.client.withdrawing import asked
 from giaann_p2p.swarm.training.orphan_quorum import Agreed
+from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import (
     BUSY,
     AskOrphans,
-    Message,
     OrphansAre,
     Pushed,
     Refusal,

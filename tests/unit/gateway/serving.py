@@ -23,7 +23,7 @@ from giaann_p2p.model.rows import Name
 from giaann_p2p.model.said import AnyToken, Stopped, Token
 from giaann_p2p.model.subwords.basis import Basis
 from giaann_p2p.model.subwords.said import Rival, SubwordToken
-from giaann_p2p.swarm.wire.messages import Cost
+from giaann_p2p.swarm.wire.prompt_messages import Cost
 
 _T = TypeVar("_T")
 WITHIN = 60.0

@@ -18,7 +18,8 @@ from giaann_p2p.gateway.views import Contributor, Jobs, ShownJob
 from giaann_p2p.store.applied import WITHDRAWN, Applied
 from giaann_p2p.swarm.wire.admission import Admission
 from giaann_p2p.swarm.wire.identity import Peer, name_of
-from giaann_p2p.swarm.wire.messages import Fetch, Fetched, Message, Refusal, decode, encode
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.messages import Fetch, Fetched, Refusal, decode, encode
 from giaann_p2p.swarm.wire.shardset import packed
 from tests.unit.node.helpers import JOB, LAYOUT, MANIFEST, Client, Town, identity, play
 

@@ -14,7 +14,8 @@ from giaann_p2p.gateway.views import Found
 from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.messages import AskNouns, Message, Nouns, Refusal, decode, encode
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.messages import AskNouns, Nouns, Refusal, decode, encode
 
 SHARDS = 2
 

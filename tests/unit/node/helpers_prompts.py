@@ -23,7 +23,8 @@ from giaann_p2p.store.codec.parcel import encode as parcel_of
 from giaann_p2p.store.layout import Shards
 from giaann_p2p.store.seal import made
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.messages import Ask, Refusal, decode, encode
+from giaann_p2p.swarm.wire.messages import Refusal, decode, encode
+from giaann_p2p.swarm.wire.prompt_messages import Ask
 from tests.helpers import DATA
 from tests.unit.node.helpers import JOB, LAYOUT, Client, Town
 

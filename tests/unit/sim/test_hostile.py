@@ -19,7 +19,8 @@ from giaann_p2p.sim.storage import Storage
 from giaann_p2p.sim.swarm import Swarm
 from giaann_p2p.swarm.reading.row_match import same
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.messages import Learn, LearnAck, encode
+from giaann_p2p.swarm.wire.messages import encode
+from giaann_p2p.swarm.wire.training_messages import Learn, LearnAck
 
 JOB = b"one job of many."
 WRONG = "a client believes a row that is wrong"

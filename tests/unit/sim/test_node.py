@@ -5,7 +5,8 @@ import pytest
 from giaann_p2p.sim.node import EPOCH, Node
 from giaann_p2p.sim.swarm import Swarm
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.messages import Message, Offer, Refusal, encode
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.messages import Offer, Refusal, encode
 
 A, B = Peer(b"a" * 32), Peer(b"b" * 32)
 

@@ -35,10 +35,10 @@ from giaann_p2p.solo.answer import Answer as OwnAnswer
 from giaann_p2p.solo.corpus import opened
 from giaann_p2p.store.codec.parcel import decode, encode
 from giaann_p2p.store.layout import Layout
-from giaann_p2p.swarm.wire import messages
+from giaann_p2p.swarm.wire import messages, prompt_messages
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.limits import of_chunk
-from giaann_p2p.swarm.wire.messages import Ask, Cost, Told
+from giaann_p2p.swarm.wire.prompt_messages import Ask, Cost, Told
 from tests.helpers import DATA
 from tests.helpers_subwords import RECOMMENDED, sequences_named
 
@@ -88,7 +88,7 @@ async def answer(
         costs += told.costs
         packed += b"".join(struct.pack("<2Q", *token.name.neuron) for token in told.tokens)
         if told.stopped is not None:
-            return messages.continued(
+            return prompt_messages.continued(
                 told.completion, told.unknown, found, told.stopped, costs, told.begun, told.fault
             )
 
@@ -214,7 +214,7 @@ def test_answers_of_either_profile_travel() -> None:
     token = SubwordToken("be", "be", Name("b", "e"), Basis.RECALL, 1.0, 2, 0.5)
     told_more = token._replace(rivals=(Rival("be", 0.5), Rival("by", 0.25)))
     for tokens in ([], [word], [token], [told_more]):
-        told = messages.continued("", [], tokens, "end", [], None, "")
+        told = prompt_messages.continued("", [], tokens, "end", [], None, "")
         assert messages.decode(messages.encode(told)) == told
         assert list(told.tokens) == tokens
 

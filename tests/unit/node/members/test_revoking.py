@@ -13,7 +13,8 @@ from giaann_p2p.node.members.gate import Gate
 from giaann_p2p.node.members.revoking import Revoking
 from giaann_p2p.swarm.wire.identity import Identity, Peer
 from giaann_p2p.swarm.wire.manifest import Manifest
-from giaann_p2p.swarm.wire.messages import AskRevoked, Message, Refusal, RevokedIs, decode, encode
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.messages import AskRevoked, Refusal, RevokedIs, decode, encode
 from giaann_p2p.swarm.wire.revoked import Revoked
 
 FOUNDER, ME, A, B = (Identity.from_seed(bytes([number]) * 32) for number in range(1, 5))

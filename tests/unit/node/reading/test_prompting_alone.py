@@ -17,7 +17,9 @@ from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.node.reading import thinking
 from giaann_p2p.node.reading.prompting import Prompting, PromptOptions
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.messages import Ask, Continued, Message, Refusal
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.messages import Refusal
+from giaann_p2p.swarm.wire.prompt_messages import Ask, Continued
 from tests.unit.node.helpers_prompts import expected, profile_with, prompts
 
 ME, YOU = Peer(b"M" * 32), Peer(b"Y" * 32)

@@ -17,14 +17,13 @@ from giaann_p2p.store.applied import Applied
 from giaann_p2p.store.store import Store
 from giaann_p2p.store.transfer import Manifest
 from giaann_p2p.swarm.replication.answers import Answers
+from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import (
     AskDigests,
     AskPart,
     Compare,
     Compared,
     Fetch,
-    LearnAck,
-    Message,
     Offer,
     Offered,
     Part,
@@ -34,6 +33,7 @@ from giaann_p2p.swarm.wire.messages import (
 )
 from giaann_p2p.swarm.wire.replica import ReplicaState
 from giaann_p2p.swarm.wire.shardset import packed, unpacked
+from giaann_p2p.swarm.wire.training_messages import LearnAck
 from tests.unit.node.helpers import ALL, JOB, LAYOUT, LESSONS, SlowLoop, lesson
 
 SHARDS_OF_ALL = packed(ALL, LAYOUT.shards)

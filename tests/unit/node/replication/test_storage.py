@@ -13,9 +13,11 @@ from giaann_p2p.node.options import Options
 from giaann_p2p.swarm.members import standing
 from giaann_p2p.swarm.replication import known_sets
 from giaann_p2p.swarm.wire.actions import Drop
-from giaann_p2p.swarm.wire.messages import LearnAck, Message, Push, Pushed, Refusal, decode, encode
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.messages import Push, Pushed, Refusal, decode, encode
 from giaann_p2p.swarm.wire.replica import ReplicaState
 from giaann_p2p.swarm.wire.shardset import packed
+from giaann_p2p.swarm.wire.training_messages import LearnAck
 from tests.unit.node.helpers import (
     ALL,
     JOB,

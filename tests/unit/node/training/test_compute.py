@@ -9,24 +9,18 @@ from giaann_p2p.model.manner import Manner
 from giaann_p2p.node.training.learner import Made, Task
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.manifest import Manifest
+from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import (
-    Ask,
     AskManifest,
     AskRecords,
     AskRevoked,
-    Beat,
-    BeatAck,
-    Continued,
-    Learn,
-    LearnAck,
     ManifestIs,
-    Message,
-    PushOrder,
     Refusal,
-    Skip,
     decode,
     encode,
 )
+from giaann_p2p.swarm.wire.prompt_messages import Ask, Continued
+from giaann_p2p.swarm.wire.training_messages import Beat, BeatAck, Learn, LearnAck, PushOrder, Skip
 from tests.helpers_swarm import MESSAGES
 from tests.unit.node.helpers import JOB, MANIFEST, Town, identity, play
 from tests.unit.node.training.helpers_compute import FATAL, Visitor, Workshop

@@ -17,7 +17,7 @@ from giaann_p2p.node.training.learner import Cutting, Learner, Made, Task, skips
 from giaann_p2p.store.codec.parcel import decode, encode
 from giaann_p2p.store.layout import Layout, Shards
 from giaann_p2p.swarm.wire.limits import of_chunk
-from giaann_p2p.swarm.wire.messages import Skip
+from giaann_p2p.swarm.wire.training_messages import Skip
 
 SPEC = ModelSpec(seed_tokens=4)
 LAYOUT = Layout(shards=8)

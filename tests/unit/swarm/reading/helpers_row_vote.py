@@ -16,7 +16,8 @@ from giaann_p2p.swarm.reading.reader import Answered, ReadAction, Reader
 from giaann_p2p.swarm.reading.row_vote import Verify
 from giaann_p2p.swarm.wire.actions import Call
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.messages import Message, Read, Rows
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.messages import Read, Rows
 from giaann_p2p.swarm.wire.shardset import packed
 from tests.helpers_swarm import LAYOUT, LESSONS, LIMITS, NOW, SHARDS, Around, shards
 

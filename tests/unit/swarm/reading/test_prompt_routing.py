@@ -20,7 +20,10 @@ from giaann_p2p.swarm.reading.prompt_routing import (
 )
 from giaann_p2p.swarm.wire.actions import Call
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.messages import Ask, BeatAck, Continued, Cost, Message, Refusal
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.messages import Refusal
+from giaann_p2p.swarm.wire.prompt_messages import Ask, Continued, Cost
+from giaann_p2p.swarm.wire.training_messages import BeatAck
 
 NUMBER = b"a prompt's no. 1"
 A, B, C = (Peer(letter * 32) for letter in (b"A", b"B", b"C"))

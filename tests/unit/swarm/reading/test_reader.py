@@ -17,7 +17,8 @@ from giaann_p2p.swarm.replication.answers import Answers
 from giaann_p2p.swarm.wire.actions import Call
 from giaann_p2p.swarm.wire.identity import Peer
 from giaann_p2p.swarm.wire.limits import of_answer
-from giaann_p2p.swarm.wire.messages import MOST_READ, Message, Part, Read, Refusal, Rows
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.messages import MOST_READ, Part, Read, Refusal, Rows
 from giaann_p2p.swarm.wire.replica import ReplicaState
 from giaann_p2p.swarm.wire.shardset import packed
 from tests.helpers_swarm import (

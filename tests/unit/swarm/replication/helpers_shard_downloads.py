@@ -9,12 +9,12 @@ from giaann_p2p.swarm.replication.replicas import Replicas
 from giaann_p2p.swarm.replication.settings import Settings
 from giaann_p2p.swarm.replication.shard_downloads import ShardDownloads
 from giaann_p2p.swarm.wire.actions import Action, Adopt, Call
+from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import (
     MOST_BYTES,
     AskPart,
     Fetch,
     Fetched,
-    Message,
     Offer,
     Offered,
     Part,

@@ -15,6 +15,7 @@ from giaann_p2p.store.transfer import Export, Import, Manifest
 from giaann_p2p.swarm.replication import answers
 from giaann_p2p.swarm.replication.answers import Answers
 from giaann_p2p.swarm.replication.shard_fingerprint import proofs
+from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import (
     AskDigests,
     AskNouns,
@@ -26,7 +27,6 @@ from giaann_p2p.swarm.wire.messages import (
     Digests,
     Fetch,
     Fetched,
-    Message,
     Nouns,
     Offer,
     Offered,

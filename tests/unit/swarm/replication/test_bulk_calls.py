@@ -5,7 +5,8 @@ import pytest
 from giaann_p2p.swarm.replication.bulk_calls import BulkCalls, size_of
 from giaann_p2p.swarm.replication.flow import FIRST
 from giaann_p2p.swarm.wire.actions import Action
-from giaann_p2p.swarm.wire.messages import Fetched, Message, Offer, Offered, Part, Piece, Refusal
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.messages import Fetched, Offer, Offered, Part, Piece, Refusal
 from giaann_p2p.swarm.wire.pending import PendingCalls
 from tests.helpers_swarm import JOB, NOW, A
 

@@ -19,16 +19,8 @@ from giaann_p2p.swarm.replication.fetch import common
 from giaann_p2p.swarm.replication.peer_reports import PeerReport
 from giaann_p2p.swarm.wire.actions import Apply, Call
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.messages import (
-    Compare,
-    Fetch,
-    Fetched,
-    Message,
-    Offer,
-    Part,
-    Piece,
-    Refusal,
-)
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.messages import Compare, Fetch, Fetched, Offer, Part, Piece, Refusal
 from giaann_p2p.swarm.wire.replica import ReplicaState
 from giaann_p2p.swarm.wire.shardset import packed, unpacked
 from tests.helpers_swarm import (

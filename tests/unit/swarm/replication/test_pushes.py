@@ -7,15 +7,8 @@ from giaann_p2p.swarm.replication.answers import Answers
 from giaann_p2p.swarm.replication.delta_checks import DeltaChecks
 from giaann_p2p.swarm.wire.actions import Apply, Call, Reply
 from giaann_p2p.swarm.wire.identity import Identity
-from giaann_p2p.swarm.wire.messages import (
-    Fetch,
-    Fetched,
-    Message,
-    Piece,
-    Pushed,
-    PushFrom,
-    Refusal,
-)
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.messages import Fetch, Fetched, Piece, Pushed, PushFrom, Refusal
 from giaann_p2p.swarm.wire.replica import ReplicaState
 from giaann_p2p.swarm.wire.shardset import packed, unpacked
 from giaann_p2p.swarm.wire.voucher import Notary, sealing, vouched

@@ -14,7 +14,8 @@ from giaann_p2p.swarm.replication.replicas import Replicas
 from giaann_p2p.swarm.replication.shard_fingerprint import weighed
 from giaann_p2p.swarm.wire.actions import Action, Call, TakeFingerprints
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.messages import BUSY, AskProof, Message, Proof, Pushed, Refusal
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.messages import BUSY, AskProof, Proof, Pushed, Refusal
 from giaann_p2p.swarm.wire.replica import ReplicaState
 from giaann_p2p.swarm.wire.shardset import packed, unpacked
 from tests.helpers_swarm import (

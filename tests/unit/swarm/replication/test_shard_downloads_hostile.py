@@ -12,16 +12,8 @@ from giaann_p2p.store.codec.parcel import encode, sizes_of
 from giaann_p2p.store.content import Content
 from giaann_p2p.store.transfer import Export, Manifest
 from giaann_p2p.swarm.wire.actions import Adopt
-from giaann_p2p.swarm.wire.messages import (
-    AskPart,
-    Fetched,
-    Message,
-    Offer,
-    Offered,
-    Part,
-    Piece,
-    Refusal,
-)
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.messages import AskPart, Fetched, Offer, Offered, Part, Piece, Refusal
 from giaann_p2p.swarm.wire.shardset import packed
 from tests.helpers_swarm import JOB, LESSONS, MESSAGES, SHARDS, B, C, applied, shards, store
 from tests.unit.swarm.replication.helpers_shard_downloads import (

@@ -9,7 +9,8 @@ from giaann_p2p.store.applied import Applied
 from giaann_p2p.swarm.training.census import Census
 from giaann_p2p.swarm.wire.actions import Call
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.messages import Compare, Compared, Message, Pushed, Refusal
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.messages import Compare, Compared, Pushed, Refusal
 from giaann_p2p.swarm.wire.shardset import packed, unpacked
 from tests.helpers_swarm import (
     JOB,

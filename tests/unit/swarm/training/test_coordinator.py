@@ -14,14 +14,14 @@ from giaann_p2p.swarm.training.schedule import MOST_SLOTS, Schedule
 from giaann_p2p.swarm.training.trust import Trust
 from giaann_p2p.swarm.wire.actions import Call
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.messages import (
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.messages import Refusal
+from giaann_p2p.swarm.wire.training_messages import (
     Beat,
     BeatAck,
     Learn,
     LearnAck,
     Learned,
-    Message,
-    Refusal,
     Result,
     Skip,
 )

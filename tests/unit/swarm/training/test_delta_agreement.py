@@ -9,7 +9,7 @@ from giaann_p2p.store.seal import DIGEST
 from giaann_p2p.swarm.training.delta_agreement import DeltaAgreement, Verdict
 from giaann_p2p.swarm.training.trust import Trust
 from giaann_p2p.swarm.wire.identity import Identity, Peer
-from giaann_p2p.swarm.wire.messages import Result
+from giaann_p2p.swarm.wire.training_messages import Result
 from giaann_p2p.swarm.wire.voucher import vouched
 from tests.helpers_swarm import AUTHORS, JOB, OTHER_JOB, SWARM_ID
 

@@ -7,21 +7,19 @@ from giaann_p2p.swarm.training.worker import Lesson, Worker
 from giaann_p2p.swarm.training.writer import Writer
 from giaann_p2p.swarm.wire.actions import Action, Call, Compute, Reply, Stop
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.messages import (
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.messages import Push, Pushed, Refusal
+from giaann_p2p.swarm.wire.shardset import packed
+from giaann_p2p.swarm.wire.training_messages import (
     Beat,
     BeatAck,
     Learn,
     LearnAck,
     Learned,
-    Message,
-    Push,
-    Pushed,
     PushOrder,
-    Refusal,
     Result,
     Skip,
 )
-from giaann_p2p.swarm.wire.shardset import packed
 from giaann_p2p.swarm.wire.voucher import vouched, words_of
 from tests.helpers_swarm import (
     AUTHORS,

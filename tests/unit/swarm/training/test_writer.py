@@ -9,7 +9,8 @@ from giaann_p2p.store.layout import Shards
 from giaann_p2p.swarm.training import writer
 from giaann_p2p.swarm.training.writer import FEW_BYTES, Committed, WriteAction, Writer
 from giaann_p2p.swarm.wire.actions import Call, Reply
-from giaann_p2p.swarm.wire.messages import Message, Push, Pushed, PushFrom, Refusal
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.messages import Push, Pushed, PushFrom, Refusal
 from giaann_p2p.swarm.wire.shardset import packed, unpacked
 from tests.helpers_swarm import (
     JOB,

@@ -6,14 +6,16 @@ import pytest
 from giaann_p2p.errors import RecordError, TokenError
 from giaann_p2p.store.layout import Layout
 from giaann_p2p.swarm.members.directory import Directory
-from giaann_p2p.swarm.wire import messages
+from giaann_p2p.swarm.wire import messages, prompt_messages, training_messages
 from giaann_p2p.swarm.wire.admission import MAY_ASK, Admission
 from giaann_p2p.swarm.wire.identity import Identity, Peer
 from giaann_p2p.swarm.wire.manifest import Manifest
-from giaann_p2p.swarm.wire.messages import AskDigests, AskManifest, Learn, Message, Offer, Push
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.messages import AskDigests, AskManifest, Offer, Push
 from giaann_p2p.swarm.wire.record import Announcement, Role, signed
 from giaann_p2p.swarm.wire.revoked import MOST_REVOKED, Revoked
 from giaann_p2p.swarm.wire.token import EVERY, NONE, Rights, founded
+from giaann_p2p.swarm.wire.training_messages import Learn
 
 FOUNDER, MEMBER, SESSION, OTHER = (Identity.from_seed(bytes([n]) * 32) for n in range(1, 5))
 LAYOUT = Layout(shards=16)
@@ -120,13 +122,24 @@ def test_every_question_there_is_has_its_rights_and_an_answer_is_no_question() -
     kinds = {kind for kind in kinds if issubclass(kind, Message) and kind is not Message}
     answers = {
         *(messages.Pushed, messages.Rows, messages.Column, messages.Compared, messages.Fetched),
-        *(messages.Offered, messages.Part, messages.Digests, messages.LearnAck, messages.BeatAck),
-        *(messages.Continued, messages.ManifestIs, messages.Refusal, messages.Proof),
-        *(messages.OrphansAre, messages.RecordsAre, messages.Told, messages.ContinuedSubwords),
+        *(
+            messages.Offered,
+            messages.Part,
+            messages.Digests,
+            training_messages.LearnAck,
+            training_messages.BeatAck,
+        ),
+        *(prompt_messages.Continued, messages.ManifestIs, messages.Refusal, messages.Proof),
+        *(
+            messages.OrphansAre,
+            messages.RecordsAre,
+            prompt_messages.Told,
+            prompt_messages.ContinuedSubwords,
+        ),
         messages.Nouns,
     }
     assert kinds - answers - {AskManifest} == set(MAY_ASK)
-    answer = messages.LearnAck()
+    answer = training_messages.LearnAck()
     assert Admission(CLOSED).refusal(MEMBER.peer, token(EVERY), answer, NOW)
 
 

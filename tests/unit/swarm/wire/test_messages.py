@@ -5,15 +5,8 @@ import pytest
 
 from giaann_p2p.errors import MessageError
 from giaann_p2p.store.layout import MOST_SHARDS
-from giaann_p2p.swarm.wire.messages import (
-    MOST_BYTES,
-    VERSION,
-    AnyMessage,
-    Message,
-    Part,
-    decode,
-    encode,
-)
+from giaann_p2p.swarm.wire.message import Message
+from giaann_p2p.swarm.wire.messages import MOST_BYTES, VERSION, AnyMessage, Part, decode, encode
 from tests.helpers_swarm import JOB, MESSAGES
 
 
