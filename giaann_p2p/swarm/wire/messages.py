@@ -5,8 +5,8 @@ in them have the store's encodings, and sets of shards the encoding of `shardset
 where it is read. Nothing in a message is executed. No message exceeds `MOST_BYTES`; larger things
 are requested in parts.
 
-Docstrings call the peer that sends a message its sender, and the other one its receiver. Those about
-prompts and about learning are in `prompt_messages` and `training_messages`.
+Docstrings call the peer that sends a message its sender, and the other one its receiver. The
+messages about prompts and about learning are in `prompt_messages` and `training_messages`.
 """
 
 from typing import Annotated, Literal
