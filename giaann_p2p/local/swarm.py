@@ -128,20 +128,24 @@ class LocalSwarm(Remote):
             self._process.send_signal(signal.SIGQUIT)
 
     def wait_ready(
-        self, names: Collection[str] = (), gives_up: Callable[[], bool] = lambda: False
+        self,
+        names: Collection[str] = (),
+        within: float | None = None,
+        gives_up: Callable[[], bool] = lambda: False,
     ) -> bool:
         """Wait until the named peers are ready or, without names, all; return whether they are.
 
         They are not if `gives_up` returned True. Raises LocalSwarmError if one of them has ended,
-        or if none has made progress for a while.
+        or if none has made progress for `within` seconds, by default the spec's `start_within`.
         """
-        progress = Progress(self.spec.start_within, time.monotonic())
+        within = self.spec.start_within if within is None else within
+        progress = Progress(within, time.monotonic())
         while not gives_up():
             peers = self._chosen(names)
             if _all_ready(peers, self.folder):
                 return True
             if progress.ends(peers, time.monotonic()):
-                raise LocalSwarmError(_late(peers, self.spec.start_within))
+                raise LocalSwarmError(_late(peers, within))
             time.sleep(_PAUSE)
         return False
 
