@@ -1,5 +1,6 @@
 """`giaann swarm`: starts, shows, disturbs and ends a swarm that runs on this machine."""
 
+import asyncio
 import os
 import shlex
 import signal
@@ -18,7 +19,7 @@ from giaann_p2p.cli.manner import Profile
 from giaann_p2p.cli.pictures.option import Picture
 from giaann_p2p.cli.swarm_map import Elsewhere, show_map
 from giaann_p2p.cli.through_gateway import NoGateway
-from giaann_p2p.errors import UsageError
+from giaann_p2p.errors import GiaannError, UsageError
 from giaann_p2p.machine import check_capacity, memory
 from giaann_p2p.terminal import (
     EXIT_CODES,
@@ -378,7 +379,13 @@ def _ended_by_signals(swarm: "LocalSwarm") -> Iterator[list[int]]:
 
 def _until_ready(swarm: "LocalSwarm", asked: list[int]) -> None:
     """Wait until all peers are ready; LocalSwarmError if they make no progress, or one ends."""
-    if not swarm.wait_ready(gives_up=lambda: bool(asked)):
+    from giaann_p2p.cli.swarm_seen import until_seen
+
+    if swarm.wait_ready(gives_up=lambda: bool(asked)):
+        with suppress(GiaannError):  # the swarm is up all the same; `giaann status` says more
+            storages = sum(peer.role == "storage" for peer in swarm.peers())
+            asyncio.run(until_seen(swarm.link, storages, lambda: bool(asked)))
+    if asked:
         raise typer.Exit(INTERRUPTED)
 
 

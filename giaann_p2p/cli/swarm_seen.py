@@ -1,0 +1,39 @@
+"""Waits until a swarm's directory knows what its storage peers hold.
+
+A peer is ready before others have read so in the directory: they look every few seconds. Whoever
+starts a swarm and then asks for its health should not be told that shards are being copied.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from giaann_p2p.cli.visiting import visiting
+
+if TYPE_CHECKING:
+    from giaann_p2p.client.session import Session
+
+_WITHIN = 10.0
+"""Maximum seconds to wait; a swarm that came back may have shards to move for much longer."""
+_PAUSE = 0.2
+
+
+async def until_seen(link: str, storages: int, gives_up: Callable[[], bool]) -> None:
+    """Wait until the directory knows that all storage peers, so many, have what they hold."""
+    loop = asyncio.get_running_loop()
+    until = loop.time() + _WITHIN
+    async with visiting(link) as session:
+        while loop.time() < until and not (  # noqa: ASYNC110  (a signal sets no event of it)
+            gives_up() or _is_seen(session, storages)
+        ):
+            await asyncio.sleep(_PAUSE)
+
+
+def _is_seen(session: "Session", storages: int) -> bool:
+    from giaann_p2p.swarm.wire.shardset import unpacked
+
+    shards = session.manifest.layout.shards
+    live = session.around.directory.live(session.now)
+    found = [said for said in live if said.role == "storage"]
+    settled = [said for said in found if not len(unpacked(said.syncing, shards))]
+    return len(settled) >= storages
