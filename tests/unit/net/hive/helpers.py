@@ -73,7 +73,7 @@ def hosts(
             lambda _, context: place.complaints.append(context)
         )
         try:
-            async with asyncio.timeout(120):
+            async with asyncio.timeout(400):  # well above what any step of a story may take
                 await story(place)
         finally:
             await asyncio.gather(*[host.close() for host in place.hosts])
