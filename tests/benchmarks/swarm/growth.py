@@ -47,8 +47,8 @@ class Measured(NamedTuple):
 _COMPUTES = (Size(3, 1), Size(3, 2), Size(3, 3), Size(3, 4))
 _STORAGES = (Size(1, 2), Size(2, 2), Size(3, 2), Size(4, 2), Size(6, 2))
 _RUNS = (_COMPUTES, *((size,) for size in _STORAGES))
-"""Storage peers that come later hold shards beside those of long standing at first, which would be
-measured, too; so each number of them is another swarm."""
+"""Storage peers that come later hold shards beside those of long standing for a while; so that this
+is not measured, each number of them is another swarm."""
 
 
 def grown(drawn: Iterator[str], texts: Iterator[int], epochs: int, rounds: int) -> list[Group]:
