@@ -20,12 +20,20 @@ _PAUSE = 0.2
 
 async def until_seen(link: str, storages: int, gives_up: Callable[[], bool]) -> None:
     """Wait until the directory knows that all storage peers, so many, have what they hold."""
-    loop = asyncio.get_running_loop()
-    until = loop.time() + _WITHIN
+    clock = asyncio.get_running_loop().time
+    until = clock() + _WITHIN
+    seen = asyncio.create_task(_seen(link, storages))
+    while not (seen.done() or gives_up()) and clock() < until:
+        await asyncio.wait([seen], timeout=_PAUSE)
+    seen.cancel()
+    await asyncio.wait([seen])
+    if not seen.cancelled():
+        seen.result()
+
+
+async def _seen(link: str, storages: int) -> None:
     async with visiting(link) as session:
-        while loop.time() < until and not (  # noqa: ASYNC110  (a signal sets no event of it)
-            gives_up() or _is_seen(session, storages)
-        ):
+        while not _is_seen(session, storages):  # noqa: ASYNC110  (of other processes)
             await asyncio.sleep(_PAUSE)
 
 

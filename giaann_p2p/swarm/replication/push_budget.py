@@ -46,15 +46,19 @@ _MINUTE = 60.0
 _STEP = increment(1)
 
 
-def cost_of(delta: Delta) -> float:
-    """Return the cost of a delta in sentences, from LEAST to MOST.
+def cost_of(weight: float) -> float:
+    """Return the cost in sentences, from LEAST to MOST, of a push with this weight of rows."""
+    return min(max(weight / SENTENCE, LEAST), MOST)
 
-    A connection costs its strength in steps, and above one step the square of that, so repetition
+
+def weight_of(delta: Delta) -> float:
+    """Return the weight of a delta's rows, however they were cut.
+
+    A connection weighs its strength in steps, and above one step the square of that, so repetition
     is expensive. SENTENCE steps cost one sentence.
     """
     steps = delta.strength / _STEP
-    weight = float(np.sum(steps * np.maximum(steps, 1.0)))
-    return min(max(weight / SENTENCE, LEAST), MOST)
+    return float(np.sum(steps * np.maximum(steps, 1.0)))
 
 
 class Account:
@@ -110,25 +114,25 @@ class Bill:
     def __init__(self, purses: Collection[Purse]) -> None:
         """Reserve the cost of one chunk in each purse."""
         self._purses = purses
-        self._cost = 0.0
-        """The cost of the delta's parts that were unpacked so far, in sentences."""
+        self._weight = 0.0
+        """The weight of the rows that were unpacked so far, perhaps in several parts."""
         self._spend(CHUNK)
 
     def weighing(self, check: Callable[[Update], None]) -> Callable[[Update], None]:
-        """Return a function that runs `check` on an update, and then computes its cost."""
+        """Return a function that runs `check` on an update, and then weighs it."""
 
         def weigh(update: Update) -> None:
             check(update)
-            self._cost += cost_of(update.delta)
+            self._weight += weight_of(update.delta)
 
         return weigh
 
     def settle(self) -> None:
-        """Charge the true cost of the push instead of the reserved one, but at least the minimum.
+        """Charge the true cost of the push instead of the reserved one.
 
         A delta that was rejected, or did not come, costs the minimum.
         """
-        self._spend(max(self._cost, LEAST) - CHUNK)
+        self._spend(cost_of(self._weight) - CHUNK)
 
     def _spend(self, sentences: float) -> None:
         for purse in self._purses:
@@ -159,9 +163,10 @@ class PushBudget:
         """Charge a push to its author; return the bill, or a refusal if the budget is spent.
 
         `sets` are the chunks of the push's shards that are held here. A chunk that all of them have
-        is free, because its push is a retry after a lost acknowledgement.
+        is free, because its push is a retry after a lost acknowledgement; but not if its rows would
+        have to be fetched again, because then the author spends nothing, and others do.
         """
-        if sets and all((push.job, push.chunk) in one for one in sets):
+        if isinstance(push, Push) and sets and all((push.job, push.chunk) in one for one in sets):
             return Bill(())
         purses = self._purses(author, stands, now)
         jobs = int(not (sets and all(one.of(push.job) for one in sets)))

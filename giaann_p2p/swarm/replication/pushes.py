@@ -112,6 +112,8 @@ class Pushes:
             del self._fetching[sender]
         try:
             came, _ = deltas_of(answer, lack, self._replicas, self._checks)
+            if len(shards_of(came)) < sum(len(update.shards) for update in came):
+                raise MessageError("rows of a shard that came twice would be charged twice")
             for update in came:
                 self._checks.check_sender(sender, update.seal)
         except (MessageError, DamagedError):

@@ -208,6 +208,7 @@ class Writer:
         """Handle the answer of a peer that was told to fetch rows; if it has not, send them."""
         chunk.heard(peer, pushed, was_seed=False)
         if isinstance(answer, Refusal) and answer.again:
+            chunk.refused.add(peer)
             chunk.failed(peer, now, answer.again)
             return self._next(chunk, [peer], now)
         try:

@@ -11,6 +11,7 @@ import pytest
 from giaann_p2p.cli import swarm_seen
 from giaann_p2p.cli.swarm_seen import until_seen
 from giaann_p2p.net.clock import run
+from giaann_p2p.net.errors import Unreachable
 from giaann_p2p.swarm.wire.shardset import packed
 
 SHARDS = 16
@@ -54,6 +55,30 @@ def swarm(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Di
     return directory
 
 
+@pytest.mark.parametrize("gives_up", [False, True])
+def test_nor_for_a_swarm_that_cannot_be_reached(
+    monkeypatch: pytest.MonkeyPatch, gives_up: bool
+) -> None:
+    @asynccontextmanager
+    async def visiting(link: str) -> AsyncIterator[None]:
+        await asyncio.sleep(3600)
+        yield
+
+    monkeypatch.setattr(swarm_seen, "visiting", visiting)
+    assert run(seconds(gives_up)) == pytest.approx(0 if gives_up else 10, abs=0.3)
+
+
+def test_what_goes_wrong_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    @asynccontextmanager
+    async def visiting(link: str) -> AsyncIterator[None]:
+        raise Unreachable("nobody is there")
+        yield
+
+    monkeypatch.setattr(swarm_seen, "visiting", visiting)
+    with pytest.raises(Unreachable, match="nobody"):
+        run(seconds())
+
+
 async def seconds(gives_up: bool = False) -> float:
     began = asyncio.get_running_loop().time()
     await until_seen("a link", 2, lambda: gives_up)
@@ -70,7 +95,7 @@ async def seconds(gives_up: bool = False) -> float:
     indirect=["swarm"],
 )
 def test_it_waits_until_all_are_known_to_have_what_they_hold(swarm: Directory, looks: int) -> None:
-    assert run(seconds()) == pytest.approx(0.2 * (looks - 1))
+    assert run(seconds()) == pytest.approx(0.2 * (looks - 1), abs=0.01)
     assert swarm.looks == looks
 
 

@@ -17,11 +17,12 @@ from giaann_p2p.swarm.replication.push_budget import (
     Bill,
     PushBudget,
     cost_of,
+    weight_of,
 )
 from giaann_p2p.swarm.replication.settings import Settings
 from giaann_p2p.swarm.wire.actions import Apply, Reply
 from giaann_p2p.swarm.wire.identity import Peer
-from giaann_p2p.swarm.wire.messages import Push, Pushed, Refusal
+from giaann_p2p.swarm.wire.messages import Push, Pushed, PushFrom, Refusal
 from giaann_p2p.swarm.wire.shardset import packed
 from tests.helpers_swarm import (
     JOB,
@@ -72,7 +73,7 @@ def try_push(
     said = budget.bill(who, stands, push or push_of(1), [applied(0)], now)
     if isinstance(said, Refusal):
         return False
-    said._cost = cost
+    said._weight = cost * SENTENCE
     said.settle()
     return True
 
@@ -85,15 +86,17 @@ def flood(budget: PushBudget, authors: int, seconds: int, **how: float) -> int:
 
 def test_a_sentence_is_some_steps_of_strength() -> None:
     many = [[f"{word}{n}" for word in TEXT] for n in range(64)]
-    assert 32 < cost_of(delta_of(*many)) < 128
-    assert cost_of(EMPTY) == LEAST
+    assert 32 < cost_of(weight_of(delta_of(*many))) < 128
+    assert cost_of(weight_of(EMPTY)) == LEAST
 
 
 def test_what_repeats_counts_as_often_as_it_does() -> None:
     once, often = delta_of(TEXT), delta_of(*[TEXT] * 64)
     assert often.connections == once.connections
-    assert cost_of(often) > 8 * 64 * float(once.strength.sum()) / (1 << 16) / 5 / SENTENCE
-    assert cost_of(often) <= MOST
+    assert (
+        cost_of(weight_of(often)) > 8 * 64 * float(once.strength.sum()) / (1 << 16) / 5 / SENTENCE
+    )
+    assert cost_of(weight_of(often)) <= MOST
 
 
 def test_one_newcomer_has_its_rate_and_all_have_twice_that() -> None:
@@ -134,7 +137,7 @@ def test_new_jobs_have_a_budget_of_their_own() -> None:
 def test_a_refusal_says_when_to_retry() -> None:
     budget = PushBudget(Settings(), NOW)
     while isinstance(said := budget.bill(B, False, push_of(1), [applied(0)], NOW), Bill):
-        said._cost = 64.0
+        said._weight = 64.0 * SENTENCE
         said.settle()
     assert said.is_busy
     assert "a newcomer may push 960 sentences and 4 new jobs a minute to this peer" in said.reason
@@ -148,6 +151,14 @@ def test_what_is_here_already_costs_nothing() -> None:
     budget = PushBudget(Settings(), NOW)
     for _ in range(1000):
         assert isinstance(budget.bill(B, False, push_of(0), [applied(0)], NOW), Bill)
+
+
+def test_what_is_here_already_costs_as_much_as_ever_if_it_is_to_be_fetched_again() -> None:
+    budget = PushBudget(Settings(), NOW)
+    again = PushFrom(JOB, 0, b"", B)
+    told = [budget.bill(C, False, again, [applied(0)], NOW) for _ in range(1000)]
+    assert isinstance(told[0], Bill)
+    assert isinstance(told[-1], Refusal)
 
 
 def test_authors_in_any_number_take_bounded_room() -> None:
@@ -201,5 +212,5 @@ def test_the_true_cost_is_charged_when_a_delta_was_unpacked() -> None:
     unpacked: list[Update] = apply.unpacked()
     side.store.apply(unpacked)
     side.core.stored(apply.number, None, NOW)
-    cost = cost_of(unpacked[0].delta)
+    cost = cost_of(weight_of(unpacked[0].delta))
     assert np.isclose(purse.sentences.level(NOW), purse.sentences.most - cost)

@@ -185,3 +185,32 @@ def test_who_has_not_signed_cannot_have_rows_fetched() -> None:
     assert isinstance(said, Refusal)
     assert "has not signed" in said.reason
     assert side.calls == []
+
+
+def fetched(side: Side, *parts: list[int]) -> None:
+    """Have the rows of chunk 1 come in some parts."""
+    ask(side, push_from(B, *ALL))
+    (call,) = side.calls
+    pieces = [
+        Piece(JOB, 1, packed(shards(*part), SHARDS), LESSONS.parcel(1, shards(*part)))
+        for part in parts
+    ]
+    side.answer(call, Fetched(pieces, applied().to_bytes()), NOW)
+
+
+def test_rows_are_charged_the_same_in_one_part_or_in_several() -> None:
+    charged = []
+    for parts in ([ALL], [ALL[:1], ALL[1:3], ALL[3:]]):
+        side = side_of()
+        fetched(side, *parts)
+        assert told(side) == Pushed(packed(shards(*ALL), SHARDS))
+        (purse,) = {*side.core.budget._authors.values()}
+        charged.append(purse.sentences.most - purse.sentences.level(NOW))
+    assert charged[0] == pytest.approx(charged[1])
+
+
+def test_rows_that_come_twice_are_refused() -> None:
+    """Their author would be charged for each, and could soon push nothing more."""
+    side = side_of()
+    fetched(side, ALL, ALL[1:])
+    assert isinstance(told(side), Refusal)

@@ -316,8 +316,8 @@ def test_who_says_when_to_come_again_is_asked_then_and_is_as_good_as_ever() -> N
 # Newcomers own the shards; A held them before, and still does.
 
 
-def _beside(newcomers: int = 3) -> Writing:
-    writing = Writing(*[B, C, D][:newcomers])
+def _beside(newcomers: int = 3, few: int = FEW_BYTES) -> Writing:
+    writing = Writing(*[B, C, D][:newcomers], few=few)
     writing.around.newcomers = {B, C, D}
     writing.around.beside_owners = {A: shards(*range(SHARDS))}
     writing.around.others_there = {A}
@@ -425,6 +425,19 @@ def test_but_does_not_wait_for_one_that_cannot_take_it(answer: Message | None) -
     if answer is None:
         writing.around.unreachable = {A}
     writing.answer(A, answer)
+    writing.tick(NOW + 1)
+    assert len(writing.committed) == 1
+
+
+def test_nor_for_one_that_is_told_to_fetch_and_is_busy() -> None:
+    writing = _beside(few=0)
+    writing.around.newcomers = set()
+    writing.push(1)
+    writing.answer(B, Pushed(ALL))
+    for peer in (C, D):
+        writing.answer(peer, Pushed(ALL))
+    assert writing.committed == []
+    writing.answer(A, Refusal("busy: later", 5.0))
     writing.tick(NOW + 1)
     assert len(writing.committed) == 1
 
