@@ -98,7 +98,11 @@ def _founded(options: BootstrapOptions, folder: Folder) -> Manifest:
         founder,
         options.new,
         spec=spec,
-        layout=Layout(shards=options.shards, blocks=options.blocks or usual_blocks(spec)),
+        layout=Layout(
+            shards=options.shards,
+            blocks=options.blocks or usual_blocks(spec),
+            sentences=options.chunk,
+        ),
         replicas=options.replicas,
         quorum=options.quorum,
         redundancy=options.redundancy,

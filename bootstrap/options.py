@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from giaann_p2p.errors import UsageError
+from giaann_p2p.model.spec import CHUNK, MOST_CHUNK
 from giaann_p2p.swarm.wire.manifest import MOST_REDUNDANCY, MOST_REPLICAS
 from peers.options import Options, told
 
@@ -50,6 +51,15 @@ class BootstrapOptions(Options, frozen=True, kw_only=True, forbid_unknown_fields
             ge=0,
         ),
     ] = 0
+    chunk: Annotated[
+        int,
+        told(
+            "Sentences, or texts with subwords, that are learned and sent together. Larger chunks "
+            "cost large swarms less; smaller ones spread a short text over more compute peers.",
+            ge=CHUNK,
+            le=MOST_CHUNK,
+        ),
+    ] = CHUNK
     profile: Annotated[
         Literal["words", "subwords"], told("How the swarm's model reads: words, or subwords.")
     ] = "subwords"

@@ -21,6 +21,7 @@ from giaann_p2p.cli.swarm_map import Elsewhere, show_map
 from giaann_p2p.cli.through_gateway import NoGateway
 from giaann_p2p.errors import GiaannError, UsageError
 from giaann_p2p.machine import check_capacity, memory
+from giaann_p2p.model.spec import CHUNK, MOST_CHUNK
 from giaann_p2p.terminal import (
     EXIT_CODES,
     FAILED,
@@ -87,6 +88,12 @@ Redundancy = Annotated[
         min=1, max=8, help="Compute peers that have to agree on each chunk. \\[default: 1]"
     ),
 ]
+Chunk = Annotated[
+    int | None,
+    typer.Option(
+        min=CHUNK, max=MOST_CHUNK, help=f"Sentences in a chunk of a text. \\[default: {CHUNK}]"
+    ),
+]
 Names = Annotated[
     list[str], typer.Argument(metavar="NAME...", help="Peers, for example storage-1.")
 ]
@@ -101,6 +108,7 @@ def up(
     replicas: Replicas = None,
     redundancy: Redundancy = None,
     shards: Shards = None,
+    chunk: Chunk = None,
     profile: Annotated[
         Profile | None,
         typer.Option(help="How the model reads: words, or subwords. \\[default: subwords]"),
@@ -143,6 +151,7 @@ def up(
         "replicas": replicas,
         "redundancy": redundancy,
         "shards": shards,
+        "chunk": chunk,
         "profile": profile,
         "name": name,
         "capacity": capacity,

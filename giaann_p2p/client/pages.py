@@ -11,6 +11,7 @@ from pyroaring import BitMap
 
 from giaann_p2p.model.parse import chunks
 from giaann_p2p.model.profile import AnyProfile
+from giaann_p2p.model.spec import CHUNK
 from giaann_p2p.model.text import Sentence
 from giaann_p2p.solo.corpus import Corpus
 
@@ -22,14 +23,24 @@ _NOTHING: list[Sentence] = []
 class Pages:
     """A bounded buffer of a text's chunks, between the reading and the learning of the text."""
 
-    def __init__(self, corpus: Corpus, profile: AnyProfile, known: BitMap, most: int) -> None:
-        """Hold `most` chunks at most; `known` chunks need no learning, so they are not held."""
+    def __init__(
+        self,
+        corpus: Corpus,
+        profile: AnyProfile,
+        known: BitMap,
+        most: int,
+        size: int = CHUNK,
+    ) -> None:
+        """Hold `most` chunks at most, of `size` sentences each.
+
+        `known` chunks need no learning, so they are not held.
+        """
         self.read = 0
         """Number of chunks read so far, known ones included."""
         self.ended = False
         """Whether the text has been read to its end."""
         self._known, self._most = known, most
-        self._chunks = chunks(profile.texts(corpus.blocks(), corpus.name))
+        self._chunks = chunks(profile.texts(corpus.blocks(), corpus.name), size)
         self._held: dict[int, list[Sentence]] = {}
         self._characters = 0
         self._room = asyncio.Event()

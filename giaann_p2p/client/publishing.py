@@ -37,7 +37,7 @@ from giaann_p2p.swarm.training.census import Census
 from giaann_p2p.swarm.training.pushed_chunk import Cut
 from giaann_p2p.swarm.training.writer import Committed, WriteAction, Writer
 from giaann_p2p.swarm.wire.actions import Call
-from giaann_p2p.swarm.wire.limits import of_chunk
+from giaann_p2p.swarm.wire.limits import of_push
 from giaann_p2p.swarm.wire.message import Message
 from giaann_p2p.swarm.wire.messages import Refusal
 from giaann_p2p.swarm.wire.token import Rights
@@ -133,7 +133,7 @@ class _Publication:
 
     def __init__(self, visiting: Session) -> None:
         self._visiting, manifest = visiting, visiting.manifest
-        limits = of_chunk(manifest.spec)
+        limits = of_push(manifest.spec, manifest.layout)
         self.most = min(limits.neurons - 1, limits.connections)
         """The most rows and connections of a chunk."""
         rules = manifest.rules

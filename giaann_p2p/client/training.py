@@ -162,8 +162,9 @@ class Trainer:
         watch: Watch,
         should_stop: Callable[[], bool],
     ) -> TrainReport:
-        number = job_id(corpus, epoch, self._visiting.manifest.spec)
-        unit = profile_of(self._visiting.manifest.spec).unit
+        manifest = self._visiting.manifest
+        number = job_id(corpus, epoch, manifest.spec, manifest.layout)
+        unit = profile_of(manifest.spec).unit
         report = TrainReport(corpus.name, corpus.size, epoch=epoch, unit=unit)
         needless = BitMap()
         for _ in range(_NAMES):
@@ -293,7 +294,9 @@ class _Job:
         """Make one pass over the text and have uncommitted chunks learned; return the pass."""
         manner = self._manner
         most = manner.batch + _AHEAD
-        pages = Pages(self._corpus, profile_of(self._visiting.manifest.spec), committed, most)
+        manifest = self._visiting.manifest
+        profile, size = profile_of(manifest.spec), manifest.layout.chunk
+        pages = Pages(self._corpus, profile, committed, most, size)
         policy = (LeastOverlap if manner.policy == "overlap" else AtRandom)(self._number)
         pace, alone = LeaseSettings(in_flight=manner.batch), self._redundancy == 1
         schedule = Schedule(policy, committed, pace, alone=alone)

@@ -13,9 +13,9 @@ from giaann_p2p.client.trained import TrainProgress, TrainReport
 from giaann_p2p.gateway.backend import Learned, Progress, Teaching
 from giaann_p2p.gateway.failures import Busy
 from giaann_p2p.gateway.views import ShownJob
-from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.solo.corpus import opened
 from giaann_p2p.solo.jobs import job_id
+from giaann_p2p.swarm.wire.manifest import Manifest
 
 if TYPE_CHECKING:
     from giaann_p2p.client.training import Trainer
@@ -51,7 +51,7 @@ class SwarmLessons:
         far = [Progress(name=name, done=0, of=None, share=0.0, rate=0.0)]
         task = asyncio.create_task(self._taught(session, name, text, far))
         try:
-            number = await asyncio.to_thread(_job_of, text, session.manifest.spec)
+            number = await asyncio.to_thread(_job_of, text, session.manifest)
             while not task.done():
                 self._note(number, far[0])
                 yield far[0]
@@ -111,7 +111,7 @@ class SwarmLessons:
             del self._jobs[next(iter(self._jobs))]
 
 
-def _job_of(text: str, spec: ModelSpec) -> bytes:
+def _job_of(text: str, manifest: Manifest) -> bytes:
     """Return the id of the job under which a swarm learns a text."""
     with opened(text) as corpus:
-        return job_id(corpus, 1, spec)
+        return job_id(corpus, 1, manifest.spec, manifest.layout)

@@ -6,6 +6,7 @@ import msgspec
 
 from giaann_p2p.errors import UsageError
 from giaann_p2p.local.suggest import nearest
+from giaann_p2p.model.spec import CHUNK
 from giaann_p2p.model.usual import USUAL_PROFILE
 
 BOOTSTRAP, STORAGE, COMPUTE, GATEWAY = "bootstrap", "storage", "compute", "gateway"
@@ -26,7 +27,7 @@ start together: a peer that comes back at all comes back at once."""
 
 
 class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The settings of a swarm; only the first bootstrap peer gets the first five."""
+    """The settings of a swarm; only the first bootstrap peer gets the first six."""
 
     name: str = "local"
     shards: int = 256
@@ -34,6 +35,8 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     redundancy: int = 1
     profile: str = USUAL_PROFILE
     """How the model reads: `words` or `subwords`."""
+    chunk: int = CHUNK
+    """The number of sentences in a chunk."""
     capacity: str = ""
     """The memory that each storage peer offers, such as 1GiB; empty for the default."""
     force: bool = False
@@ -124,6 +127,7 @@ def arguments_of(
     else:
         sizes = ["--shards", str(spec.shards), "--replicas", str(spec.replicas)]
         agreed = ["--redundancy", str(spec.redundancy), "--profile", spec.profile]
+        agreed += ["--chunk", str(spec.chunk)]
         found = ["--new", spec.name, "--open", *sizes, *agreed, *found]
     if role != BOOTSTRAP:
         found += ["--metrics-port", str(metrics_port)]

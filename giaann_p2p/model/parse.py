@@ -25,6 +25,9 @@ from giaann_p2p.model.word_memory import tokenized
 from giaann_p2p.model.workers import in_processes
 
 _CHUNKS_AT_ONCE = 8
+_MOST_CHARACTERS = 1 << 20
+"""The number of characters at which a chunk of `CHUNK` sentences or more ends, so that it fits into
+a message."""
 T = TypeVar("T")
 
 _NOT_TEXT = re.compile(r"[\ufdd0-\ufdef\ufffe\uffff]")
@@ -228,9 +231,17 @@ def max_chars(spec: ModelSpec) -> int:
     return 256 * spec.max_tokens
 
 
-def chunks(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
-    """Group a stream of sentences into chunks."""
-    return groups(sentences, CHUNK)
+def chunks(sentences: Iterable[Sentence], size: int = CHUNK) -> Iterator[list[Sentence]]:
+    """Group a stream of sentences into chunks of `size`, or of fewer that are very long."""
+    chunk, characters = list[Sentence](), 0
+    for sentence in sentences:
+        chunk.append(sentence)
+        characters += len(sentence.text)
+        if len(chunk) == size or (len(chunk) >= CHUNK and characters >= _MOST_CHARACTERS):
+            yield chunk
+            chunk, characters = [], 0
+    if chunk:
+        yield chunk
 
 
 def parse_chunks(

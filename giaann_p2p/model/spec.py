@@ -16,7 +16,9 @@ UNIT_BITS = 16
 UNITS = 1 << UNIT_BITS
 
 CHUNK = 64
-"""The number of sentences in a chunk, the unit of learning."""
+"""The least number of sentences in a chunk, the unit of learning, and the usual one."""
+MOST_CHUNK = 1 << 14
+"""The largest number of sentences in a chunk, with a text of some megabytes."""
 
 # The official en_core_web_sm 3.8.0, its tagger in whole numbers (see `english.digest_of`), and this
 # package's word lists (see `lexicon.digest`). A test holds both to what is installed.

@@ -345,6 +345,9 @@ class Brain:
     def _profile(self) -> AnyProfile:
         return profile_of(self.spec, self._device)
 
+    def _job_id(self, corpus: Corpus, epoch: int) -> bytes:
+        return job_id(corpus, epoch, self.spec, self._store.layout)
+
     def _train(
         self,
         corpus: Corpus,
@@ -355,8 +358,9 @@ class Brain:
     ) -> Trained:
         return train(
             corpus,
-            Progress(self._store, job_id(corpus, epoch, self.spec), corpus.name, epoch),
+            Progress(self._store, self._job_id(corpus, epoch), corpus.name, epoch),
             self._profile,
+            self._store.layout.chunk,
             workers=workers or ((os.cpu_count() or 1) if corpus.size >= _LARGE else 1),
             progress=progress,
             should_stop=should_stop,

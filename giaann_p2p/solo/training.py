@@ -24,12 +24,13 @@ def train(
     corpus: Corpus,
     job: Progress,
     profile: AnyProfile,
+    size: int,
     *,
     workers: int,
     progress: Watch,
     should_stop: Callable[[], bool],
 ) -> Trained:
-    """Learn the chunks of a text that were not learned before."""
+    """Learn the chunks of a text, each of `size` sentences, that were not learned before."""
     report = Trained(corpus.name, corpus.size, chunks_known=len(job.known), unit=profile.unit)
     if job.complete:
         return report
@@ -38,7 +39,8 @@ def train(
     numbers: deque[int] = deque()  # the numbers of the chunks that are being parsed
 
     def new() -> Iterator[list[Sentence]]:
-        for number, chunk in enumerate(chunks(profile.texts(corpus.blocks(), corpus.name))):
+        texts = profile.texts(corpus.blocks(), corpus.name)
+        for number, chunk in enumerate(chunks(texts, size)):
             if number not in job.known:
                 numbers.append(number)
                 yield chunk

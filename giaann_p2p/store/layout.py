@@ -1,7 +1,11 @@
-"""Maps each row to a shard: by its column, or by its block if columns are cut into blocks.
+"""How a model is cut into shards, and a text into chunks.
 
-Every peer computes this mapping for itself, so the number of shards and of blocks is part of the
+A row belongs to a shard by its column, or by its block if columns are cut into blocks. Every peer
+computes this mapping for itself, and numbers the chunks of a text, so a layout is part of the
 swarm's manifest and never changes.
+
+Each chunk is sent to the owners of all shards, so what it costs besides its rows grows with the
+peers, not with its sentences. Large swarms take large chunks.
 """
 
 from typing import Any
@@ -12,7 +16,7 @@ import numpy.typing as npt
 
 from giaann_p2p.errors import SpecError
 from giaann_p2p.model.sequence import Ids
-from giaann_p2p.model.spec import ModelSpec
+from giaann_p2p.model.spec import CHUNK, MOST_CHUNK, ModelSpec
 
 Shards = npt.NDArray[np.uint16]
 """An array of shard numbers."""
@@ -28,12 +32,27 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     shards: int = 256
     blocks: int = 1
+    sentences: int | msgspec.UnsetType = msgspec.UNSET
+    """The number of sentences in a chunk. Unset for the usual number, so that its encoding is that
+    of releases that knew no other."""
 
     def __post_init__(self) -> None:
+        if not CHUNK <= self.chunk <= MOST_CHUNK:
+            raise SpecError(f"sentences must be {CHUNK} to {MOST_CHUNK}; it is {self.chunk}")
+        if self.sentences == CHUNK:
+            msgspec.structs.force_setattr(self, "sentences", msgspec.UNSET)
         for name in ("shards", "blocks"):
             value = getattr(self, name)
             if not 1 <= value <= MOST_SHARDS or value & (value - 1):
                 raise SpecError(f"{name} must be a power of two up to {MOST_SHARDS}; it is {value}")
+
+    def __str__(self) -> str:
+        return f"shards={self.shards}, blocks={self.blocks}, chunk={self.chunk}"
+
+    @property
+    def chunk(self) -> int:
+        """The number of sentences in a chunk; the last chunk of a text may have fewer."""
+        return CHUNK if isinstance(self.sentences, msgspec.UnsetType) else self.sentences
 
     def shards_of(self, concept: Ids, feature: Ids) -> Shards:
         """Return the shard of each neuron's row."""

@@ -10,7 +10,7 @@ import numpy as np
 from giaann_p2p.errors import DamagedError, UsageError
 from giaann_p2p.model.delta import EMPTY, Delta
 from giaann_p2p.model.ids import PRIME
-from giaann_p2p.model.spec import CHUNK, ModelSpec, increment
+from giaann_p2p.model.spec import ModelSpec, increment
 from giaann_p2p.store.applied import JOB_BYTES
 from giaann_p2p.store.codec.parcel import Limits, decode, encode
 from giaann_p2p.store.layout import Layout, Shards
@@ -54,15 +54,15 @@ class Update(NamedTuple):
         """Decode an update received as bytes; DamagedError if the parcel is invalid."""
         return cls(job, chunk, shards, decode(parcel, limits), parcel, seal)
 
-    def check(self, spec: ModelSpec) -> None:
-        """Raise UsageError unless this can be an update of a model with this spec."""
+    def check(self, spec: ModelSpec, layout: Layout) -> None:
+        """Raise UsageError unless this can be an update of a model with this spec and layout."""
         if len(self.job) != JOB_BYTES:
             raise UsageError(f"a job's name must have {JOB_BYTES} bytes, not {len(self.job)}")
         if not 0 <= self.chunk < _MOST_CHUNKS:
             raise UsageError(f"chunks are numbered from 0 to 2^32 - 1, not {self.chunk}")
         if np.any(self.shards[1:] <= self.shards[:-1]):
             raise UsageError("an update's shards must be ascending")
-        check_delta(self.delta, spec, _most_units(spec))
+        check_delta(self.delta, spec, _most_units(spec, layout))
 
 
 def anything(update: Update) -> None:
@@ -123,12 +123,12 @@ def check_delta(delta: Delta, spec: ModelSpec, most: int = MOST_HELD) -> None:
         raise UsageError(f"a delta's strengths must be 1 to {most}, its counts 0 to {most}")
 
 
-def _most_units(spec: ModelSpec) -> int:
+def _most_units(spec: ModelSpec, layout: Layout) -> int:
     """Return the most that a chunk can add to one strength or count.
 
     The extreme case is a chunk of sentences of the greatest length, all of one word.
     """
-    return CHUNK * spec.max_tokens * spec.max_tokens // 2 * increment(1)
+    return layout.chunk * spec.max_tokens * spec.max_tokens // 2 * increment(1)
 
 
 def _nameless(delta: Delta) -> int:

@@ -16,9 +16,16 @@ from tests.unit.peers.helpers import LINK
 
 @pytest.fixture(scope="module")
 def link() -> Iterator[str]:
-    """A swarm that learns."""
+    """A swarm that learns, in larger chunks than a brain does."""
     with LocalSwarm(
-        name="school", profile="words", shards=4, replicas=2, storages=2, computes=1, grace=1.0
+        name="school",
+        profile="words",
+        shards=4,
+        chunk=100,
+        replicas=2,
+        storages=2,
+        computes=1,
+        grace=1.0,
     ) as one:
         one.wait_ready()
         yield one.link
@@ -66,6 +73,22 @@ def test_what_a_swarm_learns_is_what_one_machine_learns(
 
 
 @pytest.mark.slow
+def test_a_brain_taken_home_knows_what_the_swarm_learned(
+    giaann: Run, link: str, tmp_path: Path
+) -> None:
+    text, home, db = tmp_path / "bees.txt", tmp_path / "home", tmp_path / "db"
+    text.write_text("".join(SENTENCE.format(i) for i in range(250)))
+    told = json.loads(giaann("train", "--join", link, text, "--json").stdout)
+    assert (told["chunks"], told["sentences"], told["complete"]) == (3, 250, True)
+    assert giaann("pull", "--join", link, "--db", home).returncode == 0
+    again = giaann("solo", "train", text, "--db", home)
+    assert again.stdout == f"{text}: known already (3 chunks); --epochs learns it again\n"
+    assert giaann("fsck", "--join", link, "--against", home).returncode == 0
+    known = giaann("solo", "train", text, "--db", db, *WORDS)  # in chunks of 64
+    assert "250 of 250 sentences" in known.stdout
+
+
+@pytest.mark.slow
 def test_ctrl_c_stops_it_and_the_same_command_goes_on(
     giaann: Run, link: str, tmp_path: Path
 ) -> None:
@@ -81,7 +104,7 @@ def test_ctrl_c_stops_it_and_the_same_command_goes_on(
     assert (done.returncode, done.stderr) == (0, "")
     told = json.loads(done.stdout)
     assert told["chunks"] > 0
-    assert told["chunks"] + told["chunks_known"] == 50
+    assert told["chunks"] + told["chunks_known"] == 32
 
 
 @pytest.mark.slow

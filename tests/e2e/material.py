@@ -96,7 +96,7 @@ class Wiki(Material):
     def job(self, epoch: int) -> bytes:
         """Return the job of an epoch; the first one is 1."""
         with opened(self._path) as corpus:
-            return job_id(corpus, epoch, self.twin.spec)
+            return job_id(corpus, epoch, self.twin.spec, Layout())
 
     def times(self, neuron: Neuron, row: Row | None) -> list[int] | None:
         """Return how often each chunk went into a row; None if no such sum explains the row."""

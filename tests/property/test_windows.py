@@ -38,7 +38,7 @@ def test_parts_are_bounded_and_add_up(profile: str, chunks: list[int], most: int
 @pytest.mark.parametrize("profile", ["words", "subwords"])
 def test_parts_of_the_largest_size_are_chunks(profile: str) -> None:
     spec = lessons_of(Layout(shards=4), profile).spec
-    limits = of_chunk(spec)
+    limits = of_chunk(spec, Layout())
     whole = learned(profile, list(range(600)))
     for part in windows(whole, min(limits.neurons - 1, limits.connections)):
         assert digest(decode(encode(part), limits)) == digest(part)

@@ -344,7 +344,7 @@ def _leased_for_ever(patch: pytest.MonkeyPatch) -> None:
 
 
 def _boundless(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(PushBudget, "bill", lambda self, *push: Bill(()))
+    patch.setattr(PushBudget, "bill", lambda self, *push: Bill((), CHUNKS))
 
 
 DEFENCES = [

@@ -44,6 +44,14 @@ def test_chunks_are_64_sentences() -> None:
     assert list(chunks([])) == []
 
 
+def test_a_chunk_of_very_long_sentences_ends_early_but_not_below_the_usual_size() -> None:
+    long, short = Sentence("x" * 20_000, 1), Sentence("y", 1)
+    assert [len(chunk) for chunk in chunks([long] * 200, 4096)] == [64, 64, 64, 8]
+    assert [len(chunk) for chunk in chunks([short] * 200, 128)] == [128, 72]
+    mixed = [short] * 100 + [long] * 60
+    assert [len(chunk) for chunk in chunks(mixed, 4096)] == [153, 7]
+
+
 def test_each_skip_is_counted_with_its_first_line(parser: Parser) -> None:
     sentences = [
         Sentence("The bees sleep.", 3),
@@ -139,8 +147,7 @@ def test_several_workers_give_the_same_as_one(
     workers: int, wiki: Sequences, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(parse_module, "_CHUNKS_AT_ONCE", 2)
-    monkeypatch.setattr(parse_module, "CHUNK", 5)
-    cut = list(chunks(wiki_sentences()))
+    cut = list(chunks(wiki_sentences(), 5))
     parsed = list(parse_chunks(iter(cut), ModelSpec(), workers))
     assert len(cut) == 29
     assert [part.sentences for part in parsed] == [len(chunk) for chunk in cut]

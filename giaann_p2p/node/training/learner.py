@@ -107,7 +107,7 @@ class Cutting:
         """Return the parcel with the delta's rows for some shards."""
         key = shards.tobytes()
         if key not in self._made.parcels:
-            delta = decode(self._made.whole, of_chunk(self._spec))
+            delta = decode(self._made.whole, of_chunk(self._spec, self._layout))
             self._made.parcels[key] = encode(_part(delta, _homes(delta, self._layout), key))
         return self._made.parcels[key]
 

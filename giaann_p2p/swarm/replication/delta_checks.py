@@ -11,7 +11,7 @@ from giaann_p2p.store.layout import Layout, Shards
 from giaann_p2p.store.seal import Seal
 from giaann_p2p.store.update import Packed, Update
 from giaann_p2p.swarm.wire.identity import Peer, name_of
-from giaann_p2p.swarm.wire.limits import of_chunk
+from giaann_p2p.swarm.wire.limits import of_push
 from giaann_p2p.swarm.wire.messages import Piece, Push
 from giaann_p2p.swarm.wire.voucher import Members, authors_of, is_disowned
 
@@ -36,7 +36,7 @@ class DeltaChecks(NamedTuple):
         members: Members | None = None,
     ) -> Self:
         """Return the checks of a swarm whose model has this specification."""
-        return cls(of_chunk(spec), layout, check, members)
+        return cls(of_push(spec, layout), layout, check, members)
 
     def check_pushed(self, update: Update) -> None:
         """Check a delta that an author pushes; raise MessageError if all its authors are disowned.

@@ -8,8 +8,8 @@ is bounded by its parser; a peer that only pushes is not. So an owner gives each
 2. A newcomer has a low rate. All newcomers together share a limit (by default twice one newcomer's
    rate of sentences), however many names they use.
 3. The cost of a delta, in sentences, follows from the strength that it adds (see `cost_of`). A
-   connection that one chunk strengthens again and again costs more: 64 copies of a sentence cost
-   some 960 sentences.
+   connection that one chunk strengthens again and again costs more: a chunk of 64 copies of a
+   sentence costs some 960 sentences.
 4. The cost is known only once the delta is unpacked. So the cost of one chunk is reserved before
    that, and the difference is settled after it, which may take an account below zero.
 
@@ -34,8 +34,8 @@ words add; English sentences have some 200 steps."""
 LEAST = 16
 """Minimum cost of a push, in sentences. An owner of few shards sees little of each chunk's
 strength, but still writes to its disk."""
-MOST = 4096
-"""Maximum cost of a push, in sentences. A higher cost would let one push by a stranger use up the
+MOST = 64
+"""Maximum cost of a push, in chunks. A higher cost would let one push by a stranger use up the
 shared budget of all newcomers for days."""
 MOST_AUTHORS = 4096
 """Maximum number of authors with an account at one owner."""
@@ -46,19 +46,20 @@ _MINUTE = 60.0
 _STEP = increment(1)
 
 
-def cost_of(weight: float) -> float:
-    """Return the cost in sentences, from LEAST to MOST, of a push with this weight of rows."""
-    return min(max(weight / SENTENCE, LEAST), MOST)
+def cost_of(weight: float, chunk: int) -> float:
+    """Return the cost in sentences of a push with this weight of rows, of a chunk of so many."""
+    return min(max(weight / SENTENCE, LEAST), MOST * chunk)
 
 
-def weight_of(delta: Delta) -> float:
-    """Return the weight of a delta's rows, however they were cut.
+def weight_of(delta: Delta, chunk: int) -> float:
+    """Return the weight of a delta's rows, however they were cut; the chunk has so many sentences.
 
     A connection weighs its strength in steps, and above one step the square of that, so repetition
-    is expensive. SENTENCE steps cost one sentence.
+    is expensive: above one step for every CHUNK sentences, since larger chunks repeat more.
+    SENTENCE steps cost one sentence.
     """
     steps = delta.strength / _STEP
-    return float(np.sum(steps * np.maximum(steps, 1.0)))
+    return float(np.sum(steps * np.maximum(steps * (CHUNK / chunk), 1.0)))
 
 
 class Account:
@@ -90,15 +91,20 @@ class Account:
 class Purse:
     """Two accounts, for sentences and for new jobs, of one author or of all newcomers together."""
 
-    def __init__(self, sentences: float, jobs: float, now: float) -> None:
-        """Open full accounts with these rates of sentences and of new jobs, both per minute."""
-        per_second = sentences / _MINUTE
-        self.sentences = Account(per_second, max(CHUNK, per_second * _BURST), now)
+    def __init__(self, sentences: float, jobs: float, chunk: int, now: float) -> None:
+        """Open full accounts with these rates of sentences and of new jobs, both per minute.
+
+        `chunk` is the number of sentences in a chunk.
+        """
+        per_second, self._chunk = sentences / _MINUTE, chunk
+        self.sentences = Account(per_second, max(chunk, per_second * _BURST), now)
         self.jobs = Account(jobs / _MINUTE, max(1.0, jobs), now)
 
     def wait(self, jobs: int, now: float) -> float:
         """Return the seconds until one more chunk is allowed that begins `jobs` new jobs."""
-        return max(self.sentences.wait(CHUNK, now), self.jobs.wait(jobs, now) if jobs else 0.0)
+        return max(
+            self.sentences.wait(self._chunk, now), self.jobs.wait(jobs, now) if jobs else 0.0
+        )
 
     def is_full(self, now: float) -> bool:
         """Return whether both accounts are full, because nothing was spent recently."""
@@ -111,19 +117,19 @@ class Bill:
     The true cost is computed when the delta is unpacked, perhaps in another thread.
     """
 
-    def __init__(self, purses: Collection[Purse]) -> None:
-        """Reserve the cost of one chunk in each purse."""
-        self._purses = purses
+    def __init__(self, purses: Collection[Purse], chunk: int) -> None:
+        """Reserve the cost of one chunk, of `chunk` sentences, in each purse."""
+        self._purses, self._chunk = purses, chunk
         self._weight = 0.0
         """The weight of the rows that were unpacked so far, perhaps in several parts."""
-        self._spend(CHUNK)
+        self._spend(chunk)
 
     def weighing(self, check: Callable[[Update], None]) -> Callable[[Update], None]:
         """Return a function that runs `check` on an update, and then weighs it."""
 
         def weigh(update: Update) -> None:
             check(update)
-            self._weight += weight_of(update.delta)
+            self._weight += weight_of(update.delta, self._chunk)
 
         return weigh
 
@@ -132,7 +138,7 @@ class Bill:
 
         A delta that was rejected, or did not come, costs the minimum.
         """
-        self._spend(cost_of(self._weight) - CHUNK)
+        self._spend(cost_of(self._weight, self._chunk) - self._chunk)
 
     def _spend(self, sentences: float) -> None:
         for purse in self._purses:
@@ -142,11 +148,12 @@ class Bill:
 class PushBudget:
     """One owner's limits on pushes: a budget for each author, and one that all newcomers share."""
 
-    def __init__(self, settings: Settings, now: float) -> None:
+    def __init__(self, settings: Settings, chunk: int, now: float) -> None:
+        """Begin with full accounts; `chunk` is the number of sentences in a chunk."""
         self.refused = 0
         """Number of pushes refused so far."""
-        self._settings = settings
-        self._newcomers = Purse(settings.newcomers_sentences, settings.newcomers_jobs, now)
+        self._settings, self._chunk = settings, chunk
+        self._newcomers = Purse(settings.newcomers_sentences, settings.newcomers_jobs, chunk, now)
         self._authors: dict[tuple[Peer, bool], Purse] = {}
 
     def __repr__(self) -> str:
@@ -167,7 +174,7 @@ class PushBudget:
         have to be fetched again, because then the author spends nothing, and others do.
         """
         if isinstance(push, Push) and sets and all((push.job, push.chunk) in one for one in sets):
-            return Bill(())
+            return Bill((), self._chunk)
         purses = self._purses(author, stands, now)
         jobs = int(not (sets and all(one.of(push.job) for one in sets)))
         if wait := max(purse.wait(jobs, now) for purse in purses):
@@ -175,7 +182,7 @@ class PushBudget:
             return self._refusal(stands, wait)
         for purse in purses:
             purse.jobs.spend(jobs)
-        return Bill(purses)
+        return Bill(purses, self._chunk)
 
     def _refusal(self, stands: bool, wait: float) -> Refusal:
         again = min(wait, MOST_AGAIN)
@@ -199,9 +206,9 @@ class PushBudget:
             self._make_room(now)
         settings = self._settings
         purse = (
-            Purse(settings.standing_sentences, settings.standing_jobs, now)
+            Purse(settings.standing_sentences, settings.standing_jobs, self._chunk, now)
             if stands
-            else Purse(settings.newcomer_sentences, settings.newcomer_jobs, now)
+            else Purse(settings.newcomer_sentences, settings.newcomer_jobs, self._chunk, now)
         )
         self._authors[author, stands] = purse
         return purse

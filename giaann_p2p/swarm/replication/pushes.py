@@ -46,7 +46,7 @@ class Pushes:
         )
         self._takes = takes
         self._fetching = Counter[Peer]()
-        self.budget = PushBudget(shared.settings, now)
+        self.budget = PushBudget(shared.settings, self._checks.layout.chunk, now)
 
     def __repr__(self) -> str:
         return f"<Pushes: {self._fetching.total()} being fetched, {self.budget!r}>"

@@ -7,8 +7,9 @@ and a shard by the memory that the peer gives to all shards.
 
 from dataclasses import replace
 
-from giaann_p2p.model.spec import CHUNK, ModelSpec
+from giaann_p2p.model.spec import ModelSpec
 from giaann_p2p.store.codec.parcel import Limits
+from giaann_p2p.store.layout import Layout
 from giaann_p2p.store.transfer import ALONE
 from giaann_p2p.swarm.wire.messages import MOST_BYTES, MOST_READ
 
@@ -25,18 +26,24 @@ _ANYWAY = 1 << 16
 repetitive text is packed very small."""
 
 
-def of_chunk(spec: ModelSpec) -> Limits:
+def of_chunk(spec: ModelSpec, layout: Layout) -> Limits:
     """Return the limits for unpacking the parcel with one chunk's delta.
 
     Each token is a neuron, and each pair of tokens in a sentence adds at most two connections, one
     in a column segment and one in a feature segment. In the profile `subwords` each token is also a
     neuron that stands for it in any column, and maybe one that stands for it as a delimiter.
     """
-    tokens = CHUNK * spec.max_tokens
+    tokens = layout.chunk * spec.max_tokens
     if spec.profile == "words":
         return Limits(spec.branches, spec.segments, tokens, tokens * (spec.max_tokens - 1))
     pairs = tokens * (spec.max_tokens - 1 + spec.feature_segments)
     return Limits(spec.branches, spec.segments, 3 * tokens + 1, pairs)
+
+
+def of_push(spec: ModelSpec, layout: Layout) -> Limits:
+    """Return the limits for unpacking a message with rows of one chunk's delta."""
+    limits = of_chunk(spec, layout)
+    return replace(limits, connections=min(limits.connections, MOST_CONNECTIONS))
 
 
 def of_part(limits: Limits, promised: int) -> Limits:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import msgspec
 
-from giaann_p2p.model.spec import CHUNK
+from giaann_p2p.model.spec import MOST_CHUNK
 from giaann_p2p.swarm.wire.identity import PeerField
 from giaann_p2p.swarm.wire.manifest import MOST_REDUNDANCY
 from giaann_p2p.swarm.wire.message import Chunk, Job, Message
@@ -12,7 +12,6 @@ from giaann_p2p.swarm.wire.voucher import Root, Voucher
 
 MOST_AWAITED = 8
 """Maximum number of absent peers that a compute peer may name as awaited in one report."""
-_MOST_SENTENCES = CHUNK
 _MOST_CHUNKS = 1 << 10
 """Maximum number of chunks in one report of a compute peer, which works on far fewer at a time."""
 _SEVERAL = msgspec.Meta(max_length=_MOST_CHUNKS)
@@ -21,7 +20,7 @@ Reason = Annotated[str, msgspec.Meta(max_length=200)]
 _FEW = msgspec.Meta(max_length=MOST_AWAITED)
 _MOST_KINDS = 16
 Kind = Annotated[str, msgspec.Meta(max_length=32)]
-Sentences = Annotated[int, msgspec.Meta(ge=0, le=_MOST_SENTENCES)]
+Sentences = Annotated[int, msgspec.Meta(ge=0, le=MOST_CHUNK)]
 """Number of sentences of a chunk, or the index of one of them."""
 
 
@@ -30,7 +29,7 @@ class Learn(Message, frozen=True, tag="learn"):
 
     job: Job
     chunk: Chunk
-    sentences: Annotated[list[str], msgspec.Meta(max_length=_MOST_SENTENCES)]
+    sentences: Annotated[list[str], msgspec.Meta(max_length=MOST_CHUNK)]
 
 
 class LearnAck(Message, frozen=True, tag="taken"):

@@ -18,7 +18,7 @@ COMMON = "--data-dir /s/data --listen /ip4/127.0.0.1/tcp/{} --status-file /s/sta
         (
             "bootstrap",
             "",
-            "--new bees --open --shards 8 --replicas 3 --redundancy 1 --profile subwords"
+            "--new bees --open --shards 8 --replicas 3 --redundancy 1 --profile subwords --chunk 64"
             f" {COMMON.format(0)}",
         ),
         ("bootstrap", "L", f"--join L {COMMON.format(0)}"),

@@ -1,5 +1,6 @@
 """Where rows live: the same on every peer, forever."""
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -43,3 +44,17 @@ def test_columns_spread_evenly() -> None:
 def test_only_powers_of_two(wrong: dict[str, int]) -> None:
     with pytest.raises(SpecError, match=f"{next(iter(wrong))} must be a power of two"):
         Layout(**wrong)
+
+
+def test_a_chunk_has_the_usual_number_of_sentences_unless_a_layout_says_otherwise() -> None:
+    assert Layout().chunk == 64
+    assert Layout(sentences=512).chunk == 512
+    assert Layout(sentences=64) == Layout()
+    assert msgspec.json.encode(Layout(sentences=64)) == b'{"shards":256,"blocks":1}'
+    assert msgspec.json.decode(msgspec.json.encode(Layout(sentences=512)), type=Layout).chunk == 512
+
+
+@pytest.mark.parametrize("sentences", [0, 63, (1 << 14) + 1])
+def test_a_chunk_has_neither_too_few_sentences_nor_too_many(sentences: int) -> None:
+    with pytest.raises(SpecError, match=f"sentences must be 64 to 16384; it is {sentences}"):
+        Layout(sentences=sentences)

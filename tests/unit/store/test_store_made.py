@@ -21,7 +21,7 @@ def test_another_model_or_layout_is_refused_by_name(disk: FakeDisk, store: Store
         Store.open(disk, ModelSpec())
     with pytest.raises(UsageError, match="another model: branches: 3 and 2"):
         Store.open(disk, ModelSpec(seed_tokens=4, branches=3), readonly=True)
-    with pytest.raises(UsageError, match=r"another layout: Layout\(shards=4, blocks=1\)"):
+    with pytest.raises(UsageError, match=r"another layout: shards=4, blocks=1, chunk=64"):
         Store.open(disk, SMALL, Layout(shards=4, blocks=2))
     assert Store.open(disk, SMALL, LAYOUT).spec == SMALL
 

@@ -80,7 +80,7 @@ def test_owners_get_their_rows_and_no_others_whenever_they_came(
     parcel = cut(shards)
     assert parcel == cut(shards.copy())
     assert parcel == encode(wanted(shards))
-    assert digest(decode(parcel, of_chunk(SPEC))) == digest(wanted(shards))
+    assert digest(decode(parcel, of_chunk(SPEC, Layout()))) == digest(wanted(shards))
 
 
 def test_the_whole_is_made_once() -> None:
@@ -91,7 +91,7 @@ def test_the_whole_is_made_once() -> None:
 
 def test_a_chunk_without_anything_to_learn_is_an_empty_parcel() -> None:
     found = school().learn(Task(["Go."], [EVERY.tobytes()]))
-    assert decode(found.whole, of_chunk(SPEC)).neurons == 0
+    assert decode(found.whole, of_chunk(SPEC, Layout())).neurons == 0
     assert found.sequences == 0
 
 

@@ -8,6 +8,7 @@ from giaann_p2p.model.columns import Word
 from giaann_p2p.model.delta import EMPTY, Delta
 from giaann_p2p.model.learn import learn
 from giaann_p2p.model.sequence import SequenceBuilder
+from giaann_p2p.model.spec import CHUNK
 from giaann_p2p.store.update import Update
 from giaann_p2p.swarm.replication.push_budget import (
     LEAST,
@@ -52,6 +53,11 @@ def delta_of(*sentences: list[str]) -> Delta:
     return learn(builder.build(), SPEC)
 
 
+def cost(delta: Delta, chunk: int = CHUNK) -> float:
+    """Return what the delta of a chunk of so many sentences costs."""
+    return cost_of(weight_of(delta, chunk), chunk)
+
+
 def push_of(number: int, job: bytes = JOB) -> Push:
     return Push(job, number, b"", b"")
 
@@ -86,47 +92,56 @@ def flood(budget: PushBudget, authors: int, seconds: int, **how: float) -> int:
 
 def test_a_sentence_is_some_steps_of_strength() -> None:
     many = [[f"{word}{n}" for word in TEXT] for n in range(64)]
-    assert 32 < cost_of(weight_of(delta_of(*many))) < 128
-    assert cost_of(weight_of(EMPTY)) == LEAST
+    assert 32 < cost(delta_of(*many)) < 128
+    assert cost(EMPTY) == LEAST
 
 
 def test_what_repeats_counts_as_often_as_it_does() -> None:
     once, often = delta_of(TEXT), delta_of(*[TEXT] * 64)
     assert often.connections == once.connections
-    assert (
-        cost_of(weight_of(often)) > 8 * 64 * float(once.strength.sum()) / (1 << 16) / 5 / SENTENCE
+    assert cost(often) > 8 * 64 * float(once.strength.sum()) / (1 << 16) / 5 / SENTENCE
+    assert cost(often) <= MOST * CHUNK
+
+
+def test_a_sentence_costs_the_same_in_a_large_chunk() -> None:
+    def text(size: int) -> list[list[str]]:
+        return [TEXT[:10] + [f"{word}{n}" for word in TEXT] for n in range(size)]
+
+    small, large = cost(delta_of(*text(64))) / 64, cost(delta_of(*text(512)), 512) / 512
+    assert 0.9 * small < large < 1.1 * small
+    assert cost(delta_of(*[TEXT] * 512), 512) / 512 == pytest.approx(
+        cost(delta_of(*[TEXT] * 64)) / 64
     )
-    assert cost_of(weight_of(often)) <= MOST
 
 
 def test_one_newcomer_has_its_rate_and_all_have_twice_that() -> None:
     settings = Settings()
     own, all_ = settings.newcomer_sentences / 64, settings.newcomers_sentences / 64
-    assert own <= flood(PushBudget(settings, NOW), 1, MINUTE) <= own + 4
+    assert own <= flood(PushBudget(settings, CHUNK, NOW), 1, MINUTE) <= own + 4
     for authors in (10, 100):
-        assert all_ <= flood(PushBudget(settings, NOW), authors, MINUTE) <= all_ + 8
+        assert all_ <= flood(PushBudget(settings, CHUNK, NOW), authors, MINUTE) <= all_ + 8
 
 
 @pytest.mark.slow
 def test_poison_that_repeats_gets_through_twice_a_minute() -> None:
-    assert flood(PushBudget(Settings(), NOW), 100, 10 * MINUTE, cost=960.0) <= 10 * 2 + 8
+    assert flood(PushBudget(Settings(), CHUNK, NOW), 100, 10 * MINUTE, cost=960.0) <= 10 * 2 + 8
 
 
 def test_who_stands_pays_nothing_for_a_flood() -> None:
-    budget = PushBudget(Settings(), NOW)
+    budget = PushBudget(Settings(), CHUNK, NOW)
     flood(budget, 100, MINUTE)
     taken = sum(try_push(budget, B, NOW + MINUTE + n / 9, stands=True) for n in range(9 * MINUTE))
     assert taken == 9 * MINUTE  # 576 sentences a second
 
 
 def test_one_that_stands_is_bounded_as_well() -> None:
-    budget, settings = PushBudget(Settings(), NOW), Settings()
+    budget, settings = PushBudget(Settings(), CHUNK, NOW), Settings()
     taken = sum(try_push(budget, B, NOW + n / 82, stands=True) for n in range(82 * MINUTE))
     assert taken <= 1.3 * settings.standing_sentences / 64
 
 
 def test_new_jobs_have_a_budget_of_their_own() -> None:
-    budget, settings = PushBudget(Settings(), NOW), Settings()
+    budget, settings = PushBudget(Settings(), CHUNK, NOW), Settings()
     taken = 0
     for step in range(10 * MINUTE):
         push = push_of(0, job=step.to_bytes(16, "little"))
@@ -135,7 +150,7 @@ def test_new_jobs_have_a_budget_of_their_own() -> None:
 
 
 def test_a_refusal_says_when_to_retry() -> None:
-    budget = PushBudget(Settings(), NOW)
+    budget = PushBudget(Settings(), CHUNK, NOW)
     while isinstance(said := budget.bill(B, False, push_of(1), [applied(0)], NOW), Bill):
         said._weight = 64.0 * SENTENCE
         said.settle()
@@ -148,13 +163,13 @@ def test_a_refusal_says_when_to_retry() -> None:
 
 
 def test_what_is_here_already_costs_nothing() -> None:
-    budget = PushBudget(Settings(), NOW)
+    budget = PushBudget(Settings(), CHUNK, NOW)
     for _ in range(1000):
         assert isinstance(budget.bill(B, False, push_of(0), [applied(0)], NOW), Bill)
 
 
 def test_what_is_here_already_costs_as_much_as_ever_if_it_is_to_be_fetched_again() -> None:
-    budget = PushBudget(Settings(), NOW)
+    budget = PushBudget(Settings(), CHUNK, NOW)
     again = PushFrom(JOB, 0, b"", B)
     told = [budget.bill(C, False, again, [applied(0)], NOW) for _ in range(1000)]
     assert isinstance(told[0], Bill)
@@ -162,8 +177,8 @@ def test_what_is_here_already_costs_as_much_as_ever_if_it_is_to_be_fetched_again
 
 
 def test_authors_in_any_number_take_bounded_room() -> None:
-    budget = PushBudget(Settings(), NOW)
-    assert try_push(budget, A, NOW, stands=True, cost=float(MOST))
+    budget = PushBudget(Settings(), CHUNK, NOW)
+    assert try_push(budget, A, NOW, stands=True, cost=float(MOST * CHUNK))
     flood(budget, 2 * MOST_AUTHORS, 1)
     assert len(budget._authors) <= MOST_AUTHORS
     assert (A, True) in budget._authors  # not pushed out by newcomers
@@ -212,5 +227,4 @@ def test_the_true_cost_is_charged_when_a_delta_was_unpacked() -> None:
     unpacked: list[Update] = apply.unpacked()
     side.store.apply(unpacked)
     side.core.stored(apply.number, None, NOW)
-    cost = cost_of(weight_of(unpacked[0].delta))
-    assert np.isclose(purse.sentences.level(NOW), purse.sentences.most - cost)
+    assert np.isclose(purse.sentences.level(NOW), purse.sentences.most - cost(unpacked[0].delta))

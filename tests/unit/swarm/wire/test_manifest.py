@@ -45,6 +45,13 @@ def test_the_id_of_a_manifest_never_changes() -> None:
     assert Manifest.founded(FOUNDER, "bees").spec == ModelSpec()
 
 
+def test_the_usual_chunk_has_one_encoding() -> None:
+    large = Manifest.founded(FOUNDER, "bees", layout=Layout(sentences=512))
+    assert Manifest.read(large.to_bytes()).layout.chunk == 512
+    with pytest.raises(MessageError, match="canonical"):
+        Manifest.read(signed(layout={"blocks": 4, "shards": 64, "sentences": 64}))
+
+
 @pytest.mark.parametrize(
     "changes",
     [
