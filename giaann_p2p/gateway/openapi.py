@@ -81,7 +81,9 @@ def _operation(one: Operation, by_type: dict[str, Any]) -> dict[str, Any]:
         body: dict[str, Any] = {"schema": by_type[repr(one.takes)]}
         if one.request is not None:
             body["example"] = one.request
-        found["requestBody"] = {"required": True, "content": {"application/json": body}}
+        content = {"application/json": body}
+        content |= {media: {"schema": schema} for media, schema in one.uploads.items()}
+        found["requestBody"] = {"required": True, "content": content}
     return found
 
 

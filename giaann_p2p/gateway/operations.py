@@ -26,6 +26,8 @@ class Operation(NamedTuple):
     """The parameters of its query, with their schemas."""
     request: Any = None
     """An example of its body."""
+    uploads: Mapping[str, Any] = MappingProxyType({})
+    """The other types of its body, with their schemas."""
     reply: Any = None
     """An example of its JSON."""
     failures: tuple[int, ...] = ()
@@ -37,6 +39,11 @@ _TEXT = "text/plain"
 _MODEL = {"id": "bees", "object": "model", "created": 1764000000, "owned_by": "giaann"}
 _USAGE = {"prompt_tokens": 5, "completion_tokens": 2, "total_tokens": 7}
 _COUNT = {"type": "integer", "minimum": 1}
+_FILE = {
+    "type": "object",
+    "required": ["file"],
+    "properties": {"file": {"type": "string", "format": "binary"}},
+}
 _STREAM = "With `stream`, chunks as server-sent events, and [DONE] at the end."
 
 OPERATIONS = (
@@ -148,10 +155,11 @@ OPERATIONS = (
     Operation(
         "post",
         "/api/train",
-        "Learns a text, or plain text with ?name=: the events `progress`, `done`, `error`.",
+        "Learns a text in UTF-8, with its name in ?name=: the events `progress`, `done`, `error`.",
         takes=TextToLearn,
         media=_EVENTS,
         query={"name": {"type": "string"}},
+        uploads={"multipart/form-data": _FILE, _TEXT: {"type": "string"}},
         request={"name": "bees.txt", "text": "Bees make honey from the nectar of flowers."},
         failures=(429,),
     ),

@@ -10,6 +10,7 @@ from giaann_p2p.errors import TextError
 from giaann_p2p.gateway.backend import Learned, Teaching
 from giaann_p2p.gateway.context import Context
 from giaann_p2p.gateway.failures import Failure, response
+from giaann_p2p.gateway.forms import file_in
 from giaann_p2p.gateway.openai_requests import decoded
 from giaann_p2p.gateway.ours_requests import TextToLearn
 from giaann_p2p.gateway.replying import events_of
@@ -28,12 +29,17 @@ async def train(context: Context, request: Request) -> Response:
 
 
 async def _text_in(request: Request) -> TextToLearn:
-    """Return the text of a request: as JSON, or as plain text with its name in the query."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    body = await request.body()
+    """Return the text of a request: as JSON, as a form's file, or else the body itself.
+
+    A name in the query replaces a file's own.
+    """
+    given, body, name = request.headers.get("content-type", ""), await request.body(), "text"
+    kind = given.partition(";")[0].strip().lower()
     if kind == "application/json":
         return decoded(body, TextToLearn)
-    name = request.query_params.get("name", "text")[:256]
+    if kind == "multipart/form-data":
+        name, body = file_in(given, body)
+    name = request.query_params.get("name", name)[:256]
     try:
         return TextToLearn(name=name, text=body.decode())
     except UnicodeDecodeError as error:

@@ -140,6 +140,50 @@ def test_a_text_is_taught_only_where_that_is_allowed(at: Served) -> None:
         assert asked(found.port, "POST", "/api/train", b"x" * 65)[0] == 413
 
 
+def part(disposition: str, content: str) -> str:
+    return f"--xx\r\nContent-Disposition: form-data; {disposition}\r\n\r\n{content}\r\n"
+
+
+FILE = part('name="file"; filename="Bücher.txt"', "Bees\r\n\r\nmake --xx honey.")
+
+
+@pytest.mark.parametrize(
+    ("query", "form", "name"),
+    [
+        ("", f"{FILE}--xx--\r\n", "Bücher.txt"),
+        ("?name=b", f'; filename="no"\r\n\r\n{FILE}--xx--', "b"),
+        ("", part('name="a"', "field") + FILE + part('name="b"', "field") + "--xx--", "Bücher.txt"),
+    ],
+)
+def test_a_form_teaches_its_file_alone(query: str, form: str, name: str) -> None:
+    kind = "multipart/form-data; boundary=xx"
+    with served(partial(Stub, training=True)) as found:
+        path = f"/api/train{query}"
+        status, data = asked(found.port, "POST", path, form.encode(), Content_Type=kind)
+    assert status == 200, data
+    assert events_in(data)[1][1] == {"name": name, "letters": 24}
+
+
+@pytest.mark.parametrize(
+    ("kind", "form", "why"),
+    [
+        ("; boundary=xx", FILE, "cut off"),
+        ("; boundary=xx", FILE + FILE + "--xx--", "it has 2"),
+        ("; boundary=xx", part('name="text"', "Bees fly.") + "--xx--", "it has 0"),
+        ("; boundary=xx", part('name="a"', "b") * 99 + FILE + "--xx--", "more than 64 parts"),
+        ("; boundary=yy", f"{FILE}--xx--", "cut off"),
+        ("", f"{FILE}--xx--", "no boundary"),
+        ("; boundary=xx", part('filename=""', "") + "--xx--", "the text is empty"),
+    ],
+)
+def test_a_form_without_one_whole_file_teaches_nothing(kind: str, form: str, why: str) -> None:
+    with served(partial(Stub, training=True)) as found:
+        given = f"multipart/form-data{kind}"
+        status, data = asked(found.port, "POST", "/api/train", form.encode(), Content_Type=given)
+    assert status == 400, data
+    assert why in json.loads(data.partition(b"\r\n\r\n")[2])["error"]["message"]
+
+
 def test_a_gateway_whose_swarm_is_away_says_so_and_comes_back(at: Served) -> None:
     with served() as found:
         assert asked(found.port, "GET", "/readyz")[0] == 200
