@@ -91,7 +91,7 @@ async def streamed(context: Context, work: Work) -> Events:
             choice = CompletionChoice(
                 text=lead + piece.text, index=number, logprobs=told, finish_reason=piece.finish
             )
-            offsets[number] += len(choice.text)
+            offsets[number] += len(lead) + sum(len(token.text) for token in piece.tokens)
             yield unnamed(_reply(context, work, [choice], usage))
     if work.wanted.with_usage:
         yield unnamed(_reply(context, work, [], usage_of(context, work.wanted.prompts, said)))

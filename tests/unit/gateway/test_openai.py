@@ -5,6 +5,7 @@ import json
 import math
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 from urllib.request import Request, urlopen
 
 import openai
@@ -97,18 +98,43 @@ def test_a_stream_ends_with_the_word_done(words: Served) -> None:
         assert reply.read().endswith(b"data: [DONE]\n\n")
 
 
+def parts_of(client: OpenAI, chat: bool, stream: bool, **options: Any) -> list[tuple[str, Any]]:  # noqa: ANN401
+    """Return the texts of an answer as they come, each with its reason for an end."""
+    if chat:
+        messages = [{"role": "user", "content": "Bees"}]
+        found = client.chat.completions.create(
+            model="bees", messages=messages, stream=stream, **options
+        )
+        choices = [one.choices[0] for one in (found if stream else [found])]
+        texts = [(one.delta if stream else one.message).content or "" for one in choices]
+    else:
+        found = client.completions.create(model="bees", prompt="Bees", stream=stream, **options)
+        choices = [one.choices[0] for one in (found if stream else [found])]
+        texts = [one.text for one in choices]
+    return list(zip(texts, [one.finish_reason for one in choices], strict=True))
+
+
 @pytest.mark.parametrize("stream", [False, True])
-def test_an_answer_ends_before_a_stop_that_tokens_share(words: Served, stream: bool) -> None:
+@pytest.mark.parametrize("chat", [False, True])
+@pytest.mark.parametrize(
+    ("stop", "text"),
+    [
+        (" 1", ""),
+        ("1", " "),
+        (" 1 2", ""),
+        (["2 3", "9"], " 1 "),
+        (["9", "3"], " 1 2 "),
+        ("3 4", " 1 2 3"),
+    ],
+)
+def test_an_answer_ends_before_a_stop(
+    words: Served, chat: bool, stream: bool, stop: object, text: str
+) -> None:
     with client_of(words) as client:
-        if stream:
-            chunks = client.completions.create(
-                model="bees", prompt="Bees", stop=["2 3", "9"], stream=True
-            )
-            found = [one.choices[0] for one in chunks]
-        else:
-            found = client.completions.create(model="bees", prompt="Bees", stop="2 3").choices
-    assert "".join(one.text for one in found) == " 1 "
-    assert found[-1].finish_reason == "stop"
+        found = parts_of(client, chat, stream, stop=stop)
+        words.run(words.backend.over.wait())
+    assert "".join(part for part, _ in found) == text
+    assert [finish for _, finish in found] == [None] * (len(found) - 1) + ["stop"]
 
 
 def test_logprobs_are_those_of_the_tokens(subwords: Served) -> None:
@@ -136,6 +162,15 @@ def test_logprobs_are_those_of_the_tokens(subwords: Served) -> None:
     assert [one.logprob for one in said.content] == [half] * 3
     best = [(one.token, one.logprob) for one in said.content[0].top_logprobs]
     assert best == [(" 1", half), (" bees", quarter)]
+
+
+def test_streamed_logprobs_are_where_their_tokens_are(subwords: Served) -> None:
+    with client_of(subwords) as client:
+        stream = client.completions.create(
+            model="bees", prompt="Bees", logprobs=0, echo=True, stop="1 9", stream=True
+        )
+        told = [one.choices[0].logprobs for one in stream]
+    assert [at for one in told if one and one.text_offset for at in one.text_offset] == [0, 4, 6, 8]
 
 
 def test_a_chat_goes_on_from_the_last_message_of_the_user(words: Served) -> None:
